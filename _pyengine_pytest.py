@@ -36,6 +36,6 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(session, config, items):
     """Add a test for each question."""
     if config.getoption("--pyengine-conformance"):
-        from pyengine.conformance.items import items as asked
+        from pyengine.accounting.conformance.items import items as asked
 
         items.extend(asked(session))

@@ -147,7 +147,7 @@ void pe_ndtri_exp_array(const double *y, double *out, size_t n);
  */
 /* What functions return that can fail, inside of the core as well: one of these and nothing else, 0 if all
  * is well.  Memory that is not to be had is told from work that is too much, and neither is answered in
- * silence: pyengine/status.py turns them into errors.  Other functions that return int are predicates, or
+ * silence: pyengine/_support/status.py turns them into errors.  Other functions that return int are predicates, or
  * say which of several things they mean. */
 enum pe_status {
     PE_OK = 0,

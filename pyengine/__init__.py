@@ -2,14 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from pyengine import (
-    _environment,  # noqa: F401 first: it guards what is imported from now on
-    threat_models,
-)
-from pyengine._lazy import finder
+from pyengine._support import environment  # noqa: F401 first: it guards what comes from now on
+from pyengine._support.lazy import MOVED, finder
 from pyengine._version import __version__
-from pyengine.api import Bounds, delta, epsilon, gamma_bound, trade_off
-from pyengine.composing import compose
+from pyengine.api import Bounds, compose, delta, epsilon, gamma_bound, trade_off
 from pyengine.errors import (
     AccuracyError,
     ApproximationWarning,
@@ -24,10 +20,16 @@ from pyengine.mechanisms import (
     SampledWithoutReplacement,
     dp_sgd,
     dp_sgd_allocated,
+    threat_models,
 )
 
 if TYPE_CHECKING:
-    from pyengine import special, targets
+    from pyengine import accounting as accounting
+    from pyengine import calibration as calibration
+    from pyengine import duality as duality
+    from pyengine import reference as reference
+    from pyengine import special
+    from pyengine import typing as typing
     from pyengine.accounting import (
         Budget,
         Filter,
@@ -36,8 +38,15 @@ if TYPE_CHECKING:
         individual,
         last_iterate,
     )
-    from pyengine.calibration import Calibration, calibrate
-    from pyengine.linking import get_include, get_library
+    from pyengine.accounting import conformance as conformance
+    from pyengine.accounting import interop as interop
+    from pyengine.accounting.serialization import from_json, to_json
+    from pyengine.api import approximations as approximations
+    from pyengine.api import numba as numba
+    from pyengine.api.linking import get_include, get_library
+    from pyengine.api.shuffled import shuffled_lower_bound
+    from pyengine.calibration import Calibration, calibrate, targets
+    from pyengine.calibration import gaussian_dp as gaussian_dp
     from pyengine.mechanisms import (
         AnalyticPair,
         DiscreteGaussianMechanism,
@@ -64,6 +73,7 @@ if TYPE_CHECKING:
         ZeroConcentrated,
         banded_matrix_factorization,
         blt_coefficients,
+        expressions,
         from_analytic_densities,
         from_distributions,
         from_log_likelihood_ratio,
@@ -81,10 +91,20 @@ if TYPE_CHECKING:
         toeplitz_mechanism,
         tree_aggregation_matrix,
     )
-    from pyengine.risks import GaussianFit, bayes_risk, gaussian_fit
-    from pyengine.runs import load_run
-    from pyengine.serialization import from_json, to_json
-    from pyengine.shuffled import shuffled_lower_bound
+    from pyengine.threat import baselines as baselines
+    from pyengine.threat import membership as membership
+    from pyengine.threat import priors as priors
+    from pyengine.threat import resilience as resilience
+    from pyengine.threat.risks import GaussianFit, bayes_risk, gaussian_fit
+    from pyengine.workbench import audit as audit
+    from pyengine.workbench import explore as explore
+    from pyengine.workbench import plots as plots
+    from pyengine.workbench import report as report
+    from pyengine.workbench import statement as statement
+    from pyengine.workbench import tables as tables
+    from pyengine.workbench.runs import load_run
+
+    analytic = expressions
 
 __all__ = [
     "AccuracyError",
@@ -172,7 +192,7 @@ __all__ = [
 _LATER = {
     "accounting": ("Budget", "Filter", "Odometer", "adaptive", "individual", "last_iterate"),
     "calibration": ("Calibration", "calibrate"),
-    "linking": ("get_include", "get_library"),
+    "api.linking": ("get_include", "get_library"),
     "mechanisms": (
         "AnalyticPair",
         "DiscreteGaussianMechanism",
@@ -216,10 +236,10 @@ _LATER = {
         "toeplitz_mechanism",
         "tree_aggregation_matrix",
     ),
-    "risks": ("GaussianFit", "bayes_risk", "gaussian_fit"),
-    "runs": ("load_run",),
-    "serialization": ("from_json", "to_json"),
-    "shuffled": ("shuffled_lower_bound",),
+    "threat.risks": ("GaussianFit", "bayes_risk", "gaussian_fit"),
+    "workbench.runs": ("load_run",),
+    "accounting.serialization": ("from_json", "to_json"),
+    "api.shuffled": ("shuffled_lower_bound",),
 }
 _LAZY = (
     "accounting",
@@ -246,7 +266,7 @@ _LAZY = (
 )
 
 
-__getattr__ = finder(__name__, _LATER, _LAZY)
+__getattr__ = finder(__name__, _LATER, {*_LAZY, *MOVED})
 
 
 def __dir__() -> list[str]:

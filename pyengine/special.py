@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from pyengine import _checks
 from pyengine._core import ffi, lib
-from pyengine._forks import in_child
+from pyengine._support import checks
+from pyengine._support.forks import in_child
 from pyengine._ufuncs import (
     log_marcum_p,
     log_marcum_q,
@@ -354,7 +354,7 @@ def threaded(
         raise ValueError(f"function must be a NumPy ufunc, got {function!r}")
     if workers is None:
         workers = os.cpu_count() or 1
-    workers = _checks.count("workers", workers, least=1)
+    workers = checks.count("workers", workers, least=1)
     arrays = np.broadcast_arrays(*arguments)
     shape = arrays[0].shape
     if out is not None and (out.shape != shape or out.dtype != np.float64):

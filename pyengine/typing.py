@@ -15,9 +15,9 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from typing import TypeAlias, TypedDict
 
-    from pyengine.answers import Answering
+    from pyengine.engines.answers import Answering
     from pyengine.mechanisms import Mechanism
-    from pyengine.threat_models import ThreatModel
+    from pyengine.mechanisms.threat_models import ThreatModel
 
 __all__ = [
     "Adjacency",

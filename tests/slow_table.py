@@ -17,7 +17,7 @@ from typing import Any
 
 from pyengine.cli.main import main
 from pyengine.tables import run as table_run
-from pyengine.tables.units import Unit, solve
+from pyengine.workbench.tables.units import Unit, solve
 
 LOG = "PYENGINE_TEST_LOG"
 SOLVER = "PYENGINE_TEST_SOLVER"

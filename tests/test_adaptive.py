@@ -23,7 +23,7 @@ import pyengine as pe
 from pyengine.accounting.kernels import StepProfile, kernel
 from pyengine.accounting.runs import _by_grid
 from pyengine.accounting.tables import Choosing, Detail
-from pyengine.answers import Answering, Questions
+from pyengine.engines.answers import Answering, Questions
 
 F = Fraction
 ONE = F(1)

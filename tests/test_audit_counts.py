@@ -11,7 +11,7 @@ import pytest
 
 import pyengine as pe
 from pyengine import audit
-from pyengine.audit.report import Finding, report
+from pyengine.workbench.audit.report import Finding, report
 
 mp = mpmath.MPContext()
 mp.dps = 30

@@ -24,8 +24,8 @@ from pyengine import caches
 from pyengine.caches import Cache, clear_cache, kept, kept_bytes, size_of
 from pyengine.engines.gaussian import _kept
 from pyengine.engines.monte_carlo import MonteCarloPair
+from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.spectral import KeptLines
-from pyengine.pairs import GaussianPair
 
 PAIRS = [GaussianPair((2.0,), (1.0,), (n,), reversed=False) for n in range(1, 5)]
 
@@ -237,7 +237,7 @@ def test_there_is_no_other_cache() -> None:
         if others.search(path.read_text(encoding="utf-8"))
     }
     # a lock is no cache, but a child must have its own, too
-    assert found == {"_forks.py"}
+    assert found == {"_support/forks.py"}
 
 
 def _in_child(queue: Any) -> None:

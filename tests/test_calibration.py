@@ -437,7 +437,7 @@ def test_few_mechanisms_are_tried(make: Any, target: Any, integer: bool) -> None
 
 def test_a_guide_that_is_wrong_only_costs() -> None:
     """Its figures are any numbers: the boundary is found, or the same error is raised."""
-    from pyengine.search import Domain, NoiseSearch
+    from pyengine.calibration.search import Domain, NoiseSearch
 
     class Wrong:
         def __init__(self, slope: float, goal: float) -> None:

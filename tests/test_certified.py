@@ -19,9 +19,9 @@ import pyengine as pe
 from pyengine.api import answers
 from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
+from pyengine.engines.pairs import GaussianPair, GaussianRows, enclosing_pairs, gaussian_rows
 from pyengine.engines.row_sides import RowSide
 from pyengine.engines.spectral import Spectral
-from pyengine.pairs import GaussianPair, GaussianRows, enclosing_pairs, gaussian_rows
 
 POINTS = [point for point in load("dp_sgd_random.json")["points"] if "p_above" in point]
 # Every row is compared where PYENGINE_ALL_POINTS is set (twenty minutes, most of it for rows that

@@ -14,8 +14,8 @@ from thorough import ALL, some
 import pyengine as pe
 from pyengine.api import answers
 from pyengine.engines.functionals import A_BELOW, ERRORS, PROFILE
+from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.spectral import Spectral
-from pyengine.pairs import GaussianPair
 
 # The law is one that hardly ever tells anything: large losses are rare, and a line on their side of
 # the pole follows them, not the others.

@@ -8,8 +8,8 @@ import pytest
 import pyengine as pe
 from pyengine.api import answers
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
+from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.spectral import Spectral
-from pyengine.pairs import GaussianPair
 
 # What lies beyond the last t falls slowly by the bound of one kind of step alone: the most numerous
 # ones of these hardly ever tell anything, and steps of little noise are rare.

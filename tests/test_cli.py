@@ -21,7 +21,7 @@ from pyengine import api
 from pyengine.cli import main
 from pyengine.tables import cells as table_cells
 from pyengine.tables import run as table_run
-from pyengine.tables.progress import Progress
+from pyengine.workbench.tables.progress import Progress
 
 pytest.importorskip("matplotlib")
 
@@ -307,7 +307,7 @@ def test_progress_without_rich(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_progress_tells_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("pyengine.tables.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("pyengine.workbench.tables.progress.time.monotonic", lambda: now[0])
     stream = io.StringIO()
     with Progress(8000, "values", stream, done=2000) as progress:
         now[0] = 40.0
@@ -322,8 +322,8 @@ def test_progress_tells_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_progress_reports_to_a_log_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("pyengine.tables.progress.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("pyengine.tables.progress.LOOK_SECONDS", 60.0)
+    monkeypatch.setattr("pyengine.workbench.tables.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("pyengine.workbench.tables.progress.LOOK_SECONDS", 60.0)
     stream = io.StringIO()
     with Progress(100, "values", stream) as progress:
         for _ in range(100):

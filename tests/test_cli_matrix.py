@@ -12,7 +12,7 @@ import pytest
 
 import pyengine as pe
 from pyengine.cli import main
-from pyengine.runs.matrices import read_matrix
+from pyengine.workbench.runs.matrices import read_matrix
 
 TREE = pe.tree_aggregation_matrix(8)
 

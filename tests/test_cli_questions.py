@@ -16,10 +16,10 @@ import pytest
 
 import pyengine as pe
 from pyengine import _core
+from pyengine._support.decimals import number
 from pyengine.cli import doctor, main
 from pyengine.cli.main import make_parser
 from pyengine.cli.output import RED, paint
-from pyengine.decimals import number
 
 RUN = ["--noise", "0.8", "--p", "0.001", "--steps", "10000"]
 MECHANISM = pe.dp_sgd("0.8", "0.001", 10_000)

@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 
 import pyengine as pe
+from pyengine.accounting.conformance.adapters import KNOWN, find
+from pyengine.accounting.conformance.adapters.own import Pyengine
+from pyengine.accounting.conformance.report import as_objects, groups
 from pyengine.cli import main
 from pyengine.conformance import Case, Result, load, run
-from pyengine.conformance.adapters import KNOWN, find
-from pyengine.conformance.adapters.own import Pyengine
-from pyengine.conformance.report import as_objects, groups
 
 pytest.importorskip("matplotlib")
 
 ADAPTER = '''
 import os, time
 import pyengine
-from pyengine.conformance.adapters.own import Pyengine
+from pyengine.accounting.conformance.adapters.own import Pyengine
 
 
 class Loose(Pyengine):

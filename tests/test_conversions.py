@@ -167,7 +167,7 @@ def test_selection_from_runs_beyond_all_doubles() -> None:
 
 @pytest.mark.parametrize("law", LAWS[2:])
 def test_means_are_those_of_the_laws(law: dict[str, Any]) -> None:
-    from pyengine._selection import _mean
+    from pyengine.numerics.selection import _mean
 
     phi, h = generating(**law), 1e-6
     assert math.ldexp(*_mean(law["shape"], law["stopping"])) == pytest.approx(

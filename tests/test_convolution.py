@@ -19,7 +19,7 @@ from pyengine.caches import clear_cache
 from pyengine.engines import convolution
 from pyengine.engines.convolution import Convolution, bounded_steps
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
-from pyengine.pairs import GaussianPair
+from pyengine.engines.pairs import GaussianPair
 
 flint = pytest.importorskip("flint")
 mpmath = pytest.importorskip("mpmath")

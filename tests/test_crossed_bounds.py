@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import pyengine as pe
-from pyengine.answers import Answer, names
 from pyengine.engines import certified
+from pyengine.engines.answers import Answer, names
 from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.functionals import A_ABOVE, B_ABOVE, B_BELOW, PROFILE
 from pyengine.engines.gaussian import GaussianSide

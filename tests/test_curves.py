@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pyengine.answers import Answer, ErrorCurve, names
-from pyengine.curves import Substitution, larger, smaller
+from pyengine.engines.answers import Answer, ErrorCurve, names
+from pyengine.engines.curves import Substitution, larger, smaller
 from pyengine.engines.hull import BothOrders
 
 FloatArray = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ from pyengine import reference
 from pyengine.api import answers
 from pyengine.caches import clear_cache
 from pyengine.engines.gaussian import GaussianSide
-from pyengine.pairs import gaussian_rows, ordered_pair
+from pyengine.engines.pairs import gaussian_rows, ordered_pair
 
 # Noise, rate, steps, order, question, what it is asked, and how wide its bounds may be; the lattice
 # proves 1e-7 to 1e-4 of these.

@@ -13,6 +13,8 @@ import pytest
 
 import pyengine as pe
 from pyengine import api, epsilon
+from pyengine.api.relations import ADJACENCY, mechanism_under
+from pyengine.calibration.proven import proven_bounds, proven_noise
 from pyengine.errors import AccuracyError
 from pyengine.interop import HistoryAccountant, from_history
 from pyengine.interop.pfl import PyengineJointPrivacyAccountant, PyenginePrivacyAccountant
@@ -22,8 +24,6 @@ from pyengine.interop.prv_accountant import (
     PRVAccountant,
     find_noise_multiplier,
 )
-from pyengine.interop.relations import ADJACENCY, mechanism_under
-from pyengine.proven import proven_bounds, proven_noise
 
 RUN = pe.dp_sgd(1.0, 0.01, 100)
 QUESTIONS = {"trade_off": 0.01, "gamma_bound": 1e-3, "delta": 0.25, "epsilon": 1e-5}

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import pyengine as pe
+from pyengine.accounting.conformance.adapters import supports
+from pyengine.accounting.conformance.adapters.dp_accounting import DpAccounting
 from pyengine.conformance import assert_sound, load
-from pyengine.conformance.adapters import supports
-from pyengine.conformance.adapters.dp_accounting import DpAccounting
 from pyengine.interop import HistoryAccountant, prv_accountant
 
 RUN = pe.dp_sgd(1.0, 0.01, 100)

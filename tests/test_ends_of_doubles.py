@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import pyengine as pe
+from pyengine.calibration.search import Domain, NoiseSearch, Unbounded
 from pyengine.cli.main import main
-from pyengine.search import Domain, NoiseSearch, Unbounded
 
 SGD = pe.dp_sgd(1.0, 0.01, 100)
 

@@ -39,9 +39,9 @@ from environments import (
 from thorough import sampled
 
 import pyengine as pe
-from pyengine import _environment
 from pyengine._core import lib
 from pyengine._fenv import Guarded
+from pyengine._support import environment as guards
 
 ROOT = Path(__file__).parents[1]
 set_here = pytest.mark.skipif(not SETTABLE, reason=WHY_NOT)
@@ -204,7 +204,7 @@ def test_generators_are_resumed_in_the_default_environment() -> None:
             yield i
 
     with environment("downward"):
-        found = _environment.guarded(numbers)()
+        found = guards.guarded(numbers)()
         for i in range(2):
             assert next(found) == i
             assert control_words() == ENVIRONMENTS["downward"]
@@ -505,7 +505,7 @@ def test_command_line_beside_a_library(fast_math: Path) -> None:
 
 def public_modules() -> Iterator[Any]:
     for found in pkgutil.walk_packages(pe.__path__, "pyengine."):
-        if _environment._is_public(found.name) and not found.name.endswith("__main__"):
+        if guards._is_public(found.name) and not found.name.endswith("__main__"):
             try:
                 yield import_module(found.name)
             except ImportError:  # of an accountant that is not installed
@@ -542,7 +542,7 @@ def test_all_that_is_public_is_guarded() -> None:
             plain |= {
                 f"{holder.__name__}.{name}"
                 for name in plain_functions(holder)
-                if name not in _environment._PLAIN
+                if name not in guards._PLAIN
             }
     assert counted > 300
     assert not plain

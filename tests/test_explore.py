@@ -24,13 +24,13 @@ import pytest
 
 import pyengine as pe
 from pyengine.cli import main
-from pyengine.explore.answerer import Answerer, BusyError, SupersededError
-from pyengine.explore.computing import answer
-from pyengine.explore.link import link
-from pyengine.explore.page import OF_A_RUN, SHARED, page
-from pyengine.explore.server import HEADERS
-from pyengine.explore.settings import CHOICES, RANGES, SettingError, Settings
-from pyengine.runs.files import parse_runs
+from pyengine.workbench.explore.answerer import Answerer, BusyError, SupersededError
+from pyengine.workbench.explore.computing import answer
+from pyengine.workbench.explore.link import link
+from pyengine.workbench.explore.page import OF_A_RUN, SHARED, page
+from pyengine.workbench.explore.server import HEADERS
+from pyengine.workbench.explore.settings import CHOICES, RANGES, SettingError, Settings
+from pyengine.workbench.runs.files import parse_runs
 
 GIVEN: dict[str, Any] = {
     **{control.name: control.value for control in (*OF_A_RUN, *SHARED)},

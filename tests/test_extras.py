@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import pyengine
-from pyengine._extras import MissingPackageError, needed
+from pyengine._support.extras import MissingPackageError, needed
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -43,8 +43,8 @@ OPTIONAL = {
 # Elsewhere: the reference asks for its extra before its parts are imported, accountants that are
 # not installed take no part in `pyengine conformance`, and these get numbers of the reference.
 # These are imported by others, which name the extra: the package, and constructors of mechanisms.
-NAMED_BEFORE = ("reference/", "conformance/adapters/", "engines/analytic_lines/")
-AFTER_THE_REFERENCE = ("cli/output.py", "tables/cells.py")
+NAMED_BEFORE = ("reference/", "accounting/conformance/adapters/", "engines/analytic_lines/")
+AFTER_THE_REFERENCE = ("cli/output.py", "workbench/tables/cells.py")
 
 
 def unguarded(path: Path) -> set[str]:

@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from pyengine import _forks, duality, special
+from pyengine import duality, special
+from pyengine._support import forks
 from pyengine.caches import cached_property
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.interop import HistoryAccountant
@@ -84,7 +85,7 @@ def test_no_lock_joins_values_of_other_objects() -> None:
 
 def locks() -> list[Callable[[], Any]]:
     return [
-        lambda: _forks.BallArithmetic.lock,
+        lambda: forks.BallArithmetic.lock,
         lambda: special._pool_lock,
     ]
 
@@ -182,7 +183,7 @@ def test_a_fork_waits_for_a_compiler() -> None:
     held = threading.Event()
 
     def compile_() -> None:
-        with _forks.Undivided.lock:
+        with forks.Undivided.lock:
             held.set()
             time.sleep(0.2)
 
@@ -190,7 +191,7 @@ def test_a_fork_waits_for_a_compiler() -> None:
     thread.start()
     held.wait()
     start = time.monotonic()
-    assert child_of(lambda: _forks.Undivided.lock.acquire(blocking=False)) == 0
+    assert child_of(lambda: forks.Undivided.lock.acquire(blocking=False)) == 0
     assert time.monotonic() - start > 0.1
     thread.join()
 

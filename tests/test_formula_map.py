@@ -43,8 +43,8 @@ def test_files_exist_and_formulas_stand_once() -> None:
     ("words", "file"),
     [
         ("Theorem 15 of Lebeda et al.", "pyengine/laws/substituted.py"),
-        ("Prop. 9", "pyengine/kinds.py"),
-        ("eq. 8 of Leemann", "pyengine/membership/step.py"),
+        ("Prop. 9", "pyengine/laws/kinds.py"),
+        ("eq. 8 of Leemann", "pyengine/threat/membership/step.py"),
         ("the aliasing bound", "csrc/contour.c"),
     ],
 )

@@ -16,8 +16,8 @@ from thorough import ALL
 
 from pyengine.cli import main
 from pyengine.cli.errors import FOUND, UNUSABLE
-from pyengine.tables.spec import Specification, SpecificationError, parse
-from pyengine.verification.claims import Claim, ClaimsError, read
+from pyengine.workbench.tables.spec import Specification, SpecificationError, parse
+from pyengine.workbench.verification.claims import Claim, ClaimsError, read
 
 COMMON = settings(
     max_examples=300 if ALL else 100,

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 from thorough import ALL
 
-from pyengine.kinds import named_kinds
-from pyengine.tables.cells import Cell
-from pyengine.tables.spec import Specification, load
-from pyengine.tables.specials import FUNCTIONS
-from pyengine.tables.units import Unit, cells_of, solve, units
-from pyengine.verification.claims import Claim, read
-from pyengine.verification.verdicts import Rule, judge
+from pyengine.laws.kinds import named_kinds
+from pyengine.workbench.tables.cells import Cell
+from pyengine.workbench.tables.spec import Specification, load
+from pyengine.workbench.tables.specials import FUNCTIONS
+from pyengine.workbench.tables.units import Unit, cells_of, solve, units
+from pyengine.workbench.verification.claims import Claim, read
+from pyengine.workbench.verification.verdicts import Rule, judge
 
 GOLD = Path(__file__).parents[1] / "gold"
 SETS = sorted(path.parent.name for path in GOLD.glob("*/spec.toml"))

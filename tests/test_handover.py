@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pyengine as pe
-from pyengine.answers import Answer, ErrorCurve
+from pyengine.engines.answers import Answer, ErrorCurve
 from pyengine.engines.handover import Handover
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import pyengine as pe
+from pyengine.accounting.conformance.adapters import KNOWN
 from pyengine.conformance import load, run
-from pyengine.conformance.adapters import KNOWN
 from pyengine.interop import (
     from_dp_event,
     from_prvs,

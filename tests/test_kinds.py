@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 import pyengine as pe
-from pyengine import _checks, kinds
+from pyengine._support import checks
+from pyengine.api.dp_events import from_dp_event
+from pyengine.api.histories import to_history
 from pyengine.caches import clear_cache
 from pyengine.cli.main import main
-from pyengine.interop.dp_events import from_dp_event
-from pyengine.interop.histories import to_history
+from pyengine.laws import kinds
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.mechanisms import GaussianMechanism, Noise, Step
@@ -27,10 +28,10 @@ from pyengine.mechanisms import GaussianMechanism, Noise, Step
 class LoadedCoin(Step):
     """A fair coin without the record, one that shows heads with another probability with it."""
 
-    heads: _checks.Number
+    heads: checks.Number
 
     def __init__(self, heads: Any) -> None:
-        object.__setattr__(self, "heads", _checks.probability("heads", heads))
+        object.__setattr__(self, "heads", checks.probability("heads", heads))
 
 
 def outcomes(step: LoadedCoin) -> list[tuple[Fraction, Fraction]]:
@@ -43,7 +44,7 @@ class NoisyMean(Step):
     """The mean of numbers in [0, 1] of a known count of records, with Gaussian noise."""
 
     records: int
-    deviation: _checks.Number
+    deviation: checks.Number
 
     @property
     def noise(self) -> Noise:
@@ -177,7 +178,7 @@ def test_table(tmp_path: Path) -> None:
 
 
 def test_events_of_another_library() -> None:
-    from pyengine.interop.dp_events import _event
+    from pyengine.api.dp_events import _event
 
     module: Any = SimpleNamespace(CoinDpEvent=type("CoinDpEvent", (SimpleNamespace,), {}))
     made = type("CoinDpEvent", (), {})()

@@ -18,6 +18,10 @@ import numpy as np
 import pytest
 
 import pyengine as pe
+from pyengine.accounting.interop.batches import SeenBatches
+from pyengine.api import histories
+from pyengine.api.relations import mechanism_under
+from pyengine.api.shuffled import known_leak, without_amplification
 from pyengine.cli import main
 from pyengine.errors import SamplingWarning
 from pyengine.interop import (
@@ -27,19 +31,15 @@ from pyengine.interop import (
     from_history,
     get_advantage_for_dpsgd,
     get_beta_for_dpsgd,
-    histories,
     prv_accountant,
 )
-from pyengine.interop.batches import SeenBatches
 from pyengine.interop.pfl import PyenginePrivacyAccountant
-from pyengine.interop.relations import mechanism_under
 from pyengine.mechanisms import describe, in_words, label_of
 from pyengine.report import privacy_report
-from pyengine.report.variants import with_group
-from pyengine.shuffled import known_leak, without_amplification
 from pyengine.statement import privacy_statement
 from pyengine.tables import run as tables
-from pyengine.tables.spec import load
+from pyengine.workbench.report.variants import with_group
+from pyengine.workbench.tables.spec import load
 
 SIZES = "--batch-size 256 --dataset-size 60000"
 TABLE = "noise_multiplier = 2\nsteps = 20\n"

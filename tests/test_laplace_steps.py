@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from thorough import ALL, some
 
 import pyengine as pe
-from pyengine.answers import Answer, names
+from pyengine.engines.answers import Answer, names
 from pyengine.engines.exact.laplace import LaplaceSum
 from pyengine.engines.vertical_lines import questions
 from pyengine.engines.vertical_lines.deformation import DeformedOrder

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import pyengine as pe
-from pyengine import _libm
 from pyengine.caches import clear_cache
 from pyengine.cli import main
+from pyengine.numerics import libm
 from pyengine.numerics.rounding import ERFC, LIBM
 
 ROOT = Path(__file__).parents[1]
@@ -68,19 +68,19 @@ def wrong_libm() -> str:
 
 
 def test_libraries_here_are_as_accurate_as_is_assumed() -> None:
-    found = _libm.measured()
-    assert len(found) == 15 + len(_libm.NUMPY)
+    found = libm.measured()
+    assert len(found) == 15 + len(libm.NUMPY)
     for each in found:
         assert 0.2 < each.error <= each.allowed, each
-    assert 2 * _libm.ALLOWED["exp"] == LIBM
-    assert 2 * _libm.ALLOWED["erfc"] == ERFC
+    assert 2 * libm.ALLOWED["exp"] == LIBM
+    assert 2 * libm.ALLOWED["erfc"] == ERFC
 
 
 def test_erfc_has_room_for_its_known_error() -> None:
     """Of 4.034 units, at one of the stored points; 4 were assumed once."""
-    error = next(each.error for each in _libm.measured() if each.name == "erfc")
-    assert error < 0.6 * _libm.ALLOWED["erfc"]
-    assert float.fromhex("0x1.3f820a2e4a3eap+0") in _libm.points("erfc")[0]
+    error = next(each.error for each in libm.measured() if each.name == "erfc")
+    assert error < 0.6 * libm.ALLOWED["erfc"]
+    assert float.fromhex("0x1.3f820a2e4a3eap+0") in libm.points("erfc")[0]
 
 
 def test_stored_points_are_those_of_the_tool() -> None:
@@ -112,7 +112,7 @@ def test_nothing_is_answered_with_a_library_that_errs(tmp_path: Path) -> None:
     assert len(lines) == 3
     for line in lines[:2]:
         assert line.startswith("bounds hold only where the C library and NumPy are as accurate")
-        for name in _libm.ALLOWED:
+        for name in libm.ALLOWED:
             assert f"libm {name} by" in line
     assert lines[2] == "True"
     doctor = [sys.executable, "-m", "pyengine", "doctor"]
@@ -131,10 +131,10 @@ def test_nothing_is_answered_with_a_library_that_errs(tmp_path: Path) -> None:
 def test_numpy_is_measured_too(
     wrong: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(_libm.NUMPY, "log1p", lambda x, _: np.log1p(x) * wrong)
-    found = _libm.measured()
+    monkeypatch.setitem(libm.NUMPY, "log1p", lambda x, _: np.log1p(x) * wrong)
+    found = libm.measured()
     assert [each.name for each in found if not each.holds] == ["log1p"]
-    monkeypatch.setattr(_libm._Here, "refusal", _libm.refusal(found))
+    monkeypatch.setattr(libm._Here, "refusal", libm.refusal(found))
     clear_cache()  # what was answered before
     with pytest.raises(pe.AccuracyError, match=r"numpy log1p by ([4-9]|inf)"):
         pe.gamma_bound(pe.GaussianMechanism(1.25), 0.1)

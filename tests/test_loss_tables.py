@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pytest
 
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
+from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.spectral import Spectral
 from pyengine.laws.normals import LossNodes
-from pyengine.pairs import GaussianPair
 
 NOTHING = GaussianPair((), (), (), reversed=False)
 

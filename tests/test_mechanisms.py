@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import pyengine as pe
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.mechanisms import in_words, step_in_words
 
 STEPS = (
@@ -40,7 +40,7 @@ STEPS = (
     ],
 )
 def test_fractions(text: str, exact: Fraction) -> None:
-    assert _checks.positive("x", text) == exact
+    assert checks.positive("x", text) == exact
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_fractions(text: str, exact: Fraction) -> None:
 )
 def test_wrong_numbers(text: str) -> None:
     with pytest.raises(ValueError, match="x must be"):
-        _checks.positive("x", text)
+        checks.positive("x", text)
 
 
 @pytest.mark.parametrize("given", ["0.1", Decimal("0.1"), Fraction(1, 10), " 1 / 10 "])

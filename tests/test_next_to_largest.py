@@ -15,7 +15,7 @@ import pyengine as pe
 from pyengine.api import answers
 from pyengine.engines.functionals import A_ABOVE, A_BELOW
 from pyengine.engines.next_to_largest import APART, NextToLargest
-from pyengine.pairs import GaussianPair
+from pyengine.engines.pairs import GaussianPair
 
 Steps = list[tuple[float, float, int]]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import pyengine as pe
-from pyengine.markup import html_table
+from pyengine._support.markup import html_table
 from pyengine.statement import privacy_statement
 
 

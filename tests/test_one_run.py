@@ -11,7 +11,7 @@ import pytest
 
 import pyengine as pe
 from pyengine import audit, duality
-from pyengine.audit.one_run import _binomial_p_values
+from pyengine.workbench.audit.one_run import _binomial_p_values
 
 
 def response_tail(right: int, named: int, p: Fraction) -> Fraction:

@@ -29,8 +29,11 @@ CHOICES = {
     "engines/lattice/coarse_cumulants.py": {"log10"},
     "engines/lattice/grid_choice.py": {"log2"},
     "engines/lattice/refine.py": {"log10"},
+    "laws/kinds.py": {"erf", "expm1"},
     "laws/random_steps.py": {"log2"},
 }
+# Measures other functions, and profiles that count the errors which it holds them to.
+WITH_ERRORS_OF_OTHERS = {"numerics/libm.py", "numerics/renyi.py", "numerics/selection.py"}
 
 
 @pytest.mark.skipif(not (ROOT / "csrc").exists(), reason="the sources are not here")
@@ -64,5 +67,7 @@ def test_python_code_takes_none() -> None:
     files = [path for folder in FOLDERS for path in (package / folder).glob("*.py")]
     files.append(package / "engines" / "small_epsilon.py")
     found = {path.relative_to(package).as_posix(): taken(path) for path in files}
-    assert {name: names for name, names in found.items() if names} == CHOICES
+    others = {name: names for name, names in found.items() if names}
+    assert others.keys() == CHOICES.keys() | WITH_ERRORS_OF_OTHERS
+    assert {name: others[name] for name in CHOICES} == CHOICES
     assert len(found) > 50

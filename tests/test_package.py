@@ -17,36 +17,38 @@ from types import ModuleType
 import pytest
 
 import pyengine
+from pyengine._support.lazy import MOVED
 from pyengine._version import DISTRIBUTION
 
 PACKAGE = Path(pyengine.__file__).parent
 
 # Imports go down only: a module may import from its own floor and from those above it in this list.
 FLOORS = (
-    "_core _fenv _ufuncs _environment _version _lazy _checks _extras linking _conjugate "
-    "_bounded_range _selection _filter _forks _libm _toml caches certainty decimals errors markup "
-    "numerics status typing",
-    "special _moments _renyi analytic",
-    "mechanisms kinds answers pairs laws duality threat_models",
-    "engines curves reference relaxed",
-    "api calibration targets search gaussian_dp composing proven approximations baselines "
-    "membership priors interop shuffled serialization risks accounting runs",
-    "statement resilience schemes conformance tables verification audit plots report "
-    "explore cli papers numba __main__",
+    "_core _fenv _ufuncs _version errors typing",
+    "_support",
+    "special numerics",
+    "mechanisms duality",
+    "laws",
+    "engines reference",
+    "api",
+    "calibration",
+    "accounting threat",
+    "workbench",
+    "cli __main__",
 )
-FLOOR = {f"pyengine.{room}": i for i, rooms in enumerate(FLOORS) for room in rooms.split()}
+FLOOR_OF_ROOM = {room: i for i, rooms in enumerate(FLOORS) for room in rooms.split()}
+FLOOR = {f"pyengine.{room}": i for room, i in FLOOR_OF_ROOM.items()}
 # Drop-in replacements of two accountants, each known by that name.
 NAMED_TWICE = {"PyengineAccountant"}
 # The ground truth shares nothing with what it judges.
 REFERENCE_MAY_IMPORT = (
     "pyengine.reference",
     "pyengine.mechanisms",
-    "pyengine.threat_models",
     "pyengine.errors",
-    "pyengine._checks",
-    "pyengine._extras",
-    "pyengine.caches",
-    "pyengine._forks",
+    "pyengine._support.checks",
+    "pyengine._support.extras",
+    "pyengine._support.caches",
+    "pyengine._support.forks",
 )
 PRIVATE_WORDS = {
     *("rung", "ladder", "sketch", "survey", "bend", "turned", "twice", "six", "knot", "knotted"),
@@ -135,6 +137,61 @@ def own(module: str) -> set[str]:
 def test_imports_go_down(module: str) -> None:
     upward = {name for name in own(module) if name == "pyengine" or floor(name) > floor(module)}
     assert not upward, f"{module} (floor {floor(module)}) imports upwards: {sorted(upward)}"
+
+
+def test_few_names_stand_at_the_top() -> None:
+    found = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py"}
+    found |= {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    public = {name for name in found if name[0] != "_"}
+    assert public <= set(FLOOR_OF_ROOM), public - set(FLOOR_OF_ROOM)
+    assert len(public) <= 15
+    assert len(FLOORS) <= 11
+
+
+def test_no_circle_of_rooms() -> None:
+    """Not even between modules of rooms on the same floor."""
+    graph: dict[str, set[str]] = {}
+    for name in INSIDE:
+        rooms = {other.split(".")[1] for other in own(name)}
+        graph.setdefault(name.split(".")[1], set()).update(rooms)
+    order = TopologicalSorter({room: rooms - {room} for room, rooms in graph.items()})
+    assert set(order.static_order()) <= set(FLOOR_OF_ROOM)
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_old_names_are_the_same_modules(name: str) -> None:
+    module = importlib.import_module(f"pyengine.{name}")
+    assert module is importlib.import_module(f"pyengine.{MOVED[name]}")
+    assert module.__spec__ is not None
+    assert module.__spec__.name == module.__name__ == f"pyengine.{MOVED[name]}"
+    if "." not in name:
+        assert getattr(pyengine, name) is module
+
+
+def test_old_names_in_a_new_process() -> None:
+    """Programs and pickles that know modules by their old names."""
+    code = """
+import pickle
+import pyengine.tables.run as first, pyengine.workbench.tables.run as second
+from pyengine.interop.profiles import Profile
+from pyengine import audit
+import pyengine
+assert first is second and pyengine.audit is audit and pyengine.interop.profiles.Profile is Profile
+assert pyengine.threat_models.Relaxed is pickle.loads(b"cpyengine.threat_models\\nRelaxed\\n.")
+assert pickle.loads(b"cpyengine.composing\\ncompose\\n.") is pyengine.compose
+try:
+    import pyengine.audit.nonsense
+except ModuleNotFoundError as error:
+    assert "nonsense" in str(error)
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_old_names_run_as_programs() -> None:
+    command = [sys.executable, "-W", "error", "-m", "pyengine.conformance.worker"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "No module named" not in run.stderr
+    assert "pyengine/accounting/conformance/worker.py" in run.stderr.replace("\\", "/")
 
 
 def test_no_import_cycles() -> None:
@@ -261,8 +318,7 @@ def test_import_is_light(tmp_path: Path) -> None:
     assert not HEAVY & {name.split(".")[0] for name in loaded}
     assert "logging" not in loaded  # which comes with concurrent.futures
     # laws, targets and what answers for other kinds of mechanisms are loaded when they are asked
-    first = ("mechanisms", "engines", "numerics", "api", "answers", "caches", "composing", "curves")
-    first += ("errors", "pairs", "status", "threat_models", "_")
+    first = ("mechanisms", "engines", "numerics", "api", "errors", "_")
     later = ("lattice", "exact", "convolution", "smooth", "product", "estimates", "sector")
     rooms = [name.split(".")[1:] for name in loaded if name.startswith("pyengine.")]
     assert not [room for room in rooms if not room[0].startswith(first)]

@@ -24,8 +24,8 @@ from pyengine.plots import (
     strategy_figure,
     trade_off_figure,
 )
-from pyengine.plots.curves import DIRECTIONS
-from pyengine.plots.ticks import number_text
+from pyengine.workbench.plots.curves import DIRECTIONS
+from pyengine.workbench.plots.ticks import number_text
 
 RUN = pe.dp_sgd(1.0, 0.01, 1000)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import pyengine as pe
-from pyengine.answers import Answer, ErrorCurve, names
 from pyengine.engines import registry
+from pyengine.engines.answers import Answer, ErrorCurve, names
 from pyengine.engines.problem import Engine, Problem
 
 MECHANISMS = {

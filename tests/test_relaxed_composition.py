@@ -10,10 +10,10 @@ import pytest
 from scipy import integrate
 
 import pyengine as pe
-from pyengine.relaxed.core import MagnitudePair
-from pyengine.relaxed.gaussian import GaussianDistance
-from pyengine.relaxed.laplace import LaplacePair
-from pyengine.relaxed.sampled import SampledPair
+from pyengine.engines.relaxed.core import MagnitudePair
+from pyengine.engines.relaxed.gaussian import GaussianDistance
+from pyengine.engines.relaxed.laplace import LaplacePair
+from pyengine.engines.relaxed.sampled import SampledPair
 
 RELAXED: dict[str, Any] = {"threat_model": "relaxed"}
 

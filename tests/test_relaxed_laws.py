@@ -8,16 +8,16 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from pyengine.laws.base import PoissonSampledLaw, StepLaw
-from pyengine.relaxed.gaussian import GaussianDistance
-from pyengine.relaxed.laplace import LaplacePair
-from pyengine.relaxed.laws import (
+from pyengine.engines.relaxed.gaussian import GaussianDistance
+from pyengine.engines.relaxed.laplace import LaplacePair
+from pyengine.engines.relaxed.laws import (
     FoldedGaussianLaw,
     FoldedLaplaceLaw,
     SquaredLengthLaw,
     magnitude_law,
 )
-from pyengine.relaxed.sampled import SampledPair
+from pyengine.engines.relaxed.sampled import SampledPair
+from pyengine.laws.base import PoissonSampledLaw, StepLaw
 
 mp.mp.dps = 40
 

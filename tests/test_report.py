@@ -23,7 +23,6 @@ from pyengine.cli import main
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 from pyengine.mechanisms import in_words
-from pyengine.plots.series import asked
 from pyengine.report import (
     Attack,
     PrivacyReport,
@@ -33,7 +32,8 @@ from pyengine.report import (
     save_report,
     variants,
 )
-from pyengine.report.variants import resampled
+from pyengine.workbench.plots.series import asked
+from pyengine.workbench.report.variants import resampled
 
 RUN = pe.dp_sgd(1.0, 0.01, 1000)  # of fewer steps proofs and hulls take ten times as long
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)> \" ' & $x$"

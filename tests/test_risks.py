@@ -15,16 +15,16 @@ import pytest
 from scipy import optimize, stats
 
 import pyengine as pe
-from pyengine.certainty import ESTIMATE, PROVEN
+from pyengine._support.certainty import ESTIMATE, PROVEN
 from pyengine.cli import main
-from pyengine.explore.replies import reply
-from pyengine.explore.settings import Settings
 from pyengine.report import privacy_report
-from pyengine.risks import risk_answers
 from pyengine.statement import privacy_statement
-from pyengine.tables.cells import auto, reference
-from pyengine.tables.spec import SpecificationError, parse
 from pyengine.targets import GaussianDP
+from pyengine.threat.risks import risk_answers
+from pyengine.workbench.explore.replies import reply
+from pyengine.workbench.explore.settings import Settings
+from pyengine.workbench.tables.cells import auto, reference
+from pyengine.workbench.tables.spec import SpecificationError, parse
 
 mp = mpmath.MPContext()
 mp.dps = 40

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, ERRORS, PROFILE
+from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.row_bounds import (
     SLACK,
     LogBounds,
@@ -16,7 +17,6 @@ from pyengine.engines.row_bounds import (
     profile_bounds,
 )
 from pyengine.engines.spectral import Spectral
-from pyengine.pairs import GaussianPair
 
 PAIRS = [
     GaussianPair((1.15,), (0.00745593516,), (405,), False),

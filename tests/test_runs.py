@@ -14,10 +14,10 @@ import pytest
 from table_texts import EVERY_KIND, GAMMA, LAPLACE, ONE_RUN, PHASES
 
 import pyengine as pe
-from pyengine import _toml
+from pyengine._support import toml
 from pyengine.cli import calibrate, main
-from pyengine.runs.files import VARIED, SpecificationError, parse_runs, read_runs
-from pyengine.runs.makers import makers
+from pyengine.workbench.runs.files import VARIED, SpecificationError, parse_runs, read_runs
+from pyengine.workbench.runs.makers import makers
 
 TWO = pe.dp_sgd("2", "0.01", 100) + pe.dp_sgd("1", "1/50", 900)
 TWO_PHASES = {
@@ -391,7 +391,7 @@ def test_pictures_and_reports(whole: Path, capsys: pytest.CaptureFixture[str]) -
 
 def validator() -> Any:
     jsonschema = pytest.importorskip("jsonschema")
-    from pyengine.runs.schema import run_schema
+    from pyengine.workbench.runs.schema import run_schema
 
     schema = run_schema()
     jsonschema.Draft7Validator.check_schema(schema)
@@ -400,7 +400,7 @@ def validator() -> Any:
 
 def loaded(text: str) -> Any:
     """A text as editors see it: numbers are numbers."""
-    return _toml.json_loads(text) if text.lstrip().startswith(("{", "[{")) else _toml.loads(text)
+    return toml.json_loads(text) if text.lstrip().startswith(("{", "[{")) else toml.loads(text)
 
 
 def test_schema_knows_all_examples() -> None:
@@ -443,7 +443,7 @@ def test_schema_refuses_what_commands_refuse(text: str) -> None:
 
 
 def test_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    from pyengine.runs.schema import run_schema
+    from pyengine.workbench.runs.schema import run_schema
 
     assert json.loads(said(capsys, "schema")) == run_schema()
     assert set(VARIED) == set(calibrate.VARIED)

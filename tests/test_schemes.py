@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import pyengine as pe
-from pyengine import schemes
 from pyengine.cli import main
-from pyengine.schemes import SCHEMES, SchemeSetting, compare, figures
+from pyengine.workbench import schemes
+from pyengine.workbench.schemes import SCHEMES, SchemeSetting, compare, figures
 
 pytest.importorskip("matplotlib")
 MEASURED = Path(__file__).parents[1] / "docs" / "schemes_measured.md"

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from pyengine.calibration.search import Domain, NoiseSearch, Unbounded, Unreachable
 from pyengine.errors import AccuracyError
-from pyengine.search import Domain, NoiseSearch, Unbounded, Unreachable
 
 REALS = Domain(1e-300, 1e300, False)
 

@@ -14,8 +14,8 @@ import pytest
 import pyengine as pe
 from pyengine.api import answers
 from pyengine.engines.functionals import A_BELOW, ERRORS, PROFILE, Limits, call_kernel
+from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.sector import MOST_STEPS, SectorLaws, _law_or_refusal
-from pyengine.pairs import GaussianPair
 
 TWO = ((0.2829, 5.27e-4, 1), (3.3, 0.0034, 1))
 SHORT = [TWO, ((0.3, 1e-4, 2), (3.0, 0.01, 2))]  # laws whose last panel ends well before e^-16

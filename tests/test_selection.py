@@ -14,7 +14,7 @@ from mpmath import mp
 
 import pyengine as pe
 from pyengine import duality
-from pyengine._selection import stopping_of
+from pyengine.numerics.selection import stopping_of
 
 FloatArray = npt.NDArray[np.float64]
 SEEDS = thorough.some(range(320), 80)

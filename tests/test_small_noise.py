@@ -13,8 +13,8 @@ import pyengine as pe
 from pyengine.caches import clear_cache
 from pyengine.engines import convolution
 from pyengine.engines.convolution import BoundedSteps, Convolution, bounded_steps
+from pyengine.engines.pairs import GaussianPair
 from pyengine.errors import AccuracyError
-from pyengine.pairs import GaussianPair
 
 LEVEL = 0.1
 RUNS = [(0.01, 1.0 / 128.0, 700), (0.06, 0.25, 20), (0.08, 0.25, 20)]

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import pyengine as pe
+from pyengine.accounting.conformance.adapters import find
+from pyengine.accounting.conformance.adapters.own import Pyengine
 from pyengine.conformance import assert_sound, load
-from pyengine.conformance.adapters import find
-from pyengine.conformance.adapters.own import Pyengine
 from pyengine.interop import HistoryAccountant
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "sound_accountant"

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import pyengine as pe
+from pyengine._support.markup import latex_table, markdown_table
 from pyengine.cli import main
-from pyengine.markup import latex_table, markdown_table
 from pyengine.statement import privacy_statement
 from pyengine.tables import run as tables
-from pyengine.tables.spec import load
+from pyengine.workbench.tables.spec import load
 
 RUN = pe.dp_sgd(1.0, 0.01, 100)
 

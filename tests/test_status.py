@@ -14,9 +14,9 @@ import pytest
 
 import pyengine as pe
 from pyengine._core import lib
+from pyengine._support.status import finished
 from pyengine.caches import clear_cache
 from pyengine.engines import convolution, spectral
-from pyengine.status import finished
 
 RUN, FEW = pe.dp_sgd(1.0, 0.01, 1000), pe.dp_sgd(1.0, 0.05, 2)
 

@@ -26,8 +26,8 @@ from test_table_runs import (
 )
 
 from pyengine.cli import main
-from pyengine.tables.run import JOURNAL, run
-from pyengine.tables.spec import parse
+from pyengine.workbench.tables.run import JOURNAL, run
+from pyengine.workbench.tables.spec import parse
 
 pytest.importorskip("distributed")
 

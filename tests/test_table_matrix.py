@@ -12,7 +12,7 @@ import pytest
 
 import pyengine as pe
 from pyengine.cli import main
-from pyengine.tables.spec import SpecificationError, load, parse
+from pyengine.workbench.tables.spec import SpecificationError, load, parse
 
 TREE = pe.tree_aggregation_matrix(8)
 TEXT = """
@@ -84,9 +84,9 @@ def test_values_and_provenance(
 def test_another_matrix_does_not_go_on(
     specification: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from pyengine.tables.journal import Journal, JournalError
-    from pyengine.tables.run import JOURNAL, run
-    from pyengine.tables.units import solve, units
+    from pyengine.workbench.tables.journal import Journal, JournalError
+    from pyengine.workbench.tables.run import JOURNAL, run
+    from pyengine.workbench.tables.units import solve, units
 
     before = load(specification)
     identity = {

@@ -23,11 +23,11 @@ import slow_table
 
 from pyengine.cli import main
 from pyengine.tables import execute, files, units
-from pyengine.tables.execute import WorkersError
-from pyengine.tables.journal import Journal, JournalError
-from pyengine.tables.run import JOURNAL, Interrupted, run
-from pyengine.tables.spec import Specification, parse
-from pyengine.tables.units import Unit
+from pyengine.workbench.tables.execute import WorkersError
+from pyengine.workbench.tables.journal import Journal, JournalError
+from pyengine.workbench.tables.run import JOURNAL, Interrupted, run
+from pyengine.workbench.tables.spec import Specification, parse
+from pyengine.workbench.tables.units import Unit
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
@@ -365,7 +365,7 @@ def test_unit_that_kills_every_worker_ends_the_run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pyengine.tables.execute.BREAKS", 1)
+    monkeypatch.setattr("pyengine.workbench.tables.execute.BREAKS", 1)
     directory = tmp_path / "out"
     with pytest.raises(WorkersError, match=r"died 2 times in a row .* at: runs"):
         run(specification, directory, workers=1, solver=slow_table.always_dies)
@@ -432,7 +432,7 @@ def test_other_version(
 ) -> None:
     directory = tmp_path / "out"
     interrupted(spec, directory, log)
-    monkeypatch.setattr("pyengine.tables.run.__version__", "99")
+    monkeypatch.setattr("pyengine.workbench.tables.run.__version__", "99")
     assert main(["table", str(spec), "-o", str(directory)]) == 2
     assert ", now 99)" in capsys.readouterr().err
     assert untouched(directory)

@@ -9,10 +9,10 @@ import pytest
 from table_texts import EVERY_KIND, GAMMA, LAPLACE, ONE_RUN, PHASES
 
 import pyengine as pe
-from pyengine.kinds import named_kinds
-from pyengine.runs import makers as mechanism_names
-from pyengine.runs.makers import maker_of
-from pyengine.tables.spec import SpecificationError, load, parse
+from pyengine.laws.kinds import named_kinds
+from pyengine.workbench.runs import makers as mechanism_names
+from pyengine.workbench.runs.makers import maker_of
+from pyengine.workbench.tables.spec import SpecificationError, load, parse
 
 
 def test_numbers_are_exact() -> None:

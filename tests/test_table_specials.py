@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import pyengine as pe
-from pyengine.tables.cells import Cell
-from pyengine.tables.run import run
-from pyengine.tables.spec import SpecificationError, parse
-from pyengine.tables.specials import special, special_cells
-from pyengine.tables.units import units
-from pyengine.verification.claims import ClaimsError, read
-from pyengine.verification.verdicts import Rule, judge
+from pyengine.workbench.tables.cells import Cell
+from pyengine.workbench.tables.run import run
+from pyengine.workbench.tables.spec import SpecificationError, parse
+from pyengine.workbench.tables.specials import special, special_cells
+from pyengine.workbench.tables.units import units
+from pyengine.workbench.verification.claims import ClaimsError, read
+from pyengine.workbench.verification.verdicts import Rule, judge
 
 SPEC = """
 engine = "{engine}"

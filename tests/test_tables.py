@@ -20,18 +20,18 @@ from thorough import some
 import pyengine as pe
 from pyengine import api, mechanisms
 from pyengine.engines.registry import ADJACENCIES
-from pyengine.kinds import named_kinds
+from pyengine.laws.kinds import named_kinds
 from pyengine.plots import Curve, gamma_png
-from pyengine.runs.numbers import fraction
 from pyengine.tables import cells as table_cells
 from pyengine.tables import files
-from pyengine.tables.files import csv_text, jsonl_text, parquet_bytes, replace_all
-from pyengine.tables.picture import draws, line
-from pyengine.tables.rows import INTEGERS, Row, columns, numeric, record, rows
-from pyengine.tables.run import run
-from pyengine.tables.spec import Specification, load, parse
-from pyengine.tables.summary import summary
-from pyengine.tables.units import cells_of, solve, units
+from pyengine.workbench.runs.numbers import fraction
+from pyengine.workbench.tables.files import csv_text, jsonl_text, parquet_bytes, replace_all
+from pyengine.workbench.tables.picture import draws, line
+from pyengine.workbench.tables.rows import INTEGERS, Row, columns, numeric, record, rows
+from pyengine.workbench.tables.run import run
+from pyengine.workbench.tables.spec import Specification, load, parse
+from pyengine.workbench.tables.summary import summary
+from pyengine.workbench.tables.units import cells_of, solve, units
 
 
 def table_of(specification: Specification) -> list[Row]:

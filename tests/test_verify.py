@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import pyengine as pe
 from pyengine.cli import main
-from pyengine.tables.cells import Cell
-from pyengine.verification.claims import Claim, ClaimsError, read
-from pyengine.verification.verdicts import Rule, judge
+from pyengine.workbench.tables.cells import Cell
+from pyengine.workbench.verification.claims import Claim, ClaimsError, read
+from pyengine.workbench.verification.verdicts import Rule, judge
 
 HEAD = "noise_multiplier,sampling_probability,steps,question,adjacency,at,value\n"
 RUN = pe.dp_sgd(noise_multiplier="0.8", sampling_probability="0.001", steps=10_000)
@@ -348,7 +348,7 @@ def test_truth_that_is_not_known(
     def refuse(*_: object, **__: object) -> None:
         raise pe.AccuracyError("too hard")
 
-    monkeypatch.setattr("pyengine.tables.cells.risk_answers", refuse)
+    monkeypatch.setattr("pyengine.workbench.tables.cells.risk_answers", refuse)
     written.write_text("".join(MINE.splitlines(keepends=True)[:2]))
     assert main(["verify", str(written), "--engine", "auto"]) == 1
     assert "NO TRUTH: too hard" in capsys.readouterr().out

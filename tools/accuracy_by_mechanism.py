@@ -18,8 +18,8 @@ import numpy as np
 
 import pyengine as pe
 from pyengine import reference
+from pyengine._support.certainty import certainty
 from pyengine.api import QUESTIONS, answers
-from pyengine.certainty import certainty
 
 Rng = np.random.Generator
 DIGITS = 17

@@ -33,8 +33,8 @@ from scipy.special import wofz
 import pyengine as pe
 from pyengine.engines.convolution import Convolution, bounded_steps
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
+from pyengine.engines.pairs import GaussianPair
 from pyengine.errors import AccuracyError
-from pyengine.pairs import GaussianPair
 
 WIDTH = 12
 LEAST = math.log(1e-300)

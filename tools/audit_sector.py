@@ -27,10 +27,10 @@ from compiling import ROOT, compiled
 
 from pyengine.engines.convolution import DEEP, _composed_law, bounded_steps
 from pyengine.engines.functionals import ERRORS, call_kernel
+from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.sector import _law_or_refusal
 from pyengine.errors import AccuracyError
 from pyengine.numerics.exact_numbers import in_two_doubles, log_of_rest
-from pyengine.pairs import GaussianPair
 
 from pyengine._core import lib  # isort: skip
 

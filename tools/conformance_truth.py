@@ -1,4 +1,4 @@
-"""Truth for ``pyengine conformance``: writes pyengine/conformance/grid.json.
+"""Truth for ``pyengine conformance``: writes pyengine/accounting/conformance/grid.json.
 
 Run with ``python -m tools.conformance_truth`` from the checkout (needs python-flint); with
 ``--settings`` it computes those and keeps the others.  On Poisson samples each value comes from two

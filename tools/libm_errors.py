@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb, ctx
 
-from pyengine import _libm
+from pyengine.numerics import libm
 
 HEADER = Path(__file__).parent.parent / "csrc" / "libm_points.h"
 BITS = 300  # beside them the arguments of sines, up to 2^60, are nothing
@@ -136,7 +136,7 @@ def units_off(value: float, truth: arb) -> float:
     return abs(float(((truth - arb(value)) / ulp).mid()))
 
 
-def largest_error(name: str, compute: _libm.Function, count: int, seed: int) -> tuple[float, Point]:
+def largest_error(name: str, compute: libm.Function, count: int, seed: int) -> tuple[float, Point]:
     """Return the largest error at random arguments, and where it is."""
     random_ = random.Random(f"{seed}/{name}")
     worst = 0.0, (0.0, 0.0)
@@ -148,7 +148,7 @@ def largest_error(name: str, compute: _libm.Function, count: int, seed: int) -> 
     return worst
 
 
-def libraries(name: str) -> dict[str, _libm.Function]:
+def libraries(name: str) -> dict[str, libm.Function]:
     """The C library's function, as the module math has it, and NumPy's."""
     function, is_of_two = getattr(math, name), name in ("atan2", "hypot")
 
@@ -156,7 +156,7 @@ def libraries(name: str) -> dict[str, _libm.Function]:
         others = [y.tolist()] if is_of_two else []
         return np.array([function(*at) for at in zip(x.tolist(), *others, strict=True)])
 
-    return {"libm": of_c, **({"numpy": _libm.NUMPY[name]} if name in _libm.NUMPY else {})}
+    return {"libm": of_c, **({"numpy": libm.NUMPY[name]} if name in libm.NUMPY else {})}
 
 
 def main() -> int:
@@ -178,7 +178,7 @@ def main() -> int:
                 f"{library:6} {name:6} {error:.4f} at {where}, {given.count:,} arguments",
                 flush=True,
             )
-            failed = failed or error > _libm.ALLOWED[name]
+            failed = failed or error > libm.ALLOWED[name]
     return 1 if failed else 0
 
 

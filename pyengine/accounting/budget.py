@@ -9,13 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyengine import _checks, api
+from pyengine import api
+from pyengine._support import checks
 from pyengine.accounting.ledger import FileLedger, Ledger, MemoryLedger, Release
+from pyengine.api import compose
 from pyengine.calibration import Calibration, calibrate
-from pyengine.composing import compose
+from pyengine.calibration.targets import Target, single_target
 from pyengine.errors import AccuracyError, BudgetError
 from pyengine.mechanisms import Composition, GaussianMechanism, GenericMechanism, Mechanism
-from pyengine.targets import Target, single_target
 
 __all__ = ["Budget", "PlannedRelease"]
 
@@ -206,7 +207,7 @@ delta=1e-06): with it all releases have epsilon 1, delta 1.00037e-06; nothing wa
             kind = type(self._target).__name__
             raise ValueError(f"delta must be given for a target {kind}, which has none")
         words = self._target._keywords()
-        return float(api.epsilon(self.spent, _checks.scalar("delta", at, 0.0, 1.0), **words).upper)
+        return float(api.epsilon(self.spent, checks.scalar("delta", at, 0.0, 1.0), **words).upper)
 
     def allows(self, *mechanisms: Any) -> bool:
         """Whether releases fit beside all that is booked.
@@ -251,7 +252,7 @@ delta=1e-06): with it all releases have epsilon 1, delta 1.00037e-06; nothing wa
             Where no engine has proven bounds of the composition; nothing was booked.
         """
         if not isinstance(name, str):
-            raise ValueError(f"name must be a string, got {_checks.shown(name)}")
+            raise ValueError(f"name must be a string, got {checks.shown(name)}")
         release = Release(name, compose(mechanism))
         while True:
             booked = self._ledger.read()
@@ -331,7 +332,7 @@ delta=1e-06): with it all releases have epsilon 1, delta 1.00037e-06; nothing wa
         ValueError
             Where any ε fits, as for a target that asks nothing.
         """
-        given = _checks.scalar("delta", delta, 0.0, 1.0)
+        given = checks.scalar("delta", delta, 0.0, 1.0)
         # the smallest parameter of a calibration: what is left below it is nothing
         if not self.allows(GenericMechanism(SMALLEST, given)):
             return 0.0
@@ -346,7 +347,7 @@ delta=1e-06): with it all releases have epsilon 1, delta 1.00037e-06; nothing wa
     def split(
         self,
         planned: Mapping[str, Maker] | Sequence[Maker],
-        weights: Sequence[_checks.NumberLike] | None = None,
+        weights: Sequence[checks.NumberLike] | None = None,
     ) -> tuple[PlannedRelease, ...]:
         """Share all that is left among releases that are planned.
 
@@ -413,20 +414,20 @@ def _plan(planned: Any) -> tuple[list[str], list[Maker]]:
     if isinstance(planned, Mapping):
         names, makers = list(planned), list(planned.values())
     else:
-        makers = _checks.listed("planned", planned)
+        makers = checks.listed("planned", planned)
         names = [str(i + 1) for i in range(len(makers))]
     if not makers or not all(map(callable, makers)) or not all(isinstance(n, str) for n in names):
         raise ValueError(
             "planned must hold one or more callables from noise to a mechanism, got "
-            f"{_checks.shown(planned)}"
+            f"{checks.shown(planned)}"
         )
     return names, makers
 
 
 def _shares(weights: Any, number: int) -> list[float]:
-    given = [1] * number if weights is None else _checks.listed("weights", weights)
+    given = [1] * number if weights is None else checks.listed("weights", weights)
     if len(given) != number:
         raise ValueError(f"weights must be one for each of {number} releases, got {weights!r}")
-    values = [float(_checks.positive("weights", weight)) for weight in given]
+    values = [float(checks.positive("weights", weight)) for weight in given]
     total = math.fsum(values)
     return [value / total for value in values]

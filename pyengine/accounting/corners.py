@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from pyengine.accounting.kernels import ORDERS, REVERSED
 from pyengine.accounting.recursion import StatePlan
-from pyengine.answers import Answer, Questions, Triple, names
+from pyengine.engines.answers import Answer, Questions, Triple, names
 from pyengine.errors import AccuracyError
 from pyengine.laws.composition import step_law
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw

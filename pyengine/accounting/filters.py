@@ -9,11 +9,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.accounting.noise_range import NoiseRange
 from pyengine.accounting.runs import MOST_STATES, AdaptiveRun, adaptive
+from pyengine.calibration.targets import Target, single_target
 from pyengine.mechanisms import Mechanism
-from pyengine.targets import Target, single_target
 
 __all__ = ["Filter", "Odometer"]
 
@@ -53,7 +53,7 @@ class Odometer:
         self,
         menu: Iterable[Mechanism | NoiseRange],
         *,
-        costs: Sequence[_checks.NumberLike] | None = None,
+        costs: Sequence[checks.NumberLike] | None = None,
     ) -> None:
         one = adaptive(menu, 1, costs=costs)
         if min(one.costs) <= 0:
@@ -99,7 +99,7 @@ class Odometer:
         """All runs of the cost of the choices so far, to be asked as any other run."""
         return self.run_of(self.spent)
 
-    def run_of(self, budget: _checks.NumberLike) -> AdaptiveRun:
+    def run_of(self, budget: checks.NumberLike) -> AdaptiveRun:
         """All runs whose cost is at most a budget.
 
         Parameters
@@ -107,7 +107,7 @@ class Odometer:
         budget : float or exact number
             In [0, ∞).
         """
-        total = Fraction(_checks.non_negative("budget", budget))
+        total = Fraction(checks.non_negative("budget", budget))
         steps = int(total / min(self.costs))
         return adaptive(self.menu, steps, costs=self.costs, budget=total)
 
@@ -133,7 +133,7 @@ class Odometer:
             return True
 
     def _cost(self, choice: int) -> Fraction:
-        index = _checks.count("choice", choice)
+        index = checks.count("choice", choice)
         if index >= len(self.costs):
             raise ValueError(f"choice must be an index below {len(self.costs)}, got {choice!r}")
         return self.costs[index]
@@ -188,7 +188,7 @@ class Filter(Odometer):
         menu: Iterable[Mechanism | NoiseRange],
         target: Target,
         *,
-        costs: Sequence[_checks.NumberLike] | None = None,
+        costs: Sequence[checks.NumberLike] | None = None,
     ) -> None:
         super().__init__(menu, costs=costs)
         judged = single_target(target)

@@ -10,10 +10,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from pyengine import _checks, api
-from pyengine.answers import Answer, Answering, Questions, names
-from pyengine.caches import cached_property, kept
-from pyengine.composing import compose
+from pyengine import api
+from pyengine._support import checks
+from pyengine._support.caches import cached_property, kept
+from pyengine.api import compose
+from pyengine.engines.answers import Answer, Answering, Questions, names
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import GaussianMechanism, Label, Mechanism, label_of
 from pyengine.numerics.rounding import UNIT
@@ -46,8 +47,8 @@ class LastIterate(Answering):
         Of the constraint set, in units of what one record moves an update by.
     """
 
-    noise: _checks.NumberLike
-    rate: _checks.NumberLike
+    noise: checks.NumberLike
+    rate: checks.NumberLike
     steps: int
     contraction: float
     diameter: float
@@ -83,10 +84,10 @@ class LastIterate(Answering):
         Mechanism
             G(μ_0) beside ``last`` steps of less noise (docs, theory/last_iterate).
         """
-        count = _checks.count("last", last)
+        count = checks.count("last", last)
         if not 1 <= count <= self.steps:
             raise ValueError(f"last must be in [1, {self.steps}], got {last}")
-        part = _checks.real("share", share)
+        part = checks.real("share", share)
         if not 0.0 < part < 1.0:
             raise ValueError(f"share must be in (0, 1), got {share!r}")
         if self.rate == 1:
@@ -136,7 +137,7 @@ class LastIterate(Answering):
             )
         return _questions(self, adjacency, tolerance)
 
-    def _step(self, noise: _checks.NumberLike) -> Mechanism:
+    def _step(self, noise: checks.NumberLike) -> Mechanism:
         step = GaussianMechanism(noise)
         return step if self.rate == 1 else step.poisson_sampled(self.rate)
 
@@ -146,8 +147,8 @@ class LastIterate(Answering):
 
 
 def last_iterate(
-    noise_multiplier: _checks.NumberLike,
-    rate: _checks.NumberLike,
+    noise_multiplier: checks.NumberLike,
+    rate: checks.NumberLike,
     steps: int,
     *,
     contraction: float,
@@ -205,14 +206,14 @@ def last_iterate(
     >>> print(f"{pe.epsilon(hidden, 1e-5):.2f} {pe.epsilon(shown, 1e-5):.2f}")
     1.09 7.13
     """
-    noise = _checks.positive("noise_multiplier", noise_multiplier)
-    probability = _checks.non_negative("rate", rate)
+    noise = checks.positive("noise_multiplier", noise_multiplier)
+    probability = checks.non_negative("rate", rate)
     if not 0 < Fraction(probability) <= 1:
-        raise ValueError(f"rate must be in (0, 1], got {_checks.shown(rate)}")
-    number = _checks.count("steps", steps)
+        raise ValueError(f"rate must be in (0, 1], got {checks.shown(rate)}")
+    number = checks.count("steps", steps)
     if number < 1:
         raise ValueError(f"steps must be at least 1, got {steps!r}")
-    factor = _checks.real("contraction", contraction)
+    factor = checks.real("contraction", contraction)
     if not 0.0 < factor <= 1.0:
         raise ValueError(f"contraction must be in (0, 1], got {contraction!r}")
     width = float(diameter)

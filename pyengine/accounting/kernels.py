@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import api
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics.rounding import LIBM, UNIT
 

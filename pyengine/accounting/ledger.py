@@ -13,9 +13,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from pyengine.accounting.serialization import from_json, to_json
+from pyengine.calibration.targets import Target
 from pyengine.mechanisms import Mechanism
-from pyengine.serialization import from_json, to_json
-from pyengine.targets import Target
 
 __all__ = ["FileLedger", "Ledger", "MemoryLedger", "Release"]
 

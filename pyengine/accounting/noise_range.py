@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.mechanisms import GaussianMechanism, LaplaceMechanism, Mechanism, in_words
 
 __all__ = ["NoiseRange"]
@@ -46,12 +46,12 @@ class NoiseRange:
     True
     """
 
-    noise: tuple[_checks.NumberLike, _checks.NumberLike]
-    rate: tuple[_checks.NumberLike, _checks.NumberLike] | _checks.NumberLike = 1
+    noise: tuple[checks.NumberLike, checks.NumberLike]
+    rate: tuple[checks.NumberLike, checks.NumberLike] | checks.NumberLike = 1
     family: str = "gaussian"
 
     def __post_init__(self) -> None:
-        _checks.choice("family", self.family, tuple(FAMILIES))
+        checks.choice("family", self.family, tuple(FAMILIES))
         noise = _ends("noise", self.noise)
         rate = _ends("rate", self.rate if isinstance(self.rate, tuple | list) else (self.rate,) * 2)
         if noise[0] <= 0:
@@ -75,7 +75,7 @@ class NoiseRange:
 
 
 def _ends(name: str, given: object) -> tuple[Fraction, Fraction]:
-    ends = [Fraction(_checks.non_negative(name, end)) for end in _checks.listed(name, given)]
+    ends = [Fraction(checks.non_negative(name, end)) for end in checks.listed(name, given)]
     if len(ends) != 2 or ends[0] > ends[1]:
         raise ValueError(f"{name} must have a least and a largest value, got {given!r}")
     return ends[0], ends[1]

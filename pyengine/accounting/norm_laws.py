@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._support.caches import kept
 from pyengine.accounting.kernels import values_below
 from pyengine.accounting.recursion import FFT_ROUNDING
-from pyengine.caches import kept
 from pyengine.numerics.rounding import ERFC, LIBM, UNIT
 from pyengine.special import ndtr
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
+from pyengine._support.caches import kept
 from pyengine.accounting.norm_laws import (
     BLOCKS,
     DEGREE,
@@ -25,7 +26,6 @@ from pyengine.accounting.norm_laws import (
     basis,
     step_transforms,
 )
-from pyengine.caches import kept
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["Asked", "Sums", "solved"]

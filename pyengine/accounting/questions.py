@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pyengine.accounting.kernels import ORDERS, REVERSED, StepProfile
 from pyengine.accounting.recursion import StatePlan
 from pyengine.accounting.tables import MOST_POINTS, SMALLEST, Choosing, Detail, ProfileTable
-from pyengine.answers import Answer, Questions, Triple, names
+from pyengine.engines.answers import Answer, Questions, Triple, names
 from pyengine.engines.within import BELOW_DOUBLES
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism

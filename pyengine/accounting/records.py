@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine import _checks
 from pyengine._core import ffi, lib
+from pyengine._support import checks
 from pyengine.accounting.norm_laws import BITS, DEGREE, OCTAVES, ROWS, basis
 from pyengine.accounting.norm_sums import Asked, Sums, solved
 from pyengine.api import Bounds
@@ -128,7 +128,7 @@ class IndividualLosses:
             True where it is proven that a record loses more, and where it is proven that it does
             not; both are False where ε lies between the bounds of a record.
         """
-        target = float(_checks.non_negative("epsilon", epsilon))
+        target = float(checks.non_negative("epsilon", epsilon))
         found = self.epsilon(delta, tolerance=tolerance)
         return np.asarray(found.lower > target), np.asarray(found.upper <= target)
 
@@ -136,7 +136,7 @@ class IndividualLosses:
         orders = ("add", "remove") if self.adjacency == "add_remove" else (self.adjacency,)
         if question.name == "gamma" and len(orders) == 1:  # the conjugate of T(A, B) is H(B‖A)
             orders = ("remove",) if orders == ("add",) else ("add",)
-        width = float(_checks.positive("tolerance", tolerance))
+        width = float(checks.positive("tolerance", tolerance))
         return Bounds(*solved(self.sums, question, orders, max(width, 1e-4)))
 
 
@@ -197,8 +197,8 @@ def individual(
     >>> print(np.round(found.epsilon(1e-5).upper, 1))
     [25.2  3.5]
     """
-    clip = float(_checks.positive("clip_norm", clip_norm))
-    order = _checks.choice("adjacency", adjacency, ADJACENCIES)
+    clip = float(checks.positive("clip_norm", clip_norm))
+    order = checks.choice("adjacency", adjacency, ADJACENCIES)
     noises, rates, times = _columns(noise_multiplier, rate, steps)
     sums: dict[tuple[float, float], Sums] = {}
     done, records, total = 0, -1, 0
@@ -237,9 +237,9 @@ def individual(
 
 
 def _inside(name: str, value: float) -> float:
-    number = _checks.real(name, value)
+    number = checks.real(name, value)
     if not LEAST <= number < 1.0:
-        raise ValueError(f"{name} must be in [{LEAST:g}, 1), got {_checks.shown(value)}")
+        raise ValueError(f"{name} must be in [{LEAST:g}, 1), got {checks.shown(value)}")
     return number
 
 
@@ -250,15 +250,15 @@ def _columns(noise: Any, rate: Any, steps: Any) -> tuple[FloatArray, FloatArray,
         ("rate", rate, 0.0, 1.0),
         ("steps", steps, 0.0, 2.0**53),
     ):
-        array = np.asarray(_checks.real_array(name, values, low, high))
+        array = np.asarray(checks.real_array(name, values, low, high))
         if array.ndim > 1:
             raise ValueError(
                 f"{name} must be a number or one for each column, got {array.ndim} dimensions"
             )
         if name != "steps" and not ((array > 0.0) & np.isfinite(array)).all():
-            raise ValueError(f"{name} must be finite and > 0, got {_checks.shown(values)}")
+            raise ValueError(f"{name} must be finite and > 0, got {checks.shown(values)}")
         if name == "steps" and not (array == np.floor(array)).all():
-            raise ValueError(f"steps must be integers, got {_checks.shown(values)}")
+            raise ValueError(f"steps must be integers, got {checks.shown(values)}")
         found.append(array)
     return found[0], found[1], found[2]
 
@@ -286,7 +286,7 @@ def _blocks(norms: Any) -> Iterator[FloatArray]:
         try:
             block = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"norms must be numbers, got {_checks.shown(given)}") from None
+            raise ValueError(f"norms must be numbers, got {checks.shown(given)}") from None
         if block.ndim != 2:
             raise ValueError(
                 f"norms must be of shape (records, columns), got {block.ndim} dimensions"

@@ -12,17 +12,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine import _checks, api
+from pyengine import api
+from pyengine._support import checks
+from pyengine._support.caches import cached_property, kept
 from pyengine.accounting.corners import CornerRun, OutcomePair, finite_steps
 from pyengine.accounting.kernels import ORDERS, StepProfile
 from pyengine.accounting.noise_range import NoiseRange
 from pyengine.accounting.questions import FARTHEST, TOLERANCE, WorstCase
 from pyengine.accounting.recursion import StatePlan
 from pyengine.accounting.tables import Choosing, Detail
-from pyengine.answers import Answering, Questions
-from pyengine.caches import cached_property, kept
-from pyengine.composing import compose
-from pyengine.curves import NothingReleased
+from pyengine.api import compose
+from pyengine.engines.answers import Answering, Questions
+from pyengine.engines.curves import NothingReleased
+from pyengine.engines.pairs import GaussianRows, gaussian_rows
 from pyengine.engines.registry import questions
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import (
@@ -33,7 +35,6 @@ from pyengine.mechanisms import (
     label_of,
     steps_of,
 )
-from pyengine.pairs import GaussianRows, gaussian_rows
 
 __all__ = ["AdaptiveRun", "Strategy", "adaptive"]
 
@@ -140,8 +141,8 @@ class AdaptiveRun(Answering):
         ValueError
             For an argument outside its domain.
         """
-        at = _checks.scalar("epsilon", epsilon, 0.0, FARTHEST)
-        order = _checks.choice("adjacency", adjacency, ORDERS)
+        at = checks.scalar("epsilon", epsilon, 0.0, FARTHEST)
+        order = checks.choice("adjacency", adjacency, ORDERS)
         choosing = Choosing([StepProfile(step, order) for step in self.choices], self.plan)
         detail = Detail(choosing.coarse / 8.0, at, 1e-12, 1e-12)
         first, best = choosing.choices(detail)
@@ -273,7 +274,7 @@ class Strategy:
             Log-likelihood ratio of what they released.
         """
         spacing = float(self.log_ratios[1] - self.log_ratios[0])
-        place = round((_checks.real("log_ratio", log_ratio) - float(self.log_ratios[0])) / spacing)
+        place = round((checks.real("log_ratio", log_ratio) - float(self.log_ratios[0])) / spacing)
         return int(self.row(made)[min(max(place, 0), self.log_ratios.size - 1)])
 
 
@@ -281,8 +282,8 @@ def adaptive(
     menu: Iterable[Mechanism | NoiseRange],
     steps: int,
     *,
-    costs: Sequence[_checks.NumberLike] | None = None,
-    budget: _checks.NumberLike | None = None,
+    costs: Sequence[checks.NumberLike] | None = None,
+    budget: checks.NumberLike | None = None,
     most: Mapping[int | tuple[int, ...], int] | None = None,
     least: Mapping[int | tuple[int, ...], int] | None = None,
     order: str = "free",
@@ -340,37 +341,37 @@ def adaptive(
     """
     choices = tuple(
         choice if isinstance(choice, NoiseRange) else checked_mechanism(choice)
-        for choice in _checks.listed("menu", menu)
+        for choice in checks.listed("menu", menu)
     )
     if not 1 <= len(choices) <= MOST_CHOICES:
         raise ValueError(f"menu must hold 1 to {MOST_CHOICES} mechanisms, got {len(choices)}")
-    number = _checks.count("steps", steps)
-    prices = [1] * len(choices) if costs is None else _checks.listed("costs", costs)
+    number = checks.count("steps", steps)
+    prices = [1] * len(choices) if costs is None else checks.listed("costs", costs)
     if len(prices) != len(choices):
         raise ValueError(f"costs must have one entry for each choice, got {costs!r}")
-    exact = tuple(Fraction(_checks.non_negative("costs", price)) for price in prices)
-    total = None if budget is None else Fraction(_checks.non_negative("budget", budget))
+    exact = tuple(Fraction(checks.non_negative("costs", price)) for price in prices)
+    total = None if budget is None else Fraction(checks.non_negative("budget", budget))
     limits: dict[tuple[int, ...], int] = {}
 
     def limit_to(some: tuple[int, ...], uses: int) -> None:
         limits[some] = min(limits.get(some, uses), uses)
 
     for key, limit in (most or {}).items():
-        limit_to(_indices("most", key, len(choices)), _checks.count("most", limit))
+        limit_to(_indices("most", key, len(choices)), checks.count("most", limit))
     for key, floor in (least or {}).items():
-        some, left = _indices("least", key, len(choices)), _checks.count("least", floor)
+        some, left = _indices("least", key, len(choices)), checks.count("least", floor)
         others = tuple(i for i in range(len(choices)) if i not in some)
         if left > number:
             raise ValueError(f"least must be at most steps, which is {number}, got {left}")
         if others:
             limit_to(others, number - left)
-    way = _checks.choice("order", order, WAYS)
+    way = checks.choice("order", order, WAYS)
     return AdaptiveRun(choices, number, exact, total, tuple(sorted(limits.items())), way)
 
 
 def _indices(name: str, key: Any, size: int) -> tuple[int, ...]:
     """Indices of the choices that a limit is about, in order."""
-    found = sorted({_checks.count(name, i) for i in (key if isinstance(key, tuple) else (key,))})
+    found = sorted({checks.count(name, i) for i in (key if isinstance(key, tuple) else (key,))})
     if not found or found[-1] >= size:
         raise ValueError(f"{name} must have indices of choices below {size}, got {key!r}")
     return tuple(found)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from pyengine.accounting.kernels import StepProfile, between, kernel
 from pyengine.accounting.recursion import COARSER, Recursion, StatePlan, Values
-from pyengine.answers import Triple
+from pyengine.engines.answers import Triple
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import LIBM, UNIT
 

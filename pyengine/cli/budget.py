@@ -6,17 +6,17 @@ import argparse
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING, Any
 
+from pyengine._support.decimals import number
 from pyengine.cli import grammar
 from pyengine.cli.calibrate import VARIED, add_targets, figures_of, rounded, targets_of
 from pyengine.cli.errors import FOUND, CommandError
 from pyengine.cli.output import label_lines, print_json, print_lines, print_table
 from pyengine.cli.parsers import Commands, command
-from pyengine.decimals import number
 from pyengine.mechanisms import describe, in_words, label_of
 
 if TYPE_CHECKING:
     from pyengine.accounting import Budget
-    from pyengine.targets import Target
+    from pyengine.calibration.targets import Target
 
 __all__ = ["register"]
 
@@ -182,8 +182,8 @@ def _remaining(arguments: argparse.Namespace) -> int:
 
 def _missing(budget: Budget, arguments: argparse.Namespace) -> Any:
     """The parameter of one more release."""
+    from pyengine.api import compose
     from pyengine.calibration import calibrate
-    from pyengine.composing import compose
 
     varied = VARIED[arguments.vary]
     make = grammar.run_file_of(arguments).family(arguments.vary, others=True)

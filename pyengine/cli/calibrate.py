@@ -8,16 +8,16 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyengine import _checks
+from pyengine._support import checks
+from pyengine._support.decimals import number
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.output import label_lines, print_json, print_lines, remark, remarks_on
 from pyengine.cli.parsers import Commands, command
-from pyengine.decimals import number
 from pyengine.mechanisms import describe, in_words, label_of
 
 if TYPE_CHECKING:
-    from pyengine.targets import Target
+    from pyengine.calibration.targets import Target
 
 __all__ = ["VARIED", "add_targets", "figures_of", "register", "rounded", "targets_of"]
 
@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     varied = VARIED[arguments.vary]
     targets: list[Target] = []
     try:
-        digits = _checks.count("--digits", arguments.digits, least=1)
+        digits = checks.count("--digits", arguments.digits, least=1)
         if digits > MOST_DIGITS:
             raise ValueError(f"--digits must be at most {MOST_DIGITS}, got {arguments.digits}")
         targets = targets_of(arguments, proven=arguments.proven)
@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
             text = text.replace(target.called(), target.in_words())
         raise CommandError(text) from None
     limits = _limits(arguments)
-    asked = {name: [_checks.as_double(limits[name])] for name in PAIRS[0] if name in limits}
+    asked = {name: [checks.as_double(limits[name])] for name in PAIRS[0] if name in limits}
     remarks = remarks_on(
         deltas=asked.get("delta", ()),
         epsilons=asked.get("epsilon", ()),
@@ -146,7 +146,7 @@ def _take_targets(arguments: argparse.Namespace, said: dict[str, Any]) -> None:
     """Fill in the targets that a run file says, unless flags say one."""
     vary = arguments.vary or str(said.get("vary", "noise"))
     if vary not in VARIED:
-        hint = _checks.did_you_mean(vary, tuple(VARIED))
+        hint = checks.did_you_mean(vary, tuple(VARIED))
         raise CommandError(f"[target]: vary must be one of {', '.join(VARIED)}; got {vary!r}{hint}")
     arguments.vary = vary
     if any(getattr(arguments, name) is not None for name in NUMBERS):
@@ -161,7 +161,7 @@ def _take_targets(arguments: argparse.Namespace, said: dict[str, Any]) -> None:
 
 def targets_of(arguments: argparse.Namespace, *, proven: bool) -> list[Target]:
     """Targets that the flags of `add_targets` say; at least one."""
-    from pyengine import targets as kinds
+    from pyengine.calibration import targets as kinds
 
     given = {name: _strictest(name, exact) for name, exact in _limits(arguments).items()}
     words: dict[str, Any] = {"bounds": True} if proven else {}
@@ -190,13 +190,13 @@ def _limits(arguments: argparse.Namespace) -> dict[str, Fraction]:
     """Numbers of the targets as they were given."""
     texts = {name: getattr(arguments, name) for name in NUMBERS}
     return {
-        name: _checks.exact(f"--{name}", text) for name, text in texts.items() if text is not None
+        name: checks.exact(f"--{name}", text) for name, text in texts.items() if text is not None
     }
 
 
 def _strictest(name: str, exact: Fraction) -> float:
     """Return the double beside a given number that asks for no less than the number itself."""
-    value = _checks.as_double(exact)
+    value = checks.as_double(exact)
     if name in ("kappa", "alpha", "beta") and value < math.inf:
         return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
     if math.isinf(value) or Fraction(value) > exact:
@@ -223,7 +223,7 @@ def _in_words(found: Target, limits: dict[str, Fraction], digits: int) -> str:
 
     As many digits are printed as it takes for no rounded figure to miss what was asked for.
     """
-    from pyengine.targets import Advantage, EpsilonDelta, Gamma, TradeOff
+    from pyengine.calibration.targets import Advantage, EpsilonDelta, Gamma, TradeOff
 
     figures = figures_of(found)
     limits = {"slack": Fraction(0), "eta": limits.get("advantage", Fraction(0)), **limits}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pyengine._extras import needed
+from pyengine._support.extras import needed
 from pyengine.cli.parsers import Commands, command
 
 __all__ = ["register"]

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine._version import DISTRIBUTION
 from pyengine.cli.errors import CommandError
 from pyengine.cli.output import RED, paint, print_json, print_table
@@ -16,7 +16,7 @@ from pyengine.cli.parsers import Commands, command
 from pyengine.cli.plot import check_picture, write
 
 if TYPE_CHECKING:
-    from pyengine.conformance import Case, Result
+    from pyengine.accounting.conformance import Case, Result
 
 __all__ = ["register"]
 
@@ -66,10 +66,10 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Ask, print and draw; 1 if an answer is unsafe."""
-    from pyengine.conformance import run as ask
+    from pyengine.accounting.conformance import run as ask
 
     try:
-        limit = float(_checks.positive("--time-limit", arguments.time_limit))
+        limit = float(checks.positive("--time-limit", arguments.time_limit))
     except ValueError as error:
         raise CommandError(str(error)) from None
     if arguments.picture:
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"no accountant takes part: pip install '{DISTRIBUTION}[peers]'")
     _report(results, absent, as_json=arguments.json)
     if arguments.picture:
-        from pyengine.plots.conformance import errors_figure
+        from pyengine.workbench.plots.conformance import errors_figure
 
         write(errors_figure(results), arguments.picture)
     return 1 if any(result.unsafe for result in results) else 0
@@ -109,7 +109,7 @@ def _installed() -> list[str]:
 
 
 def _cases(settings: list[str] | None) -> list[Case]:
-    from pyengine.conformance import load
+    from pyengine.accounting.conformance import load
 
     cases = load()
     known = list(dict.fromkeys(case.setting.name for case in cases))
@@ -120,7 +120,7 @@ def _cases(settings: list[str] | None) -> list[Case]:
 
 
 def _report(results: list[Result], absent: dict[str, str], *, as_json: bool) -> None:
-    from pyengine.conformance.report import HEADS, YARDSTICK, as_objects, groups
+    from pyengine.accounting.conformance.report import HEADS, YARDSTICK, as_objects, groups
 
     if as_json:
         print_json({"absent": absent, "rows": as_objects(results)})

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from pyengine import _toml
+from pyengine._support import toml
 from pyengine._version import __version__
 from pyengine.cli.output import RED, paint, print_json, print_table
 from pyengine.cli.parsers import Commands, command
@@ -94,7 +94,7 @@ def _version(distribution: str) -> str | None:
 
 def _functions() -> Iterator[dict[str, Any]]:
     """Errors of functions that proofs assume to be small, in units in the last place."""
-    from pyengine._libm import measured
+    from pyengine.numerics.libm import measured
 
     for library, name, error, allowed in measured():
         yield {
@@ -111,7 +111,7 @@ def _tests() -> Iterator[dict[str, Any]]:
     import importlib.resources
 
     text = importlib.resources.files("pyengine.cli").joinpath("gold.toml").read_text("utf-8")
-    for gold in _toml.loads(text)["value"]:
+    for gold in toml.loads(text)["value"]:
         value = _compute(gold)
         truth = Decimal(gold["truth"])
         error = None if value is None else float(abs(Decimal(value) / truth - 1))

@@ -7,8 +7,8 @@ import importlib.util
 import os
 from pathlib import Path
 
-from pyengine import _checks
-from pyengine._extras import missing
+from pyengine._support import checks
+from pyengine._support.extras import missing
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.parsers import Commands, command
@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
     for package in ("jinja2", "starlette", "uvicorn"):
         if importlib.util.find_spec(package) is None:
             raise CommandError(missing("the page", package, "explore"))
-    from pyengine.explore import explore
-    from pyengine.explore.link import link
+    from pyengine.workbench.explore import explore
+    from pyengine.workbench.explore.link import link
 
     runs = ""
     if arguments.run_file is not None:
@@ -69,8 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
             webbrowser.open(address)
 
     try:
-        port = _checks.count("--port", arguments.port)
-        seconds = _checks.positive("--seconds", arguments.seconds)
+        port = checks.count("--port", arguments.port)
+        seconds = checks.positive("--seconds", arguments.seconds)
         explore(port, seconds=float(seconds), ready=ready)
     except ValueError as error:
         raise CommandError(str(error)) from None

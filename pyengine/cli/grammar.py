@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.cli.errors import CommandError
 from pyengine.cli.parsers import is_run_file
-from pyengine.kinds import named_kinds
+from pyengine.laws.kinds import named_kinds
 from pyengine.mechanisms import Mechanism
-from pyengine.runs.files import RunFile, runs_of_tables
-from pyengine.runs.files import read_runs as read_file
-from pyengine.runs.grammar import SAMPLINGS, NamedRun
-from pyengine.runs.makers import makers
+from pyengine.workbench.runs.files import RunFile, runs_of_tables
+from pyengine.workbench.runs.files import read_runs as read_file
+from pyengine.workbench.runs.grammar import SAMPLINGS, NamedRun
+from pyengine.workbench.runs.makers import makers
 
 __all__ = [
     "HELP",
@@ -188,7 +188,7 @@ def records_of(file: RunFile) -> int | None:
     found = []
     for table in tables:
         try:
-            found.append(_checks.count("dataset_size", table["dataset_size"]))
+            found.append(checks.count("dataset_size", table["dataset_size"]))
         except (KeyError, ValueError):  # none, or several
             continue
     return max(found, default=None)

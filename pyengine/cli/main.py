@@ -8,8 +8,8 @@ import traceback
 import warnings
 from collections.abc import Sequence
 
-from pyengine._extras import MissingPackageError
-from pyengine.caches import kept
+from pyengine._support.caches import kept
+from pyengine._support.extras import MissingPackageError
 from pyengine.cli import (
     budget,
     calibrate,

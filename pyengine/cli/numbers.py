@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.cli.errors import CommandError
-from pyengine.runs.grids import spaced
+from pyengine.workbench.runs.grids import spaced
 
 __all__ = ["read_numbers", "read_probabilities", "read_probability"]
 
@@ -34,7 +34,7 @@ def read_numbers(name: str, texts: list[str], *, logarithmic: bool) -> list[str]
             if ":" in text:
                 values += spaced(f"--{name}", text, logarithmic=logarithmic)
             else:
-                _checks.exact(f"--{name}", text)
+                checks.exact(f"--{name}", text)
                 values.append(text.strip())
     except ValueError as error:
         raise CommandError(str(error)) from None

@@ -12,10 +12,10 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, TextIO
 
+from pyengine._support.markup import terminal_width
 from pyengine._version import __version__
-from pyengine.markup import terminal_width
 from pyengine.mechanisms import Mechanism, in_words, label_of
-from pyengine.runs.grammar import NamedRun
+from pyengine.workbench.runs.grammar import NamedRun
 
 __all__ = [
     *(
@@ -117,7 +117,7 @@ def print_label(runs: Sequence[NamedRun], adjacency: str) -> None:
         mechanism = runs[0].mechanism
         print_lines((*in_words(mechanism), *label_lines(mechanism, adjacency)))
         return
-    from pyengine.tables.printed import labelled
+    from pyengine.workbench.tables.printed import labelled
 
     for run in runs[:NAMED]:
         print_lines(f"{run.name}: {line}" for line in in_words(run.mechanism))

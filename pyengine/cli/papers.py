@@ -8,11 +8,11 @@ import os
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
-from pyengine._extras import missing
+from pyengine._support.extras import missing
 from pyengine.cli.errors import CommandError
 from pyengine.cli.parsers import Commands, command
 from pyengine.cli.table import count
-from pyengine.papers.registry import NAMES
+from pyengine.workbench.papers.registry import NAMES
 
 __all__ = ["register"]
 
@@ -50,7 +50,7 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Regenerate papers."""
-    from pyengine.papers.run import run as regenerate
+    from pyengine.workbench.papers.run import run as regenerate
 
     for name in arguments.names:
         if name not in NAMES:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.cli.layout import HelpFormatter
 
 __all__ = ["Commands", "Parser", "command", "is_run_file"]
@@ -124,7 +124,7 @@ class Parser(argparse.ArgumentParser):
         meant = MEANT.get(name)
         if meant in options:
             return f"; did you mean {meant!r}?"
-        return _checks.did_you_mean(name, options)
+        return checks.did_you_mean(name, options)
 
     def _get_option_tuples(self, option_string: str) -> Any:
         """As argparse, and spellings of one option are no choice between several."""
@@ -135,7 +135,7 @@ class Parser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         words = [str(choice) for choice in action.choices]
-        hint = _checks.did_you_mean(value, words)
+        hint = checks.did_you_mean(value, words)
         raise argparse.ArgumentError(
             action, f"must be one of {', '.join(words)}; got {str(value)!r}{hint}"
         )

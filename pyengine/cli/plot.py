@@ -7,15 +7,15 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyengine import _checks
-from pyengine._extras import missing
+from pyengine._support import checks
+from pyengine._support.extras import missing
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.output import remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 from pyengine.engines.registry import ADJACENCIES
 from pyengine.mechanisms import in_words
-from pyengine.runs.files import RunFile
+from pyengine.workbench.runs.files import RunFile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,11 +85,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _noise(arguments: argparse.Namespace) -> Figure:
-    from pyengine.plots import noise_figure
+    from pyengine.workbench.plots import noise_figure
 
     runs = _runs(arguments) or {"": grammar.run_file_of(arguments)}
     families = {label or _said(file.tables()): file.family("noise") for label, file in runs.items()}
-    delta = float(_checks.exact("--delta", arguments.delta))
+    delta = float(checks.exact("--delta", arguments.delta))
     remark(remarks_on(deltas=[delta]))
     words = {"adjacency": arguments.adjacency} if arguments.adjacency else {}
     return noise_figure(families, delta, title=arguments.title or "", **words)
@@ -102,7 +102,7 @@ def _said(phases: list[dict[str, Any]]) -> str:
 
 
 def _curves(arguments: argparse.Namespace) -> Figure:
-    from pyengine.plots import delta_figure, gamma_figure, trade_off_figure
+    from pyengine.workbench.plots import delta_figure, gamma_figure, trade_off_figure
 
     files = _runs(arguments)
     mechanisms: Any = {label: file.only().mechanism for label, file in files.items()}
@@ -139,7 +139,7 @@ def _runs(arguments: argparse.Namespace) -> dict[str, RunFile]:
 
 def check_picture(option: str, path: Path) -> None:
     """Refuse what cannot become a picture before anything is computed."""
-    from pyengine.plots import SUFFIXES
+    from pyengine.workbench.plots import SUFFIXES
 
     if path.suffix.lower() not in SUFFIXES:
         raise CommandError(f"{option} must end in {', '.join(SUFFIXES)}; got {str(path)!r}")
@@ -149,7 +149,7 @@ def check_picture(option: str, path: Path) -> None:
 
 def write(figure: Figure, path: Path) -> None:
     """Write a picture, or say why not."""
-    from pyengine.plots import save
+    from pyengine.workbench.plots import save
 
     try:
         save(figure, path)

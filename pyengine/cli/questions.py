@@ -7,10 +7,12 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from typing import Any, NamedTuple
 
-from pyengine import _checks
-from pyengine._extras import needed
+from pyengine._support import checks
+from pyengine._support.certainty import ESTIMATE, PROVEN, certainty
+from pyengine._support.decimals import number
+from pyengine._support.extras import needed
 from pyengine.api import ESTIMATED, QUESTIONS, answers
-from pyengine.certainty import ESTIMATE, PROVEN, certainty
+from pyengine.api.shuffled import known_leak
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.numbers import read_numbers
@@ -24,13 +26,11 @@ from pyengine.cli.output import (
 )
 from pyengine.cli.parsers import Commands, command
 from pyengine.cli.statement import as_texts
-from pyengine.decimals import number
 from pyengine.engines.registry import ADJACENCIES, METHODS, THREAT_MODELS
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, describe, label_of
-from pyengine.runs.files import RunFile
-from pyengine.runs.grammar import NamedRun
-from pyengine.shuffled import known_leak
+from pyengine.workbench.runs.files import RunFile
+from pyengine.workbench.runs.grammar import NamedRun
 
 __all__ = ["register"]
 
@@ -211,7 +211,7 @@ def _take_words(arguments: argparse.Namespace, file: RunFile) -> list[str]:
             if isinstance(word, list) and len(word) == 1:
                 (word,) = word
             try:
-                setattr(arguments, name, _checks.choice(name, word, allowed))
+                setattr(arguments, name, checks.choice(name, word, allowed))
             except ValueError as error:
                 raise CommandError(f"{file.source}: [{asked.question}]: {error}") from None
     arguments.method = arguments.method or "auto"
@@ -270,7 +270,7 @@ def _remarks(values: list[float], rows: list[dict[str, Any]], file: RunFile) -> 
 
 def _digits(text: str) -> int:
     try:
-        digits = _checks.count("--digits", text, least=1)
+        digits = checks.count("--digits", text, least=1)
     except ValueError as error:
         raise CommandError(str(error)) from None
     if digits > MOST_DIGITS:
@@ -279,8 +279,8 @@ def _digits(text: str) -> int:
 
 
 def _in_domain(name: str, text: str, upper: float) -> float:
-    exact = _checks.exact(f"--{name}", text)
-    value = _checks.as_double(exact)
+    exact = checks.exact(f"--{name}", text)
+    value = checks.as_double(exact)
     if exact < 0 or value > upper:
         interval = "[0, 1]" if upper == 1.0 else "[0, inf)"
         raise CommandError(f"--{name} must lie in {interval}, got {text}")
@@ -335,7 +335,7 @@ def _answered(
 
 def _is_representable(text: str, value: float) -> bool:
     """Whether a number at an end of the doubles' domain is that end exactly."""
-    exact = _checks.exact("number", text)
+    exact = checks.exact("number", text)
     if value in (0.0, 1.0):
         return exact == int(value)
     return math.ulp(0.0) * 2.0**52 <= value < math.inf

@@ -6,8 +6,8 @@ import argparse
 import importlib.util
 from pathlib import Path
 
-from pyengine import _checks
-from pyengine._extras import missing
+from pyengine._support import checks
+from pyengine._support.extras import missing
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.numbers import read_probability
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check_output(path)
     file = grammar.run_file_of(arguments)
     wanted = read_figures(arguments, file)
-    from pyengine.report import Attack, privacy_report, save_report
+    from pyengine.workbench.report import Attack, privacy_report, save_report
 
     said = file.section("statement")
     title = arguments.title or said.get("title")
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     if groups is None:
         groups = as_texts("statement", "groups", said.get("groups", ["2", "5"]))
     try:
-        sizes = [_checks.count("--groups", k, 2) for k in groups]
+        sizes = [checks.count("--groups", k, 2) for k in groups]
         attacks = [
             Attack(name, *(read_probability("attack", rate) for rate in rates))
             for name, *rates in arguments.attack

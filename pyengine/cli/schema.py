@@ -28,7 +28,7 @@ def register(commands: Commands) -> None:
 
 def run(_: argparse.Namespace) -> int:
     """Print the schema."""
-    from pyengine.runs.schema import run_schema
+    from pyengine.workbench.runs.schema import run_schema
 
     print(json.dumps(run_schema(), indent=2, ensure_ascii=False))
     return 0

@@ -11,14 +11,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyengine._extras import missing
+from pyengine._support.extras import missing
 from pyengine.cli.errors import FOUND, CommandError
 from pyengine.cli.numbers import read_numbers, read_probability
 from pyengine.cli.output import remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 
 if TYPE_CHECKING:
-    from pyengine.schemes import Compared
+    from pyengine.workbench.schemes import Compared
 
 __all__ = ["register"]
 
@@ -70,11 +70,11 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Ask all schemes, and write the files."""
-    from pyengine.markup import markdown_table
+    from pyengine._support.markup import markdown_table
     from pyengine.mechanisms import label_of
-    from pyengine.schemes import SchemeSetting, compare, figures, leaks
-    from pyengine.tables.files import csv_text, prepare, replace_all
-    from pyengine.tables.progress import Progress
+    from pyengine.workbench.schemes import SchemeSetting, compare, figures, leaks
+    from pyengine.workbench.tables.files import csv_text, prepare, replace_all
+    from pyengine.workbench.tables.progress import Progress
 
     if importlib.util.find_spec("matplotlib") is None:
         raise CommandError(missing("a picture", "matplotlib", "plots"))
@@ -133,7 +133,7 @@ def _counts(name: str, texts: list[str]) -> list[int]:
 
 
 def _picture(rows: list[Compared], delta: float) -> bytes:
-    from pyengine.plots.schemes import schemes_figure
+    from pyengine.workbench.plots.schemes import schemes_figure
 
     buffer = io.BytesIO()
     schemes_figure(rows, delta).savefig(buffer, format="png")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from pyengine import _checks
+from pyengine._support import checks
+from pyengine._support.markup import terminal_width
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.numbers import read_probabilities, read_probability
@@ -19,11 +20,10 @@ from pyengine.cli.output import (
 )
 from pyengine.cli.parsers import Commands, command
 from pyengine.engines.registry import ADJACENCIES
-from pyengine.markup import terminal_width
-from pyengine.runs.files import RunFile
+from pyengine.workbench.runs.files import RunFile
 
 if TYPE_CHECKING:
-    from pyengine.statement import Statement
+    from pyengine.workbench.statement import Statement
 
 __all__ = ["add_figures", "as_texts", "read_figures", "register"]
 
@@ -115,7 +115,7 @@ def read_figures(arguments: argparse.Namespace, file: RunFile) -> dict[str, Any]
         return {
             "mechanism": file.only().mechanism,
             "delta": read_probability("delta", *texts("delta")[:1]),
-            "adjacency": _checks.choice("adjacency", adjacency, ADJACENCIES),
+            "adjacency": checks.choice("adjacency", adjacency, ADJACENCIES),
             "false_positive_rates": read_probabilities("fpr", texts("fpr")),
             "kappas": read_probabilities("kappa", texts("kappa")),
             "priors": read_probabilities("prior", priors) if priors else [],
@@ -141,7 +141,7 @@ def _print(statement: Statement) -> None:
     if not columns or max(map(len, text.splitlines())) <= columns:
         print(spelled(text))
         return
-    from pyengine.statement import HEADS
+    from pyengine.workbench.statement import HEADS
 
     for title, texts in statement.head():
         print_lines(f"{title}: {line}" for line in texts)
@@ -152,7 +152,7 @@ def _print(statement: Statement) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the statement of what the flags say."""
-    from pyengine.statement import privacy_statement
+    from pyengine.workbench.statement import privacy_statement
 
     file = grammar.run_file_of(arguments)
     wanted = read_figures(arguments, file)

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyengine._extras import missing
+from pyengine._support.extras import missing
 from pyengine.cli.errors import CommandError
 from pyengine.cli.parsers import Commands, command
 
 if TYPE_CHECKING:
-    from pyengine.tables.spec import Specification
+    from pyengine.workbench.tables.spec import Specification
 
 __all__ = ["check_package", "count", "register"]
 
@@ -121,10 +121,10 @@ def shard(text: str) -> tuple[int, int]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compute a table and write its files."""
-    from pyengine.tables import run as tables
-    from pyengine.tables.execute import WorkersError
-    from pyengine.tables.journal import JournalError
-    from pyengine.tables.spec import format_names, load
+    from pyengine.workbench.tables import run as tables
+    from pyengine.workbench.tables.execute import WorkersError
+    from pyengine.workbench.tables.journal import JournalError
+    from pyengine.workbench.tables.spec import format_names, load
 
     try:
         specification = load(arguments.specification)
@@ -158,7 +158,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_packages(specification: Specification, dask: bool, *, files: bool) -> None:
     """Say what is missing before the work and not after it."""
-    from pyengine.tables.picture import draws
+    from pyengine.workbench.tables.picture import draws
 
     for needed, what, package, extra in (
         (files and draws(specification), "gamma.png", "matplotlib", "table"),

@@ -9,14 +9,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyengine.certainty import ESTIMATE
+from pyengine._support.certainty import ESTIMATE
 from pyengine.cli.errors import CommandError
 from pyengine.cli.output import RED, paint, print_json, print_lines, print_table
 from pyengine.cli.parsers import Commands, command
 from pyengine.cli.table import check_package, count
 
 if TYPE_CHECKING:
-    from pyengine.verification.verdicts import Verdict
+    from pyengine.workbench.verification.verdicts import Verdict
 
 __all__ = ["register"]
 
@@ -88,11 +88,11 @@ def register(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Verify a file."""
     from pyengine.mechanisms import as_mechanism
-    from pyengine.tables.execute import WorkersError
-    from pyengine.tables.printed import labelled
-    from pyengine.tables.progress import Progress
-    from pyengine.verification.claims import ClaimsError, read
-    from pyengine.verification.verdicts import Rule, judge, truths
+    from pyengine.workbench.tables.execute import WorkersError
+    from pyengine.workbench.tables.printed import labelled
+    from pyengine.workbench.tables.progress import Progress
+    from pyengine.workbench.verification.claims import ClaimsError, read
+    from pyengine.workbench.verification.verdicts import Rule, judge, truths
 
     try:
         rule = Rule(_tolerance(arguments.tolerance), arguments.both_sides)
@@ -128,10 +128,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _tolerance(text: str) -> Fraction:
-    from pyengine import _checks
+    from pyengine._support import checks
 
     try:
-        value = _checks.exact("--tolerance", text)
+        value = checks.exact("--tolerance", text)
         if value < 0:
             raise ValueError(f"--tolerance must be >= 0, got {text!r}")
     except ValueError as error:

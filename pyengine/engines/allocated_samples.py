@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.answers import Answer, FloatArray, Questions
-from pyengine.caches import cached_property, kept
+from pyengine._support.caches import cached_property, kept
+from pyengine.engines.answers import Answer, FloatArray, Questions
 from pyengine.engines.intervals import empirical_bernstein
 from pyengine.engines.shifted_samples import (
     CONFIDENCE,

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, ErrorCurve, Questions, complement_above, names
-from pyengine.curves import OneOrder
+from pyengine.engines.answers import Answer, ErrorCurve, Questions, complement_above, names
+from pyengine.engines.curves import OneOrder
 from pyengine.engines.hull import OneLineHull
 from pyengine.errors import ApproximationWarning
 from pyengine.mechanisms import Mechanism

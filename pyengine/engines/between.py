@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, ErrorCurve, PairQuestions, Questions
+from pyengine.engines.answers import Answer, ErrorCurve, PairQuestions, Questions
 
 __all__ = ["BetweenPairs", "BetweenQuestions"]
 

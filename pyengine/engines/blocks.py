@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, FloatArray, Questions, complement_above, names
+from pyengine.engines.answers import Answer, FloatArray, Questions, complement_above, names
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, Step, compose, steps_of
 

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import lib
-from pyengine.answers import Answer, ErrorCurve, Judged, PairQuestions
-from pyengine.answers import names as named
-from pyengine.curves import taken
+from pyengine.engines.answers import Answer, ErrorCurve, Judged, PairQuestions
+from pyengine.engines.answers import names as named
+from pyengine.engines.curves import taken
 from pyengine.engines.functionals import (
     A_ABOVE,
     A_BELOW,

@@ -9,9 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from pyengine.answers import Answer, ErrorCurve, Judged, Questions
-from pyengine.curves import OneOrder, larger, taken
+from pyengine.engines.answers import Answer, ErrorCurve, Judged, Questions
 from pyengine.engines.certified import CertifiedPair
+from pyengine.engines.curves import OneOrder, larger, taken
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, FloatArray
 from pyengine.engines.hull import BoolArray, BothOrders
 from pyengine.errors import AccuracyError

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from pyengine._checks import Number
 from pyengine._core import ffi, lib
-from pyengine.answers import Answer, ErrorCurve, Judged, Triple
-from pyengine.curves import OneOrder
+from pyengine._support.checks import Number
+from pyengine.engines.answers import Answer, ErrorCurve, Judged, Triple
+from pyengine.engines.curves import OneOrder
 from pyengine.engines.functionals import LIMIT, LIMIT_TINY, FloatArray, array
+from pyengine.engines.pairs import GaussianRows
 from pyengine.engines.within import too_wide
 from pyengine.errors import AccuracyError
 from pyengine.numerics.exact_numbers import (
@@ -30,7 +31,6 @@ from pyengine.numerics.exact_numbers import (
     root_in_two_doubles,
     two_doubles,
 )
-from pyengine.pairs import GaussianRows
 
 __all__ = ["ClosedForm", "ClosedFormPair", "closed_form_step", "has_closed_form"]
 

@@ -13,7 +13,7 @@ import warnings
 
 import numpy as np
 
-from pyengine.answers import Answer, ErrorCurve, names
+from pyengine.engines.answers import Answer, ErrorCurve, names
 from pyengine.engines.approximate import FloatArray, curve_of, inverse_profile, warn_where
 from pyengine.engines.edgeworth import EdgeworthPair, edgeworth_questions
 from pyengine.engines.loss_quadrature import pearson

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyengine._core import ffi, lib
-from pyengine.caches import kept
+from pyengine._support.caches import kept
+from pyengine._support.status import finished
 from pyengine.engines.functionals import B_ABOVE, B_BELOW, FloatArray, call_kernel
+from pyengine.engines.pairs import GaussianPair
 from pyengine.errors import AccuracyError
 from pyengine.numerics.exact_numbers import log_of_rest
-from pyengine.pairs import GaussianPair
-from pyengine.status import finished
 
 __all__ = ["BoundedStep", "BoundedSteps", "Convolution", "bounded_steps"]
 

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, ErrorCurve, names
+from pyengine.engines.answers import Answer, ErrorCurve, names
 from pyengine.engines.approximate import (
     DOUBTFUL,
     FloatArray,

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.answers import Answer, Judged, names
+from pyengine.engines.answers import Answer, Judged, names
 from pyengine.engines.certified import BoolArray, CertifiedPair
 from pyengine.engines.functionals import (
     A_ABOVE,

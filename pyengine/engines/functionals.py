@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.status import finished
+from pyengine._support.status import finished
 
 __all__ = [
     "A_ABOVE",

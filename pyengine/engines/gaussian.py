@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyengine.answers import Triple
-from pyengine.caches import Cache, Epoch, cached_property
+from pyengine._support.caches import Cache, Epoch, cached_property
+from pyengine.engines.answers import Triple
 from pyengine.engines.functionals import ERRORS, FloatArray
 from pyengine.engines.next_to_largest import NextToLargest
+from pyengine.engines.pairs import GaussianPair, largest_epsilon
 from pyengine.engines.row_bounds import SLACK
 from pyengine.engines.row_sides import (
     CLOSE,
@@ -26,7 +27,6 @@ from pyengine.engines.row_sides import (
 )
 from pyengine.engines.spectral import KeptLines, Spectral
 from pyengine.errors import AccuracyError
-from pyengine.pairs import GaussianPair, largest_epsilon
 
 if TYPE_CHECKING:
     from pyengine.engines.convolution import Convolution

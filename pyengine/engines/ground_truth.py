@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyengine.answers import Answer, FloatArray, Questions
+from pyengine.engines.answers import Answer, FloatArray, Questions
 from pyengine.mechanisms import Mechanism
-from pyengine.threat_models import ThreatModel
+from pyengine.mechanisms.threat_models import ThreatModel
 
 if TYPE_CHECKING:
     from mpmath import mpf

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, ErrorCurve, PairQuestions, Questions
+from pyengine.engines.answers import Answer, ErrorCurve, PairQuestions, Questions
 from pyengine.errors import AccuracyError
 
 __all__ = ["Handover", "HandoverOfBoth"]

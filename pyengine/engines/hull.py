@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import (
+from pyengine.engines.answers import (
     Answer,
     ErrorCurve,
     FloatArray,
@@ -25,7 +25,7 @@ from pyengine.answers import (
     Questions,
     complement_above,
 )
-from pyengine.curves import larger, smaller
+from pyengine.engines.curves import larger, smaller
 from pyengine.engines.within import crossed
 
 __all__ = ["BothOrders", "OneLineHull"]

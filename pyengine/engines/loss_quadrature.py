@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, Noise, Step, step_in_words, steps_of
 from pyengine.numerics.sampled_loss import sampled_loss

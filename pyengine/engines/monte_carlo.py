@@ -15,8 +15,8 @@ import math
 
 import numpy as np
 
-from pyengine.answers import Answer, ErrorCurve, names
-from pyengine.caches import cached_property, kept
+from pyengine._support.caches import cached_property, kept
+from pyengine.engines.answers import Answer, ErrorCurve, names
 from pyengine.engines.approximate import FloatArray, curve_of, inverse_profile, warn_where
 from pyengine.engines.intervals import (
     bennett_interval,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 from pyengine._core import lib
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.engines.functionals import A_ABOVE, A_BELOW
+from pyengine.engines.pairs import GaussianPair, largest_epsilon
 from pyengine.engines.row_bounds import SLACK
-from pyengine.pairs import GaussianPair, largest_epsilon
 
 __all__ = ["NextToLargest"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyengine.answers import Questions
+from pyengine.engines.answers import Questions
 from pyengine.engines.problem import Ask, Engine, Problem
 
 __all__ = ["both_orders"]

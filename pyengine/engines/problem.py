@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from pyengine.answers import PairQuestions, Questions
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
+from pyengine.engines.answers import PairQuestions, Questions
+from pyengine.engines.pairs import GaussianRows, gaussian_rows
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism
-from pyengine.pairs import GaussianRows, gaussian_rows
-from pyengine.threat_models import DifferentialPrivacy, Relaxed, ThreatModel
+from pyengine.mechanisms.threat_models import DifferentialPrivacy, Relaxed, ThreatModel
 
 if TYPE_CHECKING:
+    from pyengine.engines.relaxed.core import MagnitudePair
     from pyengine.laws.base import StepLaw
     from pyengine.laws.composition import Laws
-    from pyengine.relaxed.core import MagnitudePair
 
 __all__ = ["Ask", "Engine", "Problem"]
 
@@ -94,7 +94,7 @@ class Problem:
                 "adjacency must be 'add', 'remove' or 'add_remove' with threat_model='relaxed', "
                 f"got {self.adjacency!r}"
             )
-        from pyengine.relaxed.parts import magnitude_parts
+        from pyengine.engines.relaxed.parts import magnitude_parts
 
         assert isinstance(self.threat_model, Relaxed)
         return magnitude_parts(self.mechanism, self.threat_model)
@@ -114,8 +114,8 @@ class Problem:
             from pyengine.laws.composition import composition_law
 
             return composition_law(self.mechanism, self.order)
+        from pyengine.engines.relaxed.laws import magnitude_law
         from pyengine.laws.base import ReversedLaw
-        from pyengine.relaxed.laws import magnitude_law
 
         add = [(magnitude_law(part), number) for part, number in self.distances]
         return add if self.order == "add" else [(ReversedLaw(law), number) for law, number in add]

@@ -14,9 +14,8 @@ from functools import partial
 
 import pyengine.engines.certified_hull
 import pyengine.engines.gaussian  # noqa: F401  these answer DP-SGD, whose first question imports nothing
-from pyengine._libm import refuse_where_off
-from pyengine.answers import PairQuestions, Questions
-from pyengine.curves import OneOrder, Substitution
+from pyengine.engines.answers import PairQuestions, Questions
+from pyengine.engines.curves import OneOrder, Substitution
 from pyengine.engines.declared.analytic import AnalyticEngine
 from pyengine.engines.declared.closed_forms import (
     ClosedFormEngine,
@@ -37,7 +36,8 @@ from pyengine.engines.declared.sums import ExactEngine, LatticeEngine
 from pyengine.engines.orders import both_orders
 from pyengine.engines.problem import Engine, Problem
 from pyengine.mechanisms import Mechanism
-from pyengine.threat_models import THREAT_MODELS, ThreatModel, threat_model_of
+from pyengine.mechanisms.threat_models import THREAT_MODELS, ThreatModel, threat_model_of
+from pyengine.numerics.libm import refuse_where_off
 
 __all__ = ["ADJACENCIES", "ENGINES", "METHODS", "THREAT_MODELS", "questions", "questions_on_pair"]
 

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Triple
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
+from pyengine.engines.answers import Triple
 from pyengine.engines.functionals import (
     A_ABOVE,
     B_BELOW,

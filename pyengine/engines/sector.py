@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.caches import kept
+from pyengine._support.caches import kept
+from pyengine._support.status import finished
 from pyengine.engines.functionals import (
     A_ABOVE,
     B_ABOVE,
@@ -27,11 +28,10 @@ from pyengine.engines.functionals import (
     call_kernel,
     row_errors,
 )
+from pyengine.engines.pairs import GaussianPair
 from pyengine.errors import AccuracyError
 from pyengine.numerics.bracketing import falling_root
 from pyengine.numerics.exact_numbers import in_two_doubles, log_of_rest
-from pyengine.pairs import GaussianPair
-from pyengine.status import finished
 
 __all__ = ["EpochKinds", "EpochLaws", "SectorLaws"]
 

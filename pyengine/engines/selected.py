@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pyengine._selection import repeat_and_select
-from pyengine.answers import Answer, FloatArray
-from pyengine.caches import Cache
+from pyengine._support.caches import Cache
+from pyengine.engines.answers import Answer, FloatArray
 from pyengine.errors import AccuracyError
 from pyengine.laws.profile import placed_values, raised_points
 from pyengine.mechanisms import FinitePair, Mechanism, Step, from_probabilities
 from pyengine.mechanisms.general import symmetric_masses
 from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.selection import repeat_and_select
 
 __all__ = ["selected_pair"]
 

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pyengine.answers import Answer, FloatArray, names
-from pyengine.caches import kept
+from pyengine._support.caches import kept
+from pyengine.engines.answers import Answer, FloatArray, names
 from pyengine.engines.intervals import empirical_bernstein
 from pyengine.errors import AccuracyError
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 from decimal import Context, Decimal
 
-from pyengine.answers import Triple
-from pyengine.caches import kept
+from pyengine._support.caches import kept
+from pyengine.engines.answers import Triple
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ERFC, UNIT
 

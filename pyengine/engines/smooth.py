@@ -11,18 +11,18 @@ from fractions import Fraction
 from typing import Any
 
 from pyengine._core import lib
-from pyengine.answers import Triple
-from pyengine.caches import Cache, cached_property
+from pyengine._support.caches import Cache, cached_property
+from pyengine.engines.answers import Triple
 from pyengine.engines.bounded_mixtures import bounded_mixtures
 from pyengine.engines.convolution import Convolution
 from pyengine.engines.estimates import Estimates
 from pyengine.engines.functionals import FloatArray, RowEngine
+from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.row_sides import EstimatedSide, LineSide, completed_thresholds
 from pyengine.engines.spectral import KeptLines, Spectral
 from pyengine.laws.base import StepLaw
 from pyengine.laws.normals import STANDARD, Alternatives, ExactAlternatives, LossNodes
 from pyengine.numerics.rounding import UNIT
-from pyengine.pairs import GaussianPair
 
 __all__ = ["SmoothPair", "SmoothSide", "estimated_side", "smooth_pair"]
 

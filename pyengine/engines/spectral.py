@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyengine._core import ffi, lib
+from pyengine._support.status import finished
 from pyengine.engines.functionals import ROW, FloatArray, array, call_kernel
+from pyengine.engines.pairs import GaussianPair
 from pyengine.numerics.exact_numbers import in_two_doubles
-from pyengine.pairs import GaussianPair
-from pyengine.status import finished
 
 if TYPE_CHECKING:
     from pyengine.laws.normals import Alternatives, ExactAlternatives, LossNodes

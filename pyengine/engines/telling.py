@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pyengine.answers import ErrorCurve, PairQuestions
-from pyengine.caches import cached_property
-from pyengine.curves import taken
+from pyengine._support.caches import cached_property
+from pyengine.engines.answers import ErrorCurve, PairQuestions
 from pyengine.engines.certified import BoolArray, CertifiedPair
+from pyengine.engines.curves import taken
 from pyengine.engines.functionals import FloatArray
 from pyengine.engines.lattice.uncomposed import Uncomposed, reverse
+from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.row_sides import RowSide
 from pyengine.laws.base import PoissonSampledLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
-from pyengine.pairs import GaussianPair
 
 __all__ = ["TellingPair"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, ErrorCurve, Judged, PairQuestions, Questions
+from pyengine.engines.answers import Answer, ErrorCurve, Judged, PairQuestions, Questions
 
 __all__ = ["UnprovenMasses", "UnprovenPair"]
 

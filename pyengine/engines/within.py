@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, Questions
+from pyengine.engines.answers import Answer, Questions
 from pyengine.errors import AccuracyError
 
 __all__ = ["WithinTolerance", "crossed", "too_wide"]

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.caches import kept
+from pyengine._support.caches import kept
+from pyengine._support.status import finished
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import Cells, Enclosing, Law, TabulatedLaw
 from pyengine.laws.epoch_bounds import epoch_bounds
 from pyengine.laws.normals import LossNodes
 from pyengine.numerics import functions as fn
-from pyengine.status import finished
 
 __all__ = ["AllocatedLaw"]
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.analytic import Evaluator, Expression
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.laws.density import DensityLaw
 from pyengine.laws.log_sums import SOFTPLUS, without_large_terms
 from pyengine.mechanisms.analytic import AnalyticPair
+from pyengine.mechanisms.expressions import Evaluator, Expression
 from pyengine.numerics import functions as fn
 
 __all__ = ["FAINTEST", "NOTHING", "AnalyticLaw"]

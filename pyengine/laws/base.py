@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.laws.laplace_parameters import LaplaceParameters
 from pyengine.laws.normals import (
     Alternatives,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.errors import NotDefinedError
-from pyengine.kinds import added_law, kind_of_step, plain_law
 from pyengine.laws.base import ReversedLaw, StepLaw
 from pyengine.laws.finite import FiniteLaw
+from pyengine.laws.kinds import added_law, kind_of_step, plain_law
 from pyengine.laws.substituted import spliced, spliced_density
 from pyengine.mechanisms import Mechanism, Step, step_in_words, steps_of
 

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._extras import needed
 from pyengine._fenv import Guarded
-from pyengine._forks import Undivided
-from pyengine.caches import cached_property, kept
+from pyengine._support.caches import cached_property, kept
+from pyengine._support.extras import needed
+from pyengine._support.forks import Undivided
 from pyengine.laws.base import Cells, CellsAlone, largest_finite
 from pyengine.laws.density_nodes import DensityNodes, density_nodes
 from pyengine.laws.finite import FiniteLaw, grouped

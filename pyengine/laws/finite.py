@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.laws.base import Cells, CellsAlone, largest_finite, positive
 from pyengine.laws.fine import MOST_ATOMS, Fine, logarithm
 from pyengine.numerics import functions as fn

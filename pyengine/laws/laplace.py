@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import Cells, FloatArray, Law
 from pyengine.laws.laplace_parameters import LaplaceParameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pyengine.analytic import Expression, log, number
+from pyengine.mechanisms.expressions import Expression, log, number
 
 __all__ = ["SOFTPLUS", "without_large_terms"]
 

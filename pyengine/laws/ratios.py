@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.laws.base import Cells, CellsAlone, FloatArray
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT

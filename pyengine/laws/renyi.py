@@ -1,6 +1,6 @@
 """The pair of the optimal trade-off function of bounds on Rényi divergences.
 
-Each order alone has a best profile (`pyengine._renyi`).  The largest convex function below the
+Each order alone has a best profile (`numerics.renyi`).  The largest convex function below the
 smallest of them, at ε and by symmetry at -ε, is the best that all orders in both directions imply:
 a test is allowed where each order allows it, and the supporting lines of an intersection of convex
 sets are had from those of the sets.  Between the values that are computed the profile is joined by
@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._renyi import LARGEST_X, SMALLEST_X, best_order, order_bound
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.laws.base import positive
 from pyengine.laws.finite import FiniteLaw, log_fraction
 from pyengine.laws.profile import DEEPEST, placed_values, raised_points
 from pyengine.mechanisms.general import symmetric_masses
 from pyengine.numerics import functions as fn
+from pyengine.numerics.renyi import LARGEST_X, SMALLEST_X, best_order, order_bound
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.numerics.scaled import LOST
 

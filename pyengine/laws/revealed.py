@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.laws.base import Cells, FloatArray, Law, StepLaw, positive
 from pyengine.laws.finite import LOG_ERROR, FiniteLaw
 from pyengine.laws.normals import (

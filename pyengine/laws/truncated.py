@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.numerics.binomials import log_probability
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 

@@ -5,9 +5,9 @@ What DP-SGD is made of is imported with the package, all other kinds when they a
 
 from typing import TYPE_CHECKING
 
-from pyengine import _checks
-from pyengine._environment import guarded
-from pyengine._lazy import finder
+from pyengine._support import checks
+from pyengine._support.environment import guarded
+from pyengine._support.lazy import finder
 from pyengine.mechanisms.core import (
     Composition,
     Mechanism,
@@ -210,7 +210,7 @@ def _on_one_sample(self: Composition) -> Step:  # a method, by its name for the 
 def _randomly_allocated(self: Step, steps: int, selected: int = 1) -> Mechanism:
     from pyengine.mechanisms.batches import RandomlyAllocated
 
-    epoch = RandomlyAllocated(self, _checks.count("steps", steps, least=1), selected)
+    epoch = RandomlyAllocated(self, checks.count("steps", steps, least=1), selected)
     if epoch.selected == epoch.steps_per_epoch:
         return self if epoch.steps_per_epoch == 1 else self.composed(epoch.selected)
     return epoch

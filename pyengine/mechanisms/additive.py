@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.mechanisms.core import Noise, Step
 
 __all__ = [
@@ -28,10 +28,10 @@ class LaplaceMechanism(Step):
         (0, ∞).
     """
 
-    noise_multiplier: _checks.Number
+    noise_multiplier: checks.Number
 
     def __init__(self, noise_multiplier: Any) -> None:
-        value = _checks.positive("noise_multiplier", noise_multiplier)
+        value = checks.positive("noise_multiplier", noise_multiplier)
         object.__setattr__(self, "noise_multiplier", value)
 
     @property
@@ -45,13 +45,13 @@ class DiscreteNoise(Step):
     """Base of integer queries with noise on the integers, of the family that some of them name."""
 
     family: ClassVar[Literal["gaussian", "laplace"]]
-    noise_multiplier: _checks.Number
+    noise_multiplier: checks.Number
     sensitivity: int = 1
 
     def __init__(self, noise_multiplier: Any, sensitivity: int = 1) -> None:
-        value = _checks.positive("noise_multiplier", noise_multiplier)
+        value = checks.positive("noise_multiplier", noise_multiplier)
         object.__setattr__(self, "noise_multiplier", value)
-        object.__setattr__(self, "sensitivity", _checks.count("sensitivity", sensitivity, least=1))
+        object.__setattr__(self, "sensitivity", checks.count("sensitivity", sensitivity, least=1))
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -146,12 +146,12 @@ class DiscreteGaussianSum(Step):
     0.007533 0.007249
     """
 
-    noise_multiplier: _checks.Number
+    noise_multiplier: checks.Number
     summands: int
     sensitivity: int = 1
 
     def __init__(self, noise_multiplier: Any, summands: int, sensitivity: int = 1) -> None:
-        value = _checks.positive("noise_multiplier", noise_multiplier)
+        value = checks.positive("noise_multiplier", noise_multiplier)
         object.__setattr__(self, "noise_multiplier", value)
-        object.__setattr__(self, "summands", _checks.count("summands", summands, least=1))
-        object.__setattr__(self, "sensitivity", _checks.count("sensitivity", sensitivity, least=1))
+        object.__setattr__(self, "summands", checks.count("summands", summands, least=1))
+        object.__setattr__(self, "sensitivity", checks.count("sensitivity", sensitivity, least=1))

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pyengine import _checks
-from pyengine._extras import needed
-from pyengine.analytic import Expression
+from pyengine._support import checks
+from pyengine._support.extras import needed
 from pyengine.mechanisms.core import Step
+from pyengine.mechanisms.expressions import Expression
 from pyengine.mechanisms.words import Words
 
 __all__ = ["AnalyticPair", "from_analytic_densities"]
@@ -78,7 +78,7 @@ def from_analytic_densities(
     The logistic law, moved by a tenth:
 
     >>> import pyengine as pe
-    >>> from pyengine.analytic import exp, log, z
+    >>> from pyengine.mechanisms.expressions import exp, log, z
     >>> log_p = -z - 2 * log(1 + exp(-z))
     >>> step = pe.from_analytic_densities(log_p, log_p.at(z - "0.1"))
     >>> found = pe.delta(step.composed(100), 1.0, bounds=True)
@@ -93,7 +93,7 @@ def from_analytic_densities(
                 f"{name} must be an expression in pyengine.analytic.z, got {given!r}; densities "
                 "of scipy.stats are taken by from_distributions"
             )
-    ends = _checks.real_array("support", _checks.listed("support", support), -math.inf, math.inf)
+    ends = checks.real_array("support", checks.listed("support", support), -math.inf, math.inf)
     if ends.shape != (2,) or not ends[0] < ends[1]:
         raise ValueError(f"support must be two increasing numbers, got {support!r}")
     return AnalyticPair(log_p, log_q, (float(ends[0]), float(ends[1])))

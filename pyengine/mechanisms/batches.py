@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.mechanisms.core import (
     Composition,
     Mechanism,
@@ -69,12 +69,12 @@ class RandomlyAllocated(UnsampledStep):
             raise ValueError(
                 f"mechanism must be one that can run on a sample, got {mechanism.words.name}"
             )
-        size = _checks.count("steps_per_epoch", steps_per_epoch, least=1)
-        number = _checks.count("selected", selected, least=1)
+        size = checks.count("steps_per_epoch", steps_per_epoch, least=1)
+        number = checks.count("selected", selected, least=1)
         if number > size:
             raise ValueError(
                 f"selected must be at most the number of steps, {size}, got "
-                f"{_checks.shown(selected)}"
+                f"{checks.shown(selected)}"
             )
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "steps_per_epoch", size)
@@ -171,7 +171,7 @@ class TruncatedPoissonSampled(UnsampledStep):
     scheme: ClassVar[Scheme] = "truncated_poisson"
     refusal: ClassVar[str] = "truncated Poisson samples cannot be sampled again"
     mechanism: GaussianMechanism
-    probability: _checks.Number
+    probability: checks.Number
     batch_size: int
     dataset_size: int
 
@@ -179,14 +179,14 @@ class TruncatedPoissonSampled(UnsampledStep):
         self, mechanism: Any, probability: Any, batch_size: Any, dataset_size: Any
     ) -> None:
         _only_gaussian(mechanism)
-        batch, size = _checks.batch(batch_size, dataset_size, least=1)
+        batch, size = checks.batch(batch_size, dataset_size, least=1)
         object.__setattr__(self, "mechanism", mechanism)
-        object.__setattr__(self, "probability", _checks.rate("probability", probability))
+        object.__setattr__(self, "probability", checks.rate("probability", probability))
         object.__setattr__(self, "batch_size", batch)
         object.__setattr__(self, "dataset_size", size)
 
     @property
-    def share(self) -> _checks.Number:
+    def share(self) -> checks.Number:
         """Probability of a record to enter the sample, from which it may be left out again."""
         return self.probability
 

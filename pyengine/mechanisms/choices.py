@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from pyengine import _checks, special
+from pyengine import special
+from pyengine._support import checks
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms.core import Composition, Mechanism, Step, compose
 from pyengine.mechanisms.finite import GenericMechanism
@@ -28,7 +29,7 @@ HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def report_noisy_max(
-    noise_multiplier: _checks.NumberLike, queries: int, *, span: _checks.NumberLike
+    noise_multiplier: checks.NumberLike, queries: int, *, span: checks.NumberLike
 ) -> Step:
     """Index of the largest of d queries after Gaussian noise, of queries with bounded values.
 
@@ -72,11 +73,11 @@ def report_noisy_max(
     >>> print(f"{run.epsilon:.6f}", f"{pe.epsilon(run.composed(4), 1e-5):.6f}")
     2.975808 11.903219
     """
-    noise = float(_checks.positive("noise_multiplier", noise_multiplier))
-    number = _checks.count("queries", queries, least=2)
+    noise = float(checks.positive("noise_multiplier", noise_multiplier))
+    number = checks.count("queries", queries, least=2)
     if number > MOST_QUERIES:
-        raise ValueError(f"queries must be at most {MOST_QUERIES:,}, got {_checks.shown(queries)}")
-    width = float(_checks.positive("span", span))
+        raise ValueError(f"queries must be at most {MOST_QUERIES:,}, got {checks.shown(queries)}")
+    width = float(checks.positive("span", span))
     lowest = width / noise
     if not lowest < 1e4:
         raise AccuracyError(
@@ -154,7 +155,7 @@ def _log_of_win(gap: float, queries: int, off: float) -> tuple[float, float]:
     return value, 1.01 * slack
 
 
-def permute_and_flip(epsilon: _checks.NumberLike) -> Step:
+def permute_and_flip(epsilon: checks.NumberLike) -> Step:
     """Permute-and-flip, the choice of an index whose score is good.
 
     Parameters
@@ -195,7 +196,7 @@ def permute_and_flip(epsilon: _checks.NumberLike) -> Step:
     return worded(step, words)
 
 
-def pate_noisy_max(noise_multiplier: _checks.NumberLike, queries: int) -> Composition:
+def pate_noisy_max(noise_multiplier: checks.NumberLike, queries: int) -> Composition:
     """PATE with Gaussian noise on votes (GNMax): labels by teachers of disjoint records.
 
     Parameters
@@ -228,7 +229,7 @@ def pate_noisy_max(noise_multiplier: _checks.NumberLike, queries: int) -> Compos
     >>> print(f"{pe.epsilon(run, 1e-5):.6f}")
     1.760057
     """
-    noise = _checks.positive("noise_multiplier", noise_multiplier)
+    noise = checks.positive("noise_multiplier", noise_multiplier)
     words = Words(
         "PATE by the noisy maximum of votes",
         "none are drawn: each teacher learns from records of its own and votes on each query",
@@ -239,7 +240,7 @@ def pate_noisy_max(noise_multiplier: _checks.NumberLike, queries: int) -> Compos
 
 
 def thresholded_histogram(
-    noise_multiplier: _checks.NumberLike, threshold: _checks.NumberLike, *, keys: int = 1
+    noise_multiplier: checks.NumberLike, threshold: checks.NumberLike, *, keys: int = 1
 ) -> Mechanism:
     """Counts of unknown keys with Gaussian noise, of those alone that come out above a threshold.
 
@@ -276,9 +277,9 @@ def thresholded_histogram(
     >>> print(f"{pe.delta(run, 2.0):.4e}")
     6.6641e-08
     """
-    noise = _checks.positive("noise_multiplier", noise_multiplier)
-    limit = _checks.real("threshold", threshold)
-    number = _checks.count("keys", keys, least=1)
+    noise = checks.positive("noise_multiplier", noise_multiplier)
+    limit = checks.real("threshold", threshold)
+    number = checks.count("keys", keys, least=1)
     x = (1.0 - float(limit)) / float(noise)
     alone = special.ndtr(x)
     # x is off by 4 units, which count with the slope of log Φ, at most |x| + 1

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from pyengine import _checks
+from pyengine._support import checks
 
 if TYPE_CHECKING:
     from pyengine.mechanisms.words import Words
@@ -48,7 +48,7 @@ class Noise(NamedTuple):
     """
 
     family: Literal["gaussian", "laplace"]
-    multiplier: _checks.Number
+    multiplier: checks.Number
 
 
 class Stage(NamedTuple):
@@ -65,7 +65,7 @@ class Stage(NamedTuple):
     """
 
     mechanism: Step
-    rate: _checks.Number
+    rate: checks.Number
     batches: int
 
 
@@ -80,7 +80,7 @@ class Places(NamedTuple):
         Number of steps, and of those with the record, drawn uniformly.
     """
 
-    noise_multiplier: _checks.Number
+    noise_multiplier: checks.Number
     steps: int
     selected: int
 
@@ -107,7 +107,7 @@ class Mechanism:
         Composition
             The adaptive composition of ``steps`` runs.
         """
-        number = _checks.count("steps", steps)
+        number = checks.count("steps", steps)
         return _collect([(step, number * times) for step, times in phases_of(self)])
 
     def __add__(self, other: Mechanism) -> Composition:
@@ -134,7 +134,7 @@ class Step(Mechanism):
 
     def composed(self, steps: int) -> Composition:
         """As `Mechanism.composed`, without anything to gather or to sort."""
-        number = _checks.count("steps", steps)
+        number = checks.count("steps", steps)
         return Composition(((self, number),) if number else ())
 
     @property
@@ -143,7 +143,7 @@ class Step(Mechanism):
         return self
 
     @property
-    def share(self) -> _checks.Number:
+    def share(self) -> checks.Number:
         """Probability with which a record takes part; 0 where nothing of it is released."""
         return 1
 
@@ -153,7 +153,7 @@ class Step(Mechanism):
         return None
 
     @property
-    def multiplier(self) -> _checks.Number | None:
+    def multiplier(self) -> checks.Number | None:
         """The parameter ``noise_multiplier`` of the step, or of what it runs; else None."""
         run = self.stage.mechanism
         if run is not self:
@@ -161,7 +161,7 @@ class Step(Mechanism):
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return values.get("noise_multiplier")
 
-    def with_multiplier(self, value: _checks.NumberLike) -> Step:
+    def with_multiplier(self, value: checks.NumberLike) -> Step:
         """Return the same step with other noise, where it has a `multiplier`."""
         run = self.stage.mechanism
         changed: dict[str, Any] = {"noise_multiplier": value}
@@ -217,7 +217,7 @@ class Step(Mechanism):
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {"mechanism": type(self).__name__, **values}
 
-    def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
+    def poisson_sampled(self, probability: checks.NumberLike) -> Step:
         """Run on a Poisson sample of the records.
 
         Parameters
@@ -230,7 +230,7 @@ class Step(Mechanism):
         Step
             The sampled mechanism; the mechanism itself at probability 1.
         """
-        value = _checks.rate("probability", probability)
+        value = checks.rate("probability", probability)
         return self if value == 1 else PoissonSampled(self, value)
 
     def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
@@ -301,12 +301,12 @@ class PoissonSampled(Step):
 
     scheme: ClassVar[Scheme] = "poisson"
     mechanism: Step
-    probability: _checks.Number
+    probability: checks.Number
 
     def __init__(self, mechanism: Step, probability: Any) -> None:
         only_single(mechanism)
         object.__setattr__(self, "mechanism", mechanism)
-        object.__setattr__(self, "probability", _checks.rate("probability", probability))
+        object.__setattr__(self, "probability", checks.rate("probability", probability))
 
     @property
     def inner(self) -> Step:
@@ -314,7 +314,7 @@ class PoissonSampled(Step):
         return self.mechanism
 
     @property
-    def share(self) -> _checks.Number:
+    def share(self) -> checks.Number:
         """Probability of a record to be sampled."""
         return self.probability
 
@@ -357,7 +357,7 @@ class SampledWithoutReplacement(Step):
 
     def __init__(self, mechanism: Step, batch_size: int, dataset_size: int) -> None:
         only_single(mechanism)
-        batch, size = _checks.batch(batch_size, dataset_size)
+        batch, size = checks.batch(batch_size, dataset_size)
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "batch_size", batch)
         object.__setattr__(self, "dataset_size", size)
@@ -368,7 +368,7 @@ class SampledWithoutReplacement(Step):
         return self.mechanism
 
     @property
-    def share(self) -> _checks.Number:
+    def share(self) -> checks.Number:
         """Probability of a record to be in the batch."""
         return Fraction(self.batch_size, self.dataset_size)
 
@@ -445,7 +445,7 @@ class Composition(Mechanism):
         """
         raise NotImplementedError  # the package puts in what knows the kinds of steps
 
-    def poisson_sampled(self, probability: _checks.NumberLike) -> Mechanism:
+    def poisson_sampled(self, probability: checks.NumberLike) -> Mechanism:
         """Run all steps on **one** Poisson sample of the records.
 
         Parameters
@@ -477,7 +477,7 @@ class Composition(Mechanism):
         >>> pe.epsilon(apart, 1e-5) < pe.epsilon(run, 1e-5)
         True
         """
-        value = _checks.rate("probability", probability)
+        value = checks.rate("probability", probability)
         if value == 1 or not self.parts:
             return self
         return self.on_one_sample().poisson_sampled(value)
@@ -502,7 +502,7 @@ class Composition(Mechanism):
         ValueError
             As `on_one_sample`.
         """
-        batch, size = _checks.batch(batch_size, dataset_size)
+        batch, size = checks.batch(batch_size, dataset_size)
         if batch == size or not self.parts:
             return self
         step = self.on_one_sample()
@@ -526,7 +526,7 @@ class Composition(Mechanism):
         ValueError
             As `on_one_sample`.
         """
-        if _checks.count("steps", steps, least=1) == 1 or not self.parts:
+        if checks.count("steps", steps, least=1) == 1 or not self.parts:
             return self
         return self.on_one_sample().randomly_allocated(steps, selected)
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.mechanisms.core import Step
 from pyengine.mechanisms.words import Words, number_in_words
 
@@ -61,11 +61,11 @@ class RenyiCurve(Step):
 
     orders: tuple[float, ...]
     values: tuple[float, ...]
-    delta: _checks.Number = 0.0
+    delta: checks.Number = 0.0
 
     def __init__(self, orders: Any, values: Any, delta: Any = 0.0) -> None:
-        alphas = [_checks.real("orders", x) for x in _checks.listed("orders", orders)]
-        costs = [_checks.real("values", x) for x in _checks.listed("values", values)]
+        alphas = [checks.real("orders", x) for x in checks.listed("orders", orders)]
+        costs = [checks.real("values", x) for x in checks.listed("values", values)]
         if not alphas or len(alphas) != len(costs):
             raise ValueError(
                 f"values must have one entry for each of at least one order, got {len(costs)} for "
@@ -74,16 +74,16 @@ class RenyiCurve(Step):
         if len(alphas) > MOST_ORDERS:
             raise ValueError(f"orders must be at most {MOST_ORDERS:,}, got {len(alphas):,}")
         if not all(1.0 < x < math.inf for x in alphas):
-            raise ValueError(f"orders must be finite numbers above 1, got {_checks.shown(orders)}")
+            raise ValueError(f"orders must be finite numbers above 1, got {checks.shown(orders)}")
         if not all(x >= 0.0 for x in costs):
-            raise ValueError(f"values must be >= 0, got {_checks.shown(values)}")
+            raise ValueError(f"values must be >= 0, got {checks.shown(values)}")
         least: dict[float, float] = {}
         for alpha, cost in zip(alphas, costs, strict=True):
             least[alpha] = min(cost, least.get(alpha, math.inf))
         rows = sorted(least.items())
         object.__setattr__(self, "orders", tuple(alpha for alpha, _ in rows))
         object.__setattr__(self, "values", tuple(cost for _, cost in rows))
-        object.__setattr__(self, "delta", _checks.probability("delta", delta))
+        object.__setattr__(self, "delta", checks.probability("delta", delta))
 
     def own_words(self) -> Words:
         """The orders, and that neighbours are whose divergences were bounded."""
@@ -137,14 +137,14 @@ class ZeroConcentrated(Step):
     1.1994
     """
 
-    rho: _checks.Number
-    xi: _checks.Number = 0.0
-    delta: _checks.Number = 0.0
+    rho: checks.Number
+    xi: checks.Number = 0.0
+    delta: checks.Number = 0.0
 
     def __init__(self, rho: Any, xi: Any = 0.0, delta: Any = 0.0) -> None:
-        object.__setattr__(self, "rho", _checks.non_negative("rho", rho))
-        object.__setattr__(self, "xi", _checks.non_negative("xi", xi))
-        object.__setattr__(self, "delta", _checks.probability("delta", delta))
+        object.__setattr__(self, "rho", checks.non_negative("rho", rho))
+        object.__setattr__(self, "xi", checks.non_negative("xi", xi))
+        object.__setattr__(self, "delta", checks.probability("delta", delta))
 
     def own_words(self) -> Words:
         """Both parameters, and that neighbours are for whom they were found."""

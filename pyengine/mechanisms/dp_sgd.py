@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Step
 from pyengine.mechanisms.gaussian import GaussianMechanism
 
@@ -20,14 +20,14 @@ SHUFFLED = ("shuffle", "shuffled", "shuffling")
 
 
 def dp_sgd(
-    noise_multiplier: _checks.NumberLike,
-    sampling_probability: _checks.NumberLike | None = None,
+    noise_multiplier: checks.NumberLike,
+    sampling_probability: checks.NumberLike | None = None,
     steps: int | None = None,
     *,
-    sample_rate: _checks.NumberLike | None = None,
+    sample_rate: checks.NumberLike | None = None,
     batch_size: int | None = None,
     dataset_size: int | None = None,
-    epochs: _checks.NumberLike | None = None,
+    epochs: checks.NumberLike | None = None,
     sampling: str | None = None,
     group_size: int = 1,
 ) -> Composition:
@@ -85,22 +85,22 @@ def dp_sgd(
     >>> run == pe.dp_sgd(1.0, "256/60000", steps=2344)
     True
     """
-    noise = _checks.positive("noise_multiplier", noise_multiplier)
-    size = _checks.count("group_size", group_size, least=1)
+    noise = checks.positive("noise_multiplier", noise_multiplier)
+    size = checks.count("group_size", group_size, least=1)
     if sampling_probability is None and sample_rate is not None:
         sampling_probability = sample_rate
     elif sample_rate is not None:
-        raise _checks.both_given(sampling_probability=sampling_probability, sample_rate=sample_rate)
+        raise checks.both_given(sampling_probability=sampling_probability, sample_rate=sample_rate)
     unusual = batch_size is not None or dataset_size is not None or sampling is not None
     if unusual or sampling_probability is None:
         _check_sampling(sampling, sampling_probability, batch_size, dataset_size)
     if sampling_probability is None:
-        batch, records = _checks.batch(batch_size, dataset_size)
-        probability: _checks.Number = Fraction(batch, records)
+        batch, records = checks.batch(batch_size, dataset_size)
+        probability: checks.Number = Fraction(batch, records)
     else:
-        probability = _checks.rate("sampling_probability", sampling_probability)
+        probability = checks.rate("sampling_probability", sampling_probability)
     if steps is not None and epochs is None:
-        number = _checks.count("steps", steps)
+        number = checks.count("steps", steps)
     else:
         number = _steps_of_epochs(steps, epochs, probability)
     if sampling in SHUFFLED:
@@ -110,7 +110,7 @@ def dp_sgd(
     if sampling == "without_replacement":
         if size > 1:
             raise ValueError(
-                f"group_size must be 1 without replacement, got {_checks.shown(group_size)}"
+                f"group_size must be 1 without replacement, got {checks.shown(group_size)}"
             )
         step = GaussianMechanism(noise).sampled_without_replacement(
             batch_size=batch, dataset_size=records
@@ -121,7 +121,7 @@ def dp_sgd(
         if size > MOST_RECORDS:
             raise ValueError(
                 f"group_size must be at most {MOST_RECORDS:,} where samples are drawn, got "
-                f"{_checks.shown(group_size)}"
+                f"{checks.shown(group_size)}"
             )
         step = group_sample(noise, probability, size)
     else:
@@ -136,16 +136,16 @@ def dp_sgd(
 
 
 def _shuffled(
-    noise: _checks.Number, batch: int, records: int, steps: int, epochs: Any
+    noise: checks.Number, batch: int, records: int, steps: int, epochs: Any
 ) -> Composition:
     """One Gaussian step for each epoch: the record is in one batch of it, whichever that is."""
     from pyengine.mechanisms.words import shuffled_words, worded
 
-    _checks.batch(batch, records, least=1)
+    checks.batch(batch, records, least=1)
     whole, last = divmod(records, batch)
     passes = math.ceil(Fraction(steps, whole))
     if epochs is not None:
-        passes = math.ceil(_checks.number("epochs", epochs))
+        passes = math.ceil(checks.number("epochs", epochs))
     words = shuffled_words(
         "DP-SGD",
         f" in batches of {batch:,} of {records:,} records",
@@ -162,17 +162,17 @@ def _shuffled(
 def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_size: Any) -> None:
     """Refuse what says the sampling twice, or leaves it open."""
     if sampling is not None and sampling not in SHUFFLED:
-        _checks.choice("sampling", sampling, SAMPLINGS)
+        checks.choice("sampling", sampling, SAMPLINGS)
     sizes = {"batch_size": batch_size, "dataset_size": dataset_size}
     given = [name for name, value in sizes.items() if value is not None]
     if probability is not None:
         if given:
             name = given[0]
-            raise _checks.both_given(**{"sampling_probability": probability, name: sizes[name]})
+            raise checks.both_given(**{"sampling_probability": probability, name: sizes[name]})
         if sampling in ("without_replacement", *SHUFFLED):
             raise ValueError(
                 f"sampling {sampling!r} needs batch_size and dataset_size instead of "
-                f"sampling_probability, got {_checks.shown(probability)}"
+                f"sampling_probability, got {checks.shown(probability)}"
             )
         return
     if len(given) < 2:
@@ -188,13 +188,13 @@ def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_si
         )
 
 
-def _steps_of_epochs(steps: Any, epochs: Any, probability: _checks.Number) -> int:
+def _steps_of_epochs(steps: Any, epochs: Any, probability: checks.Number) -> int:
     """Number of steps of so many epochs, where only these are given."""
     if steps is not None:
-        raise _checks.both_given(steps=steps, epochs=epochs)
+        raise checks.both_given(steps=steps, epochs=epochs)
     if epochs is None:
         raise ValueError("neither steps nor epochs given; give one")
-    passes = Fraction(_checks.non_negative("epochs", epochs))
+    passes = Fraction(checks.non_negative("epochs", epochs))
     if probability == 0:
         raise ValueError("epochs must go with a positive sampling probability, got 0")
     number = passes / Fraction(probability)
@@ -206,7 +206,7 @@ def _steps_of_epochs(steps: Any, epochs: Any, probability: _checks.Number) -> in
 
 
 def dp_sgd_allocated(
-    noise_multiplier: _checks.NumberLike,
+    noise_multiplier: checks.NumberLike,
     steps_per_epoch: int,
     epochs: int,
     *,
@@ -239,13 +239,13 @@ def dp_sgd_allocated(
     >>> pe.dp_sgd_allocated(1.0, steps_per_epoch=100, epochs=3).steps
     3
     """
-    steps = _checks.count("steps_per_epoch", steps_per_epoch, least=1)
+    steps = checks.count("steps_per_epoch", steps_per_epoch, least=1)
     epoch = GaussianMechanism(noise_multiplier).randomly_allocated(steps, selected)
-    return epoch.composed(_checks.count("epochs", epochs))
+    return epoch.composed(checks.count("epochs", epochs))
 
 
 def allocated_epoch(
-    noise_multiplier: _checks.NumberLike, steps_per_epoch: int, selected: int = 1
+    noise_multiplier: checks.NumberLike, steps_per_epoch: int, selected: int = 1
 ) -> Step:
     """One epoch of `dp_sgd_allocated`, which one step makes plain."""
     from pyengine.mechanisms.batches import RandomlyAllocated  # here, as few runs need it

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.mechanisms.core import Step
 from pyengine.mechanisms.words import Words
 
@@ -35,13 +35,13 @@ class RandomizedResponse(Step):
         Number of categories, >= 2.
     """
 
-    truth_probability: _checks.Number
+    truth_probability: checks.Number
     categories: int = 2
 
     def __init__(self, truth_probability: Any, categories: int = 2) -> None:
-        value = _checks.probability("truth_probability", truth_probability)
+        value = checks.probability("truth_probability", truth_probability)
         object.__setattr__(self, "truth_probability", value)
-        object.__setattr__(self, "categories", _checks.count("categories", categories, least=2))
+        object.__setattr__(self, "categories", checks.count("categories", categories, least=2))
 
     def own_words(self) -> Words:
         """One user's answer."""
@@ -66,12 +66,12 @@ class GenericMechanism(Step):
         In [0, 1].
     """
 
-    epsilon: _checks.Number
-    delta: _checks.Number = 0.0
+    epsilon: checks.Number
+    delta: checks.Number = 0.0
 
     def __init__(self, epsilon: Any, delta: Any = 0.0) -> None:
-        object.__setattr__(self, "epsilon", _checks.non_negative("epsilon", epsilon))
-        object.__setattr__(self, "delta", _checks.probability("delta", delta))
+        object.__setattr__(self, "epsilon", checks.non_negative("epsilon", epsilon))
+        object.__setattr__(self, "delta", checks.probability("delta", delta))
 
     def own_words(self) -> Words:
         """Neighbours are whose ε and δ were found."""
@@ -112,13 +112,13 @@ class ExponentialMechanism(Step):
     [2.612, 4.775]
     """
 
-    epsilon: _checks.Number
+    epsilon: checks.Number
 
     def __init__(self, epsilon: Any) -> None:
-        value = _checks.non_negative("epsilon", epsilon)
+        value = checks.non_negative("epsilon", epsilon)
         if value > LARGEST_RANGE:
             raise ValueError(
-                f"epsilon must be at most {LARGEST_RANGE}, got {_checks.shown(epsilon)}"
+                f"epsilon must be at most {LARGEST_RANGE}, got {checks.shown(epsilon)}"
             )
         object.__setattr__(self, "epsilon", value)
 
@@ -139,8 +139,8 @@ class FinitePair(Step):
         Probabilities of each outcome without and with the record.
     """
 
-    p: tuple[_checks.Number, ...]
-    q: tuple[_checks.Number, ...]
+    p: tuple[checks.Number, ...]
+    q: tuple[checks.Number, ...]
 
     def own_words(self) -> Words:
         """Two laws, and no more."""
@@ -181,15 +181,15 @@ def from_probabilities(p: Any, q: Any) -> FinitePair:
     return FinitePair(first, second)
 
 
-def _exactly(entry: _checks.Number) -> Fraction:
+def _exactly(entry: checks.Number) -> Fraction:
     return Fraction(entry)
 
 
-def _vector(name: str, values: Any) -> tuple[_checks.Number, ...]:
+def _vector(name: str, values: Any) -> tuple[checks.Number, ...]:
     if isinstance(values, str | bytes):
         raise ValueError(f"{name} must be a sequence of probabilities, got {values!r}")
     try:
-        entries = tuple(_checks.probability(f"{name}[{i}]", v) for i, v in enumerate(values))
+        entries = tuple(checks.probability(f"{name}[{i}]", v) for i, v in enumerate(values))
     except TypeError:
         raise ValueError(f"{name} must be a sequence of probabilities, got {values!r}") from None
     if not entries:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Mechanism, Noise, Step
 
 __all__ = ["GaussianMechanism"]
@@ -22,10 +22,10 @@ class GaussianMechanism(Step):
         Standard deviation of the noise divided by the sensitivity, in (0, ∞).
     """
 
-    noise_multiplier: _checks.Number
+    noise_multiplier: checks.Number
 
     def __init__(self, noise_multiplier: Any) -> None:
-        value = _checks.positive("noise_multiplier", noise_multiplier)
+        value = checks.positive("noise_multiplier", noise_multiplier)
         object.__setattr__(self, "noise_multiplier", value)
 
     @property
@@ -34,7 +34,7 @@ class GaussianMechanism(Step):
         return Noise("gaussian", self.noise_multiplier)
 
     def truncated_poisson_sampled(
-        self, probability: _checks.NumberLike, *, batch_size: int, dataset_size: int
+        self, probability: checks.NumberLike, *, batch_size: int, dataset_size: int
     ) -> Step:
         """Run on a Poisson sample, cut to a largest size by leaving out records at random.
 
@@ -84,7 +84,7 @@ class GaussianMechanism(Step):
         *,
         batch_size: int,
         dataset_size: int | None = None,
-        rate: _checks.NumberLike | None = None,
+        rate: checks.NumberLike | None = None,
     ) -> Composition:
         """Run on a batch of independent draws from all records, which may repeat them.
 
@@ -124,16 +124,16 @@ class GaussianMechanism(Step):
         """
         from pyengine.mechanisms.mixture import repeated_draws  # here, as few runs need it
 
-        draws = _checks.count("batch_size", batch_size)
+        draws = checks.count("batch_size", batch_size)
         if (dataset_size is None) == (rate is None):
             raise ValueError(
                 "one of dataset_size and rate must be given, got "
                 f"{'none' if rate is None else 'both'}"
             )
         if dataset_size is not None:
-            share = Fraction(1, _checks.count("dataset_size", dataset_size, least=1))
+            share = Fraction(1, checks.count("dataset_size", dataset_size, least=1))
         else:
-            share = Fraction(_checks.rate("rate", rate))
+            share = Fraction(checks.rate("rate", rate))
         return repeated_draws(self.noise_multiplier, draws, share, moved=2)
 
     def randomly_allocated(self, steps: int, selected: int = 1) -> Mechanism:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine import _checks
 from pyengine._fenv import Guarded
+from pyengine._support import checks
 from pyengine.mechanisms.core import Step
 from pyengine.mechanisms.finite import FinitePair, from_probabilities
 from pyengine.mechanisms.words import Words
@@ -100,8 +100,8 @@ def _distribution(name: str, value: Any) -> Any:
 
 
 def _breakpoints(values: Any) -> tuple[float, ...]:
-    given = _checks.listed("breakpoints", values)
-    points = _checks.real_array("breakpoints", given, -math.inf, math.inf)
+    given = checks.listed("breakpoints", values)
+    points = checks.real_array("breakpoints", given, -math.inf, math.inf)
     if points.ndim != 1 or not np.isfinite(points).all():
         raise ValueError(f"breakpoints must be finite numbers, got {values!r}")
     return tuple(sorted({float(point) for point in points}))
@@ -190,7 +190,7 @@ def from_log_likelihood_ratio(
     """
     if not callable(log_ratio):
         raise ValueError(f"log_ratio must be callable, got {log_ratio!r}")
-    lost = float(_checks.probability("infinite_mass", infinite_mass))
+    lost = float(checks.probability("infinite_mass", infinite_mass))
     return LikelihoodRatio(log_ratio, _distribution("base", base), _breakpoints(breakpoints), lost)
 
 
@@ -267,7 +267,7 @@ def from_profile(
 
 def _grid(profile: Callable[[float], float], epsilon: Any) -> list[float]:
     if epsilon is not None:
-        grid = _checks.real_array("epsilon", _checks.listed("epsilon", epsilon), 0.0, 700.0)
+        grid = checks.real_array("epsilon", checks.listed("epsilon", epsilon), 0.0, 700.0)
         if grid.ndim != 1 or grid.size < 2 or grid[0] != 0.0 or not (np.diff(grid) > 0).all():
             raise ValueError(f"epsilon must increase from 0, got {epsilon!r}")
         return [float(e) for e in grid]
@@ -280,7 +280,7 @@ def _grid(profile: Callable[[float], float], epsilon: Any) -> list[float]:
 
 
 def _value(profile: Callable[[float], float], epsilon: float) -> float:
-    value = _checks.real(f"profile({epsilon:g})", Guarded(profile)(epsilon))
+    value = checks.real(f"profile({epsilon:g})", Guarded(profile)(epsilon))
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"profile({epsilon:g}) must lie in [0, 1], got {value!r}")
     return value

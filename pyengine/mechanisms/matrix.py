@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.errors import ApproximationWarning
 from pyengine.mechanisms.core import Composition, Step, compose, phases_of
 from pyengine.mechanisms.dp_sgd import allocated_epoch, dp_sgd
@@ -44,8 +44,8 @@ TAKES_PART = {
 
 
 def banded_matrix_factorization(
-    noise_multiplier: _checks.NumberLike,
-    sampling_probability: _checks.NumberLike,
+    noise_multiplier: checks.NumberLike,
+    sampling_probability: checks.NumberLike,
     steps: int,
     bands: int,
 ) -> Composition:
@@ -91,10 +91,10 @@ def banded_matrix_factorization(
     >>> pe.banded_matrix_factorization(2.0, "0.16", steps=2000, bands=16).steps
     125
     """
-    number = _checks.count("steps", steps, least=1)
-    width = _checks.count("bands", bands, least=1)
+    number = checks.count("steps", steps, least=1)
+    width = checks.count("bands", bands, least=1)
     if width > number:
-        raise ValueError(f"bands must be at most steps = {number}, got {_checks.shown(bands)}")
+        raise ValueError(f"bands must be at most steps = {number}, got {checks.shown(bands)}")
     run = dp_sgd(noise_multiplier, sampling_probability, -(-number // width))
     steps_of_run = ((_banded(step, number, width), turns) for step, turns in phases_of(run))
     return compose(*(step.composed(turns) for step, turns in steps_of_run))
@@ -116,7 +116,7 @@ def _banded(step: Step, steps: int, bands: int) -> Step:
 
 
 def matrix_mechanism(
-    noise_multiplier: _checks.NumberLike,
+    noise_multiplier: checks.NumberLike,
     C: Any,
     participation: str = "single",
     *,
@@ -183,7 +183,7 @@ def matrix_mechanism(
     >>> run == pe.dp_sgd_allocated(2.0, steps_per_epoch=2, epochs=1)
     True
     """
-    noise = _checks.positive("noise_multiplier", noise_multiplier)
+    noise = checks.positive("noise_multiplier", noise_multiplier)
     if participation == BINS:
         if times is not None or separation is not None or bins is None:
             raise ValueError(
@@ -199,7 +199,7 @@ def matrix_mechanism(
 
 
 def toeplitz_mechanism(
-    noise_multiplier: _checks.NumberLike,
+    noise_multiplier: checks.NumberLike,
     coefficients: Any,
     steps: int,
     participation: str = "single",
@@ -250,7 +250,7 @@ def toeplitz_mechanism(
     >>> round(pe.toeplitz_mechanism(2.0, [1.0, 0.5], 100_000, **epochs).noise_multiplier, 12)
     0.894427191
     """
-    noise = _checks.positive("noise_multiplier", noise_multiplier)
+    noise = checks.positive("noise_multiplier", noise_multiplier)
     square, exact = toeplitz_square(coefficients, steps, participation, times, separation)
     return _one_gaussian(noise, square, exact, participation, times, separation)
 
@@ -289,11 +289,11 @@ def blt_coefficients(buffer_decay: Any, output_scale: Any, steps: int) -> npt.ND
     >>> pe.blt_coefficients([0.5], [0.25], 4)
     array([1.    , 0.25  , 0.125 , 0.0625])
     """
-    number = _checks.count("steps", steps, least=1)
+    number = checks.count("steps", steps, least=1)
     if number > LONGEST:
-        raise ValueError(f"steps must be at most {LONGEST:,}, got {_checks.shown(steps)}")
-    decay = np.atleast_1d(_checks.real_array("buffer_decay", buffer_decay, 0.0, 1.0))
-    scale = np.atleast_1d(_checks.real_array("output_scale", output_scale, -1e100, 1e100))
+        raise ValueError(f"steps must be at most {LONGEST:,}, got {checks.shown(steps)}")
+    decay = np.atleast_1d(checks.real_array("buffer_decay", buffer_decay, 0.0, 1.0))
+    scale = np.atleast_1d(checks.real_array("output_scale", output_scale, -1e100, 1e100))
     if decay.ndim != 1 or decay.shape != scale.shape:
         raise ValueError(
             "buffer_decay and output_scale must be lists of one length, got shapes "
@@ -308,7 +308,7 @@ def blt_coefficients(buffer_decay: Any, output_scale: Any, steps: int) -> npt.ND
 
 
 def _one_gaussian(
-    noise: _checks.Number,
+    noise: checks.Number,
     square: Fraction,
     exact: bool,
     participation: str,
@@ -336,7 +336,7 @@ def _one_gaussian(
     return worded(GaussianMechanism(over_root(noise, square)), words)
 
 
-def _in_bins(noise: _checks.Number, C: Any, bins: int, classes: int | None) -> Composition:
+def _in_bins(noise: checks.Number, C: Any, bins: int, classes: int | None) -> Composition:
     """What dominates a record in a random bin: the products' largest for all, and the rest."""
     square, product, size, number, exact = bin_products(C, bins, float(noise), classes)
     if not exact:
@@ -369,7 +369,7 @@ def _in_bins(noise: _checks.Number, C: Any, bins: int, classes: int | None) -> C
     return compose(*parts)
 
 
-def over_root(noise: _checks.Number, square: Fraction) -> _checks.Number:
+def over_root(noise: checks.Number, square: Fraction) -> checks.Number:
     """Noise over the root of a square, not above the true one."""
     root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
     if root * root == square:
@@ -411,9 +411,9 @@ def tree_aggregation_matrix(steps: int) -> npt.NDArray[np.float64]:
            [1., 1., 0.],
            [0., 0., 1.]])
     """
-    number = _checks.count("steps", steps, least=1)
+    number = checks.count("steps", steps, least=1)
     if number > LARGEST_TREE:
-        raise ValueError(f"steps must be at most {LARGEST_TREE:,}, got {_checks.shown(steps)}")
+        raise ValueError(f"steps must be at most {LARGEST_TREE:,}, got {checks.shown(steps)}")
     nodes = [
         (end, size)
         for end in range(1, number + 1)

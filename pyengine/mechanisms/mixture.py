@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, SampledWithoutReplacement, Step, compose
 from pyengine.mechanisms.finite import NORMALISATION, GenericMechanism
 from pyengine.mechanisms.words import Words, number_in_words, worded
@@ -58,21 +58,21 @@ class GaussianMixtureMechanism(Step):
     '0.00000022 0.00000022'
     """
 
-    noise_multiplier: _checks.Number
-    shifts: tuple[_checks.Number, ...]
-    weights: tuple[_checks.Number, ...]
+    noise_multiplier: checks.Number
+    shifts: tuple[checks.Number, ...]
+    weights: tuple[checks.Number, ...]
 
     def __init__(
         self, noise_multiplier: Any, shifts: Sequence[Any], weights: Sequence[Any]
     ) -> None:
-        noise = _checks.positive("noise_multiplier", noise_multiplier)
-        places = [_checks.non_negative("shifts", c) for c in _entries("shifts", shifts)]
-        parts = [_checks.probability("weights", w) for w in _entries("weights", weights)]
+        noise = checks.positive("noise_multiplier", noise_multiplier)
+        places = [checks.non_negative("shifts", c) for c in _entries("shifts", shifts)]
+        parts = [checks.probability("weights", w) for w in _entries("weights", weights)]
         if len(places) != len(parts):
             raise ValueError(
                 f"weights must have one entry for each of {len(places)} shifts, got {len(parts)}"
             )
-        rows: dict[_checks.Number, Fraction] = {}
+        rows: dict[checks.Number, Fraction] = {}
         for place, part in zip(places, parts, strict=True):
             rows[place] = rows.get(place, Fraction(0)) + Fraction(part)
         total = sum(rows.values(), Fraction(0))
@@ -103,11 +103,11 @@ class GaussianMixtureMechanism(Step):
         )
 
     @property
-    def share(self) -> _checks.Number:
+    def share(self) -> checks.Number:
         """0 where nothing moves, else 1."""
         return 1 if any(self.shifts) else 0
 
-    def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
+    def poisson_sampled(self, probability: checks.NumberLike) -> Step:
         """Run on a Poisson sample of the users: with probability 1 - p nothing moves.
 
         Parameters
@@ -120,7 +120,7 @@ class GaussianMixtureMechanism(Step):
         GaussianMixtureMechanism
             The mixture with one more shift, 0.
         """
-        share = Fraction(_checks.rate("probability", probability))
+        share = Fraction(checks.rate("probability", probability))
         weights = [1 - share, *(share * Fraction(w) for w in self.weights)]
         return GaussianMixtureMechanism(self.noise_multiplier, (0, *self.shifts), weights)
 
@@ -144,14 +144,14 @@ def _entries(name: str, values: Any) -> list[Any]:
     return entries
 
 
-def binomial_weights(trials: int, probability: _checks.Number) -> list[_checks.Number]:
+def binomial_weights(trials: int, probability: checks.Number) -> list[checks.Number]:
     """Probabilities of 0, 1, ..., ``trials`` successes, exactly; as floats where p is one."""
     p = Fraction(probability)
     masses = [math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)]
     return [*masses] if isinstance(probability, Fraction) else [float(mass) for mass in masses]
 
 
-def group_sample(noise_multiplier: _checks.Number, probability: _checks.Number, size: int) -> Step:
+def group_sample(noise_multiplier: checks.Number, probability: checks.Number, size: int) -> Step:
     """Gaussian noise on Poisson samples in which each record of a user is by itself.
 
     Parameters
@@ -180,7 +180,7 @@ def group_sample(noise_multiplier: _checks.Number, probability: _checks.Number, 
 
 
 def repeated_draws(
-    noise_multiplier: _checks.Number, draws: int, rate: Fraction, moved: int
+    noise_multiplier: checks.Number, draws: int, rate: Fraction, moved: int
 ) -> Composition:
     """Gaussian noise on the sum of a batch that is drawn with replacement.
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from pyengine import _checks
-from pyengine._filter import root_below
+from pyengine._support import checks
+from pyengine.numerics.gaussian_filter import root_below
 
 __all__ = ["noise_multiplier"]
 
-NumberLike = _checks.NumberLike
+NumberLike = checks.NumberLike
 
 
 def noise_multiplier(
@@ -79,12 +79,12 @@ def noise_multiplier(
             "mean must be given with batch_size: True where std is of noise on the mean, False "
             "where it is on the sum"
         )
-    divided = False if mean is None else _checks.flag("mean", mean)
+    divided = False if mean is None else checks.flag("mean", mean)
     if divided and batch_size is None:
         raise ValueError("batch_size must be given for noise on the mean")
     divisor = Fraction(1) if batch_size is None else _exact("batch_size", batch_size)
-    noises = _checks.count("clients", clients, least=1)
-    halved = _checks.count("microbatch_size", microbatch_size, least=1) > 1
+    noises = checks.count("clients", clients, least=1)
+    halved = checks.count("microbatch_size", microbatch_size, least=1) > 1
     ratios = [c / s for s, c in zip(*_groups(std, clip), strict=True)]
     square = noises / sum((ratio**2 for ratio in ratios), start=Fraction(0))
     if divided:
@@ -111,4 +111,4 @@ def _numbers(name: str, value: Any) -> list[Fraction]:
 
 
 def _exact(name: str, value: Any) -> Fraction:
-    return Fraction(_checks.positive(name, value))
+    return Fraction(checks.positive(name, value))

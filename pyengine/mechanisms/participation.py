@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.mechanisms.separation import heaviest
 
 __all__ = [
@@ -157,7 +157,7 @@ def _pattern(
     steps: int, participation: str, times: int | None, separation: int | None
 ) -> tuple[str, int, int]:
     """The word, the largest number of steps of a record, and their distance."""
-    word = _checks.choice("participation", participation, PARTICIPATIONS)
+    word = checks.choice("participation", participation, PARTICIPATIONS)
     if word == "single":
         if times is not None or separation is not None:
             raise ValueError(
@@ -165,8 +165,8 @@ def _pattern(
                 f"{times!r} and {separation!r}"
             )
         return word, 1, 1
-    number = _checks.count("times", 0 if times is None else times, least=1)
-    gap = _checks.count("separation", 0 if separation is None else separation, least=1)
+    number = checks.count("times", 0 if times is None else times, least=1)
+    gap = checks.count("separation", 0 if separation is None else separation, least=1)
     return word, min(number, -(-steps // gap)), gap
 
 
@@ -178,10 +178,10 @@ def toeplitz_square(
     Steps 0, b, 2b, … are the heaviest pattern of coefficients that decrease to >= 0, and of any
     that are at most b: products of columns vanish, and the first columns are the longest.
     """
-    number = _checks.count("steps", steps, least=1)
+    number = checks.count("steps", steps, least=1)
     if number > LONGEST:
-        raise ValueError(f"steps must be at most {LONGEST:,}, got {_checks.shown(steps)}")
-    column = _checks.real_array("coefficients", coefficients, -1e100, 1e100)
+        raise ValueError(f"steps must be at most {LONGEST:,}, got {checks.shown(steps)}")
+    column = checks.real_array("coefficients", coefficients, -1e100, 1e100)
     if column.ndim != 1 or not 0 < column.size <= number:
         raise ValueError(
             f"coefficients must be a list of 1 to steps = {number:,} numbers, got shape "
@@ -209,7 +209,7 @@ def toeplitz_square(
 def bin_moves(C: Any, bins: int) -> tuple[FloatArray, FloatArray]:
     """Return C, checked, and the sums of its absolute columns in each of the bins, as columns."""
     matrix = _matrix(C)
-    number = _checks.count("bins", bins, least=1)
+    number = checks.count("bins", bins, least=1)
     if number > matrix.shape[1]:
         raise ValueError(f"bins must be at most the number of steps, {matrix.shape[1]}, got {bins}")
     size = np.abs(matrix)
@@ -241,7 +241,7 @@ def bin_products(C: Any, bins: int, noise: float, classes: int | None = None) ->
     number = moves.shape[1]
     products = moves.T @ moves
     squares, others = np.diag(products), products[~np.eye(number, dtype=np.bool_)]
-    if classes is not None and _checks.count("classes", classes, least=1) > number:
+    if classes is not None and checks.count("classes", classes, least=1) > number:
         raise ValueError(f"classes must be at most the number of bins, {number}, got {classes}")
     # sums of terms >= 0: the relative errors of the entries, of the products and of their sum
     slack = Fraction((2.0 * matrix.shape[1] + matrix.shape[0] + 4.0) * UNIT)

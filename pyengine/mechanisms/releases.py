@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Step
 from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.report import step_in_words
@@ -25,7 +25,7 @@ BITS = 4096
 SHOWN = 3  # releases that a name lists
 
 
-def merged_noise(rows: list[tuple[_checks.Number, int]]) -> _checks.Number:
+def merged_noise(rows: list[tuple[checks.Number, int]]) -> checks.Number:
     """Return (Σ nᵢ σᵢ⁻²)^-½ of noises σᵢ, each used nᵢ times.
 
     A double where it is one, the exact fraction where it is one, and else a fraction that differs
@@ -37,7 +37,7 @@ def merged_noise(rows: list[tuple[_checks.Number, int]]) -> _checks.Number:
     roots = math.isqrt(top), math.isqrt(bottom)
     if roots[0] ** 2 == top and roots[1] ** 2 == bottom:
         exact = Fraction(*roots)
-        near = _checks.as_double(exact)
+        near = checks.as_double(exact)
         return near if near < math.inf and Fraction(near) == exact else exact
     places = BITS - (top.bit_length() - bottom.bit_length()) // 2
     up, down = max(places, 0), max(-places, 0)
@@ -72,27 +72,27 @@ class GaussianReleases(GaussianMechanism):
     1.0
     """
 
-    noise_multipliers: tuple[_checks.Number, ...]
+    noise_multipliers: tuple[checks.Number, ...]
     times: tuple[int, ...]
 
     def __init__(self, noise_multipliers: Any, times: Any = None) -> None:
         noises = [
-            _checks.positive("noise_multipliers", noise)
-            for noise in _checks.listed("noise_multipliers", noise_multipliers)
+            checks.positive("noise_multipliers", noise)
+            for noise in checks.listed("noise_multipliers", noise_multipliers)
         ]
         counts = [1] * len(noises)
         if times is not None:
-            counts = [_checks.count("times", n, least=1) for n in _checks.listed("times", times)]
+            counts = [checks.count("times", n, least=1) for n in checks.listed("times", times)]
         if not noises or len(counts) != len(noises):
             raise ValueError(
                 "times must have one entry for each of at least one noise multiplier, got "
                 f"{len(counts)} for {len(noises)}"
             )
-        rows: dict[_checks.Number, int] = {}
+        rows: dict[checks.Number, int] = {}
         for noise, number in zip(noises, counts, strict=True):
             rows[noise] = rows.get(noise, 0) + number
         parts = sorted(rows.items())
-        merged = _checks.positive("noise of all releases together", merged_noise(parts))
+        merged = checks.positive("noise of all releases together", merged_noise(parts))
         object.__setattr__(self, "noise_multiplier", merged)
         object.__setattr__(self, "noise_multipliers", tuple(noise for noise, _ in parts))
         object.__setattr__(self, "times", tuple(number for _, number in parts))
@@ -102,7 +102,7 @@ class GaussianReleases(GaussianMechanism):
         """DP-SGD, with the number of its releases."""
         return f"DP-SGD with {sum(self.times):,} Gaussian releases of each batch"
 
-    def with_multiplier(self, value: _checks.NumberLike) -> Step:
+    def with_multiplier(self, value: checks.NumberLike) -> Step:
         """Return the one Gaussian release of this noise, which leaks what all of them would."""
         return GaussianMechanism(value)
 
@@ -171,7 +171,7 @@ def _in_words(step: Step, number: int) -> str:
 
 def on_one_sample(composition: Composition) -> Step:
     """Return one step that releases what all steps of a composition do; see `Composition`."""
-    gaussian: list[tuple[_checks.Number, int]] = []
+    gaussian: list[tuple[checks.Number, int]] = []
     others: list[tuple[Step, int]] = []
     if not composition.parts:
         raise ValueError("a composition of one sample must have at least one step, got none")

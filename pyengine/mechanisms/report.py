@@ -150,7 +150,7 @@ def shown_as_html(mechanism: Mechanism) -> str:
     mechanism : Mechanism
         What is released.
     """
-    from pyengine.markup import html_table
+    from pyengine._support.markup import html_table
 
     label = label_of(mechanism)
     columns = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Mechanism, Step, phases_of, steps_of
 from pyengine.mechanisms.finite import NORMALISATION
 from pyengine.mechanisms.report import summary
@@ -30,13 +30,13 @@ class RevealedMixture(Step):
         As many.
     """
 
-    weights: tuple[_checks.Number, ...]
+    weights: tuple[checks.Number, ...]
     mechanisms: tuple[Mechanism, ...]
 
     def __init__(self, weights: Any, mechanisms: Any) -> None:
-        parts = _checks.listed("weights", weights)
-        shares = [_checks.probability("weights", weight) for weight in parts]
-        things = _checks.listed("mechanisms", mechanisms)
+        parts = checks.listed("weights", weights)
+        shares = [checks.probability("weights", weight) for weight in parts]
+        things = checks.listed("mechanisms", mechanisms)
         if len(shares) != len(things) or not things:
             raise ValueError(
                 f"mechanisms must have one entry for each of at least one weight, got "
@@ -63,12 +63,12 @@ class RevealedMixture(Step):
         object.__setattr__(self, "mechanisms", tuple(thing for _, thing in kept))
 
     @property
-    def share(self) -> _checks.Number:
+    def share(self) -> checks.Number:
         """0 where no mechanism releases anything about the record, else 1."""
         several = (step.share for thing in self.mechanisms for step, _ in steps_of(thing))
         return 1 if any(several) else 0
 
-    def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
+    def poisson_sampled(self, probability: checks.NumberLike) -> Step:
         """Run on a Poisson sample, whichever mechanism is drawn: the draw does not see the records.
 
         Parameters
@@ -182,7 +182,7 @@ def revealed_mixture(mechanisms: Any) -> RevealedMixture:
     >>> either.composed(20).steps
     20
     """
-    rows = _checks.listed("mechanisms", mechanisms)
+    rows = checks.listed("mechanisms", mechanisms)
     try:
         pairs = [(weight, thing) for weight, thing in rows]
     except (TypeError, ValueError):

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from pyengine import _checks
-from pyengine._selection import check_runs
+from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Mechanism, Step, phases_of, steps_of
 from pyengine.mechanisms.finite import GenericMechanism
 from pyengine.mechanisms.report import NEIGHBOURS, summary
 from pyengine.mechanisms.unsampled import UnsampledStep
 from pyengine.mechanisms.words import Words
+from pyengine.numerics.selection import check_runs
 
 __all__ = ["RepeatAndSelect", "repeat_and_select"]
 
@@ -56,7 +56,7 @@ class RepeatAndSelect(UnsampledStep):
             raise ValueError(f"mechanism must be a Mechanism, got {base!r}")
         if isinstance(base, Composition) and base.steps == 1:
             base = phases_of(base)[0][0]
-        word = _checks.choice("runs", runs, RUNS)
+        word = checks.choice("runs", runs, RUNS)
         given = {
             "mean": mean,
             "shape": shape,
@@ -71,7 +71,7 @@ class RepeatAndSelect(UnsampledStep):
             object.__setattr__(self, name, None if value is None else _number(name, value))
 
     @property
-    def share(self) -> _checks.Number:
+    def share(self) -> checks.Number:
         """0 where a run releases nothing about the record, else 1."""
         return 1 if any(step.share for step, _ in steps_of(self.base)) else 0
 
@@ -137,8 +137,8 @@ LEAST = tuple(word for word in NEIGHBOURS if word in ("given", "pair"))
 def _number(name: str, value: Any) -> float | int:
     """A parameter of a law of runs."""
     if name == "number":
-        return _checks.count(name, value, least=1)
-    found = _checks.real(name, value)
+        return checks.count(name, value, least=1)
+    found = checks.real(name, value)
     if name == "mean" and not 0.0 < found < math.inf:
         raise ValueError(f"mean must be positive and finite, got {value!r}")
     if name == "shape" and not -1.0 < found < math.inf:

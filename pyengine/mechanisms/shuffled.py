@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.mechanisms.unsampled import UnsampledStep
 from pyengine.mechanisms.words import Words
 
@@ -46,18 +46,18 @@ class ShuffledRandomizer(UnsampledStep):
 
     # a user who is not sampled sends no message, which another pair would tell
     refusal: ClassVar[str] = "the users of a shuffled randomizer cannot be sampled"
-    local_epsilon: _checks.Number
+    local_epsilon: checks.Number
     users: int
 
     def __init__(self, local_epsilon: Any, users: int) -> None:
-        value = _checks.non_negative("local_epsilon", local_epsilon)
+        value = checks.non_negative("local_epsilon", local_epsilon)
         if value > LARGEST:
             raise ValueError(
-                f"local_epsilon must be at most {LARGEST}, got {_checks.shown(local_epsilon)}"
+                f"local_epsilon must be at most {LARGEST}, got {checks.shown(local_epsilon)}"
             )
-        number = _checks.count("users", users, least=1)
+        number = checks.count("users", users, least=1)
         if number > MOST_USERS:
-            raise ValueError(f"users must be at most {MOST_USERS:,}, got {_checks.shown(users)}")
+            raise ValueError(f"users must be at most {MOST_USERS:,}, got {checks.shown(users)}")
         object.__setattr__(self, "local_epsilon", value)
         object.__setattr__(self, "users", number)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.mechanisms.core import Mechanism, Step
 
 __all__ = ["UnsampledStep"]
@@ -15,7 +15,7 @@ class UnsampledStep(Step):
 
     refusal: ClassVar[str]
 
-    def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
+    def poisson_sampled(self, probability: checks.NumberLike) -> Step:
         """Raise ValueError: the step cannot be sampled."""
         raise ValueError(f"{self.refusal}; got probability={probability}")
 

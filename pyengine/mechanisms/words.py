@@ -7,7 +7,7 @@ from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyengine import _checks
+from pyengine._support import checks
 
 if TYPE_CHECKING:
     from pyengine.mechanisms.core import Composition, Step
@@ -63,7 +63,7 @@ class Words(NamedTuple):
     sizes: tuple[int, int] | None = None
     given: tuple[tuple[str, str], ...] = ()
     epochs: tuple[int, str] | None = None
-    least: tuple[_checks.Number, int] | None = None
+    least: tuple[checks.Number, int] | None = None
 
 
 def worded(step: Step, words: Words) -> Step:
@@ -126,7 +126,7 @@ def as_given(
         given_rate = ("sampling probability", rate)
         words = _at_rate(words._replace(given=(*words.given, given_rate)), rate)
     if epochs is not None and steps:
-        value = _checks.number("epochs", epochs)
+        value = checks.number("epochs", epochs)
         passes = f"{value:g}" if isinstance(value, float) else str(value)
         words = words._replace(epochs=(steps, passes), given=(*words.given, ("epochs", passes)))
     return (step if words == step.words else worded(step, words)).composed(steps)

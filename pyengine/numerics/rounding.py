@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyengine._libm import ALLOWED
+from pyengine.numerics.libm import ALLOWED
 
 __all__ = ["ERFC", "LIBM", "UNIT"]
 

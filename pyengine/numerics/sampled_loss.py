@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal, log_of_rest
 

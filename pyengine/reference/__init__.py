@@ -4,7 +4,7 @@ It shares with the rest of the package the definitions of the mechanisms and not
 the extra ``reference`` (python-flint and mpmath).
 """
 
-from pyengine._extras import needed
+from pyengine._support.extras import needed
 
 with needed("pyengine.reference", "reference"):
     from pyengine.reference import membership, relaxed, special

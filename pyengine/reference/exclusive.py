@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from pyengine._forks import BallArithmetic
+from pyengine._support.forks import BallArithmetic
 from pyengine.reference.balls import precision
 
 __all__ = ["exclusive"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from flint import arb
 
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import (
     GaussianMixtureMechanism,

@@ -9,16 +9,16 @@ from typing import Any
 
 from flint import arb
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import Mechanism
+from pyengine.mechanisms.threat_models import Relaxed, ThreatModel, threat_model_of
 from pyengine.reference.answers import BallAnswer, Pair, hull, larger
 from pyengine.reference.balls import exact, precision
 from pyengine.reference.exclusive import exclusive
 from pyengine.reference.pairs import ADJACENCIES, SIGNS, pair_of
 from pyengine.reference.relaxed import length_pair
 from pyengine.reference.value import Value, make
-from pyengine.threat_models import Relaxed, ThreatModel, threat_model_of
 
 __all__ = ["delta", "epsilon", "gamma_bound", "trade_off"]
 
@@ -29,7 +29,7 @@ Asked = tuple[Pair | None, tuple[int, ...], int]  # the pair, its orders, digits
 @exclusive
 def trade_off(
     mechanism: Mechanism,
-    alpha: _checks.NumberLike,
+    alpha: checks.NumberLike,
     *,
     adjacency: str = "add_remove",
     threat_model: str | ThreatModel = "dp",
@@ -86,7 +86,7 @@ def trade_off(
 @exclusive
 def gamma_bound(
     mechanism: Mechanism,
-    kappa: _checks.NumberLike,
+    kappa: checks.NumberLike,
     *,
     adjacency: str = "add",
     threat_model: str | ThreatModel = "dp",
@@ -132,7 +132,7 @@ def gamma_bound(
 @exclusive
 def delta(
     mechanism: Mechanism,
-    epsilon: _checks.NumberLike,
+    epsilon: checks.NumberLike,
     *,
     adjacency: str = "add_remove",
     threat_model: str | ThreatModel = "dp",
@@ -177,7 +177,7 @@ def delta(
         return _largest(
             signs, places, lambda sign, _: BallAnswer(_infinite(pair, sign), True, None)
         )
-    bound = Fraction(_checks.non_negative("epsilon", epsilon))
+    bound = Fraction(checks.non_negative("epsilon", epsilon))
     if pair is None:
         return _exactly(Fraction(0))
     return _largest(signs, places, lambda sign, more: pair.profile(bound, sign, more))
@@ -186,7 +186,7 @@ def delta(
 @exclusive
 def epsilon(
     mechanism: Mechanism,
-    delta: _checks.NumberLike,
+    delta: checks.NumberLike,
     *,
     adjacency: str = "add_remove",
     threat_model: str | ThreatModel = "dp",
@@ -228,7 +228,7 @@ def epsilon(
     >>> pe.reference.epsilon(lebeda, "1e-7", adjacency="remove", digits=12).decimal(12)
     '1.17076284323'
     """
-    bound = Fraction(_checks.probability("delta", delta))
+    bound = Fraction(checks.probability("delta", delta))
     pair, signs, places = _asked(mechanism, adjacency, digits, threat_model)
     if pair is None:
         return _exactly(Fraction(0))
@@ -256,7 +256,7 @@ def _epsilon(pair: Pair, bound: Fraction, sign: int, digits: int) -> BallAnswer:
 
 
 def _curve(asked: Asked, name: str, level: Any, wanted: str) -> Value:
-    alpha = Fraction(_checks.probability(name, level))
+    alpha = Fraction(checks.probability(name, level))
     pair, signs, places = asked
     if pair is None or alpha == 1:
         return _exactly(1 - alpha if wanted == "beta" else alpha)
@@ -274,10 +274,10 @@ def _curve(asked: Asked, name: str, level: Any, wanted: str) -> Value:
 def _asked(
     mechanism: Mechanism, adjacency: str, digits: int, threat_model: str | ThreatModel
 ) -> Asked:
-    word = _checks.choice("adjacency", adjacency, ADJACENCIES)
-    places = _checks.count("digits", digits, least=1)
+    word = checks.choice("adjacency", adjacency, ADJACENCIES)
+    places = checks.count("digits", digits, least=1)
     if places > MOST_DIGITS:
-        raise ValueError(f"digits must be at most {MOST_DIGITS}, got {_checks.shown(digits)}")
+        raise ValueError(f"digits must be at most {MOST_DIGITS}, got {checks.shown(digits)}")
     model = threat_model_of(threat_model)
     if isinstance(model, Relaxed):
         if word not in SIGNS:

@@ -13,9 +13,9 @@ import mpmath
 
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import Mechanism, Noise, in_words, steps_of
+from pyengine.mechanisms.threat_models import Relaxed
 from pyengine.reference.chi_squared.length import LengthPair
 from pyengine.reference.exclusive import exclusive
-from pyengine.threat_models import Relaxed
 
 __all__ = ["length_pair", "log_trade_off"]
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from flint import arb
 
-from pyengine import _checks
+from pyengine._support import checks
 from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact, precision, spread
 from pyengine.reference.chi_squared.ncx2 import FIRST, SECOND, central, inversion, is_short, mixture
@@ -31,7 +31,7 @@ Number = float | Fraction
 
 @exclusive
 def ncx2_cdf(
-    x: _checks.NumberLike, df: _checks.NumberLike, nc: _checks.NumberLike, *, digits: int = 30
+    x: checks.NumberLike, df: checks.NumberLike, nc: checks.NumberLike, *, digits: int = 30
 ) -> Value:
     """Distribution function of the noncentral chi-squared law.
 
@@ -74,7 +74,7 @@ def ncx2_cdf(
 
 @exclusive
 def ncx2_sf(
-    x: _checks.NumberLike, df: _checks.NumberLike, nc: _checks.NumberLike, *, digits: int = 30
+    x: checks.NumberLike, df: checks.NumberLike, nc: checks.NumberLike, *, digits: int = 30
 ) -> Value:
     """Survival function 1 - cdf of the noncentral chi-squared law.
 
@@ -98,7 +98,7 @@ def ncx2_sf(
 
 @exclusive
 def ncx2_ppf(
-    p: _checks.NumberLike, df: _checks.NumberLike, nc: _checks.NumberLike, *, digits: int = 30
+    p: checks.NumberLike, df: checks.NumberLike, nc: checks.NumberLike, *, digits: int = 30
 ) -> Value:
     """Quantile: the x with ``ncx2_cdf(x, df, nc) = p``.
 
@@ -119,13 +119,13 @@ def ncx2_ppf(
     ValueError, AccuracyError
         As in `ncx2_cdf`.
     """
-    level = Fraction(_checks.probability("p", p))
+    level = Fraction(checks.probability("p", p))
     return _inverse(level, df, nc, digits)
 
 
 @exclusive
 def ncx2_isf(
-    p: _checks.NumberLike, df: _checks.NumberLike, nc: _checks.NumberLike, *, digits: int = 30
+    p: checks.NumberLike, df: checks.NumberLike, nc: checks.NumberLike, *, digits: int = 30
 ) -> Value:
     """Inverse of the survival function: the x with ``ncx2_sf(x, df, nc) = p``.
 
@@ -144,11 +144,11 @@ def ncx2_isf(
     ValueError, AccuracyError
         As in `ncx2_cdf`.
     """
-    return _inverse(1 - Fraction(_checks.probability("p", p)), df, nc, digits)
+    return _inverse(1 - Fraction(checks.probability("p", p)), df, nc, digits)
 
 
-def _inverse(level: Fraction, df: _checks.NumberLike, nc: _checks.NumberLike, digits: int) -> Value:
-    d, lam = _checks.positive("df", df), _checks.non_negative("nc", nc)
+def _inverse(level: Fraction, df: checks.NumberLike, nc: checks.NumberLike, digits: int) -> Value:
+    d, lam = checks.positive("df", df), checks.non_negative("nc", nc)
     places = _places(digits)
     if level in (0, 1):
         return make(arb(0) if level == 0 else arb("inf"), certified=True)
@@ -158,7 +158,7 @@ def _inverse(level: Fraction, df: _checks.NumberLike, nc: _checks.NumberLike, di
 
 @exclusive
 def marcum_q(
-    order: _checks.NumberLike, a: _checks.NumberLike, b: _checks.NumberLike, *, digits: int = 30
+    order: checks.NumberLike, a: checks.NumberLike, b: checks.NumberLike, *, digits: int = 30
 ) -> Value:
     """Marcum's Q function Q_order(a, b) = ncx2_sf(b², 2 order, a²).
 
@@ -186,7 +186,7 @@ def marcum_q(
 
 @exclusive
 def marcum_q_complement(
-    order: _checks.NumberLike, a: _checks.NumberLike, b: _checks.NumberLike, *, digits: int = 30
+    order: checks.NumberLike, a: checks.NumberLike, b: checks.NumberLike, *, digits: int = 30
 ) -> Value:
     """1 - Q_order(a, b) = ncx2_cdf(b², 2 order, a²).
 
@@ -209,27 +209,27 @@ def marcum_q_complement(
 
 
 def _marcum(
-    order: _checks.NumberLike,
-    a: _checks.NumberLike,
-    b: _checks.NumberLike,
+    order: checks.NumberLike,
+    a: checks.NumberLike,
+    b: checks.NumberLike,
     side: str,
     digits: int,
 ) -> Value:
-    half = Fraction(_checks.positive("order", order))
-    first = Fraction(_checks.non_negative("a", a))
-    second = Fraction(_checks.non_negative("b", b))
+    half = Fraction(checks.positive("order", order))
+    first = Fraction(checks.non_negative("a", a))
+    second = Fraction(checks.non_negative("b", b))
     return _tail(second**2, 2 * half, first**2, side, digits)
 
 
 def _tail(
-    x: _checks.NumberLike,
-    df: _checks.NumberLike,
-    nc: _checks.NumberLike,
+    x: checks.NumberLike,
+    df: checks.NumberLike,
+    nc: checks.NumberLike,
     side: str,
     digits: int,
 ) -> Value:
-    at = _checks.non_negative("x", x)
-    d, lam = _checks.positive("df", df), _checks.non_negative("nc", nc)
+    at = checks.non_negative("x", x)
+    d, lam = checks.positive("df", df), checks.non_negative("nc", nc)
     places = _places(digits)
     if at == 0:
         return make(arb(0 if side == "cdf" else 1), certified=True)
@@ -238,9 +238,9 @@ def _tail(
 
 
 def _places(digits: int) -> int:
-    places = _checks.count("digits", digits, least=1)
+    places = checks.count("digits", digits, least=1)
     if places > MOST_DIGITS:
-        raise ValueError(f"digits must be at most {MOST_DIGITS}, got {_checks.shown(digits)}")
+        raise ValueError(f"digits must be at most {MOST_DIGITS}, got {checks.shown(digits)}")
     return places
 
 

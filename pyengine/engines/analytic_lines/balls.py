@@ -15,9 +15,9 @@ from typing import Any
 
 from flint import acb, acb_series, arb, arb_series, ctx, fmpq
 
-from pyengine._forks import BallArithmetic
-from pyengine.analytic import Evaluator, Expression, Program
+from pyengine._support.forks import BallArithmetic
 from pyengine.laws.log_sums import SOFTPLUS, without_large_terms
+from pyengine.mechanisms.expressions import Evaluator, Expression, Program
 
 __all__ = [
     "BITS",

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb
 
-from pyengine.analytic import Evaluator, Program
 from pyengine.engines.analytic_lines.balls import (
     BITS,
     ORDER,
@@ -30,6 +29,7 @@ from pyengine.engines.analytic_lines.balls import (
 )
 from pyengine.engines.analytic_lines.strips import Strips
 from pyengine.engines.vertical_lines.decay import Decay
+from pyengine.mechanisms.expressions import Evaluator, Program
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["LossCells"]

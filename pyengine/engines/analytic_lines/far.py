@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, Questions
-from pyengine.curves import taken
+from pyengine.engines.answers import Answer, Questions
 from pyengine.engines.certified import relative_width
+from pyengine.engines.curves import taken
 from pyengine.engines.vertical_lines.questions import is_small
 from pyengine.errors import AccuracyError
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._forks import BallArithmetic
+from pyengine._support.forks import BallArithmetic
 from pyengine.engines.vertical_lines.gauss import Extended, ExtendedArray
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pyengine.engines.analytic_lines.step  # noqa: F401 lines find the steps there
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.engines.analytic_lines.shape import AnalyticShape
 from pyengine.laws.analytic import FAINTEST, NOTHING, AnalyticLaw
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from flint import acb, arb
 
-from pyengine.analytic import Evaluator, Expression, Program, exp, log
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.engines.analytic_lines.balls import (
     BITS,
     WIDE,
@@ -40,6 +39,7 @@ from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
 from pyengine.errors import AccuracyError
+from pyengine.mechanisms.expressions import Evaluator, Expression, Program, exp, log
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["CELLS", "PARTS", "PROBED", "SIZES", "AnalyticShape", "TiltedRule"]

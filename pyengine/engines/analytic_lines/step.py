@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.engines.analytic_lines.shape import PARTS, AnalyticShape, TiltedRule
 from pyengine.engines.vertical_lines.choice import cumulants_at, cumulants_of
 from pyengine.engines.vertical_lines.decay import Decay

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 from flint import acb, arb
 
-from pyengine.analytic import Evaluator, Program
 from pyengine.engines.analytic_lines.balls import (
     BITS,
     ORDER,
@@ -27,6 +26,7 @@ from pyengine.engines.analytic_lines.balls import (
     upper,
 )
 from pyengine.engines.vertical_lines.decay import Strip
+from pyengine.mechanisms.expressions import Evaluator, Program
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Strips"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyengine.answers import Questions
+from pyengine.engines.answers import Questions
 from pyengine.engines.declared.sums import LatticeEngine
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import AccuracyError

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pyengine.answers import Questions
-from pyengine.curves import NothingReleased
+from pyengine.engines.answers import Questions
 from pyengine.engines.closed_form import (
     ClosedForm,
     ClosedFormPair,
     closed_form_step,
     has_closed_form,
 )
+from pyengine.engines.curves import NothingReleased
+from pyengine.engines.pairs import GaussianRows, gaussian_rows
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import steps_of
-from pyengine.pairs import GaussianRows, gaussian_rows
 
 __all__ = [
     "ClosedFormEngine",
@@ -85,7 +85,7 @@ class RelaxedClosedFormEngine(Engine):
 
     def refusal(self, problem: Problem) -> Exception:
         if problem.is_relaxed:
-            from pyengine.relaxed.questions import no_closed_form
+            from pyengine.engines.relaxed.questions import no_closed_form
 
             return no_closed_form(problem.mechanism)
         return NotDefinedError(
@@ -94,7 +94,7 @@ class RelaxedClosedFormEngine(Engine):
         )
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
-        from pyengine.relaxed.questions import relaxed_closed_form
+        from pyengine.engines.relaxed.questions import relaxed_closed_form
 
         return relaxed_closed_form(problem.distances[0][0], problem.adjacency)
 
@@ -107,13 +107,13 @@ class RelaxedLimitEngine(Engine):
     def supports(self, problem: Problem) -> bool:
         if not problem.is_relaxed or [number for _, number in problem.distances] != [1]:
             return False
-        from pyengine.relaxed.gaussian import GaussianDistance
+        from pyengine.engines.relaxed.gaussian import GaussianDistance
 
         return isinstance(problem.distances[0][0], GaussianDistance)
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
-        from pyengine.relaxed.gaussian import GaussianDistance
-        from pyengine.relaxed.limit import LimitQuestions
+        from pyengine.engines.relaxed.gaussian import GaussianDistance
+        from pyengine.engines.relaxed.limit import LimitQuestions
 
         pair = problem.distances[0][0]
         assert isinstance(pair, GaussianDistance)

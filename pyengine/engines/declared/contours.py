@@ -6,12 +6,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pyengine.answers import PairQuestions, Questions
+from pyengine.engines.answers import PairQuestions, Questions
 from pyengine.engines.declared.sums import LatticeEngine
 from pyengine.engines.orders import both_orders
+from pyengine.engines.pairs import enclosing_pairs, ordered_pair
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import AccuracyError
-from pyengine.pairs import enclosing_pairs, ordered_pair
 
 if TYPE_CHECKING:
     from pyengine.engines.certified import CertifiedPair

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from pyengine.answers import Questions
+from pyengine.engines.answers import Questions
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, Step, steps_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyengine.answers import Questions
-from pyengine.curves import OneOrder
+from pyengine.engines.answers import Questions
+from pyengine.engines.curves import OneOrder
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import steps_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyengine.answers import PairQuestions, Questions
+from pyengine.engines.answers import PairQuestions, Questions
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import AccuracyError
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from pyengine.answers import PairQuestions
+from pyengine.engines.answers import PairQuestions
 from pyengine.engines.exact.finite import composition
 from pyengine.engines.exact.kept import finite_composition, laplace_composition
 from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceSum, OneLaplaceStep

@@ -18,8 +18,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, PairQuestions, complement_above, names
-from pyengine.curves import larger, smaller
+from pyengine.engines.answers import Answer, PairQuestions, complement_above, names
+from pyengine.engines.curves import larger, smaller
 from pyengine.engines.exact.levels import (
     ComposedLaw,
     Tails,

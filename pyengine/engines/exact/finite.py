@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.engines.exact.levels import SUBNORMAL, WEAK, Tails
 from pyengine.engines.exact.mixed import Weights
 from pyengine.errors import AccuracyError

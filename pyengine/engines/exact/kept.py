@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.engines.exact.finite import FiniteComposition, NotComposedError, composition
 from pyengine.engines.exact.laplace import LaplaceSum
 from pyengine.laws.finite import FiniteLaw

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, ErrorCurve, complement_above, names
+from pyengine.engines.answers import Answer, ErrorCurve, complement_above, names
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.fine import left_of, two_parts

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, ErrorCurve
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
+from pyengine.engines.answers import Answer, ErrorCurve
 from pyengine.engines.exact.levels import SUBNORMAL, WEAK, ClosedLaw, ComposedLaw, Tails
 from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.base import StepLaw

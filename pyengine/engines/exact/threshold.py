@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, ErrorCurve, complement_above, names
+from pyengine.engines.answers import Answer, ErrorCurve, complement_above, names
 from pyengine.engines.exact.by_ratios import narrowed
 from pyengine.engines.exact.levels import (
     BELOW_DOUBLES,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyengine._lazy import finder
+from pyengine._support.lazy import finder
 
 if TYPE_CHECKING:
     from pyengine.engines.lattice.both import LatticeBothOrders

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer
-from pyengine.curves import larger
+from pyengine.engines.answers import Answer
+from pyengine.engines.curves import larger
 from pyengine.engines.hull import STEEPEST, BoolArray, BothOrders
 from pyengine.engines.lattice.pair import LatticePair
 from pyengine.errors import AccuracyError

@@ -18,7 +18,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.engines.lattice.coarse_cumulants import Part, survey_cells
 from pyengine.laws.base import Cells, StepLaw
 from pyengine.numerics import functions as fn

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import cached_property, kept
+from pyengine._support.caches import cached_property, kept
 from pyengine.laws.base import Cells, StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT

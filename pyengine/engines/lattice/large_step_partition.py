@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.engines.lattice.coarse_cumulants import CoarseCumulants, Part
 from pyengine.engines.lattice.partition import Partition, Rest, Term
 from pyengine.engines.lattice.restricted_law import RestrictedLaw

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, ErrorCurve
+from pyengine.engines.answers import Answer, ErrorCurve
 from pyengine.engines.lattice.coarse_cumulants import Part, scaled_tail
 from pyengine.engines.lattice.grid import MOST_POINTS
 from pyengine.engines.lattice.refine import Search

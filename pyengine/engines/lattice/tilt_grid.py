@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import Cache, cached_property, kept
+from pyengine._support.caches import Cache, cached_property, kept
 from pyengine.engines.lattice.central_tails import MiddleTails
 from pyengine.engines.lattice.coarse_cumulants import (
     DEEPEST,

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, ErrorCurve, complement_above, names
-from pyengine.caches import cached_property, kept
+from pyengine._support.caches import cached_property, kept
+from pyengine.engines.answers import Answer, ErrorCurve, complement_above, names
 from pyengine.engines.exact.single import SingleStep
 from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.engines.lattice.chernoff import chernoff_bounds

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of, cumulants, cumulants_at
 from pyengine.engines.vertical_lines.fall import fall_of, log_at_ends
 from pyengine.engines.vertical_lines.line import LossLine, Side

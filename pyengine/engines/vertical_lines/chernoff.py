@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.engines.vertical_lines.laplace_shapes import StepShape
 from pyengine.numerics.rounding import UNIT
 

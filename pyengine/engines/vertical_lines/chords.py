@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.engines.lattice.fft_convolution import FFT_ROUNDING
 from pyengine.engines.vertical_lines.chernoff import profile_bound
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape

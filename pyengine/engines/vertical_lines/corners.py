@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import cached_property, kept
+from pyengine._support.caches import cached_property, kept
 from pyengine.engines.lattice.fft_convolution import FFT_ROUNDING
 from pyengine.engines.vertical_lines.ends import end_bounds, end_transforms
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape

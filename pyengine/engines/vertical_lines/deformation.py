@@ -12,7 +12,7 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import cached_property, kept
+from pyengine._support.caches import cached_property, kept
 from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of, cumulants_at
 from pyengine.engines.vertical_lines.corners import corners_of
 from pyengine.engines.vertical_lines.deformed import DeformedLine, places_error

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import lib
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.corners import Corners, Factors, corners_of, mean_log
 from pyengine.engines.vertical_lines.ends import NODES, RayWeights

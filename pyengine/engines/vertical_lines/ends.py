@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.caches import cached_property, kept
+from pyengine._support.caches import cached_property, kept
 from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.gauss import gauss_nodes
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import cached_property, kept
+from pyengine._support.caches import cached_property, kept
 from pyengine.engines.vertical_lines.choice import cumulants_of
 from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.engines.vertical_lines.fall import Fall

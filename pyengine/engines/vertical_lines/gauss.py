@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 
 __all__ = [
     "EXTENDED",

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import cached_property, kept
+from pyengine._support.caches import cached_property, kept
 from pyengine.engines.vertical_lines.gauss import Extended, ExtendedArray, rough_nodes
 from pyengine.laws.base import StepLaw
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal

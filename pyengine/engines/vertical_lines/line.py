@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended
 from pyengine.engines.vertical_lines.tilted import TiltedStep
 from pyengine.engines.vertical_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error

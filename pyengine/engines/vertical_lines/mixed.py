@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.engines.exact.levels import SUBNORMAL
 from pyengine.engines.exact.mixed import Weights
 from pyengine.engines.vertical_lines.build import line_at

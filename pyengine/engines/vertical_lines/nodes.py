@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended, ExtendedArray, gauss_nodes
 from pyengine.engines.vertical_lines.laplace_shapes import (
     LaplaceShape,

@@ -17,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.caches import cached_property, kept
+from pyengine._support.caches import cached_property, kept
+from pyengine._support.status import finished
 from pyengine.engines.functionals import array
+from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.spectral import Spectral
 from pyengine.engines.vertical_lines.build import log_above
 from pyengine.engines.vertical_lines.fall import Fall
@@ -32,8 +34,6 @@ from pyengine.engines.vertical_lines.tilted import (
 from pyengine.laws.base import StepLaw
 from pyengine.numerics.exact_numbers import as_decimal
 from pyengine.numerics.rounding import LIBM, UNIT
-from pyengine.pairs import GaussianPair
-from pyengine.status import finished
 
 __all__ = ["GaussianShape", "MixtureShape"]
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.engines.vertical_lines.build import line_at
 from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of

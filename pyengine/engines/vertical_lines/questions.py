@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, ErrorCurve, PairQuestions, Questions, names
-from pyengine.curves import OneOrder, larger, taken
+from pyengine.engines.answers import Answer, ErrorCurve, PairQuestions, Questions, names
 from pyengine.engines.certified import relative_width
+from pyengine.engines.curves import OneOrder, larger, taken
 from pyengine.engines.exact.both import hull
 from pyengine.engines.exact.levels import BELOW_DOUBLES, Tails, Thresholds, between, bounds
 from pyengine.engines.hull import BothOrders

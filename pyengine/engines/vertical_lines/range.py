@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import pyengine.engines.vertical_lines.finite_steps as finite_steps
-from pyengine.caches import kept
+from pyengine._support.caches import kept
 from pyengine.engines.exact import exact_refusal
 from pyengine.engines.exact.kept import finite_composition
 from pyengine.engines.vertical_lines.alone import AloneOrder, parted

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import lib
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
+from pyengine._support.status import finished
 from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.decay import Decay, decay_of
 from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended, ExtendedArray
@@ -24,7 +25,6 @@ from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepSha
 from pyengine.engines.vertical_lines.nodes import StepNodes, chosen_nodes, edges_of, remainder
 from pyengine.engines.vertical_lines.shapes import At
 from pyengine.numerics.rounding import LIBM, UNIT
-from pyengine.status import finished
 
 __all__ = [
     "LaplaceStep",

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from flint import arb, arb_poly, ctx, fmpz
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.answers import BallAnswer
 from pyengine.reference.atomic.finite import Masses

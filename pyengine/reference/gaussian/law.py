@@ -9,7 +9,7 @@ from functools import partial
 
 from flint import arb
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.balls import key_of, precision
 from pyengine.reference.cumulants import Cumulants, place_of, single_threshold

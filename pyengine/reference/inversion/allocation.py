@@ -21,7 +21,7 @@ from fractions import Fraction
 import numpy as np
 from flint import acb, arb, fmpz, fmpz_poly
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact, precision, upper_normal
 from pyengine.reference.cumulants import Array

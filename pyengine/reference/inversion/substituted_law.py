@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from flint import acb, arb
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.atomic.law import ThresholdMasses
 from pyengine.reference.balls import exact, upper_normal

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from flint import acb, acb_mat, arb
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.balls import precision, spread
 from pyengine.reference.cumulants import Cumulants, away_from_poles

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from flint import arb
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.atomic.finite import Masses
 from pyengine.reference.atomic.law import AtomicLaw, Source, ThresholdMasses, grouped

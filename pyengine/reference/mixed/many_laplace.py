@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from flint import acb, arb
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.atomic.legendre_pieces import PiecesSource
 from pyengine.reference.balls import log_magnitude, precision

@@ -10,7 +10,7 @@ import math
 
 from flint import arb
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.reference.atomic.law import ThresholdMasses
 from pyengine.reference.balls import exact
 from pyengine.reference.gaussian.closed_form import ClosedGaussian

@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 from flint import arb
 
-from pyengine.caches import cached_property
+from pyengine._support.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.answers import BallAnswer
 from pyengine.reference.atomic.finite import Masses

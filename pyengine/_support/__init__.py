@@ -1,0 +1,1 @@
+"""What all rooms use and what knows nothing of privacy: checks, caches, texts, lazy imports."""

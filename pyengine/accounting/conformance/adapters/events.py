@@ -1,0 +1,61 @@
+"""Events of dp_accounting for the settings that it has events for."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyengine.accounting.conformance.grid import Setting
+
+__all__ = ["event", "takes"]
+
+RELATIONS = {"add_remove": "ADD_OR_REMOVE_ONE", "substitute": "REPLACE_ONE"}
+
+
+def event(setting: Setting) -> Any | None:
+    """Event of all steps, as dp_accounting documents its parameters, or None if it has none.
+
+    Parameters
+    ----------
+    setting : Setting
+        The run.
+    """
+    import dp_accounting
+
+    module: Any = dp_accounting.dp_event
+    noise, p, k = setting.noise_multiplier, setting.sampling_probability, setting.group_size
+    gaussian = module.GaussianDpEvent(noise)
+    sizes = setting.dataset_size, setting.batch_size
+    if setting.scheme == "poisson":
+        step = module.PoissonSampledDpEvent(p, gaussian)
+    elif setting.scheme == "group":
+        weights = [math.comb(k, i) * p**i * (1.0 - p) ** (k - i) for i in range(k + 1)]
+        step = module.MixtureOfGaussiansDpEvent(noise, [float(i) for i in range(k + 1)], weights)
+    elif setting.scheme == "truncated_poisson":
+        step = module.TruncatedSubsampledGaussianDpEvent(sizes[0], p, sizes[1], noise)
+    elif setting.scheme == "without_replacement":
+        step = module.SampledWithoutReplacementDpEvent(*sizes, gaussian)
+    else:
+        return None
+    return module.SelfComposedDpEvent(step, setting.steps)
+
+
+def takes(accountant: Any, setting: Setting) -> bool:
+    """Whether an accountant has the setting's neighbours and its event.
+
+    Parameters
+    ----------
+    accountant : dp_accounting.PrivacyAccountant
+        One that was made for nothing else; accountants without ``neighboring_relation`` or
+        ``supports`` are taken at their word that they are of add or remove, and of Poisson samples.
+    setting : Setting
+        The run.
+    """
+    relation = getattr(accountant, "neighboring_relation", None)
+    wanted = RELATIONS[setting.adjacency]
+    if getattr(relation, "name", RELATIONS["add_remove"]) != wanted:
+        return False
+    if not hasattr(accountant, "supports"):
+        return setting.scheme == "poisson"
+    made = event(setting)
+    return made is not None and bool(accountant.supports(made))

@@ -1,0 +1,104 @@
+"""Strategies of Flower with central differential privacy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyengine._support import checks
+from pyengine.mechanisms import Composition, GaussianMechanism, GenericMechanism
+from pyengine.mechanisms.words import worded
+
+__all__ = ["from_flower"]
+
+FIXED = (
+    "DifferentialPrivacyServerSideFixedClipping",
+    "DifferentialPrivacyClientSideFixedClipping",
+)
+ADAPTIVE = (
+    "DifferentialPrivacyServerSideAdaptiveClipping",
+    "DifferentialPrivacyClientSideAdaptiveClipping",
+)
+# of both of its interfaces
+SHARES = ("fraction_fit", "fraction_train")
+LEAST = ("min_fit_clients", "min_train_nodes")
+
+
+def from_flower(strategy: Any, *, clients: int, rounds: int) -> Composition:
+    """Mechanism of a strategy of Flower, of one client beside none.
+
+    Parameters
+    ----------
+    strategy : flwr.server.strategy.Strategy
+        ``DifferentialPrivacyServerSideFixedClipping`` or
+        ``DifferentialPrivacyClientSideFixedClipping``, of either interface.
+    clients : int
+        Number of clients that are connected in each round, at least as many as are sampled.
+    rounds : int
+        Number of rounds, >= 0.
+
+    Returns
+    -------
+    Composition
+        Gaussian noise on cohorts of fixed size, drawn without replacement, as Flower draws them.
+
+    Raises
+    ------
+    ValueError
+        For another strategy, and where the wrapped one samples another number of clients.
+
+    Notes
+    -----
+    Noise is scaled to ``clipping_norm / num_sampled_clients``, so the guarantee needs what nothing
+    here sees: that the wrapped strategy weights all clients equally (``FedAvg`` weights them by
+    their numbers of examples), and that no client fails or is left out.  Statements say so.
+
+    Adaptive clipping is refused: it clips with one norm and scales its noise to the next one, which
+    may be smaller, so that the noise multiplier has no lower bound.
+
+    Examples
+    --------
+    ``from_flower(DifferentialPrivacyServerSideFixedClipping(FedAvg(fraction_fit=0.1), 1.0, 0.5,
+    100), clients=1000, rounds=50)`` is ``GaussianMechanism(1.0)`` on 100 of 1000 clients, 50 times.
+    """
+    names = [cls.__name__ for cls in type(strategy).__mro__]
+    if any(name in ADAPTIVE for name in names):
+        raise ValueError(
+            "strategy must clip with a fixed norm: with adaptive clipping Flower scales the noise "
+            "to the norm of the next round, so that no noise multiplier is kept"
+        )
+    if not any(name in FIXED for name in names):
+        raise ValueError(
+            f"strategy must be one of {' and '.join(FIXED)}, got {type(strategy).__name__}"
+        )
+    number = checks.count("rounds", rounds)
+    every = checks.count("clients", clients, least=1)
+    size = checks.count("strategy.num_sampled_clients", strategy.num_sampled_clients, least=1)
+    if size > every:
+        raise ValueError(
+            f"clients must be at least the {size:,} that are sampled a round, got {every:,}"
+        )
+    drawn = _cohort(strategy.strategy, every)
+    if drawn is not None and drawn != size:
+        raise ValueError(
+            f"strategy must sample num_sampled_clients = {size:,} clients a round, but what it "
+            f"wraps samples {drawn:,} of {every:,}"
+        )
+    noise = float(strategy.noise_multiplier)
+    if noise == 0.0:
+        return GenericMechanism(0, 1).composed(number)
+    step = GaussianMechanism(noise).sampled_without_replacement(batch_size=size, dataset_size=every)
+    words = step.words._replace(
+        batches=f"each cohort is {size:,} of {every:,} clients, drawn anew and uniformly (without "
+        "replacement); all clients of a cohort count equally, and none fails",
+        unit=f"one client of {every:,}",
+    )
+    return worded(step, words).composed(number)
+
+
+def _cohort(inner: Any, clients: int) -> int | None:
+    """How many clients the wrapped strategy samples; None where it does not say."""
+    shares = [getattr(inner, name) for name in SHARES if hasattr(inner, name)]
+    least = [int(getattr(inner, name)) for name in LEAST if hasattr(inner, name)]
+    if not shares:
+        return None
+    return min(max(int(clients * shares[0]), *least, 0), clients)

@@ -1,0 +1,343 @@
+"""An accountant of steps of DP-SGD, with the methods that Opacus and riskcal call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping
+from copy import deepcopy
+from typing import Any
+
+import numpy.typing as npt
+
+from pyengine import api
+from pyengine._support.forks import Booking
+from pyengine.accounting.interop.batches import SeenBatches
+from pyengine.api import Bounds
+from pyengine.api.histories import ASSUMED, assume_poisson, composed_history
+from pyengine.api.shuffled import without_amplification
+from pyengine.calibration.proven import proven_bounds
+from pyengine.mechanisms import Composition, dp_sgd, in_words
+
+__all__ = ["HistoryAccountant"]
+
+# What accountants of Opacus and riskcal are told about their own discretisation.
+HOSTS = ("alphas", "delta_error", "eps_error", "grid_step", "poisson", "use_connect_dots")
+
+
+class HistoryAccountant:
+    """Steps of DP-SGD as they happen, and what they cost, by proven bounds.
+
+    It has the methods of an accountant of Opacus and of riskcal's ``CTDAccountant``, and needs
+    neither library.  `pyengine.interop.opacus` makes it one of Opacus' own.
+
+    Attributes
+    ----------
+    history : list of tuple
+        (noise multiplier, sampling probability, number of steps) of each phase.
+
+    Notes
+    -----
+    Adjacency is ``add_remove``, and batches must be Poisson samples.  The hook of an optimizer of
+    Opacus sees how many records each batch has: where so many have one size as no Poisson samples
+    do (probability below 1e-9), as with ``poisson_sampling=False``, answers are refused, and
+    `shuffled_composition` has what holds for a loader that shuffles.  Where no batch is seen, or
+    too few, `pyengine.errors.SamplingWarning` says so once.  By default answers are the safe
+    ends of proven bounds: no engine's estimate is passed for a guarantee.  With ``proven=False``
+    they are the values of `pyengine.epsilon` and its kin, which are more accurate, faster, and
+    for several sampled steps an estimate.
+
+    Keywords that set the discretisation of Opacus' and riskcal's own accountants (``alphas``,
+    ``delta_error``, ``eps_error``, ``grid_step``, ``poisson``, ``use_connect_dots``) are taken, so
+    that calls need no change, and are of no use here.
+
+    Opacus adds up the gradients of k batches only where the loader is not a Poisson sampler, so
+    that such steps are refused, too.
+
+    Threads may share it: no step of `step` is lost.  What is put into ``history`` by other ways is
+    the caller's to order.
+
+    Examples
+    --------
+    >>> from pyengine.accounting.interop import HistoryAccountant
+    >>> accountant = HistoryAccountant()
+    >>> for _ in range(1000):
+    ...     accountant.step(noise_multiplier=1.0, sample_rate=0.01)
+    >>> accountant.history, len(accountant)
+    ([(1.0, 0.01, 1000)], 1000)
+    >>> print(f"{accountant.get_epsilon(delta=1e-5):.3f} {accountant.get_beta(alpha=0.01):.3f}")
+    1.828 0.971
+    """
+
+    def __init__(self) -> None:
+        self.history: list[tuple[float, float, int]] = []
+        self._batches = SeenBatches()
+
+    def __repr__(self) -> str:
+        phases = "; ".join(in_words(composed_history(self.history)))
+        return f"<{type(self).__name__}: {phases}. {self.assumption}>"
+
+    @property
+    def assumption(self) -> str:
+        """What must be true of the batches for the answers to hold, and what is seen of it."""
+        return f"{ASSUMED[0].upper()}{ASSUMED[1:]}; {self._batches.in_words()}"
+
+    @classmethod
+    def mechanism(cls) -> str:
+        """Name of the accountant in checkpoints: "pyengine"."""
+        return "pyengine"
+
+    def __len__(self) -> int:
+        """Number of steps so far."""
+        return sum(steps for _, _, steps in self.history)
+
+    def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
+        """Note one step.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise divided by the clipping norm, in (0, ∞).
+        sample_rate : float
+            Probability with which a record enters a batch, in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            For a parameter outside its domain.
+        """
+        dp_sgd(noise_multiplier, sample_rate, 1)  # checks
+        step = noise_multiplier, sample_rate
+        with Booking.lock:
+            if self.history and tuple(self.history[-1][:2]) == step:
+                self.history[-1] = (*step, self.history[-1][2] + 1)
+            else:
+                self.history.append((*step, 1))
+
+    def composition(self) -> Composition:
+        """Return the mechanism of all steps so far, for the questions of `pyengine`.
+
+        Raises
+        ------
+        ValueError
+            If the batches that were seen are no Poisson samples.
+        """
+        run = composed_history(self.history)
+        if all(step.scheme != "poisson" for step, _ in run.parts):
+            return run
+        if self._batches.are_not_poisson():
+            raise ValueError(
+                f"batches must be Poisson samples, but {self._batches.in_words()}; with Opacus, "
+                "make_private(..., poisson_sampling=True) draws them. For a loader that shuffles "
+                "once an epoch, ask pyengine about accountant.shuffled_composition()"
+            )
+        if not self._batches.are_told():
+            assume_poisson(type(self).__name__, run)
+        return run
+
+    def shuffled_composition(self) -> Composition:
+        """Return what holds of the steps so far where a loader shuffled once an epoch.
+
+        Returns
+        -------
+        Composition
+            One Gaussian step for each epoch, without amplification: answers are upper bounds, for
+            neighbours one of which has an empty record in the place of the other's.
+        """
+        run = composed_history(self.history)
+        return without_amplification(run) or run
+
+    def get_epsilon(
+        self, delta: float, *, proven: bool = True, tolerance: float | None = None, **host: Any
+    ) -> float:
+        """Smallest ε for which the steps so far are (ε, δ)-differentially private, from above.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1].
+        proven : bool
+            Whether the answer is the upper one of proven bounds; else it is the value of
+            `pyengine.epsilon`.
+        tolerance : float, optional
+            Largest relative width of proven bounds; see ``method="certified"``.  If it is not
+            given, they are up to 0.1 wide where nothing narrower can be proven.
+        **host
+            Words of other accountants, of no use here; see the Notes of the class.
+
+        Returns
+        -------
+        float
+            An upper bound, proven unless ``proven=False``; inf where no ε will do.
+
+        Raises
+        ------
+        AccuracyError
+            Where no bound can be proven; the message has the estimate.
+        """
+        return float(self._asked("epsilon", delta, proven, tolerance, host).upper)
+
+    def get_delta(
+        self, epsilon: float, *, proven: bool = True, tolerance: float | None = None, **host: Any
+    ) -> float:
+        """δ(ε) of the steps so far, from above.
+
+        Parameters
+        ----------
+        epsilon : float
+            In [0, ∞].
+        proven, tolerance, **host
+            As in `get_epsilon`.
+
+        Returns
+        -------
+        float
+            An upper bound, proven unless ``proven=False``.
+        """
+        return float(self._asked("delta", epsilon, proven, tolerance, host).upper)
+
+    def get_beta(
+        self,
+        alpha: npt.ArrayLike,
+        *,
+        proven: bool = True,
+        tolerance: float | None = None,
+        **host: Any,
+    ) -> Any:
+        """Smallest false negative rate of a test with false positive rates ``alpha``, from below.
+
+        Parameters
+        ----------
+        alpha : array_like
+            In [0, 1].
+        proven, tolerance, **host
+            As in `get_epsilon`.
+
+        Returns
+        -------
+        float or ndarray of the shape of ``alpha``
+            A lower bound, proven unless ``proven=False``.
+        """
+        return self._asked("trade_off", alpha, proven, tolerance, host).lower
+
+    def get_gamma(
+        self,
+        kappa: npt.ArrayLike,
+        *,
+        proven: bool = True,
+        tolerance: float | None = None,
+        **host: Any,
+    ) -> Any:
+        """Largest probability of reconstruction where it is ``kappa`` without the release.
+
+        Parameters
+        ----------
+        kappa : array_like
+            In [0, 1].
+        proven, tolerance, **host
+            As in `get_epsilon`.
+
+        Returns
+        -------
+        float or ndarray of the shape of ``kappa``
+            An upper bound, proven unless ``proven=False``; H0 is the data without the record.
+        """
+        return self._asked("gamma_bound", kappa, proven, tolerance, host, "add").upper
+
+    def get_advantage(
+        self, *, proven: bool = True, tolerance: float | None = None, **host: Any
+    ) -> float:
+        """Largest difference of true and false positive rate, δ(0), from above.
+
+        Parameters
+        ----------
+        proven, tolerance, **host
+            As in `get_epsilon`.
+
+        Returns
+        -------
+        float
+            An upper bound, proven unless ``proven=False``.
+        """
+        return self.get_delta(0.0, proven=proven, tolerance=tolerance, **host)
+
+    def _asked(
+        self,
+        name: str,
+        argument: Any,
+        proven: bool,
+        tolerance: float | None,
+        host: Mapping[str, Any],
+        adjacency: str = "add_remove",
+    ) -> Bounds:
+        unknown = sorted(set(host) - set(HOSTS))
+        if unknown:
+            raise TypeError(
+                "keywords must be proven, tolerance or those of other accountants, "
+                f"{', '.join(HOSTS)}, got {', '.join(unknown)}"
+            )
+        run = self.composition()
+        if proven:
+            return proven_bounds(name, run, argument, adjacency=adjacency, tolerance=tolerance)
+        value = getattr(api, name)(run, argument, adjacency=adjacency, tolerance=tolerance)
+        return Bounds(value, value, value)
+
+    def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
+        """Return what an optimizer of Opacus calls after each step.
+
+        Parameters
+        ----------
+        sample_rate : float
+            Probability with which a record enters one batch.
+        """
+
+        def note(optimizer: Any) -> None:
+            self._batches.see(optimizer, sample_rate)
+            self.step(
+                noise_multiplier=optimizer.noise_multiplier,
+                sample_rate=sample_rate * optimizer.accumulated_iterations,
+            )
+
+        return note
+
+    def state_dict(self, destination: MutableMapping[str, Any] | None = None) -> Any:
+        """History and name, for a checkpoint.
+
+        Parameters
+        ----------
+        destination : mapping, optional
+            Where to put them; a new dictionary if not given.
+
+        Returns
+        -------
+        mapping
+            ``history``, a copy, ``batches``, what was seen of them, and ``mechanism``.
+        """
+        found: MutableMapping[str, Any] = {} if destination is None else destination
+        found["history"] = deepcopy(self.history)
+        found["batches"] = self._batches.as_dict()
+        found["mechanism"] = self.mechanism()
+        return found
+
+    def load_state_dict(self, state_dict: MutableMapping[str, Any]) -> None:
+        """Take the history of a checkpoint.
+
+        Parameters
+        ----------
+        state_dict : mapping
+            What `state_dict` returned.
+
+        Raises
+        ------
+        ValueError
+            For the state of another accountant, or none.
+        """
+        if not state_dict or not {"history", "mechanism"} <= set(state_dict):
+            raise ValueError(
+                f"state_dict must have 'history' and 'mechanism', got {sorted(state_dict or ())}"
+            )
+        if state_dict["mechanism"] != self.mechanism():
+            raise ValueError(
+                f"state_dict must be that of an accountant {self.mechanism()!r}, got "
+                f"{state_dict['mechanism']!r}; its history can be assigned to `history`"
+            )
+        self.history = deepcopy(state_dict["history"])
+        self._batches = SeenBatches(**state_dict.get("batches", {}))

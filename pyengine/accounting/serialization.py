@@ -1,0 +1,348 @@
+"""Mechanisms, runs that adapt, targets and answers as JSON with a version, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import fields
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyengine._support import checks, toml
+from pyengine.api import Bounds
+from pyengine.calibration import targets
+from pyengine.calibration.targets import Target
+from pyengine.engines.answers import Answering
+from pyengine.laws.kinds import named_kinds
+from pyengine.mechanisms import (
+    Mechanism,
+    Step,
+    TruncatedPoissonSampled,
+    as_mechanism,
+    compose,
+    describe,
+)
+
+if TYPE_CHECKING:
+    from pyengine.accounting.noise_range import NoiseRange
+    from pyengine.accounting.runs import AdaptiveRun
+
+__all__ = ["SCHEMA", "from_json", "plain", "to_json"]
+
+SCHEMA = "pyengine/1"
+COUNTS = {
+    *("batch_size", "truncated_batch_size", "dataset_size", "steps", "steps_per_epoch", "selected"),
+    *("sensitivity", "categories", "users", "number"),
+}
+TARGETS = ("EpsilonDelta", "Gamma", "TradeOff", "Advantage", "GaussianDP")
+WORDS = ("adjacency", "method", "threat_model", "tolerance", "bounds")
+RANGE = ("noise", "rate", "family")
+ADAPTIVE = ("menu", "steps", "costs", "limits", "budget", "order")
+INFINITE = {"inf": math.inf, "-inf": -math.inf}  # JSON has no infinity
+SAMPLING = (
+    "sampling_probability",
+    "batch_size",
+    "truncated_batch_size",
+    "dataset_size",
+    "steps",
+)
+
+
+def to_json(value: Mechanism | AdaptiveRun | Target | Bounds, *, indent: int | None = None) -> str:
+    """Text of a mechanism, a target or an answer, from which `from_json` makes an equal one.
+
+    Parameters
+    ----------
+    value : Mechanism, AdaptiveRun, Target or Bounds
+        What to write.  Mechanisms of distributions or functions have no text.
+    indent : int, optional
+        Blanks for each level; one line if not given.
+
+    Returns
+    -------
+    str
+        A JSON object: ``schema``, which is "pyengine/1", and one of ``mechanism``, ``adaptive``,
+        ``target`` and ``answer``.  Floats are numbers that read back as the same double, exact
+        numbers are strings such as "1/3", and an infinite number is the string "inf".
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> text = pe.to_json(pe.dp_sgd(1.0, "1/3", 10))
+    >>> print(text[24:])
+    "mechanism": [{"mechanism": "GaussianMechanism", "noise_multiplier": 1.0, \
+"sampling_probability": "1/3", "steps": 10}]}
+    >>> pe.from_json(text) == pe.dp_sgd(1.0, "1/3", 10)
+    True
+    """
+    mechanism = as_mechanism(value)
+    if mechanism is not None:
+        content: dict[str, Any] = {"mechanism": _described(mechanism)}
+    elif isinstance(value, Answering):
+        content = {"adaptive": _adaptive(value)}
+    elif isinstance(value, Target):
+        content = {"target": _target(value)}
+    elif isinstance(value, Bounds):
+        content = {"answer": value._asdict()}
+    else:
+        raise ValueError(
+            f"value must be a Mechanism, an AdaptiveRun, a Target or Bounds, got {value!r}"
+        )
+    if indent is not None:
+        indent = checks.count("indent", indent)
+        if indent > 80:
+            raise ValueError(f"indent must be at most 80, got {indent}")
+    import json  # not needed by most programs that import pyengine
+
+    return json.dumps({"schema": SCHEMA, **plain(content)}, indent=indent, allow_nan=False)
+
+
+def from_json(text: str) -> Any:
+    """Mechanism, target or answer of a text that `to_json` wrote.
+
+    Parameters
+    ----------
+    text : str
+        JSON of this schema.
+
+    Returns
+    -------
+    Mechanism, AdaptiveRun, Target or Bounds
+        Equal to what was written; the arrays of an answer are of dtype float64.
+
+    Raises
+    ------
+    ValueError
+        For anything that is not understood; nothing is skipped in silence.
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"text must be a string, got {checks.shown(text)}")
+    try:
+        content = toml.json_loads(text)
+    except ValueError as error:
+        raise ValueError(f"text must be JSON: {error}") from None
+    if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
+        raise ValueError(f"text must be a JSON object whose schema is {SCHEMA!r}")
+    readers: dict[str, Callable[[Any], Any]] = {
+        "mechanism": _read_mechanism,
+        "adaptive": _read_adaptive,
+        "target": _read_target,
+        "answer": _read_answer,
+    }
+    if len(content) != 1 or not set(content) <= set(readers):
+        raise ValueError(f"text must hold one of {', '.join(readers)}, got {', '.join(content)}")
+    ((kind, value),) = content.items()
+    try:
+        return readers[kind](value)
+    except RecursionError:  # lists that the reader of JSON has just let pass
+        raise ValueError(f"{kind} must be nested less deeply") from None
+
+
+def _described(mechanism: Mechanism) -> list[dict[str, Any]]:
+    described = [_step(step) for step in describe(mechanism)]
+    if mechanism.is_step:
+        del described[0]["steps"]  # a step is not the composition of one step
+    return described
+
+
+def _adaptive(run: Answering) -> dict[str, Any]:
+    # not before: the ledger of that package needs this module
+    from pyengine.accounting.noise_range import NoiseRange
+    from pyengine.accounting.runs import AdaptiveRun
+
+    if not isinstance(run, AdaptiveRun):
+        raise ValueError(f"value must be an AdaptiveRun, got {run!r}")
+    menu = [
+        {name: getattr(choice, name) for name in RANGE}
+        if isinstance(choice, NoiseRange)
+        else _described(choice)
+        for choice in run.menu
+    ]
+    limits = [{"choices": some, "most": most} for some, most in run.limits]
+    found = {"menu": menu, "steps": run.steps, "costs": run.costs, "limits": limits}
+    if run.budget is not None:
+        found["budget"] = run.budget
+    return {**found, "order": run.order}
+
+
+def _step(described: dict[str, Any]) -> dict[str, Any]:
+    if described["mechanism"] not in named_kinds():
+        raise ValueError(
+            f"value must be made of numbers, got a {described['mechanism']}, which holds functions"
+        )
+    return described
+
+
+def _target(target: Target) -> dict[str, Any]:
+    values = {item.name: getattr(target, item.name) for item in fields(target)}
+    if not isinstance(values["threat_model"], str):
+        raise ValueError(
+            f"value must have a threat_model that is a word, got {values['threat_model']!r}"
+        )
+    return {"target": type(target).__name__, **values}
+
+
+def plain(value: Any) -> Any:
+    """Return a value of what JSON holds: lists for arrays, text for fractions and infinities."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, float) and math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return value
+
+
+def _table(name: str, value: Any, word: str, allowed: tuple[str, ...]) -> dict[str, Any]:
+    """Copy of an object whose ``word`` is one of those that are allowed."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} must be an object, got {checks.shown(value)}")
+    checks.choice(f"{name}.{word}", value.get(word), allowed)
+    return dict(value)
+
+
+def _read_mechanism(value: Any) -> Mechanism:
+    if not isinstance(value, list):
+        raise ValueError(f"mechanism must be a list of steps, got {checks.shown(value)}")
+    steps = [_read_step(item) for item in value]
+    return steps[0] if len(steps) == 1 else compose(*steps)
+
+
+def _read_adaptive(value: Any) -> AdaptiveRun:
+    from pyengine.accounting.runs import adaptive
+
+    if not isinstance(value, dict) or not {"menu", "steps"} <= set(value) <= set(ADAPTIVE):
+        raise ValueError(
+            f"adaptive must be an object with menu and steps, and with none but "
+            f"{', '.join(ADAPTIVE)}, got {checks.shown(value)}"
+        )
+    given = dict(value)
+    menu = [_read_choice(choice) for choice in checks.listed("menu", given.pop("menu"))]
+    most: dict[int | tuple[int, ...], Any] = {}
+    for limit in checks.listed("limits", given.pop("limits", [])):
+        if not isinstance(limit, dict) or set(limit) != {"choices", "most"}:
+            raise ValueError(f"limits must hold choices and most, got {checks.shown(limit)}")
+        most[tuple(checks.listed("choices", limit["choices"]))] = limit["most"]
+    return adaptive(menu, given.pop("steps"), most=most, **given)
+
+
+def _read_choice(value: Any) -> Mechanism | NoiseRange:
+    from pyengine.accounting.noise_range import NoiseRange
+
+    if not isinstance(value, dict):
+        return _read_mechanism(value)
+    if set(value) != set(RANGE):
+        raise ValueError(f"menu must hold ranges of {', '.join(RANGE)}, got {checks.shown(value)}")
+    return NoiseRange(value["noise"], value["rate"], value["family"])
+
+
+def _read_step(value: Any) -> Mechanism:
+    given = _table("mechanism", value, "mechanism", tuple(named_kinds()))
+    kind = given.pop("mechanism")
+    for key in COUNTS & given.keys():
+        if isinstance(given[key], float):
+            # 1e1, which is not how anyone writes a number of steps
+            raise ValueError(
+                f"{key} must be an integer without point or exponent, got {given[key]!r}"
+            )
+    for key, read in NESTED.items():
+        if key in given:
+            given[key] = read(key, given[key])
+    how = {key: given.pop(key) for key in SAMPLING if key in given}
+    count = how.pop("steps", None)
+    try:
+        step = named_kinds()[kind].maker(**given)
+        if "truncated_batch_size" in how:
+            step = _truncated(step, **how)
+            how = {}
+        elif "sampling_probability" in how:
+            step = step.poisson_sampled(how.pop("sampling_probability"))
+        elif how:
+            step = step.sampled_without_replacement(**how)
+            how = {}
+    except TypeError as error:
+        raise ValueError(f"mechanism {kind}: {error}") from None
+    if how:
+        size = next(iter(how))
+        rate = value["sampling_probability"]
+        raise checks.both_given(**{"sampling_probability": rate, size: how[size]})
+    return step if count is None else step.composed(count)
+
+
+def _several(name: str, value: Any) -> list[Mechanism]:
+    """The mechanisms that a step is made of, each as a list of its steps."""
+    rows = [checks.listed(name, item) for item in checks.listed(name, value)]
+    return [compose(*map(_read_step, row)) for row in rows]
+
+
+def _base(name: str, value: Any) -> Mechanism:
+    """A mechanism that a step is made of, as a list of its steps."""
+    return compose(*map(_read_step, checks.listed(name, value)))
+
+
+def _infinite(name: str, value: Any) -> list[Any]:
+    """Numbers, some of which may be infinite."""
+    items = checks.listed(name, value)
+    return [INFINITE.get(item, item) if isinstance(item, str) else item for item in items]
+
+
+def _truncated(
+    step: Step, sampling_probability: Any, truncated_batch_size: Any, dataset_size: Any
+) -> Step:
+    return TruncatedPoissonSampled(step, sampling_probability, truncated_batch_size, dataset_size)
+
+
+# What a step holds that is no number and no list of finite ones.
+NESTED: dict[str, Callable[[str, Any], Any]] = {
+    "parts": _base,
+    "mechanisms": _several,
+    "values": _infinite,
+    "base": _base,
+}
+
+
+def _read_target(value: Any) -> Target:
+    given = _table("target", value, "target", TARGETS)
+    make = getattr(targets, given.pop("target"))
+    words = {key: given.pop(key) for key in WORDS if key in given}
+    try:
+        made: Target = make(**{k: _floats(k, v) for k, v in given.items()}, **words)
+    except TypeError as error:
+        raise ValueError(f"target: {error}") from None
+    return made
+
+
+def _read_answer(value: Any) -> Bounds:
+    if not isinstance(value, dict) or set(value) != set(Bounds._fields):
+        names = ", ".join(Bounds._fields)
+        raise ValueError(f"answer must hold {names}, got {checks.shown(value)}")
+    found = Bounds(**{key: _floats(key, item) for key, item in value.items()})
+    if not np.shape(found.lower) == np.shape(found.value) == np.shape(found.upper):
+        shapes = ", ".join(f"{key} {np.shape(item)}" for key, item in found._asdict().items())
+        raise ValueError(f"answer must hold numbers, or lists of one shape, got {shapes}")
+    return found
+
+
+def _floats(name: str, value: Any) -> Any:
+    """A float, or an array of floats."""
+    if isinstance(value, list):
+        try:
+            return np.array([_floats(name, item) for item in value], dtype=np.float64)
+        except ValueError as error:
+            if str(error).startswith(name):
+                raise
+            raise ValueError(f"{name} must be a regular list of numbers") from None
+    if isinstance(value, str) and value in INFINITE:
+        return INFINITE[value]
+    return checks.real(name, value)

@@ -1,0 +1,301 @@
+"""The papers' approximations with their parameters; ``method=`` gives the same with defaults.
+
+They are here to be compared with the exact engines, whose answers cost no more.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._support import checks
+from pyengine.api import ESTIMATED, Bounds, kind_of_bounds
+from pyengine.engines.clt import clt_distance
+from pyengine.engines.edgeworth import edgeworth_questions
+from pyengine.engines.edgeworth_series import MAX_ORDER
+from pyengine.engines.loss_quadrature import losses
+from pyengine.engines.monte_carlo import CONFIDENCE, SAMPLES, MonteCarloPair
+from pyengine.engines.shifted_samples import bins_profile
+from pyengine.engines.tilted import tilted_gamma
+from pyengine.errors import AccuracyError
+from pyengine.mechanisms import Mechanism, checked_mechanism
+from pyengine.mechanisms.participation import bin_moves
+
+__all__ = ["balls_in_bins_delta", "clt_mu", "edgeworth_gamma", "monte_carlo_gamma"]
+
+Real = float | npt.ArrayLike
+
+
+def _shaped(array: npt.NDArray[np.float64], like: npt.NDArray[np.float64]) -> Any:
+    return array.reshape(like.shape) if like.shape else float(array[0])
+
+
+def clt_mu(mechanism: Mechanism) -> float:
+    """Distance μ̃ of the Gaussian pair in the central limit approximation.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Composition of Gaussian and Laplace steps, with or without Poisson sampling.
+
+    Returns
+    -------
+    float
+        √(Σ p² (e^{μ²} - 1)) over all steps with μ = 1/noise_multiplier for Gaussian noise; exact.
+
+    Raises
+    ------
+    ValueError
+        For other steps.
+    AccuracyError
+        Where e^{μ²} overflows.
+
+    References
+    ----------
+    Z. Bu, J. Dong, Q. Long, W. Su, Deep learning with Gaussian differential privacy, HDSR 2 (2020).
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> round(pe.approximations.clt_mu(pe.dp_sgd(1.0, 0.01, 1000)), 12)
+    0.414521631337
+    """
+    return clt_distance(checked_mechanism(mechanism))
+
+
+def edgeworth_gamma(
+    mechanism: Mechanism,
+    kappa: Real,
+    *,
+    order: int = MAX_ORDER,
+    adjacency: str = "add",
+    bounds: bool | str = False,
+) -> Any:
+    """Reconstruction robustness γ(κ) by Edgeworth's expansion of a given order.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Composition of Gaussian and Laplace steps, with or without Poisson sampling.
+    kappa : array_like
+        Success probability of the adversary without the release, in [0, 1].
+    order : int
+        From 0, the normal law with the exact mean and variance, to 4: terms up to those of size
+        steps^(-order/2), from cumulants up to order + 2.
+    adjacency : {"add", "remove", "add_remove"}
+        As in `pyengine.gamma_bound`.
+    bounds : False or "estimated"
+        Whether to return `pyengine.Bounds` instead of the value; there is no proof of any.
+
+    Returns
+    -------
+    float, ndarray of the shape of ``kappa``, or Bounds
+        γ(κ); an approximation.  The bounds are estimates: the distance to the order below, or to
+        order 1 from order 0.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain, and where proven bounds are asked for.
+
+    Warns
+    -----
+    ApproximationWarning
+        Where the error estimate exceeds a tenth of γ or of 1 - γ, or where an expansion stops
+        being monotone.
+
+    References
+    ----------
+    Q. Zheng, J. Dong, Q. Long, W. Su, Sharp composition bounds for Gaussian differential privacy
+    via Edgeworth expansion, ICML 2020; G. Kaissis et al., Bounding data reconstruction attacks
+    with the hypothesis testing interpretation of differential privacy (2023), section 4.3.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> imagenet = pe.dp_sgd(noise_multiplier=2.5, sampling_probability=0.0127, steps=72_000)
+    >>> print(f"{pe.approximations.edgeworth_gamma(imagenet, 1e-3):.10f}")
+    0.0474136739
+    """
+    array = checks.real_array("kappa", kappa, 0.0, 1.0)
+    order = checks.count("order", order)
+    if order > MAX_ORDER:
+        raise ValueError(f"order must be at most {MAX_ORDER}, got {checks.shown(order)}")
+    checks.choice("adjacency", adjacency, ("add", "remove", "add_remove"))
+    if kind_of_bounds(bounds) is True:
+        raise ValueError(
+            f"bounds must be False or {ESTIMATED!r} here, as approximations prove none, got True"
+        )
+    asked = edgeworth_questions(checked_mechanism(mechanism), adjacency, order)
+    answer = asked.trade_off(array.ravel())
+    gamma = answer[1] if isinstance(answer, tuple) else answer.gamma
+    if bounds == ESTIMATED:
+        return Bounds(*(_shaped(part, array) for part in (gamma.lower, gamma.value, gamma.upper)))
+    return _shaped(gamma.value, array)
+
+
+def monte_carlo_gamma(
+    mechanism: Mechanism,
+    kappa: Real,
+    *,
+    adjacency: str = "add",
+    samples: int = SAMPLES,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+    tilted: bool = True,
+    threads: int | None = None,
+) -> Bounds:
+    """Reconstruction robustness γ(κ) by Monte Carlo, with confidence intervals.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Composition of Gaussian and Laplace steps, with or without Poisson sampling.
+    kappa : array_like
+        Success probability of the adversary without the release, in [0, 1].
+    adjacency : {"add", "remove"}
+        As in `pyengine.gamma_bound`.
+    samples : int
+        Number of samples, >= 2; memory is about 70 bytes for each, whatever the number of steps.
+    seed : int
+        In [0, 2^64).  A seed gives the same numbers with any number of threads, on any machine.
+    confidence : float
+        Share of intervals that hold the truth, at least, each for itself; in (0, 1).
+    tilted : bool
+        Whether every κ has its own samples, from the law tilted to where that κ is decided, rather
+        than all κ the same ones from the law without the record: Algorithm 1 of Hayes et al.
+    threads : int, optional
+        By default one for each processor that the process may use.
+
+    Returns
+    -------
+    Bounds
+        Estimate between the ends of its interval, each of the shape of ``kappa``.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain.
+    AccuracyError
+        Where a step's loss is too steep for the table that it is drawn from.
+
+    Warns
+    -----
+    ApproximationWarning
+        With ``tilted=False``, where the interval is wider than a tenth of γ or of 1 - γ.
+
+    Notes
+    -----
+    The intervals are proven up to the table that losses are drawn from, whose interpolation shifts
+    the sum of all losses by at most 1e-7.
+
+    References
+    ----------
+    J. Hayes, S. Mahloujifar, B. Balle, Bounding Training Data Reconstruction in DP-SGD (2023),
+    Algorithm 1 (whose last line divides by the number of kept samples where that of all samples is
+    meant) and section 3.3.  A. Maurer, M. Pontil, Empirical Bernstein Bounds and Sample Variance
+    Penalization, COLT 2009, Theorem 4.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> mechanism = pe.dp_sgd(noise_multiplier=1.0, sampling_probability=0.01, steps=1000)
+    >>> found = pe.approximations.monte_carlo_gamma(mechanism, 1e-12, samples=10_000)
+    >>> found.lower < pe.gamma_bound(mechanism, 1e-12) < found.upper
+    True
+    """
+    array = checks.real_array("kappa", kappa, 0.0, 1.0)
+    mechanism = checked_mechanism(mechanism)
+    checks.choice("adjacency", adjacency, ("add", "remove"))
+    samples = checks.count("samples", samples, least=2)
+    seed = checks.count("seed", seed)
+    if seed >= 2**64:
+        raise ValueError(f"seed must be below 2^64, got {checks.shown(seed)}")
+    share = checks.real("confidence", confidence)
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"confidence must lie in (0, 1), got {confidence!r}")
+    if threads is not None:
+        threads = checks.count("threads", threads, least=1)
+    flat = array.ravel()
+    if tilted:
+        terms = losses(mechanism, adjacency)
+        parts = np.empty((3, flat.size))
+        for i, level in enumerate(flat):
+            if level in (0.0, 1.0) or not terms:
+                parts[:, i] = level
+                continue
+            value, lower, upper = tilted_gamma(
+                mechanism, adjacency, float(level), samples, seed, share, threads
+            )
+            parts[:, i] = lower, value, upper
+    else:
+        pair = MonteCarloPair(mechanism, adjacency, samples, seed, share, threads)
+        gamma = pair.trade_off(flat).gamma
+        parts = np.stack((gamma.lower, gamma.value, gamma.upper))
+    return Bounds(*(_shaped(part, array) for part in parts))
+
+
+def balls_in_bins_delta(
+    noise_multiplier: checks.NumberLike,
+    C: Any,
+    bins: int,
+    epsilon: Real,
+    *,
+    adjacency: str = "add_remove",
+) -> Bounds:
+    """δ(ε) of C x + z where each record is in one of b random bins, from moved samples.
+
+    Parameters
+    ----------
+    noise_multiplier, C, bins
+        As of `pyengine.matrix_mechanism` with ``balls_in_bins``.
+    epsilon : array_like
+        Values >= 0.
+    adjacency : {"add_remove", "add", "remove"}
+        The neighbours.
+
+    Returns
+    -------
+    Bounds
+        Of the shape of ``epsilon``: an estimate between the ends of an interval that holds δ of the
+        absolute entries of C with probability 0.99, proven but for the rounding of the samples.
+        That is δ itself where no entries of C differ in sign, and at least δ elsewhere.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain.
+
+    Notes
+    -----
+    docs, theory/allocation, has the pair and the bounds of the weights.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> C = [[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.5, 1.0]]
+    >>> found = pe.approximations.balls_in_bins_delta(2.0, C, bins=3, epsilon=0.5)
+    >>> 0.0 < found.lower < found.value < found.upper < 0.1
+    True
+    """
+    noise = float(checks.positive("noise_multiplier", noise_multiplier))
+    word = checks.choice("adjacency", adjacency, ("add_remove", "add", "remove"))
+    array = checks.real_array("epsilon", epsilon, 0.0, np.inf) + 0.0
+    with np.errstate(over="ignore"):
+        moves = bin_moves(C, bins)[1] / noise
+        squares = float(np.square(moves).sum())
+    if not squares < math.inf:
+        raise AccuracyError(
+            "the squares of what the bins add, over the noise, must be doubles; a larger "
+            f"noise_multiplier than {noise:g} is answered"
+        )
+    # the same products in as few coordinates as there are bins
+    shifts = np.asarray(np.linalg.qr(moves, mode="r")).T
+    flat = array.ravel()
+    parts = np.zeros((3, flat.size))  # δ(∞) = 0
+    finite = flat < math.inf
+    parts[:, finite] = bins_profile(np.ascontiguousarray(shifts), flat[finite], word)
+    return Bounds(*(_shaped(part, array) for part in parts))

@@ -1,0 +1,161 @@
+"""Which of the things that describe a mechanism an object is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pyengine._support import checks
+from pyengine.api.distributions import from_privacy_loss_distribution
+from pyengine.api.dp_events import from_dp_event
+from pyengine.api.histories import from_history
+from pyengine.api.profiles import Profile
+from pyengine.api.prvs import from_prv, from_prvs
+from pyengine.api.relations import ADJACENCY, mechanism_under
+from pyengine.api.sampled import SampledTradeOff
+from pyengine.engines.answers import Questions
+from pyengine.mechanisms import Mechanism, as_mechanism
+
+__all__ = ["mechanism_of", "recognise"]
+
+
+def recognise(thing: Any, adjacency: str) -> Mechanism | Questions:
+    """Mechanism that an object is, or what answers for it.
+
+    Parameters
+    ----------
+    thing : object
+        Event, accountant or privacy loss distribution of dp_accounting; privacy engine of Opacus;
+        accountant of Opacus, riskcal or gdpnum, or its history; privacy random variable or
+        accountant of prv_accountant; accountant of `pyengine.interop`; callable privacy profile;
+        array of shape (n, 2) of samples of a trade-off function.
+    adjacency : {"add", "remove", "add_remove", "substitute"}
+        Of the question.
+
+    Returns
+    -------
+    Mechanism or Questions
+        The latter for profiles, distributions and samples.
+
+    Raises
+    ------
+    ValueError
+        For anything else, or an accountant of another neighbouring relation.
+    """
+    known = _described(thing, adjacency)
+    if known is not None:
+        return known
+    if _base(thing) == ("dp_accounting", "PrivacyLossDistribution"):
+        return from_privacy_loss_distribution(thing)
+    if isinstance(thing, list | tuple | np.ndarray) and len(thing):
+        return _sequence(thing, adjacency)
+    if callable(thing) and not isinstance(thing, type):
+        return Profile(thing)
+    raise _unknown(thing)
+
+
+def mechanism_of(thing: Any) -> Mechanism:
+    """Mechanism that an object is, to be composed with others.
+
+    Parameters
+    ----------
+    thing : object
+        As for `recognise`, but for profiles, distributions and samples, which have no steps.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    found = _described(thing, None)
+    if found is None and isinstance(thing, list | tuple | np.ndarray) and len(thing):
+        found = as_mechanism(_sequence(thing, "add_remove"))
+    if found is None:
+        raise _unknown(thing)
+    return found
+
+
+def _unknown(thing: Any) -> ValueError:
+    hint = "; the mechanism is the first argument" if isinstance(thing, int | float) else ""
+    return ValueError(
+        "mechanism must be a Mechanism or describe one (see pyengine.interop), got "
+        f"{thing if isinstance(thing, type) else checks.shown(thing)}{hint}"
+    )
+
+
+def _described(thing: Any, adjacency: str | None) -> Mechanism | None:
+    """Mechanism of an object that has steps; None for any other object."""
+    if isinstance(thing, Mapping) and "history" in thing:  # such as an accountant's state_dict
+        return from_history(thing)
+    library, name = _base(thing)
+    if library == "pyengine":
+        own: Mechanism = thing.composition()
+        return own
+    if name == "DpEvent":
+        return from_dp_event(thing)
+    if name == "PrivacyAccountant":
+        return _ledger(thing, adjacency)
+    if name == "PrivacyRandomVariable":
+        return from_prv(thing)
+    if (library, name) == ("prv_accountant", "PRVAccountant"):
+        return from_prvs(list(thing.prvs), list(thing.max_self_compositions))
+    if name == "PrivacyEngine":
+        return _described(thing.accountant, adjacency)
+    if name in ("IAccountant", "CTDAccountant"):
+        return from_history(thing.history)
+    return None
+
+
+def _ledger(accountant: Any, adjacency: str | None) -> Mechanism:
+    """What an accountant of dp_accounting has seen, if it is asked about the same neighbours."""
+    relation = accountant.neighboring_relation.name
+    meant = ADJACENCY[relation]
+    if (adjacency == "substitute") != (meant == "substitute"):
+        raise ValueError(
+            f"adjacency must be {meant!r} for an accountant of {relation}, got {adjacency!r}"
+            if adjacency is not None
+            else f"an accountant of {relation} cannot be composed as it is: compose its ledger, "
+            f"and ask with adjacency={meant!r}"
+        )
+    return mechanism_under(accountant.ledger, relation)
+
+
+def _base(thing: Any) -> tuple[str, str]:
+    """Library and class that tell what an object is; no library is imported for it."""
+    known = {
+        "dp_accounting": ("DpEvent", "PrivacyAccountant", "PrivacyLossDistribution"),
+        "gdpnum": ("CTDAccountant",),
+        "opacus": ("IAccountant", "PrivacyEngine"),
+        "prv_accountant": ("PrivacyRandomVariable", "PRVAccountant"),
+        "riskcal": ("CTDAccountant",),
+    }
+    # the classes of this package that stand for others' need the questions, which ask here
+    known["pyengine"] = (
+        "HistoryAccountant",
+        "PRVAccountant",
+        "PyengineJointPrivacyAccountant",
+        "PyenginePrivacyAccountant",
+    )
+    for cls in type(thing).__mro__:
+        library = cls.__module__.partition(".")[0]
+        if cls.__name__ in known.get(library, ()):
+            return library, cls.__name__
+    return "", ""
+
+
+def _sequence(thing: Any, adjacency: str) -> Mechanism | Questions:
+    """A history has rows of three numbers, samples have rows of two."""
+    if all(isinstance(row, Mapping) for row in thing):
+        return from_history(thing)
+    widths = {np.size(row) for row in thing}
+    if widths == {3}:
+        return from_history(thing)
+    if widths == {2}:
+        return SampledTradeOff(thing, adjacency)
+    raise ValueError(
+        "mechanism must have rows (α, β) of a trade-off function or rows (noise_multiplier, "
+        f"sample_rate, num_steps) of a history, got {type(thing).__name__} with rows of "
+        f"{', '.join(map(str, sorted(widths)))} numbers"
+    )

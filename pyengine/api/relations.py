@@ -1,0 +1,129 @@
+"""Neighbouring relations of dp_accounting: which adjacency they are, and what they leave open."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from pyengine.api.dp_events import (
+    best_of,
+    discrete_gaussian,
+    from_dp_event,
+    with_replacement,
+)
+from pyengine.mechanisms import Mechanism, compose, from_probabilities
+from pyengine.mechanisms.core import phases_of
+from pyengine.mechanisms.words import worded
+
+if TYPE_CHECKING:
+    from pyengine.typing import Adjacency
+
+__all__ = ["ADJACENCY", "mechanism_under"]
+
+ADD_OR_REMOVE, REPLACE, SPECIAL = "ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"
+# A record that moves nothing in the place of another one has the laws of a record that is missing.
+ADJACENCY: dict[str, Adjacency] = {
+    ADD_OR_REMOVE: "add_remove",
+    REPLACE: "substitute",
+    SPECIAL: "add_remove",
+}
+SAMPLES = ("PoissonSampledDpEvent", "SampledWithoutReplacementDpEvent")
+
+
+def mechanism_under(event: Any, relation: str) -> Mechanism:
+    """Mechanism whose laws under the adjacency of a relation are those of an event.
+
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+        As for `pyengine.interop.from_dp_event`.
+    relation : {"ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"}
+        Name of the ``NeighboringRelation``.
+
+    Returns
+    -------
+    Mechanism
+        For questions with the adjacency that `ADJACENCY` names.
+
+    Raises
+    ------
+    ValueError
+        For an event that has no counterpart, or none under this relation.
+
+    Notes
+    -----
+    - Randomized response answers for a record that is there, so it is not defined under
+      ``ADD_OR_REMOVE_ONE``; the special record answers uniformly.
+    - Trees have a place for each record, which under ``ADD_OR_REMOVE_ONE`` they have not.
+    - A discrete Gaussian whose dimension is not 1 is known by its curve, of four times the ρ for
+      two records that each move it; other curves, and (ε, δ), are of whichever relation is asked.
+    - With replacement the special record is drawn as often, and moves nothing.
+    - Without replacement the special record still takes a place in the batch.  The pair of that is
+      not the one of Poisson sampling, and no exact one is known here.
+    """
+    name = type(event).__name__
+    if name == "SelfComposedDpEvent":
+        return mechanism_under(event.event, relation).composed(event.count)
+    if name == "ComposedDpEvent":
+        return compose(*(mechanism_under(part, relation) for part in event.events))
+    if name == "RandomizedResponseDpEvent":
+        if relation == SPECIAL and event.num_buckets > 1:
+            return _beside_uniform(event)
+        if relation == ADD_OR_REMOVE:
+            raise _undefined(event, relation)
+    if name == "RepeatAndSelectDpEvent" and relation != REPLACE:
+        return best_of(mechanism_under(event.event, relation), event)
+    if name == "DiscreteGaussianDpEvent" and relation == REPLACE:
+        return discrete_gaussian(event, times=2)
+    if name == "SampledWithReplacementDpEvent" and relation == SPECIAL:
+        return _in_place(with_replacement(event, moved=1))
+    kinds = _kinds(event)
+    undefined = {
+        ADD_OR_REMOVE: {"RandomizedResponseDpEvent", "SingleEpochTreeAggregationDpEvent"},
+        REPLACE: {
+            "MixtureOfGaussiansDpEvent",
+            "RandomAllocationDpEvent",
+            "RepeatAndSelectDpEvent",
+            "SampledWithReplacementDpEvent",
+        },
+        SPECIAL: {"SampledWithoutReplacementDpEvent", "RandomizedResponseDpEvent"},
+    }[relation]
+    if name == "RandomizedResponseDpEvent" and event.num_buckets == 1:
+        return compose()  # one bucket tells nothing, whoever answers
+    sampled_answers = name in SAMPLES and "RandomizedResponseDpEvent" in kinds
+    if kinds & undefined or sampled_answers:
+        raise _undefined(event, relation)
+    made = from_dp_event(event)
+    return _in_place(made) if relation == SPECIAL else made
+
+
+def _in_place(mechanism: Mechanism) -> Mechanism:
+    """The same, of neighbours with a record that moves nothing in the place of the other one."""
+    parts = [
+        (worded(step, step.words._replace(neighbours="in_place")), number)
+        if step.words.neighbours == "present"
+        else (step, number)
+        for step, number in phases_of(mechanism)
+    ]
+    if mechanism.is_step:
+        return parts[0][0]
+    return compose(*(step.composed(number) for step, number in parts))
+
+
+def _kinds(event: Any) -> set[str]:
+    """Names of all events in a tree."""
+    inner = [*getattr(event, "events", ())]
+    if hasattr(event, "event"):
+        inner.append(event.event)
+    return {type(event).__name__}.union(*map(_kinds, inner))
+
+
+def _undefined(event: Any, relation: str) -> ValueError:
+    return ValueError(f"event must be defined under {relation}, got {type(event).__name__}")
+
+
+def _beside_uniform(event: Any) -> Mechanism:
+    """Two outcomes tell all: the true category, or another one."""
+    k, p = event.num_buckets, Fraction(event.noise_parameter)
+    true = 1 - p + p / k
+    return from_probabilities([Fraction(1, k), Fraction(k - 1, k)], [true, 1 - true])

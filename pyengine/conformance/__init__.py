@@ -1,7 +1,0 @@
-"""Conformance: accountants beside the truth, on settings whose answers are known to 16 digits."""
-
-from pyengine.conformance.grid import Case, Setting, load
-from pyengine.conformance.run import Result, run
-from pyengine.conformance.soundness import assert_sound
-
-__all__ = ["Case", "Result", "Setting", "assert_sound", "load", "run"]

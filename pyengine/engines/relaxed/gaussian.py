@@ -1,0 +1,133 @@
+"""Gaussian noise: the squared distance is chi-squared, noncentral with the record."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pyengine import special
+from pyengine.engines.relaxed.bessel import log_0f1, solve_log_0f1
+from pyengine.engines.relaxed.core import (
+    LOG_2,
+    ROUNDING,
+    Errors,
+    FloatArray,
+    LogTails,
+    RoundedProfile,
+    exp,
+    from_log,
+    log,
+)
+
+__all__ = ["GaussianDistance"]
+
+# A loss and a squared distance beyond which nothing is left of either law.
+HIGHEST, FURTHEST = 1e12, 1e200
+
+
+# Map: Theorem 2 of Kaissis et al. (2023), relaxed: Gaussian noise | test_relaxed | relaxed
+class GaussianDistance:
+    """χ²_d(0) against χ²_d(μ²), μ the effect: sensitivity over standard deviation.
+
+    Theorem 2 of Kaissis et al. (2023); L(x) = -μ²/2 + log 0F1(; d/2; μ²x/4).
+    """
+
+    def __init__(self, dimension: int, effect: float) -> None:
+        self.dimension = dimension
+        self.effect = effect
+        self.lowest = -0.5 * effect * effect
+        self.highest = math.inf
+
+    def forward(self, alpha: FloatArray) -> Errors:
+        """Equation 4, left: F_{μ²} at the quantile of F_0; Corollary 1 in one dimension."""
+        if self.dimension > 1:
+            return from_log(special.log_relaxed_beta(alpha, float(self.dimension), self.effect))
+        log_beta = np.empty_like(alpha)
+        gamma = np.empty_like(alpha)
+        near = alpha <= 0.5  # beyond, Φ(z - μ) - Φ(-z - μ) cancels
+        if near.any():
+            z = -np.asarray(special.ndtri(0.5 * alpha[near]))
+            first, second = (special.log_ndtr(x - self.effect) for x in (z, -z))
+            with np.errstate(invalid="ignore"):
+                log_beta[near] = first + np.log1p(
+                    -exp(np.where(z < math.inf, second - first, -math.inf))
+                )
+            gamma[near] = special.ndtr(self.effect - z) + special.ndtr(-z - self.effect)
+        far = ~near
+        if far.any():
+            part = from_log(special.log_relaxed_beta(alpha[far], 1.0, self.effect))
+            log_beta[far], gamma[far] = part.log_beta, part.gamma
+        return Errors(exp(log_beta), gamma, log_beta)
+
+    def backward(self, alpha: FloatArray) -> Errors:
+        """Equation 4, right: 1 - F_0 at the quantile of F_{μ²}."""
+        errors = from_log(special.log_relaxed_alpha(alpha, float(self.dimension), self.effect))
+        # a quantile that underflows: the ratio of the laws is there e^{μ²/2} to every digit
+        lost = (errors.gamma == 0.0) & (alpha > 0.0)
+        if lost.any():
+            errors.gamma[lost] = exp(log(alpha[lost]) - self.lowest)
+        return errors
+
+    def _log_ratio(self, x: FloatArray) -> FloatArray:
+        """Return L + μ²/2 at squared distances."""
+        if self.dimension == 1:
+            y = self.effect * np.sqrt(x)
+            with np.errstate(under="ignore", over="ignore"):
+                # log cosh y
+                return np.where(
+                    y < 1.0,
+                    np.log1p(2.0 * np.sinh(np.minimum(y, 1.0) / 2.0) ** 2),
+                    y - LOG_2 + np.log1p(np.exp(-2.0 * y)),
+                )
+        return log_0f1(0.5 * self.dimension, 0.25 * self.effect**2 * x)
+
+    def loss(self, p_above: FloatArray) -> FloatArray:
+        """L at the quantile of the central law."""
+        x = special.ncx2_isf(p_above, float(self.dimension), 0.0)
+        inside = np.isfinite(x)
+        result = np.full(p_above.shape, math.inf)
+        result[inside] = self._log_ratio(x[inside]) + self.lowest
+        return result
+
+    def squared_distance(self, loss: FloatArray) -> FloatArray:
+        """The x with L(x) = loss, 0 for losses that are not attained."""
+        w = np.clip(loss - self.lowest, 0.0, HIGHEST)
+        if self.dimension == 1:
+            # arcosh e^w
+            y = w + np.log1p(np.sqrt(-np.expm1(-2.0 * w)))
+            return np.minimum((y / self.effect) ** 2, FURTHEST)
+        return 4.0 * solve_log_0f1(0.5 * self.dimension, w) / self.effect**2
+
+    def tails(self, loss: FloatArray) -> LogTails:
+        """Tails of both laws at losses."""
+        return self._tails_at(self.squared_distance(loss))
+
+    def _tails_at(self, x: FloatArray) -> LogTails:
+        d, nc = float(self.dimension), self.effect**2
+        return LogTails(
+            special.ncx2_logcdf(x, d, 0.0),
+            special.ncx2_logsf(x, d, 0.0),
+            special.ncx2_logcdf(x, d, nc),
+            special.ncx2_logsf(x, d, nc),
+        )
+
+    def profile(self, epsilon: FloatArray, *, backward: bool) -> RoundedProfile:
+        """A difference of two tails; a small rounding of their common argument does not move it."""
+        if backward:
+            tails = self.tails(epsilon)
+            gain, loss = tails.q_above, tails.p_above
+        else:
+            possible = np.minimum(epsilon, -self.lowest)
+            tails = self.tails(-possible)
+            gain, loss = tails.p_below, tails.q_below
+        with np.errstate(under="ignore", invalid="ignore"):
+            first = np.exp(gain)
+            share = np.where(gain == -math.inf, 1.0, epsilon + loss - gain)
+            value = np.maximum(
+                np.where(share < 0.0, -first * np.expm1(np.minimum(share, 0.0)), 0.0), 0.0
+            )
+        if not backward:
+            value = np.where(epsilon < -self.lowest, value, 0.0)
+        depth = 1.0 + np.where(np.isfinite(gain), np.abs(gain), 0.0)
+        return RoundedProfile(value, ROUNDING * depth * first)

@@ -1,0 +1,75 @@
+"""From a mechanism to the laws of the distances that the adversary of the relaxed model sees."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from pyengine._support.caches import kept
+from pyengine.engines.relaxed.core import MagnitudePair
+from pyengine.engines.relaxed.gaussian import GaussianDistance
+from pyengine.engines.relaxed.laplace import LaplacePair
+from pyengine.engines.relaxed.sampled import SampledPair
+from pyengine.errors import NotDefinedError
+from pyengine.mechanisms import Mechanism, Noise, Step, step_in_words, steps_of
+from pyengine.mechanisms.threat_models import Relaxed
+
+__all__ = ["gaussian_effect", "magnitude_parts"]
+
+
+# Map: Lemma 8 of Kaissis et al. (2023), relaxed: composition | test_relaxed_composition | relaxed
+def gaussian_effect(steps: list[tuple[Noise, int]], combination: str) -> float:
+    """Effect of the summed outputs: μ² = Σ 1/noise², or N²/Σ noise² with equal weights."""
+    squares = [(Fraction(noise.multiplier) ** 2, number) for noise, number in steps]
+    if combination == "mean":
+        total = sum(number for _, number in squares)
+        ratio = total**2 / sum((number * square for square, number in squares), Fraction(0))
+    else:
+        ratio = sum((number / square for square, number in squares), Fraction(0))
+    return math.sqrt(ratio)
+
+
+@kept(1024)
+def magnitude_parts(mechanism: Mechanism, model: Relaxed) -> tuple[tuple[MagnitudePair, int], ...]:
+    """Independent distances whose laws make up those of the outputs, with their repetitions.
+
+    Plain Gaussian steps are summed before the length is taken (Lemma 8).  The others contribute one
+    distance each.
+
+    Raises
+    ------
+    ValueError
+        For a mechanism that the paper does not cover.
+    """
+    plain: list[tuple[Noise, int]] = []
+    parts: list[tuple[MagnitudePair, int]] = []
+    for step, number in steps_of(mechanism):
+        if step.noise is not None and step.noise.family == "gaussian":
+            plain.append((step.noise, number))
+            continue
+        probability = float(step.share)
+        pair = _one_step(step.inner if step.scheme == "poisson" else step, model)
+        if probability > 0.0:
+            sampled = pair if probability == 1.0 else SampledPair(pair, probability)
+            parts.append((sampled, number))
+    if plain:
+        effect = gaussian_effect(plain, model.combination)
+        parts.insert(0, (GaussianDistance(model.dimension, effect), 1))
+    return tuple(parts)
+
+
+def _one_step(step: Step, model: Relaxed) -> MagnitudePair:
+    if step.noise is None:
+        raise NotDefinedError(
+            "threat_model='relaxed' covers Gaussian and Laplace mechanisms, plain or on a Poisson "
+            f"sample, got {step_in_words(step)}"
+        )
+    family, multiplier = step.noise
+    if family == "gaussian":
+        return GaussianDistance(model.dimension, 1.0 / float(multiplier))
+    if model.dimension > 1:
+        raise NotDefinedError(
+            "dimension must be 1 for a Laplace mechanism in the relaxed threat model, got "
+            f"{model.dimension}"
+        )
+    return LaplacePair(1.0 / float(multiplier))

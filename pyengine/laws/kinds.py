@@ -1,0 +1,658 @@
+"""The kinds of mechanisms: names, constructors and laws, one entry each.
+
+Files, the command line, JSON, the laws of steps and the events of other libraries look here; a new
+mechanism is a class and an entry (docs, developer/new_mechanism).  Sampling and composition are
+made of any kind, and have no entries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from pyengine._support.caches import kept
+from pyengine.errors import AccuracyError, NotDefinedError
+from pyengine.laws.base import StepLaw, sampled_law
+from pyengine.laws.bounded_range import BoundedRangeLaw
+from pyengine.laws.density import DensityLaw, density_law, ratio_law
+from pyengine.laws.discrete import generic_law, noise_law, outcomes_of_response, substituted_law
+from pyengine.laws.finite import FiniteLaw
+from pyengine.laws.gaussian import GaussianLaw
+from pyengine.laws.laplace import LaplaceLaw
+from pyengine.laws.mixture import GaussianMixtureLaw
+from pyengine.laws.substituted import (
+    SubstitutedGaussian,
+    SubstitutedLaplace,
+    spliced_density,
+)
+from pyengine.mechanisms import (
+    AnalyticPair,
+    DiscreteGaussianMechanism,
+    DiscreteGaussianSum,
+    DiscreteLaplaceMechanism,
+    DistributionPair,
+    ExponentialMechanism,
+    FinitePair,
+    GaussianMechanism,
+    GaussianMixtureMechanism,
+    GaussianReleases,
+    GenericMechanism,
+    LaplaceMechanism,
+    LikelihoodRatio,
+    Mechanism,
+    RandomizedResponse,
+    RandomlyAllocated,
+    Releases,
+    RenyiCurve,
+    RepeatAndSelect,
+    RevealedMixture,
+    ShuffledRandomizer,
+    SkellamMechanism,
+    Step,
+    TruncatedPoissonSampled,
+    ZeroConcentrated,
+    compose,
+    from_probabilities,
+    steps_of,
+)
+from pyengine.numerics.exact_numbers import as_decimal, in_two_doubles
+
+__all__ = [
+    "Kind",
+    "added_law",
+    "kind_of_step",
+    "kinds",
+    "named_kinds",
+    "plain_law",
+    "register",
+]
+
+Outcomes = list[tuple[Fraction, Fraction]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of mechanism.
+
+    Parameters
+    ----------
+    mechanism : type
+        Its class, derived from `Step`.
+    law : callable
+        From an unsampled step, and whether noise is shifted by twice the sensitivity (one record
+        takes the place of another), to the ordered pair without and with the record.
+    word : str or None
+        What it is called in files and on the command line, besides the name of its class; None for
+        what is made of functions, which only Python can hold.
+    make : callable, optional
+        Makes a step of named numbers, which may be text; the class if not given.
+    vectors : tuple of str
+        Parameters that are lists of numbers.
+    nested : tuple of str
+        Parameters that are mechanisms, which files hold as lists of steps.
+    texts : tuple of str
+        Parameters that are words.
+    doubles : mapping
+        Parameters that are doubles, which a decimal number in a file is rounded to: by "up" or
+        "down", whichever tells more about a record.
+    outcomes : callable, optional
+        Probabilities of each outcome without and with the record, where they are rational; None
+        for a step whose are not.
+    replaces : bool
+        Whether it says what another record in the place of one does.
+    substituted : callable, optional
+        From a step and a Poisson sampling probability to the pair of that.
+    distance : callable, optional
+        Total variation between noise and noise shifted by twice the sensitivity, of continuous
+        noise that is sampled without replacement.
+    is_trivial : callable, optional
+        Whether a step releases nothing about the record, where its `Step.share` does not say so.
+    event : callable, optional
+        From the module of events of dp_accounting and a step to the event; None where that one has
+        none.
+    from_events : mapping
+        By the names of further events of dp_accounting, what makes mechanisms of them.
+    joined : callable, optional
+        From steps and how often each runs to the one law of all of them, where a composition knows
+        more than the laws of its steps say.  Steps that are sampled keep their own laws.
+    """
+
+    mechanism: type[Step]
+    law: Callable[[Any, bool], StepLaw]
+    word: str | None = None
+    make: Callable[..., Step] | None = None
+    vectors: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    doubles: Mapping[str, str] = field(default_factory=dict)
+    outcomes: Callable[[Any], Outcomes | None] | None = None
+    replaces: bool = False
+    substituted: Callable[[Any, Any], StepLaw] | None = None
+    distance: Callable[[Any], float] | None = None
+    is_trivial: Callable[[Any], bool] | None = None
+    event: Callable[[Any, Any], Any] | None = None
+    from_events: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    joined: Callable[[list[tuple[Step, int]]], StepLaw] | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the class."""
+        return self.mechanism.__name__
+
+    @property
+    def maker(self) -> Callable[..., Step]:
+        """What makes a step of named numbers."""
+        return self.make or self.mechanism
+
+
+_KINDS: dict[type[Step], Kind] = {}
+
+
+def register(kind: Kind) -> None:
+    """Enter a kind; all that can be asked of mechanisms can be asked of it from then on."""
+    _KINDS[kind.mechanism] = kind
+
+
+def kinds() -> list[Kind]:
+    """Return all kinds."""
+    return list(_KINDS.values())
+
+
+def named_kinds() -> dict[str, Kind]:
+    """Return the kinds that files and JSON can hold, by the names of their classes."""
+    return {kind.name: kind for kind in _KINDS.values() if kind.word is not None}
+
+
+def kind_of_step(step: Step) -> Kind | None:
+    """Return the entry of an unsampled step; None for what has none."""
+    return next((_KINDS[base] for base in type(step).__mro__ if base in _KINDS), None)
+
+
+@kept(256)
+def added_law(step: Step) -> StepLaw:
+    """Return the ordered pair of one step, sampled or not: without the record and with it."""
+    inner = step.inner
+    share = 1 if inner is step else step.share
+    outcomes = _outcomes_of(inner)
+    if outcomes is not None:
+        p = Fraction(share)
+        return FiniteLaw.from_fractions((a, (1 - p) * a + p * b) for a, b in outcomes)
+    # Map: Prop. 9 of Lebeda et al. (2024): half the noise | test_lebeda | theory/adjacency
+    # without replacement the record pushes another one out: the pair is that of substitution
+    law = plain_law(inner, doubled=step.scheme == "without_replacement")
+    if isinstance(law, FiniteLaw) and share != 1:
+        return law.poisson_sampled(share)
+    return sampled_law(law, share)
+
+
+def plain_law(step: Step, *, doubled: bool) -> StepLaw:
+    """Return the pair of an unsampled step; with twice the sensitivity for ``doubled`` noise."""
+    kind = kind_of_step(step)
+    if kind is None:
+        raise NotDefinedError(f"mechanism must have a law of its loss, got {step!r}")
+    return kind.law(step, doubled)
+
+
+def _halved(noise: Any, doubled: bool) -> Fraction:
+    """Noise over a sensitivity that is ``doubled``."""
+    return Fraction(noise) / (2 if doubled else 1)
+
+
+def _mixture_law(step: GaussianMixtureMechanism, _: bool) -> StepLaw:
+    noise = Fraction(step.noise_multiplier)
+    numbers = [Fraction(c) / noise for c in step.shifts] + [Fraction(w) for w in step.weights]
+    highs, lows = zip(*map(in_two_doubles, numbers), strict=True)
+    count = len(step.shifts)
+    return GaussianMixtureLaw(highs[:count], highs[count:], lows)
+
+
+def _gaussian_law(step: GaussianMechanism, doubled: bool) -> StepLaw:
+    high, low = in_two_doubles(step.noise_multiplier)
+    scale = 0.5 if doubled else 1.0
+    return GaussianLaw(scale * high, low=scale * low)
+
+
+def _substituted_gaussian(step: GaussianMechanism, p: float | Fraction) -> StepLaw:
+    high, low = in_two_doubles(step.noise_multiplier)
+    return SubstitutedGaussian(high, p, low)
+
+
+def _gaussian_distance(step: GaussianMechanism) -> float:
+    return math.erf(1.0 / (float(step.noise_multiplier) * math.sqrt(2.0)))
+
+
+def _gaussian_event(module: Any, step: GaussianMechanism) -> Any:
+    return module.GaussianDpEvent(float(step.noise_multiplier))
+
+
+def _outcomes_of_pair(step: FinitePair) -> Outcomes:
+    return [(Fraction(a), Fraction(b)) for a, b in zip(step.p, step.q, strict=True)]
+
+
+def _finite_if_it_is(density: DensityLaw) -> StepLaw:
+    return density.as_finite() or density
+
+
+def _epoch_law(step: RandomlyAllocated, _: bool) -> StepLaw:
+    from pyengine.laws.allocation import AllocatedLaw  # here, as few runs need it
+
+    found = step.places
+    if found is None:
+        return _epoch_of_others(step)
+    if step.selected > 1:
+        raise AccuracyError(
+            f"the law of an epoch with each record in {step.selected} of {step.steps_per_epoch} "
+            "steps is not known, only bounds: ask method='auto', or 'monte_carlo'"
+        )
+    high, low = in_two_doubles(found.noise_multiplier)
+    return AllocatedLaw(high, step.steps_per_epoch, low)
+
+
+def _epoch_of_others(step: RandomlyAllocated) -> StepLaw:
+    """Exactly for few outcomes, else a pair that dominates."""
+    from pyengine.laws import random_steps  # here, as few runs need it
+
+    sizes = step.steps_per_epoch, step.selected
+    outcomes = _outcomes_of(step.mechanism)
+    if outcomes is not None:
+        exact = random_steps.allocated_outcomes(outcomes, *sizes)
+        if exact is not None:
+            return exact
+    law = added_law(step.mechanism)
+    if isinstance(law, FiniteLaw):
+        finite = random_steps.allocated_finite(law, *sizes)
+        if finite is not None:
+            return finite
+    if step.selected > 1:
+        longest = -(-step.steps_per_epoch // step.selected)
+        raise AccuracyError(
+            f"an epoch with each record in {step.selected} of {step.steps_per_epoch} steps has a "
+            f"law for Gaussian noise and for few outcomes: {step.selected} epochs of {longest} "
+            "steps, with the record in one of each, are answered and leak no less"
+        )
+    return random_steps.allocated_law(law, step.steps_per_epoch)
+
+
+def _analytic_law(step: AnalyticPair, _: bool) -> StepLaw:
+    from pyengine.laws.analytic import AnalyticLaw  # here, as few runs need it
+
+    return AnalyticLaw(step)
+
+
+def _truncated_law(step: TruncatedPoissonSampled, substitutes: bool) -> StepLaw:
+    """Samples of the others below the largest size, and full ones, where records are displaced."""
+    from pyengine.laws.revealed import revealed_law  # here, as few runs need it
+    from pyengine.laws.truncated import truncation
+
+    found = truncation(step.probability, step.batch_size, step.dataset_size)
+    gaussian = step.mechanism
+    twice = _gaussian_law(gaussian, doubled=True)
+    if substitutes and step.probability != 1:
+        below: StepLaw = _substituted_gaussian(gaussian, step.probability)
+    else:
+        below = twice if substitutes else _gaussian_law(gaussian, doubled=False)
+        below = sampled_law(below, step.probability)
+    if found.full == 0:
+        return below
+    if substitutes:
+        # as without replacement: one batch is had from another one by a record in another's place
+        full: StepLaw = spliced_density(twice, found.inside, _gaussian_distance(gaussian))
+    else:
+        full = sampled_law(twice, found.inside)
+    if found.rest == 0:
+        return full
+    return revealed_law((below, full), (found.rest, found.full))
+
+
+def _skellam_law(step: SkellamMechanism, doubled: bool) -> StepLaw:
+    from pyengine.laws.integer_sums import skellam_law  # here, as few runs need it
+
+    return skellam_law(step, doubled)
+
+
+def _gaussian_sum_law(step: DiscreteGaussianSum, doubled: bool) -> StepLaw:
+    from pyengine.laws.integer_sums import gaussian_sum_law  # here, as few runs need it
+
+    return gaussian_sum_law(step, doubled)
+
+
+def _shuffled_law(step: ShuffledRandomizer, _: bool) -> StepLaw:
+    from pyengine.laws.shuffled import shuffled_law  # here, as few runs need it
+
+    return shuffled_law(step.local_epsilon, step.users)
+
+
+def _truncated_event(module: Any, step: TruncatedPoissonSampled) -> Any:
+    return module.TruncatedSubsampledGaussianDpEvent(
+        dataset_size=step.dataset_size,
+        sampling_probability=float(step.probability),
+        truncated_batch_size=step.batch_size,
+        noise_multiplier=float(step.mechanism.noise_multiplier),
+    )
+
+
+def _outcomes_of(step: Step) -> Outcomes | None:
+    kind = kind_of_step(step)
+    return None if kind is None or kind.outcomes is None else kind.outcomes(step)
+
+
+def _outcomes_of_releases(step: Releases) -> Outcomes | None:
+    from pyengine.laws.releases import outcomes_together  # here, as few runs need it
+
+    found = [(_outcomes_of(part), number) for part, number in step.parts]
+    rational = [(outcomes, number) for outcomes, number in found if outcomes is not None]
+    return outcomes_together(rational) if len(rational) == len(found) else None
+
+
+def _releases_law(step: Releases, doubled: bool) -> StepLaw:
+    from pyengine.laws.releases import sum_law  # here, as few runs need it
+
+    return sum_law([(plain_law(part, doubled=doubled), number) for part, number in step.parts])
+
+
+def _mixture_of_mechanisms(step: RevealedMixture, _: bool) -> StepLaw:
+    from pyengine.laws.revealed import revealed_law  # here, as few runs need it
+
+    shares = tuple(as_decimal(Fraction(weight)) for weight in step.weights)
+    return revealed_law(tuple(map(_whole_law, step.mechanisms)), shares)
+
+
+def _whole_law(mechanism: Mechanism) -> StepLaw:
+    """The pair of all steps together, of which Gaussian ones on all records are one."""
+    from pyengine.laws.releases import sum_law  # here, as few runs need it
+
+    steps = [(step, number) for step, number in steps_of(mechanism) if step.share > 0]
+    gaussian = [
+        (step.noise.multiplier, number)
+        for step, number in steps
+        if step.noise is not None and step.noise.family == "gaussian"
+    ]
+    parts = [
+        (added_law(step), number)
+        for step, number in steps
+        if step.noise is None or step.noise.family != "gaussian"
+    ]
+    if gaussian:
+        noises, times = zip(*gaussian, strict=True)
+        parts.append((added_law(GaussianReleases(noises, times)), 1))
+    return sum_law(parts)
+
+
+def _selection_law(step: RepeatAndSelect, _: bool) -> StepLaw:
+    raise AccuracyError(
+        f"the law of the {step.words.name} is not known, only bounds: ask method='auto', for the "
+        "adjacencies 'add', 'remove' and 'add_remove'"
+    )
+
+
+def _curves_law(steps: list[tuple[Step, int]]) -> StepLaw:
+    """The pair of all curves together."""
+    from pyengine.laws.renyi import CurvePart, curve_law, joined_curve  # here, as few runs need it
+
+    parts = []
+    for step, number in steps:
+        found = step.described()
+        orders = found.get("orders", ())
+        values = found["values"] if orders else (found["rho"], found["xi"])
+        parts.append(CurvePart(orders, values, found["delta"], number))
+    return curve_law(joined_curve(parts))
+
+
+def _curve_law(step: Step, _: bool) -> StepLaw:
+    return _curves_law([(step, 1)])
+
+
+def _read_pair(p: Any, q: Any) -> FinitePair:
+    """Pair of these very probabilities, which were normalised before they were written."""
+    checked = from_probabilities(p, q)
+    if all(isinstance(entry, float) for entry in (*p, *q)):
+        return FinitePair(tuple(p), tuple(q))
+    return checked
+
+
+def _epoch(
+    noise_multiplier: Any = None,
+    steps_per_epoch: Any = None,
+    selected: Any = 1,
+    noise_multipliers: Any = None,
+    times: Any = None,
+    base: Mechanism | None = None,
+) -> Step:
+    """An epoch of one Gaussian release a batch, of several, or of another step."""
+    if steps_per_epoch is None:
+        raise ValueError("dp_sgd_allocated needs steps_per_epoch")
+    several = noise_multipliers is not None
+    ways = (noise_multiplier is not None, several, base is not None)
+    if sum(ways) != 1 or (times is not None and not several):
+        raise ValueError("give noise_multiplier, or noise_multipliers and times, or base")
+    if base is not None:
+        steps = list(steps_of(base))
+        if [number for _, number in steps] != [1]:
+            raise ValueError("base must be one step, which is run on each batch")
+        run = steps[0][0]
+    else:
+        run = (
+            GaussianReleases(noise_multipliers, times)
+            if several
+            else GaussianMechanism(noise_multiplier)
+        )
+    epoch = RandomlyAllocated(run, steps_per_epoch, selected)
+    return epoch if epoch.steps_per_epoch > 1 else epoch.mechanism
+
+
+def _releases(parts: Mechanism) -> Step:
+    """All steps on one sample; what `Releases` describes is that again."""
+    steps = list(steps_of(parts))
+    gaussian = [
+        number
+        for step, number in steps
+        if step.noise is not None and step.noise.family == "gaussian"
+    ]
+    if len(steps) > 1 and gaussian in ([], [1]):
+        return Releases(steps)
+    return compose(parts).on_one_sample()
+
+
+def _event_if_known(module: Any, name: str, *fields: Any) -> Any:
+    """An event of the library's own; None for a version that has none of this name."""
+    made = getattr(module, name, None)
+    return None if made is None else made(*fields)
+
+
+def _generic_event(module: Any, step: GenericMechanism) -> Any:
+    return _event_if_known(module, "EpsilonDeltaDpEvent", float(step.epsilon), float(step.delta))
+
+
+def _exponential_event(module: Any, step: ExponentialMechanism) -> Any:
+    return _event_if_known(module, "ExponentialMechanismDpEvent", float(step.epsilon))
+
+
+def _concentrated_event(module: Any, step: ZeroConcentrated) -> Any:
+    if step.delta:
+        return None
+    return _event_if_known(module, "ZCDpEvent", float(step.rho), float(step.xi))
+
+
+def _discrete_gaussian_event(module: Any, step: DiscreteGaussianMechanism) -> Any:
+    sigma = float(Fraction(step.noise_multiplier) * step.sensitivity)
+    return _event_if_known(module, "DiscreteGaussianDpEvent", sigma, step.sensitivity, 1)
+
+
+def _epoch_event(module: Any, step: RandomlyAllocated) -> Any:
+    kind = kind_of_step(step.mechanism)
+    inner = kind.event(module, step.mechanism) if kind is not None and kind.event else None
+    if inner is None:
+        return None
+    sizes = step.selected, step.steps_per_epoch
+    return _event_if_known(module, "RandomAllocationDpEvent", inner, *sizes)
+
+
+def _discrete_laplace_event(module: Any, step: DiscreteLaplaceMechanism) -> Any:
+    parameter = 1 / (Fraction(step.noise_multiplier) * step.sensitivity)
+    return module.DiscreteLaplaceDpEvent(float(parameter), step.sensitivity)
+
+
+def _response_event(module: Any, step: RandomizedResponse) -> Any:
+    share = Fraction(step.categories, step.categories - 1)
+    parameter = (1 - Fraction(step.truth_probability)) * share
+    if parameter > 1:
+        return None
+    return module.RandomizedResponseDpEvent(float(parameter), step.categories)
+
+
+def _mixture_event(module: Any, step: GaussianMixtureMechanism) -> Any:
+    parts = ([float(x) for x in numbers] for numbers in (step.shifts, step.weights))
+    return module.MixtureOfGaussiansDpEvent(float(step.noise_multiplier), *parts)
+
+
+for _kind in (
+    Kind(
+        GaussianMechanism,
+        _gaussian_law,
+        "gaussian",
+        replaces=True,
+        substituted=_substituted_gaussian,
+        distance=_gaussian_distance,
+        event=_gaussian_event,
+    ),
+    Kind(
+        LaplaceMechanism,
+        lambda step, doubled: LaplaceLaw(_halved(step.noise_multiplier, doubled)),
+        "laplace",
+        replaces=True,
+        substituted=lambda step, p: SubstitutedLaplace(float(step.noise_multiplier), p),
+        distance=lambda step: -math.expm1(-1.0 / float(step.noise_multiplier)),
+        event=lambda module, step: module.LaplaceDpEvent(float(step.noise_multiplier)),
+    ),
+    Kind(
+        DiscreteGaussianMechanism,
+        noise_law,
+        "discrete_gaussian",
+        replaces=True,
+        substituted=substituted_law,
+        event=_discrete_gaussian_event,
+    ),
+    Kind(
+        DiscreteLaplaceMechanism,
+        noise_law,
+        "discrete_laplace",
+        replaces=True,
+        substituted=substituted_law,
+        event=_discrete_laplace_event,
+    ),
+    Kind(SkellamMechanism, _skellam_law, "skellam", replaces=True),
+    Kind(DiscreteGaussianSum, _gaussian_sum_law, "discrete_gaussian_sum", replaces=True),
+    Kind(
+        RandomizedResponse,
+        lambda step, _: FiniteLaw.from_fractions(outcomes_of_response(step)),
+        "randomized_response",
+        outcomes=outcomes_of_response,
+        replaces=True,
+        event=_response_event,
+    ),
+    Kind(
+        GenericMechanism,
+        lambda step, _: generic_law(step),
+        "generic",
+        replaces=True,
+        event=_generic_event,
+    ),
+    Kind(
+        FinitePair,
+        lambda step, _: FiniteLaw.from_fractions(_outcomes_of_pair(step)),
+        "from_probabilities",
+        make=_read_pair,
+        vectors=("p", "q"),
+        outcomes=_outcomes_of_pair,
+    ),
+    Kind(
+        GaussianMixtureMechanism,
+        _mixture_law,
+        "gaussian_mixture",
+        vectors=("shifts", "weights"),
+        event=_mixture_event,
+    ),
+    Kind(
+        GaussianReleases,
+        _gaussian_law,
+        "gaussian_releases",
+        vectors=("noise_multipliers", "times"),
+        replaces=True,
+        substituted=_substituted_gaussian,
+        distance=_gaussian_distance,
+        event=_gaussian_event,
+    ),
+    Kind(
+        RenyiCurve,
+        _curve_law,
+        "renyi_curve",
+        vectors=("orders", "values"),
+        doubles={"orders": "down", "values": "up"},
+        replaces=True,
+        joined=_curves_law,
+    ),
+    Kind(
+        ZeroConcentrated,
+        _curve_law,
+        "zero_concentrated",
+        replaces=True,
+        is_trivial=lambda step: step.rho == step.xi == step.delta == 0,
+        event=_concentrated_event,
+        joined=_curves_law,
+    ),
+    Kind(
+        RepeatAndSelect,
+        _selection_law,
+        "repeat_and_select",
+        nested=("base",),
+        texts=("runs",),
+        doubles={"mean": "up", "shape": "up", "stopping": "down", "probability": "up"},
+    ),
+    Kind(
+        RevealedMixture,
+        _mixture_of_mechanisms,
+        "revealed_mixture",
+        vectors=("weights",),
+        nested=("mechanisms",),
+    ),
+    Kind(
+        Releases,
+        _releases_law,
+        "releases",
+        make=_releases,
+        nested=("parts",),
+        outcomes=_outcomes_of_releases,
+    ),
+    Kind(TruncatedPoissonSampled, _truncated_law, replaces=True, event=_truncated_event),
+    Kind(
+        RandomlyAllocated,
+        _epoch_law,
+        "dp_sgd_allocated",
+        make=_epoch,
+        vectors=("noise_multipliers", "times"),
+        nested=("base",),
+        event=_epoch_event,
+    ),
+    Kind(
+        ExponentialMechanism,
+        lambda step, _: BoundedRangeLaw(float(step.epsilon)),
+        "exponential",
+        replaces=True,  # a range is of whichever neighbours it was found for, in both orders
+        is_trivial=lambda step: step.epsilon == 0,
+        event=_exponential_event,
+    ),
+    Kind(
+        ShuffledRandomizer,
+        _shuffled_law,
+        "shuffled_randomizer",
+        replaces=True,
+        is_trivial=lambda step: step.local_epsilon == 0,
+    ),
+    Kind(DistributionPair, lambda step, _: _finite_if_it_is(density_law(step))),
+    Kind(AnalyticPair, _analytic_law, is_trivial=lambda step: bool(step.log_p == step.log_q)),
+    Kind(LikelihoodRatio, lambda step, _: _finite_if_it_is(ratio_law(step))),
+):
+    register(_kind)

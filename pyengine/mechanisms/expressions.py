@@ -1,0 +1,456 @@
+"""Analytic functions of one variable, written down once and evaluated in several arithmetics.
+
+Densities that bounds are proven for are given as expressions in the variable `z`: the same one is
+evaluated in doubles, where something is only looked for, in balls around numbers of the complex
+plane, and as a Taylor series.  Constants are exact::
+
+    from pyengine.mechanisms.expressions import exp, log, z
+
+    log_p = -z - 2 * log(1 + exp(-z))       # the logistic law
+    log_q = log_p.at(z - "0.1")
+
+Python's own functions and those of NumPy and `math` do not apply to expressions, nor do
+comparisons, as an analytic function has no cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from typing import Any, NamedTuple, NoReturn
+
+from pyengine._support.caches import cached_property
+
+__all__ = [
+    "FUNCTIONS",
+    "Evaluator",
+    "Expression",
+    "Program",
+    "cosh",
+    "erfc",
+    "exp",
+    "lgamma",
+    "log",
+    "number",
+    "pi",
+    "sinh",
+    "sqrt",
+    "tanh",
+    "z",
+]
+
+Number = int | float | Fraction | Decimal | str
+FUNCTIONS = ("exp", "log", "sqrt", "sinh", "cosh", "tanh", "erfc", "lgamma")
+SHOWN = {"add": " + ", "subtract": " - ", "multiply": "*", "divide": "/", "power": "**"}
+
+
+class Program(NamedTuple):
+    """The steps of an expression, each of which takes what earlier ones have made.
+
+    Parameters
+    ----------
+    steps : tuple
+        Names of operations, and the numbers of the steps that they take; the number or the exponent
+        itself where the operation is ``number`` or ``power``.
+    constant : tuple of bool
+        Whether each step does not depend on `z`.
+    """
+
+    steps: tuple[tuple[str, tuple[Any, ...]], ...]
+    constant: tuple[bool, ...]
+
+
+class Expression:
+    """An analytic function of `z`, made of numbers, `pi` and the functions of this module.
+
+    Operators combine expressions with each other and with numbers: integers, fractions, decimal
+    numbers, text such as ``"0.1"`` for that very number, and floats for the doubles that they are.
+
+    Parameters
+    ----------
+    operation : str
+        What is done; expressions are made by operators and functions, not by this constructor.
+    *arguments : Expression, Fraction or int
+        What it is done with.
+    """
+
+    __array_ufunc__ = None  # so that NumPy leaves its operators to this class
+    __slots__ = ("__dict__", "arguments", "operation")
+
+    def __init__(self, operation: str, *arguments: Any) -> None:
+        self.operation, self.arguments = operation, arguments
+
+    @cached_property
+    def program(self) -> Program:
+        """What evaluates it, with equal parts once."""
+        steps: list[tuple[str, tuple[Any, ...]]] = []
+        places: dict[tuple[str, tuple[Any, ...]], int] = {}
+        known: dict[int, int] = {}
+        ahead: list[tuple[Expression, bool]] = [(self, False)]
+        while ahead:
+            node, is_ready = ahead.pop()
+            if id(node) in known:
+                continue
+            parts = [x for x in node.arguments if isinstance(x, Expression)]
+            if not is_ready and parts:
+                ahead.append((node, True))
+                ahead += [(part, False) for part in parts]
+                continue
+            taken = tuple(known[id(x)] if isinstance(x, Expression) else x for x in node.arguments)
+            step = node.operation, taken
+            if step not in places:
+                places[step] = len(steps)
+                steps.append(step)
+            known[id(node)] = places[step]
+        constant: list[bool] = []
+        for operation, taken in steps:
+            inner = taken[:1] if operation == "power" else taken
+            is_leaf = operation in ("z", "number", "pi")
+            constant.append(operation != "z" if is_leaf else all(constant[i] for i in inner))
+        return Program(tuple(steps), tuple(constant))
+
+    def at(self, argument: Expression | Number) -> Expression:
+        """Return the function of another argument in the place of `z`.
+
+        Parameters
+        ----------
+        argument : Expression or number
+            What stands for `z`.
+
+        Returns
+        -------
+        Expression
+            The composed function.
+        """
+        inner, made = _expression(argument), list[Expression]()
+        for operation, taken in self.program.steps:
+            if operation == "z":
+                made.append(inner)
+            elif operation in ("number", "pi"):
+                made.append(Expression(operation, *taken))
+            elif operation == "power":
+                made.append(Expression(operation, made[taken[0]], taken[1]))
+            else:
+                made.append(Expression(operation, *(made[i] for i in taken)))
+        return made[-1]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.program)
+
+    def __hash__(self) -> int:
+        """As equal expressions have."""
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same operations on the same numbers."""
+        return isinstance(other, Expression) and self.program == other.program
+
+    def __bool__(self) -> NoReturn:
+        """An expression is neither true nor false."""
+        raise TypeError("an analytic function has no cases: its argument cannot be compared")
+
+    def __float__(self) -> NoReturn:
+        """An expression is no number."""
+        raise TypeError("an expression is no number: take functions of pyengine.analytic")
+
+    def __add__(self, other: Expression | Number) -> Expression:
+        return Expression("add", self, _expression(other))
+
+    def __radd__(self, other: Number) -> Expression:
+        return Expression("add", _expression(other), self)
+
+    def __sub__(self, other: Expression | Number) -> Expression:
+        return Expression("subtract", self, _expression(other))
+
+    def __rsub__(self, other: Number) -> Expression:
+        return Expression("subtract", _expression(other), self)
+
+    def __mul__(self, other: Expression | Number) -> Expression:
+        return Expression("multiply", self, _expression(other))
+
+    def __rmul__(self, other: Number) -> Expression:
+        return Expression("multiply", _expression(other), self)
+
+    def __truediv__(self, other: Expression | Number) -> Expression:
+        return Expression("divide", self, _expression(other))
+
+    def __rtruediv__(self, other: Number) -> Expression:
+        return Expression("divide", _expression(other), self)
+
+    def __neg__(self) -> Expression:
+        return Expression("negative", self)
+
+    def __pos__(self) -> Expression:
+        return self
+
+    def __pow__(self, other: Number) -> Expression:
+        exponent = _exact(other)
+        if exponent.denominator == 1:
+            return Expression("power", self, int(exponent))
+        return exp(_expression(exponent) * log(self))
+
+    def __repr__(self) -> str:
+        """As it may be written."""
+        made: list[str] = []
+        for operation, taken in self.program.steps:
+            if operation in ("z", "pi"):
+                made.append(operation)
+            elif operation == "number":
+                made.append(str(taken[0]))
+            elif operation == "negative":
+                made.append(f"(-{made[taken[0]]})")
+            elif operation == "power":
+                made.append(f"({made[taken[0]]}**{taken[1]})")
+            elif operation in SHOWN:
+                made.append(f"({made[taken[0]]}{SHOWN[operation]}{made[taken[1]]})")
+            else:
+                made.append(f"{operation}({made[taken[0]]})")
+        return made[-1]
+
+
+def _exact(value: Any) -> Fraction:
+    """A number without any rounding."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction | Decimal | str):
+        raise TypeError(
+            "expressions combine with integers, floats, fractions, decimal numbers and text, got "
+            f"{value!r}"
+        )
+    try:
+        return Fraction(value)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"a number of an expression must be finite, got {value!r}") from error
+
+
+def _expression(value: Any) -> Expression:
+    return value if isinstance(value, Expression) else Expression("number", _exact(value))
+
+
+def number(value: Number) -> Expression:
+    """Return a constant: ``number("0.1")`` is a tenth, ``number(0.1)`` the double next to it.
+
+    Parameters
+    ----------
+    value : int, float, Fraction, Decimal or str
+        A finite number.
+
+    Returns
+    -------
+    Expression
+        The constant, exactly.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no number, and for text that is none or numbers that are not finite.
+    """
+    return _expression(value)
+
+
+z = Expression("z")
+pi = Expression("pi")
+
+
+def exp(x: Expression | Number) -> Expression:
+    """Return the exponential.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
+    return Expression("exp", _expression(x))
+
+
+def log(x: Expression | Number) -> Expression:
+    """Return the principal logarithm.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.  Analytic where it is not <= 0.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
+    return Expression("log", _expression(x))
+
+
+def sqrt(x: Expression | Number) -> Expression:
+    """Return the principal root.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.  Analytic where it is not <= 0.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
+    return Expression("sqrt", _expression(x))
+
+
+def sinh(x: Expression | Number) -> Expression:
+    """Return the hyperbolic sine.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
+    return Expression("sinh", _expression(x))
+
+
+def cosh(x: Expression | Number) -> Expression:
+    """Return the hyperbolic cosine.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
+    return Expression("cosh", _expression(x))
+
+
+def tanh(x: Expression | Number) -> Expression:
+    """Return the hyperbolic tangent.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
+    return Expression("tanh", _expression(x))
+
+
+def erfc(x: Expression | Number) -> Expression:
+    """Return the complementary error function.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
+    return Expression("erfc", _expression(x))
+
+
+def lgamma(x: Expression | Number) -> Expression:
+    """Return the logarithm of the gamma function.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.  Its real part must be positive.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
+    return Expression("lgamma", _expression(x))
+
+
+class Evaluator:
+    """An expression in some arithmetic, whose parts without `z` are evaluated once.
+
+    Parameters
+    ----------
+    program : Program
+        Of the expression.
+    operations : mapping
+        From names to functions: ``number`` of a fraction, ``pi`` of nothing, ``add``, ``subtract``,
+        ``multiply``, ``divide``, ``negative``, ``power`` of a base and an integer, and `FUNCTIONS`.
+    """
+
+    def __init__(self, program: Program, operations: Mapping[str, Callable[..., Any]]) -> None:
+        self._names = [operation for operation, _ in program.steps]
+        self._made: list[Any] = []
+        self._argument: list[int] = []
+        self._plan: list[tuple[int, Callable[..., Any], int, int]] = []
+        power = operations["power"]
+        for i, ((operation, taken), is_constant) in enumerate(
+            zip(program.steps, program.constant, strict=True)
+        ):
+            value = None
+            if operation == "z":
+                self._argument.append(i)
+            elif operation == "number":
+                value = operations["number"](taken[0])
+            else:
+                function, places = operations[operation], taken
+                if operation == "power":
+                    function, places = partial(_raised, power, taken[1]), taken[:1]
+                if is_constant:
+                    value = function(*[self._made[j] for j in places])
+                else:
+                    self._plan.append((i, function, places[0], (*places, -1)[1]))
+            self._made.append(value)
+
+    def __call__(self, argument: Any) -> Any:
+        """Return the value where ``argument`` stands for `z`."""
+        return self.parts(argument)[-1]
+
+    def parts(
+        self, argument: Any, closer: Callable[[int, Any], Any] | None = None, *names: str
+    ) -> list[Any]:
+        """Return the values of all steps.
+
+        Parameters
+        ----------
+        argument : object
+            What stands for `z`.
+        closer : callable, optional
+            Makes what operations of these names take of the number of a step and its value.
+        *names : str
+            Names of operations.
+
+        Returns
+        -------
+        list
+            One value for each step of the program, that of the expression last.
+        """
+        made = self._made.copy()
+        for i in self._argument:
+            made[i] = argument
+        for i, function, first, second in self._plan:
+            if closer is not None and self._names[i] in names:
+                for j in (first, second):
+                    if j >= 0:
+                        made[j] = closer(j, made[j])
+            made[i] = function(made[first]) if second < 0 else function(made[first], made[second])
+        return made
+
+
+def _raised(power: Callable[[Any, int], Any], exponent: int, base: Any) -> Any:
+    return power(base, exponent)

@@ -1,0 +1,1 @@
+"""What an adversary gains: membership, reconstruction by earlier bounds, risks in words, priors."""

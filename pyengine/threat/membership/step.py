@@ -1,0 +1,182 @@
+"""One step of stochastic gradient descent with noise, as the membership attacker sees it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine import special
+from pyengine._support import checks
+
+__all__ = ["NoisySGDStep"]
+
+FloatArray = npt.NDArray[np.float64]
+SMALLEST = 1e-290
+
+
+@dataclass(frozen=True)
+class NoisySGDStep:
+    """Release of one mean gradient, with noise or without.
+
+    Parameters
+    ----------
+    batch_size : float
+        Number n of gradients in the mean, in (0, ∞); n + τ²n²/C² must exceed 1.
+    parameters : int
+        Number d of parameters, in [1, 10^9].
+    susceptibility : float
+        K >= ‖Σ^{-1/2}(θ' - μ)‖², the squared distance of the record's gradient from the mean one,
+        in units of the gradients' covariance; in [0, ∞).  About d for a typical record.
+    noise : float
+        Standard deviation τ of the noise on the mean, in each coordinate; in [0, ∞).
+    clip : float
+        Norm C to which gradients are clipped, in (0, ∞]; finite if there is noise.
+
+    Notes
+    -----
+    The trade-off function is that of the likelihood-ratio test between the laws of the mean with
+    and without the record, both taken as normal (the central limit theorem over the batch) with
+    covariance Σ/n; the noise enters as if it had covariance (τ/C)²Σ, which is the attacker's
+    favourable case because no eigenvalue of Σ exceeds C².  The normal law of the mean is an
+    assumption, the formula that follows from it is evaluated exactly.
+
+    References
+    ----------
+    T. Leemann, M. Pawelczyk, G. Kasneci, Gaussian Membership Inference Privacy (2023), Theorem 5.1
+    (equation 8) and Corollary 5.1 (equation 9).
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> step = pe.membership.NoisySGDStep(batch_size=500, parameters=650, susceptibility=650)
+    >>> round(step.mu, 6)
+    1.139606
+    >>> round(step.trade_off(0.1), 6)
+    0.556044
+    """
+
+    batch_size: checks.Number
+    parameters: int
+    susceptibility: checks.Number
+    noise: checks.Number = 0.0
+    clip: checks.Number = math.inf
+
+    def __post_init__(self) -> None:
+        _put(self, "batch_size", checks.positive("batch_size", self.batch_size))
+        parameters = checks.count("parameters", self.parameters, least=1)
+        if parameters > 1_000_000_000:
+            raise ValueError(f"parameters must be at most 1000000000, got {self.parameters!r}")
+        _put(self, "parameters", parameters)
+        for name in ("susceptibility", "noise"):
+            _put(self, name, checks.non_negative(name, getattr(self, name)))
+        if not (isinstance(self.clip, float) and self.clip == math.inf):
+            _put(self, "clip", checks.positive("clip", self.clip))
+        elif self.noise > 0:
+            raise ValueError(f"clip must be finite if there is noise, got clip={self.clip!r}")
+        if not self._size > 1:
+            raise ValueError(
+                "batch_size must exceed 1, counting the noise as n + τ²n²/C², got "
+                f"{self.batch_size!r}"
+            )
+
+    @property
+    def _size(self) -> Fraction:
+        n = Fraction(self.batch_size)
+        if self.noise == 0:
+            return n
+        return n + (Fraction(self.noise) * n / Fraction(self.clip)) ** 2
+
+    @property
+    def effective_batch_size(self) -> float:
+        """Return n + τ²n²/C²: the noise acts as more gradients in the mean would."""
+        return float(self._size)
+
+    # Map: eq. 9 of Leemann et al. (2023): its normal approximation | test_membership | membership
+    @property
+    def mu(self) -> float:
+        """Parameter μ_step of the normal approximation, for many parameters and large batches.
+
+        Equation 9: (d + (2n - 1)K) / (n √(2d + 4nK)), n the effective batch size.
+        """
+        n, d, k = self.effective_batch_size, self.parameters, float(self.susceptibility)
+        return (d + (2.0 * n - 1.0) * k) / (n * math.sqrt(2.0 * d + 4.0 * n * k))
+
+    # Map: eq. 8 of Leemann et al. (2023): one step | test_membership | membership
+    def trade_off(self, alpha: float | npt.ArrayLike) -> Any:
+        """Smallest false negative rate of an attack with false positive rate α (equation 8).
+
+        Parameters
+        ----------
+        alpha : array_like
+            In [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+            β(α), exact under the assumptions of the class, to a few dozen units in the last place;
+            0 where it is below the smallest double: see `log_trade_off`.
+        """
+        return self._ask(special.one_step_sgd_beta, alpha)
+
+    def __call__(self, alpha: float | npt.ArrayLike) -> Any:
+        """Return the same as `trade_off`."""
+        return self.trade_off(alpha)
+
+    def log_trade_off(self, alpha: float | npt.ArrayLike) -> Any:
+        """Logarithm of the trade-off function.
+
+        Parameters
+        ----------
+        alpha : array_like
+            In [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+            log β(α), to a few units in the last place.
+        """
+        return self._ask(special.log_one_step_sgd_beta, alpha)
+
+    def power(self, alpha: float | npt.ArrayLike) -> Any:
+        """Largest true positive rate of an attack with false positive rate α.
+
+        Parameters
+        ----------
+        alpha : array_like
+            In [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+            1 - β(α), accurate in relative terms where it is small.
+        """
+        return self._ask(special.one_step_sgd_power, alpha)
+
+    def _ask(self, function: np.ufunc, alpha: float | npt.ArrayLike) -> Any:
+        array = checks.real_array("alpha", alpha, 0.0, 1.0)
+        value = function(
+            array, float(self.parameters), self.effective_batch_size, float(self.susceptibility)
+        )
+        return value if array.shape else float(value)
+
+    def at_slope(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Both errors of the test at which the trade-off function has slope -e^c.
+
+        With γ0 = nK, γ1 = (n-1)K and r = n/(n-1) the hypergeometric factors of both densities
+        cancel: log(r f_{γ1}(rx) / f_{γ0}(x)) = (d/2) log r + K/2 - x/(2(n-1)).
+        """
+        n, d, k = self.effective_batch_size, float(self.parameters), float(self.susceptibility)
+        x = np.maximum((n - 1.0) * (d * math.log1p(1.0 / (n - 1.0)) + k - 2.0 * c), 0.0)
+        alpha = special.ncx2_cdf(x, d, n * k)
+        # of an α that underflows, β is taken at the threshold itself
+        direct = special.ncx2_sf(n / (n - 1.0) * x, d, (n - 1.0) * k)
+        return alpha, np.where(alpha > SMALLEST, special.one_step_sgd_beta(alpha, d, n, k), direct)
+
+
+def _put(step: NoisySGDStep, name: str, value: Any) -> None:
+    object.__setattr__(step, name, value)

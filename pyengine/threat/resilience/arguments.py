@@ -1,0 +1,33 @@
+"""Checks of arguments, and levels to try."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.mechanisms.threat_models import Relaxed, ThreatModel, threat_model_of
+
+__all__ = ["FloatArray", "levels_between", "relaxed_model"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def relaxed_model(threat_model: str | ThreatModel) -> Relaxed:
+    """Return the relaxed threat model that a word or an object stands for."""
+    model = threat_model_of(threat_model)
+    if not isinstance(model, Relaxed):
+        raise ValueError(f"threat_model must be the relaxed one, got {threat_model!r}")
+    return model
+
+
+def levels_between(low: float, high: float, number: int) -> FloatArray:
+    """Levels at equal distances on the scale log(α/(1 - α))."""
+    ends = (math.log(low) - math.log1p(-low), math.log(high) - math.log1p(-high))
+    logits = np.linspace(*ends, number)
+    return np.where(
+        logits < 0.0,
+        np.exp(-np.abs(logits)) / (1.0 + np.exp(-np.abs(logits))),
+        1.0 / (1.0 + np.exp(-np.abs(logits))),
+    )

@@ -1,0 +1,1 @@
+"""What presents answers: tables, pictures, reports, statements, audits, pages of the papers."""

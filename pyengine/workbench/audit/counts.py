@@ -1,0 +1,165 @@
+"""What counts of right and wrong guesses prove: one test, fixed before it was run."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from pyengine._support import checks
+from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.special import ndtri
+from pyengine.workbench.audit._inputs import probability_level
+from pyengine.workbench.audit.bands import success_bound
+
+__all__ = ["CountAudit", "count_audit"]
+
+ROOM = (LIBM + 16.0) * UNIT  # of the roundings after Clopper-Pearson
+
+
+class CountAudit(NamedTuple):
+    """What counts prove; made by `count_audit`.
+
+    Parameters
+    ----------
+    true_positive_rate, false_positive_rate : tuple of float
+        A lower and an upper bound on each rate.
+    epsilon : float
+        What was attacked is not (ε', δ)-DP for any ε' below.
+    delta : float
+        It is not (ε, δ')-DP for any δ' below, at the ε that was asked for.
+    mu : float
+        It is not μ'-GDP for any μ' below.
+    is_reversed : bool
+        Whether the guesses are better the other way round, significantly: the rate of false
+        positives is above that of true ones.  The bounds are those of the better way.
+    confidence : float
+        With which all of it holds together, if the guesses are independent.
+    """
+
+    true_positive_rate: tuple[float, float]
+    false_positive_rate: tuple[float, float]
+    epsilon: float
+    delta: float
+    mu: float
+    is_reversed: bool
+    confidence: float
+
+
+def count_audit(
+    true_positives: int,
+    positives: int,
+    false_positives: int,
+    negatives: int,
+    *,
+    delta: float = 0.0,
+    epsilon: float = 0.0,
+    confidence: float = 0.95,
+) -> CountAudit:
+    """Lower bounds on privacy parameters from counts of a test of membership.
+
+    Parameters
+    ----------
+    true_positives, positives : int
+        How often the test said "in" in independent runs with the record, and the number of these
+        runs, 0 <= ``true_positives`` <= ``positives``, ``positives`` >= 1.
+    false_positives, negatives : int
+        The same of runs without the record.
+    delta : float
+        δ of the bound on ε, in [0, 1].
+    epsilon : float
+        ε >= 0 of the bound on δ.
+    confidence : float
+        Level in (0, 1) of all bounds together.
+
+    Returns
+    -------
+    CountAudit
+        Lower bounds on ε, δ and μ, and what they follow from.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain.
+
+    Notes
+    -----
+    The test must be fixed before these runs; a threshold that was chosen on the same scores needs
+    the bands of `empirical_trade_off`.  The two rates have four one-sided bounds of Clopper and
+    Pearson, each of which errs with probability (1 - confidence)/4, so that the guesses may be
+    turned round afterwards.  (ε, δ)-DP asks TPR <= e^ε FPR + δ, and the same of the complements.
+    Computed in floating point, up to the quantiles of the beta distribution of SciPy.
+
+    References
+    ----------
+    M. Jagielski, J. Ullman, A. Oprea, Auditing Differentially Private Machine Learning (2020),
+    arXiv:2006.07709; P. Kairouz, S. Oh, P. Viswanath, The composition theorem for differential
+    privacy (2017).
+
+    Examples
+    --------
+    >>> from pyengine import audit
+    >>> found = audit.count_audit(400, 1000, 10, 1000, delta=1e-5)
+    >>> print(f"{found.epsilon:.3f} {found.delta:.3f} {found.mu:.3f}")
+    2.923 0.346 1.717
+    >>> audit.count_audit(10, 1000, 400, 1000).is_reversed
+    True
+    """
+    tolerated = float(checks.probability("delta", delta))
+    asked = float(checks.non_negative("epsilon", epsilon))
+    error = (1.0 - probability_level("confidence", confidence)) / 4.0
+    true = _rates("positives", true_positives, positives, error)
+    false = _rates("negatives", false_positives, negatives, error)
+    ways = [_Errors(1.0 - true[0], false[1]), _Errors(1.0 - false[0], true[1])]
+    return CountAudit(
+        true,
+        false,
+        max(way.epsilon(tolerated) for way in ways),
+        max(way.delta(asked) for way in ways),
+        max(way.mu() for way in ways),
+        false[0] > true[1],
+        float(confidence),
+    )
+
+
+class _Errors(NamedTuple):
+    """Upper bounds on both errors of one way to guess."""
+
+    missed: float
+    false_alarm: float
+
+    def epsilon(self, delta: float) -> float:
+        """The largest ε that the errors refute."""
+        found = 0.0
+        for one, other in (self, self[::-1]):
+            above = 1.0 - delta - one - ROOM
+            if above > other:
+                found = max(found, math.log(above / other) * (1.0 - ROOM) - ROOM)
+        return found
+
+    def delta(self, epsilon: float) -> float:
+        """The largest δ that the errors refute."""
+        factor = math.exp(min(epsilon, 700.0)) * (1.0 + ROOM) if epsilon < 700.0 else math.inf
+        return max(
+            0.0,
+            *(
+                1.0 - one - factor * other * (1.0 + ROOM) - ROOM
+                for one, other in (self, self[::-1])
+            ),
+        )
+
+    def mu(self) -> float:
+        """The largest μ that the errors refute."""
+        if max(self) >= 1.0:
+            return 0.0
+        one, other = (float(ndtri(error)) for error in self)
+        return max(0.0, -(one + other) - ROOM * (abs(one) + abs(other)))
+
+
+def _rates(name: str, successes: int, trials: int, error: float) -> tuple[float, float]:
+    """A lower and an upper bound on a rate, each of which errs so often."""
+    try:
+        lower = success_bound(successes, trials, error)
+        upper = 1.0 - success_bound(trials - successes, trials, error)
+    except (ValueError, TypeError) as wrong:
+        raise ValueError(f"{name}: {wrong}") from None
+    return lower, upper

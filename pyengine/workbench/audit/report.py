@@ -1,0 +1,155 @@
+"""What an audit found, in words, numbers and a picture."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyengine.workbench.audit._inputs import FloatArray
+from pyengine.workbench.audit.lower_bounds import epsilon_lower_bound, mu_lower_bound
+from pyengine.workbench.audit.trade_off import EmpiricalTradeOff
+from pyengine.workbench.plots import style
+
+__all__ = ["Finding", "picture", "report"]
+
+LEVELS = (1e-3, 1e-2, 1e-1)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One attack held against one bound.
+
+    Parameters
+    ----------
+    name : str
+        What was attacked, and how.
+    curve : EmpiricalTradeOff
+        The attack's errors.
+    bound : callable
+        Claimed trade-off function: β = f(α) for arrays in [0, 1].
+    delta : float
+        δ of the empirical lower bound on ε.
+    """
+
+    name: str
+    curve: EmpiricalTradeOff
+    bound: Callable[[FloatArray], Any]
+    delta: float = 1e-5
+
+    def numbers(self) -> dict[str, Any]:
+        """Verdict and figures, as plain numbers for JSON."""
+        gap = self.curve.compare(self.bound)
+        levels = np.array(LEVELS)
+        measured, claimed = self.curve.upper(levels), np.asarray(self.bound(levels))
+        return {
+            "name": self.name,
+            "violated": gap.violated,
+            "attained": gap.attained,
+            "undecided": gap.undecided,
+            "verdict": gap.verdict,
+            "excess": gap.excess,
+            "confidence": self.curve.confidence,
+            "reversed": self.curve.is_reversed,
+            "epsilon_lower_bound": epsilon_lower_bound(self.curve, self.delta),
+            "delta": self.delta,
+            "mu_lower_bound": mu_lower_bound(self.curve),
+            "levels": [
+                {"alpha": level, "beta_bound": float(low), "beta_attack_upper": float(high)}
+                for level, low, high in zip(LEVELS, claimed, measured, strict=True)
+            ],
+        }
+
+
+def report(findings: Sequence[Finding]) -> tuple[str, str]:
+    """Return the findings as text for people and as JSON.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+        What was found.
+
+    Returns
+    -------
+    text, json : str
+        ``beta_attack_upper`` is an upper bound on the attack's β at the level α, with the stated
+        confidence; the difference to the bound says how far below the bound the attack stays.
+    """
+    rows = [finding.numbers() for finding in findings]
+    lines = []
+    for row in rows:
+        lines += [
+            f"{row['name']}: {row['verdict']} (confidence {row['confidence']:g})",
+            f"  {_shown(row)}",
+        ]
+        lines += [
+            f"  alpha = {level['alpha']:<6g} beta: bound {level['beta_bound']:.4f}, attack at most "
+            f"{level['beta_attack_upper']:.4f}, difference "
+            f"{level['beta_attack_upper'] - level['beta_bound']:+.4f}"
+            for level in row["levels"]
+        ]
+    return "\n".join(lines) + "\n", json.dumps(rows, indent=2) + "\n"
+
+
+def _shown(row: Mapping[str, Any]) -> str:
+    """What an attack shows by itself; a bound of 0 is no finding."""
+    found = []
+    if row["epsilon_lower_bound"] > 0.0:
+        found.append(f"epsilon >= {row['epsilon_lower_bound']:.3g} at delta = {row['delta']:g}")
+    if row["mu_lower_bound"] > 0.0:
+        found.append(f"mu >= {row['mu_lower_bound']:.3g}")
+    if found:
+        return f"shown by the attack: {', '.join(found)}"
+    if row["reversed"]:
+        return "small scores speak for the record, significantly: negate them"
+    if row["undecided"]:
+        return "guessing and the bound both fit: more runs, or a stronger attack, would tell"
+    return "the attack does not rule out guessing"
+
+
+def picture(findings: Mapping[str, Sequence[Finding]] | Sequence[Finding]) -> bytes:
+    """Draw empirical curves with their bands against the bounds.
+
+    Parameters
+    ----------
+    findings : sequence of Finding, or mapping from titles to such sequences
+        One panel, or one for each title.
+
+    Returns
+    -------
+    bytes
+        A PNG picture.
+    """
+    panels = findings if isinstance(findings, Mapping) else {"": findings}
+    figure = style.figure(4.6 * len(panels), 4.4)
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axis, (title, items) in zip(axes, panels.items(), strict=True):
+        _panel(axis, title, items)
+    axes[0].set_ylabel("false negative rate β")
+    target = io.BytesIO()
+    figure.savefig(target, format="png")
+    return target.getvalue()
+
+
+def _panel(axis: Any, title: str, items: Sequence[Finding]) -> None:
+    levels = np.concatenate([np.geomspace(1e-4, 0.1, 120), np.linspace(0.1, 1.0, 180)[1:]])
+    for index, item in enumerate(items):
+        curve, colour = item.curve, style.line(index)["color"]
+        axis.plot(
+            levels, item.bound(levels), color=colour, lw=1.4, ls="--", label=f"{item.name}: bound"
+        )
+        axis.plot(curve.alpha, curve.beta, color=colour, lw=1.6, label=f"{item.name}: attack")
+        x = np.concatenate([curve.alpha_lower, curve.alpha_upper[::-1]])
+        y = np.concatenate([curve.beta_lower, curve.beta_upper[::-1]])
+        # bands that overlap are told apart by their edges, not by their colours
+        axis.fill(x, y, facecolor=colour, alpha=0.08, lw=0, zorder=0)
+        for part in ("lower", "upper"):
+            ends = (getattr(curve, f"{name}_{part}") for name in ("alpha", "beta"))
+            axis.plot(*ends, color=colour, lw=0.6, alpha=0.6, zorder=1)
+    axis.plot([0, 1], [1, 0], color="0.6", lw=0.8, ls=":")
+    style.frame(axis, title=title, xlabel="false positive rate α", xlim=(0, 1), ylim=(0, 1))
+    axis.legend(fontsize=7, frameon=False)

@@ -1,0 +1,216 @@
+"""Empirical trade-off functions of an attack, with bands that hold everywhere at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._fenv import Guarded
+from pyengine.numerics.point_hull import lower_hull
+from pyengine.workbench.audit._inputs import FloatArray, probability_level, scores
+from pyengine.workbench.audit.bands import survival_band
+
+__all__ = ["EmpiricalTradeOff", "Gap", "empirical_trade_off"]
+
+GUESSING = 1e-12  # a claim that is nowhere further below 1 - α claims perfect privacy
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How an attack's errors lie to a claimed trade-off function f.
+
+    Parameters
+    ----------
+    excess : float
+        Largest f(α) - β over all thresholds with both errors at the ends of their bands that
+        favour the claim.  Above 0 the attack beats the claim with the curve's confidence.
+    deficit : float
+        The same of β - f(α) with the ends that favour the attack: above 0 the attack is worse than
+        the claim allows, significantly.
+    alpha : float
+        False positive rate at which ``excess`` is attained.
+    power : bool
+        Whether the sample tells the attack from guessing, or the claim is no more than that.
+        Without power it tells nothing about the claim but what it may refute.
+    """
+
+    excess: float
+    deficit: float
+    alpha: float
+    power: bool = True
+
+    @property
+    def violated(self) -> bool:
+        """Whether the attack does better than the claim says is possible, significantly."""
+        return self.excess > 0.0
+
+    @property
+    def attained(self) -> bool:
+        """Whether the attack is as good as the claim allows, as far as a sample can tell."""
+        return self.power and not self.violated and self.deficit <= 0.0
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the sample is too small to tell anything: guessing and the claim both fit it."""
+        return not self.power and not self.violated and self.deficit <= 0.0
+
+    @property
+    def verdict(self) -> str:
+        """What the comparison says, in words."""
+        if self.violated:
+            return "BEATS THE BOUND"
+        if self.undecided:
+            return "cannot tell"
+        return "attains the bound within its band" if self.attained else "stays below the bound"
+
+
+@dataclass(frozen=True)
+class EmpiricalTradeOff:
+    """Errors of the tests ``score >= threshold``, one for each threshold.
+
+    Parameters
+    ----------
+    threshold : ndarray, shape (n,)
+        All scores that occurred, descending, and inf first.
+    alpha, beta : ndarray, shape (n,)
+        Shares of false positives and of false negatives.
+    alpha_lower, alpha_upper, beta_lower, beta_upper : ndarray, shape (n,)
+        Bands: with probability ``confidence`` all true error rates of all thresholds lie between.
+    confidence : float
+        Level of the bands, both together.
+    """
+
+    threshold: FloatArray
+    alpha: FloatArray
+    beta: FloatArray
+    alpha_lower: FloatArray
+    alpha_upper: FloatArray
+    beta_lower: FloatArray
+    beta_upper: FloatArray
+    confidence: float
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether small scores speak for the record, significantly.
+
+        At some threshold the rate of false positives is above that of true ones: negated scores
+        are an attack, and these are none.
+        """
+        return bool((self.alpha_lower > 1.0 - self.beta_lower).any())
+
+    def upper(self, alpha: npt.ArrayLike) -> FloatArray:
+        """Upper bound on the smallest type-II error that this attack attains at a level.
+
+        Parameters
+        ----------
+        alpha : array_like
+            Levels in [0, 1].
+
+        Returns
+        -------
+        ndarray
+            Lower convex hull of the upper ends of the bands: between two thresholds an attacker
+            may choose by lot.  An upper bound with the curve's confidence, and with it for the
+            trade-off function of what was attacked.
+        """
+        x, y = _hull(
+            np.concatenate([[0.0], self.alpha_upper, [1.0]]),
+            np.concatenate([[1.0], self.beta_upper, [0.0]]),
+        )
+        return np.asarray(np.interp(np.asarray(alpha, dtype=np.float64), x, y))
+
+    def compare(self, claim: Callable[[FloatArray], Any]) -> Gap:
+        """Hold the attack against a claimed trade-off function.
+
+        Parameters
+        ----------
+        claim : callable
+            β = f(α) for arrays in [0, 1], not increasing.
+
+        Returns
+        -------
+        Gap
+            Whether, where and by how much the attack beats the claim.
+        """
+        claim = Guarded(claim)
+        claimed = np.asarray(claim(self.alpha_upper), dtype=np.float64)
+        best = claimed - self.beta_upper
+        worst = self.beta_lower - np.asarray(claim(self.alpha_lower), dtype=np.float64)
+        at = int(np.argmax(best))
+        guessing = 1.0 - self.alpha_upper
+        power = (guessing > self.beta_upper).any() or (guessing - claimed).max() <= GUESSING
+        return Gap(float(best[at]), float(worst.max()), float(self.alpha_upper[at]), bool(power))
+
+
+def _hull(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Vertices of the lower convex hull of points."""
+    order = np.lexsort((y, x))
+    corners = np.array(lower_hull(zip(x[order].tolist(), y[order].tolist(), strict=True)))
+    return corners[:, 0], corners[:, 1]
+
+
+def empirical_trade_off(
+    null: npt.ArrayLike, alternative: npt.ArrayLike, *, confidence: float = 0.95
+) -> EmpiricalTradeOff:
+    """Trade-off between the errors of an attack that was run many times.
+
+    Parameters
+    ----------
+    null, alternative : array_like, one-dimensional
+        Scores of independent runs without and with the record; a large score speaks for the
+        record.  Infinite scores are allowed, NaN is not.
+    confidence : float
+        Level of the bands, in (0, 1).
+
+    Returns
+    -------
+    EmpiricalTradeOff
+        Both error rates at each threshold that occurred, with simultaneous confidence bands.
+
+    Raises
+    ------
+    ValueError
+        For empty samples, NaN scores or a level outside (0, 1).
+
+    Notes
+    -----
+    The bands are valid for every law, with ties, at every sample size, for all thresholds at once;
+    so a threshold may be picked after looking at them.
+
+    References
+    ----------
+    P. Massart, The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality (1990).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyengine import audit
+    >>> rng = np.random.default_rng(1)
+    >>> curve = audit.empirical_trade_off(rng.normal(0, 1, 10_000), rng.normal(1, 1, 10_000))
+    >>> gap = curve.compare(lambda alpha: 1 - alpha)  # perfect privacy: refuted
+    >>> gap.violated, round(gap.excess, 2)
+    (True, 0.35)
+    """
+    without, with_record = scores("null", null), scores("alternative", alternative)
+    error = (1.0 - probability_level("confidence", confidence)) / 2.0  # for each sample
+    threshold = np.unique(np.concatenate([[np.inf], without, with_record]))[::-1]
+    first = survival_band(without, threshold, error)
+    second = survival_band(with_record, threshold, error)
+    return EmpiricalTradeOff(
+        threshold,
+        _share_at_least(without, threshold),
+        1.0 - _share_at_least(with_record, threshold),
+        first.above_lower,
+        first.above_upper,
+        second.below_lower,
+        second.below_upper,
+        confidence,
+    )
+
+
+def _share_at_least(sample: FloatArray, threshold: FloatArray) -> FloatArray:
+    return 1.0 - np.searchsorted(np.sort(sample), threshold, side="left") / sample.size

@@ -1,0 +1,107 @@
+"""The text of the page, and its style."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+
+from pyengine._support.extras import needed
+from pyengine.workbench.explore.settings import RANGES
+from pyengine.workbench.statement import ADJACENCIES
+
+__all__ = ["Control", "page", "style"]
+
+
+@dataclass(frozen=True)
+class Control:
+    """A slider with its number.
+
+    Parameters
+    ----------
+    name, label : str
+        Of the setting, and what it is called on the page.
+    value : float
+        Where it starts.
+    low, high : float
+        Ends of the slider, which is logarithmic; the number may lie beyond them.
+    """
+
+    name: str
+    label: str
+    value: float
+    low: float
+    high: float
+
+    @property
+    def whole(self) -> bool:
+        """Whether the number is whole."""
+        return RANGES[self.name][2]
+
+
+# Those of one run; `size` says which of them count.
+OF_A_RUN = (
+    Control("noise_multiplier", "Noise multiplier", 1.0, 0.3, 30.0),
+    Control("batch_size", "Batch size", 256, 1, 100_000),
+    Control("dataset_size", "Records", 60_000, 100, 10_000_000),
+    Control("epochs", "Epochs", 10, 1, 1000),
+    Control("sampling_probability", "Sampling probability", 0.01, 1e-6, 1.0),
+    Control("steps", "Steps", 1000, 1, 1_000_000),
+    Control("dimension", "Dimension of the query", 1, 1, 1_000_000_000),
+)
+SHARED = (
+    Control("delta", "δ of ε", 1e-5, 1e-12, 0.1),
+    Control("false_positive_rate", "False positive rate", 1e-3, 1e-6, 0.5),
+    Control("kappa", "Prior κ", 1e-4, 1e-9, 0.5),
+    Control("prior", "Prior of membership", 0.5, 1e-4, 0.999),
+)
+SIZES = {"batch": "batch size, records, epochs", "rate": "probability, steps"}
+SAMPLING = {
+    "poisson": "Poisson samples",
+    "without_replacement": "fixed size, no replacement",
+    "shuffle": "a loader that shuffles",
+    "allocation": "random allocation",
+    "none": "the record in every step",
+}
+THREATS = {
+    "dp": "differential privacy",
+    "relaxed": "relaxed threat model",
+}
+
+
+def page(version: str) -> str:
+    """Text of the page; all of it is the same for everyone.
+
+    Parameters
+    ----------
+    version : str
+        Of this package.
+    """
+    with needed("the page", "explore"):
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("pyengine.explore", "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    text: str = environment.get_template("page.html.jinja").render(
+        version=version,
+        controls=OF_A_RUN,
+        shared=SHARED,
+        choices={
+            "size": ("Given by", SIZES),
+            "sampling": ("Batches", SAMPLING),
+            "adjacency": ("Neighbours", {word: word.replace("_", " or ") for word in ADJACENCIES}),
+            "threat_model": ("Adversary", THREATS),
+        },
+    )
+    return f"{text}\n"
+
+
+def style() -> str:
+    """Style of the page: that of reports, and what only this page has."""
+    of_reports = files("pyengine.report").joinpath("templates", "style.css")
+    own = files("pyengine.explore").joinpath("assets", "explore.css")
+    return of_reports.read_text(encoding="utf-8") + own.read_text(encoding="utf-8")

@@ -1,0 +1,24 @@
+"""Pictures; matplotlib is imported when one is drawn.
+
+Functions return a `matplotlib.figure.Figure` that belongs to no window; `save` writes it.
+"""
+
+from pyengine.workbench.plots.curves import delta_figure, gamma_figure, trade_off_figure
+from pyengine.workbench.plots.files import SUFFIXES, save
+from pyengine.workbench.plots.noise import noise_figure
+from pyengine.workbench.plots.series import Series
+from pyengine.workbench.plots.strategy import strategy_figure
+from pyengine.workbench.plots.table import Curve, gamma_png
+
+__all__ = [
+    "SUFFIXES",
+    "Curve",
+    "Series",
+    "delta_figure",
+    "gamma_figure",
+    "gamma_png",
+    "noise_figure",
+    "save",
+    "strategy_figure",
+    "trade_off_figure",
+]

@@ -1,0 +1,46 @@
+"""Pictures as files."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyengine.workbench.tables.files import replace_all
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["SUFFIXES", "save"]
+
+SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure; the ending of the name says in which format.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        What to write.
+    path : str or path-like
+        A name that ends in ``.png``, ``.svg`` or ``.pdf``.
+
+    Raises
+    ------
+    ValueError
+        For another ending.
+    OSError
+        If the file cannot be written.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"path must be a string or a path, got {path!r}")
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(f"path must end in {', '.join(SUFFIXES)}, got {str(target)!r}")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=suffix[1:])
+    # a full disk leaves an older picture as it was
+    replace_all(target.parent, {target.name: buffer.getvalue()})

@@ -1,0 +1,106 @@
+"""The panels of pictures: trade-off functions, their power, γ(κ) and δ(ε), on given axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.workbench.plots.series import Series
+from pyengine.workbench.plots.style import frame, line
+from pyengine.workbench.plots.ticks import ticked
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Entries", "curve_panel", "gain_panel", "gamma_panel", "power_panel", "profile_panel"]
+
+# wide and pale below the other curves, which it follows nearly everywhere
+HULL: dict[str, Any] = {
+    "linestyle": "-",
+    "linewidth": 6.0,
+    "alpha": 0.35,
+    "zorder": 1,
+    "solid_capstyle": "butt",
+}
+CHANCE: dict[str, Any] = {"color": "0.5", "linewidth": 1.0}
+
+FloatArray = npt.NDArray[np.float64]
+Entries = list[tuple[Any, str]]  # of a legend
+
+
+def curve_panel(axes: Axes, lines: Sequence[Series]) -> Entries:
+    """β against α on linear axes."""
+    entries = _lines(axes, lines)
+    (chance,) = axes.plot([0.0, 1.0], [1.0, 0.0], **CHANCE)
+    frame(
+        axes,
+        xlabel="level α",
+        ylabel="type-II error β",
+        xlim=(0, 1),
+        ylim=(0, 1),
+        aspect="equal",
+    )
+    return [*entries, (chance, "no information")]
+
+
+def power_panel(axes: Axes, lines: Sequence[Series]) -> Entries:
+    """1 - β against α on logarithmic axes; the series are of γ, which has all its digits."""
+    entries = _lines(axes, lines)
+    lowest = float(min(each.argument.min() for each in lines))
+    (chance,) = axes.plot([lowest, 1.0], [lowest, 1.0], **CHANCE)
+    _logarithmic(axes, xlabel="level α", ylabel="power 1 − β", xlim=(lowest, 1.0))
+    return [*entries, (chance, "no information")]
+
+
+def gamma_panel(axes: Axes, lines: Sequence[Series]) -> Entries:
+    """γ against κ on logarithmic axes."""
+    entries = _lines(axes, lines)
+    lowest = float(min(each.argument.min() for each in lines))
+    (equal,) = axes.plot([lowest, 1.0], [lowest, 1.0], **CHANCE)
+    _logarithmic(axes, xlabel="prior success κ", ylabel="γ", xlim=(lowest, 1.0))
+    return [*entries, (equal, "γ = κ: no help")]
+
+
+def gain_panel(axes: Axes, lines: Sequence[Series]) -> Entries:
+    """γ/κ against κ on logarithmic axes."""
+    entries = _lines(axes, lines, relative=True)
+    lowest = float(min(each.argument.min() for each in lines))
+    (equal,) = axes.plot([lowest, 1.0], [1.0, 1.0], **CHANCE)
+    _logarithmic(axes, xlabel="prior success κ", ylabel="γ / κ", xlim=(lowest, 1.0))
+    return [*entries, (equal, "γ = κ: no help")]
+
+
+def profile_panel(axes: Axes, lines: Sequence[Series], smallest: float) -> Entries:
+    """δ against ε, δ on a logarithmic axis that starts at the smallest one."""
+    entries = _lines(axes, lines, floor=smallest / 10)
+    last = float(max(each.argument.max() for each in lines))
+    _logarithmic(
+        axes, xscale="linear", xlabel="ε", ylabel="δ", ylim=(smallest, 1.0), xlim=(0.0, last)
+    )
+    return entries
+
+
+def _lines(
+    axes: Axes, lines: Sequence[Series], *, relative: bool = False, floor: float = 0.0
+) -> Entries:
+    """Lines on their bands; what lies below the floor is drawn there, even where it is 0."""
+    entries: Entries = []
+    both = len({each.adjacency for each in lines}) > 1
+    for index, each in enumerate(lines):
+        unit: Any = each.argument if relative else 1.0
+        lower, value, upper = (np.maximum(part, floor) / unit for part in each.bounds)
+        style = line(index)
+        axes.fill_between(each.argument, lower, upper, color=style["color"], alpha=0.2, linewidth=0)
+        if both and each.adjacency == "add_remove":
+            style |= HULL
+        (drawn,) = axes.plot(each.argument, value, **style, label=each.label)
+        entries.append((drawn, each.label))
+    return entries
+
+
+def _logarithmic(axes: Axes, **words: Any) -> None:
+    frame(axes, **{"xscale": "log", "yscale": "log", **words})
+    ticked(axes)

@@ -1,0 +1,114 @@
+"""What changes the answer: the same run under other neighbours, batches and numbers of records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pyengine._support.certainty import certainty
+from pyengine.api import answers
+from pyengine.errors import AccuracyError, NotDefinedError
+from pyengine.mechanisms import Mechanism, in_words, label_of
+from pyengine.workbench.report.variants import resampled, with_group
+from pyengine.workbench.statement import ADJACENCIES, Figure
+
+__all__ = ["Alternative", "alternatives", "neighbours"]
+
+TOLERANCE = 1e-3  # relative width of bounds that no faster engine proves; the upper one is shown
+Asked = Sequence[tuple[str, str, float]]  # title, question and argument of each figure
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Figures of a run of which one thing was changed.
+
+    Parameters
+    ----------
+    kind : {"adjacency", "sampling", "group_size"}
+        What was changed.
+    what : str
+        To what.
+    adjacency : str
+        Who are neighbours.
+    mechanism : tuple of str
+        One line for each kind of step; empty where no mechanism is known.
+    figures : tuple of Figure
+        Upper bounds; empty where there is no answer.
+    note : str
+        Why there is none.
+    """
+
+    kind: str
+    what: str
+    adjacency: str
+    mechanism: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    note: str = ""
+
+
+def alternatives(
+    mechanism: Mechanism,
+    adjacency: str,
+    asked: Asked,
+    group_sizes: Sequence[int],
+    *,
+    proven: bool,
+) -> Iterator[Alternative]:
+    """Figures beside those of a run.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The run.
+    adjacency : str
+        That of the run.
+    asked : sequence of (str, str, float)
+        Title, question and argument of each figure.
+    group_sizes : sequence of int
+        Numbers of records of one user.
+    proven : bool
+        Whether to take the time for proofs.
+    """
+    for word in ADJACENCIES:
+        if word != adjacency:
+            yield _changed("adjacency", neighbours(mechanism, word), mechanism, word, asked, proven)
+    for what, run in resampled(mechanism).items():
+        yield _changed("sampling", what, run, adjacency, asked, proven)
+    for size in group_sizes:
+        what = f"a user of {size:,} records"
+        group = with_group(mechanism, size)
+        if group is None:
+            note = "no pair of laws is known for this mechanism"
+            yield Alternative("group_size", what, adjacency, (), (), note)
+        else:
+            yield _changed("group_size", what, group, adjacency, asked, proven)
+
+
+def neighbours(mechanism: Mechanism, adjacency: str) -> str:
+    """Return the word of an adjacency, and what it is for a run."""
+    found = dict.fromkeys(each.protects for each in label_of(mechanism, adjacency))
+    return f"{adjacency}: {'; '.join(found) or 'all records'}"
+
+
+def _changed(
+    kind: str, what: str, run: Mechanism, adjacency: str, asked: Asked, proven: bool
+) -> Alternative:
+    words = tuple(in_words(run))
+    try:
+        figures = tuple(_figure(*each, run, adjacency, proven) for each in asked)
+    except (NotDefinedError, ValueError):
+        note = f"not defined for adjacency {adjacency}"
+    except AccuracyError:
+        note = "no engine answers within its limits"
+    else:
+        return Alternative(kind, what, adjacency, words, figures)
+    return Alternative(kind, what, adjacency, words, (), note)
+
+
+def _figure(
+    title: str, question: str, argument: float, run: Mechanism, adjacency: str, proven: bool
+) -> Figure:
+    bounds, _, certain = answers(
+        question, run, [argument], adjacency=adjacency, tolerance=TOLERANCE, proven=proven
+    )
+    return Figure(title, float(bounds.upper[0]), certainty(certain[0]))

@@ -1,0 +1,282 @@
+"""What a privacy report holds: statement, tables, curves, alternatives and measured attacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._support import checks
+from pyengine.accounting.serialization import plain, to_json
+from pyengine.api import compose
+from pyengine.mechanisms import Mechanism
+from pyengine.workbench.plots.series import Series, asked
+from pyengine.workbench.report.alternatives import Alternative, alternatives
+from pyengine.workbench.report.noise_curve import noise_curve
+from pyengine.workbench.report.variants import noise_of
+from pyengine.workbench.statement import Figure, Statement, privacy_statement, real_levels
+
+__all__ = ["SCHEMA", "Attack", "PrivacyReport", "privacy_report"]
+
+SCHEMA = "pyengine-report/1"
+TITLE = "Privacy report"
+POINTS = 81  # of a curve
+LOWEST = 1e-6  # level at which curves start
+ENDS = (1e-12, 1e-6)  # δ at which they end, where engines answer
+EPSILONS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+LEVELS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+ORDERS = ("add", "remove", "add_remove")
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A test of membership as it was measured, to be drawn beside the bounds.
+
+    Parameters
+    ----------
+    name : str
+        Any text.
+    false_positive_rate, true_positive_rate : float
+        In [0, 1]; estimates, as they come from an audit.
+    """
+
+    name: str
+    false_positive_rate: float
+    true_positive_rate: float
+
+    def __post_init__(self) -> None:
+        for name in ("false_positive_rate", "true_positive_rate"):
+            value = checks.real(name, getattr(self, name))
+            if not 0.0 <= value <= 1.0:
+                raise ValueError(f"{name} must lie in [0, 1], got {value!r}")
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, eq=False)
+class PrivacyReport:
+    """A privacy report; `pyengine.report.save_report` writes it as a page.
+
+    Parameters
+    ----------
+    title : str
+        Heading of the page.
+    mechanism : Mechanism
+        The run.
+    statement : Statement
+        What to report about it.
+    delta : float
+        Of the statement and of the curve of the noise.
+    tables : tuple of Series
+        ε(δ), γ(κ), β(α) and δ(ε).
+    curves : dict of str to tuple of Series
+        ``trade_off``, ``gamma``, ``delta`` and ``noise``, whose argument is δ and whose answers
+        belong to ``noises``.
+    noises : ndarray
+        Noise multipliers, or factors of the noise where steps differ; empty without noise.
+    noise : float or None
+        The noise multiplier of the run, None where steps differ.
+    stated : tuple of Figure
+        The figures of the run that alternatives have, too.
+    alternatives : tuple of Alternative
+        What changes the answer.
+    attacks : tuple of (Attack, Figure)
+        Measured tests, each with the bound of the true positive rate at its level.
+    """
+
+    title: str
+    mechanism: Mechanism
+    statement: Statement
+    delta: float
+    tables: tuple[Series, ...]
+    curves: dict[str, tuple[Series, ...]]
+    noises: FloatArray
+    noise: float | None
+    stated: tuple[Figure, ...]
+    alternatives: tuple[Alternative, ...]
+    attacks: tuple[tuple[Attack, Figure], ...]
+
+    def as_object(self) -> dict[str, Any]:
+        """All of the report as an object of strings, numbers and lists, for JSON."""
+        try:
+            mechanism = json.loads(to_json(self.mechanism))
+        except ValueError:  # made of functions
+            mechanism = None
+        found: dict[str, Any] = {
+            "schema": SCHEMA,
+            "title": self.title,
+            "mechanism": mechanism,
+            "delta": self.delta,
+            "statement": self.statement.as_object(),
+            "tables": [table.as_object() for table in self.tables],
+            "curves": {
+                name: [table.as_object() for table in tables]
+                for name, tables in self.curves.items()
+            },
+            "noises": self.noises,
+            "stated": [figure.as_object() for figure in self.stated],
+            "alternatives": [
+                {
+                    "kind": each.kind,
+                    "what": each.what,
+                    "adjacency": each.adjacency,
+                    "mechanism": each.mechanism,
+                    "figures": [figure.as_object() for figure in each.figures],
+                    "note": each.note,
+                }
+                for each in self.alternatives
+            ],
+            "attacks": [
+                {**vars(attack), "bound": figure.bound, "certainty": figure.certainty}
+                for attack, figure in self.attacks
+            ],
+        }
+        content: dict[str, Any] = plain(found)
+        return content
+
+    def html(self) -> str:
+        """The page: one text of HTML that loads nothing."""
+        from pyengine.workbench.report.page import page
+
+        return page(self)
+
+
+def privacy_report(
+    mechanism: Any,
+    delta: float,
+    *,
+    adjacency: str = "add_remove",
+    false_positive_rates: Sequence[float] = (0.001, 0.01),
+    kappas: Sequence[float] = (0.0001, 0.01),
+    priors: Sequence[float] = (),
+    slack: float | None = None,
+    proven: bool = True,
+    group_sizes: Iterable[int] = (2, 5),
+    attacks: Iterable[Attack] = (),
+    title: str = TITLE,
+) -> PrivacyReport:
+    """Compute a privacy report: the statement, tables and curves, and what changes the answer.
+
+    Parameters
+    ----------
+    mechanism, delta, adjacency, false_positive_rates, kappas, priors, slack, proven
+        As in `pyengine.statement.privacy_statement`; rows that name other neighbours are of those.
+    group_sizes : iterable of int
+        Numbers of records of one user, >= 2, of which each is sampled by itself.
+    attacks : iterable of Attack
+        Tests of membership as they were measured.
+    title : str
+        Heading of the page.
+
+    Returns
+    -------
+    PrivacyReport
+        All figures are upper bounds; what is not proven is called an estimate.  In tables and
+        curves bounds stand on both sides of each value.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain.
+    AccuracyError
+        Where not even an estimate is known.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> run = pe.dp_sgd(1.0, batch_size=100, dataset_size=10_000, epochs=10, sampling="poisson")
+    >>> report = pe.report.privacy_report(run, 1e-5, group_sizes=[])
+    >>> report.statement.figures[0].printed
+    '1.829'
+    >>> [each.what for each in report.alternatives if each.kind == "sampling"][0]
+    'batches of fixed size, each drawn without replacement'
+    """
+    if not title.strip():
+        raise ValueError(f"title must not be blank, got {title!r}")
+    groups = checks.listed("group_sizes", group_sizes)
+    sizes = [checks.count("group_sizes", size, least=2) for size in groups]
+    rates = real_levels("false_positive_rates", false_positive_rates)
+    guesses = real_levels("kappas", kappas)
+    measured = list(attacks)
+    for attack in measured:
+        if not isinstance(attack, Attack):
+            raise ValueError(f"attacks must be of Attack, got {attack!r}")
+    run = compose(mechanism)
+    statement = privacy_statement(
+        run,
+        delta,
+        adjacency=adjacency,
+        false_positive_rates=rates,
+        kappas=guesses,
+        priors=priors,
+        slack=slack,
+        proven=proven,
+    )
+    level = float(delta)
+    ask = _RunQuestions(run, adjacency, proven)
+    first = [(f"ε at δ = {level:g}", "epsilon", level)]
+    first += [(f"TPR at FPR {x:g}", "gamma_bound", float(x)) for x in rates[:1]]
+    first += [(f"γ at κ = {x:g}", "gamma_bound", float(x)) for x in guesses[:1]]
+    places = [0, *([1] if rates else []), *([2 + len(rates)] if guesses else [])]
+    noises, noise = noise_curve(run, level, adjacency, proven=proven)
+    levels = sorted({*LEVELS, *map(float, rates), *map(float, guesses)})
+    fine = np.geomspace(min([LOWEST, *(x for x in levels if x > 0.0)]), 1.0, POINTS)
+    return PrivacyReport(
+        title,
+        run,
+        statement,
+        level,
+        (
+            ask.table("epsilon", [level, level / 10, level / 100]),
+            ask.table("gamma_bound", levels),
+            ask.table("trade_off", levels),
+            ask.table("delta", EPSILONS),
+        ),
+        {
+            "trade_off": ask.orders("trade_off", np.linspace(0.0, 1.0, POINTS)),
+            "gamma": ask.orders("gamma_bound", fine),
+            "delta": ask.orders("delta", np.linspace(0.0, ask.reach(), POINTS)),
+            "noise": noise,
+        },
+        noises,
+        noise_of(run),
+        tuple(
+            Figure(title, statement.figures[place].bound, statement.figures[place].certainty)
+            for place, (title, _, _) in zip(places, first, strict=True)
+        ),
+        tuple(alternatives(run, adjacency, first, sizes, proven=proven)),
+        tuple((attack, ask.bound(attack.false_positive_rate)) for attack in measured),
+    )
+
+
+class _RunQuestions:
+    """Asks a run, with proofs or without."""
+
+    def __init__(self, run: Mechanism, adjacency: str, proven: bool) -> None:
+        self._run, self._adjacency, self._proven = run, adjacency, proven
+
+    def table(self, question: str, argument: npt.ArrayLike, adjacency: str = "") -> Series:
+        """Answers to one question."""
+        word = adjacency or self._adjacency
+        return asked(question, word, self._run, argument, adjacency=word, proven=self._proven)
+
+    def orders(self, question: str, argument: FloatArray) -> tuple[Series, ...]:
+        """A curve; for both orders as well where the worse one is asked for."""
+        words = ORDERS if self._adjacency == "add_remove" else (self._adjacency,)
+        return tuple(self.table(question, argument, word) for word in words)
+
+    def reach(self) -> float:
+        """The ε at which curves of δ end."""
+        found = self.table("epsilon", ENDS)
+        ends = [end for end in found.bounds.value.tolist() if 0.0 < end < np.inf]
+        return float(max(ends, default=1.0))
+
+    def bound(self, rate: float) -> Figure:
+        """Upper bound of the true positive rate at a false positive rate."""
+        found = self.table("gamma_bound", [rate])
+        return Figure(f"TPR at FPR {rate:g}", float(found.bounds.upper[0]), found.certainty[0])

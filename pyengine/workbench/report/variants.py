@@ -1,0 +1,135 @@
+"""The same run with other batches, with several records of a user, or with other noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from pyengine.api.shuffled import simplest, without_amplification
+from pyengine.mechanisms import (
+    Mechanism,
+    Step,
+    compose,
+    steps_of,
+)
+from pyengine.mechanisms.core import phases_of
+from pyengine.mechanisms.mixture import group_sample
+from pyengine.mechanisms.words import as_given, worded
+
+__all__ = ["noise_of", "resampled", "with_group", "with_noise"]
+
+# What runs on a batch, the rate of its records, and the number of batches.
+Stage = tuple[Step, Fraction, int]
+
+
+def resampled(mechanism: Mechanism) -> dict[str, Mechanism]:
+    """Return the run with batches that are drawn in other ways, by what they are.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The run.
+
+    Returns
+    -------
+    dict of str to Mechanism
+        Of equal noise, rate and number of steps.  Empty where nothing is sampled, or not single
+        records by themselves.  What equals the run itself is left out.
+    """
+    shuffled = without_amplification(mechanism)
+    if shuffled is None:
+        return {}
+    stages = [(*_stage(step, number), step.words.sizes) for step, number in phases_of(mechanism)]
+    found = {
+        "Poisson samples of the same rate": [
+            as_given(inner.poisson_sampled(rate), steps, sizes=sizes)
+            for inner, rate, steps, sizes in stages
+        ],
+        "batches of fixed size, each drawn without replacement": [
+            _fixed(inner, rate, sizes).composed(steps) for inner, rate, steps, sizes in stages
+        ],
+        "shuffled once an epoch: what holds without any amplification": [shuffled],
+        "no sampling: the record in every step": [
+            inner.composed(steps) for inner, _, steps, _ in stages
+        ],
+    }
+    made = {what: compose(*parts) for what, parts in found.items()}
+    own = compose(*_exact(mechanism))
+    return {what: each for what, each in made.items() if compose(*_exact(each)) != own}
+
+
+def _exact(mechanism: Mechanism) -> list[Mechanism]:
+    """Steps of a run with rates as `resampled` writes them: exact, and in lowest terms."""
+    found: list[Mechanism] = []
+    for step, number in steps_of(mechanism):
+        inner, rate, _ = _stage(step, number)
+        if step.scheme == "poisson":
+            found.append(inner.poisson_sampled(rate).composed(number))
+        elif step.scheme == "without_replacement":
+            found.append(_fixed(inner, rate).composed(number))
+        else:
+            found.append(step.composed(number))
+    return found
+
+
+def _fixed(inner: Step, rate: Fraction, sizes: tuple[int, int] | None = None) -> Step:
+    """Batches of fixed size, in lowest terms where that was not given: the law knows the rate."""
+    batch, records = sizes or (rate.numerator, rate.denominator)
+    return inner.sampled_without_replacement(batch_size=batch, dataset_size=records)
+
+
+def _stage(step: Step, number: int) -> Stage:
+    inner, rate, batches = step.stage
+    return inner, simplest(rate), number * batches
+
+
+def with_group(mechanism: Mechanism, size: int) -> Mechanism | None:
+    """Return the run for a user of several records, or None where no pair is known.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The run for one record.
+    size : int
+        Number of records of one user.
+    """
+    parts: list[Mechanism] = []
+    for step, number in phases_of(mechanism):
+        noise, words = step.inner.noise, step.words
+        if words.neighbours != "present" and step.scheme != "none":
+            return None
+        if noise is not None and (step.scheme, noise.family) == ("poisson", "gaussian"):
+            group = group_sample(noise.multiplier, step.share, size)
+            parts.append(as_given(group, number, sizes=words.sizes))
+        elif step.noise is not None:  # the sum moves so many times as far
+            less = Fraction(step.noise.multiplier) / size
+            words = words._replace(name=f"{words.name}, {size:,} records at once")
+            parts.append(worded(step.with_multiplier(less), words).composed(number))
+        else:
+            return None
+    return compose(*parts)
+
+
+def noise_of(mechanism: Mechanism) -> float | None:
+    """Return the noise multiplier that all steps share, or None."""
+    found = {step.multiplier for step, _ in steps_of(mechanism)}
+    if len(found) != 1:
+        return None
+    (noise,) = found
+    return None if noise is None else float(noise)
+
+
+def with_noise(mechanism: Mechanism) -> Callable[[float], Mechanism] | None:
+    """Return the run as a function of a factor of all its noise; None where a step has none."""
+    parts = [(step, number, step.multiplier) for step, number in steps_of(mechanism)]
+    known = [(step, number, float(noise)) for step, number, noise in parts if noise is not None]
+    if not parts or len(known) < len(parts):
+        return None
+
+    def make(factor: float) -> Mechanism:
+        scaled = (
+            step.with_multiplier(noise * factor).composed(number) for step, number, noise in known
+        )
+        return compose(*scaled)
+
+    return make

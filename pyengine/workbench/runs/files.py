@@ -1,0 +1,429 @@
+"""Run files: runs with their names, and what is asked about them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyengine._support import checks
+from pyengine.mechanisms import Mechanism, as_mechanism
+from pyengine.threat.risks import ASKED
+from pyengine.workbench.runs.grammar import Beside, NamedRun, Phase, family, phase
+from pyengine.workbench.runs.grids import choices
+from pyengine.workbench.runs.makers import ALIASES
+from pyengine.workbench.runs.numbers import Literal
+from pyengine.workbench.runs.texts import Content, SpecificationError, read_text
+
+__all__ = [
+    "OPTIONS",
+    "RUNS",
+    "SECTIONS",
+    "VARIED",
+    "RunFile",
+    "Runs",
+    "load_run",
+    "parse_runs",
+    "read_runs",
+    "runs_of_tables",
+]
+
+RUNS = ("run", "workflow")  # names of tables with a run each
+# Tables that say what is asked, with their keys.
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "statement": (*("delta", "fpr", "kappa", "prior", "slack", "adjacency", "title", "groups"),),
+    "target": (
+        *("epsilon", "delta", "kappa", "gamma", "alpha", "beta", "advantage", "mu", "slack"),
+        *("adjacency", "vary"),
+    ),
+    **{name: (asked.argument, "adjacency", "threat_model") for name, asked in ASKED.items()},
+}
+VARIED = ("noise", "p", "steps", "truth_probability")  # keys that `calibrate` finds
+OPTIONS = ("engine", "digits", "formats", "special")
+WIRE = "schema"  # key of texts of `pyengine.to_json`
+BUDGET = b"SQLite format 3\0"  # how the file of a budget begins
+
+
+@dataclass(frozen=True)
+class Runs:
+    """A run, or a grid of them, as tables of phases.
+
+    Parameters
+    ----------
+    name : str
+        That of the file if it gives none.
+    tables : tuple of dict
+        The phases.
+    paths : tuple of tuple
+        Where each stands in the file.
+    where : str
+        In words, for messages; empty for the only run.
+    """
+
+    name: str
+    tables: tuple[dict[str, Any], ...]
+    paths: tuple[tuple[str | int, ...], ...]
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """What a run file holds.
+
+    Parameters
+    ----------
+    source : str
+        Where it came from, for messages.
+    described : tuple of Runs
+        Each a run or a grid of them.
+    sections : dict
+        The other tables and values, by their names.
+    directory : Path
+        Where names of files start.
+    content : Content
+        Of the text, for the lines of messages.
+    whole : Mechanism or None
+        What a text of `pyengine.to_json` or the file of a budget holds.
+    inside : tuple of Path
+        The file, and those that name it: none of them may be named again.
+    """
+
+    source: str
+    described: tuple[Runs, ...]
+    sections: dict[str, Any]
+    directory: Path
+    content: Content
+    whole: Mechanism | None = field(default=None)
+    inside: tuple[Path, ...] = ()
+
+    @property
+    def _beside(self) -> Beside:
+        return Beside(self.directory, partial(_inner, self.inside))
+
+    def runs(self) -> Iterator[NamedRun]:
+        """All runs, those of grids one by one.
+
+        Raises
+        ------
+        SpecificationError
+            For what describes none.
+        """
+        if self.whole is not None:
+            yield NamedRun(Path(self.source).stem, (Phase(self.whole),))
+        for each in self.described:
+            yield from self._grid(each)
+
+    def _grid(self, each: Runs) -> Iterator[NamedRun]:
+        where = f"{each.where}: " if each.where else ""
+        try:
+            found = choices(list(each.tables))
+            for words, tables in found:
+                at = f" ({words})" if words else ""
+                phases = []
+                for number, table in enumerate(tables, start=1):
+                    try:
+                        phases.append(phase(table, self._beside))
+                    except ValueError as error:
+                        place = f"phase {number}: " if len(tables) > 1 else ""
+                        raise self.error(
+                            f"{where}{place}{error}{at}", each.paths[number - 1], str(error)
+                        ) from None
+                yield NamedRun(f"{each.name}{at}" if each.name else words, tuple(phases))
+        except SpecificationError:
+            raise
+        except ValueError as error:
+            paths = each.paths or ((),)
+            path = next((p for p in paths if self._key(p, str(error))), paths[0])
+            raise self.error(f"{where}{error}", path, str(error)) from None
+
+    def only(self) -> NamedRun:
+        """The run of a file that has one.
+
+        Raises
+        ------
+        SpecificationError
+            If there are none or several.
+        """
+        found = list(self.runs())
+        if len(found) != 1:
+            raise self.error(
+                f"{len(found):,} runs where one is asked for; pyengine epsilon, delta, gamma, "
+                "tradeoff, plot and table take several"
+                if found
+                else "no run: give the keys of one, such as noise, p and steps, or tables [[phase]]"
+            )
+        return found[0]
+
+    def tables(self) -> list[dict[str, Any]]:
+        """The phases of the only run as they stand, some key of which may be missing."""
+        if len(self.described) != 1:
+            raise self.error("one run is asked for, said by its phases")
+        return list(self.described[0].tables)
+
+    def family(self, key: str, *, others: bool = False) -> Callable[[Any], Mechanism]:
+        """The only run as a function of a key that is missing; see `grammar.family`."""
+        return family(self.tables(), key, self._beside, others=others)
+
+    def inputs(self) -> dict[str, str]:
+        """Other files that phases name, with their SHA-256."""
+        found = {}
+        for each in self.described:
+            for table in each.tables:
+                for name in _names_of_files(table):
+                    content = (self.directory / name).read_bytes()
+                    found[name] = hashlib.sha256(content).hexdigest()
+        return found
+
+    def section(self, name: str) -> dict[str, Any]:
+        """A table of `SECTIONS`; empty if there is none."""
+        found: dict[str, Any] = self.sections.get(name, {})
+        return found
+
+    def error(
+        self, message: str, path: tuple[str | int, ...] = (), about: str = ""
+    ) -> SpecificationError:
+        """What to raise for a table of the file: its message names the line."""
+        line = self.content.lines(path, self._key(path, about or message))
+        at = f", line {line}" if line else ""
+        return SpecificationError(f"{self.source}{at}: {message}" if self.source else message)
+
+    def _key(self, path: tuple[str | int, ...], message: str) -> str:
+        """The key of a table that a message is about: the first that it names."""
+        table: Any = self.content.value
+        for part in path:
+            try:
+                table = table[part]
+            except (KeyError, IndexError, TypeError):
+                return ""
+        if not isinstance(table, Mapping):
+            return ""
+        places: dict[str, int] = {}
+        for key in table:
+            for name in {key, str(ALIASES.get(key, key))}:
+                found = re.search(rf"(?<![\w-]){re.escape(name)}(?!\w)", message)
+                if found:
+                    places[key] = min(found.start(), places.get(key, len(message)))
+        return min(places, key=lambda key: places[key]) if places else ""
+
+
+def load_run(path: str | os.PathLike[str]) -> Mechanism:
+    r"""Mechanism of a run file, as all commands of ``pyengine`` read it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file in TOML, JSON, YAML (which needs PyYAML) or CSV, told apart by what is in it: keys
+        of one kind of step, or ``phase``, a list of them; what `to_json` wrote; the file of a
+        `Budget`, which stands for all that is booked.  `pyengine schema` prints the JSON schema.
+
+    Returns
+    -------
+    Mechanism
+        Its numbers are the decimals and fractions that the file holds, exactly.
+
+    Raises
+    ------
+    ValueError
+        For a file that holds no run or several; the message names the line.
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pyengine as pe
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "run.csv")
+    ...     _ = path.write_text("noise,rate,steps\n2,0.01,100\n1,1/50,900\n")
+    ...     run = pe.load_run(path)
+    >>> run == pe.dp_sgd("2", "0.01", 100) + pe.dp_sgd("1", "1/50", 900)
+    True
+    """
+    return read_runs(path).only().mechanism
+
+
+def _inner(inside: tuple[Path, ...], path: Path) -> Mechanism:
+    """The mechanism of a file that a run file names."""
+    if path.resolve() in inside:
+        raise ValueError(f"{path} is made of itself")
+    try:
+        return read_runs(path, inside).only().mechanism
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
+
+
+def read_runs(path: str | os.PathLike[str], inside: tuple[Path, ...] = ()) -> RunFile:
+    """Read a run file, named by the files ``inside``; errors as of `load_run`."""
+    where = Path(path)
+    found = where.read_bytes()
+    if found.startswith(BUDGET):
+        from pyengine.accounting import Budget
+
+        try:
+            spent = Budget.load(where).spent
+        except ValueError as error:
+            raise SpecificationError(f"{path}: {error}") from None
+        empty = Content({}, lambda *_: None)
+        return RunFile(str(path), (), {}, where.parent, empty, spent)
+    try:
+        text = found.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SpecificationError(f"{path}: not a UTF-8 text ({error})") from None
+    return parse_runs(text, str(path), where.parent, (*inside, where.resolve()))
+
+
+def parse_runs(
+    text: str, source: str, directory: Path = Path(), inside: tuple[Path, ...] = ()
+) -> RunFile:
+    """Read the text of a run file.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    source : str
+        Where it comes from, for messages.
+    directory : Path
+        Where names of files in it start.
+    inside : tuple of Path
+        As of `RunFile`.
+
+    Raises
+    ------
+    SpecificationError
+        For a text that is no run file.
+    """
+    suffix = Path(source).suffix.lower() if source else ""
+    try:
+        content = read_text(text, suffix)
+    except ValueError as error:
+        raise SpecificationError(f"{source}: {error}") from None
+    make = partial(RunFile, source, directory=directory, content=content, inside=inside)
+    try:
+        value = content.value
+        if not isinstance(value, dict):
+            raise ValueError(f"not a run file, got {checks.shown(value)}")
+        if WIRE in value:
+            return make((), {}, whole=_whole(text, value))
+        rest = dict(value)
+        rest.pop("$schema", None)
+        stem = Path(source).stem or "run"
+        sections = {key: rest.pop(key) for key in list(rest) if _is_section(rest, key)}
+        described = _described(rest, stem)
+        made: RunFile = make(described, sections)
+    except SpecificationError:
+        raise
+    except ValueError as error:
+        raise make((), {}).error(str(error)) from None
+    _check_sections(made)
+    return made
+
+
+def _is_section(content: Mapping[str, Any], key: str) -> bool:
+    """Whether a key is no number of a phase, which may be called as a question is."""
+    if key not in OPTIONS and key not in SECTIONS:
+        return False
+    return key not in ("epsilon", "delta") or isinstance(content[key], dict | list)
+
+
+def _whole(text: str, value: Mapping[str, Any]) -> Mechanism:
+    """What `pyengine.to_json` wrote."""
+    from pyengine.accounting.serialization import SCHEMA, from_json
+
+    if value[WIRE] == SCHEMA:
+        found = as_mechanism(from_json(text))
+        if found is None:
+            raise ValueError("the text holds no mechanism")
+        return found
+    raise ValueError(f"schema must be {SCHEMA!r} of pyengine.to_json, got {value[WIRE]!r}")
+
+
+def _described(rest: dict[str, Any], stem: str) -> tuple[Runs, ...]:
+    word = next((word for word in RUNS if word in rest), None)
+    if word is None:
+        if not rest:
+            return ()
+        return (_one(rest, stem, "", ()),)
+    tables = rest.pop(word)
+    if not isinstance(tables, list) or not tables:
+        raise ValueError(f"no run: {word} must be tables [[{word}]], got {checks.shown(tables)}")
+    if rest:
+        key = next(iter(rest))
+        hint = checks.did_you_mean(key, (*RUNS, *OPTIONS, *SECTIONS))
+        raise ValueError(f"unknown key {key!r} beside [[{word}]]{hint}")
+    found = []
+    for index, table in enumerate(tables):
+        where = f"{word} {index + 1}"
+        if not isinstance(table, dict):
+            raise ValueError(f"{where} must be a table, got {checks.shown(table)}")
+        inner = dict(table)
+        name = inner.pop("name", stem if len(tables) == 1 else where)
+        if not _is_word(name) or not name.strip() or not name.isprintable():
+            raise ValueError(f"{where}: name must be a printable string, got {name!r}")
+        found.append(_one(inner, name, where, (word, index)))
+    seen: set[str] = set()
+    for each in found:
+        if each.name in seen:
+            raise ValueError(f"two runs are named {each.name!r}")
+        seen.add(each.name)
+    return tuple(found)
+
+
+def _is_word(value: Any) -> bool:
+    """Whether a text stands in quotes, where the format has them."""
+    return isinstance(value, str) and not isinstance(value, Literal)
+
+
+def _one(table: dict[str, Any], name: str, where: str, path: tuple[str | int, ...]) -> Runs:
+    if "phase" not in table:
+        return Runs(name, (table,), (path,), where)
+    said = f"{where}: " if where else ""
+    for key in table:
+        if key != "phase":
+            raise ValueError(
+                f"{said}unknown key {key!r} beside phases: write it into each [[phase]] that has it"
+            )
+    phases = table["phase"]
+    if not isinstance(phases, list) or not phases:
+        raise ValueError(f"{said}phase must be tables [[phase]], got {checks.shown(phases)}")
+    for item in phases:
+        if not isinstance(item, dict):
+            raise ValueError(f"{said}a phase must be a table, got {checks.shown(item)}")
+    return Runs(name, tuple(phases), tuple((*path, "phase", i) for i in range(len(phases))), where)
+
+
+def _names_of_files(table: Mapping[str, Any]) -> Iterator[str]:
+    """Names of matrices and of other run files."""
+    for key, value in table.items():
+        if key == "matrix" and isinstance(value, str):
+            yield value
+        elif key in ("base", "parts", "mechanisms"):
+            for item in value if isinstance(value, list) else [value]:
+                if isinstance(item, str):
+                    yield item
+                elif isinstance(item, dict):
+                    yield from _names_of_files(item)
+
+
+def _check_sections(made: RunFile) -> None:
+    for name, allowed in SECTIONS.items():
+        table = made.sections.get(name)
+        if table is None:
+            continue
+        if not isinstance(table, dict):
+            raise made.error(f"[{name}] must be a table, got {table!r}")
+        for key in table:
+            if key not in allowed:
+                hint = checks.did_you_mean(key, allowed) or f"; it takes {', '.join(allowed)}"
+                raise made.error(f"[{name}]: unknown key {key!r}{hint}", (name,), key)
+
+
+def runs_of_tables(tables: list[dict[str, Any]]) -> RunFile:
+    """Return what describes the same as a file with these phases."""
+    described = Runs("", tuple(tables), ((),) * len(tables))
+    return RunFile("", (described,), {}, Path(), Content(None, lambda *_: None))

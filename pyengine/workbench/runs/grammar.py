@@ -1,0 +1,470 @@
+"""The one grammar of mechanisms: a table of keys and values is a kind of step, and how often.
+
+Files, flags, ``--phase``, tables of many runs and rows that are verified hold such tables.  Numbers
+stay text until a mechanism is made, so that ``0.1`` is exactly that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from pyengine._support import checks
+from pyengine._support.caches import cached_property
+from pyengine.mechanisms import Mechanism, Step, TruncatedPoissonSampled, compose, describe, dp_sgd
+from pyengine.mechanisms.dp_sgd import SHUFFLED
+from pyengine.mechanisms.words import as_given
+from pyengine.workbench.runs.makers import (
+    ALIASES,
+    ALLOCATED,
+    DP_SGD,
+    MATRIX,
+    Maker,
+    maker_of,
+    renamed,
+)
+from pyengine.workbench.runs.numbers import Literal, number_text
+
+__all__ = [
+    "COUNTS",
+    "SAMPLING",
+    "SAMPLINGS",
+    "Beside",
+    "NamedRun",
+    "Phase",
+    "Table",
+    "composed_of",
+    "default_word",
+    "family",
+    "keys_of",
+    "phase",
+    "short",
+]
+
+Table = Mapping[str, Any]
+
+
+def _no_file(path: Path) -> Mechanism:
+    raise ValueError(f"a run file cannot be named here, got {str(path)!r}")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Where the names of files in a table start, and what reads a run file that it names."""
+
+    directory: Path = Path()
+    load: Callable[[Path], Mechanism] = _no_file
+
+
+HERE = Beside()
+Value = str | tuple[Any, ...]
+
+SAMPLINGS = ("poisson", "without_replacement", "shuffle")
+TRUNCATED = "truncated_batch_size"
+GROUP = "group_size"
+SIZES = ("batch_size", "dataset_size")
+SAMPLING = ("sampling_probability", "batch_size", TRUNCATED, "dataset_size", "sampling")
+REPEATED = ("steps", "epochs")
+NEEDED = {
+    "selected": "steps_per_epoch",
+    **dict.fromkeys(("participation", "times", "separation", "bins", "classes"), "matrix"),
+}
+# Whole numbers, of which FROM:TO are all from one to the other.
+COUNTS = {
+    *("steps", "epochs", "batch_size", TRUNCATED, "dataset_size", "steps_per_epoch", "selected"),
+    *(GROUP, "sensitivity", "categories", "users", "number", "queries", "keys", "bands"),
+    "summands",
+    *("times", "separation", "bins", "classes"),
+}
+SHORT = {"noise_multiplier": "noise", "sampling_probability": "p"}
+UNSAID = (
+    "batch_size and dataset_size do not say how batches were drawn, and the ε of Poisson, shuffled "
+    "and fixed batches differs by factors: add --sampling poisson (each record joins each batch "
+    "independently), --sampling without_replacement (batches of exactly this size, drawn afresh "
+    "from all records) or --sampling shuffle (a loader that shuffles the data each epoch); in a "
+    'file: sampling = "poisson"'
+)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Equal steps, as they were said and as a mechanism.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The steps, composed; its parameters are exact.
+    said : tuple of (str, str), optional
+        Name of the class and the parameters, where they were given as JSON has them.
+    """
+
+    mechanism: Mechanism
+    said: tuple[tuple[str, Value], ...] = ()
+
+    @cached_property
+    def described(self) -> list[dict[str, Any]]:
+        """Names and exact texts of each kind of step, the class as ``mechanism``."""
+        if self.said:
+            return [dict(self.said)]
+        return [_texts(step) for step in describe(self.mechanism)]
+
+
+def _texts(value: Any) -> Any:
+    """Exact text of all numbers within; words and lists as they are."""
+    if isinstance(value, dict):
+        return {key: _texts(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(map(_texts, value))
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, float) and math.isinf(value) else str(Fraction(value))
+
+
+@dataclass(frozen=True)
+class NamedRun:
+    """A mechanism with a name.
+
+    Parameters
+    ----------
+    name : str
+        In tables and pictures.
+    phases : tuple of Phase
+        In their order.
+    """
+
+    name: str
+    phases: tuple[Phase, ...]
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The phases, composed; its parameters are exact."""
+        return compose(*(phase.mechanism for phase in self.phases))
+
+    @cached_property
+    def described(self) -> list[dict[str, Any]]:
+        """As of `Phase`, of all phases."""
+        return [step for phase in self.phases for step in phase.described]
+
+    @property
+    def kind(self) -> str:
+        """Name of the class of the steps, or of each phase's."""
+        return " + ".join(step["mechanism"] for step in self.described)
+
+    @property
+    def numbers(self) -> dict[str, str] | None:
+        """Names and texts of the parameters, if all are single numbers of one kind of step."""
+        if len(self.described) != 1:
+            return None
+        (step,) = self.described
+        found = {key: value for key, value in step.items() if key != "mechanism"}
+        return found if all(isinstance(value, str) for value in found.values()) else None
+
+    def get(self, parameter: str) -> str | None:
+        """Text of a parameter that is one number; None where there is no such one."""
+        if len(self.described) != 1:
+            return None
+        value = self.described[0].get(parameter)
+        return value if isinstance(value, str) else None
+
+
+def short(key: str) -> str:
+    """Return the word of the command line for a parameter."""
+    return SHORT.get(key, key)
+
+
+def default_word(table: Table) -> str:
+    """Return what a table means that names no mechanism."""
+    if "matrix" in table:
+        return MATRIX
+    return ALLOCATED if "steps_per_epoch" in table else "gaussian"
+
+
+def keys_of(maker: Maker) -> tuple[str, ...]:
+    """Return the keys of a phase, besides ``mechanism``, under the names of Python."""
+    group = (GROUP,) if maker.word == "gaussian" else ()
+    more = (*SAMPLING, *group, *REPEATED)
+    if maker.word == MATRIX or "steps" in maker.parameters:  # all steps are in it
+        more = ()
+    return (*maker.parameters, *(key for key in more if key not in maker.parameters))
+
+
+def _named(table: Table) -> tuple[str, Maker, dict[str, Any]]:
+    """The word of a table, what makes its mechanism, and the rest under the names of Python."""
+    word = table.get("mechanism", default_word(table))
+    maker = maker_of(word)
+    rest = {key: value for key, value in table.items() if key != "mechanism"}
+    return str(word), maker, renamed(rest, maker.parameters)
+
+
+def phase(table: Table, beside: Beside = HERE) -> Phase:
+    """Phase of a table with one value for each key.
+
+    Parameters
+    ----------
+    table : mapping
+        ``mechanism`` (Gaussian, if it is not given), its parameters, those of its sampling, and
+        ``steps`` or ``epochs``; under the names of Python or those of the command line.
+    beside : Beside
+        Where names of files start.
+
+    Raises
+    ------
+    ValueError
+        For unknown names, missing parameters, and values outside their domains.
+    """
+    word, maker, keys = _named(table)
+    _check_names(word, maker, keys)
+    given = {key: _value(maker, key, value, beside) for key, value in keys.items()}
+    made = _made(word, maker, given)
+    return Phase(made, _said(word, maker, given))
+
+
+def composed_of(tables: Iterable[Table], beside: Beside = HERE) -> Mechanism:
+    """Return the composition of phases; ValueError for what makes none."""
+    return NamedRun("", tuple(_each(list(tables), beside))).mechanism
+
+
+def _each(tables: list[Table], beside: Beside) -> Iterable[Phase]:
+    for number, table in enumerate(tables, start=1):
+        try:
+            yield phase(table, beside)
+        except ValueError as error:
+            where = f"phase {number}: " if len(tables) > 1 else ""
+            raise ValueError(f"{where}{error}") from None
+
+
+def family(
+    tables: list[dict[str, Any]], key: str, beside: Beside = HERE, *, others: bool = False
+) -> Callable[[Any], Mechanism]:
+    """Return the mechanism as a function of a key: of the phases that do not say it.
+
+    ``others`` says whether the command can find another key as well.
+    """
+    name = ALIASES.get(key, key)
+    free = [name not in renamed(table) for table in tables]
+    if not any(free):
+        hint = ", or have another key found by --vary" if others else ""
+        raise ValueError(
+            f"{key} is given in every phase; omit it in the phase where it is to be found{hint}"
+        )
+
+    def make(value: Any) -> Mechanism:
+        text = value if isinstance(value, str) else repr(value)
+        filled = zip(tables, free, strict=True)
+        return composed_of(
+            [{**table, key: text} if open_ else table for table, open_ in filled], beside
+        )
+
+    return make
+
+
+def _check_names(word: str, maker: Maker, keys: Table) -> None:
+    for key, other in NEEDED.items():
+        if key in keys and key not in maker.parameters and maker.word == "gaussian":
+            raise ValueError(f"{key} needs {other}")
+    allowed = keys_of(maker)
+    for key in keys:
+        if key not in allowed:
+            if maker.word == MATRIX and key in (*SAMPLING, *REPEATED):
+                raise ValueError(f"a matrix takes no {key!r}: all steps are in it")
+            hint = checks.did_you_mean(key, (*map(short, allowed), *allowed))
+            names = "" if hint else f"; {word} takes {', '.join(map(short, allowed))}"
+            raise ValueError(f"unknown key {key!r}{hint}{names}")
+    for key in maker.required:
+        if key not in keys:
+            raise ValueError(f"{word} needs {short(key)}")
+    by_size = keys.get("sampling") in ("poisson", *SHUFFLED)
+    if word == DP_SGD and not by_size and "sampling_probability" not in keys:
+        raise ValueError(UNSAID if keys.keys() & set(SIZES) else f"{word} needs p")
+
+
+def _value(maker: Maker, key: str, value: Any, beside: Beside) -> Any:
+    """What a constructor is given: exact text for a number, a mechanism for a list of steps."""
+    if key in maker.nested:
+        return _nested(key, value, beside)
+    if key in maker.texts or key == "sampling":
+        if not isinstance(value, str) or isinstance(value, Literal):
+            raise ValueError(f"{key} must be a word, got {value!r}")
+        return beside.directory / value if key == "matrix" else str(value)
+    if key in maker.vectors:
+        is_text = isinstance(value, str) and not isinstance(value, Literal)
+        entries = value.split() if is_text else value
+        if not isinstance(entries, list) or not entries:
+            raise ValueError(f"{key} must be a list of numbers, got {value!r}")
+        return tuple(_number(maker, key, item, f"{key}[{i}]") for i, item in enumerate(entries))
+    return _number(maker, key, value, key)
+
+
+def _number(maker: Maker, key: str, value: Any, name: str) -> Any:
+    rounding = maker.doubles.get(key)
+    if rounding is None:
+        return number_text(name, value)
+    if str(value).lstrip("+") == "inf":
+        return math.inf
+    return _double(checks.exact(name, number_text(name, value)), rounding)
+
+
+def _double(exact: Fraction, rounding: str) -> float:
+    """The nearest double, or that beside it on the side that tells no less."""
+    value = checks.as_double(exact)
+    if rounding == "up" and value < exact:
+        return math.nextafter(value, math.inf)
+    if rounding == "down" and value > exact:
+        return math.nextafter(value, -math.inf)
+    return value
+
+
+def _nested(key: str, value: Any, beside: Beside) -> Any:
+    """The mechanism of a list of phases, of one, or of another run file; or several of them."""
+    if key == "mechanisms":
+        if not isinstance(value, list | tuple) or not value:
+            raise ValueError(f"{key} must be a list of runs, got {value!r}")
+        return [_whole(f"{key}[{i}]", item, beside) for i, item in enumerate(value)]
+    return _whole(key, value, beside)
+
+
+def _whole(name: str, value: Any, beside: Beside) -> Mechanism:
+    if isinstance(value, str):
+        return beside.load(beside.directory / value)
+    tables = [value] if isinstance(value, Mapping) else value
+    if not isinstance(tables, list | tuple) or not all(isinstance(t, Mapping) for t in tables):
+        raise ValueError(f"{name} must be phases or the name of a run file, got {value!r}")
+    try:
+        return composed_of(list(tables), beside)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _said(word: str, maker: Maker, given: Table) -> tuple[tuple[str, Value], ...]:
+    """The parameters as they were given, where JSON has the same ones."""
+    own = (*maker.parameters, "sampling_probability", *SIZES, TRUNCATED, GROUP, "steps")
+    if maker.kind == "RandomlyAllocated":
+        given = {"steps" if key == "epochs" else key: value for key, value in given.items()}
+    plain = maker.kind and not maker.nested and not maker.doubles and set(given) <= set(own)
+    if not plain or ("batch_size" in given and word != maker.kind):
+        return ()
+    rows = {"mechanism": maker.kind, **{key: given[key] for key in own if key in given}}
+    return tuple({**rows, "steps": given.get("steps", "1")}.items())
+
+
+def _made(word: str, maker: Maker, keys: dict[str, Any]) -> Mechanism:
+    if keys.get("sampling") in SHUFFLED:
+        return _shuffled(maker, keys)
+    told, keys = _told(keys), _with_rate(word, maker, keys)
+    own = {key: keys[key] for key in maker.parameters if key in keys}
+    if "steps" in maker.parameters or word == MATRIX:
+        return compose(maker.make(**own))
+    drawn = [key for key in ("sampling_probability", *SIZES) if key in keys]
+    if (drawn or word in (DP_SGD, ALLOCATED)) and not {"steps", "epochs"} & keys.keys():
+        what = "a sampled mechanism" if drawn else word
+        raise ValueError(f"{what} needs steps or epochs; for a single batch give steps 1")
+    if GROUP in keys:
+        if "sampling_probability" not in keys:
+            raise ValueError(f"{GROUP} needs p")
+        size = checks.count(GROUP, keys[GROUP], least=1)
+        rate, noise = keys["sampling_probability"], keys["noise_multiplier"]
+        run = dp_sgd(noise, rate, _steps(keys), group_size=size)
+        return compose(*(as_given(step, number, **told) for step, number in run.parts))
+    made = maker.make(**own)
+    if not made.is_step:
+        for key in drawn:
+            raise ValueError(f"{word} draws no batches, got {short(key)} {keys[key]}")
+        run_of_all: Mechanism = made.composed(_steps(keys))
+        return run_of_all
+    if maker.word == ALLOCATED and "epochs" in keys and "steps" not in keys:
+        keys["steps"] = keys.pop("epochs")  # an epoch is one release
+        told = {}
+    return as_given(_sampled(made, keys), _steps(keys), **told)
+
+
+def _told(keys: Table) -> dict[str, Any]:
+    """Batches and epochs as they were given, for the words of reports."""
+    found: dict[str, Any] = {"epochs": keys.get("epochs")}
+    if set(SIZES) <= keys.keys():
+        found["sizes"] = checks.batch(keys["batch_size"], keys["dataset_size"])
+    elif "/" in keys.get("sampling_probability", ""):
+        found["rate"] = keys["sampling_probability"]
+    return found
+
+
+def _shuffled(maker: Maker, keys: Table) -> Mechanism:
+    """What dominates a run on batches of a loader that shuffles."""
+    if maker.word != "gaussian" or "sampling_probability" in keys or TRUNCATED in keys:
+        raise ValueError(
+            "sampling shuffle takes noise, batch_size, dataset_size, and steps or epochs, of "
+            f"Gaussian noise only, got {', '.join(f'{short(key)} {keys[key]}' for key in keys)}"
+        )
+    if not set(SIZES) <= keys.keys():
+        raise ValueError("sampling shuffle needs batch_size and dataset_size")
+    names = (*SIZES, *REPEATED, GROUP)
+    numbers: dict[str, Any] = {key: keys[key] for key in names if key in keys}
+    return dp_sgd(keys["noise_multiplier"], **{**numbers, "sampling": "shuffle"})
+
+
+def _with_rate(word: str, maker: Maker, keys: Table) -> dict[str, Any]:
+    """Keys with the sampling probability where batches of a size are Poisson samples."""
+    found = dict(keys)
+    if "sampling" not in found:
+        known = {"sampling_probability", TRUNCATED}
+        # by the name of a class it is what JSON has, where these batches are of that very size
+        if keys.keys() & set(SIZES) and not keys.keys() & known and word != maker.kind:
+            raise ValueError(UNSAID)
+        return found
+    how = checks.choice("sampling", found.pop("sampling"), SAMPLINGS)
+    if not set(SIZES) <= found.keys():
+        raise ValueError(f"sampling {how} needs batch_size and dataset_size")
+    if how == "poisson":
+        if "sampling_probability" in found:
+            rate, size = found["sampling_probability"], found["batch_size"]
+            raise checks.both_given(p=rate, batch_size=size)
+        batch, records = checks.batch(found.pop("batch_size"), found.pop("dataset_size"))
+        found["sampling_probability"] = f"{batch}/{records}"
+        if TRUNCATED in found:
+            found["dataset_size"] = str(records)
+    return found
+
+
+def _steps(keys: Table) -> int:
+    """Number of steps, said or as many as pass over the data so often, rounded up."""
+    if "epochs" not in keys:
+        return checks.count("steps", keys.get("steps", "1"))
+    if "steps" in keys:
+        raise checks.both_given(steps=keys["steps"], epochs=keys["epochs"])
+    epochs = checks.exact("epochs", keys["epochs"])
+    rate = checks.exact("p", keys.get("sampling_probability", "1"))
+    if "batch_size" in keys:
+        rate = Fraction(*checks.batch(keys["batch_size"], keys["dataset_size"]))
+    if not (epochs >= 0 and rate > 0):
+        raise ValueError(
+            f"epochs must be >= 0 and the sampling rate positive, got {keys['epochs']} and {rate}"
+        )
+    return math.ceil(epochs / rate)
+
+
+def _sampled(step: Step, keys: Table) -> Step:
+    if TRUNCATED in keys:
+        for key in ("sampling_probability", "dataset_size"):
+            if key not in keys:
+                raise ValueError(f"{TRUNCATED} needs {short(key)}")
+        if "batch_size" in keys:
+            raise ValueError(f"give {TRUNCATED} with p, or batch_size with sampling poisson")
+        rate = keys["sampling_probability"]
+        return TruncatedPoissonSampled(step, rate, keys[TRUNCATED], keys["dataset_size"])
+    sizes = {key: keys[key] for key in SIZES if key in keys}
+    if sizes and "sampling_probability" in keys:
+        name, size = next(iter(sizes.items()))
+        raise checks.both_given(**{"p": keys["sampling_probability"], name: size})
+    if len(sizes) == 1:
+        raise ValueError("sampling without replacement needs batch_size and dataset_size")
+    if sizes:
+        return step.sampled_without_replacement(
+            batch_size=checks.count("batch_size", sizes["batch_size"]),
+            dataset_size=checks.count("dataset_size", sizes["dataset_size"], least=1),
+        )
+    if "sampling_probability" in keys:
+        return step.poisson_sampled(checks.rate("p", keys["sampling_probability"]))
+    return step

@@ -1,0 +1,131 @@
+"""Grids of runs: lists and ranges where a run has one number."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyengine._support import checks
+from pyengine.workbench.runs.grammar import COUNTS, Table, default_word
+from pyengine.workbench.runs.makers import ALLOCATED, Maker, maker_of, renamed
+from pyengine.workbench.runs.numbers import number_text
+
+__all__ = ["MANY", "choices", "spaced"]
+
+MANY = 1_000_000  # runs of one grid: more is a slip of the pen
+MOST = 100_000  # values of one range
+
+
+def choices(tables: list[Table]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Return phases for each choice from the lists and ranges that they hold.
+
+    Parameters
+    ----------
+    tables : list of mapping
+        One for each phase.
+
+    Yields
+    ------
+    str, list of dict
+        What was chosen, in words, and the phases with it; one choice, and no words, if there is no
+        list.
+
+    Raises
+    ------
+    ValueError
+        For an empty list or range, and for more than a million runs.
+    """
+    phases, axes, number = [], [], 1
+    for index, table in enumerate(tables):
+        maker = maker_of(table.get("mechanism", default_word(table)))
+        phases.append(renamed(table, maker.parameters))
+        for key, value in phases[-1].items():
+            several = _several(maker, key, value)
+            if several is not None:
+                if not several:
+                    raise ValueError(f"{key} must be a number or a list of numbers, got {value!r}")
+                # an epoch of random allocation is one release
+                name = "steps" if key == "epochs" and maker.word == ALLOCATED else key
+                axes.append((index, key, name, several))
+                number *= len(several)
+    if number > MANY:
+        raise ValueError(f"a grid must have at most {MANY:,} runs, got {number:,}")
+    for chosen in itertools.product(*(several for *_, several in axes)):
+        words = []
+        made = [dict(table) for table in phases]
+        for (index, key, name, _), value in zip(axes, chosen, strict=True):
+            made[index][key] = value
+            where = f"phase {index + 1} " if len(phases) > 1 else ""
+            words.append(f"{where}{name}={_in_words(key, value)}")
+        yield ", ".join(words), made
+
+
+def _several(maker: Maker, key: str, value: Any) -> list[Any] | None:
+    """Values of a key that has several ones; None for one value."""
+    if key == "mechanism" or key in maker.nested:
+        return None
+    if key in maker.vectors:  # a list is one value, a list of lists several ones
+        nested = isinstance(value, list) and value and all(isinstance(v, list) for v in value)
+        return value if nested else None
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, str) or key in maker.texts or key == "sampling":
+        return None
+    if ":" in value:
+        return spaced(key, value, logarithmic=True, whole=key in COUNTS)
+    parts = value.split()
+    return parts if len(parts) > 1 and "/" not in parts else None
+
+
+def spaced(name: str, text: str, *, logarithmic: bool, whole: bool = False) -> list[str]:
+    """Texts of ``FROM:TO:COUNT``, and of ``FROM:TO`` for whole numbers.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    text : str
+        The range.
+    logarithmic : bool
+        Whether it is evenly spaced in the logarithm.
+    whole : bool
+        Whether all values are integers: ``FROM:TO`` are all of them between, both included.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    parts = text.split(":")
+    if len(parts) == 2 and whole:
+        low, high = (checks.count(name, part) for part in parts)
+        if not low <= high < low + MOST:
+            raise ValueError(f"{name} {text}: from {low:,} to {high:,} is no range of numbers")
+        return [str(value) for value in range(low, high + 1)]
+    if len(parts) != 3:
+        raise ValueError(f"{name}: expected a number or FROM:TO:COUNT, got {text!r}")
+    import numpy as np
+
+    first, last = (checks.as_double(checks.exact(name, part)) for part in parts[:2])
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise ValueError(f"{name} {text}: the ends of a range must be finite doubles")
+    count = checks.exact(name, parts[2])
+    if count.denominator != 1 or not 2 <= count <= MOST:
+        raise ValueError(f"{name} {text}: COUNT must be an integer from 2 to {MOST}")
+    if logarithmic and not (first > 0.0 and last > 0.0):
+        raise ValueError(f"{name} {text}: a range in the logarithm needs positive ends")
+    space = np.geomspace if logarithmic else np.linspace
+    values = [float(value) for value in space(first, last, int(count))]
+    if whole:
+        return list(dict.fromkeys(str(round(value)) for value in values))
+    return [repr(value) for value in values]
+
+
+def _in_words(key: str, value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(number_text(key, entry) for entry in value)}]"
+    if isinstance(value, Mapping):
+        raise ValueError(f"{key} must be a number, got {value!r}")
+    return number_text(key, value) if not isinstance(value, bool) else str(value)

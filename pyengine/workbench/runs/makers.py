@@ -1,0 +1,202 @@
+"""Words for mechanisms in run files and on the command line, and what makes mechanisms of them.
+
+Every public constructor can be named: whoever comes from Python writes its name first.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyengine import mechanisms
+from pyengine._support import checks
+from pyengine._support.caches import cached_property, kept
+from pyengine.laws.kinds import Kind, named_kinds
+from pyengine.workbench.runs.matrices import matrix_of_file
+
+__all__ = ["ALIASES", "ALLOCATED", "DP_SGD", "MATRIX", "Maker", "maker_of", "makers", "renamed"]
+
+DP_SGD = "dp_sgd"  # a Gaussian whose sampling must be said
+ALLOCATED = "dp_sgd_allocated"
+MATRIX = "matrix_mechanism"
+FUNCTIONS = (
+    "from_analytic_densities",
+    "from_distributions",
+    "from_log_likelihood_ratio",
+    "from_profile",
+    "AnalyticPair",
+    "DistributionPair",
+    "LikelihoodRatio",
+)
+COMPOSITE = (
+    "compose",
+    "Composition",
+    "PoissonSampled",
+    "SampledWithoutReplacement",
+    "TruncatedPoissonSampled",
+)
+# Other names of parameters: those of the command line, of other libraries and of their histories.
+ALIASES = {
+    "noise": "noise_multiplier",
+    "p": "sampling_probability",
+    "rate": "sampling_probability",
+    "sample_rate": "sampling_probability",
+}
+
+
+@dataclass(frozen=True)
+class Maker:
+    """What makes a mechanism of named numbers.
+
+    Parameters
+    ----------
+    word : str
+        What it is called in files.
+    kind : str
+        Name of the class that it makes, or empty where that is another mechanism's.
+    make : callable
+        Makes a step or a composition of its parameters, which may be exact text.
+    vectors, nested, texts, doubles
+        As of `pyengine.laws.kinds.Kind`.
+    """
+
+    word: str
+    kind: str
+    make: Callable[..., Any]
+    vectors: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    doubles: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_kind(cls, kind: Kind) -> Maker:
+        """Return what makes a kind of step."""
+        lists = (kind.vectors, kind.nested, kind.texts)
+        return cls(str(kind.word), kind.name, kind.maker, *lists, kind.doubles)
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of all parameters."""
+        return tuple(inspect.signature(self.make).parameters)
+
+    @cached_property
+    def required(self) -> tuple[str, ...]:
+        """Names of those without defaults."""
+        given = inspect.signature(self.make).parameters.values()
+        return tuple(item.name for item in given if item.default is item.empty)
+
+
+def _blt(
+    noise_multiplier: Any,
+    buffer_decay: Any,
+    output_scale: Any,
+    steps: Any,
+    participation: str = "single",
+    times: Any = None,
+    separation: Any = None,
+) -> Any:
+    """Return the mechanism of a buffered linear Toeplitz matrix."""
+    coefficients = mechanisms.blt_coefficients(buffer_decay, output_scale, steps)
+    return mechanisms.toeplitz_mechanism(
+        noise_multiplier,
+        coefficients,
+        steps,
+        participation,
+        times=times,
+        separation=separation,
+    )
+
+
+# Constructors that make steps of other kinds.
+PATTERNS: dict[str, dict[str, Any]] = {
+    "report_noisy_max": {},
+    "permute_and_flip": {},
+    "pate_noisy_max": {},
+    "thresholded_histogram": {"doubles": {"threshold": "down"}},
+    "banded_matrix_factorization": {},
+    "toeplitz_mechanism": {
+        "vectors": ("coefficients",),
+        "texts": ("participation",),
+        "doubles": {"coefficients": "near"},
+    },
+    "blt_mechanism": {
+        "make": _blt,
+        "vectors": ("buffer_decay", "output_scale"),
+        "texts": ("participation",),
+        "doubles": {"buffer_decay": "near", "output_scale": "near"},
+    },
+    MATRIX: {"make": matrix_of_file, "texts": ("matrix", "participation")},
+}
+
+
+def makers() -> dict[str, Maker]:
+    """Return what makes mechanisms, by the words of files and the names of classes."""
+    return _makers(tuple(named_kinds()))
+
+
+@kept(1)
+def _makers(names: tuple[str, ...]) -> dict[str, Maker]:
+    kinds = {name: named_kinds()[name] for name in names}
+    found = {str(kind.word): Maker.of_kind(kind) for kind in kinds.values()}
+    found[DP_SGD] = found["gaussian"]
+    for word, how in PATTERNS.items():
+        make = how.get("make") or getattr(mechanisms, word)
+        rest = {key: value for key, value in how.items() if key != "make"}
+        found[word] = Maker(word, "", make, **rest)
+    return {**found, **{name: found[str(kind.word)] for name, kind in kinds.items()}}
+
+
+def maker_of(word: object) -> Maker:
+    """Return what makes the mechanism that a word means.
+
+    Parameters
+    ----------
+    word : str
+        A name of a class or another key of `makers`.
+
+    Raises
+    ------
+    ValueError
+        For anything else; constructors that take functions are told from misspelt names.
+    """
+    known = makers()
+    if isinstance(word, str) and word in known:
+        return known[word]
+    if word in FUNCTIONS:
+        raise ValueError(
+            f"mechanism {word!r} is made of functions or distributions, which only Python can hold"
+        )
+    if word in COMPOSITE:
+        raise ValueError(
+            f"mechanism {word!r} is said by its parts: phases, steps, sampling_probability, or "
+            "batch_size and dataset_size"
+        )
+    hint = checks.did_you_mean(word, tuple(known))
+    words = ", ".join(name for name in known if name not in named_kinds())
+    raise ValueError(f"mechanism must be one of {words}; got {checks.shown(word)}{hint}")
+
+
+def renamed(table: Mapping[str, Any], own: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return a table with one name for each of its parameters, those of Python.
+
+    Parameters
+    ----------
+    table : mapping
+        What a file or a command line holds.
+    own : tuple of str
+        Names that the mechanism uses for itself.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is there under two names.
+    """
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        name = key if key in own else ALIASES.get(key, key)
+        if name in found:
+            raise ValueError(f"{name} is given twice, once as {key!r}")
+        found[name] = value
+    return found

@@ -1,0 +1,372 @@
+"""What to report about a run: one privacy statement, with what is proven in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR
+from typing import Any
+
+from pyengine._support import checks
+from pyengine._support.certainty import ESTIMATE, PROVEN, certainty
+from pyengine._support.decimals import number
+from pyengine._support.markup import html_table, latex_table, markdown_table
+from pyengine._version import __version__
+from pyengine.api import answers, compose
+from pyengine.api.shuffled import known_leak, without_amplification
+from pyengine.calibration.proven import proven_bounds
+from pyengine.engines.answers import Answering
+from pyengine.errors import AccuracyError
+from pyengine.mechanisms import Label, Mechanism, label_of, steps_of
+from pyengine.mechanisms.core import phases_of
+from pyengine.mechanisms.report import NEIGHBOURS
+from pyengine.threat.risks import RISKS, risk_answers
+
+__all__ = ["ADJACENCIES", "Figure", "Statement", "privacy_statement"]
+
+SCHEMA = "pyengine-statement/1"
+DIGITS = 4
+UP = 1.0 + 2.0**-51
+SHUFFLE = "pyengine statement ... --sampling shuffle"
+DIFFERENT = "A loader that shuffles is different"
+NO_FIGURES = f"{DIFFERENT}, and these figures are none of its."
+HEADS = ("what", "at most", "bound")
+ADJACENCIES = tuple(NEIGHBOURS["present"])
+METRICS = (
+    "epsilon",
+    "true_positive_rate",
+    "advantage",
+    "reconstruction",
+    "right_guess",
+    "gaussian_mu",
+    "gaussian_regret",
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of a statement, on its safe side.
+
+    Parameters
+    ----------
+    what : str
+        What it bounds, with the argument.
+    bound : float
+        The upper bound, not rounded.
+    certainty : {"proven", "estimate"}
+        Whether the bound is proven, floating point included.
+    metric : str
+        One of "epsilon", "true_positive_rate", "advantage", "reconstruction", "right_guess",
+        "gaussian_mu" and "gaussian_regret".
+    at : float
+        Its argument: δ, a false positive rate, κ, a prior, a slack; 0 for the advantage, which is δ
+        at ε = 0.
+    lower : float
+        The lower bound.
+    """
+
+    what: str
+    bound: float
+    certainty: str
+    metric: str = ""
+    at: float = 0.0
+    lower: float = 0.0
+
+    @property
+    def printed(self) -> str:
+        """Four significant digits, rounded up."""
+        return number(self.bound, DIGITS, ROUND_CEILING)
+
+    def as_object(self) -> dict[str, Any]:
+        """The figure as an object of strings and numbers, for JSON (docs, tables)."""
+        numbers = {"at": self.at, "value": self.bound, "lower": self.lower, "upper": self.bound}
+        words = {"what": self.what, "bound": self.bound, "certainty": self.certainty}
+        return {"metric": self.metric, **numbers, **words}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What to report about a run; ``str()`` gives the text.
+
+    Parameters
+    ----------
+    label : tuple of Label
+        What the figures must be read with: for each kind of step the mechanism, how batches were
+        drawn, and what is protected from whom.
+    adjacency : str
+        The word of the questions.
+    figures : tuple of Figure
+        ε at δ, true positive rates, advantage, reconstruction.
+    version : str
+        Of this package.
+    notes : tuple of str
+        What to know about the batches: figures for a loader that shuffles, or what certainly leaks.
+    """
+
+    label: tuple[Label, ...]
+    adjacency: str
+    figures: tuple[Figure, ...]
+    version: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def mechanism(self) -> tuple[str, ...]:
+        """One line for each kind of step."""
+        return tuple(each.mechanism for each in self.label) or ("no steps",)
+
+    def head(self) -> list[tuple[str, list[str]]]:
+        """Titles, each with its lines: the mechanism, the batches, what is protected."""
+        batches, protects = (
+            list(dict.fromkeys(column))
+            for column in (
+                [each.batches for each in self.label],
+                [each.protects for each in self.label],
+            )
+        )
+        return [
+            ("Mechanism", list(self.mechanism)),
+            ("Batches", [*(batches or ["none are drawn"]), *self.notes]),
+            (
+                "Protects",
+                [f"{each} (adjacency {self.adjacency})" for each in protects]
+                or ["all records: nothing is released"],
+            ),
+        ]
+
+    def rows(self) -> list[list[str]]:
+        """Cells of the table: what is bounded, the bound rounded up, and how sure that is."""
+        return [[each.what, each.printed, f"{each.certainty}, rounded up"] for each in self.figures]
+
+    def __str__(self) -> str:
+        width = max(len(each.what) for each in self.figures)
+        lines = [f"{a:<{width}}  {b:<9}  {c}" for a, b, c in (HEADS, *self.rows())]
+        head = [
+            f"{title if i == 0 else '':<9}  {text}"
+            for title, texts in self.head()
+            for i, text in enumerate(texts)
+        ]
+        return "\n".join([*head, "", *lines, "", *self.tail()])
+
+    def markdown(self) -> str:
+        """The statement in Markdown."""
+        table = markdown_table(HEADS, self.rows())
+        head = (f"- **{title}**: {text}" for title, texts in self.head() for text in texts)
+        return "\n".join([*head, "", table, *self.tail(), ""])
+
+    def latex(self) -> str:
+        """The statement as a ``tabular`` of LaTeX (package booktabs), its label below the lines."""
+        head = [f"{title}: {'; '.join(texts)}" for title, texts in self.head()]
+        return latex_table(HEADS, self.rows(), [*head, *self.tail()])
+
+    def _repr_html_(self) -> str:
+        """The statement as a notebook shows it."""
+        head = [[title, "\n".join(texts)] for title, texts in self.head()]
+        return html_table((), head) + html_table(HEADS, self.rows(), self.tail())
+
+    def as_object(self) -> dict[str, Any]:
+        """The statement as an object of strings, numbers and lists, for JSON (docs, tables)."""
+        return {
+            "schema": SCHEMA,
+            "mechanism": list(self.mechanism),
+            "label": [each._asdict() for each in self.label],
+            "adjacency": self.adjacency,
+            "notes": list(self.notes),
+            "figures": [each.as_object() for each in self.figures],
+            "pyengine": self.version,
+        }
+
+    def tail(self) -> list[str]:
+        """What stands below the figures: whether all are proven, and what they leave out."""
+        kinds = {each.certainty for each in self.figures}
+        if kinds == {PROVEN}:
+            sure = "All bounds are proven, rounding included."
+        elif kinds == {ESTIMATE}:
+            sure = "Bounds follow from estimates of the error and are not proven."
+        else:
+            sure = "Bounds marked as estimates follow from estimates of the error."
+        return [
+            f"{sure} Computed by pyengine {self.version}.",
+            "Not covered: hyperparameters tuned on the same data, other releases.",
+        ]
+
+
+def privacy_statement(
+    mechanism: Any,
+    delta: float,
+    *,
+    adjacency: str = "add_remove",
+    false_positive_rates: Iterable[float] = (0.001, 0.01),
+    kappas: Iterable[float] = (0.0001, 0.01),
+    priors: Iterable[float] = (),
+    slack: float | None = None,
+    proven: bool = True,
+) -> Statement:
+    """State what a run protects: ε at δ, tests of membership and reconstruction, on the safe side.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, or what describes one
+        The run; a privacy engine of Opacus, for instance, or a run of `pyengine.adaptive`.
+    delta : float
+        In (0, 1).
+    adjacency : {"add_remove", "add", "remove", "substitute"}
+        As in `pyengine.delta`, for all figures.
+    false_positive_rates : iterable of float
+        Of tests whether the record took part, in [0, 1].
+    kappas : iterable of float
+        Success probabilities without the release, in [0, 1], of whoever reconstructs a record,
+        infers an attribute or re-identifies somebody: one bound holds for all of them.
+    priors : iterable of float
+        Probabilities that the record took part, in [0, 1], for each of which the chance of a right
+        guess is stated.
+    slack : float, optional
+        δ up to which μ of Gaussian differential privacy, and its regret, are stated (`gaussian_fit`
+        of `pyengine`).
+    proven : bool
+        Whether to take the time for proofs where the fastest engine estimates its error,
+        milliseconds for DP-SGD.  A figure that cannot be proven is an estimate and says so.
+
+    Returns
+    -------
+    Statement
+        Text by ``str()``, Markdown, LaTeX, or an object for JSON.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain.
+    AccuracyError
+        Where not even an estimate is known.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> run = pe.dp_sgd(1.0, batch_size=100, dataset_size=10_000, epochs=10, sampling="poisson")
+    >>> print(pe.statement.privacy_statement(run, delta=1e-5, kappas=[1e-4]))
+    Mechanism  DP-SGD, noise multiplier 1, 1,000 steps (10 epochs) of about 100 of 10,000 records
+    Batches    each record joins each batch independently with probability 100/10,000 (Poisson ...)
+               A loader that shuffles is different: for it, report ε = 17.86 (pyengine statement ...
+    Protects   one record: two data sets that differ by adding or removing it (adjacency add_remove)
+    <BLANKLINE>
+    what                                                  at most    bound
+    ε at δ = 1e-05                                        1.829      proven, rounded up
+    true positive rate at false positive rate 0.001       0.004069   proven, rounded up
+    true positive rate at false positive rate 0.01        0.02914    proven, rounded up
+    advantage of a test, true minus false positive rate   0.1611     proven, rounded up
+    reconstruction or inference, where a guess succeeds at 0.0001 (κ)  0.0005475  proven, rounded up
+    <BLANKLINE>
+    All bounds are proven, rounding included. Computed by pyengine ...
+    Not covered: hyperparameters tuned on the same data, other releases.
+    """
+    run = mechanism if isinstance(mechanism, Answering) else compose(mechanism)
+    level = checks.real("delta", delta)
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"delta must lie in (0, 1), got {delta!r}")
+    checks.choice("adjacency", adjacency, ADJACENCIES)
+    label = tuple(run.labels(adjacency) if isinstance(run, Answering) else label_of(run, adjacency))
+    if any(each.known == "lower bound" for each in label):
+        raise ValueError(
+            "mechanism must be one whose answers are upper bounds, got "
+            f"{'; '.join(each.mechanism for each in label)}: that is the least that leaks, and no "
+            "guarantee"
+        )
+    sure = checks.flag("proven", proven)
+    ask: Callable[..., Figure] = _Asker(run, adjacency, sure).figure
+    figures = [ask(f"ε at δ = {level:g}", "epsilon", level, METRICS[0])]
+    for rate in real_levels("false_positive_rates", false_positive_rates):
+        title = f"true positive rate at false positive rate {rate:g}"
+        figures.append(ask(title, "gamma_bound", rate, METRICS[1]))
+    title = "advantage of a test, true minus false positive rate"
+    figures.append(ask(title, "delta", 0.0, METRICS[2]))
+    for kappa in real_levels("kappas", kappas):
+        title = f"reconstruction or inference, where a guess succeeds at {kappa:g} (κ)"
+        figures.append(ask(title, "gamma_bound", kappa, METRICS[3]))
+    for prior in real_levels("priors", priors):
+        title = f"right guess whether the record took part, at prior {prior:g}"
+        figures.append(_right_guess(ask(title, "bayes_risk", prior, METRICS[4])))
+    if slack is not None:
+        apart = checks.scalar("slack", slack, 0.0, 1.0)
+        beyond = f"up to δ = {apart:g}"
+        figures.append(ask(f"μ of Gaussian DP, {beyond}", "gaussian_mu", apart, METRICS[5]))
+        title = "regret of that μ, in the chance of a right guess"
+        figures.append(ask(title, "gaussian_regret", apart, METRICS[6]))
+    notes = _notes_alone(run) if isinstance(run, Answering) else _notes(run, level, adjacency)
+    return Statement(label, adjacency, tuple(figures), __version__, notes)
+
+
+def _notes_alone(run: Answering) -> tuple[str, ...]:
+    """As of an adaptive run: no figures for a loader that shuffles are known."""
+    sampled = any(without_amplification(choice) is not None for choice in run.parts)
+    return (NO_FIGURES,) if sampled else ()
+
+
+def _notes(run: Mechanism, delta: float, adjacency: str) -> tuple[str, ...]:
+    """What a loader that shuffles needs in the place of Poisson samples; what leaks from one."""
+    leak = known_leak(run)
+    if leak is not None:
+        shown = number(least("epsilon", leak, delta, adjacency), DIGITS, ROUND_FLOOR)
+        return (f"For some data sets ε is at least {shown}: the truth lies between both.",)
+    other = without_amplification(run)
+    noises = [step.noise for step, _ in steps_of(run if other is None else other)]
+    gaussian = all(noise is not None and noise.family == "gaussian" for noise in noises)
+    if other is None or not gaussian:
+        words = [step.words for step, _ in phases_of(run)]
+        if any(each.rate for each in words) or other is not None:
+            return (NO_FIGURES,)
+        plain = gaussian and any(each.neighbours == "present" for each in words)
+        return (f"{DIFFERENT}: {SHUFFLE}.",) if plain else ()
+    bound = float(proven_bounds("epsilon", other, delta, adjacency=adjacency).upper)
+    return (f"{DIFFERENT}: for it, report ε = {number(bound, DIGITS, ROUND_CEILING)} ({SHUFFLE}).",)
+
+
+def least(question: str, leak: Mechanism, argument: float, adjacency: str) -> float:
+    """What certainly leaks; of a replaced record it is what leaks of one that is left empty."""
+    order = "add_remove" if adjacency == "substitute" else adjacency
+    return float(proven_bounds(question, leak, argument, adjacency=order).lower)
+
+
+class _Asker:
+    """Asks a mechanism for figures."""
+
+    def __init__(self, run: Mechanism | Answering, adjacency: str, proven: bool) -> None:
+        self._run: Any = run
+        self._adjacency, self._proven = adjacency, proven
+        self._leak = None if isinstance(run, Answering) else known_leak(run)
+
+    def figure(self, what: str, name: str, argument: float, metric: str) -> Figure:
+        """One figure, proven if that is wanted and can be."""
+        found = self._found(what, name, argument, metric)
+        if self._leak is None or name in RISKS:
+            return found
+        # the lower bound is that of the run itself, not of what dominates it
+        return replace(found, lower=least(name, self._leak, argument, self._adjacency))
+
+    def _found(self, what: str, name: str, argument: float, metric: str) -> Figure:
+        words: dict[str, Any] = {"adjacency": self._adjacency, "proven": self._proven}
+        if name in RISKS:
+            bounds, _, proven = risk_answers(name, self._run, [argument], **words)
+            lower, upper = float(bounds.lower[0]), float(bounds.upper[0])
+            return Figure(what, upper, certainty(proven[0]), metric, argument, lower)
+        if self._proven:
+            try:
+                found = proven_bounds(name, self._run, argument, adjacency=self._adjacency)
+            except AccuracyError:
+                pass
+            else:
+                return Figure(what, found.upper, PROVEN, metric, argument, found.lower)
+        bounds, _, proven = answers(
+            name, self._run, [argument], adjacency=self._adjacency, proven=False
+        )
+        lower, upper = float(bounds.lower[0]), float(bounds.upper[0])
+        return Figure(what, upper, certainty(proven[0]), metric, argument, lower)
+
+
+def _right_guess(risk: Figure) -> Figure:
+    """The chance of a right guess from that of a wrong one, rounded outwards."""
+    lower, upper = (1.0 - bound for bound in (risk.bound, risk.lower))
+    return replace(risk, bound=min(upper * UP, 1.0), lower=lower / UP)
+
+
+def real_levels(name: str, given: Any) -> list[float]:
+    """Return levels of an argument that holds several."""
+    return [checks.real(name, level) for level in checks.listed(name, given)]

@@ -1,0 +1,174 @@
+"""Cells of a table: one answer each, as text that does not depend on who formats it where."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal, localcontext
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from pyengine._support import checks
+from pyengine._support.certainty import ESTIMATE, PROVEN, certainty
+from pyengine.errors import AccuracyError, NotDefinedError
+from pyengine.mechanisms import Mechanism
+from pyengine.threat.risks import ASKED, REFERENCED, risk_answers
+from pyengine.workbench.runs.numbers import fraction
+from pyengine.workbench.tables.models import model_of
+
+__all__ = ["INTERNAL", "Cell", "auto", "each", "from_mpf", "reference"]
+
+# How the message of a cell begins that a defect of this package left without a value.
+INTERNAL = "internal error: "
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An answer with its error.
+
+    Parameters
+    ----------
+    value, lower, upper : str or None
+        Decimal numbers, lower <= truth <= upper; None where nothing could stand behind one.
+    error : str or None
+        The larger distance of a bound from the value.
+    certainty : str
+        "proven" if the bounds are, "estimate" if they follow from an estimate.
+    engine : str
+        What computed the value.
+    message : str
+        Why there is no value, else empty.
+    """
+
+    value: str | None = None
+    lower: str | None = None
+    upper: str | None = None
+    error: str | None = None
+    certainty: str = ""
+    engine: str = ""
+    message: str = ""
+
+
+def auto(
+    mechanism: Mechanism,
+    question: str,
+    adjacency: str,
+    values: Sequence[str],
+    threat_model: str = "dp",
+) -> list[Cell]:
+    """Answers of the package in double precision, as the shortest text of each double.
+
+    One value beyond the engines does not cost its neighbours: it gets a cell with a message.
+    """
+    doubles = [checks.as_double(fraction(value)) for value in values]
+    model = model_of(threat_model)
+
+    def ask(points: Sequence[float]) -> list[Cell]:
+        bounds, engines, proven = risk_answers(
+            question, mechanism, points, adjacency=adjacency, threat_model=model
+        )
+        return [
+            _from_doubles(*cell)
+            for cell in zip(
+                bounds.value.tolist(),
+                bounds.lower.tolist(),
+                bounds.upper.tolist(),
+                engines,
+                proven,
+                strict=True,
+            )
+        ]
+
+    return each(ask, doubles)
+
+
+def each(ask: Callable[[Sequence[Any]], list[Cell]], values: Sequence[Any]) -> list[Cell]:
+    """Ask for all values at once; those that fail get cells with messages.
+
+    What an engine refuses and what is not defined is told from a slip of this package, which must
+    not pass for a property of the mechanism, and must not cost the rest of a long table either.
+    """
+    try:
+        return ask(values)
+    except Exception as error:
+        if len(values) > 1:
+            return [cell for value in values for cell in each(ask, [value])]
+        if isinstance(error, AccuracyError | NotDefinedError):
+            return [Cell(message=str(error))]
+        return [Cell(message=f"{INTERNAL}{type(error).__name__}: {error}")]
+
+
+def _from_doubles(value: float, lower: float, upper: float, engine: str, proven: bool) -> Cell:
+    infinite = value == math.inf
+    error = 0.0 if infinite and lower == value else max(upper - value, value - lower)
+    texts = (repr(value), repr(lower), repr(upper), repr(error))
+    return Cell(*texts, certainty(proven), engine)
+
+
+def reference(
+    mechanism: Mechanism,
+    question: str,
+    adjacency: str,
+    values: Sequence[str],
+    digits: int,
+    threat_model: str = "dp",
+) -> list[Cell]:
+    """Answers in arbitrary precision, each with ``digits`` significant digits."""
+    from pyengine import reference as truth
+
+    ask = partial(
+        getattr(truth, REFERENCED[question]),
+        mechanism,
+        adjacency=adjacency,
+        threat_model=model_of(threat_model),
+        digits=digits,
+    )
+    ceiling = ASKED[question].ceiling
+
+    def one(points: Sequence[str]) -> list[Cell]:
+        return [from_mpf(ask(point), digits, ceiling) for point in points]
+
+    return [cell for value in values for cell in each(one, [value])]
+
+
+def from_mpf(answer: Any, digits: int, ceiling: float | None) -> Cell:
+    """Text of a reference value, rounded to ``digits`` digits; its error covers that, too."""
+    from mpmath import isinf
+
+    sure = PROVEN if answer.certified else ESTIMATE
+    if isinf(answer):
+        return Cell("inf", "inf", "inf", "0", sure, "reference")
+    exact = _exact(answer)
+    with localcontext() as context:
+        context.prec = digits
+        value = Decimal(exact.numerator) / Decimal(exact.denominator)
+    # half a unit of the last digit, and not what rounding really took: the text of an error then
+    # does not hang on digits of the answer that are left out
+    half_unit = Fraction(10) ** (value.adjusted() - digits + 1) / 2
+    rounding = half_unit if Fraction(value) != exact else Fraction(0)
+    error = _rounded_up(rounding + _exact(answer.error))
+    with localcontext() as context:
+        context.prec = 10_000  # sums of two decimal numbers are exact
+        lower, upper = max(value - error, Decimal(0)), value + error
+        if ceiling == 1.0:
+            upper = min(upper, Decimal(1))
+        return Cell(_plain(value), _plain(lower), _plain(upper), _plain(error), sure, "reference")
+
+
+def _exact(number: Any) -> Fraction:
+    sign, mantissa, exponent, _ = number._mpf_
+    size = Fraction(int(mantissa)) * (Fraction(2) ** int(exponent))
+    return -size if sign else size
+
+
+def _rounded_up(error: Fraction) -> Decimal:
+    """Two significant digits, never less than what is rounded."""
+    with localcontext() as context:
+        context.prec, context.rounding = 2, ROUND_UP
+        return Decimal(error.numerator) / Decimal(error.denominator)
+
+
+def _plain(value: Decimal) -> str:
+    return str(value).replace("E+", "e").replace("E", "e")

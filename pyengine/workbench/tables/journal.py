@@ -1,0 +1,178 @@
+"""Journal of a run: what is done, on the disk, so that an interrupted run goes on.
+
+It is a file of SQLite, which keeps what was appended through crashes, and by whose lock one process
+at a time holds it, on every system that Python runs on.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pyengine.workbench.tables.files import sync_directory
+
+__all__ = ["Journal", "JournalError"]
+
+MARK = 0x7065744A  # of SQLite's header: what the file is for
+PATIENCE = 1.0  # seconds for whoever only looks into the file
+TABLES = (
+    "CREATE TABLE run (one INTEGER PRIMARY KEY CHECK (one = 1), identity TEXT NOT NULL)",
+    "CREATE TABLE done (number INTEGER PRIMARY KEY, record TEXT NOT NULL)",
+)
+
+
+class JournalError(Exception):
+    """A journal that this run must not touch; the message says why and what to do."""
+
+
+class Journal:
+    """An append-only list of records that one process at a time may hold.
+
+    Parameters
+    ----------
+    path : Path
+        The file; made if missing.
+    run : mapping
+        What the run is: a journal of another one is left alone.
+    restart : bool
+        Whether to forget what an interrupted run left, whatever its specification.
+
+    Attributes
+    ----------
+    found : list
+        What earlier runs finished, record by record.
+
+    Raises
+    ------
+    JournalError
+        If another process holds the file, or it belongs to another run.
+    OSError
+        If it cannot be read or written.
+    """
+
+    def __init__(self, path: Path, run: Mapping[str, Any], *, restart: bool = False) -> None:
+        self.path = path
+        self.found: list[dict[str, Any]] = []
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        path.touch()
+        self._file = path.stat().st_ino
+        with self._failures():
+            # isolation_level: transactions begin where they are said to
+            self._database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+        try:
+            self._open(dict(run), restart)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _open(self, run: dict[str, Any], restart: bool) -> None:
+        with self._failures():
+            self._database.execute("PRAGMA locking_mode = EXCLUSIVE")  # from now to the end
+            self._database.execute("PRAGMA synchronous = EXTRA")
+            self._database.execute("BEGIN EXCLUSIVE")
+            # others may have finished, and begun anew, while this one opened the file
+            if not self.path.exists() or self.path.stat().st_ino != self._file:
+                raise JournalError(f"{self.path}: another run was writing this table; try again")
+            (mark,) = self._database.execute("PRAGMA application_id").fetchone()
+            tables = self._database.execute("SELECT name FROM sqlite_master").fetchall()
+            if tables and mark != MARK:
+                raise self._foreign()
+            if tables and not restart:
+                self._compare(run)
+                self.found = self.kept()
+            else:
+                for (name,) in tables:
+                    self._database.execute(f'DROP TABLE "{name}"')
+                for statement in TABLES:
+                    self._database.execute(statement)
+                self._database.execute(f"PRAGMA application_id = {MARK}")
+                self._database.execute("INSERT INTO run VALUES (1, ?)", (json.dumps(run),))
+            self._database.execute("COMMIT")
+        self._empty = not self.found
+
+    def kept(self) -> list[dict[str, Any]]:
+        """All records that are in the file now."""
+        with self._failures():
+            rows = self._database.execute("SELECT record FROM done ORDER BY number").fetchall()
+        return [json.loads(text) for (text,) in rows]
+
+    def _compare(self, run: dict[str, Any]) -> None:
+        found = json.loads(self._database.execute("SELECT identity FROM run").fetchone()[0])
+        different = [key for key in run if found.get(key) != run[key]]
+        if different:
+            what = "; ".join(f"{key} {found.get(key)}, now {run[key]}" for key in different)
+            raise JournalError(
+                f"{self.path}: an interrupted run of another table left this ({what}); finish that "
+                "run, write to another directory, or discard what it did with --restart"
+            )
+
+    def append(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Add records, all or none, and wait until they are on the disk.
+
+        Raises
+        ------
+        OSError
+            If the disk is full; the file then holds what it held before.
+        """
+        self._empty = False  # first: an interrupt may come between the two
+        rows = [(json.dumps(record, ensure_ascii=False),) for record in records]
+        with self._failures():
+            self._database.execute("BEGIN")
+            try:
+                self._database.executemany("INSERT INTO done (record) VALUES (?)", rows)
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
+
+    def finish(self) -> None:
+        """Remove the file: the table that it led to is on the disk."""
+        self._empty = True
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # while it is still held, where the system lets files go that are open
+        removed = self._empty and self._removed()
+        self._database.close()
+        if self._empty and not removed:
+            self.path.unlink(missing_ok=True)
+        if self._empty:
+            sync_directory(self.path.parent)
+
+    def _removed(self) -> bool:
+        try:
+            self.path.unlink()
+        except PermissionError:  # Windows
+            return False
+        return True
+
+    def _foreign(self) -> JournalError:
+        return JournalError(f"{self.path}: not a journal of this program; remove it")
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Say in this module's words what SQLite cannot do."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise JournalError(f"{self.path}: another run is writing this table") from None
+            raise OSError(errno.EIO, str(error), str(self.path)) from None
+        except sqlite3.DatabaseError:  # of no file of SQLite's
+            raise self._foreign() from None

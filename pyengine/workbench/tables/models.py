@@ -1,0 +1,47 @@
+"""Threat models as words of specifications and files."""
+
+from __future__ import annotations
+
+import re
+
+from pyengine.mechanisms.threat_models import Relaxed, ThreatModel, threat_model_of
+
+__all__ = ["model_of", "model_text"]
+
+RELAXED = re.compile(r"relaxed *\( *(\d+) *(?:, *(weighted|mean) *)?\)", re.ASCII)
+
+
+def model_of(text: object) -> ThreatModel:
+    """Return the threat model that a word stands for.
+
+    Parameters
+    ----------
+    text : str
+        "dp", "relaxed", "relaxed(DIMENSION)" or "relaxed(DIMENSION, COMBINATION)".
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    if isinstance(text, str):
+        found = RELAXED.fullmatch(text)
+        if found is not None:
+            return Relaxed(int(found[1]), found[2] or "weighted")
+        if text in ("dp", "relaxed"):
+            return threat_model_of(text)
+    raise ValueError(
+        "threat_model must be 'dp', 'relaxed', 'relaxed(DIMENSION)' or 'relaxed(DIMENSION, "
+        f"COMBINATION)', got {text!r}"
+    )
+
+
+def model_text(text: object) -> str:
+    """Return the one text of each threat model, or raise ValueError."""
+    model = model_of(text)
+    if not isinstance(model, Relaxed):
+        return "dp"
+    if model == Relaxed():
+        return "relaxed"
+    mean = ", mean" if model.combination == "mean" else ""
+    return f"relaxed({model.dimension}{mean})"

@@ -1,0 +1,193 @@
+"""Pools for `execute`: processes on this machine, an executor of the caller, a dask cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
+from multiprocessing.connection import Connection
+from typing import Any
+
+from pyengine._support.extras import needed
+from pyengine.workbench.tables.execute import WorkersError
+
+__all__ = ["Borrowed", "Dask", "Processes", "processors"]
+
+CONNECT_SECONDS = 15.0
+ASK_SECONDS = 2.0
+PATIENCE_SECONDS = 60.0
+
+
+def processors() -> int:
+    """Number of processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        return os.cpu_count() or 1
+
+
+class Processes:
+    """Fresh processes on this machine, started again after a crash.
+
+    Parameters
+    ----------
+    workers : int
+        Their number, >= 1.
+
+    Notes
+    -----
+    ``spawn`` and not ``fork``: a child that is forked while another thread holds a lock waits for
+    it for ever.
+    """
+
+    crashes: tuple[type[BaseException], ...] = (BrokenExecutor,)
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe(duplex=False)[::-1]
+        self._lifeline, self._watched = ours, theirs
+        self.executor: Executor = ProcessPoolExecutor(
+            self._workers, context, initializer=_prepare_worker, initargs=(theirs,)
+        )
+
+    def width(self) -> int:
+        """Number of processes."""
+        return self._workers
+
+    def renew(self) -> bool:
+        """Start new processes."""
+        self.close(abandon=True)
+        self._start()
+        return True
+
+    def close(self, *, abandon: bool) -> None:
+        """Let the processes end; their work is dropped if told so."""
+        if abandon:
+            self._lifeline.close()
+        self.executor.shutdown(wait=True, cancel_futures=abandon)
+        self._lifeline.close()
+        self._watched.close()
+
+
+def _prepare_worker(lifeline: Connection) -> None:
+    """Leave interrupts to the parent, and end when it does, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _signal_end(lifeline.fileno())
+    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+
+
+def _signal_end(pipe: int) -> None:
+    """Let the kernel end this process with the pipe: a thread would wait for a long call in C."""
+    # opened again, as the owner of a signal belongs to what all workers share otherwise
+    with contextlib.suppress(ImportError, OSError):  # Windows; no /proc
+        import fcntl
+
+        own = os.open(f"/proc/self/fd/{pipe}", os.O_RDONLY | os.O_NONBLOCK)
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(own, fcntl.F_SETFL, fcntl.fcntl(own, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def _end_with(lifeline: Connection) -> None:
+    try:
+        lifeline.recv_bytes()
+    except (EOFError, OSError):
+        os._exit(0)  # nobody waits for what this process is doing
+
+
+class Borrowed:
+    """An executor that belongs to the caller, who also closes it.
+
+    Parameters
+    ----------
+    executor : Executor
+        Any that follows `concurrent.futures`; what it runs must be importable where it runs.
+    workers : int
+        Number of units that it can run at the same time.
+    """
+
+    crashes: tuple[type[BaseException], ...] = (BrokenExecutor,)
+
+    def __init__(self, executor: Executor, workers: int) -> None:
+        self.executor = executor
+        self._workers = workers
+
+    def width(self) -> int:
+        """Number of workers, as told."""
+        return self._workers
+
+    def renew(self) -> bool:
+        """Return False: there is no other one."""
+        return False
+
+    def close(self, *, abandon: bool) -> None:
+        """Leave it to its owner."""
+
+
+class Dask:
+    """A dask.distributed cluster; it gives the work of a lost worker to another one.
+
+    Parameters
+    ----------
+    address : str
+        Of the scheduler, such as "tcp://127.0.0.1:8786".
+
+    Raises
+    ------
+    WorkersError
+        If no scheduler with a worker answers there.
+    """
+
+    def __init__(self, address: str) -> None:
+        with needed("a dask cluster", "dask"):
+            import distributed
+
+        try:
+            client: Any = distributed.Client
+            self._client = client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError, distributed.TimeoutError) as error:
+            raise WorkersError(f"no dask scheduler answers at {address}: {error}") from None
+        try:
+            self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        except distributed.TimeoutError:  # before Python 3.11 not the built-in one
+            self._client.close()
+            raise WorkersError(f"the dask scheduler at {address} has no workers") from None
+        self._gone = (OSError, ValueError, distributed.TimeoutError)
+        self.crashes: tuple[type[BaseException], ...] = (BrokenExecutor, distributed.KilledWorker)
+        self.executor: Executor = self._client.get_executor(pure=False)
+        self._width = 1
+        self._asked = -math.inf
+        self._served = time.monotonic()
+
+    def width(self) -> int:
+        """Number of threads of all workers, asked again every few seconds."""
+        now = time.monotonic()
+        if now - self._asked > ASK_SECONDS:
+            self._asked = now
+            try:
+                self._width = sum(self._client.nthreads().values())
+            except self._gone as error:
+                raise WorkersError(f"the dask scheduler is gone: {error}") from None
+        if self._width > 0:
+            self._served = now
+        elif now - self._served > PATIENCE_SECONDS:
+            raise WorkersError(f"the dask cluster has had no workers for {PATIENCE_SECONDS:g} s")
+        return max(1, self._width)
+
+    def renew(self) -> bool:
+        """Return False: the cluster is somebody else's."""
+        return False
+
+    def close(self, *, abandon: bool) -> None:
+        """Leave the cluster."""
+        self.executor.shutdown(wait=not abandon)
+        self._client.close()

@@ -1,0 +1,106 @@
+"""Tables for papers and web pages: few columns, few digits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+
+from pyengine.mechanisms import Mechanism, in_words, label_of
+from pyengine.mechanisms.core import phases_of
+from pyengine.workbench.runs.grammar import NamedRun
+from pyengine.workbench.tables.rows import Row
+
+__all__ = ["HEADS", "labelled", "notes", "printed", "protected"]
+
+HEADS = ("run", "question", "adjacency", "at", "lower", "value", "upper", "bounds")
+SYMBOLS = {
+    "gamma_bound": "γ(κ)",
+    "trade_off": "β(α)",
+    "delta": "δ(ε)",
+    "epsilon": "ε(δ)",
+    "true_positive_rate": "TPR(FPR)",
+    "unified_risk": "unified risk",
+    "bayes_risk": "Bayes risk",
+    "gaussian_mu": "μ(slack)",
+    "gaussian_regret": "regret(slack)",
+}
+DIGITS = 6
+NAMED, LISTED = 3, 20  # runs that a note names, and whose mechanisms are said
+
+
+def printed(table: Sequence[Row]) -> list[list[str]]:
+    """Cells of the columns `HEADS`; bounds are rounded outwards to six digits.
+
+    Parameters
+    ----------
+    table : sequence of Row
+        All of its rows.
+    """
+    return [
+        [
+            row.workflow.name,
+            SYMBOLS.get(row.question, row.question) + _model(row.threat_model),
+            row.adjacency or "",
+            row.at,
+            _rounded(row.cell.lower, ROUND_FLOOR),
+            _rounded(row.cell.value, ROUND_HALF_EVEN),
+            _rounded(row.cell.upper, ROUND_CEILING),
+            row.cell.certainty or "",
+        ]
+        for row in table
+    ]
+
+
+def notes(table: Sequence[Row]) -> list[str]:
+    """What the numbers of a printed table must be read with.
+
+    Parameters
+    ----------
+    table : sequence of Row
+        All of its rows.
+    """
+    found = dict.fromkeys(row.workflow for row in table)
+    runs = [run for run in found if isinstance(run, NamedRun)]
+    adjacencies = dict.fromkeys(row.adjacency for row in table if row.adjacency)
+    what = [f"{run.name}: {'; '.join(in_words(run.mechanism))}" for run in runs[:LISTED]]
+    who = [f"adjacency {each}: {protected(runs, each)}" for each in adjacencies]
+    rounded = "lower is rounded down and upper up; what is not called proven is an estimate"
+    drawn = labelled([(run.name, run.mechanism) for run in runs])
+    return [*what, *drawn, *who, rounded] if runs else []
+
+
+def labelled(runs: Sequence[tuple[str, Mechanism]]) -> list[str]:
+    """How the batches of runs must have been drawn: a line for each way, with the runs' names."""
+    found: dict[str, list[str]] = {}
+    for name, mechanism in runs:
+        for step, _ in phases_of(mechanism):
+            words = step.words
+            text = words.batches
+            if words.rate:
+                text = text.replace(f"probability {words.rate}", "the sampling probability")
+            found.setdefault(text, []).append(name)
+    lines = []
+    every = {name for name, _ in runs}
+    for text, several in found.items():
+        names = list(dict.fromkeys(several))
+        shown = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+        lines.append(f"batches: {text}" + (f" ({shown})" if len(names) < len(every) else ""))
+    return lines
+
+
+def protected(runs: Sequence[NamedRun], adjacency: str) -> str:
+    """Units and neighbours of runs."""
+    each = (label.protects for run in runs for label in label_of(run.mechanism, adjacency))
+    return "; ".join(dict.fromkeys(each)) or "all records"
+
+
+def _model(threat_model: str | None) -> str:
+    return "" if threat_model in (None, "", "dp") else f", {threat_model}"
+
+
+def _rounded(text: str | None, rounding: str) -> str:
+    if text is None:
+        return "none"
+    if text == "inf":
+        return "∞"
+    return f"{Context(prec=DIGITS, rounding=rounding).create_decimal(Decimal(text)):g}"

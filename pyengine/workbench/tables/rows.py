@@ -1,0 +1,146 @@
+"""Rows of a table: what was asked and what the answer is, as one record of text each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+
+from pyengine.workbench.runs.grammar import NamedRun
+from pyengine.workbench.runs.numbers import fraction, short
+from pyengine.workbench.tables.cells import Cell
+from pyengine.workbench.tables.spec import Specification
+from pyengine.workbench.tables.specials import Special
+from pyengine.workbench.tables.units import Unit
+
+__all__ = ["INTEGERS", "Row", "columns", "numeric", "parameters", "record", "rows"]
+
+ALWAYS = ("noise_multiplier", "sampling_probability", "steps")
+INTEGERS = (
+    "steps",
+    "sensitivity",
+    "summands",
+    "categories",
+    "batch_size",
+    "dataset_size",
+    "steps_per_epoch",
+    "selected",
+    "truncated_batch_size",
+    "group_size",
+)
+ASKED = ("question", "adjacency", "threat_model", "argument", "at")
+ANSWERED = tuple(field.name for field in fields(Cell))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell of a table and its coordinates.
+
+    Parameters
+    ----------
+    workflow : NamedRun or Special
+        The run, or the special function.
+    question, adjacency, threat_model, argument, at : str
+        What was asked: ``question`` at ``argument = at``.
+    cell : Cell
+        The answer.
+    """
+
+    workflow: NamedRun | Special
+    question: str
+    adjacency: str
+    threat_model: str
+    argument: str
+    at: str
+    cell: Cell
+
+
+def rows(
+    specification: Specification, units: Iterable[Unit], cells: Mapping[int, list[Cell]]
+) -> Iterator[Row]:
+    """Rows of a table in the order of its specification.
+
+    Parameters
+    ----------
+    specification, units
+        What was computed.
+    cells : mapping
+        The cells of each unit, by its index.
+    """
+    by_name = {workflow.name: workflow for workflow in specification.workflows}
+    arguments = {grid.question: grid.argument for grid in specification.grids}
+    for unit in units:
+        source: NamedRun | Special
+        if isinstance(unit.mechanism, Special):
+            source, argument = unit.mechanism, unit.mechanism.argument
+        else:
+            source, argument = by_name[unit.workflow], arguments[unit.question]
+        asked = (unit.question, unit.adjacency, unit.threat_model, argument)
+        for at, cell in zip(unit.values, cells[unit.index], strict=True):
+            yield Row(source, *asked, at, cell)
+
+
+def parameters(specification: Specification) -> list[str]:
+    """Parameters of the workflows that have a column: those that are single numbers."""
+    found = dict.fromkeys(ALWAYS)
+    for workflow in specification.workflows:
+        for key in workflow.numbers or {}:
+            found[key] = None
+    for function, _ in specification.specials:
+        found.update(dict.fromkeys(key for key, _ in function.parameters))
+    return list(found)
+
+
+def _asked(specification: Specification) -> list[str]:
+    """Columns of what was asked: the threat model only where one is not the default."""
+    models = {model for grid in specification.grids for model in grid.threat_models}
+    hidden = set() if models - {"dp"} else {"threat_model"}
+    return [name for name in ASKED if name not in hidden]
+
+
+def columns(specification: Specification) -> list[str]:
+    """Names of the columns of a table."""
+    return ["workflow", "mechanism", *parameters(specification), *_asked(specification), *ANSWERED]
+
+
+def numeric(specification: Specification) -> set[str]:
+    """Columns that hold numbers which a double holds without loss."""
+    if specification.engine == "reference":
+        return set()
+    return {*parameters(specification), "at", "value", "lower", "upper", "error"}
+
+
+def record(row: Row, specification: Specification) -> list[str | None]:
+    """Texts of a row, in the order of `columns`.
+
+    In double precision a number is the shortest text that reads back as the double which the engine
+    worked on; the reference shows what it was given.
+    """
+    as_text = str if specification.engine == "reference" else short
+    mechanism = None if isinstance(row.workflow, Special) else _mechanism(row.workflow)
+    values: list[str | None] = [row.workflow.name, mechanism]
+    for name in parameters(specification):
+        if isinstance(row.workflow, Special):
+            text = row.workflow.get(name)
+        else:  # where JSON says it all, nothing is said twice
+            text = (row.workflow.numbers or {}).get(name)
+        if text is not None:
+            text = str(fraction(text).numerator) if name in INTEGERS else as_text(text)
+        values.append(text)
+    special = isinstance(row.workflow, Special)
+    asked = {
+        "question": row.question,
+        "adjacency": None if special else row.adjacency,
+        "threat_model": None if special else row.threat_model,
+        "argument": row.argument,
+        "at": as_text(row.at),
+    }
+    values += [asked[name] for name in _asked(specification)]
+    return values + [getattr(row.cell, name) for name in ANSWERED]
+
+
+def _mechanism(run: NamedRun) -> str:
+    """Name of the kind, or JSON that tells all where columns cannot."""
+    if run.numbers is not None:
+        return run.kind
+    return json.dumps(run.described, separators=(",", ":"))

@@ -1,0 +1,305 @@
+"""The whole way from a specification to files and a summary."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import textwrap
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from pyengine._support.markup import latex_table, markdown_table, terminal_width
+from pyengine._version import __version__
+from pyengine.workbench.tables.cells import INTERNAL, Cell
+from pyengine.workbench.tables.execute import Solve
+from pyengine.workbench.tables.files import (
+    csv_text,
+    jsonl_text,
+    parquet_bytes,
+    prepare,
+    replace_all,
+)
+from pyengine.workbench.tables.journal import Journal, JournalError
+from pyengine.workbench.tables.metadata import metadata_text
+from pyengine.workbench.tables.picture import draws, picture
+from pyengine.workbench.tables.printed import HEADS, notes, printed
+from pyengine.workbench.tables.progress import Progress
+from pyengine.workbench.tables.rows import INTEGERS, Row, columns, numeric, record, rows
+from pyengine.workbench.tables.spec import Specification
+from pyengine.workbench.tables.spread import spread
+from pyengine.workbench.tables.summary import summary
+from pyengine.workbench.tables.units import Unit, cells_of, shard_of, solve, units
+
+__all__ = ["JOURNAL", "Interrupted", "merge", "run"]
+
+JOURNAL = "table.journal"
+SHARD = "table.shard-{}-of-{}.journal"
+
+
+class Interrupted(KeyboardInterrupt):
+    """An interrupt between two units of work; the message says how to go on."""
+
+
+def run(
+    specification: Specification,
+    directory: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    dask: str | None = None,
+    executor: Executor | None = None,
+    restart: bool = False,
+    shard: tuple[int, int] | None = None,
+    solver: Solve[Unit] = solve,
+) -> int:
+    """Compute a table, write its files, print its summary; or compute a shard of it.
+
+    What is done goes to a journal at once, from which the next run goes on if this one is
+    interrupted.  The files of the table appear together at the end; they depend on the
+    specification and on the version of the package alone, except for ``metadata.json``.
+
+    Parameters
+    ----------
+    specification : Specification
+        What to compute.
+    directory : str or path-like
+        Where the files go; made if missing.
+    workers : int, optional
+        Number of processes, or of units that ``executor`` runs at a time; 0 for this process alone.
+        By default this process works alone for a second, and then starts one process for each
+        processor.
+    dask : str, optional
+        Address of the scheduler of a dask.distributed cluster that shall do the work.
+    executor : Executor, optional
+        Any executor of `concurrent.futures` that shall do the work; it is left open.
+    restart : bool
+        Whether to discard what an interrupted run left.
+    shard : tuple of int, optional
+        (i, n): compute the i-th of n parts, 1 <= i <= n, and leave it in a journal of its own, from
+        which `merge` makes the table.
+    solver : callable
+        What the workers call with a list of units; they import it by name.
+
+    Returns
+    -------
+    int
+        0; 1 if a value was refused; 3 if one was lost to a defect of this package.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written; those of an older table are then as they were.
+    JournalError
+        If another run is at work in the directory, or one of another table was interrupted there.
+    WorkersError
+        If the workers are gone, or die again and again.
+    Interrupted
+        If a key was pressed.
+
+    Notes
+    -----
+    A run belongs to the thread that called it; others may run tables in other directories.
+    """
+    clock = _Clock()
+    work = units(specification)
+    mine = work if shard is None else shard_of(work, *shard)
+    name = JOURNAL if shard is None else SHARD.format(*shard)
+    directory = Path(directory)
+    prepare(directory)
+    with Journal(
+        directory / name, _identity(specification, work, shard), restart=restart
+    ) as journal:
+        done = {found["unit"]: found for found in journal.found}
+        todo = deque(unit for unit in mine if unit.index not in done)
+        before = sum(len(found["cells"]) for found in done.values())
+        cells = sum(len(unit.values) for unit in mine)
+        try:
+            with Progress(cells, "values", sys.stderr, before) as progress:
+                for records in spread(todo, solver, workers=workers, dask=dask, executor=executor):
+                    journal.append(records)
+                    done.update((found["unit"], found) for found in records)
+                    progress.advance(sum(len(found["cells"]) for found in records))
+                if shard is None:
+                    made = _Finished(specification, work, done, progress)
+        except KeyboardInterrupt:
+            kept = sum(len(found["cells"]) for found in journal.kept())
+            if kept == 0:
+                raise
+            raise Interrupted(
+                f"{kept} of {cells} values are kept in {journal.path}; "
+                "the same command goes on from there"
+            ) from None
+        if shard is None:
+            files = made.write(directory, clock)
+            journal.finish()
+    if shard is not None:
+        print(
+            f"Shard {shard[0]} of {shard[1]}: all {cells} values are in {directory / name}; "
+            "once all shards are done, --merge makes the table"
+        )
+        return 0
+    return _report(specification, made.table, files)
+
+
+def merge(specification: Specification, directory: str | os.PathLike[str]) -> int:
+    """Make a table of its shards, write its files, print its summary, and remove the shards.
+
+    Parameters
+    ----------
+    specification : Specification
+        Of which all shards are.
+    directory : str or path-like
+        Where the journals of all shards are, and where the files go.
+
+    Returns
+    -------
+    int
+        As `run`.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read or written.
+    JournalError
+        If a shard is missing, not finished, of another table or version, or at work.
+    """
+    clock = _Clock()
+    work = units(specification)
+    directory = Path(directory)
+    pattern = re.compile(re.escape(SHARD).replace(r"\{\}", r"([1-9]\d*)"))
+    files = [path for path in directory.iterdir() if pattern.fullmatch(path.name)]
+    shards = sorted(tuple(map(int, pattern.findall(path.name)[0])) for path in files)
+    numbers = {number for _, number in shards}
+    if len(numbers) != 1:
+        found = (
+            f"shards of {' and of '.join(map(str, sorted(numbers)))}" if numbers else "no shards"
+        )
+        raise JournalError(f"{directory}: {found} of a table; all of one number are needed")
+    (number,) = numbers
+    done: dict[int, Any] = {}
+    with ExitStack() as stack:
+        journals = []
+        for shard in shards:
+            identity = _identity(specification, work, shard)
+            journals.append(
+                stack.enter_context(Journal(directory / SHARD.format(*shard), identity))
+            )
+            done.update((found["unit"], found) for found in journals[-1].found)
+        missing = [
+            index
+            for index in range(1, number + 1)
+            if any(unit.index not in done for unit in shard_of(work, index, number))
+        ]
+        if missing:
+            raise JournalError(
+                f"{directory}: not done: shard {', '.join(map(str, missing))} of {number}; "
+                "run each again with --shard, which goes on where it was"
+            )
+        with Progress(specification.cells, "values", sys.stderr, specification.cells) as progress:
+            made = _Finished(specification, work, done, progress)
+        files = made.write(directory, clock)
+        for journal in journals:
+            journal.finish()
+    return _report(specification, made.table, files)
+
+
+class _Clock:
+    """When a run began, and how long it has taken."""
+
+    def __init__(self) -> None:
+        self.start, self._began = datetime.now(timezone.utc), time.perf_counter()
+
+    def seconds(self) -> float:
+        return time.perf_counter() - self._began
+
+
+def _identity(
+    specification: Specification, work: Sequence[Unit], shard: tuple[int, ...] | None
+) -> dict[str, object]:
+    """What a journal is of: another one's is left alone."""
+    identity: dict[str, object] = {
+        "specification": specification.sha256,
+        "pyengine": __version__,
+        "units": len(work),
+    }
+    if specification.inputs:
+        identity["inputs"] = dict(specification.inputs)
+    if shard is not None:
+        identity["shard"] = list(shard)
+    return identity
+
+
+class _Finished:
+    """Rows and files of a table of which all is done."""
+
+    def __init__(
+        self,
+        specification: Specification,
+        work: Sequence[Unit],
+        done: Mapping[int, dict[str, Any]],
+        progress: Progress,
+    ) -> None:
+        self._specification = specification
+        self._ordered = [done[unit.index] for unit in work]
+        cells = {found["unit"]: cells_of(found) for found in self._ordered}
+        self.table = list(rows(specification, work, cells))
+        self._contents = _contents(specification, self.table, progress)
+
+    def write(self, directory: Path, clock: _Clock) -> list[Path]:
+        """Write all files, and return their paths."""
+        hashes = {name: hashlib.sha256(data).hexdigest() for name, data in self._contents.items()}
+        text = metadata_text(
+            self._specification, clock.start, clock.seconds(), hashes, self._ordered
+        )
+        contents = {**self._contents, "metadata.json": text.encode()}
+        replace_all(directory, contents)
+        return [directory / name for name in contents]
+
+
+def _contents(
+    specification: Specification, table: Sequence[Row], progress: Progress
+) -> dict[str, bytes]:
+    """Files of a table that are the same whenever and wherever it is computed."""
+    progress.stage("making files")
+    names = [*columns(specification), "pyengine"]
+    records = [[*record(row, specification), __version__] for row in table]
+    numbers = numeric(specification)
+    contents = {}
+    if "csv" in specification.formats:
+        contents["table.csv"] = csv_text(names, records).encode()
+    if "jsonl" in specification.formats:
+        contents["table.jsonl"] = jsonl_text(names, records, numbers).encode()
+    if "parquet" in specification.formats:
+        contents["table.parquet"] = parquet_bytes(names, records, numbers, set(INTEGERS))
+    if "markdown" in specification.formats:
+        below = "".join(f"- {note}\n" for note in notes(table))
+        text = markdown_table(HEADS, printed(table))
+        contents["table.md"] = (f"{text}\n{below}" if below else text).encode()
+    if "latex" in specification.formats:
+        contents["table.tex"] = latex_table(HEADS, printed(table), notes(table)).encode()
+    if draws(specification):
+        progress.stage("drawing the picture")
+        contents["gamma.png"] = picture(specification, table)
+    return contents
+
+
+def _report(specification: Specification, table: Sequence[Row], files: Sequence[Path]) -> int:
+    print(summary(specification, table))
+    empty = [row.cell.message for row in table if row.cell == Cell(message=row.cell.message)]
+    failed = sum(message.startswith(INTERNAL) for message in empty)
+    refused = len(empty) - failed
+    if refused:
+        print(f"Refused: {refused} of {len(table)}; the column 'message' says why.")
+    if failed:
+        print(f"Failed by a defect of pyengine: {failed} of {len(table)}; please report 'message'.")
+    said = f"All {len(table)} rows: {', '.join(map(str, files))}"
+    columns = terminal_width() or len(said)
+    print(f"\n{textwrap.fill(said, columns, break_long_words=False, break_on_hyphens=False)}")
+    return 3 if failed else 1 if refused else 0

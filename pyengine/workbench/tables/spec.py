@@ -1,0 +1,295 @@
+"""Specifications of tables: run files that say what is asked."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+import math
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyengine._support import checks
+from pyengine.engines.registry import ADJACENCIES
+from pyengine.threat.risks import ASKED, REFERENCED
+from pyengine.workbench.runs.files import RunFile, parse_runs, read_runs
+from pyengine.workbench.runs.grammar import NamedRun
+from pyengine.workbench.runs.grids import spaced
+from pyengine.workbench.runs.numbers import fraction, number_text
+from pyengine.workbench.runs.texts import SpecificationError
+from pyengine.workbench.tables.models import model_text
+from pyengine.workbench.tables.specials import Special, specials
+
+__all__ = [
+    "ENGINES",
+    "FORMATS",
+    "Grid",
+    "Specification",
+    "SpecificationError",
+    "argument_text",
+    "format_names",
+    "load",
+    "parse",
+]
+
+BUILT_IN = "built-in workflows"
+ENGINES = ("auto", "reference")
+FORMATS = ("csv", "jsonl", "parquet", "markdown", "latex")
+DIGITS, MOST_DIGITS = 30, 200
+DEFAULTS = {"gamma_bound": ("add",)}  # adjacencies of questions that say none
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One question, the exact text of its argument's values, adjacencies and threat models."""
+
+    question: str
+    values: tuple[str, ...]
+    adjacencies: tuple[str, ...]
+    threat_models: tuple[str, ...] = ("dp",)
+
+    @property
+    def argument(self) -> str:
+        """Name of the question's argument."""
+        return ASKED[self.question].argument
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What to compute, and the text that said so.
+
+    Parameters
+    ----------
+    source : str
+        Where the text came from, for messages and reports.
+    text : str
+        The TOML text.
+    workflows, grids : tuple
+        In the order of the text.
+    engine : str
+        A word of `ENGINES`.
+    digits : int
+        Significant digits of the reference.
+    formats : tuple of str
+        Words of `FORMATS`: the files to write.
+    specials : tuple of (Special, tuple of str)
+        Special functions, each with the values of its argument.
+    inputs : tuple of (str, str)
+        Files of matrices, by the names in the text, with their SHA-256.
+    """
+
+    source: str
+    text: str
+    workflows: tuple[NamedRun, ...]
+    grids: tuple[Grid, ...]
+    engine: str = "auto"
+    digits: int = DIGITS
+    formats: tuple[str, ...] = ("csv", "jsonl")
+    specials: tuple[tuple[Special, tuple[str, ...]], ...] = ()
+    inputs: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def cells(self) -> int:
+        """Number of values of the table."""
+        points = sum(
+            len(grid.values) * len(grid.adjacencies) * len(grid.threat_models)
+            for grid in self.grids
+        )
+        return len(self.workflows) * points + sum(len(values) for _, values in self.specials)
+
+
+def load(path: str | os.PathLike[str] | None) -> Specification:
+    """Read a specification.
+
+    Parameters
+    ----------
+    path : str, path-like or None
+        A run file that says what is asked; None for the workflows that come with the package.
+
+    Returns
+    -------
+    Specification
+        Checked: every value is in its domain.
+
+    Raises
+    ------
+    SpecificationError
+        For text that is no valid specification.
+    OSError
+        For a file that cannot be read.
+    """
+    if path is None:
+        resource = importlib.resources.files("pyengine.tables").joinpath("workflows.toml")
+        return parse(resource.read_text(encoding="utf-8"), BUILT_IN)
+    read = read_runs(path)
+    return _checked(read, Path(path).read_bytes().decode("utf-8", "replace"))
+
+
+def parse(text: str, source: str, directory: Path = Path()) -> Specification:
+    """Check the text of a specification.
+
+    Parameters
+    ----------
+    text : str
+        That of a run file.
+    source : str
+        Where it comes from, for messages.
+    directory : Path
+        Where the names of other files start.
+
+    Returns
+    -------
+    Specification
+        As of `load`.
+
+    Raises
+    ------
+    SpecificationError
+        As in `load`.
+    """
+    return _checked(parse_runs(text, source, directory), text)
+
+
+def _checked(file: RunFile, text: str) -> Specification:
+    content = file.sections
+    try:
+        functions = _specials(content.get("special", []))
+        grids = tuple(_grid(name, value) for name, value in content.items() if name in ASKED)
+        runs = tuple(file.runs())
+        alone = bool(functions) and not runs and not grids
+        _differ([run.name for run in runs] + [function.name for function, _ in functions])
+        if not runs and not alone:
+            raise ValueError("no run: add one with [[run]], or a special function with [[special]]")
+        if not grids and not alone:
+            raise ValueError(f"no question: add one of [{'], ['.join(ASKED)}]")
+        engine = checks.choice("engine", content.get("engine", "auto"), ENGINES)
+        if "digits" in content and engine != "reference":
+            raise ValueError('digits needs engine = "reference"')
+        beyond = [grid.question for grid in grids if grid.question not in REFERENCED]
+        if engine == "reference" and beyond:
+            raise ValueError(
+                f'[{beyond[0]}] has no engine = "reference", which answers {", ".join(REFERENCED)}'
+            )
+        digits = _digits(content.get("digits", DIGITS))
+        formats = format_names(content.get("formats", ["csv", "jsonl"]))
+    except SpecificationError:
+        raise
+    except ValueError as error:
+        name = next((name for name in ASKED if str(error).startswith(f"[{name}]")), "")
+        raise file.error(str(error), (name,) if name else ()) from None
+    files = tuple(file.inputs().items())
+    return Specification(file.source, text, runs, grids, engine, digits, formats, functions, files)
+
+
+def _digits(value: Any) -> int:
+    digits = checks.count("digits", value, least=1)
+    if digits > MOST_DIGITS:
+        raise ValueError(f"digits must be at most {MOST_DIGITS}, got {value!r}")
+    return digits
+
+
+def format_names(value: Any) -> tuple[str, ...]:
+    """Check a list of words of `FORMATS`; raises ValueError for anything else."""
+    if not isinstance(value, list) or not value:
+        raise ValueError(f"formats must be a list of {', '.join(FORMATS)}; got {value!r}")
+    names = [checks.choice("formats", name, FORMATS) for name in value]
+    return tuple(name for name in FORMATS if name in names)
+
+
+def _differ(names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"two runs are named {name!r}")
+        seen.add(name)
+
+
+def _specials(tables: Any) -> tuple[tuple[Special, tuple[str, ...]], ...]:
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ValueError(f"special must be tables [[special]], got {tables!r}")
+    found = []
+    for index, table in enumerate(tables, start=1):
+        try:
+            found += specials(table)
+        except ValueError as error:
+            raise ValueError(f"special {index}: {error}") from None
+    return tuple(found)
+
+
+def _grid(question: str, table: Any) -> Grid:
+    where = f"[{question}]"
+    argument = ASKED[question].argument
+    _only(table, (argument, "adjacency", "threat_model"), where)
+    values = table.get(argument)
+    if isinstance(values, str) and ":" in values:
+        values = spaced(argument, values, logarithmic=ASKED[question].upper == 1.0)
+    elif isinstance(values, str):
+        values = [values]
+    if not isinstance(values, list) or not values:
+        raise ValueError(f"{where}: {argument} must be a list of numbers, got {values!r}")
+    adjacencies = table.get("adjacency", list(DEFAULTS.get(question, ("add_remove",))))
+    adjacencies = [adjacencies] if isinstance(adjacencies, str) else adjacencies
+    if not isinstance(adjacencies, list) or not adjacencies:
+        words = ", ".join(repr(word) for word in ADJACENCIES)
+        raise ValueError(f"{where}: adjacency must be a list of {words}; got {adjacencies!r}")
+    try:
+        grid = Grid(
+            question,
+            tuple(argument_text(question, value) for value in values),
+            tuple(checks.choice("adjacency", word, ADJACENCIES) for word in adjacencies),
+            _models(table.get("threat_model", ["dp"])),
+        )
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+    if len(set(map(fraction, grid.values))) < len(values):
+        raise ValueError(f"{where}: {argument} holds a value twice")
+    if len(set(adjacencies)) < len(adjacencies):
+        raise ValueError(f"{where}: adjacency holds a value twice")
+    return grid
+
+
+def _models(words: Any) -> tuple[str, ...]:
+    words = [words] if isinstance(words, str) else words
+    if not isinstance(words, list) or not words:
+        raise ValueError(f"threat_model must be a list of words, got {words!r}")
+    models = tuple(map(model_text, words))
+    if len(set(models)) < len(models):
+        raise ValueError("threat_model holds a value twice")
+    return models
+
+
+def argument_text(question: str, value: object) -> str:
+    """Exact text of a question's argument, in its domain.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    name, upper = ASKED[question].argument, ASKED[question].upper
+    interval = "[0, 1]" if upper == 1.0 else "[0, inf)"
+    text = "inf" if str(value).lstrip("+") == "inf" else number_text(name, value)
+    if text == "inf" or not 0 <= fraction(text) <= upper or _double(text) == math.inf:
+        raise ValueError(f"{name} must lie in {interval}, got {value!r}")
+    return text
+
+
+def _double(text: str) -> float:
+    return checks.as_double(fraction(text))
+
+
+def _only(table: Any, allowed: Collection[str], where: str) -> None:
+    if not isinstance(table, dict):
+        raise ValueError(f"{where} must be a table, got {table!r}")
+    for key in table:
+        if key not in allowed:
+            names = f"; allowed: {', '.join(allowed)}" if allowed else ""
+            hint = checks.did_you_mean(key, tuple(allowed))
+            raise ValueError(f"{where}: unknown key {key!r}{names}{hint}")

@@ -1,0 +1,199 @@
+"""A table as text for people: aligned columns, few digits, the first adjacency of each question."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from pyengine._support.certainty import ESTIMATE, PROVEN
+from pyengine._support.markup import terminal_width
+from pyengine.workbench.runs.numbers import fraction
+from pyengine.workbench.tables.printed import labelled, protected
+from pyengine.workbench.tables.rows import INTEGERS, Row, parameters
+from pyengine.workbench.tables.spec import Grid, Specification
+from pyengine.workbench.tables.specials import Special
+
+__all__ = ["summary"]
+
+WIDTH = 80
+RUNS = 20  # lines of a table that one reads
+COLUMNS = 5  # what fits a line of 80 characters beside a name
+SYMBOLS = {
+    "kappa": "κ",
+    "alpha": "α",
+    "epsilon": "ε",
+    "delta": "δ",
+    "false_positive_rate": "FPR",
+    "baseline": "baseline",
+    "prior": "prior",
+    "slack": "slack",
+}
+TITLES = {
+    "gamma_bound": "γ(κ): the most that a reconstruction attack can reach with the release,\n"
+    "if it succeeds with probability κ without it",
+    "trade_off": "β(α): the least rate at which a test for a record with false positive rate α\n"
+    "misses the record",
+    "epsilon": "ε(δ): the smallest ε for which the run is (ε, δ)-differentially private",
+    "delta": "δ(ε): the smallest δ for which the run is (ε, δ)-differentially private",
+    "true_positive_rate": "TPR(FPR): the most that a test whether a record took part can reach",
+    "unified_risk": "unified risk: the most that re-identification, inference of an attribute or\n"
+    "reconstruction can reach, if it succeeds at the baseline without the release",
+    "bayes_risk": "Bayes risk: the least probability of a wrong guess whether a record took part,\n"
+    "at the prior probability of it",
+    "gaussian_mu": "μ: the run is μ-Gaussian differentially private up to the slack in δ",
+    "gaussian_regret": "regret of that μ: the most that it overstates a right guess by",
+}
+
+
+def summary(specification: Specification, rows: Sequence[Row]) -> str:
+    """Text for a terminal.
+
+    Parameters
+    ----------
+    specification : Specification
+        What was computed.
+    rows : sequence of Row
+        The whole table.
+
+    Returns
+    -------
+    str
+        Several aligned tables, without a final newline.
+    """
+    runs = specification.workflows[:RUNS]
+    named = [(run.name, run.mechanism) for run in runs]
+    blocks = [_workflows(specification)] if runs else []
+    blocks += ["\n".join(_wrapped(line) for line in labelled(named))] if runs else []
+    blocks += [_question(specification, grid, rows) for grid in specification.grids]
+    blocks += _specials(specification, rows)
+    blocks.append(_accuracy(rows))
+    hidden = len(specification.workflows) - RUNS
+    if hidden > 0:
+        blocks.append(f"... and {hidden} more workflows in the files")
+    return "\n\n".join(blocks)
+
+
+def _workflows(specification: Specification) -> str:
+    """Workflows and those of their parameters that differ from one to another or always matter."""
+    runs = specification.workflows[:RUNS]
+    names = parameters(specification)
+    lines = [["workflow", *(name.replace("_", " ") for name in names)]]
+    for run in runs:
+        lines.append([run.name, *(_number(name, run.get(name)) for name in names)])
+    if any(run.kind != "GaussianMechanism" for run in runs):
+        for line, kind in zip(lines, ["mechanism", *(run.kind for run in runs)], strict=True):
+            line.insert(1, kind)
+    return _aligned(lines)
+
+
+def _number(name: str, text: str | None) -> str:
+    if text is None:
+        return ""
+    if name in INTEGERS:
+        return f"{fraction(text).numerator:,}"
+    return f"{float(fraction(text)):.6g}"
+
+
+def _question(specification: Specification, grid: Grid, rows: Sequence[Row]) -> str:
+    adjacency, model = grid.adjacencies[0], grid.threat_models[0]
+    values = {
+        (row.workflow.name, row.at): _double(row.cell.value)
+        for row in rows
+        if (row.question, row.adjacency, row.threat_model) == (grid.question, adjacency, model)
+    }
+    chosen = _spread(grid.values)
+    symbol = SYMBOLS[grid.argument]
+    lines = [(f"{symbol} =", *(f"{float(fraction(at)):g}" for at in chosen))]
+    for run in specification.workflows[:RUNS]:
+        lines.append((run.name, *(_short(values[run.name, at], grid.question) for at in chosen)))
+    words = f"adjacency {adjacency}: {protected(specification.workflows[:RUNS], adjacency)}"
+    if model != "dp":
+        words += f"; threat model {model}"
+    words = _wrapped(f"({words})")
+    return f"{_wrapped(TITLES[grid.question])}\n{words}\n{_aligned(lines)}"
+
+
+def _wrapped(line: str) -> str:
+    width = min(WIDTH, terminal_width() or WIDTH)
+    return "\n".join(textwrap.wrap(line, width, subsequent_indent="  "))
+
+
+def _specials(specification: Specification, rows: Sequence[Row]) -> list[str]:
+    """Values of the special functions, those with the same arguments together."""
+    cells = {(row.workflow.name, row.at): row.cell for row in rows}
+    groups: dict[tuple[str, tuple[str, ...]], list[Special]] = {}
+    for function, values in specification.specials:
+        groups.setdefault((function.function, values), []).append(function)
+    blocks = []
+    for (name, values), functions in groups.items():
+        chosen = _spread(values)
+        lines = [(f"{functions[0].argument} =", *(f"{float(fraction(at)):g}" for at in chosen))]
+        for function in functions[:RUNS]:
+            found = [_double(cells[function.name, at].value) for at in chosen]
+            lines.append((function.name, *(_short(value, name) for value in found)))
+        blocks.append(_aligned(lines))
+    return blocks
+
+
+def _double(text: str | None) -> float | None:
+    return None if text is None else float(text)
+
+
+def _spread(values: Sequence[str]) -> list[str]:
+    """At most COLUMNS values, evenly spread, the first and the last one among them."""
+    last = len(values) - 1
+    stride = max(1, math.ceil(last / (COLUMNS - 1)))
+    return [values[index] for index in sorted({*range(0, last, stride), last})]
+
+
+def _short(value: float | None, question: str) -> str:
+    if value is None:
+        return "refused"
+    if value == 0.0:
+        return "0"
+    if question == "epsilon":
+        return f"{value:.4f}" if value < 1e6 else f"{value:.4g}"
+    if 0.99 < value < 1.0:  # what matters is the distance from 1
+        decimals = 1 - math.floor(math.log10(1.0 - value))
+        return f"{value:.{decimals}f}"
+    return f"{value:#.4g}"
+
+
+def _accuracy(rows: Iterable[Row]) -> str:
+    """Largest relative errors, those that are proven and those that are estimated apart."""
+    largest: dict[str, Decimal] = {}
+    for cell in (row.cell for row in rows):
+        if cell.value in (None, "inf") or cell.error is None or not Decimal(cell.value) > 0:
+            continue
+        # in decimal arithmetic: a reference value and its error may lie below the smallest double
+        relative = Decimal(cell.error) / Decimal(cell.value)
+        largest[cell.certainty] = max(relative, largest.get(cell.certainty, Decimal(0)))
+    found = [f"{largest[word]:.1e} ({word})" for word in (PROVEN, ESTIMATE) if word in largest]
+    return _wrapped(f"Largest error of a value, relative to it: {', '.join(found) or 'none'}")
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> str:
+    """A head, a rule and lines in columns, the first one left-aligned, the others right-aligned.
+
+    On a terminal that is too narrow, a line for each cell.
+    """
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = []
+    for line in lines:
+        cells = [line[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
+        texts.append("  ".join(cells).rstrip())
+    if 0 < terminal_width() < max(map(len, texts)):
+        first, *others = lines[0]
+        heads = [f"{first} {head}" if first.endswith("=") else head for head in others]
+        cut = max(map(len, heads), default=0)
+        return "\n".join(
+            f"  {head.ljust(cut)}  {cell}" if i else cell
+            for line in lines[1:]
+            for i, (head, cell) in enumerate(zip(["", *heads], line, strict=True))
+            if cell
+        )
+    rule = "-" * max(map(len, texts))
+    return "\n".join([texts[0], rule, *texts[1:]])

@@ -1,0 +1,165 @@
+"""Units of work: what one worker computes at a time, and the record of what became of it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+from pyengine._version import __version__
+from pyengine.mechanisms import Mechanism, as_mechanism
+from pyengine.workbench.tables.cells import Cell, auto, reference
+from pyengine.workbench.tables.spec import Specification
+from pyengine.workbench.tables.specials import Special, special_cells
+
+__all__ = ["Unit", "alike", "cells_of", "shard_of", "solve", "units"]
+
+# A worker keeps what it has done to itself for so long, or for so many times what its slowest value
+# took: the first value often does the work that the others share.
+TOGETHER_SECONDS, TOGETHER_TIMES = 5.0, 3.0
+SHARE = 4  # values of a unit in double precision: an interruption loses no more of a slow question
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Values of one workflow, question, adjacency and threat model, or of one special function.
+
+    Parameters
+    ----------
+    index : int
+        Place among the units of the table.
+    workflow, question, adjacency : str
+        What is asked about what.
+    mechanism : Mechanism or Special
+        That of the workflow; the special function.
+    values : tuple of str
+        Arguments of the question, exact.
+    engine, digits
+        As in the specification.
+    threat_model : str
+        What the adversary knows.
+    """
+
+    index: int
+    workflow: str
+    mechanism: Mechanism | Special
+    question: str
+    adjacency: str
+    values: tuple[str, ...]
+    engine: str
+    digits: int
+    threat_model: str = "dp"
+
+    def __str__(self) -> str:
+        words = (self.workflow, self.question, self.adjacency, self.threat_model, *self.values)
+        return ", ".join(word for word in words if word not in ("", "dp"))
+
+
+def units(specification: Specification) -> list[Unit]:
+    """Units of a table in the order of its rows.
+
+    In double precision the values of a unit share an engine's transform, and the last bits of a
+    value may depend on its neighbours: units are the same ones whoever does them.  In arbitrary
+    precision they do not, and a value is a unit, as it takes long enough to be lost or done on its
+    own.  One worker is given those that are `alike`.
+    """
+    found: list[Unit] = []
+    share = SHARE if specification.engine == "auto" else 1
+    how = (specification.engine, specification.digits)
+    for workflow in specification.workflows:
+        for grid in specification.grids:
+            for adjacency, model in itertools.product(grid.adjacencies, grid.threat_models):
+                asked = (workflow.name, workflow.mechanism, grid.question, adjacency)
+                for values in _shares(grid.values, share):
+                    found.append(Unit(len(found), *asked, values, *how, model))
+    for function, points in specification.specials:
+        asked_of = (function.name, function, function.function, "")
+        for values in _shares(points, share):
+            found.append(Unit(len(found), *asked_of, values, *how))
+    return found
+
+
+def _shares(values: Sequence[str], share: int) -> list[tuple[str, ...]]:
+    return [tuple(values[i : i + share]) for i in range(0, len(values), share)]
+
+
+def alike(one: Unit, other: Unit) -> bool:
+    """Whether two units share most of their work: values of one mechanism.
+
+    In double precision, values of one question about it.
+    """
+    if one.engine != other.engine or as_mechanism(one.mechanism) is None:
+        return False
+    asked = [(unit.question, unit.adjacency, unit.threat_model) for unit in (one, other)]
+    same = one.engine == "reference" or asked[0] == asked[1]
+    return same and one.mechanism == other.mechanism
+
+
+def shard_of(work: Sequence[Unit], index: int, number: int) -> list[Unit]:
+    """The ``index``-th of ``number`` parts of a table, from 1; together they are all of it.
+
+    Units that are `alike` stay together as far as no part gets more than its share of them.
+    """
+    largest = -(-len(work) // number)
+    groups: list[list[Unit]] = []
+    for unit in work:
+        if groups and len(groups[-1]) < largest and alike(groups[-1][-1], unit):
+            groups[-1].append(unit)
+        else:
+            groups.append([unit])
+    return [unit for group in groups[index - 1 :: number] for unit in group]
+
+
+def solve(batch: Sequence[Unit]) -> list[dict[str, Any]]:
+    """Compute units for some seconds, at least one, and say how long each took and where.
+
+    Parameters
+    ----------
+    batch : sequence of Unit
+        What to compute.
+
+    Returns
+    -------
+    list of dict
+        One record for each that was done, in their order, of texts and numbers only, as the
+        journal keeps them.
+    """
+    start = time.monotonic()
+    records: list[dict[str, Any]] = []
+    for unit in batch:
+        longest = max((record["seconds"] for record in records), default=0.0)
+        enough = max(TOGETHER_SECONDS, TOGETHER_TIMES * longest)
+        if records and time.monotonic() - start > enough:
+            break
+        records.append(_solve(unit))
+    return records
+
+
+def _solve(unit: Unit) -> dict[str, Any]:
+    start = time.perf_counter()
+    cells = _cells(unit)
+    return {
+        "unit": unit.index,
+        "cells": [astuple(cell) for cell in cells],
+        "seconds": round(time.perf_counter() - start, 6),
+        "where": f"{platform.node()}:{os.getpid()}",
+        "pyengine": __version__,
+    }
+
+
+def _cells(unit: Unit) -> list[Cell]:
+    if isinstance(unit.mechanism, Special):
+        return special_cells(unit.mechanism, unit.values, unit.engine, unit.digits)
+    question = (unit.mechanism, unit.question, unit.adjacency, unit.values)
+    if unit.engine == "reference":
+        return reference(*question, unit.digits, unit.threat_model)
+    return auto(*question, unit.threat_model)
+
+
+def cells_of(record: dict[str, Any]) -> list[Cell]:
+    """Cells of a record."""
+    return [Cell(*cell) for cell in record["cells"]]

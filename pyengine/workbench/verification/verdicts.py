@@ -1,0 +1,190 @@
+"""Verdicts: how far a claim is from the truth, and on which side of it."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pyengine.workbench.tables.cells import Cell
+from pyengine.workbench.tables.specials import FUNCTIONS
+from pyengine.workbench.tables.spread import spread
+from pyengine.workbench.tables.units import Unit, cells_of, solve
+from pyengine.workbench.verification.claims import Claim
+
+__all__ = ["FAILURES", "Rule", "Verdict", "judge", "truths"]
+
+SAFE, AGREES, WITHIN = "safe", "agrees", "within tolerance"
+UNSAFE, LOOSE, WRONG_BOUND, WRONG = "UNSAFE", "TOO LOOSE", "WRONG BOUND", "WRONG"
+NO_VALUE, NO_TRUTH = "no value", "NO TRUTH"
+FAILURES = (UNSAFE, LOOSE, WRONG_BOUND, WRONG, NO_TRUTH)
+
+Number = Fraction | float  # a float is inf or -inf
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a claim may be.
+
+    Parameters
+    ----------
+    tolerance : Fraction
+        Relative error on the unsafe side that passes, >= 0.
+    both_sides : bool
+        Whether more than that on the safe side fails, too.
+    """
+
+    tolerance: Fraction
+    both_sides: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of a claim.
+
+    Parameters
+    ----------
+    claim : Claim
+        The claim.
+    truth : Cell
+        The truth, with its own error.
+    word : str
+        One of the words of this module; those in `FAILURES` fail.
+    error : float or None
+        (value - truth)/truth, NaN for a value that is none; None where there is no truth or no
+        value.
+    """
+
+    claim: Claim
+    truth: Cell
+    word: str
+    error: float | None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the claim must not stand."""
+        return self.word in FAILURES
+
+
+def truths(
+    claims: Sequence[Claim],
+    engine: str,
+    digits: int,
+    workers: int | None,
+    advance: Callable[[int], None],
+) -> list[Cell]:
+    """Return the truth for each claim, from the reference or from the engines.
+
+    Parameters
+    ----------
+    claims : sequence of Claim
+        What was asked.
+    engine : {"reference", "auto"}
+        What answers.
+    digits : int
+        Significant digits of the reference.
+    workers : int or None
+        As for `pyengine.tables.run.run`.
+    advance : callable
+        Told the number of answers that were added.
+    """
+    units = [
+        Unit(
+            index,
+            claim.workflow,
+            claim.mechanism,
+            claim.question,
+            claim.adjacency,
+            (claim.at,),
+            engine,
+            digits,
+            claim.threat_model,
+        )
+        for index, claim in enumerate(claims)
+    ]
+    found: dict[int, Cell] = {}
+    for records in spread(deque(units), solve, workers=workers):
+        for record in records:
+            (found[record["unit"]],) = cells_of(record)
+        advance(len(records))
+    return [found[unit.index] for unit in units]
+
+
+def judge(claim: Claim, truth: Cell, rule: Rule) -> Verdict:
+    """Compare a claim with the truth.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is claimed.
+    truth : Cell
+        The answer to the same question.
+    rule : Rule
+        What a claim may be.
+
+    Returns
+    -------
+    Verdict
+        With a word of `FAILURES` if the claim must not stand.
+
+    Notes
+    -----
+    The truth is only known to lie between two numbers: a claim between them agrees with it.  For
+    γ, δ and ε a value above the truth is safe, for β one below it; special functions have no safe
+    side.
+    """
+    if claim.value is None:
+        return Verdict(claim, truth, NO_VALUE, None)
+    if truth.value is None or truth.lower is None or truth.upper is None:
+        return Verdict(claim, truth, NO_TRUTH, None)
+    if claim.value == "nan":
+        return Verdict(claim, truth, WRONG if claim.question in FUNCTIONS else UNSAFE, math.nan)
+    value, lower, upper = _number(claim.value), _number(truth.lower), _number(truth.upper)
+    error = _relative(value, _number(truth.value))
+    below = claim.question == "trade_off"
+    word = AGREES
+    if _wrong(claim, lower, upper):
+        word = WRONG_BOUND
+    elif value < lower or value > upper:
+        bound = lower if value < lower else upper
+        beyond = _beyond(value, bound, rule.tolerance)
+        if claim.question in FUNCTIONS:
+            word = WRONG if beyond else WITHIN
+        elif (value < lower) == below:
+            word = LOOSE if rule.both_sides and beyond else SAFE
+        else:
+            word = UNSAFE if beyond else WITHIN
+    return Verdict(claim, truth, word, error)
+
+
+def _wrong(claim: Claim, lower: Number, upper: Number) -> bool:
+    """Whether the truth lies outside what the claim says are its bounds."""
+    below = claim.lower is not None and not _number(claim.lower) <= upper
+    above = claim.upper is not None and not _number(claim.upper) >= lower
+    return below or above
+
+
+def _beyond(value: Number, bound: Number, tolerance: Fraction) -> bool:
+    """Whether a value is further from a bound than a tolerance, relative to the bound, allows."""
+    if isinstance(value, float) or isinstance(bound, float):
+        return True  # one is infinite and the other one is not
+    return abs(value - bound) > tolerance * bound
+
+
+def _number(text: str) -> Number:
+    return float(text) if text in ("inf", "nan") else Fraction(text)
+
+
+def _relative(value: Number, truth: Number) -> float:
+    if value == truth:
+        return 0.0
+    if truth == 0:
+        return math.copysign(math.inf, value)
+    if math.isinf(truth):
+        return -1.0
+    try:
+        return float((value - truth) / truth)
+    except OverflowError:
+        return math.copysign(math.inf, value - truth)
