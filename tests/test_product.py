@@ -471,3 +471,99 @@ def test_errors_of_sums_over_few_losses(monkeypatch: pytest.MonkeyPatch, planted
         monkeypatch.setattr(mixed, "COUNTS", 10.0)
     assert outside(is_counted=True) == 0
     assert (outside(is_counted=False) > 0) == (planted != "nothing")
+
+
+# Steps beside few losses that no line serves: in closed form, and by laws on pieces.
+
+TOLD = pe.GenericMechanism(0.5, 0.03125)
+ASKED = {"delta": 0.3, "epsilon": 0.05, "gamma_bound": 1e-6, "trade_off": 0.03}
+
+
+def asked(mechanism: pe.Mechanism, question: str, adjacency: str, **more: Any) -> Any:
+    ask = getattr(pe, question)
+    return ask(mechanism, ASKED[question], adjacency=adjacency, bounds=True, **more)
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+@pytest.mark.parametrize(
+    ("mechanism", "questions"),
+    [
+        (pe.LaplaceMechanism(2.0).poisson_sampled(0.25) + TOLD, ("delta", "trade_off")),
+        (pe.LaplaceMechanism("8.286").composed(2) + TOLD, ("gamma_bound", "epsilon")),
+    ],
+)
+def test_steps_in_closed_form_beside_few_losses(
+    mechanism: pe.Mechanism, questions: tuple[str, ...], adjacency: str
+) -> None:
+    """Truth: the reference.  The lattice answered here."""
+    for question in questions:
+        found = asked(mechanism, question, adjacency)
+        truth = getattr(pe.reference, question)(
+            mechanism, ASKED[question], adjacency=adjacency, digits=20
+        )
+        assert found.lower <= truth.upper
+        assert truth.lower <= found.upper
+        assert found.upper - found.lower <= 1e-10 * found.upper
+
+
+@pytest.mark.parametrize("order", ["add", "remove"])
+@pytest.mark.parametrize("epsilon", [0.05, 1.2])
+def test_two_rare_steps_beside_few_losses(order: str, epsilon: float) -> None:
+    """Truth: an integral over the first step of the second one in closed form."""
+    few, outcomes = few_losses("response")
+    mechanism = pe.dp_sgd(0.75, 2.0**-10, 2) + few
+    with mpmath.workdps(30):
+        noise, p = mpmath.mpf(3) / 4, mpmath.mpf(2) ** -10
+        shift = 1 / noise
+
+        def ratio(z: Any) -> Any:
+            return 1 - p + p * mpmath.exp(shift * z - shift**2 / 2)
+
+        def over(z: Any) -> Any:
+            density = mpmath.npdf(z) * (ratio(z) if order == "remove" else 1)
+            loss = mpmath.log(ratio(z)) * (-1 if order == "remove" else 1)
+            return density * mpmath.fsum(
+                a * sampled_delta(noise, p, epsilon + mpmath.log(b / a) + loss, order)
+                for a, b in outcomes
+            )
+
+        places = [-12, -6, -3, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 14]
+        kinks = []  # where the second step's largest loss is the other end of its profile
+        for a, b in outcomes:
+            e = mpmath.exp(epsilon) * b / a
+            r = 1 / (e * (1 - p)) if order == "add" else e / (1 - p)
+            if r > 1 - p:
+                kinks.append((mpmath.log((r - 1 + p) / p) + shift**2 / 2) / shift)
+        truth = mpmath.quad(over, sorted([*places, *(x for x in kinks if -12 < x < 14)]))
+        found = pe.delta(mechanism, epsilon, adjacency=order, bounds=True)
+        assert found.lower <= truth * (1 + mpmath.mpf(10) ** -16)
+        assert truth * (1 - mpmath.mpf(10) ** -16) <= found.upper
+    assert found.upper - found.lower <= max(1e-10 * found.upper, 1e-300)
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        pe.dp_sgd(0.75, 2.0**-18, 22) + pe.RandomizedResponse(Fraction(5, 8)).composed(9),
+        pe.dp_sgd(1.5, 2.0**-11, 63) + pe.RandomizedResponse(Fraction(25, 32)).composed(3),
+        pe.dp_sgd(0.75, 2.0**-15, 43) + TOLD,
+    ],
+)
+def test_rare_steps_beside_few_losses_on_pieces(mechanism: pe.Mechanism, adjacency: str) -> None:
+    """The lattice, whose bounds are 1e-7 to 5e-5 wide, is another method."""
+    for question in ("gamma_bound", "trade_off"):
+        found = asked(mechanism, question, adjacency)
+        assert found.upper - found.lower <= 5e-9 * found.upper
+        with contextlib.suppress(pe.AccuracyError):  # the lattice refuses some levels
+            other = asked(mechanism, question, adjacency, method="lattice")
+            assert max(found.lower, other.lower) <= min(found.upper, other.upper)
+
+
+def test_arrays_on_pieces_have_the_bits_of_their_numbers() -> None:
+    mechanism = pe.dp_sgd(0.75, 2.0**-15, 43) + pe.RandomizedResponse(Fraction(5, 8)).composed(3)
+    kappa = np.array([1e-7, 1e-3, 0.4])
+    together = pe.gamma_bound(mechanism, kappa, adjacency="remove", bounds=True)
+    alone = [pe.gamma_bound(mechanism, x, adjacency="remove", bounds=True) for x in kappa.tolist()]
+    assert together.lower.tolist() == [one.lower for one in alone]
+    assert together.upper.tolist() == [one.upper for one in alone]

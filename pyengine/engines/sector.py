@@ -260,7 +260,12 @@ class SectorLaws:
         return self.serves and log_value >= SMALLEST
 
     def improve(
-        self, functional: int, c: FloatArray, table: FloatArray, enough: Limits
+        self,
+        functional: int,
+        c: FloatArray,
+        table: FloatArray,
+        enough: Limits,
+        depths: int | None = None,
     ) -> npt.NDArray[np.bool_]:
         """Put rows into a table of proven ones where their errors are smaller.
 
@@ -274,6 +279,8 @@ class SectorLaws:
             Rows at the thresholds, to be written to.
         enough : Limits
             Rows of at most these relative errors stay.
+        depths : int or None
+            How many laws are asked, of those that are proven the shortest ones; None for all.
 
         Returns
         -------
@@ -298,6 +305,8 @@ class SectorLaws:
             own[better] = found[better]
             table[weak] = own
             put[weak] |= better
+            if depths is not None and (depths := depths - 1) == 0:
+                break
             own_error = max(OWN_ERRORS * float(lib.pe_sector_error(law)), SMALL_ERROR)
             limits = level.then or Limits(*(min(limit, own_error) for limit in limits))
         return put

@@ -19,8 +19,9 @@ __all__ = ["LineEngine"]
 
 Made = TypeVar("Made")
 
-# relative widths of bounds that no others are asked to narrow: of lines, and of deformed ones
-NARROW, WIDE = 1e-9, 1e-8
+# relative widths of bounds that no others are asked to narrow: of lines, of deformed ones, and of
+# lines beside which there are laws on pieces
+NARROW, WIDE, CLOSE = 1e-9, 1e-8, 1e-10
 
 
 class LineEngine(Engine):
@@ -74,7 +75,7 @@ def _levels(problem: Problem) -> list[LineQuestions]:
     """Questions on the engines that serve, the first one last; each asks the one before it."""
     from pyengine.engines.vertical_lines.deformation import DeformedOrder
     from pyengine.engines.vertical_lines.questions import LineQuestions
-    from pyengine.engines.vertical_lines.range import deformed_order, line_order
+    from pyengine.engines.vertical_lines.range import deformed_order, line_order, order_on_pieces
 
     # what each answer may be wide at most where another engine follows
     steps: list[tuple[OrderedLaw, float]] = []
@@ -85,6 +86,11 @@ def _levels(problem: Problem) -> list[LineQuestions]:
         deformed = deformed_order(problem.laws)
         if deformed is not None:
             steps.append((deformed, WIDE))
+    pieces = order_on_pieces(problem.laws)
+    if pieces is not None:
+        if steps:
+            steps[-1] = (steps[-1][0], CLOSE)
+        steps.append((pieces, WIDE))
     found: list[LineQuestions] = []
     for law, width in reversed(steps):
         narrow = width if problem.tolerance is None else min(width, problem.tolerance)

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.exact.levels import BELOW_DOUBLES, SUBNORMAL, Tails
-from pyengine.engines.vertical_lines.ordered import OrderedLaw, RoughTails
+from pyengine.engines.vertical_lines.order import LineOrder
+from pyengine.engines.vertical_lines.ordered import RoughTails, tails_of
 from pyengine.laws.base import StepLaw
 from pyengine.laws.fine import Fine, lost_mass
 from pyengine.laws.finite import LOG_ERROR, FiniteLaw
@@ -135,13 +136,13 @@ class AloneOrder:
 
     Parameters
     ----------
-    inner : OrderedLaw
+    inner : LineOrder
         The composition of what is left, one order of it.
     parts : Parted
         What was taken from that very order.
     """
 
-    def __init__(self, inner: OrderedLaw, parts: Parted) -> None:
+    def __init__(self, inner: LineOrder, parts: Parted) -> None:
         self._inner, self._of_a, self._of_b = inner, parts.of_a, parts.of_b
         self._moved, self.exchanged = parts.moved, inner.exchanged
         self.alone_masses = parts.of_a.mass, parts.of_b.mass
@@ -210,16 +211,15 @@ class AloneOrder:
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
         at = c + self._moved
-        found = self._inner.tails(at)
-        shift = found.shift + 4.0 * UNIT * (np.abs(at) + abs(self._moved)) * (self._moved != 0.0)
-        return Tails(
-            self._of_a.rest * found.a_above,
-            self._of_a.mass + self._of_a.rest * found.a_below,
-            self._of_b.mass + self._of_b.rest * found.b_above,
-            self._of_b.rest * found.b_below,
-            found.error + 16.0 * UNIT,
-            shift,
-        )
+        shift = self._inner.shift(at)
+        shift = shift + 4.0 * UNIT * (np.abs(at) + abs(self._moved)) * (self._moved != 0.0)
+        alone = (0.0, self._of_a.mass, self._of_b.mass, 0.0)
+        rest = (self._of_a.rest, self._of_a.rest, self._of_b.rest, self._of_b.rest)
+        masses = []
+        for one, part, (inner, error) in zip(alone, rest, self._inner.masses(at), strict=True):
+            mass = one + part * inner
+            masses.append((mass, part * error + 16.0 * UNIT * mass))
+        return tails_of(masses, shift)
 
     def roughly(self, c: float) -> RoughTails:
         """About the masses of both laws above a threshold and at most at it."""

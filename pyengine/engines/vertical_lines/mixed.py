@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from functools import singledispatch
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ UNKNOWN = 1e9  # times what is removed
 MOST = 600.0  # exponent of a bound that says nothing
 # parts of the heaviest loss, between which losses are summed together, the heaviest first,
 SHARES = (1.0, 1e-22, 1e-60, 1e-140, -1.0)
+ROUGHLY = 1e-10  # the same where thresholds are only placed
 COUNTS = 1e-17  # and parts of a value, below which the other losses' masses are an error
 MOST_POINTS = 2**19  # of one evaluation of the other steps
 MOST_JUMPS = 4096  # places of atoms that are looked at
@@ -149,6 +150,40 @@ class MixedOrder(LineOrder):
         return (math.exp(log) if log < MOST else math.inf) + self.infinite()[0] + SUBNORMAL
 
 
+class Inner(Protocol):
+    """Steps beside few losses: one order, as `WeightedOrder` asks it."""
+
+    @property
+    def has_atoms(self) -> bool:
+        """Whether atoms count, and thresholds are moved."""
+
+    @property
+    def jumps(self) -> FloatArray:
+        """Losses with atoms, rising."""
+
+    @property
+    def least_known(self) -> float:
+        """What is smaller is known to be small alone."""
+
+    def lowest(self) -> tuple[float, float]:
+        """Numbers not above and not below the smallest loss."""
+
+    def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """Masses as of `Tails`, each with a bound on its absolute error."""
+
+    def shift(self, c: FloatArray) -> FloatArray:
+        """By how much thresholds may be moved."""
+
+    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The profile at any real ε, and a bound on absolute errors."""
+
+    def rough_masses(self, c: FloatArray) -> FloatArray:
+        """About the masses, of shape (4, n)."""
+
+    def rough_profile(self, epsilon: FloatArray) -> FloatArray:
+        """About the profile at any real ε."""
+
+
 class Group(NamedTuple):
     """Some of the few losses, what they are above the doubles, and their masses.
 
@@ -174,11 +209,11 @@ class WeightedOrder(MixedOrder):
         As of a `MixedOrder`.
     weights : Weights
         The few losses, with masses of the very pair that is asked about.
-    inner : LineOrder
+    inner : Inner
         The other steps, of that pair.
     """
 
-    def __init__(self, kinds: Kinds, exchanged: bool, weights: Weights, inner: LineOrder) -> None:
+    def __init__(self, kinds: Kinds, exchanged: bool, weights: Weights, inner: Inner) -> None:
         super().__init__(kinds, exchanged)
         self._inner, self._weights = inner, weights
         # losses are logarithms of ratios of masses unless they are known to more digits
@@ -237,7 +272,7 @@ class WeightedOrder(MixedOrder):
             open_ = open_[counts]
             if not open_.size:
                 break
-        return [(mass, error * SLACK + SUBNORMAL) for mass, error in found]
+        return [(mass, error * SLACK) for mass, error in found]
 
     def _masses_at(self, w: Group, c: FloatArray) -> FloatArray:
         """Sums over some of the losses, and bounds on their errors."""
@@ -247,10 +282,7 @@ class WeightedOrder(MixedOrder):
             part = np.subtract.outer(c[start : start + step], w.loss) - w.low
             inner = self._inner.masses(part.ravel())
             for row, pair, weight in zip(found, inner, (w.a, w.a, w.b, w.b), strict=True):
-                for total, x in zip(row, pair, strict=True):
-                    # what is no number is known to be at most 1
-                    known = np.where(np.isnan(x), 1.0, x).reshape(part.shape)
-                    total[start : start + step] = known @ weight
+                row[:, start : start + step] = _summed(pair, part.shape, weight)
         relative = 1.01 * self._weights.error + UNIT * (w.loss.size + 4.0)
         found[:, 1] += relative * found.sum(axis=1)
         return found
@@ -267,13 +299,28 @@ class WeightedOrder(MixedOrder):
 
     def roughly(self, c: float) -> RoughTails:
         """About the masses of both laws above a threshold and at most at it."""
-        a_above, a_below, b_above, b_below = (float(x[0]) for x, _ in self.masses(np.array([c])))
+        found = np.zeros(4)
+        for w in self._sorted:
+            inner = self._inner.rough_masses((c - w.loss) - w.low)
+            found += [x @ y for x, y in zip(inner, (w.a, w.a, w.b, w.b), strict=True)]
+            if max(w.rest_a, w.rest_b) <= ROUGHLY * float(found.min()):
+                break
+        a_above, a_below, b_above, b_below = found.tolist()
         return a_above, a_below, b_above, b_below
 
     def profile_about(self, near: float) -> Callable[[float], float]:
         """The profile at ε."""
         del near
-        return lambda epsilon: float(self.profile(np.array([epsilon]))[0][0])
+
+        def about(epsilon: float) -> float:
+            found = 0.0
+            for w in self._sorted:
+                found += float(self._inner.rough_profile((epsilon + w.loss) + w.low) @ w.a)
+                if w.rest_a <= ROUGHLY * found:
+                    break
+            return found
+
+        return about
 
     def profile(
         self, epsilon: FloatArray, low: FloatArray | None = None
@@ -292,7 +339,7 @@ class WeightedOrder(MixedOrder):
         off = self.shift(epsilon)
         mass, unknown = self.masses(2.0 * off - epsilon)[1]
         value, error = found
-        return value, error * SLACK + 1.01 * off * (mass + unknown) + SUBNORMAL
+        return value, error * SLACK + 1.01 * off * (mass + unknown)
 
     def _profile_at(self, w: Group, epsilon: FloatArray) -> FloatArray:
         """Mean of the other steps' profile over some of the losses, and a bound on its error."""
@@ -301,8 +348,19 @@ class WeightedOrder(MixedOrder):
         for start in range(0, epsilon.size, step):
             part = np.add.outer(epsilon[start : start + step], w.loss) + w.low
             inner = self._inner.profile(part.ravel())
-            for total, x in zip(found, inner, strict=True):
-                total[start : start + step] = x.reshape(part.shape) @ w.a
+            found[:, start : start + step] = _summed(inner, part.shape, w.a)
         relative = 1.01 * self._weights.error + UNIT * (w.loss.size + 4.0)
         found[1] += relative * found.sum(axis=0)
         return found
+
+
+def _summed(
+    pair: tuple[FloatArray, FloatArray], shape: tuple[int, ...], weight: FloatArray
+) -> FloatArray:
+    """Sums of values over losses, and of their errors; what is no number is at most 1.
+
+    What is not 0 may have lost what lies below all doubles.
+    """
+    value, error = (np.where(np.isnan(x), 1.0, x).reshape(shape) for x in pair)
+    lost = SUBNORMAL * ((value > 0.0) | (error > 0.0)).any(axis=1)
+    return np.array([value @ weight, error @ weight + lost])

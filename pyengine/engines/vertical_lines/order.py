@@ -194,6 +194,14 @@ class LineOrder(FiniteLosses):
         masses = [pair for law in laws for pair in ((law[0], law[2]), (law[1], law[3]))]
         return masses[::-1] if self.exchanged else masses
 
+    def rough_masses(self, c: FloatArray) -> FloatArray:
+        """The masses, of shape (4, n)."""
+        return np.array([mass for mass, _ in self.masses(c)])
+
+    def rough_profile(self, epsilon: FloatArray) -> FloatArray:
+        """The profile at any real ε."""
+        return self.profile(epsilon)[0]
+
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
         return tails_of(self.masses(c), self.shift(c))

@@ -20,8 +20,9 @@ from pyengine.engines.vertical_lines.deformation import (
     is_deformable,
     is_deformed,
 )
+from pyengine.engines.vertical_lines.inner import closed_order, pieces_order
 from pyengine.engines.vertical_lines.laplace_shapes import shape_of
-from pyengine.engines.vertical_lines.mixed import MixedOrder, WeightedOrder
+from pyengine.engines.vertical_lines.mixed import Inner, MixedOrder, WeightedOrder
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.errors import AccuracyError
 from pyengine.laws.analytic import AnalyticLaw
@@ -32,7 +33,7 @@ from pyengine.laws.gaussian import GaussianLaw
 from pyengine.laws.laplace import LaplaceLaw
 from pyengine.laws.substituted import SubstitutedLaplace
 
-__all__ = ["deformed_order", "line_order"]
+__all__ = ["deformed_order", "line_order", "order_on_pieces"]
 
 LEAST = 20  # Laplace steps
 MOST_KINDS = 64
@@ -51,6 +52,25 @@ def line_order(
     Laws of analytic densities that end ``far`` out take many times as long to make.
     """
     return _whole(tuple(laws), far)
+
+
+def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> WeightedOrder | AloneOrder | None:
+    """Return one order of few or rare sampled Gaussian steps beside few losses; None of others."""
+    return _on_pieces(tuple(laws))
+
+
+@kept(64)
+def _on_pieces(laws: Laws) -> WeightedOrder | AloneOrder | None:
+    parts = parted(list(laws))
+    rest = laws if parts is None else tuple(parts.laws)
+    others = tuple(part for part in rest if not isinstance(part[0], FiniteLaw))
+    if not others or len(others) == len(rest) or pieces_order(others) is None:
+        return None
+    found = _kinds(rest, far=False)
+    if found is None:
+        return None
+    order = _beside_few(rest, found[0], MOST_LOSSES, exchanged=found[1], on_pieces=True)
+    return order if order is None or parts is None else AloneOrder(order, parts)
 
 
 @kept(64)
@@ -131,13 +151,19 @@ def _is_loud(kinds: Kinds) -> bool:
     return variance[1] > LOUD * variance[0] > 0.0
 
 
-def _beside_few(laws: Laws, kinds: Kinds, most: int, *, exchanged: bool) -> WeightedOrder | None:
+def _beside_few(
+    laws: Laws, kinds: Kinds, most: int, *, exchanged: bool, on_pieces: bool = False
+) -> WeightedOrder | None:
     """Steps of few losses beside others that have an order of their own; None where they do not."""
     few = [(law, number) for law, number in laws if isinstance(law, FiniteLaw)]
     others = tuple(part for part in laws if not isinstance(part[0], FiniteLaw))
     if not few or not others:
         return None
-    inner = _order(others, False) or deformed_order(list(others))
+    inner: Inner | None = pieces_order(others)
+    if not on_pieces:
+        inner = (
+            closed_order(others) or _order(others, False) or deformed_order(list(others)) or inner
+        )
     made = finite_composition(few)
     if inner is None or isinstance(made, str) or made.size > most:
         return None
