@@ -48,6 +48,8 @@ SOURCES = [
     "csrc/spectral.c",
     "csrc/proven.c",
     "csrc/row_bounds.c",
+    "csrc/ends.c",
+    "csrc/plan.c",
     "csrc/convolution.c",
     "csrc/loss_law.c",
     "csrc/loss_rows.c",

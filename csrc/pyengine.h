@@ -509,6 +509,75 @@ int pe_bounds_epsilon(double delta, const double *row, double slack, double *out
 void pe_bounds_tangent(size_t n, const double *delta, const double *c, const double *bounds, double slack,
                        double *lower, double *step);
 
+/* Lower bounds of the profile at |c| that a line of slope e^c has: of B against A where c >= 0. */
+void pe_bounds_gain(size_t n, const double *c, const double *bounds, double slack, double *gain);
+
+/* ---- what steps say without a transform: ends.c ---------------------------------------------------------
+ *
+ * Of n kinds of sampled Gaussian steps: the largest loss of A without the record, -sum of steps log(1 - p), with a lower
+ * and an upper bound; an upper bound of the profile at 0, the sum of what lies between the laws of the steps, and no
+ * more than the probability that any step samples.
+ */
+void pe_largest_loss(size_t n, const double *p, const double *steps, double *out);
+double pe_most_at_zero(size_t n, const double *noise, const double *p, const double *steps);
+
+/* Levels whose tests take next to nothing but the outcomes of the largest likelihood ratio, or leave out nothing else:
+ * no step samples the record there, or nearly so, and thresholds differ from the largest loss by less than doubles do.
+ *
+ * Definition      the log of the tail that is the level, below which there are bounds: -infinity where there are none; and
+ *                 these: lower and upper ones of beta and of gamma, both values, and a threshold.  0 where ratios are
+ *                 further apart, or the tail is not the functional that suits the order
+ * Method          losses of steps beyond the smallest one add up: all n are at most y/n with A's probability of at least
+ *                 the product of those of each
+ */
+double pe_log_next_to_largest(size_t n, const double *noise, const double *p, const double *steps,
+                              int reversed);
+int pe_next_to_largest(size_t n, const double *noise, const double *p, const double *steps, int reversed,
+                       int functional, double log_tail, double *out);
+
+/* ---- parameters in, answer out: plan.c ------------------------------------------------------------------
+ *
+ * What is known of one order besides its rows; `known` tells what of it, and is 0 at first.
+ */
+enum { PE_ASKS_BETA = 0, PE_ASKS_GAMMA = 1, PE_ASKS_DELTA = 2, PE_ASKS_EPSILON = 3 };
+
+typedef struct {
+    int known;
+    double largest;      /* upper bound of the loss: bit 1 of `known` where it is given */
+    double most_at_zero; /* upper bound of the profile at 0 that needs no row */
+    double likely;       /* log of levels below which tests take the largest ratio alone */
+    double zero[3];      /* the profile at 0 and its bounds */
+    double straight[2];  /* levels between which the hull of both orders is a line */
+} pe_order;
+
+/* How questions are asked: as of rows that are `thorough` or not, with bounds of values and of those below 1e-30 that
+ * are no wider than `widest`, relative.  Rows of errors of `enough` need no law of few steps, which others have whose
+ * values' logs are not below `smallest`; levels may be left to arrays. */
+typedef struct {
+    int thorough, levels;
+    double widest[2], enough, few, smallest, slack;
+    pe_order order[2];
+} pe_plan;
+
+/* Value, lower and upper bound of an answer: of one order where there is no second pair, else of `add` and `remove`.
+ *
+ * Domain          x as of the question; at the ends of the domain arrays know the answer
+ * Returns         a status: PE_TOO_COSTLY where arrays, or engines other than lines, may know more
+ */
+int pe_plan_one(pe_plan *plan, pe_pair *first, pe_pair *second, int question, double x, double *out);
+
+/* The same of n compositions of equal steps, `orders` being PE_ADD, PE_REMOVE or PE_ADD_REMOVE: 3 numbers for each, and
+ * whether they are the answer.  Neighbours that are equal share their lines.  A `stop` that is not 0 ends the work:
+ * what was not reached is not answered. */
+int pe_plan_many(const pe_plan *like, int orders, double cost_limit, size_t n, const double *noise,
+                 const double *rate, const double *steps, int question, const double *x,
+                 const volatile unsigned char *stop, double *out, unsigned char *answered);
+
+/* Where levels of the hull of both orders are on the line 1 - alpha less the profile at 0, and close enough: beta and
+ * gamma there, each with its bounds.  Returns how many are. */
+size_t pe_straight_levels(size_t n, const double *alpha, const double *zero, const double *straight,
+                          const double *widest, double *beta, double *gamma, unsigned char *where);
+
 /* ---- from rows to answers: functionals.c ------------------------------------------------------------
  *
  * Error that matters to whoever asked for a functional: its own and, for a tail, that of the smaller

@@ -149,6 +149,15 @@ int pe_bounds_level(int functional, double tail, const double *row, double slack
     return 1;
 }
 
+void pe_bounds_gain(size_t n, const double *c, const double *bounds, double slack, double *gain) {
+    static const double STEEPEST = 700.0; /* log of slopes beyond which lines say nothing */
+    for (size_t i = 0; i < n; i++, bounds += PE_BOUNDS) {
+        const double weight = pe_d_exp(fmin(fabs(c[i]), STEEPEST)) * (1.0 + slack);
+        const int more = c[i] >= 0.0 ? PE_B_ABOVE : PE_A_BELOW, less = c[i] >= 0.0 ? PE_A_ABOVE : PE_B_BELOW;
+        gain[i] = (low(bounds, more) - weight * high(bounds, less)) * (1.0 - slack);
+    }
+}
+
 /* ---- epsilon ------------------------------------------------------------------------------------------- */
 
 void pe_bounds_tangent(size_t n, const double *delta, const double *c, const double *bounds, double slack,

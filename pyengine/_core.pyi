@@ -52,6 +52,10 @@ class _Lib:
     PE_ADD: int
     PE_REMOVE: int
     PE_ADD_REMOVE: int
+    PE_ASKS_BETA: int
+    PE_ASKS_GAMMA: int
+    PE_ASKS_DELTA: int
+    PE_ASKS_EPSILON: int
     PE_PROFILE: int
     PE_CHEBYSHEV: int
     PE_ROW: int
@@ -107,6 +111,55 @@ class _Lib:
         self, functional: int, tail: float, row: Any, slack: float, out: Any, /
     ) -> int: ...
     def pe_bounds_epsilon(self, delta: float, row: Any, slack: float, out: Any, /) -> int: ...
+    def pe_bounds_gain(self, n: int, c: Any, bounds: Any, slack: float, gain: Any, /) -> None: ...
+    def pe_largest_loss(self, n: int, p: Any, steps: Any, out: Any, /) -> None: ...
+    def pe_most_at_zero(self, n: int, noise: Any, p: Any, steps: Any, /) -> float: ...
+    def pe_log_next_to_largest(
+        self, n: int, noise: Any, p: Any, steps: Any, is_reversed: int, /
+    ) -> float: ...
+    def pe_next_to_largest(
+        self,
+        n: int,
+        noise: Any,
+        p: Any,
+        steps: Any,
+        is_reversed: int,
+        functional: int,
+        log_tail: float,
+        out: Any,
+        /,
+    ) -> int: ...
+    def pe_plan_one(
+        self, plan: Any, first: Any, second: Any, question: int, x: float, out: Any, /
+    ) -> int: ...
+    def pe_plan_many(
+        self,
+        like: Any,
+        orders: int,
+        cost_limit: float,
+        n: int,
+        noise: Any,
+        rate: Any,
+        steps: Any,
+        question: int,
+        x: Any,
+        stop: Any,
+        out: Any,
+        answered: Any,
+        /,
+    ) -> int: ...
+    def pe_straight_levels(
+        self,
+        n: int,
+        alpha: Any,
+        zero: Any,
+        straight: Any,
+        widest: Any,
+        beta: Any,
+        gamma: Any,
+        where: Any,
+        /,
+    ) -> int: ...
     def pe_bounds_tangent(
         self,
         n: int,

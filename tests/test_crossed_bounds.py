@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 import pyengine as pe
-from pyengine.engines import certified
+from pyengine._support.caches import clear_cache
+from pyengine.engines import equal_steps
 from pyengine.engines.answers import Answer, names
 from pyengine.engines.certified import CertifiedPair
+from pyengine.engines.equal_steps import EqualQuestions
 from pyengine.engines.functionals import A_ABOVE, B_ABOVE, B_BELOW, PROFILE
 from pyengine.engines.gaussian import GaussianSide
 from pyengine.engines.hull import _clip
+from pyengine.engines.plan import FloatPlan, settings
 from pyengine.engines.row_bounds import LogBounds
 
 RUN = pe.dp_sgd(1.1, 0.03, 57)
@@ -55,22 +58,23 @@ def test_crossed_rows_of_floats_are_left_to_the_next_engine(
 ) -> None:
     first = getattr(pe, name)(RUN, X[name], adjacency="add", method="certified", bounds=True)
 
-    def crossed(given: Any) -> Any:
-        def bounds(*parts: Any) -> Any:
-            low, high, value, *rest = given(*parts)
-            return high * (1.0 + 1e-3), low, value, *rest
+    def inwards(**how: Any) -> Any:
+        plan = settings(**how)
+        plan.slack = -1e-3  # which moves all bounds of rows over each other
+        return plan
 
-        return bounds
+    monkeypatch.setattr(equal_steps, "settings", inwards)
+    clear_cache()
+    asked, arrays = [], EqualQuestions.answer
 
-    def level(*parts: Any) -> list[float]:
-        low, high, gamma_low, gamma_high, *values = list(original(*parts))
-        return [high * 1.001, low, gamma_high * 1.001, gamma_low, *values]
+    def noted(self: EqualQuestions, *parts: Any) -> Answer:
+        asked.append(parts)
+        return arrays(self, *parts)
 
-    original = certified.level_bounds
-    monkeypatch.setattr(certified, "profile_bounds", crossed(certified.profile_bounds))
-    monkeypatch.setattr(certified, "epsilon_bounds", crossed(certified.epsilon_bounds))
-    monkeypatch.setattr(certified, "level_bounds", level)
+    monkeypatch.setattr(EqualQuestions, "answer", noted)
     found = getattr(pe, name)(RUN, X[name], adjacency="add", method="certified", bounds=True)
+    clear_cache()
+    assert asked
     assert found.lower <= first.value <= found.upper
 
 
@@ -87,7 +91,7 @@ def test_crossed_bounds_of_any_engine_are_refused(
         return Answer(low.copy(), low, high, names("certified", low.size), True)
 
     monkeypatch.setattr(CertifiedPair, "profile", profile)
-    monkeypatch.setattr(CertifiedPair, "one", lambda *_: None)
+    monkeypatch.setattr(FloatPlan, "one", lambda *_: None)
     with pytest.raises(pe.AccuracyError, match="one of them is wrong"):
         pe.delta(pe.dp_sgd(1.0, 0.01, 123), argument, adjacency="add", bounds=True)  # not kept yet
 

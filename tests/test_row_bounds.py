@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
+from pyengine._core import ffi, lib
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, ERRORS, PROFILE
 from pyengine.engines.pairs import GaussianPair
-from pyengine.engines.row_bounds import (
-    SLACK,
-    LogBounds,
-    epsilon_bounds,
-    level_bounds,
-    profile_bounds,
-)
+from pyengine.engines.row_bounds import SLACK, LogBounds
 from pyengine.engines.spectral import Spectral
 
 PAIRS = [
@@ -25,6 +21,18 @@ PAIRS = [
     GaussianPair((2.5, 30.0), (0.0127, 1.0), (72_000, 4), True),
 ]
 LOGS = np.log([1e-40, 1e-9, 1e-3, 0.1, 0.45])
+
+
+def level_bounds(functional: int, tail: float, row: list[float]) -> Any:
+    """Bounds of β and of γ, and both values, from one row; None where a second one is needed."""
+    out = ffi.new("double[6]")
+    return out if lib.pe_bounds_level(functional, tail, row, SLACK, out) else None
+
+
+def epsilon_bounds(delta: float, row: list[float]) -> Any:
+    """Bounds of ε, and its value, from one row; None where that does not prove both bounds."""
+    out = ffi.new("double[3]")
+    return out if lib.pe_bounds_epsilon(delta, row, SLACK, out) else None
 
 
 @pytest.mark.parametrize("functional", [A_ABOVE, A_BELOW, PROFILE])
@@ -85,12 +93,13 @@ def test_one_row_bounds_as_arrays_do() -> None:
 
 def test_bounds_of_profiles_and_of_their_inverse() -> None:
     engine = Spectral(PAIRS[0])
-    (row,) = engine.certify_beyond(PROFILE, np.log([1e-5]), SLACK)
+    table = engine.certify_beyond(PROFILE, np.log([1e-5]), SLACK)
+    (row,) = table
     both = epsilon_bounds(1e-5, row.tolist())
     assert both is not None
     assert 0.0 < both[0] < both[2] < both[1] == -row[0]
     assert both[1] - both[0] < 1e-10
-    assert profile_bounds(row.tolist())[1] <= 1e-5
+    assert LogBounds.of_rows(table[:, 0], table).values(PROFILE)[1][0] <= 1e-5
     assert epsilon_bounds(0.9e-5, row.tolist()) is None  # not met at that threshold
 
 

@@ -15,7 +15,8 @@ import pyengine as pe
 from pyengine.api import answers
 from pyengine.engines.functionals import A_BELOW, ERRORS, PROFILE, Limits, call_kernel
 from pyengine.engines.pairs import GaussianPair
-from pyengine.engines.sector import MOST_STEPS, SectorLaws, _law_or_refusal
+from pyengine.engines.plan import FEW_STEPS
+from pyengine.engines.sector import SectorLaws, _law_or_refusal
 
 TWO = ((0.2829, 5.27e-4, 1), (3.3, 0.0034, 1))
 SHORT = [TWO, ((0.3, 1e-4, 2), (3.0, 0.01, 2))]  # laws whose last panel ends well before e^-16
@@ -110,8 +111,8 @@ def test_thresholds_whose_logarithm_is_no_double(noise: float, p: float, c: floa
 
 
 def test_many_steps_and_full_batches_are_not_served() -> None:
-    assert SectorLaws(GaussianPair((1.0,), (0.1,), (MOST_STEPS,), False)).serves
-    assert not SectorLaws(GaussianPair((1.0,), (0.1,), (MOST_STEPS + 1,), False)).serves
+    assert SectorLaws(GaussianPair((1.0,), (0.1,), (FEW_STEPS,), False)).serves
+    assert not SectorLaws(GaussianPair((1.0,), (0.1,), (FEW_STEPS + 1,), False)).serves
     assert not SectorLaws(GaussianPair((1.0, 1.0), (0.1, 1.0), (2, 1), False)).serves
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, overload
 
 import numpy as np
@@ -17,6 +18,7 @@ from pyengine._fenv import Guarded
 from pyengine._support import checks
 from pyengine._support.caches import Cache, Epoch
 from pyengine.engines.answers import Answer, Answering, Questions
+from pyengine.engines.equal_steps import questions_of_run
 from pyengine.engines.registry import ADJACENCIES, METHODS, questions
 from pyengine.engines.within import WithinTolerance, crossed
 from pyengine.errors import AccuracyError, NotDefinedError
@@ -102,6 +104,20 @@ def _asked(
     if kept is not None:
         return kept
     epoch = Epoch.current
+    if key is not None and tolerance is None and threat_model == "dp":
+        chosen = partial(
+            questions,
+            mechanism,
+            adjacency=adjacency,
+            method=method,
+            threat_model=threat_model,
+            tolerance=None,
+            wanted=wanted,
+            proven=proven,
+        )
+        run = questions_of_run(mechanism, adjacency, method, proven, chosen)
+        if run is not None:
+            return _prepared.keep(key, run, epoch)
     tolerance = check_words(adjacency, method, threat_model, tolerance)
     own = as_mechanism(mechanism)
     model = threat_model_of(threat_model)

@@ -6,7 +6,6 @@ rows are (docs/theory/conversions).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._core import lib
-from pyengine.engines.answers import Answer, ErrorCurve, Judged, PairQuestions
+from pyengine._core import ffi, lib
+from pyengine.engines.answers import Answer, ErrorCurve, PairQuestions
 from pyengine.engines.answers import names as named
 from pyengine.engines.curves import taken
 from pyengine.engines.functionals import (
@@ -31,13 +30,8 @@ from pyengine.engines.row_bounds import (
     TRIES,
     LogBounds,
     crossed,
-    epsilon_bounds,
-    gain,
-    level_bounds,
-    line_bounds,
-    profile_bounds,
 )
-from pyengine.engines.row_sides import RowSide
+from pyengine.engines.row_sides import LineSide, RowSide
 from pyengine.errors import AccuracyError
 
 __all__ = ["WIDEST", "CertifiedPair", "middle", "relative_width"]
@@ -70,9 +64,12 @@ class CertifiedPair:
         Largest relative widths of bounds, and of those below 1e-30.
     is_ordinary : bool
         Whether values may be interpolated, as nobody has set a tolerance.
+    knows_levels : bool
+        Whether rows alone tell all of a level.
     """
 
     is_ordinary = True
+    knows_levels = True
 
     def __init__(
         self,
@@ -97,6 +94,12 @@ class CertifiedPair:
     def is_of_one(self) -> bool:
         """Whether one side has all rows."""
         return self._private is self._public
+
+    @property
+    def lines(self) -> LineSide | None:
+        """The side of which the C core answers floats; None where it knows less than arrays."""
+        side = self._public
+        return side if self.is_of_one and isinstance(side, LineSide) else None
 
     @property
     def memo(self) -> dict[Any, Any]:
@@ -265,13 +268,6 @@ class CertifiedPair:
             return np.zeros(epsilon.size)
         return np.where(ended, 0.0, self._public.most(epsilon, closely=closely))
 
-    def is_below(self, epsilon: float, known: float) -> bool:
-        """Whether a profile is surely at most a known number: by `RowSide.most_of_one`."""
-        side = self._public
-        if epsilon >= side.largest:
-            return known >= 0.0
-        return any(side.most_of_one(epsilon, closely=way) <= known for way in (False, True))
-
     def gain(self, functional: int, c: FloatArray) -> FloatArray:
         """Lower bounds of the profile at |c| that a line of slope e^c has: of B‖A where c >= 0.
 
@@ -343,82 +339,19 @@ class CertifiedPair:
             step = 8.0 * step
         return upper
 
-    def one(self, name: str, x: float) -> Judged | None:
-        """A question about a float by one row, with the bits of arrays, where that proves it."""
-        side = self._private
-        if side is not self._public or not 0.0 < x < (math.inf if name == "delta" else 1.0):
-            return None
-        if name == "delta":
-            if x >= side.largest:
-                return 0.0, 0.0, 0.0, self._proven
-            row = side.one(PROFILE, -x, by_value=False)
-            return None if row is None else self._between(*profile_bounds(row))
-        if name == "epsilon":
-            most = side.most_at_zero
-            if x >= most or (x >= NEAR_ZERO * most and x >= side.zero[2]):
-                return 0.0, 0.0, 0.0, self._proven
-            row = side.one(PROFILE, lib.pe_natural_log(x), by_value=True)
-            both = None if row is None else epsilon_bounds(x, row)
-            return None if both is None else self._between(*both)
-        found = self.level(x)
-        if found is None:
-            return None
-        beta, gamma, _ = found
-        return gamma if name == "gamma_bound" else beta
-
-    def level(self, alpha: float) -> tuple[Judged, Judged, float | None] | None:
-        """β and γ at a level inside, and the threshold of their row, if they have one."""
-        side = self._public
-        functional = A_ABOVE if alpha <= 0.5 else A_BELOW
-        tail = alpha if functional == A_ABOVE else 1.0 - alpha
-        log_tail = lib.pe_natural_log(tail)
-        end, row = side.next_to_largest, None
-        found = end.level(functional, log_tail) if end and log_tail < end.likely else None
-        if found is None:
-            row = side.one(functional, log_tail, by_value=True)
-            found = None if row is None else level_bounds(functional, tail, row)
-        if found is None:
-            return None
-        beta = self._between(found[0], found[1], found[4])
-        gamma = self._between(found[2], found[3], found[5])
-        if beta is None or gamma is None:
-            return None
-        return beta, gamma, None if row is None else row[0]
-
     def straight(self, alpha: FloatArray) -> tuple[Answer, Answer, BoolArray]:
         """β and γ of the hull of both orders where it is a line, and where: `RowSide.straight`."""
-        side = self._public
-        first, last = side.straight
-        where = (alpha >= first) & (alpha <= last)
-        value, low, high = side.zero
-        inner = alpha[where]
-        # 1 - α is rounded by less than `off`, which is much beside a small β
-        rest, off = 1.0 - inner, np.where(inner < 0.5, 2.0**-53, 0.0)
-        label = named(self._name, inner.size)
-        beta, gamma = (
-            Answer(own, *_outwards(least, most), label, self._proven)
-            for least, own, most in (
-                ((rest - high) - off, rest - value, (rest - low) + off),
-                (inner + low, inner + value, inner + high),
-            )
-        )
-        where[where] = close = self._is_close(beta) & self._is_close(gamma)
-        return taken(beta, close), taken(gamma, close), where
-
-    def line_at(self, alpha: float, c: float) -> tuple[float, float, float] | None:
-        """As `line` and `gain` for a float, at the threshold of its level; None as `one`."""
-        functional = A_ABOVE if alpha <= 0.5 else A_BELOW
-        row = self._public.one(functional, c, by_value=False)
-        if row is None:
-            return None
-        return *line_bounds(functional, alpha if alpha <= 0.5 else 1.0 - alpha, row), gain(row)
-
-    def _between(self, lower: float, upper: float, value: float) -> Judged | None:
-        """A value between proven bounds that are close enough; else None, and where they cross."""
-        widest = self.widest[upper < TINY]
-        if upper > NOTHING and 0.0 <= upper - lower <= widest * upper < math.inf:
-            return min(max(value, lower), upper), lower, upper, self._proven
-        return None
+        side, n = self._public, alpha.size
+        out, where = np.empty((2, n, 3)), np.empty(n, dtype=np.bool_)
+        beta, gamma = (array(part, writable=True) for part in out)
+        flags = ffi.from_buffer("unsigned char[]", where.view(np.uint8), require_writable=True)
+        given = array(np.ascontiguousarray(alpha)), side.zero, side.straight, self.widest
+        known = lib.pe_straight_levels(n, *given, beta, gamma, flags)
+        answers = []
+        for part in out:
+            value, lower, upper = part[where].T.copy()
+            answers.append(Answer(value, lower, upper, named(self._name, known), self._proven))
+        return answers[0], answers[1], where
 
     def _completed(
         self, answer: Answer, ask: Callable[[PairQuestions, BoolArray], Answer]
@@ -435,13 +368,6 @@ class CertifiedPair:
             weak[weak] = closer
             answer.put(weak, taken(other, closer))
         return answer
-
-
-def _outwards(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Bounds in [0, 1] from those that were rounded twice."""
-    for _ in range(2):
-        lower, upper = np.nextafter(lower, -1.0), np.nextafter(upper, 2.0)
-    return np.maximum(lower, 0.0), np.minimum(upper, 1.0)
 
 
 def _logs(x: FloatArray) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable
 from functools import partial
 
@@ -14,13 +13,13 @@ from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.curves import OneOrder, larger, taken
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, FloatArray
 from pyengine.engines.hull import BoolArray, BothOrders
+from pyengine.engines.plan import plan_of
 from pyengine.errors import AccuracyError
 
 __all__ = ["CertifiedBothOrders", "RowsOfOneOrder"]
 
 MANY = 2048  # values that are interpolated where they lie close together
 FEW = 18  # values that are proven one by one: fewer than a polynomial is made of
-NEXT_TO_LINE = 1e-6  # thresholds whose levels may be on the hull's line
 SLACK = 2.0**-49  # of the few operations of a chord, relative to its positive terms
 
 
@@ -68,7 +67,11 @@ class RowsOfOneOrder(_Interpolated, OneOrder):
 
     def __init__(self, pair: CertifiedPair) -> None:
         super().__init__(pair)
-        self._keeper = pair
+        self._keeper, self._plan = pair, plan_of(pair)
+
+    def one(self, name: str, x: float) -> Judged:
+        """As `answer` for one number, in one call of the C core where a line says all."""
+        return self._plan.one(name, x) or super().one(name, x)
 
 
 class CertifiedBothOrders(_Interpolated, BothOrders):
@@ -91,54 +94,12 @@ class CertifiedBothOrders(_Interpolated, BothOrders):
     ) -> None:
         super().__init__(add, remove)
         self._pairs, self._keeper = (add, remove), add
+        self._plan = plan_of(add, remove)
         self._otherwise = otherwise
 
     def one(self, name: str, x: float) -> Judged:
-        """As `answer` for one number: the larger profile or ε; one order's curve where it is."""
-        add, remove = self._pairs
-        if name in ("delta", "epsilon"):
-            first = remove.one(name, x)
-            if first is not None:
-                epsilon, target = (x, first[1]) if name == "delta" else (first[1], x)
-                if add.is_below(epsilon, target):
-                    return first
-                second = add.one(name, x)
-                if second is not None:
-                    value, lower, upper, _ = (max(both) for both in zip(first, second, strict=True))
-                    return value, lower, upper, first[3] and second[3]
-        elif add.is_of_one and remove.is_of_one and 0.0 < x < 1.0:
-            found = self._alone_at(x) or self._straight_at(x)
-            if found is not None:
-                return found[name == "gamma_bound"]
-        return super().one(name, x)
-
-    def _straight_at(self, alpha: float) -> tuple[Judged, Judged] | None:
-        """β and γ where the hull is a line."""
-        *both, where = self._keeper.straight(np.array([alpha]))
-        return (both[0].first(), both[1].first()) if where[0] else None
-
-    def _alone_at(self, alpha: float) -> tuple[Judged, Judged] | None:
-        """β and γ by one row of one order, where its tangent does not cut the other's curve."""
-        add, remove = self._pairs
-        pair = add if alpha <= 0.5 else remove
-        found = pair.level(alpha)
-        if found is None:
-            return None
-        beta, gamma, c = found
-        if c is None or not (c >= 0.0 if alpha <= 0.5 else c <= 0.0):
-            return None
-        if abs(c) < NEXT_TO_LINE and (line := self._straight_at(alpha)) is not None:
-            return line  # as arrays have it
-        below = pair.line_at(alpha, c)
-        if below is None or not add.is_below(abs(c), below[2]):
-            return None
-        low = max(below[0], math.nextafter(1.0 - below[1], 0.0))
-        high = min(below[1], math.nextafter(1.0 - below[0], 2.0), 1.0)
-        wide = beta[2] - low > 2.0 * (beta[2] - beta[1])
-        if wide or high - gamma[1] > 2.0 * (gamma[2] - gamma[1]):
-            return None
-        own = min(max(beta[0], low), beta[2]), min(max(gamma[0], gamma[1]), high)
-        return (own[0], low, *beta[2:]), (own[1], gamma[1], high, gamma[3])
+        """As `answer` for one number, in one call of the C core where lines say all."""
+        return self._plan.one(name, x) or super().one(name, x)
 
     def _is_alone(self, name: str, x: FloatArray, lower: FloatArray) -> BoolArray:
         """Whether the answer of ``remove``, of which a lower bound is known, is the larger one.

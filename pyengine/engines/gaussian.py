@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import weakref
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyengine._core import lib
 from pyengine._support.caches import Cache, Epoch, cached_property
 from pyengine.engines.answers import Triple
 from pyengine.engines.functionals import ERRORS, FloatArray
 from pyengine.engines.next_to_largest import NextToLargest
 from pyengine.engines.pairs import GaussianPair, largest_epsilon
-from pyengine.engines.row_bounds import SLACK
 from pyengine.engines.row_sides import (
     CLOSE,
     BoolArray,
@@ -119,10 +118,6 @@ class GaussianSide(LineSide):
         far[far] = nearer & closed
         table[far] = moved[nearer & closed]
 
-    def knows_more(self, functional: int, row: Any) -> bool:
-        """Whether the steps are few and the value is not tiny."""
-        return self.thorough and self._laws.may_improve(row[2 + functional])
-
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds that are estimated; else those that the lines find."""
         with contextlib.suppress(AccuracyError):
@@ -143,12 +138,12 @@ class GaussianSide(LineSide):
         than with the probability that any step samples.
         """
         noise, probability, steps, _ = self._pair
-        sizes = zip(noise, probability, steps, strict=True)
-        apart = math.fsum(n * p * math.erf(math.sqrt(0.125) / sigma) for sigma, p, n in sizes)
-        if 1.0 not in probability:
-            sampled = zip(probability, steps, strict=True)
-            apart = min(apart, -math.expm1(math.fsum(n * math.log1p(-p) for p, n in sampled)))
-        return min(apart * (1.0 + SLACK) + 2.0**-1000, 1.0)
+        return float(lib.pe_most_at_zero(len(steps), noise, probability, steps))
+
+    @property
+    def known_largest(self) -> float | None:
+        """None where rates are doubles, of which the C core knows the largest loss itself."""
+        return None if list(self._rates) == list(self._pair.probability) else self.largest
 
     @cached_property
     def ends(self) -> Triple:  # type: ignore[override]

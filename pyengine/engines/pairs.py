@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from pyengine._core import ffi, lib
 from pyengine._support.checks import Number
 from pyengine.engines.answers import Triple
 from pyengine.mechanisms import Mechanism, steps_of
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 LEAST = 2.0**-1074  # the smallest positive double
+TRIPLE = ffi.typeof("double[3]")
 
 # Noise, which is to be divided by the second number, sampling probability and number of the steps.
 GaussianRows = list[tuple[Number, int, Number, int]]
@@ -150,10 +152,14 @@ def largest_epsilon(pair: GaussianPair, rates: Sequence[float | Fraction]) -> Tr
     """The ε at which the profile vanishes, between bounds: the supremum of the loss of A against B.
 
     That is -Σ n log(1 - p), of rates p as they were given: one that only rounds to 1 has a largest
-    loss.  A logarithm within 2 ulp is assumed of the C library (theory/arithmetic).
+    loss.
     """
     if pair.reversed or any(rate == 1 for rate in rates):
         return math.inf, math.inf, math.inf
+    if all(isinstance(rate, float) for rate in rates):
+        out = ffi.new(TRIPLE)
+        lib.pe_largest_loss(len(rates), tuple(rates), pair.steps, out)
+        return out[0], out[1], out[2]
     value = -math.fsum(n * _log_of_rest(p) for p, n in zip(rates, pair.steps, strict=True))
     off = 16.0 * UNIT * value + sum(pair.steps) * LEAST
     return value, value - off, value + off
@@ -162,7 +168,7 @@ def largest_epsilon(pair: GaussianPair, rates: Sequence[float | Fraction]) -> Tr
 def _log_of_rest(rate: float | Fraction) -> float:
     """log(1 - rate), within 2 ulp."""
     if isinstance(rate, float):
-        return math.log1p(-rate)
+        return lib.pe_log1p_at(-rate)
     from pyengine.numerics.exact_numbers import log_of_rest
 
     return log_of_rest(rate)[0]

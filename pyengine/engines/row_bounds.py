@@ -7,38 +7,20 @@ why the tangents and chords hold.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from pyengine._core import ffi, lib
-from pyengine.engines.functionals import (
-    A_ABOVE,
-    A_BELOW,
-    B_ABOVE,
-    B_BELOW,
-    PROFILE,
-    FloatArray,
-    array,
-)
+from pyengine._core import lib
+from pyengine.engines.functionals import FloatArray, array
 
 __all__ = [
     "SLACK",
     "TRIES",
     "LogBounds",
     "crossed",
-    "epsilon_bounds",
-    "gain",
-    "level_bounds",
-    "line_bounds",
-    "profile_bounds",
 ]
 
-LEVEL = ffi.typeof("double[6]")  # bounds of β and of γ, and both values
-VALUE = ffi.typeof("double[1]")
-ONE = ffi.typeof(f"double[{lib.PE_BOUNDS}]")
 SLACK = 2.0**-49  # of bounds, for the rounding of the few operations that form them
-LARGEST_SLOPE = 700.0  # log of slopes beyond which lines say nothing
 TRIES = 8  # thresholds beside one that is off
 COLUMNS: int = lib.PE_BOUNDS
 
@@ -124,11 +106,10 @@ class LogBounds:
 
     def gain(self) -> FloatArray:
         """Lower bounds of the profile at |c| that a line of slope e^c has: of B‖A where c >= 0."""
-        weight = np.exp(np.minimum(np.abs(self.c), LARGEST_SLOPE)) * (1.0 + SLACK)
-        (more, less), (rest, other) = ((B_ABOVE, A_ABOVE), (A_BELOW, B_BELOW))
-        above = self.values(more)[0] - weight * self.values(less)[1]
-        below = self.values(rest)[0] - weight * self.values(other)[1]
-        return np.where(self.c >= 0.0, above, below) * (1.0 - SLACK)
+        out = np.empty(self.c.size)
+        given = array(self.c), array(self._table)
+        lib.pe_bounds_gain(self.c.size, *given, SLACK, array(out, writable=True))
+        return out
 
     def best(self, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:
         """β and γ as the rows have them, errors aside; NaN where they say nothing."""
@@ -174,40 +155,3 @@ def crossed(
         array(part, writable=True) for part in (lower_beta, upper_beta, lower_gamma, upper_gamma)
     ]
     lib.pe_bounds_cross(lower_beta.size, *parts)
-
-
-def gain(row: Any) -> float:
-    """As `LogBounds.gain`, of one row of the C core."""
-    out, c = ffi.new(ONE), row[0]
-    lib.pe_bounds_of_rows(1, row, SLACK, out)
-    weight = float(np.exp(min(abs(c), LARGEST_SLOPE))) * (1.0 + SLACK)
-    more, less = (B_ABOVE, A_ABOVE) if c >= 0.0 else (A_BELOW, B_BELOW)
-    return float(out[4 * more + 2] - weight * out[4 * less + 3]) * (1.0 - SLACK)
-
-
-def line_bounds(functional: int, tail: float, row: Any) -> tuple[float, float]:
-    """As `LogBounds.line`, of one row of the C core."""
-    out, beta, gamma = ffi.new(ONE), ffi.new(VALUE), ffi.new(VALUE)
-    lib.pe_bounds_of_rows(1, row, SLACK, out)
-    lib.pe_bounds_line(1, functional, (tail,), (row[0],), out, SLACK, beta, gamma)
-    return beta[0], gamma[0]
-
-
-def level_bounds(functional: int, tail: float, row: Any) -> Any:
-    """Bounds of β and of γ, and both values, from one row; None where a second one is needed."""
-    out = ffi.new(LEVEL)
-    return out if lib.pe_bounds_level(functional, tail, row, SLACK, out) else None
-
-
-def profile_bounds(row: Any) -> tuple[float, float, float]:
-    """Bounds of a profile, and its value, from one row of the C core."""
-    out, best = ffi.new(ONE), ffi.new(LEVEL)
-    lib.pe_bounds_of_rows(1, row, SLACK, out)
-    lib.pe_profile_answers(1, row, best)
-    return out[4 * PROFILE + 2], out[4 * PROFILE + 3], best[0]
-
-
-def epsilon_bounds(delta: float, row: Any) -> tuple[float, float, float] | None:
-    """Bounds of ε, and its value, from one row; None where that does not prove both bounds."""
-    out = ffi.new(LEVEL)
-    return (out[0], out[1], out[2]) if lib.pe_bounds_epsilon(delta, row, SLACK, out) else None

@@ -25,7 +25,7 @@ from pyengine.engines.functionals import (
     RowEngine,
 )
 from pyengine.engines.next_to_largest import NextToLargest
-from pyengine.engines.row_bounds import SLACK, LogBounds, profile_bounds
+from pyengine.engines.row_bounds import SLACK, LogBounds
 from pyengine.engines.spectral import Spectral
 
 __all__ = [
@@ -116,15 +116,6 @@ class RowSide:
         del closely
         return np.ones(epsilon.size)
 
-    def most_of_one(self, epsilon: float, *, closely: bool) -> float:
-        """The same of a float."""
-        del epsilon, closely
-        return 1.0
-
-    def one(self, functional: int, x: float, *, by_value: bool) -> Any:
-        """One row of the C core as `table` or `solved` have it; None without such a way."""
-        del functional, x, by_value
-
     def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
         """Bounds at thresholds where the log of a functional is about a target."""
         return self.rows(functional, self.threshold(functional, log_target))
@@ -153,6 +144,11 @@ class LineSide(RowSide):
 
     thorough = True
 
+    @property
+    def known_largest(self) -> float | None:
+        """Upper bound of the loss; None where the C core knows it from the steps."""
+        return self.largest
+
     def prover(self) -> Spectral:
         """What holds the lines."""
         raise NotImplementedError
@@ -166,15 +162,6 @@ class LineSide(RowSide):
         lines, c = self.prover(), -epsilon
         rows = lines.certify(PROFILE, c, thorough=self.thorough) if closely else lines.chernoff(c)
         return LogBounds.of_rows(c, rows).values(PROFILE)[1]
-
-    def most_of_one(self, epsilon: float, *, closely: bool) -> float:
-        """The same of a float."""
-        lines, c = self.prover(), -epsilon
-        if closely:
-            row = lines.certified_one(PROFILE, c, None, thorough=self.thorough)
-        else:
-            row = lines.chernoff_of_one(c)
-        return profile_bounds(row)[1]
 
     def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
         """Bounds at thresholds that are looked for on the lines, else by the fast engines."""
@@ -192,19 +179,6 @@ class LineSide(RowSide):
         if missing.any():
             table[missing] = self.table(functional, self.threshold(functional, log_target[missing]))
         return table, missing
-
-    def one(self, functional: int, x: float, *, by_value: bool) -> Any:
-        """One row of the lines; None where there is none."""
-        slack = SLACK if by_value else None
-        row = self.prover().certified_one(functional, x, slack, thorough=self.thorough)
-        if row[ERRORS + functional] <= CLOSE_ROW:
-            return row
-        return None if math.isnan(row[0]) or self.knows_more(functional, row) else row
-
-    def knows_more(self, functional: int, row: Any) -> bool:
-        """Whether `table` may have a closer row than one of the lines."""
-        del functional, row
-        return False
 
 
 class LabelledRows(RowEngine, Protocol):
@@ -251,14 +225,6 @@ class EstimatedSide(RowSide):
         if not closely:
             return np.ones(epsilon.size)
         return self.rows(PROFILE, -epsilon).values(PROFILE)[1]
-
-    def most_of_one(self, epsilon: float, *, closely: bool) -> float:
-        """The same of a float."""
-        return float(self.most(np.array([epsilon]), closely=closely)[0])
-
-    def one(self, functional: int, x: float, *, by_value: bool) -> Any:
-        """One row of the engine."""
-        return self.engine.one(functional, x, by_value)
 
 
 def log_slope(functional: int, table: FloatArray) -> FloatArray:

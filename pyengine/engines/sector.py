@@ -29,13 +29,13 @@ from pyengine.engines.functionals import (
     row_errors,
 )
 from pyengine.engines.pairs import GaussianPair
+from pyengine.engines.plan import FEW_STEPS, SMALLEST
 from pyengine.errors import AccuracyError
 from pyengine.numerics.bracketing import falling_root
 from pyengine.numerics.exact_numbers import in_two_doubles, log_of_rest
 
 __all__ = ["EpochKinds", "EpochLaws", "SectorLaws"]
 
-MOST_STEPS = 1000
 # Log densities where laws end: values down to about half of it are served.  Most are by the first.
 DEPTHS = (-75.0, -200.0, -760.0)
 TOO_DEEP = -45.0  # log values below are not asked of the first
@@ -47,10 +47,6 @@ SMALL_ERROR = 3e-12  # of rows: below it no deeper law is asked
 OWN_ERRORS = 4.0  # of a law, what its rows are off by at most if its ends do not count
 LEAST_ERROR = 2e-13  # of rows, for each step: lines that are as close gain nothing by a law
 TOO_SHALLOW = Limits(1e-9, 1e-9)  # of what rows then miss by more than this
-
-# Logs of values below are left to lines: where one order's profile is next to nothing beside the
-# other one's, Chernoff's bound says all that is asked, and a law would be made for nothing.
-SMALLEST = -160.0
 
 # Of epochs: total numbers of steps, and what powers of their ratios may take.  Where noise is large
 # both tails fall like a normal law's, and lose as much as they gain at each sum if they end at
@@ -248,16 +244,12 @@ class SectorLaws:
     def __init__(self, pair: GaussianPair) -> None:
         kinds: Kinds = tuple(zip(pair.noise, pair.probability, pair.steps, strict=True))
         self._reversed = pair.reversed
-        few = 0 < sum(pair.steps) <= MOST_STEPS
+        few = 0 < sum(pair.steps) <= FEW_STEPS
         self.serves = few and 1.0 not in pair.probability
         self._least_error = LEAST_ERROR * sum(pair.steps)
         first, *others = (partial(_law_or_refusal, kinds, depth) for depth in DEPTHS)
         deeper = (_Level(law, SMALLEST, TOO_SHALLOW) for law in others)
         self._levels = (_Level(first, TOO_DEEP, None), *deeper)
-
-    def may_improve(self, log_value: float) -> bool:
-        """Whether a law of these steps may have a closer row of a value than lines have."""
-        return self.serves and log_value >= SMALLEST
 
     def improve(
         self,

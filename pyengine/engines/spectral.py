@@ -58,7 +58,7 @@ class Spectral:
         finished(status, "the spectral engine")
         if others:
             self._add(others, exact or (None,) * len(others))
-        self._lock = allocate_lock()
+        self.lock = allocate_lock()
         self._bytes = 0
 
     def _add(
@@ -103,26 +103,26 @@ class Spectral:
 
     @property
     def handle(self) -> Any:
-        """The pair of the C core; whoever asks it does so alone."""
+        """The pair of the C core, which is asked by who holds ``lock``."""
         return self._pair
 
     def bytes(self) -> int:
         """Memory of the contours that are kept; what it was before while they are at work."""
-        if self._lock.acquire(blocking=False):
+        if self.lock.acquire(blocking=False):
             try:
                 self._bytes = int(lib.pe_pair_bytes(self._pair))
             finally:
-                self._lock.release()
+                self.lock.release()
         return self._bytes
 
     def at(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows at thresholds of the loss."""
-        with self._lock:
+        with self.lock:
             return call_kernel(lib.pe_pair_at, self._pair, functional, c)
 
     def solve(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows at the thresholds where the log of a functional has given values."""
-        with self._lock:
+        with self.lock:
             return call_kernel(lib.pe_pair_solve, self._pair, functional, log_target)
 
     def certify(self, functional: int, c: FloatArray, *, thorough: bool = True) -> FloatArray:
@@ -131,25 +131,17 @@ class Spectral:
         What the nearest line does not prove takes others 0.1 ms to 0.1 s each, if they are asked.
         """
         kernel = lib.pe_pair_certify if thorough else lib.pe_pair_certify_nearest
-        with self._lock:
+        with self.lock:
             return call_kernel(kernel, self._pair, functional, c)
 
     def chernoff(self, c: FloatArray) -> FloatArray:
         """Rows of Chernoff's bounds at thresholds of the loss, which take next to no time."""
-        with self._lock:
+        with self.lock:
             return call_kernel(lib.pe_pair_chernoff, self._pair, None, c)
-
-    def chernoff_of_one(self, c: float) -> Any:
-        """One such row, as an array of the C core."""
-        row = ffi.new(ROW)
-        with self._lock:
-            status = lib.pe_pair_chernoff(self._pair, 1, (c,), row)
-        finished(status, "Chernoff's bounds")
-        return row
 
     def certified_solve(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows with proven errors at thresholds as of `solve`, which are found by such rows."""
-        with self._lock:
+        with self.lock:
             return call_kernel(lib.pe_pair_certified_solve, self._pair, functional, log_target)
 
     def certify_beyond(
@@ -166,30 +158,14 @@ class Spectral:
                 lib.pe_pair_certify_beyond(pair, functional, n, source, slack, thorough, rows)
             )
 
-        with self._lock:
+        with self.lock:
             return call_kernel(kernel, self._pair, functional, log_target)
-
-    def certified_one(
-        self, functional: int, x: float, slack: float | None, *, thorough: bool = True
-    ) -> Any:
-        """One row of `certify`, or of `certify_beyond` where a slack is given, as a C array."""
-        row = ffi.new(ROW)
-        kernel = lib.pe_pair_certify if thorough else lib.pe_pair_certify_nearest
-        with self._lock:
-            if slack is None:
-                status = kernel(self._pair, functional, 1, (x,), row)
-            else:
-                status = lib.pe_pair_certify_beyond(
-                    self._pair, functional, 1, (x,), slack, thorough, row
-                )
-        finished(status, "a proven line of the spectral engine")
-        return row
 
     def one(self, functional: int, x: float, by_value: bool) -> Any:
         """One row of `at` or `solve`."""
         row = ffi.new(ROW)
         kernel = lib.pe_pair_solve if by_value else lib.pe_pair_at
-        with self._lock:
+        with self.lock:
             status = kernel(self._pair, functional, 1, (x,), row)
         finished(status, "a contour of the spectral engine")
         return row

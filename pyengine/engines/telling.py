@@ -34,6 +34,8 @@ class TellingPair(CertifiedPair):
         As of `CertifiedPair`.
     """
 
+    knows_levels = False
+
     def __init__(
         self,
         pair: GaussianPair,
@@ -49,10 +51,6 @@ class TellingPair(CertifiedPair):
     @cached_property
     def _uncomposed(self) -> Uncomposed:
         return Uncomposed(_laws_of(self._pair), CLOSE, None)
-
-    def level(self, alpha: float) -> None:
-        """None: arrays know more."""
-        del alpha
 
     def proven(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
         """T(A, B), and where its bounds are too wide."""

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from pyengine._support import checks
-from pyengine.mechanisms.core import Composition, Step
+from pyengine.mechanisms.core import Composition, PoissonSampled, Step
 from pyengine.mechanisms.gaussian import GaussianMechanism
 
-__all__ = ["SHUFFLED", "allocated_epoch", "dp_sgd", "dp_sgd_allocated"]
+__all__ = ["SHUFFLED", "allocated_epoch", "dp_sgd", "dp_sgd_allocated", "equal_gaussian_steps"]
 
 
 SAMPLINGS = ("poisson", "without_replacement", "shuffle")
@@ -133,6 +133,25 @@ def dp_sgd(
 
     sizes = None if batch_size is None else (batch, records)
     return as_given(step, number, epochs=epochs, sizes=sizes, rate=rate)
+
+
+def equal_gaussian_steps(mechanism: Any) -> tuple[float, float, int] | None:
+    """Noise, rate in (0, 1) and number of equal steps on Poisson samples, where all are doubles.
+
+    None for one step, and for every other mechanism.
+    """
+    if type(mechanism) is not Composition or len(mechanism.parts) != 1:
+        return None
+    ((step, number),) = mechanism.parts
+    if number < 2 or type(step) is not PoissonSampled:
+        return None
+    inner, rate = step.mechanism, step.probability
+    if type(inner) is not GaussianMechanism:
+        return None
+    noise = inner.noise_multiplier
+    if type(noise) is not float or type(rate) is not float or not 0.0 < rate < 1.0:
+        return None
+    return noise, rate, number
 
 
 def _shuffled(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyengine.engines.answers import PairQuestions, Questions
 from pyengine.engines.declared.sums import LatticeEngine
+from pyengine.engines.equal_steps import CLOSE, TELLING
 from pyengine.engines.orders import both_orders
 from pyengine.engines.pairs import enclosing_pairs, ordered_pair
 from pyengine.engines.problem import Ask, Engine, Problem
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CertifiedEngine", "EstimateEngine"]
 
-CLOSE = 1e-10  # relative width of bounds whose value needs no estimate
-TELLING = 0.15  # noise from which on a step no longer shows a record for certain
 WORDS = ("spectral", "convolution")  # that ask one of the engines that estimate
 
 

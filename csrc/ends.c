@@ -1,0 +1,114 @@
+#include <math.h>
+
+#include "arithmetic.h"
+#include "doubles.h"
+#include "normal.h"
+#include "pyengine.h"
+
+/* What sampled Gaussian steps say without a transform: the largest loss, a bound of the profile at 0, and levels whose
+ * tests take next to nothing but the outcomes of the largest likelihood ratio. */
+
+static const double U = 0x1p-53; /* unit roundoff */
+static const double ROUNDED = 0x1p-49; /* of bounds, for the few operations that form them */
+
+/* -sum of n log(1 - p), a lower and an upper bound of it; infinite where a rate is 1. */
+void pe_largest_loss(size_t n, const double *p, const double *steps, double *out) {
+    pe_dd sum = pe_dd_of(0.0);
+    double number = 0.0;
+    int is_infinite = 0;
+    for (size_t i = 0; i < n; i++) {
+        is_infinite |= p[i] == 1.0;
+        sum = pe_dd_sub(sum, pe_two_prod(steps[i], pe_d_log1p(-p[i])));
+        number += steps[i];
+    }
+    const double value = is_infinite ? INFINITY : sum.h, off = is_infinite ? 0.0 : 16.0 * U * value;
+    out[0] = value;
+    out[1] = value - (off + number * 0x1p-1074);
+    out[2] = value + (off + number * 0x1p-1074);
+}
+
+/* Upper bound of erf(x) for x > 0: a partial sum of its alternating series that ends above it, or by erfc. */
+static double erf_above(double x) {
+    enum { TERMS = 8 };
+    if (x >= 0.5) return 1.0 - pe_erfc(x) * (1.0 - 0x1p-48);
+    const double square = x * x;
+    double sum = 0.0;
+    for (int k = TERMS; k > 0; k--) sum = (1.0 / (2 * k + 1) - sum) * square / k;
+    return 1.12837916709551257390 * x * (1.0 - sum);
+}
+
+double pe_most_at_zero(size_t n, const double *noise, const double *p, const double *steps) {
+    pe_dd apart = pe_dd_of(0.0), none = pe_dd_of(0.0);
+    int is_sampled = 1;
+    for (size_t i = 0; i < n; i++) {
+        apart = pe_dd_add(apart, pe_two_prod(steps[i], p[i] * erf_above(0.35355339059327376220 / noise[i])));
+        is_sampled &= p[i] != 1.0;
+        if (is_sampled) none = pe_dd_add(none, pe_two_prod(steps[i], pe_d_log1p(-p[i])));
+    }
+    const double most = is_sampled ? fmin(apart.h, -pe_d_expm1(none.h)) : apart.h;
+    return fmin(most * (1.0 + ROUNDED) + 0x1p-1000, 1.0);
+}
+
+/* ---- levels next to the largest ratio ----------------------------------------------------------------- */
+
+enum { DISTANCES = 3, MOST_STEPS = 100 }; /* of more steps, levels so small are hardly doubles */
+/* What ratios may differ by on a test, as logs: relative widths of its bounds. */
+static const double APART[DISTANCES] = {0x1p-48, 0x1p-44, 0x1p-40};
+static const double INWARDS = 1e-9;    /* relative, of logarithms in doubles that have some 1e-14 */
+static const double SMALLEST = -700.0; /* log of levels below which doubles lose digits */
+
+/* Log of a lower bound of A's probability that all losses together are at most `apart`. */
+static double log_probability(size_t n, const double *noise, const double *p, const double *steps,
+                              int reversed, double number, double apart) {
+    const double log_excess = pe_d_log(pe_d_expm1(apart / number));
+    double total = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        /* e^s - 1 = p/(1 - p) e^(mu z - mu^2/2) is below that of apart/number up to this z */
+        const double log_rest = pe_d_log1p(-p[i]);
+        const double z = (log_excess + log_rest - pe_d_log(p[i])) * noise[i] + 0.5 / noise[i];
+        /* with the record a step that samples it has another law, which is left out */
+        total += steps[i] * (pe_log_ndtr(z - INWARDS * (1.0 + fabs(z))) + (reversed ? log_rest : 0.0));
+    }
+    return total * (1.0 + INWARDS);
+}
+
+double pe_log_next_to_largest(size_t n, const double *noise, const double *p, const double *steps,
+                              int reversed) {
+    double number = 0.0;
+    int is_sampled = 1;
+    for (size_t i = 0; i < n; i++) {
+        number += steps[i];
+        is_sampled &= p[i] != 1.0;
+    }
+    if (!(number > 0.0 && number <= MOST_STEPS && is_sampled)) return -INFINITY;
+    return log_probability(n, noise, p, steps, reversed, number, APART[DISTANCES - 1]);
+}
+
+int pe_next_to_largest(size_t n, const double *noise, const double *p, const double *steps, int reversed,
+                       int functional, double log_tail, double *out) {
+    const double likely = pe_log_next_to_largest(n, noise, p, steps, reversed);
+    const int serves = reversed ? PE_A_ABOVE : PE_A_BELOW;
+    if (functional != serves || !(log_tail > SMALLEST && log_tail < likely)) return 0;
+    double number = 0.0, largest[3];
+    for (size_t i = 0; i < n; i++) number += steps[i];
+    pe_largest_loss(n, p, steps, largest);
+    int at = 0;
+    while (at < DISTANCES - 1 &&
+           !(log_tail < log_probability(n, noise, p, steps, reversed, number, APART[at])))
+        at++;
+    const double least = largest[1] - APART[at], most = largest[2];
+    const double moved = ROUNDED * (1.0 + fabs(log_tail) + most);
+    const double ratio[2] = {reversed ? least : -most, reversed ? most : -least};
+    const double low = pe_d_exp(log_tail + ratio[0] - moved) * (1.0 - ROUNDED);
+    const double high = fmin(pe_d_exp(log_tail + ratio[1] + moved) * (1.0 + ROUNDED), 1.0);
+    const double own = low + 0.5 * (high - low);
+    double *alike = out + (reversed ? 2 : 0), *rest = out + (reversed ? 0 : 2);
+    alike[0] = low;
+    alike[1] = high;
+    rest[0] = fmax(nextafter(1.0 - high, 0.0), 0.0);
+    rest[1] = fmin(nextafter(1.0 - low, 2.0), 1.0);
+    out[4] = reversed ? 1.0 - own : own;
+    out[5] = reversed ? own : 1.0 - own;
+    out[6] = 0.5 * (ratio[0] + ratio[1]);
+    return 1;
+}

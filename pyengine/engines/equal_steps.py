@@ -1,0 +1,109 @@
+"""Equal Gaussian steps on Poisson samples: nothing is chosen where a float is asked.
+
+One call of the C core answers it from noise, rate and number of steps.  Arrays, and what that call
+does not say, are asked of what the registry chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyengine.engines.answers import Answer, FloatArray, Judged, Questions
+from pyengine.engines.certified import WIDEST
+from pyengine.engines.gaussian import GaussianSide
+from pyengine.engines.pairs import GaussianPair
+from pyengine.engines.plan import FloatPlan, settings
+from pyengine.mechanisms.dp_sgd import equal_gaussian_steps
+from pyengine.numerics.libm import refuse_where_off
+
+__all__ = ["CLOSE", "ORDERS", "TELLING", "EqualQuestions", "questions_of_run", "run_settings"]
+
+CLOSE = 1e-10  # relative width of bounds whose value needs no estimate
+TELLING = 0.15  # noise from which on a step no longer shows a record for certain
+ORDERS = {"add": (False,), "remove": (True,), "add_remove": (False, True)}  # A with the record
+METHODS = ("auto", "certified")
+
+
+def run_settings(*, proven: bool) -> Any:
+    """How the C core is to ask: for bounds, or for values that need no estimate."""
+    return settings(thorough=proven, widest=(WIDEST, WIDEST) if proven else (CLOSE, CLOSE))
+
+
+def questions_of_run(
+    mechanism: Any, adjacency: Any, method: Any, proven: bool, otherwise: Callable[[], Questions]
+) -> EqualQuestions | None:
+    """Questions on equal steps; None where the registry has to choose.
+
+    Parameters
+    ----------
+    mechanism, adjacency, method
+        What was asked, whatever it is.
+    proven : bool
+        Whether bounds are to be proven.
+    otherwise : callable
+        Makes the questions that the registry chooses.
+    """
+    run = equal_gaussian_steps(mechanism)
+    if run is None or adjacency not in ORDERS or method not in METHODS:
+        return None
+    proven = proven or method == "certified"
+    noise, rate, steps = run
+    if not proven and noise <= TELLING:  # what is known there without lines
+        return None
+    refuse_where_off()
+    first, *others = (
+        GaussianSide(GaussianPair((noise,), (rate,), (steps,), order), thorough=proven)
+        for order in ORDERS[adjacency]
+    )
+    plan = FloatPlan(first, others[0] if others else None, run_settings(proven=proven), proven=True)
+    return EqualQuestions(plan, otherwise)
+
+
+class EqualQuestions(Questions):
+    """Questions on equal steps.
+
+    Parameters
+    ----------
+    plan : FloatPlan
+        Answers floats.
+    otherwise : callable
+        Makes the questions that answer what it does not.
+    """
+
+    is_light = True
+
+    def __init__(self, plan: FloatPlan, otherwise: Callable[[], Questions]) -> None:
+        self._plan, self._make = plan, otherwise
+        self._others: Questions | None = None
+
+    @property
+    def others(self) -> Questions:
+        """Questions that are asked what the plan does not answer."""
+        if self._others is None:
+            self._others = self._make()
+        return self._others
+
+    def one(self, name: str, x: float) -> Judged:
+        """As `answer` for one number."""
+        return self._plan.one(name, x) or super().one(name, x)
+
+    def answer(self, name: str, x: FloatArray) -> Answer:
+        """Values of a public function."""
+        return self.others.answer(name, x)
+
+    def values(self, name: str, x: FloatArray) -> FloatArray:
+        """As `answer` without bounds."""
+        return self.others.values(name, x)
+
+    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β = T(α) and γ = 1 - T(α)."""
+        return self.others.trade_off(alpha)
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """δ(ε) at ε >= 0."""
+        return self.others.profile(epsilon)
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with δ(ε) <= δ."""
+        return self.others.epsilon(delta)

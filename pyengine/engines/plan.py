@@ -1,0 +1,114 @@
+"""Parameters in, answer out: floats that one call of the C core answers (``csrc/plan.c``).
+
+Answers have the bits of those of arrays.
+"""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+from typing import TYPE_CHECKING, Any
+
+from pyengine._core import ffi, lib
+from pyengine._support.status import finished
+from pyengine.engines.answers import Judged
+from pyengine.engines.row_bounds import SLACK
+from pyengine.engines.row_sides import CLOSE_ROW, LineSide
+
+if TYPE_CHECKING:
+    from pyengine.engines.certified import CertifiedPair
+
+__all__ = ["ASKS", "FEW_STEPS", "SMALLEST", "FloatPlan", "NoPlan", "plan_of", "settings"]
+
+FEW_STEPS = 1000  # of which laws of the loss may know more than lines do
+# Logs of values below are left to lines: where one order's profile is next to nothing beside the
+# other one's, Chernoff's bound says all that is asked, and a law would be made for nothing.
+SMALLEST = -160.0
+
+ASKS: dict[str, int] = {
+    "trade_off": lib.PE_ASKS_BETA,
+    "gamma_bound": lib.PE_ASKS_GAMMA,
+    "delta": lib.PE_ASKS_DELTA,
+    "epsilon": lib.PE_ASKS_EPSILON,
+}
+PLAN, ANSWER = ffi.typeof("pe_plan *"), ffi.typeof("double[3]")
+OK: int = lib.PE_OK
+
+
+def settings(*, thorough: bool, widest: tuple[float, float], levels: bool = True) -> Any:
+    """How the C core is to ask, as it takes it.
+
+    Parameters
+    ----------
+    thorough : bool
+        As of `LineSide`.
+    widest : tuple of float
+        As of `CertifiedPair`.
+    levels : bool
+        Whether levels of the trade-off function are asked.
+    """
+    plan = ffi.new(PLAN)
+    plan.thorough, plan.levels, plan.widest = thorough, levels, widest
+    plan.enough, plan.few, plan.smallest, plan.slack = CLOSE_ROW, FEW_STEPS, SMALLEST, SLACK
+    return plan
+
+
+class NoPlan:
+    """For pairs whose floats arrays answer."""
+
+    def one(self, name: str, x: float) -> Judged | None:
+        """None."""
+        del name, x
+        return None
+
+
+class FloatPlan:
+    """Questions about floats, of one order or of both.
+
+    Parameters
+    ----------
+    first, second : LineSide
+        The side of the order and None, or those of ``add`` and ``remove``.
+    plan : cdata
+        Of `settings`; not to be given to others.
+    proven : bool
+        Whether the answers are.
+    """
+
+    __slots__ = ("_first", "_lock", "_plan", "_proven", "_second")
+
+    def __init__(
+        self, first: LineSide, second: LineSide | None, plan: Any, *, proven: bool
+    ) -> None:
+        self._first, self._second, self._plan, self._proven = first, second, plan, proven
+        self._lock = allocate_lock()
+
+    def one(self, name: str, x: float) -> Judged | None:
+        """A value, its bounds, and whether they are proven; None where arrays may know more."""
+        out, first = ffi.new(ANSWER), self._first.prover()
+        if self._second is None:
+            with self._lock, first.lock:
+                status = lib.pe_plan_one(self._plan, first.handle, ffi.NULL, ASKS[name], x, out)
+        else:
+            second = self._second.prover()
+            with self._lock, first.lock, second.lock:
+                status = lib.pe_plan_one(
+                    self._plan, first.handle, second.handle, ASKS[name], x, out
+                )
+        if status == OK:
+            return out[0], out[1], out[2], self._proven
+        finished(status, "a proven line of the spectral engine")
+        return None
+
+
+def plan_of(first: CertifiedPair, second: CertifiedPair | None = None) -> FloatPlan | NoPlan:
+    """Questions about floats on one pair, or on those of ``add`` and ``remove``."""
+    one, two = first.lines, None if second is None else second.lines
+    if one is None or (second is not None and two is None):
+        return NoPlan()
+    plan = settings(thorough=one.thorough, widest=first.widest, levels=first.knows_levels)
+    for order, side in zip(plan.order, (one, two), strict=True):
+        known = None if side is None else side.known_largest
+        if known is not None:
+            order.known, order.largest = 1, known
+    proven = first.is_proven and (second is None or second.is_proven)
+    return FloatPlan(one, two, plan, proven=proven)
