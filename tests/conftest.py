@@ -7,7 +7,10 @@ and remembers the failing; the campaign of ``make campaign`` does so at length.
 
 import gc
 import os
+import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 pytest_plugins = ["listed_skips", "processor_time", "progress", "thorough"]
@@ -21,3 +24,12 @@ def pytest_collection_finish() -> None:
     """Leave modules and tests alone in every collection of garbage to come: they stay."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def hasty() -> Iterator[None]:
+    """Threads that take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)

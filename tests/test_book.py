@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-if not (ROOT / "tools" / "statements.py").exists():  # an installed package without its sources
-    pytest.skip("the sources are not here", allow_module_level=True)
+made = pytest.importorskip("statements")  # not in an installed package without its sources
 
 MOST_WORDS = 25_000
 
 
-def tool() -> Any:
-    spec = importlib.util.spec_from_file_location("statements", ROOT / "tools" / "statements.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_page_is_up_to_date() -> None:
-    made = tool()
     assert made.PAGE.read_text(encoding="utf-8") == made.page(), "run python tools/statements.py"
 
 
 def test_statements_have_proofs_code_and_tests() -> None:
-    found = list(tool().statements())
+    found = list(made.statements())
     assert len(found) > 10
     for statement in found:
         assert statement.proven, statement
@@ -48,14 +35,12 @@ def test_statements_have_proofs_code_and_tests() -> None:
 
 
 def test_the_book_has_all_its_pages() -> None:
-    made = tool()
     listed = {*made.chapters(), made.PAGE, made.BOOK / "index.md"}
     assert set(made.BOOK.glob("*.md")) == listed
 
 
 def test_the_book_is_short() -> None:
     """Words have a letter or a digit, formulas included; the table that is made repeats names."""
-    made = tool()
     pages = sorted(set(made.BOOK.glob("*.md")) - {made.PAGE})
     text = " ".join(page.read_text(encoding="utf-8") for page in pages)
     assert sum(re.search(r"\w", word) is not None for word in text.split()) <= MOST_WORDS
@@ -63,7 +48,7 @@ def test_the_book_is_short() -> None:
 
 def test_displayed_formulas_stand_alone() -> None:
     """Without an empty line on both sides a formula is set as text."""
-    for page in tool().BOOK.glob("*.md"):
+    for page in made.BOOK.glob("*.md"):
         lines = page.read_text(encoding="utf-8").splitlines()
         for before, line, after in zip(lines, lines[1:], [*lines[2:], ""], strict=False):
             if line.startswith("$$") and line.count("$$") == 2:
@@ -73,7 +58,7 @@ def test_displayed_formulas_stand_alone() -> None:
 
 def test_code_names_chapters_that_exist() -> None:
     """Docstrings and comments say in which chapter a proof stands."""
-    book, seen = tool().BOOK, set()
+    book, seen = made.BOOK, set()
     for part, ending in (("pyengine", "py"), ("csrc", "[ch]"), ("tests", "py")):
         for path in (ROOT / part).rglob(f"*.{ending}"):
             seen |= set(re.findall(r"\btheory/([a-z_]+)", path.read_text(encoding="utf-8")))

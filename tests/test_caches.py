@@ -6,7 +6,6 @@ import gc
 import multiprocessing
 import os
 import re
-import sys
 import threading
 import time
 import warnings
@@ -38,22 +37,13 @@ def nothing_kept() -> Iterator[None]:
 
 
 @pytest.fixture
-def busy_switches() -> Iterator[None]:
-    """Threads that take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-@pytest.fixture
 def small_budget(monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(caches, "BUDGET", 800_000)
     monkeypatch.setattr(caches, "ROOM", 100_000)
     return 800_000
 
 
-@pytest.mark.usefixtures("busy_switches")
+@pytest.mark.usefixtures("hasty")
 def test_threads_ask_while_another_one_clears() -> None:
     over = time.monotonic() + 3.0
 
@@ -70,7 +60,7 @@ def test_threads_ask_while_another_one_clears() -> None:
             future.result()
 
 
-@pytest.mark.usefixtures("busy_switches", "small_budget")
+@pytest.mark.usefixtures("hasty", "small_budget")
 def test_threads_share_a_cache_that_overflows() -> None:
     cache: Cache[list[int]] = Cache(20, lambda _: 100_000)
     over = time.monotonic() + 2.0

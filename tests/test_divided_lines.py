@@ -86,30 +86,6 @@ def test_several_kinds_have_close_proofs() -> None:
     assert ((bounds.upper - bounds.lower) < 1e-8 * bounds.upper).all()
 
 
-MISSED = [term for term in tool.TERMS if term.name.startswith(("values", "paths", "nodes"))]
-
-
-@pytest.fixture(scope="module")
-def some() -> list[tool.Point]:
-    """Points with truths that take seconds."""
-    return tool.points(14, 3)
-
-
-@pytest.mark.parametrize("term", MISSED, ids=lambda term: term.name)
-def test_a_dropped_term_is_missed(term: tool.Term, some: list[tool.Point], tmp_path: Path) -> None:
-    kept = tool.judged(term.coarse, some, tmp_path / "kept")
-    without = tool.judged(term.coarse + term.dropped, some, tmp_path / "dropped")
-    assert kept.asked > 5
-    assert kept.outside == 0
-    assert without.outside > 0
-
-
-def test_random_rows_hold_the_sums_of_positive_terms(tmp_path: Path) -> None:
-    found = tool.judged((), tool.points(30, 20261124), tmp_path / "kernel")
-    assert found.asked > 30
-    assert found.outside == 0
-
-
 TAPERS = [(x, y) for x in (-5.0, -0.4, -0.01, 0.0, 0.3, 1.5, 7.7, 20.0) for y in (0.0, 0.3, 1.0)]
 
 

@@ -30,15 +30,6 @@ ignore_warning = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"
 SECONDS = 20  # after which a child counts as hanging
 
 
-@pytest.fixture
-def hasty() -> Iterator[None]:
-    """Threads that take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
 def child_of(work: Callable[[], bool]) -> int:
     """Status of a forked child that works."""
     child = os.fork()

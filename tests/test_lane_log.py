@@ -10,8 +10,7 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
-from audit_certificate import build
-from compiling import ROOT
+from compiling import CERTIFIED, ROOT, compiled
 
 Array = npt.NDArray[np.float64]
 COUNT = 20_000
@@ -20,7 +19,8 @@ UNIT = mpmath.ldexp(1, -53)
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return build(tmp_path_factory.mktemp("lanes"), (), [ROOT / "tests/c/doors/lane_log.c"])
+    files = [*(ROOT / "csrc" / f"{x}.c" for x in CERTIFIED), ROOT / "tests/c/doors/lane_log.c"]
+    return compiled(tmp_path_factory.mktemp("lanes") / "kernel.so", files)
 
 
 def asked(function: Callable[..., None], *given: Array, outs: int = 1) -> list[Array]:

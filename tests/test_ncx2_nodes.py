@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
+import make_ncx2_nodes as tool
 import mpmath
 import numpy as np
 import pytest
@@ -18,16 +17,6 @@ BIN = re.compile(r"^    \{(\d+), (\d+), (\S+), (\S+), (\S+)\}, /\* (\S+), (\S+) 
 BINS = [(int(m[1]), int(m[2]), *map(float, m.groups()[2:])) for m in BIN.finditer(HEADER)]
 
 
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("nodes", ROOT / "tools" / "make_ncx2_nodes.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-TOOL = load()
 extended = pytest.mark.skipif(
     np.finfo(np.longdouble).eps > 2e-19, reason="needs an 80-bit or longer long double"
 )
@@ -41,8 +30,8 @@ def column(name: str) -> list[float]:
 
 def test_bins_cover_the_range() -> None:
     lows = [b[5] for b in BINS]
-    assert len(BINS) == 4 * (TOOL.HIGH - TOOL.LOW)
-    expected = [2.0**o * (1 + q / 4) for o in range(TOOL.LOW, TOOL.HIGH) for q in range(4)]
+    assert len(BINS) == 4 * (tool.HIGH - tool.LOW)
+    expected = [2.0**o * (1 + q / 4) for o in range(tool.LOW, tool.HIGH) for q in range(4)]
     assert lows == pytest.approx(expected, rel=1e-5)  # the comments have six digits
     assert [b[0] for b in BINS] == [sum(b[1] for b in BINS[:i]) for i in range(len(BINS))]
     assert f"#define PE_NODES_MAX {max(b[1] for b in BINS)}\n" in HEADER
@@ -77,18 +66,18 @@ def test_table() -> None:
 @pytest.mark.parametrize("index", [0, 7, 13, 22, 33, 45, 59])
 def test_error_of_the_rule(index: int) -> None:
     _, n, h, _, _, low, _ = BINS[index]
-    high = BINS[index + 1][5] if index + 1 < len(BINS) else 2.0**TOOL.HIGH
+    high = BINS[index + 1][5] if index + 1 < len(BINS) else 2.0**tool.HIGH
     kappas = [low, high]
-    error = TOOL.error(kappas, [TOOL.truth(k) for k in kappas], np.longdouble(h), n)
-    assert error <= 1.05 * TOOL.TARGET
+    error = tool.error(kappas, [tool.truth(k) for k in kappas], np.longdouble(h), n)
+    assert error <= 1.05 * tool.TARGET
 
 
 @extended
 @pytest.mark.parametrize("power", [14, 17, 20])
 def test_error_of_the_rule_without_table(power: int) -> None:
-    assert f"#define FLAT_NODES {TOOL.FLAT_NODES}\n" in CORE
-    assert f"#define FLAT_STEP {TOOL.FLAT_STEP}\n" in CORE
-    assert TOOL.flat_error(2.0**power) <= 6e-17
+    assert f"#define FLAT_NODES {tool.FLAT_NODES}\n" in CORE
+    assert f"#define FLAT_STEP {tool.FLAT_STEP}\n" in CORE
+    assert tool.flat_error(2.0**power) <= 6e-17
 
 
 def test_series() -> None:

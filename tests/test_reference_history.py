@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import pairwise
@@ -78,15 +76,6 @@ def test_any_order_gives_the_same_bits(alone: dict[Question, Any], backwards: bo
     reference.gamma_bound(NOISE, "0.02", digits=60)
     for question in reversed(QUESTIONS) if backwards else QUESTIONS:
         assert bits(question) == alone[question], question
-
-
-@pytest.fixture
-def hasty() -> Iterator[None]:
-    """Threads that take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 @pytest.mark.usefixtures("hasty")

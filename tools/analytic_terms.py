@@ -1,23 +1,23 @@
 """Error terms of analytic densities, each made to carry the error alone, then dropped.
 
-For ``tools/audit_analytic.py --terms``.  A `Term` is a text of a function of the engine, beside
-choices that are made coarse or operations that are made to err so that it matters; what is claimed
-then is held against the integrals of ``audit_analytic.py``.
+For ``tools/audit_analytic.py --terms``; the harness is ``error_terms.py``.  What is claimed is held
+against the integrals of ``audit_analytic.py``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from audit_analytic import (
+    NOTED,
+    PACKAGES,
     Claim,
     Pair,
     above,
-    changed,
     flat_cells,
     flat_intervals,
     of_flat_part,
@@ -28,22 +28,19 @@ from audit_analytic import (
     of_transform,
     truth_of,
 )
+from error_terms import Asked, Patched, Term, operation, patched, report, times
 from flint import arb, ctx
 
-from pyengine.caches import clear_cache
-from pyengine.engines.analytic_lines import cells, shape, step, strips
+from pyengine.engines.analytic_lines import step
 from pyengine.engines.analytic_lines.balls import at_point, evaluator_on_line
-from pyengine.engines.analytic_lines.cells import LossCells
-from pyengine.engines.analytic_lines.shape import AnalyticShape, Ellipses
+from pyengine.engines.analytic_lines.shape import AnalyticShape
 from pyengine.engines.analytic_lines.step import AnalyticStep
-from pyengine.engines.analytic_lines.strips import Strips
-from pyengine.engines.vertical_lines import decay, line, tilted
+from pyengine.engines.vertical_lines import tilted
 from pyengine.engines.vertical_lines.line import LossLine, Side
 from pyengine.engines.vertical_lines.mixed import MixedOrder
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
-from pyengine.engines.vertical_lines.tilted import NodeStep
 
-__all__ = ["TERMS", "Tally", "Term", "judged", "main_of_terms"]
+__all__ = ["TERMS", "judged", "main_of_terms", "switched"]
 
 LOUD = 1e-6  # a relative error that is put in
 LOGISTIC = Pair("logistic", "0.5")
@@ -53,7 +50,7 @@ STUDENT = Pair("student", "1")
 SAMPLED = Pair("secant", "1", rate="0.2")
 UNIFORM = Pair("uniform", "0")
 SHORT = Pair("normal", "0.7", ends=(-1.0, 1.5))
-Judge = Callable[[], Iterator[Claim]]
+Judge = Callable[[Patched], Iterator[Claim]]
 
 
 # ---- judges --------------------------------------------------------------------------------------
@@ -68,7 +65,7 @@ def rules_of(
 ) -> Judge:
     """What rules of so many nodes miss up to some frequencies."""
 
-    def judge() -> Iterator[Claim]:
+    def judge(_: Patched) -> Iterator[Claim]:
         for pair in pairs:
             made = pair.shape()
             for tilt in (-3.0, 0.5, 4.0):
@@ -82,7 +79,7 @@ def rules_of(
 def beyond_ends_of(pairs: Sequence[Pair]) -> Judge:
     """Masses beyond the ends of laws."""
 
-    def judge() -> Iterator[Claim]:
+    def judge(_: Patched) -> Iterator[Claim]:
         for pair in pairs:
             claims = of_shape(pair.shape(), pair, np.zeros(0))
             yield from (claim for claim in claims if claim.kind.startswith("removed"))
@@ -106,7 +103,7 @@ NEARER = [
 ]
 
 
-def losses_inside() -> Iterator[Claim]:
+def losses_inside(_: Patched) -> Iterator[Claim]:
     """Losses at places between the ends."""
     for pair in EVERY:
         low, high = pair.interval
@@ -115,7 +112,7 @@ def losses_inside() -> Iterator[Claim]:
         yield from (claim for claim in claims if claim.kind == "losses")
 
 
-def log_means() -> Iterator[Claim]:
+def log_means(_: Patched) -> Iterator[Claim]:
     """Bounds of log means."""
     for pair in (*EVERY, *LEVEL):
         made = pair.shape()
@@ -137,7 +134,7 @@ def steps_of(size: int, guess: float = 0.0) -> Iterator[tuple[AnalyticStep, Pair
             yield found, pair, highest
 
 
-def light_panels() -> Iterator[Claim]:
+def light_panels(_: Patched) -> Iterator[Claim]:
     """Means and transforms without panels of a little mass."""
     for pair in EVERY:
         made = pair.shape()
@@ -155,7 +152,7 @@ LOGS = ("log of the transform", "modulus where hardly known")
 def coarse_transforms_of(size: int, guess: float = 0.0, *kinds: str) -> Judge:
     """Transforms of such steps, or what else is named."""
 
-    def judge() -> Iterator[Claim]:
+    def judge(_: Patched) -> Iterator[Claim]:
         for found, pair, highest in steps_of(size, guess):
             truth = truth_of(pair, found.tilt)
             claims = [of_mean(found, truth)]
@@ -166,7 +163,7 @@ def coarse_transforms_of(size: int, guess: float = 0.0, *kinds: str) -> Judge:
     return judge
 
 
-def coarse_bounds() -> Iterator[Claim]:
+def coarse_bounds(_: Patched) -> Iterator[Claim]:
     """Bounds of log means at other tilts, by coarse rules."""
     for found, pair, _ in steps_of(4):
         for other in (-8.0, 2.0, 11.0):
@@ -177,7 +174,7 @@ def coarse_bounds() -> Iterator[Claim]:
 def erring_of(kind: str, put: Callable[[StepNodes], StepNodes]) -> Judge:
     """Transforms, or log means, of steps whose nodes err by what is said of them."""
 
-    def judge() -> Iterator[Claim]:
+    def judge(_: Patched) -> Iterator[Claim]:
         for pair in EVERY:
             made = pair.shape()
             for tilt in (0.02, 6.0):
@@ -222,15 +219,15 @@ def decays_of(
 ) -> Judge:
     """Bounds of transforms far out, at multiples of one over the deviation of the loss."""
 
-    def judge() -> Iterator[Claim]:
+    def judge(engine: Patched) -> Iterator[Claim]:
         for pair, tilt in cases:
             made, truth = pair.shape(), truth_of(pair, tilt)
             spread = math.sqrt(float(made.cumulants(np.array([tilt]))[2][0]))
             for off in (-doubt, doubt) if doubt else (0.0,):
-                with flat_cells() as noted:
+                with flat_cells(engine) as noted:
                     log_mean = float(truth.log_mean.mid()) + off
                     found = made.decay(tilt, log_mean, 1.0001 * doubt + 1e-14, steps)
-                flat = flat_intervals(made, noted[-1], shape.CELLS)
+                flat = flat_intervals(made, noted[-1], engine.shape.CELLS)
                 for t in (x / spread for x in times):
                     claims = []
                     if kind.startswith("modulus"):
@@ -247,7 +244,7 @@ CUT = Pair("normal", "0.3", ends=(-6.4, 6.6))
 STEPS = 30
 
 
-def rows() -> Iterator[Claim]:
+def rows(_: Patched) -> Iterator[Claim]:
     """Masses and profiles of many steps against the normal law without ends."""
     size = 0.3 * math.sqrt(STEPS)
     found = MixedOrder(((CUT.shape(), STEPS),), False)
@@ -290,7 +287,7 @@ def lines_of(
 ) -> Judge:
     """Sums of a line whose nodes are few against those of one with many, at the same tilt."""
 
-    def judge() -> Iterator[Claim]:
+    def judge(_: Patched) -> Iterator[Claim]:
         made = pair.shape()
         spread = math.sqrt(steps * float(made.cumulants(np.array([tilt]))[2][0]))
         coarse = line_of(made, tilt, steps, period * spread, highest / spread)
@@ -307,53 +304,13 @@ def lines_of(
 # ---- terms ---------------------------------------------------------------------------------------
 
 
-class Term(NamedTuple):
-    """A text of a function, what stands in its place with a factor, and what makes it matter.
-
-    Parameters
-    ----------
-    name : str
-        What the term is.
-    owner, method : object, str
-        Where its text is.
-    text, part : str
-        The text, and that with ``{f}`` for the factor.
-    judge : callable
-        Yields what is claimed.
-    coarse : tuple of (module, str, object)
-        Constants that are set.
-    puts : tuple of (owner, str, str, str)
-        Texts that are changed so that an operation errs.
-    """
-
-    name: str
-    owner: Any
-    method: str
-    text: str
-    part: str
-    judge: Judge
-    coarse: tuple[tuple[Any, str, Any], ...] = ()
-    puts: tuple[tuple[Any, str, str, str], ...] = ()
-
-
-class Tally(NamedTuple):
-    """How many claims there were, and how many were outside."""
-
-    asked: int
-    outside: int
-
-
-def _times(before: str, text: str) -> tuple[str, str]:
-    """A text behind another one, and a part of it there."""
-    return before + text, before + "{f} * (" + text + ")"
-
-
-WIDE = ((shape, "LEAST", -4.0), (shape, "PROBED", 8), (shape, "SIZES", np.array([12, 40, 80])))
-LARGE = ((cells, "LIGHT", 1e-3),)
+LOW = {"shape.LEAST": -4.0}
+WIDER = {**LOW, "shape.PROBED": 8}
+WIDE = {**WIDER, "shape.SIZES": np.array([12, 40, 80])}
+LARGE = {"cells.LIGHT": 1e-3}
 SHRUNK = (
-    "middle, edges = 0.5 * (low + high), self.program; "
-    "raise_ = sides(self); "
-    "return raise_[0] - {f} * (raise_[0] - float(low)), raise_[1] + {f} * (float(high) - raise_[1])"
+    "return (float(low), float(high)) if {x} == 1.0 else tuple("
+    "side - {x} * (side - float(end)) for side, end in zip(_sides(self), (low, high)))"
 )
 LINEAR = ((SHIFTED, 0.5), (SHIFTED, 2.0), (Pair("normal", "0.2"), -1.0))
 SMOOTH = (*LINEAR, (STRETCHED, 0.5))
@@ -365,148 +322,147 @@ TURNED = (
 )
 ABRUPT = ((UNIFORM, 0.001), (UNIFORM, -0.3), (SHORT, 0.5))
 LATE = (4.0, 9.0, 17.0, 33.0)
-DECAY = LossCells, "decay"
 CORPUT = "CORPUT / np.sqrt(bend) * (most + mass * (self.fall + abs(tilt) * steepest))"
 HEAVIER = "mass = half * weight * log_p.exp()"
+SHAPE, STEP, CELLS, STRIPS = "shape.py", "step.py", "cells.py", "strips.py"
+LINE, TILTED, DECAY = "line.py", "tilted.py", "decay.py"
+SWITCHES = (
+    operation("rules: roundings of exponents",
+              (SHAPE, "(off + abs(log_mean)) - log_mean\n", "(off + abs(log_mean)) - log_mean "
+               "- (0.9 * (off + abs(log_mean)) if {x} else 0.0)\n")),
+    operation("rules: radii of masses",
+              (SHAPE, HEAVIER, HEAVIER + "\n                "
+               "mass = mass * (1 + arb(0, 4e-13)) if {x} else mass\n                "
+               "mass = mass + mass.rad() if {x} else mass")),
+    operation("rules: radii of losses",
+              (SHAPE, HEAVIER, HEAVIER + "\n                "
+               "loss = loss + arb(0, 4e-13) if {x} else loss\n                "
+               "loss = loss + loss.rad() if {x} else loss")),
+    operation("log mean: roundings",
+              (SHAPE, "exponent = weight + tilt * loss",
+         "exponent = weight + tilt * loss - (9e-10 * "
+               "(np.abs(weight).max() + np.abs(tilt * loss).max()) if {x} else 0.0)")),
+    operation("decay: roundings of exponents",
+              (CELLS, "np.maximum(*ends) - log_mean", "np.maximum(*ends) - (0.18 * (largest + "
+               "np.maximum(np.abs(ends[0]), np.abs(ends[1])) + abs(log_mean)) if {x} else 0.0) "
+               "- log_mean")),
+    operation("decay: errors of losses at edges",
+              (CELLS, "[at_point(on, arb(x))[1] for x in edges]",
+               "_moved([at_point(on, arb(x))[1] for x in edges], {x})")),
+    operation("strips: roundings of exponents",
+              (STRIPS, "exponent = log_density",
+         "exponent = (-0.9 * (np.abs(log_density) + largest + "
+               "abs(log_mean)) if {x} else 0.0) + log_density")),
+)  # fmt: skip
 TERMS = (
-    Term("rules: the remainder", Ellipses, "missed",
-         *_times("bounded = ", "np.exp(np.clip(found, LEAST_LOG, MOST_LOG))"),
+    times("rules: the remainder", SHAPE, "bounded = ",
+         "np.exp(np.clip(found, LEAST_LOG, MOST_LOG))",
          rules_of(LEVEL, (3, 4, 6), (8.0, 12.0, 16.0, 24.0))),
-    Term("rules: the remainder of parts", Ellipses, "missed",
-         *_times("bounded = ", "np.exp(np.clip(found, LEAST_LOG, MOST_LOG))"),
+    times("rules: the remainder of parts", SHAPE, "bounded = ",
+         "np.exp(np.clip(found, LEAST_LOG, MOST_LOG))",
          rules_of(LEVEL, (3, 4), (12.0, 24.0, 32.0), 2)),
-    Term("rules: turns on ellipses", Ellipses, "log_missed",
-         *_times("most = most + ", "frequency * self.turn"),
+    times("rules: turns on ellipses", SHAPE, "most = most + ", "frequency * self.turn",
          rules_of((STRETCHED,), (16, 20), (30.0, 60.0, 120.0))),
-    Term("rules: roundings of exponents", Ellipses, "log_missed",
-         *_times("most = most + ", "4.0 * UNIT * (off + abs(log_mean))"),
-         rules_of(LEVEL, (3, 4, 6), (8.0, 12.0, 16.0, 24.0)), ((shape, "UNIT", 0.25),),
-         ((Ellipses, "log_missed", "most = np.where(np.isnan", "most = most - 0.9 * (off + "
-           "abs(log_mean)); most = np.where(np.isnan"),)),
-    Term("rules: panels of next to no mass", AnalyticShape, "rule_at",
-         *_times("left = ellipses.missed(tilt, log_mean, frequency, SIZES)[counts].sum(axis=0) + ",
-                 "dropped"), light_panels),
-    Term("rules: radii of masses", AnalyticShape, "_made",
-         *_times("4.0 * EXTENDED + ", "2.0 * mass_error"), rules_of((SHIFTED,), (40,), (0.3,)), (),
-         ((AnalyticShape, "_at_nodes", HEAVIER, f"{HEAVIER} * (1 + arb(0, 4e-13)); "
-           "mass = mass + mass.rad()"),)),
-    Term("rules: radii of losses", AnalyticShape, "_made",
-         "loss_error += EXTENDED * largest", "loss_error = {f} * loss_error + EXTENDED * largest",
-         rules_of((SHIFTED,), (40,), (0.3,)), (),
-         ((AnalyticShape, "_at_nodes", HEAVIER, f"{HEAVIER}; loss = loss + arb(0, 4e-13); "
-           "loss = loss + loss.rad()"),)),
-    Term("masses beyond the ends", AnalyticShape, "removed",
-         "return max(upper(1 - of_a), 0.0), max(upper(1 - of_b), 0.0)",
-         "return {f} * max(upper(1 - of_a), 0.0), {f} * max(upper(1 - of_b), 0.0)",
-         beyond_ends_of(NEAR)),
-    Term("masses beyond the ends: the remainder", AnalyticShape, "removed",
-         *_times("found[law] += ", "arb(0, 1) * arb(log_of).exp() * SLACK"), beyond_ends_of(NEARER),
-         (*WIDE[:2], (shape, "MANY_SIZES", np.array([9])), (shape, "LACKING", 1.0))),
-    Term("masses beyond the ends, of rows", LossLine, "__init__",
-         *_times("sum(", "n * step.removed[law]"), rows, ((shape, "LACKING", 1e-3),)),
-    Term("masses beyond the ends, of poles", line, "_mass_at_ends",
-         *_times("lacking += ", "number * step.removed[int(pole)]"),
+    times("rules: roundings of exponents", SHAPE, "most = most + ",
+         "4.0 * UNIT * (off + abs(log_mean))",
+         rules_of(LEVEL, (3, 4, 6), (8.0, 12.0, 16.0, 24.0)),
+         {"shape.UNIT": 0.25, "rules: roundings of exponents": 1.0}),
+    times("rules: panels of next to no mass", SHAPE, "[counts].sum(axis=0) + ", "dropped",
+         light_panels),
+    times("rules: radii of masses", SHAPE, "4.0 * EXTENDED + ", "2.0 * mass_error",
+         rules_of((SHIFTED,), (40,), (0.3,)), {"rules: radii of masses": 1.0}),
+    Term("rules: radii of losses", rules_of((SHIFTED,), (40,), (0.3,)),
+         ((SHAPE, "loss_error += EXTENDED * largest",
+           "loss_error = {x} * loss_error + EXTENDED * largest"),),
+         {"rules: radii of losses": 1.0}),
+    Term("masses beyond the ends", beyond_ends_of(NEAR),
+         ((SHAPE, "return max(upper(1 - of_a), 0.0), max(upper(1 - of_b), 0.0)",
+           "return {x} * max(upper(1 - of_a), 0.0), {x} * max(upper(1 - of_b), 0.0)"),)),
+    times("masses beyond the ends: the remainder", SHAPE, "found[law] += ",
+         "arb(0, 1) * arb(log_of).exp() * SLACK",
+         beyond_ends_of(NEARER),
+         {**WIDER, "shape.MANY_SIZES": np.array([9]), "shape.LACKING": 1.0}),
+    times("masses beyond the ends, of rows", LINE, "sum(", "n * step.removed[law]", rows,
+         {"shape.LACKING": 1e-3}),
+    times("masses beyond the ends, of poles", LINE, "lacking += ",
+         "number * step.removed[int(pole)]",
          lines_of(Pair("normal", "0.3", ends=(-4.0, 4.3)), 0.3, 30, 7.0, 9.0, 9.0),
-         ((shape, "LACKING", 1e-3),)),
-    Term("losses: beside those at edges", AnalyticShape, "losses",
-         "return float(low), float(high)", SHRUNK, losses_inside, WIDE),
-    Term("log mean: the remainder", AnalyticShape, "log_mean_bound",
-         *_times("found + ", "math.log1p(left)"), log_means, (*WIDE[:1], (shape, "PROBED", 4))),
-    Term("log mean: roundings", AnalyticShape, "log_mean_bound",
-         *_times("math.log1p(left) + ", "rounded"), log_means, (),
-         ((AnalyticShape, "log_mean_bound", "exponent = weight + tilt * loss",
-           "exponent = weight + tilt * loss; "
-           "exponent = exponent - 9e-10 * (np.abs(weight).max() + np.abs(tilt * loss).max())"),)),
-    Term("log mean at another tilt: the remainder", AnalyticStep, "bound_at",
-         *_times("log.most + ",
-                 "float(np.log1p(rule.left * math.exp(min(guess - log.about, 600.0))))"),
-         coarse_bounds, (*WIDE[:2], (shape, "SIZES", np.array([4])), (step, "LEFT_AT_SIDES", 8.0))),
-    Term("transform: the remainder", NodeStep, "transform",
-         *_times("frequency * known + ", "2.0 * self.left"), coarse_transforms_of(4)),
-    Term("transform: the remainder, of its log", NodeStep, "transform",
-         *_times("frequency * known + ", "2.0 * self.left"),
+         {"shape.LACKING": 1e-3}),
+    Term("losses: beside those at edges", losses_inside,
+         ((SHAPE, "return float(low), float(high)", SHRUNK),), WIDE),
+    times("log mean: the remainder", SHAPE, "found + ", "math.log1p(left)", log_means,
+         {**LOW, "shape.PROBED": 4}),
+    times("log mean: roundings", SHAPE, "math.log1p(left) + ", "rounded", log_means,
+         {"log mean: roundings": 1.0}),
+    times("log mean at another tilt: the remainder", STEP, "log.most + ",
+         "float(np.log1p(rule.left * math.exp(min(guess - log.about, 600.0))))",
+         coarse_bounds, {**WIDER, "shape.SIZES": np.array([4]), "step.LEFT_AT_SIDES": 8.0}),
+    times("transform: the remainder", TILTED, "frequency * known + ", "2.0 * self.left",
+         coarse_transforms_of(4)),
+    times("transform: the remainder, of its log", TILTED, "frequency * known + ", "2.0 * self.left",
          coarse_transforms_of(4, 0.0, *LOGS)),
-    Term("transform: guess of the log mean", step, "reached",
-         "max(1.0, float(np.exp(log_mean - float(step.log_mean))))",
-         "max(1.0, {f} * float(np.exp(log_mean - float(step.log_mean))))",
-         coarse_transforms_of(4, 30.0)),
-    Term("transform: masses of nodes", NodeStep, "transform",
-         *_times("UNIT + ", "self.share_error"), erring_of("transform", _turned)),
-    Term("transform: losses of nodes", NodeStep, "transform",
-         *_times("self._of_moments + ", "2.0 * self.nodes.loss_error"),
+    Term("transform: guess of the log mean", coarse_transforms_of(4, 30.0),
+         ((TILTED, "1.01 * max(1.0, float(np.exp(",
+           "1.01 * max(1.0, {x} * float(np.exp("),)),
+    times("transform: masses of nodes", TILTED, "UNIT + ", "self.share_error",
+         erring_of("transform", _turned)),
+    times("transform: losses of nodes", TILTED, "self._of_moments + ",
+         "2.0 * self.nodes.loss_error",
          erring_of("transform", _apart)),
-    Term("log mean of nodes: the remainder", NodeStep, "log_error",
-         *_times("self.share_error + ", "self.left"), coarse_transforms_of(4, 0.0, "log mean")),
-    Term("log mean of nodes: masses", NodeStep, "log_error",
-         *_times("1.01 * (", "self.share_error"), erring_of("log mean", _heavier)),
-    Term("log mean of nodes: losses", NodeStep, "__init__",
-         *_times("of_masses\n        + ", "2.0 * abs(tilt) * nodes.loss_error"),
+    times("log mean of nodes: the remainder", TILTED, "self.share_error + ", "self.left",
+         coarse_transforms_of(4, 0.0, "log mean")),
+    times("log mean of nodes: masses", TILTED, "1.01 * (", "self.share_error",
+         erring_of("log mean", _heavier)),
+    times("log mean of nodes: losses", TILTED, "of_masses\n            + ",
+         "2.0 * abs(tilt) * nodes.loss_error",
          erring_of("log mean", _higher)),
-    Term("decay: by parts on cells", *DECAY,
-         *_times("by_parts = ", "mass * ((self.fall + bent / slope) / slope + abs(tilt))"),
+    times("decay: by parts on cells", CELLS, "by_parts = ",
+         "mass * ((self.fall + bent / slope) / slope + abs(tilt))",
          decays_of("beside the flat part", SMOOTH, (0.5, 1.0, 1.5, 2.0))),
-    Term("decay: falls of densities", *DECAY, *_times("mass * ((", "self.fall"),
+    times("decay: falls of densities", CELLS, "mass * ((", "self.fall",
          decays_of("beside the flat part", LINEAR, (0.5, 1.0, 1.5, 2.0))),
-    Term("decay: ends of runs", *DECAY,
-         *_times("variation += ", "float(ends_of[starts].sum() + ends_of[stops].sum())"),
+    times("decay: ends of runs", CELLS, "variation += ",
+         "float(ends_of[starts].sum() + ends_of[stops].sum())",
          decays_of("beside the flat part", ABRUPT, LATE)),
-    Term("decay: where the loss turns", *DECAY, *_times("turning = ", CORPUT),
+    times("decay: where the loss turns", CELLS, "turning = ", CORPUT,
          decays_of("beside the flat part", TURNED[:1], (100.0, 200.0, 300.0))),
-    Term("decay: flat mass", *DECAY,
-         *_times("flat = ", "float(mass[is_flat].sum())"),
+    times("decay: flat mass", CELLS, "flat = ", "float(mass[is_flat].sum())",
          decays_of("flat part, tilted", SMOOTH, (1.0,)), LARGE),
-    Term("decay: flat mass of A", *DECAY,
-         *_times("masses = ", "float(of_a[is_flat].sum())"),
+    times("decay: flat mass of A", CELLS, "masses = ", "float(of_a[is_flat].sum())",
          decays_of("flat part of A", SMOOTH, (1.0,)), LARGE),
-    Term("decay: flat mass of B", *DECAY,
-         *_times("* SLACK, ", "float(of_b[is_flat].sum())"),
+    times("decay: flat mass of B", CELLS, "* SLACK, ", "float(of_b[is_flat].sum())",
          decays_of("flat part of B", SMOOTH, (1.0,)), LARGE),
-    Term("decay: doubt of the log mean, above", *DECAY,
-         *_times("np.maximum(*ends) - log_mean + ", "off"),
-         decays_of("flat part, tilted", SMOOTH, (1.0,), doubt=0.8),
-         (*LARGE, (shape, "CELLS", 16))),
-    Term("decay: doubt of the log mean, below", *DECAY,
-         *_times("np.minimum(*ends) - log_mean - ", "off"),
-         decays_of("modulus by uniform", SMOOTH, (1.0, 2.0, 3.0), doubt=0.2),
-         ((shape, "CELLS", 16),)),
-    Term("decay: roundings of exponents", *DECAY,
-         "off = doubt + 4.0 * UNIT * (", "off = doubt + {f} * 4.0 * UNIT * (",
-         decays_of("flat part, tilted", SMOOTH, (1.0,)),
-         (*LARGE, (cells, "UNIT", 0.05), (shape, "CELLS", 16)),
-         ((*DECAY, "np.maximum(*ends) - log_mean", "np.maximum(*ends) - 0.18 * (largest + "
-           "np.maximum(np.abs(ends[0]), np.abs(ends[1])) + abs(log_mean)) - log_mean"),)),
-    Term("decay: errors of losses at edges", cells, "_layers",
-         *_times("(abs(place) + abs(begin)) + ", "2.0 * off"),
-         decays_of("modulus by uniform", LINEAR, (0.5, 1.0, 2.0)), (),
-         ((LossCells, "of", "points = [at_point(on, arb(x))[1] for x in edges]",
-           "points = [at_point(on, arb(x))[1] for x in edges]; "
-           "middle = points[len(points) // 2].mid(); "
-           "points = [x + arb(0, 0.2) for x in points]; "
-           "points = [x + (x.rad() if x > middle else -x.rad()) for x in points]"),)),
-    Term("decay: least densities of cells", *DECAY,
-         "np.where(rises, least / steepest, 0.0)",
-         "np.where(rises, least / steepest + (1.0 - {f}) * (most / slope - least / steepest), 0.0)",
+    times("decay: doubt of the log mean, above", CELLS, "np.maximum(*ends) - log_mean + ", "off",
+         decays_of("flat part, tilted", SMOOTH, (1.0,), doubt=0.8), {**LARGE, "shape.CELLS": 16}),
+    times("decay: doubt of the log mean, below", CELLS, "np.minimum(*ends) - log_mean - ", "off",
+         decays_of("modulus by uniform", SMOOTH, (1.0, 2.0, 3.0), doubt=0.2), {"shape.CELLS": 16}),
+    Term("decay: roundings of exponents", decays_of("flat part, tilted", SMOOTH, (1.0,)),
+         ((CELLS, "off = doubt + 4.0 * UNIT * (", "off = doubt + {x} * 4.0 * UNIT * ("),),
+         {**LARGE, "cells.UNIT": 0.05, "shape.CELLS": 16, "decay: roundings of exponents": 1.0}),
+    times("decay: errors of losses at edges", CELLS, "(abs(place) + abs(begin)) + ", "2.0 * off",
+         decays_of("modulus by uniform", LINEAR, (0.5, 1.0, 2.0)),
+         {"decay: errors of losses at edges": 1.0}),
+    Term("decay: least densities of cells",
          decays_of("modulus by uniform", ((Pair("secant", "1.2"), 2.0),), (2.0,)),
-         ((shape, "CELLS", 2), *WIDE[:2])),
-    Term("decay: lobes of uniform laws", decay.Decay, "largest",
-         *_times("inner, np.minimum(", "LOBE"),
+         ((CELLS, "np.where(rises, least / steepest, 0.0)",
+           "np.where(rises, least / steepest if {x} == 1.0 else {x} * least / steepest "
+           "+ (1.0 - {x}) * most / slope, 0.0)"),),
+         {"shape.CELLS": 2, **WIDER}),
+    times("decay: lobes of uniform laws", DECAY, "inner, np.minimum(", "LOBE",
          decays_of("modulus by uniform", ABRUPT[:2], (2.3, 2.6, 2.9))),
-    Term("strips: beside the real line", Strips, "at",
-         *_times("weight = ", "(size * width)[first:last]"),
+    times("strips: beside the real line", STRIPS, "weight = ", "(size * width)[first:last]",
          decays_of("modulus by strip", LINEAR, (0.5, 1.0, 2.0, 3.0))),
-    Term("strips: roundings of exponents", strips, "_size",
-         *_times("np.exp(exponent + ", "off"),
-         decays_of("modulus by strip", LINEAR, (0.5, 1.0, 2.0, 3.0)), ((strips, "UNIT", 0.25),),
-         ((strips, "_size", "exponent = log_density", "exponent = -0.9 * (np.abs(log_density) + "
-           "largest + abs(log_mean)) + log_density"),)),
-    Term("strips: where the integral stays", Strips, "at",
-         *_times("beside = ", "float(real[:first].sum() + real[last:].sum())"),
+    times("strips: roundings of exponents", STRIPS, "np.exp(exponent + ", "off",
+         decays_of("modulus by strip", LINEAR, (0.5, 1.0, 2.0, 3.0)),
+         {"strips.UNIT": 0.25, "strips: roundings of exponents": 1.0}),
+    times("strips: where the integral stays", STRIPS, "beside = ",
+         "float(real[:first].sum() + real[last:].sum())",
          decays_of("modulus by strip", TURNED[1:], (17.0,))),
-    Term("strips: ways up and down", Strips, "at",
-         *_times("up_down = ", "height * float(ways[[first, last - 1]].sum())"),
+    times("strips: ways up and down", STRIPS, "up_down = ",
+         "height * float(ways[[first, last - 1]].sum())",
          decays_of("modulus by strip", ABRUPT, (*LATE, 65.0, 129.0))),
-    Term("lines: beyond the last node", LossLine, "_weights",
-         *_times("beyond_all = ", "rest * np.array([1.0, 1.0, 1.0 / both])"),
+    times("lines: beyond the last node", LINE, "beyond_all = ",
+         "rest * np.array([1.0, 1.0, 1.0 / both])",
          lines_of(UNIFORM, 1.5, 3, 12.0, 20.0, 300.0)),
 )  # fmt: skip
 
@@ -519,49 +475,35 @@ def sides(made: AnalyticShape) -> tuple[float, float]:
     return min(found), max(found)
 
 
+def moved(points: list[arb], known: float) -> list[arb]:
+    """Losses at edges that err away from their middle one, where that is asked."""
+    if not known:
+        return points
+    middle = points[len(points) // 2].mid()
+    wide = [x + arb(0, 0.2) for x in points]
+    return [x + (x.rad() if x > middle else -x.rad()) for x in wide]
+
+
 @contextmanager
-def arranged(term: Term, factor: str | None) -> Iterator[None]:
-    """The engine with a term's coarse choices, and with a part of the term.
-
-    Choices come first: functions that are compiled again take what is known then.
-    """
-    kept = [(module, name, getattr(module, name)) for module, name, _ in term.coarse]
-    try:
-        for module, name, value in term.coarse:
-            setattr(module, name, value)
-        with ExitStack() as stack:
-            for owner, name, old, new in term.puts:
-                stack.enter_context(changed(owner, name, [(old, new)]))
-            if factor is not None:
-                new = term.part.replace("{f}", factor)
-                changes = [(term.text, new)]
-                stack.enter_context(changed(term.owner, term.method, changes, sides=sides))
-            clear_cache()
-            yield
-    finally:
-        for module, name, value in kept:
-            setattr(module, name, value)
-        clear_cache()
+def switched() -> Iterator[Patched]:
+    """The engine with all switches."""
+    with patched(PACKAGES, [NOTED, *SWITCHES], TERMS, _sides=sides, _moved=moved) as engine:
+        yield engine
 
 
-def judged(term: Term, factor: str | None) -> Tally:
-    """What was asked, and what was outside; with the whole term where no factor is given."""
-    with arranged(term, factor):
-        claims = [claim for claim in term.judge() if not math.isnan(claim.error)]
-    return Tally(len(claims), sum(claim.is_outside for claim in claims))
+def judged(engine: Patched, term: Term, part: float) -> Asked:
+    """What was asked, and what was outside, with a part of a term where it alone must hold."""
+    with engine.set_to(term.with_part(part)):
+        claims = [claim for claim in term.asks(engine) if not math.isnan(claim.error)]
+    return Asked(len(claims), sum(claim.is_outside for claim in claims))
 
 
 def main_of_terms(only: str) -> int:
-    """Print the table; 1 where something is outside with its term, or nothing without it."""
-    failed = 0
-    print("| term | asked | outside with it | dropped | a hundredth of it |")
-    print("|---|---|---|---|---|")
-    for term in TERMS:
-        if only not in term.name:
-            continue
-        found = [judged(term, factor) for factor in (None, "0.0", "0.01")]
-        failed += found[0].outside > 0 or not found[1].outside
-        outside = " | ".join(str(each.outside) for each in found)
-        asked = max(each.asked for each in found)
-        print(f"| {term.name} | {asked} | {outside} |", flush=True)
-    return int(failed > 0)
+    """Print the table."""
+    with switched() as engine:
+        return report(
+            "Error terms of analytic densities.",
+            TERMS,
+            lambda term, part: judged(engine, term, part),
+            arguments=["--only", only],
+        )

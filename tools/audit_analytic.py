@@ -11,21 +11,18 @@ and the bounds of a transform from some t on, each of the three by itself.  Prin
 asked, how many are outside, and the largest and the median part of a claim that an error is.
 
 ``--terms`` makes one choice coarse at a time, so that an error term carries the error alone, and
-counts how many values are outside with the term, without it and with a hundredth of it.  Methods
-are compiled again from changed text, which has to be there.  ``--only`` chooses terms by a text of
-their names.
+counts how many values are outside with the term, without it and with a hundredth of it.  ``--only``
+chooses terms by a text of their names.
 """
 
 from __future__ import annotations
 
 import argparse
-import inspect
 import itertools
-import linecache
 import math
 import statistics
 import sys
-import textwrap
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -33,10 +30,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from error_terms import Patched, Switch, patched
 from flint import acb, arb, ctx, fmpq
 
 from pyengine.analytic import Expression, cosh, exp, log, number, pi, sqrt, z
-from pyengine.engines.analytic_lines.cells import LossCells
 from pyengine.engines.analytic_lines.shape import CELLS, PARTS, SIZES, AnalyticShape
 from pyengine.engines.analytic_lines.step import AnalyticStep
 from pyengine.engines.vertical_lines.decay import Decay
@@ -47,7 +44,6 @@ from pyengine.laws.analytic import NOTHING
 
 BITS = 128  # of truths
 CLOSE = 2.0**-80  # of integrals, relative
-NUMBERS = itertools.count()
 Array = Any
 
 
@@ -303,13 +299,22 @@ def of_mean(found: AnalyticStep, truth: Truth) -> Claim:
     return Claim("log mean", error, found.log_error + 4.0 * EXTENDED * abs(float(found.log_mean)))
 
 
+PACKAGES = ("pyengine.engines.analytic_lines", "pyengine.engines.vertical_lines")
+FLAT = "is_flat = ~rises & ~turns"
+NOTED = Switch(
+    "flat cells", deque(maxlen=0), (("cells.py", FLAT, f"{FLAT}; {{x}}.append(is_flat)"),)
+)
+
+
 @contextmanager
-def flat_cells() -> Iterator[list[Array]]:
+def flat_cells(engine: Patched) -> Iterator[list[Array]]:
     """Note which cells are flat, whenever bounds of a transform are made of cells."""
     noted: list[Array] = []
-    old = "is_flat = ~rises & ~turns"
-    with changed(LossCells, "decay", [(old, f"{old}; noted.append(is_flat)")], noted=noted):
+    engine.values[NOTED.name] = noted
+    try:
         yield noted
+    finally:
+        engine.values[NOTED.name] = NOTED.plain
 
 
 def flat_intervals(made: AnalyticShape, is_flat: Array, parts: int) -> list[tuple[float, float]]:
@@ -375,37 +380,6 @@ def of_shape(made: AnalyticShape, pair: Pair, places: Array) -> list[Claim]:
     return claims
 
 
-# ---- changed text --------------------------------------------------------------------------------
-
-
-@contextmanager
-def changed(
-    owner: Any, name: str, changes: Sequence[tuple[str, str]], **known: Any
-) -> Iterator[None]:
-    """A function or a method compiled again from changed text, which has to be there."""
-    before = vars(owner)[name]
-    plain = getattr(before, "func", getattr(before, "fget", before))
-    plain = getattr(plain, "__func__", plain)
-    text = textwrap.dedent(inspect.getsource(plain))
-    for old, new in changes:
-        if text.count(old) != 1:
-            raise LookupError(f"the text to change in {name} is gone: {old}")
-        text = text.replace(old, new)
-    room = {**plain.__globals__, **known}
-    text = "from __future__ import annotations\n" + text
-    file = f"<changed {name} {next(NUMBERS)}>"  # where it may be changed once more
-    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-    exec(compile(text, file, "exec"), room)
-    after = room[name]
-    if hasattr(after, "__set_name__"):
-        after.__set_name__(owner, name)
-    setattr(owner, name, after)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
-
-
 # ---- random steps --------------------------------------------------------------------------------
 
 
@@ -422,7 +396,9 @@ def drawn(rng: np.random.Generator) -> Pair:
     return Pair(family, evenly(rng, 0.02, 2.0), scale, rate)
 
 
-def claims_of(pair: Pair, tilts: Sequence[float], rng: np.random.Generator) -> Iterator[Claim]:
+def claims_of(
+    engine: Patched, pair: Pair, tilts: Sequence[float], rng: np.random.Generator
+) -> Iterator[Claim]:
     """What is claimed of a random pair at tilts; `OverflowError` where that is not served."""
     made = pair.shape()
     low, high = pair.interval
@@ -448,14 +424,14 @@ def claims_of(pair: Pair, tilts: Sequence[float], rng: np.random.Generator) -> I
         yield from of_transform(found, truth, spacing * np.arange(4.0), spacing)
         other = tilt + float(rng.uniform(-1.0, 1.0))
         yield above("bound at another tilt", found.bound_at(other), truth_of(pair, other).log_mean)
-        with flat_cells() as noted:
+        with flat_cells(engine) as noted:
             of_cells = found.decay
         t = reach * 10.0 ** float(rng.uniform(-0.5, 1.4))
         yield from of_moduli(of_cells, truth, t, rng.uniform(1.0, 3.0, 2).tolist())
         yield from of_flat_part(of_cells, truth, t, flat_intervals(made, noted[-1], CELLS))
 
 
-def sums(least: int, seed: int) -> int:
+def sums(engine: Patched, least: int, seed: int) -> int:
     """Print how many claims were asked, and how many are outside."""
     rng = np.random.default_rng(seed)
     every: dict[str, list[Claim]] = {}
@@ -464,7 +440,7 @@ def sums(least: int, seed: int) -> int:
         pair = drawn(rng)
         tilts = [round(float(x), 3) for x in rng.uniform(-30.0, 30.0, 2)]
         tilts += [round(float(rng.uniform(-2.0, 3.0)), 3)]
-        for claim in claims_of(pair, tilts, rng):
+        for claim in claims_of(engine, pair, tilts, rng):
             if math.isnan(claim.error):
                 unknown += 1
                 continue
@@ -498,7 +474,8 @@ def main() -> int:
         from analytic_terms import main_of_terms  # which asks this file
 
         return main_of_terms(arguments.only)
-    return sums(arguments.sums, arguments.seed)
+    with patched(PACKAGES, [NOTED]) as engine:
+        return sums(engine, arguments.sums, arguments.seed)
 
 
 if __name__ == "__main__":

@@ -1,76 +1,62 @@
-"""Audit of rows of divided laws: their error terms made large, and dropped.
+"""Audit of rows of divided laws: their error terms, each dropped, and divided by a hundred.
 
-``python tools/audit_divided.py --points 40`` draws compositions of one to three kinds of
+``python tools/audit_divided.py`` draws compositions of one to three kinds of
 few or rarely sampled steps and thresholds that one large loss decides, and asks rows of
 docs/theory/divided_lines.md for all tails and the profile.  Truth are the sums of positive terms of
 the convolution engine, which share no code with lines and are good to some 1e-12; what that may be
-off by is allowed for.  The kernel is compiled again with one choice made coarse at a time, so that
-its term must carry the error alone, and once more with the term dropped.
-
-``--widths`` prints how wide bounds of single answers are, with what the lattice proves of them and
-what both take, and ``--taper`` how far the core's error function in the plane is off.
+off by is allowed for.  The harness is ``error_terms.py``.  ``--taper`` prints how far the core's
+error function in the plane is off.
 """
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import math
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
-from audit_certificate import Change, Term, build, doubles
-from compiling import FLAGS, ROOT
+from compiling import CERTIFIED, FLAGS, ROOT, doubles
+from error_terms import Kernel, Switch, Term, constant, kernel, report, times
 from scipy.special import wofz
 
-import pyengine as pe
 from pyengine.engines.convolution import Convolution, bounded_steps
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
 from pyengine.engines.pairs import GaussianPair
 from pyengine.errors import AccuracyError
 
+DOOR = ROOT / "tools" / "audit_divided.c"
+POINTS = 40
 WIDTH = 12
 LEAST = math.log(1e-300)
 MOST_KINDS = 3
-
-
-TERMS = (
-    Term("as it is", (), ()),
-    Term(
-        "values of t left out",
-        (("divided.c", "OMITTED = -36.0", "OMITTED = -7.0"),),
-        (("certified.c", "f * (q->omitted[k] + ", "f * ("),),
-    ),
-    Term(
-        "aliases",
-        (("divided.c", "- base + 38.0)", "- base + 6.0)"),),
-        (("certified.c", "(k == 3 ? profile_alias : alias)", "0.0"),),
-    ),
-    Term(
-        "paths without a large loss",
-        (
-            ("divided.c", "SPARED = 46.0", "SPARED = 6.0"),
-            ("divided.c", "> log_value - 32.0", "> log_value + 1e9"),
-        ),
-        (("certified.c", "pe_d_exp(exponent + 1e-12", "0.0 * pe_d_exp(exponent + 1e-12"),),
-    ),
-    Term(
-        "nodes of z above tapers",
-        (("shifted.c", "MISS = 0x1p-56", "MISS = 0x1p-20"),),
-        (
-            ("divided.c", "share * (of_error[k] + 2.0 * U) + size * (error[k] + 2.0 * U)", "0.0"),
-            ("shifted.c", "s->log_m_error += 2.0 * missed;", ""),
-            ("shifted.c", "s->slack += 2.0 * missed;", ""),
-        ),
-    ),
+D, S, C = "divided.c", "shifted.c", "certified.c"
+SWITCHES = (
+    constant("omitted shares", D, "OMITTED"),
+    constant("spared", D, "SPARED"),
+    constant("miss", S, "MISS"),
+    Switch("period", 38.0, ((D, "- base + 38.0)", "- base + {x})"),)),
+    Switch("far", 32.0, ((D, "> log_value - 32.0", "> log_value - {x}"),)),
 )
+PATHS = "pe_d_exp(exponent + 1e-12"
+TAPERED = "share * (of_error[k] + 2.0 * U) + size * (error[k] + 2.0 * U)"
+TERMS = (
+    times("divided: values of t left out", C, "f * (", "q->omitted[k]", "rows",
+          {"omitted shares": -7.0}),
+    times("divided: aliases", C, "", "(k == 3 ? profile_alias : alias)", "rows", {"period": 6.0}),
+    Term("divided: paths without a large loss", "rows", ((C, PATHS, f"{{x}} * {PATHS}"),),
+         {"spared": 6.0, "far": -1e9}),
+    Term("divided: nodes of z above tapers", "rows",
+         ((D, f"({TAPERED})", f"({{x}} * ({TAPERED}))"),
+          (S, "s->log_m_error += 2.0 * missed;", "s->log_m_error += {x} * 2.0 * missed;"),
+          (S, "s->slack += 2.0 * missed;", "s->slack += {x} * 2.0 * missed;")),
+         {"miss": 2.0**-20}),
+)  # fmt: skip
 
 
 class Point(NamedTuple):
@@ -117,22 +103,22 @@ def points(number: int, seed: int) -> list[Point]:
     return found
 
 
-def asked(kernel: Any, point: Point) -> np.ndarray[Any, Any]:
+def row_at(library: Any, point: Point) -> np.ndarray[Any, Any]:
     """The row of the divided law; NaN where there is none."""
     pair, out = ctypes.c_void_p(), (ctypes.c_double * WIDTH)()
     found = np.full(WIDTH, np.nan)
     numbers = [doubles(column) for column in (point.pair.noise, point.pair.probability)]
     numbers.append(doubles(point.pair.steps))
-    status = kernel.pe_pair_new(
+    status = library.pe_pair_new(
         ctypes.c_size_t(len(point.pair.noise)),
         *numbers,
         ctypes.c_int(point.pair.reversed),
         ctypes.c_double(3e7),
         ctypes.byref(pair),
     )
-    if status == 0 and kernel.audit_divided_row(pair, ctypes.c_double(point.c), out) == 0:
+    if status == 0 and library.audit_divided_row(pair, ctypes.c_double(point.c), out) == 0:
         found[:] = out
-    kernel.pe_pair_free(pair)
+    library.pe_pair_free(pair)
     return found
 
 
@@ -144,11 +130,11 @@ class Tally(NamedTuple):
     median: float
 
 
-def tally(kernel: Any, some: Sequence[Point]) -> Tally:
+def tally(library: Any, some: Sequence[Point]) -> Tally:
     """Hold rows against truths."""
     number, outside, claimed = 0, 0, []
     for point in some:
-        row = asked(kernel, point)
+        row = row_at(library, point)
         for functional in (A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, PROFILE):
             value, error = row[2 + functional], row[ERRORS + functional]
             truth, unsure = point.truth[2 + functional], point.truth[ERRORS + functional]
@@ -160,12 +146,15 @@ def tally(kernel: Any, some: Sequence[Point]) -> Tally:
     return Tally(number, outside, float(np.median(claimed)) if claimed else math.nan)
 
 
-def judged(changes: tuple[Change, ...], some: Sequence[Point], folder: Path) -> Tally:
-    """Compile with changes, each of which has to be there, and hold rows against truths."""
-    for name, old, _ in changes:
-        assert old in (ROOT / "csrc" / name).read_text(encoding="utf-8"), (name, old)
-    folder.mkdir(exist_ok=True)
-    return tally(build(folder, changes, [ROOT / "tools" / "audit_divided.c"]), some)
+def switched(folder: Path) -> Kernel:
+    """The kernel with all switches."""
+    return kernel(folder, CERTIFIED, [DOOR], SWITCHES, TERMS)
+
+
+def asked(switched: Kernel, some: Sequence[Point], term: Term, part: float) -> Tally:
+    """What comes of points with a part of a term where it alone must hold."""
+    with switched.set_to(term.with_part(part)) as library:
+        return tally(library, some)
 
 
 PROGRAM = """
@@ -221,35 +210,6 @@ def tapers(
     return found
 
 
-WIDTHS: tuple[tuple[float, float, int, str, str, float], ...] = (
-    (1.0, 1e-6, 100_000, "remove", "delta", 2.0),
-    (1.0, 1e-3, 10, "remove", "delta", 1.0),
-    (1.0, 1e-3, 10, "add", "gamma_bound", 1e-8),
-    (0.5, 1e-4, 20, "remove", "epsilon", 1e-9),
-    (0.3, 1e-5, 1000, "add", "trade_off", 1e-7),
-    (0.667, 8.58e-6, 87_353, "add", "gamma_bound", 2.52e-9),
-    (1.075, 1.03e-3, 11, "add", "gamma_bound", 6.98e-6),
-    (1.0, 1e-7, 10**8, "add_remove", "epsilon", 1e-90),
-)
-
-
-def print_widths() -> None:
-    """Relative widths and processor time by lines and by the lattice."""
-    for noise, rate, steps, order, name, x in WIDTHS:
-        found = []
-        for method in ("auto", "lattice"):
-            run = pe.dp_sgd(noise, rate, steps)
-            started = time.process_time()
-            try:
-                bounds = getattr(pe, name)(run, x, adjacency=order, bounds=True, method=method)
-                width = f"{(bounds.upper - bounds.lower) / bounds.upper:.1e}"
-            except AccuracyError:
-                width = "refused"
-            found.append(f"{width} in {time.process_time() - started:.2f} s")
-        what = f"noise {noise:g}, rate {rate:g}, {steps} steps, {order}: {name}({x:g})"
-        print(f"{what}: {found[0]}; lattice {found[1]}")
-
-
 def print_tapers() -> None:
     """How much of its claim the error function in the plane needs, and what its terms add up to."""
     places = [(0.5 * i, 0.25 * j) for i in range(-10, 61) for j in range(5)]
@@ -276,33 +236,17 @@ def print_tapers() -> None:
 
 
 def main() -> int:
-    """Print counts; 1 where a row is outside with its terms, or a dropped term is not missed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--points", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--widths", action="store_true")
-    parser.add_argument("--taper", action="store_true")
-    arguments = parser.parse_args()
-    if arguments.widths or arguments.taper:
-        if arguments.widths:
-            print_widths()
-        if arguments.taper:
-            print_tapers()
+    """Print the table, or what tapers need."""
+    if sys.argv[1:] == ["--taper"]:
+        print_tapers()
         return 0
-    some = points(arguments.points, arguments.seed)
-    failed = False
-    for i, term in enumerate(TERMS):
-        with tempfile.TemporaryDirectory() as folder:
-            kept = judged(term.coarse, some, Path(folder) / f"kept{i}")
-            counts = f"{kept.asked} asked, {kept.outside} outside"
-            line = f"{term.name}: {counts}, {kept.median:.1e} claimed"
-            failed |= kept.outside > 0
-            if term.dropped:
-                without = judged(term.coarse + term.dropped, some, Path(folder) / f"dropped{i}")
-                line += f"; dropped: {without.outside} outside"
-                failed |= without.outside == 0
-        print(line, flush=True)
-    return int(failed)
+    some = points(POINTS, 1)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = switched(Path(folder))
+        print(f"as it is: {tally(rows.library, some)}")
+        return report(
+            "Error terms of divided laws.", TERMS, lambda term, part: asked(rows, some, term, part)
+        )
 
 
 if __name__ == "__main__":

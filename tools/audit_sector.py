@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from audit_certificate import Change, doubles
-from compiling import ROOT, compiled
+from compiling import ROOT, doubles
+from error_terms import Change, kernel
 
 from pyengine.engines.convolution import DEEP, _composed_law, bounded_steps
 from pyengine.engines.functionals import ERRORS, call_kernel
@@ -159,18 +159,9 @@ def campaign(least: int, seed: int, seconds: float = math.inf, each: int = 50) -
 
 def build(folder: Path, changes: Sequence[Change] = ()) -> Any:
     """Compile the kernel with texts changed, each of which has to be there."""
-    sources = folder / "csrc"
-    sources.mkdir(parents=True)
-    texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "csrc").glob("*.[ch]")}
-    for file, old, new in changes:
-        assert old in texts[file], (file, old)
-        texts[file] = texts[file].replace(old, new)
-    for file, text in texts.items():
-        (sources / file).write_text(text, encoding="utf-8")
-    files = [*(sources / f"{name}.c" for name in SOURCES), DOORS]
-    kernel = compiled(folder / "kernel.so", files, sources)
-    typed(kernel)
-    return kernel
+    library = kernel(folder, SOURCES, [DOORS], sizes=changes).library
+    typed(library)
+    return library
 
 
 def typed(kernel: Any) -> None:

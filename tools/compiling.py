@@ -10,8 +10,9 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-__all__ = ["CERTIFIED", "FLAGS", "ROOT", "compiled"]
+__all__ = ["CERTIFIED", "FLAGS", "ROOT", "compiled", "doubles"]
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = ("-O2", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
@@ -75,3 +76,9 @@ def compiled(
     command = ["gcc", *options, "-shared", *objects, "-o", str(library), "-lm"]
     subprocess.run(command, check=True)
     return ctypes.CDLL(str(library))
+
+
+def doubles(values: Iterable[Any]) -> Any:
+    """An array for C."""
+    numbers = [float(value) for value in values]
+    return (ctypes.c_double * len(numbers))(*numbers)

@@ -1,4 +1,4 @@
-"""Truths for deformed lines, and how many numbers of a copy with switches lie outside of bounds.
+"""Truths for deformed lines, and how many numbers lie outside of their bounds.
 
 For ``tools/audit_deformed.py``.  A judge takes the lines and returns how many numbers it asked for,
 and how many of them are outside.
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
+from error_terms import Asked, Patched
 from flint import acb, arb, ctx
-from line_switches import SwitchedLines
 from nested_steps import NestedLaw, log_mean, nested
 
 from pyengine.engines.vertical_lines import build as package
@@ -24,7 +24,7 @@ from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Judge", "judges"]
 
-Judge = Callable[[SwitchedLines], tuple[int, int]]
+Judge = Callable[[Patched], Asked]
 OFF = 1e-11  # of truths in doubles, relative
 LEAST_OFF = 1e-13
 FROM = (0.004, 0.12, 0.31, 0.50003, 0.57, 0.83, 0.97)  # thresholds, in lengths of the support
@@ -78,7 +78,7 @@ def on_ends(least: float) -> Judge:
             truth = [[transform(shape, x, of_top=top) for x in s] for top in (False, True)]
             cases.append(EndCase(shape, s, inner, np.array(truth)))
 
-    def judge(lines: SwitchedLines) -> tuple[int, int]:
+    def judge(lines: Patched) -> Asked:
         number = outside = 0
         for case in cases:
             found = lines.ends.end_transforms(case.shape, case.s, case.angle)
@@ -87,7 +87,7 @@ def on_ends(least: float) -> Judge:
             off = np.abs(values - case.truth)
             outside += int((off > errors + UNIT * np.abs(case.truth)).sum())
             number += off.size
-        return number, outside
+        return Asked(number, outside)
 
     return judge
 
@@ -105,13 +105,13 @@ def on_ways() -> Judge:
                          for top in (False, True)]  # fmt: skip
                 cases.append((shape, s, ray, np.full(s.size, end), np.array(truth)))
 
-    def judge(lines: SwitchedLines) -> tuple[int, int]:
+    def judge(lines: Patched) -> Asked:
         number = outside = 0
         for shape, s, ray, end, truth in cases:
             bounds = np.array(lines.ends.ways_left(shape, s, ray, end))
             off = truth > bounds.transpose(2, 1, 0)
             number, outside = number + off.size, outside + int(off.sum())
-        return number, outside
+        return Asked(number, outside)
 
     return judge
 
@@ -142,13 +142,13 @@ def on_bounds() -> Judge:
                 truth = [abs(transform(shape, s, of_top=top)) for top in (False, True)]
                 cases.append((shape, height, truth))
 
-    def judge(lines: SwitchedLines) -> tuple[int, int]:
+    def judge(lines: Patched) -> Asked:
         number = outside = 0
         for shape, height, truth in cases:
             bounds = lines.ends.end_bounds(shape, height)
             outside += sum(t > b for t, b in zip(truth, bounds, strict=True))
             number += 2
-        return number, outside
+        return Asked(number, outside)
 
     return judge
 
@@ -223,7 +223,7 @@ class Lines:
         self._on_ellipses: dict[int, Any] = {}
         self._terms: dict[tuple[int, int, float], Any] = {}
 
-    def _lines(self, lines: SwitchedLines) -> Any:
+    def _lines(self, lines: Patched) -> Any:
         for at, case in enumerate(self.cases):
             for index in range(lines.deformation.deformed_choice(case.kinds).line.size):
                 line = lines.deformation.deformed_at(case.kinds, index)
@@ -233,7 +233,7 @@ class Lines:
                         self._known[key] = cumulant(case.laws, line.tilt)
                     yield case, line, self._known[key]
 
-    def sums(self, lines: SwitchedLines) -> tuple[int, int]:
+    def sums(self, lines: Patched) -> Asked:
         """Integrals, relative to e^(K(λ) - λ c)."""
         number = outside = 0
         for case, line, whole in self._lines(lines):
@@ -245,9 +245,9 @@ class Lines:
             slack = OFF * np.abs(truth) + LEAST_OFF
             outside += int((off > errors + slack).sum())
             number += off.size
-        return number, outside
+        return Asked(number, outside)
 
-    def scales(self, lines: SwitchedLines) -> tuple[int, int]:
+    def scales(self, lines: Patched) -> Asked:
         """K(λ) - λ c."""
         number = outside = 0
         for case, line, whole in self._lines(lines):
@@ -257,9 +257,9 @@ class Lines:
                     truth = whole - mpmath.mpf(line.tilt) * mpmath.mpf(c)
                     outside += bool(abs(mpmath.mpf(value) - truth) > error)
                 number += 1
-        return number, outside
+        return Asked(number, outside)
 
-    def below(self, lines: SwitchedLines) -> tuple[int, int]:
+    def below(self, lines: Patched) -> Asked:
         """What rules below the turn leave out of the worst function as large on ellipses."""
         number = outside = 0
         for at, (case, line, whole) in enumerate(self._lines(lines)):
@@ -281,9 +281,9 @@ class Lines:
                 found = line.left_below(case.threshold, slice(i, i + 1))[0]
                 outside += int((rule * most > found).sum())
                 number += most.size
-        return number, outside
+        return Asked(number, outside)
 
-    def beyond(self, lines: SwitchedLines) -> tuple[int, int]:
+    def beyond(self, lines: Patched) -> Asked:
         """The same of rules on both rays, of terms whose exponentials are 1."""
         number = outside = 0
         for at, (case, line, whole) in enumerate(self._lines(lines)):
@@ -303,7 +303,7 @@ class Lines:
                     most = (self._terms[key] * kernels).max(axis=1)
                     outside += int((left_by_rules(half, RATIO, NODES) * most > found).sum())
                     number += most.size
-        return number, outside
+        return Asked(number, outside)
 
 
 RATIO, NODES, PANELS = 4.2, 16, 5
@@ -361,12 +361,12 @@ def on_nodes() -> Judge:
                 most = worst_of_step(law, tilt, frequency, edges)
                 cases.append((shape, tilt, frequency, edges, most))
 
-    def judge(lines: SwitchedLines) -> tuple[int, int]:
+    def judge(lines: Patched) -> Asked:
         size, outside = np.array([1]), 0
         for shape, tilt, frequency, edges, most in cases:
             found = lines.nodes.remainder(shape, tilt, 0.0, frequency, edges, size)
             outside += int(most > found[0])
-        return len(cases), outside
+        return Asked(len(cases), outside)
 
     return judge
 
@@ -390,11 +390,12 @@ def worst_of_step(law: NestedLaw, tilt: float, frequency: float, edges: Any) -> 
 
 
 STEPS = (("1", "1", 300), ("0.5", "0.5", 200), ("2", "0.1", 2000), ("5", "1", 400))
+EVERY = slice(0, 3)  # of the kernels
 COUNT = 3  # of lines on either side of the middle, and of thresholds on each
 
 
 class PlainLines:
-    """Judges lines that are not deformed by those of the package, whose nodes are all there."""
+    """Judges lines that are not deformed by what they are with nothing switched."""
 
     def __init__(self) -> None:
         self._cases = []
@@ -406,27 +407,27 @@ class PlainLines:
                 line = package.line_at(kinds, index)
                 if line is not None:
                     c = np.linspace(*package._window(choice, index), COUNT)
-                    self._cases.append((kinds, index, line, c))
+                    sums = line.sums(c, EVERY), line.errors(c, EVERY)
+                    self._cases.append((kinds, index, c, sums, line.log_scale(c)))
 
-    def sums(self, lines: SwitchedLines) -> tuple[int, int]:
+    def sums(self, lines: Patched) -> Asked:
         """Integrals, relative to e^(K(λ) - λ c)."""
-        every, number, outside = slice(0, 3), 0, 0
-        for kinds, index, whole, c in self._cases:
+        number = outside = 0
+        for kinds, index, c, (truth, slack), _ in self._cases:
             line = lines.build.line_at(kinds, index)
-            off = np.abs(line.sums(c, every) - whole.sums(c, every))
-            outside += int((off > line.errors(c, every) + whole.errors(c, every)).sum())
+            off = np.abs(line.sums(c, EVERY) - truth)
+            outside += int((off > line.errors(c, EVERY) + slack).sum())
             number += off.size
-        return number, outside
+        return Asked(number, outside)
 
-    def scales(self, lines: SwitchedLines) -> tuple[int, int]:
+    def scales(self, lines: Patched) -> Asked:
         """K(λ) - λ c."""
         number = outside = 0
-        for kinds, index, whole, c in self._cases:
+        for kinds, index, c, _, (truth, slack) in self._cases:
             found, errors = lines.build.line_at(kinds, index).log_scale(c)
-            truth, slack = whole.log_scale(c)
             outside += int((np.abs(found - truth) > errors + slack).sum())
             number += c.size
-        return number, outside
+        return Asked(number, outside)
 
 
 def judges() -> dict[str, Judge]:

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
-from audit_certificate import doubles
 from audit_sector import GRID, VALUES, Array, Law, added, joined, rows_of, summed
+from compiling import doubles
 
 from pyengine.engines.functionals import ERRORS
 from pyengine.engines.sector import _epochs_or_refusal

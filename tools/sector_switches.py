@@ -1,28 +1,24 @@
-"""Laws of few steps with switches: choices, errors put in, and factors of error terms.
+"""Laws of few steps with switches: choices, errors put in, and error terms.
 
-For ``tools/audit_sector.py --terms``, in the way of ``term_switches.py``: one compilation serves
-nearly all terms.  What errs by rounding errs by as much as its term allows in units of LOUD, all in
-one direction, and the term counts in that unit.  Such errors are put in when values are asked, not
-while a law is made: polynomials would be fitted to what errs in the same way.
+For ``tools/audit_sector.py --terms``; the harness is ``error_terms.py``.  What errs by rounding
+errs by as much as its term allows in units of 2^-36, all in one direction, and the term counts in
+that unit.  Such errors are put in when values are asked, not while a law is made: polynomials would
+be fitted to what errs in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple
+from error_terms import UNIT, WIDE, Change, Switch, Term, operation
 
-from term_switches import LOUD, UNIT, WIDE, Change, Kernel, Switch, switched
+__all__ = ["ERRING", "SIZES", "SWITCHES", "TERMS", "signed"]
 
-__all__ = ["SIZES", "TERMS", "Sector", "build", "signed"]
-
-Plain = tuple[str, str, str]  # file, old text, new text
+LOUD = 2.0**-36
 S, P, R, L = "sector_sums.c", "sector_panels.c", "sector_rows.c", "sector_laws.c"
 PIECES = "sector_pieces.c"
 PART, PART_WIDE = LOUD / UNIT, LOUD / WIDE
 
 
-def _checks(number: int) -> tuple[Plain, ...]:
+def _checks(number: int) -> tuple[Change, ...]:
     """Panels that are held at few places, with polynomials of all degrees below their number."""
     return (
         ("sector.h", "PE_SECTOR_CHECKS = 80", f"PE_SECTOR_CHECKS = {number}"),
@@ -36,39 +32,8 @@ FEW, SOME = _checks(16), _checks(46)
 SIZES = ((), FEW, SOME)
 
 
-class Sector(NamedTuple):
-    """An error term: what is asked about it, how it is made to matter, and its factor's places.
-
-    ``coarse`` is set while laws are made and asked, ``late`` only while they are asked; ``scale``
-    multiplies the term where operations err by LOUD, and ``sizes`` change the sources beforehand.
-    """
-
-    name: str
-    asks: str
-    factor: tuple[Change, ...]
-    coarse: dict[str, float] = {}  # noqa: RUF012 - nobody changes them
-    late: dict[str, float] = {}  # noqa: RUF012
-    scale: float = 1.0
-    sizes: tuple[Plain, ...] = ()
-
-    @property
-    def switch(self) -> str:
-        """What multiplies it."""
-        return f"factor of {self.name}"
-
-    @property
-    def errs(self) -> bool:
-        """Whether an operation is made to err, to either side."""
-        return any(name in ERRING for name in (*self.coarse, *self.late))
-
-
 def _choice(name: str, plain: float, file: str, old: str, new: str) -> Switch:
     return Switch(name, plain, ((file, old, new),))
-
-
-def _error(name: str, *changes: Change) -> Switch:
-    """An operation that errs by the switch times what its term allows."""
-    return Switch(name, 0.0, changes)
 
 
 SWITCHES = (
@@ -89,63 +54,63 @@ SWITCHES = (
             "const double digits = nearbyint(w.h * {x}) / {x};\n"
             "place at = {.high = digits, .low = pe_dd_add_d(w, -digits).h,"),
     # values of panels
-    _error("recurrence",
+    operation("recurrence",
            (S, "c[k] + (twice[l] * b1[l] - b2[l]);",
             "(c[k] + (twice[l] * b1[l] * (1.0 + {x}) - b2[l]) * (1.0 + {x})) * "
             "(1.0 + {x});"),
            (S, "c[0] + (0.5 * twice[l] * b1[l] - b2[l]);",
             "(c[0] + (0.5 * twice[l] * b1[l] * (1.0 + {x}) - b2[l]) * (1.0 + {x})) * "
             "(1.0 + {x});")),
-    _error("place", (S, "(high[i + l] + low[i + l]) * scale);",
+    operation("place", (S, "(high[i + l] + low[i + l]) * scale);",
                      "(high[i + l] + low[i + l]) * scale * (1.0 + 2.0 * {x}));")),
-    _error("sum of both", (S, "out[i] += value[i];", "out[i] += value[i] * (1.0 + {x});")),
-    _error("parts",
+    operation("sum of both", (S, "out[i] += value[i];", "out[i] += value[i] * (1.0 + {x});")),
+    operation("parts",
            (PIECES, "= -pe_dd_add_d(of_a, -high_a).h;",
             "= -pe_dd_add_d(of_a, -high_a).h - {x} * 0x1p-9 * (1.0 + fabs(high_a));"),
            (PIECES, "= -pe_dd_add_d(of_b, -high_b).h;",
             "= -pe_dd_add_d(of_b, -high_b).h - {x} * 0x1p-9 * (1.0 + fabs(high_b));")),
     # densities of one step
-    _error("density", (L, "return value.h;", "return value.h * (1.0 + {x});")),
-    _error("root", (L, "const pe_dd z = pe_dd_div(pe_dd_add(log_em1, s->offset),",
+    operation("density", (L, "return value.h;", "return value.h * (1.0 + {x});")),
+    operation("root", (L, "const pe_dd z = pe_dd_div(pe_dd_add(log_em1, s->offset),",
                     "const pe_dd z = pe_dd_div(pe_dd_add_d(pe_dd_add(log_em1, s->offset), "
                     "15.0 * {x} * (fabs(s->offset.h) - log_em1.h)),")),
     # sums
-    _error("exponential", (S, "const double e = weight[i] *",
+    operation("exponential", (S, "const double e = weight[i] *",
                            "const double e = (1.0 + 7.9 * {x}) * weight[i] *")),
-    _error("difference", (S, "apart = exponent[l] - top,",
+    operation("difference", (S, "apart = exponent[l] - top,",
                           "apart = (exponent[l] - top) * (1.0 + {x}),")),
-    _error("addition", (S, "total[l] += e;", "total[l] = total[l] * (1.0 + {x}) + e;")),
-    _error("log of a sum", (S, "log_value = unit + pe_d_log(sum[l]);",
+    operation("addition", (S, "total[l] += e;", "total[l] = total[l] * (1.0 + {x}) + e;")),
+    operation("log of a sum", (S, "log_value = unit + pe_d_log(sum[l]);",
                             "log_value = (unit + pe_d_log(sum[l]) * (1.0 + 7.0 * {x})) * "
                             "(1.0 + {x});")),
     # rows
-    _error("rule's weight", (R, "= q->r->w[i] * pe_d_exp(",
+    operation("rule's weight", (R, "= q->r->w[i] * pe_d_exp(",
                              "= (1.0 + {x}) * q->r->w[i] * pe_d_exp(")),
-    _error("weight under B", (R, "*error = 4.0 * UNIT * fabs(y);\n        return y;",
+    operation("weight under B", (R, "*error = 4.0 * UNIT * fabs(y);\n        return y;",
                               "*error = 4.0 * UNIT * fabs(y);\n        "
                               "return y * (1.0 + 3.9 * {x});")),
-    _error("gain below", (R, ": q->at.y * -pe_d_expm1(distance);",
+    operation("gain below", (R, ": q->at.y * -pe_d_expm1(distance);",
                           ": q->at.y * -pe_d_expm1(distance) * (1.0 + 19.0 * {x});"),
            (R, "y_log = pe_d_log(-pe_d_expm1(-x));",
             "y_log = pe_d_log(-pe_d_expm1(-x)) * (1.0 + 7.9 * {x});")),
-    _error("gain above", (R, ": q->at.y * pe_d_expm1(distance);",
+    operation("gain above", (R, ": q->at.y * pe_d_expm1(distance);",
                           ": q->at.y * pe_d_expm1(distance) * (1.0 + 9.9 * {x});")),
-    _error("term of the rule", (R, "e[i] = value + weight;",
+    operation("term of the rule", (R, "e[i] = value + weight;",
                                 "e[i] = value + weight + 2.9 * {x} * (fabs(value) + "
                                 "fabs(weight));")),
-    _error("piece", (R, "pe_accumulate(&q->sum, top, sum * half);",
+    operation("piece", (R, "pe_accumulate(&q->sum, top, sum * half);",
                      "pe_accumulate(&q->sum, top, sum * half * (1.0 + 15.9 * {x}));")),
-    _error("pieces before", (R, "q->pieces += 1.0;",
+    operation("pieces before", (R, "q->pieces += 1.0;",
                              "q->pieces += 1.0;\n    q->sum.total *= 1.0 + 7.9 * {x};")),
-    _error("log of all", (R, "q.sum.top + pe_d_log(q.sum.total)",
+    operation("log of all", (R, "q.sum.top + pe_d_log(q.sum.total)",
                           "(q.sum.top + pe_d_log(q.sum.total)) * (1.0 + 7.9 * {x})")),
-    _error("floor", (R, "return log_sum + floor +",
+    operation("floor", (R, "return log_sum + floor +",
                      "return log_sum + floor * (1.0 + 3.9 * {x}) +")),
-    _error("complement", (R, "value[large] = pe_d_log1p(-share);",
+    operation("complement", (R, "value[large] = pe_d_log1p(-share);",
                           "value[large] = pe_d_log1p(-share) + 11.9 * {x};")),
-    _error("loss", (R, "pe_two_sum(own, -a->floor)",
+    operation("loss", (R, "pe_two_sum(own, -a->floor)",
                     "pe_dd_add_d(pe_dd_mul_d(pe_dd_of(own), 1.0 + {x}), -a->floor)")),
-    _error("log of a loss", (R, "y : pe_dd_log(y);",
+    operation("log of a loss", (R, "y : pe_dd_log(y);",
                             "y : pe_dd_mul_d(pe_dd_log(y), 1.0 + {x});")),
 )  # fmt: skip
 
@@ -165,151 +130,139 @@ THRESHOLD = "factor of thresholds: the loss"
 REMAINDER = ((S, "pe_d_exp(leaves + SLACK)", "{x} * pe_d_exp(leaves + SLACK)"),)
 BEYOND = ((S, "weight[j] * pe_d_exp(", "{x} * weight[j] * pe_d_exp("),)
 TERMS = (
-    Sector("remainder of Gauss's rule on pieces", "sums", REMAINDER, {"exponent": 9.0}),
-    Sector("growth on ellipses of that rule", "sums",
+    Term("remainder of Gauss's rule on pieces", "sums", REMAINDER, {"exponent": 9.0}),
+    Term("growth on ellipses of that rule", "sums",
            ((S, "at->turn_a * pe_sector_kappa", "{x} * at->turn_a * pe_sector_kappa"),
             (S, "at->turn_b * pe_sector_kappa", "{x} * at->turn_b * pe_sector_kappa")),
            {"exponent": 9.0}),
-    Sector("nodes beyond panels", "shallow sums", BEYOND),
-    Sector("pieces left out", "sums",
+    Term("nodes beyond panels", "shallow sums", BEYOND),
+    Term("pieces left out", "sums",
            ((S, "k->left += pe_d_exp(all + SLACK);", "k->left += {x} * pe_d_exp(all + SLACK);"),),
            {"nothing": 8.0}),
-    Sector("errors of both laws", "sums",
+    Term("errors of both laws", "sums",
            ((S, "value, a->off[p], out + i", "value, {x} * a->off[p], out + i"),), BAD),
-    Sector("probability below the low end", "shallow rows",
+    Term("probability below the low end", "shallow rows",
            ((R, ": a->below[of_b]", ": pe_d_log({x}) + a->below[of_b]"),)),
-    Sector("probability above the high end", "shallow rows",
+    Term("probability above the high end", "shallow rows",
            ((R, "a->tail[of_b] - floor", "pe_d_log({x}) + a->tail[of_b] - floor"),)),
-    Sector("probability above the high end of a sum", "rows of sums",
+    Term("probability above the high end of a sum", "rows of sums",
            ((L, "c->tail[of_b] = fmin(all", "c->tail[of_b] = pe_d_log({x}) + fmin(all"),)),
-    Sector("probability between the last panel of a sum and its end", "rows of sums",
+    Term("probability between the last panel of a sum and its end", "rows of sums",
            ((L, "cells->top[i] + pe_d_log(cells->width)", "pe_d_log({x}) + cells->top[i] + "
              "pe_d_log(cells->width)"),)),
     # panels
-    Sector("panels: between places of the check", "densities",
+    Term("panels: between places of the check", "densities",
            ((P, "2.0 * pe_d_pow(rho, -LOW", "{x} * 2.0 * pe_d_pow(rho, -LOW"),),
            WAVE, sizes=FEW),
-    Sector("panels: distance at places of the check", "densities",
+    Term("panels: distance at places of the check", "densities",
            ((P, "fabs(miss[i]) + error[i]", "{x} * fabs(miss[i]) + error[i]"),), BAD),
-    Sector("panels: largest value beside that at places", "densities",
+    Term("panels: largest value beside that at places", "densities",
            ((P, "1.0 / pe_d_cos(PI * degree", "(1.0 - {x}) + {x} / pe_d_cos(PI * degree"),),
            WAVE, sizes=SOME),
-    Sector("panels: error of the law that is checked", "densities",
+    Term("panels: error of the law that is checked", "densities",
            ((P, "+ error[i]);", "+ {x} * error[i]);"),),
            {**DENSITY, "factor of density of a step: its rounding": PART}),
     # rounding of densities of one step, and of panels
-    Sector("density of a step: its rounding", "densities",
+    Term("density of a step: its rounding", "densities",
            ((L, "0.5 * DBL_EPSILON * fabs(value.h)",
              "{x} * 0.5 * DBL_EPSILON * fabs(value.h)"),),
            DENSITY, scale=PART),
-    Sector("density of a step: root of its exponent", "densities",
+    Term("density of a step: root of its exponent", "densities",
            ((L, "16.0 * PE_WIDE_UNIT * (slope",
              "{x} * 16.0 * PE_WIDE_UNIT * (slope"),),
            {"root": LOUD, "off": 1e-2}, scale=PART_WIDE),
-    Sector("rounding of panels: Clenshaw's recurrence", "densities",
+    Term("rounding of panels: Clenshaw's recurrence", "densities",
            ((P, "UNIT * (all + ", "UNIT * ({x} * all + "),), {"off": 1e-2}, {"recurrence": LOUD},
            PART),
-    Sector("rounding of panels: places", "densities",
+    Term("rounding of panels: places", "densities",
            ((P, "(2.0 + of_parts) * slope", "({x} * 2.0 + of_parts) * slope"),), {"off": 1e-2},
            {"place": LOUD}, PART),
-    Sector("rounding of panels: values of both added", "sums",
+    Term("rounding of panels: values of both added", "sums",
            ((P, "* slope + sum)", "* slope + {x} * sum)"),), {"off": 1e-2},
            {"sum of both": LOUD}, PART),
-    Sector("rounding of panels: parts of places", "sums",
+    Term("rounding of panels: parts of places", "sums",
            ((P, " + of_parts) * slope", " + {x} * of_parts) * slope"),), {"off": 1e-2},
            {"parts": LOUD}, PART),
     # rounding of sums
-    Sector("rounding of sums: additions", "sums",
+    Term("rounding of sums: additions", "sums",
            ((S, "(of_sums + of_terms", "({x} * of_sums + of_terms"),), {},
            {"addition": LOUD}, PART),
-    Sector("rounding of sums: exponentials", "sums",
+    Term("rounding of sums: exponentials", "sums",
            ((S, "of_sums + of_terms +", "of_sums + {x} * of_terms +"),), {},
            {"exponential": LOUD}, PART),
-    Sector("rounding of sums: differences of exponents", "sums",
+    Term("rounding of sums: differences of exponents", "sums",
            ((S, "error[l] + UNIT * (less", "error[l] + {x} * UNIT * (less"),), {},
            {"difference": LOUD}, PART),
-    Sector("rounding of sums: logarithm", "sums",
+    Term("rounding of sums: logarithm", "sums",
            ((S, "+ of_logs) * UNIT", "+ {x} * of_logs) * UNIT"),), {},
            {"log of a sum": LOUD}, PART),
     # rows
-    Sector("remainder of Gauss's rule", "rows",
+    Term("remainder of Gauss's rule", "rows",
            ((R, "return best + 1e-9;", "return best + 1e-9 + pe_d_log({x});"),), {"rule": 4.0}),
-    Sector("rows: what panels are off by", "rows",
+    Term("rows: what panels are off by", "rows",
            ((R, "3.0 * a->off[panel]", "{x} * 3.0 * a->off[panel]"),),
            {**DENSITY, "factor of density of a step: its rounding": PART}),
-    Sector("rows: a side by the other one", "shallow rows",
+    Term("rows: a side by the other one", "shallow rows",
            ((R, "own = share * error[small]", "own = {x} * share * error[small]"),)),
     # rounding of rows
-    Sector("rounding of rows: nodes and weights of the rule", "rows",
+    Term("rounding of rows: nodes and weights of the rule", "rows",
            ((R, "+ RULE_ERROR;", "+ {x} * RULE_ERROR;"),), {}, {"rule's weight": LOUD},
            LOUD / 1e-14),
-    Sector("rounding of rows: weights under B", "rows",
+    Term("rounding of rows: weights under B", "rows",
            ((R, "*error = 4.0 * UNIT * fabs(y);", "*error = {x} * 4.0 * UNIT * fabs(y);"),), {},
            {"weight under B": LOUD}, PART),
-    Sector("rounding of rows: gains below", "rows",
+    Term("rounding of rows: gains below", "rows",
            ((R, "*error = (20.0 + 8.0", "*error = {x} * (20.0 + 8.0"),), {},
            {"gain below": LOUD}, PART),
-    Sector("rounding of rows: gains above", "rows",
+    Term("rounding of rows: gains above", "rows",
            ((R, "*error = (16.0 + (x", "*error = {x} * (16.0 + (x"),), {},
            {"gain above": LOUD}, PART),
-    Sector("rounding of rows: terms", "rows",
+    Term("rounding of rows: terms", "rows",
            ((R, "off[i] += 3.0 * UNIT", "off[i] += {x} * 3.0 * UNIT"),), {},
            {"term of the rule": LOUD}, PART),
-    Sector("rounding of rows: pieces", "rows",
+    Term("rounding of rows: pieces", "rows",
            ((R, "UNIT * (16.0 + 8.0 * q.pieces", "UNIT * ({x} * 16.0 + 8.0 * q.pieces"),), {},
            {"piece": LOUD}, PART),
-    Sector("rounding of rows: additions", "rows",
+    Term("rounding of rows: additions", "rows",
            ((R, "+ 8.0 * q.pieces", "+ {x} * 8.0 * q.pieces"),), {}, {"pieces before": LOUD}, PART),
-    Sector("rounding of rows: logarithm", "rows",
+    Term("rounding of rows: logarithm", "rows",
            ((R, "+ 8.0 * fabs(log_sum)", "+ {x} * 8.0 * fabs(log_sum)"),), {},
            {"log of all": LOUD}, PART),
-    Sector("rounding of rows: smallest loss", "rows",
+    Term("rounding of rows: smallest loss", "rows",
            ((R, "+ 4.0 * fabs(floor))", "+ {x} * 4.0 * fabs(floor))"),), {},
            {"floor": LOUD}, PART),
-    Sector("rounding of rows: complement", "rows",
+    Term("rounding of rows: complement", "rows",
            ((R, "+ 12.0 * UNIT;", "+ {x} * 12.0 * UNIT;"),),
            {"factor of rounding of rows: nodes and weights of the rule": 1e4},
            {"complement": LOUD}, PART),
     # thresholds
-    Sector("thresholds: the loss", "rows",
+    Term("thresholds: the loss", "rows",
            ((R, "((fabs(own) + of_floor) / (is",
              "({x} * (fabs(own) + of_floor) / (is"),), {}, {"loss": LOUD}, PART_WIDE),
-    Sector("thresholds: its logarithm", "tails",
+    Term("thresholds: its logarithm", "tails",
            ((R, "+ 4.0 + fabs(at.high))", "+ {x} * (4.0 + fabs(at.high)))"),), {},
            {"log of a loss": LOUD}, PART_WIDE),
-    Sector("thresholds: in tails", "tails",
+    Term("thresholds: in tails", "tails",
            ((R, "+ pe_d_log(q.at.off);", "+ pe_d_log(q.at.off) + pe_d_log({x});"),),
            {THRESHOLD: PART_WIDE},
            {"loss": LOUD}),
-    Sector("thresholds: in profiles", "rows",
+    Term("thresholds: in profiles", "rows",
            ((R, "pe_d_log(q.at.off * turn) + most",
              "pe_d_log({x}) + pe_d_log(q.at.off * turn) + most"),),
            {THRESHOLD: PART_WIDE}, {"loss": LOUD}),
-    Sector("thresholds: on ends of pieces", "edges",
+    Term("thresholds: on ends of pieces", "edges",
            ((R, "q->at.off += fabs(q->at.low);", "q->at.off += {x} * fabs(q->at.low);"),), {},
            {"digits of a threshold": 2.0**30}),
     # losses of means of ratios
-    Sector("losses: remainder of Gauss's rule", "sums of losses",
+    Term("losses: remainder of Gauss's rule", "sums of losses",
            REMAINDER, {"exponent": 9.0}),
-    Sector("losses: nodes beyond the panels", "shallow sums of losses", BEYOND),
-    Sector("losses: probability below the first edge", "rows of losses",
+    Term("losses: nodes beyond the panels", "shallow sums of losses", BEYOND),
+    Term("losses: probability below the first edge", "rows of losses",
            ((R, "a->below[of_b];", "a->below[of_b] + pe_d_log({x});"),)),
-    Sector("losses: probability above the last edge", "rows of losses",
+    Term("losses: probability above the last edge", "rows of losses",
            ((L, "fmin(all + 1e-6, 0.0);\n    }",
              "fmin(all + 1e-6, 0.0) + pe_d_log({x});\n    }"),)),
-    Sector("losses: cells below the first edge", "rows of losses",
+    Term("losses: cells below the first edge", "rows of losses",
            ((L, "fmax(cells->top[i], bound);\n    }\n}\n\n/* Bounds in cells from",
              "fmax(cells->top[i], bound + pe_d_log({x}));\n    }\n}\n\n/* Bounds in cells from"),)),
 )  # fmt: skip
-
-
-def build(
-    folder: Path, sources: Sequence[str], doors: Sequence[Path], sizes: Sequence[Plain] = ()
-) -> Kernel:
-    """Compile laws with all switches and one for each term; KeyError if a text is gone."""
-    changes = [(*change, "") for change in sizes]
-    changes += [(*change, switch.name) for switch in SWITCHES for change in switch.changes]
-    changes += [(*change, term.switch) for term in TERMS for change in term.factor]
-    plain = {switch.name: switch.plain for switch in SWITCHES}
-    plain |= {term.switch: 1.0 for term in TERMS}
-    return switched(folder, changes, plain, sources, doors)

@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 import sector_epochs as epochs
-import sector_switches
-from audit_certificate import Change
 from audit_sector import (
     DOORS,
     GRID,
@@ -36,8 +34,8 @@ from audit_sector import (
     tally,
     typed,
 )
-from sector_switches import SIZES, TERMS, Sector, signed
-from term_switches import Kernel
+from error_terms import Change, Kernel, Term, kernel, report
+from sector_switches import ERRING, SIZES, SWITCHES, TERMS, signed
 
 from pyengine.engines.functionals import ERRORS
 from pyengine.engines.sector import _law_or_refusal
@@ -272,27 +270,27 @@ QUESTIONS = {
 
 def switched(folder: Path, sizes: Sequence[Change] = ()) -> Kernel:
     """The kernel whose choices, operations and terms are set from Python."""
-    kernel = sector_switches.build(folder, SOURCES, [DOORS], sizes)
-    typed(kernel.library)
-    return kernel
+    found = kernel(folder, SOURCES, [DOORS], SWITCHES, TERMS, sizes)
+    typed(found.library)
+    return found
 
 
-def judged(kernel: Kernel, term: Sector, factor: float, steps: Pairs = STEPS) -> Tally:
+def judged(switched: Kernel, term: Term, part: float, steps: Pairs = STEPS) -> Tally:
     """What comes of a part of a term where it alone must hold, what errs to both sides."""
     question, found = QUESTIONS[term.asks], []
-    for sign in (1.0, -1.0) if term.errs else (1.0,):
-        early = {**signed(term.coarse, sign), term.switch: factor * term.scale}
-        with kernel.set_to(early) as library:
+    errs = not ERRING.isdisjoint((*term.loud, *term.late))
+    for sign in (1.0, -1.0) if errs else (1.0,):
+        with switched.set_to(signed(term.with_part(part), sign)) as library:
             laws = question.laws(library, steps)
-            with kernel.set_to(signed(term.late, sign)):
+            with switched.set_to(signed(term.late, sign)):
                 found += question.ask(laws)
     return tally(found)
 
 
-def judged_as_it_is(kernel: Kernel, asks: str, steps: Pairs = STEPS) -> Tally:
+def judged_as_it_is(switched: Kernel, asks: str, steps: Pairs = STEPS) -> Tally:
     """The same where nothing is switched: the kernel is the engine's."""
     question = QUESTIONS[asks]
-    return tally(question.ask(question.laws(kernel.library, steps)))
+    return tally(question.ask(question.laws(switched.library, steps)))
 
 
 def drawn_pairs(number: int, seed: int) -> Pairs:
@@ -303,24 +301,15 @@ def drawn_pairs(number: int, seed: int) -> Pairs:
 
 
 def main_of_terms(only: str, number: int | None, seed: int) -> int:
-    """Print the table of terms; 1 where one is not enough, or nobody misses it."""
+    """Print the table of terms."""
     steps = drawn_pairs(number, seed) if number else STEPS
-    failed = 0
-    print("| error term | asked | outside with it | closest | dropped | a hundredth |")
-    print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         kernels = {sizes: switched(Path(folder) / str(i), sizes) for i, sizes in enumerate(SIZES)}
         for name in QUESTIONS:
-            found = judged_as_it_is(kernels[()], name, steps)
-            failed += found.outside > 0
-            figures = f"{found.asked} | {found.outside} | {found.closest:.2g}"
-            print(f"| none, {name} | {figures} | {found.median:.1e} claimed | |", flush=True)
-        for term in (term for term in TERMS if only in term.name):
-            kept, dropped, part = (
-                judged(kernels[term.sizes], term, x, steps) for x in (1.0, 0.0, 0.01)
-            )
-            failed += kept.outside > 0 or kept.asked == 0 or dropped.outside == 0
-            figures = f"{kept.asked} | {kept.outside} | {kept.closest:.2g}"
-            parts = (f"{found.outside} of {found.asked}" for found in (dropped, part))
-            print(f"| {term.name} | {figures} | {' | '.join(parts)} |", flush=True)
-    return int(failed > 0)
+            print(f"{name}, no term: {judged_as_it_is(kernels[()], name, steps)}", flush=True)
+        return report(
+            "Error terms of laws of few steps.",
+            TERMS,
+            lambda term, part: judged(kernels[term.sizes], term, part, steps),
+            arguments=["--only", only],
+        )

@@ -1,0 +1,383 @@
+"""One harness of error terms: each is made to carry the error alone, then dropped.
+
+Most terms of a bound lie far below others, where no comparison sees them.  So code gets switches: a
+number stands in the place of each choice that may be made coarse, of each operation that may be
+made to err, and before each term.  A term is asked with a choice made coarse, or with one operation
+that errs by as much as the term allows, in units that stand for those of rounding; then nothing may
+lie outside of its bounds, and something must without the term, or with a hundredth of it.
+
+`kernel` compiles sources of the core with switches, `patched` puts them into functions of modules
+of the package; both serve all terms.  The audits of this folder have the terms, and what is asked.
+"""
+
+from __future__ import annotations
+import __future__
+
+import argparse
+import ast
+import ctypes
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from compiling import ROOT, compiled
+
+from pyengine.caches import clear_cache
+
+__all__ = [
+    "Change", "Kernel", "Patched", "Switch", "Term", "constant", "kernel", "operation", "patched",
+    "report", "times",
+]  # fmt: skip
+
+Change = tuple[str, str, str]  # file, old text, new text with {x} for the switch
+UNIT, WIDE = 2.0**-53, 2.0**-63  # of doubles, and of the wide numbers of the core
+
+
+class Switch(NamedTuple):
+    """A choice or an operation, what it is in the code, and the texts that it stands in."""
+
+    name: str
+    plain: Any
+    changes: tuple[Change, ...]
+
+
+class Term(NamedTuple):
+    """An error term: what is asked about it, where its factor stands, and what makes it matter.
+
+    Parameters
+    ----------
+    name : str
+        What the term is.
+    asks : str or callable
+        The question that shows it, as the audit knows it.
+    changes : tuple of (str, str, str)
+        Texts with ``{x}`` for its factor.
+    loud : dict
+        Switches that are set so that it alone must hold.
+    late : dict
+        Switches that are set only while what was made is asked.
+    scale : float
+        What it is multiplied by where operations err by other units than those of rounding.
+    sizes : tuple of (str, str, str)
+        Texts that are changed before anything is compiled.
+    """
+
+    name: str
+    asks: Any
+    changes: tuple[Change, ...]
+    loud: dict[str, Any] = {}  # noqa: RUF012 - nobody changes them
+    late: dict[str, float] = {}  # noqa: RUF012
+    scale: float = 1.0
+    sizes: tuple[Change, ...] = ()
+
+    @property
+    def factor(self) -> str:
+        """The switch that multiplies it."""
+        return f"factor of {self.name}"
+
+    def with_part(self, part: float) -> dict[str, Any]:
+        """What is set where a part of it is left."""
+        return {**self.loud, self.factor: part * self.scale}
+
+
+def times(
+    name: str,
+    file: str,
+    before: str,
+    text: str,
+    asks: Any,
+    loud: Mapping[str, Any] | None = None,
+    scale: float = 1.0,
+) -> Term:
+    """A term that is a text behind another one."""
+    change = (file, before + text, f"{before}({{x}} * ({text}))")
+    return Term(name, asks, (change,), dict(loud or {}), {}, scale)
+
+
+def operation(name: str, *changes: Change) -> Switch:
+    """An operation that errs by a number of units of the switch."""
+    return Switch(name, 0.0, changes)
+
+
+def constant(name: str, file: str, of: str) -> Switch:
+    """A constant of a source of the core, and its value there."""
+    start = f"static const double {of} = "
+    source = (ROOT / "csrc" / file).read_text(encoding="utf-8")
+    text = source.partition(start)[2].partition(";")[0]
+    plain = float.fromhex(text) if "x" in text else float(text)
+    return Switch(name, plain, ((file, f"{start}{text};", f"#define {of} {{x}}\n"),))
+
+
+# ---- changed texts -------------------------------------------------------------------------------
+
+
+class _Edit(NamedTuple):
+    """A place of a text, how much goes there, and what comes."""
+
+    start: int
+    length: int
+    text: str
+    order: tuple[int, int]  # of those at one place: what closes comes first, then the outer ones
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        return self.start, *self.order
+
+
+def _parts(old: str, new: str) -> list[_Edit]:
+    """What makes a new text of an old one, without what both have in common."""
+    first = _same(old, new)
+    last = min(_same(old[::-1], new[::-1]), len(old) - first, len(new) - first)
+    gone, come = old[first : len(old) - last], new[first : len(new) - last]
+    around = come.split(gone, 1) if gone else [come]
+    if gone and len(around) == 2:  # others may change what stands within
+        return [
+            _Edit(first, 0, around[0], (1, -len(gone))),
+            _Edit(first + len(gone), 0, around[1], (0, len(gone))),
+        ]
+    return [_Edit(first, len(gone), come, (1, -len(gone)))]
+
+
+def _same(one: str, other: str) -> int:
+    """How many characters two texts have in common from the first one on."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def changed(file: str, text: str, changes: Sequence[tuple[str, str]], *, once: bool) -> str:
+    """A text with changes, which are places of it as it was; KeyError if one is gone."""
+    edits: list[_Edit] = []
+    for old, new in changes:
+        count = text.count(old)
+        if not count or (once and count > 1):
+            raise KeyError(f"{file}: not one text {old!r}")
+        start = text.find(old)
+        while start >= 0:
+            edits += (x._replace(start=start + x.start) for x in _parts(old, new))
+            start = text.find(old, start + len(old))
+    made, at = [], 0
+    for edit in sorted(edits, key=lambda x: x.key):
+        if edit.start < at:
+            raise KeyError(f"{file}: two changes of one text, {edit.text!r}")
+        made += [text[at : edit.start], edit.text]
+        at = edit.start + edit.length
+    return "".join((*made, text[at:]))
+
+
+def _all_changes(
+    switches: Sequence[Switch], terms: Sequence[Term], name: Callable[[str], str]
+) -> Iterator[Change]:
+    """Texts with what stands for a switch."""
+    named = [(x.name, x.changes) for x in switches] + [(x.factor, x.changes) for x in terms]
+    for switch, changes in named:
+        for file, old, new in changes:
+            yield file, old, new.replace("{x}", name(switch))
+
+
+def _plain(switches: Sequence[Switch], terms: Sequence[Term]) -> dict[str, Any]:
+    """Switches at rest."""
+    return {x.name: x.plain for x in switches} | {x.factor: 1.0 for x in terms}
+
+
+# ---- the core ------------------------------------------------------------------------------------
+
+
+class Kernel:
+    """Sources of the core whose switches are set from Python."""
+
+    def __init__(self, library: Any, plain: Mapping[str, float]) -> None:
+        self.library, self._names = library, list(plain)
+        self._values = (ctypes.c_double * len(self._names)).in_dll(library, "audit_switch")
+        self._values[:] = list(plain.values())
+
+    @contextmanager
+    def set_to(self, values: Mapping[str, float]) -> Iterator[Any]:
+        """The library with some switches set, until the end of the block."""
+        before = list(self._values)
+        for name, value in values.items():
+            self._values[self._names.index(name)] = value
+        try:
+            yield self.library
+        finally:
+            self._values[:] = before
+
+
+def kernel(
+    folder: Path,
+    sources: Sequence[str],
+    doors: Sequence[Path],
+    switches: Sequence[Switch] = (),
+    terms: Sequence[Term] = (),
+    sizes: Sequence[Change] = (),
+) -> Kernel:
+    """Compile sources with doors, all switches and a factor of each term."""
+    switches = tuple(dict.fromkeys(switches))  # audits share some
+    plain = {**_plain(switches, terms), "none": 0.0}
+    numbers = {name: i for i, name in enumerate(plain)}
+    changes = list(sizes)
+    changes += _all_changes(switches, terms, lambda name: f"audit_switch[{numbers[name]}]")
+    copies = folder / "switched"
+    copies.mkdir(parents=True)
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "csrc").glob("*.[ch]")}
+    for file in {change[0] for change in changes}:
+        some = [change[1:] for change in changes if change[0] == file]
+        texts[file] = "extern double audit_switch[];\n" + changed(
+            file, texts[file], some, once=False
+        )
+    texts["switches.c"] = f"double audit_switch[{len(plain)}];\n"
+    for file, text in texts.items():
+        (copies / file).write_text(text, encoding="utf-8")
+    files = [*(copies / f"{name}.c" for name in (*sources, "switches")), *doors]
+    return Kernel(compiled(folder / "switched.so", files, copies), plain)
+
+
+# ---- modules of the package ----------------------------------------------------------------------
+
+
+class Patched:
+    """Modules whose functions have switches; modules are its attributes by their names."""
+
+    def __init__(self, modules: Mapping[str, ModuleType], values: dict[str, Any]) -> None:
+        self._modules, self.values = modules, values
+
+    def __getattr__(self, name: str) -> Any:
+        return self._modules[name]
+
+    @contextmanager
+    def set_to(self, values: Mapping[str, Any]) -> Iterator[Patched]:
+        """Set some switches, and constants as module.NAME, until the end of the block."""
+        before: list[tuple[dict[str, Any], str, Any]] = []
+        try:
+            for name, value in values.items():
+                module, _, rest = name.partition(".")
+                room = self.values if name in self.values else vars(self._modules[module])
+                key = name if name in self.values else rest
+                before.append((room, key, room[key]))
+                room[key] = value
+            clear_cache()
+            yield self
+        finally:
+            for room, key, value in reversed(before):
+                room[key] = value
+            clear_cache()
+
+
+@contextmanager
+def patched(
+    packages: Sequence[str],
+    switches: Sequence[Switch] = (),
+    terms: Sequence[Term] = (),
+    **known: Any,
+) -> Iterator[Patched]:
+    """Give functions of some packages switches, until the end of the block.
+
+    A file of a change is that of the first package that has it; changed texts know what is given by
+    name.
+    """
+    places = {}
+    for package in reversed(packages):
+        folder = Path(importlib.import_module(package).__file__ or "").parent
+        places |= {path.name: f"{package}.{path.stem}" for path in folder.glob("[a-z]*.py")}
+    modules = {name: importlib.import_module(of) for name, of in places.items()}
+    values = _plain(switches, terms)
+    known["SWITCH"] = values
+    changes = list(_all_changes(switches, terms, lambda name: f"SWITCH[{name!r}]"))
+    kept: list[tuple[Any, str, Any]] = []
+    try:
+        for file in {change[0] for change in changes}:
+            some = [change[1:] for change in changes if change[0] == file]
+            vars(modules[file]).update(known)
+            for owner, name, new in _changed_functions(modules[file], file, some):
+                kept += _put(owner, name, new)
+        clear_cache()
+        yield Patched({name.removesuffix(".py"): x for name, x in modules.items()}, values)
+    finally:
+        for owner, name, old in reversed(kept):
+            setattr(owner, name, old)
+        for file in {change[0] for change in changes}:
+            for name in known:
+                vars(modules[file]).pop(name, None)
+        clear_cache()
+
+
+def _changed_functions(
+    module: ModuleType, file: str, changes: Sequence[tuple[str, str]]
+) -> Iterator[tuple[Any, str, Any]]:
+    """Functions and methods that have other texts: where they are, their names, and new ones."""
+    text = Path(str(module.__file__)).read_text(encoding="utf-8")
+    trees = (ast.parse(text), ast.parse(changed(file, text, changes, once=True)))
+    flags = __future__.annotations.compiler_flag
+    levels: list[tuple[Any, Any, Any]] = [(module, *trees)]
+    for owner, before, after in levels:
+        for old, new in zip(before.body, after.body, strict=True):
+            if ast.dump(old) == ast.dump(new):
+                continue
+            if isinstance(old, ast.ClassDef):
+                levels.append((vars(module)[old.name], old, new))
+                continue
+            if not isinstance(old, ast.FunctionDef):
+                raise KeyError(f"{file}: a change outside of functions, line {old.lineno}")
+            made: dict[str, Any] = {}
+            one = ast.Module([new], [])
+            exec(compile(one, f"<changed {file}>", "exec", flags, True), vars(module), made)
+            yield owner, old.name, made[old.name]
+
+
+def _put(owner: Any, name: str, new: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Put a function in the place of another one, wherever that is known; what was there."""
+    old, owners = vars(owner)[name], [(owner, name)]
+    if isinstance(owner, ModuleType):
+        modules = [x for key, x in sys.modules.items() if key.startswith("pyengine.")]
+        owners = [(x, key) for x in modules for key, y in vars(x).items() if y is old]
+    elif hasattr(new, "__set_name__"):
+        new.__set_name__(owner, name)
+    for place, key in owners:
+        setattr(place, key, new)
+        yield place, key, old
+
+
+# ---- the table -----------------------------------------------------------------------------------
+
+
+class Asked(NamedTuple):
+    """How much was asked, and how much of it is outside."""
+
+    asked: int
+    outside: int
+
+
+def report(
+    description: str,
+    terms: Sequence[Term],
+    ask: Callable[[Term, float], Any],
+    missed: Callable[[Term, int, int], bool] = lambda _term, dropped, _part: dropped > 0,
+    arguments: Sequence[str] | None = None,
+) -> int:
+    """Print the table of terms; 1 where something is outside with its term, or nobody misses it.
+
+    Parameters
+    ----------
+    ask : callable
+        Counts what was asked and is outside with a part of a term.
+    missed : callable
+        Whether what is outside without the term, and with a hundredth of it, is as it must be.
+    arguments : sequence of str
+        Of the command.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--only", default="", help="terms whose name has this text")
+    only = parser.parse_args(arguments).only
+    failed = 0
+    print("| error term | asked | outside with it | dropped | a hundredth |")
+    print("|---|---|---|---|---|")
+    for term in terms:
+        if only in term.name:
+            (number, with_it), *rest = (ask(term, part)[:2] for part in (1.0, 0.0, 0.01))
+            dropped, part = (found[1] for found in rest)
+            failed += with_it > 0 or number == 0 or not missed(term, dropped, part)
+            print(f"| {term.name} | {number} | {with_it} | {dropped} | {part} |", flush=True)
+    return int(failed > 0)
