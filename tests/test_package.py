@@ -386,3 +386,16 @@ print(*(name for name in new if name.split(".")[0] in ("scipy", "mpmath", "matpl
     number, *others = ran.stdout.split()
     assert int(number) <= FIRST[question]
     assert not others
+
+
+def test_no_engine_asks_which_law_it_has() -> None:
+    """Laws say what they offer; the lattice, which takes what others leave, still asks."""
+    asked = []
+    for path in sorted((PACKAGE / "engines").rglob("*.py")):
+        if "lattice" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+                classes = ast.unparse(node.args[1]).split(" | ")
+                asked += [f"{path.name}: {name}" for name in classes if name.endswith("Law")]
+    assert asked == []

@@ -13,9 +13,7 @@ from pyengine.engines.functionals import ERRORS, ROW, WIDTH, FloatArray, call_ke
 from pyengine.engines.row_bounds import LogBounds
 from pyengine.engines.row_sides import ANY, CLOSE, RowSide, log_slope
 from pyengine.engines.sector import EpochKinds, EpochLaws
-from pyengine.laws.allocation import AllocatedLaw
-from pyengine.laws.base import ReversedLaw, StepLaw, TabulatedLaw
-from pyengine.laws.gaussian import GaussianLaw
+from pyengine.laws.base import StepLaw, TabulatedLaw
 
 __all__ = ["EpochSide", "TabulatedEpoch", "tabulated_epochs"]
 
@@ -42,12 +40,12 @@ class EpochSide(RowSide):
         kinds, orders = [], set()
         for law, number in laws:
             found = law.tabulated()
-            plain = law.law if isinstance(law, ReversedLaw) else law
-            if found is not None and isinstance(found[0], AllocatedLaw):
+            noise = law.gaussian_noise()
+            if found is not None:
                 kinds.append(((found[0].noise, found[0].low), found[0].steps, number))
                 orders.add(found[1])
-            elif isinstance(plain, GaussianLaw) and plain.low is not None:
-                kinds.append(((plain.noise_multiplier, plain.low), 1, number))
+            elif noise is not None:
+                kinds.append((noise, 1, number))
             else:
                 return None
         if len(orders) != 1:

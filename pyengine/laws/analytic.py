@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property
+from pyengine.laws.base import AnalyticParts
 from pyengine.laws.density import DensityLaw
 from pyengine.laws.log_sums import SOFTPLUS, without_large_terms
 from pyengine.mechanisms.analytic import AnalyticPair
@@ -126,6 +128,10 @@ class AnalyticLaw(DensityLaw):
         x = _places(self.ends, step.support, mode, scale)
         laws = tuple(_Quantiles(log, x, self.ends) for log in (log_p, log_q))
         super().__init__(log_p, log_q, laws, ())
+
+    def analytic(self) -> AnalyticParts:
+        """Itself, on all data."""
+        return AnalyticParts(self, Fraction(1), False)
 
     @cached_property
     def far_ends(self) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,12 @@ from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
+if TYPE_CHECKING:
+    from pyengine.laws.analytic import AnalyticLaw
+    from pyengine.laws.finite import FiniteLaw
+
 __all__ = [
+    "AnalyticParts",
     "Cells",
     "CellsAlone",
     "Enclosing",
@@ -110,6 +115,24 @@ def overflow_of(parts: Sequence[tuple[StepLaw, int]]) -> str | None:
     )
 
 
+class AnalyticParts(NamedTuple):
+    """A step of analytic densities on a Poisson sample.
+
+    Parameters
+    ----------
+    law : AnalyticLaw
+        The step on all data.
+    probability : Fraction
+        The sampling probability; 1 on all data.
+    is_reversed : bool
+        Whether the pair is (B, A).
+    """
+
+    law: AnalyticLaw
+    probability: Fraction
+    is_reversed: bool
+
+
 class Enclosing(NamedTuple):
     """Two laws between which another one lies in the order of hockey-stick divergences.
 
@@ -177,6 +200,21 @@ class StepLaw(Protocol):
     def laplace(self) -> LaplaceParameters | None:
         """What tells a step of Laplace noise, sampled or not, from others; None for other laws."""
 
+    def finite(self) -> FiniteLaw | None:
+        """The law itself where it has finitely many losses; None for other laws."""
+
+    def gaussian_noise(self) -> tuple[float, float] | None:
+        """Noise multiplier of a Gaussian step on all data, as a sum of two doubles; or None."""
+
+    def bounded_range(self) -> float | None:
+        """ε of a step of bounded range, all of whose data is looked at; None for other laws."""
+
+    def analytic(self) -> AnalyticParts | None:
+        """What a step of analytic densities is made of; None for other laws."""
+
+    def exchanged(self) -> StepLaw:
+        """The pair (B, A)."""
+
     def tabulated(self) -> tuple[TabulatedLaw, bool] | None:
         """The law whose loss has a table, and whether this is its reversed pair; or None."""
 
@@ -198,6 +236,10 @@ class TabulatedLaw(StepLaw, Protocol):
     @property
     def noise(self) -> float:
         """Noise multiplier."""
+
+    @property
+    def low(self) -> float:
+        """What the noise multiplier has beyond its double."""
 
     @property
     def steps(self) -> int:
@@ -231,6 +273,26 @@ class CellsAlone:
     def laplace(self) -> LaplaceParameters | None:
         """None: no Laplace noise."""
         return None
+
+    def finite(self) -> FiniteLaw | None:
+        """None: not known to have finitely many losses."""
+        return None
+
+    def gaussian_noise(self) -> tuple[float, float] | None:
+        """None: no Gaussian noise on all data."""
+        return None
+
+    def bounded_range(self) -> float | None:
+        """None: not of bounded range."""
+        return None
+
+    def analytic(self) -> AnalyticParts | None:
+        """None: no analytic densities."""
+        return None
+
+    def exchanged(self: StepLaw) -> StepLaw:
+        """The pair (B, A)."""
+        return ReversedLaw(self)
 
     def tabulated(self) -> tuple[TabulatedLaw, bool] | None:
         """None: the loss has no table."""
@@ -357,6 +419,27 @@ class ReversedLaw:
             return found
         return found._replace(is_reversed=not found.is_reversed)
 
+    def finite(self) -> FiniteLaw | None:
+        """None: laws of finitely many losses are exchanged themselves."""
+        return None
+
+    def gaussian_noise(self) -> tuple[float, float] | None:
+        """That of the pair, which is symmetric."""
+        return self.law.gaussian_noise()
+
+    def bounded_range(self) -> float | None:
+        """That of the pair, which is symmetric."""
+        return self.law.bounded_range()
+
+    def analytic(self) -> AnalyticParts | None:
+        """Those of the pair, exchanged."""
+        found = self.law.analytic()
+        return None if found is None else found._replace(is_reversed=not found.is_reversed)
+
+    def exchanged(self) -> StepLaw:
+        """The pair (A, B)."""
+        return self.law
+
     def tabulated(self) -> tuple[TabulatedLaw, bool] | None:
         """That of the pair, exchanged."""
         found = self.law.tabulated()
@@ -446,6 +529,13 @@ class PoissonSampledLaw(Law):
         found = self.law.laplace()
         is_plain = found is not None and found.is_plain
         return found._replace(probability=self.probability) if found and is_plain else None
+
+    def analytic(self) -> AnalyticParts | None:
+        """Those of the step with the probability; a sample of an exchanged pair is another law."""
+        found = self.law.analytic()
+        if found is None or found.is_reversed:
+            return None
+        return found._replace(probability=found.probability * Fraction(self.probability))
 
     def cells(self, edges: FloatArray) -> Cells:
         """Inner cells at the losses that map to the edges.

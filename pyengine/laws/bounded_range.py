@@ -33,6 +33,10 @@ class BoundedRangeLaw(Law):
     epsilon: float
     symmetric: ClassVar[bool] = True
 
+    def bounded_range(self) -> float:
+        """ε."""
+        return self.epsilon
+
     def support(self) -> tuple[float, float]:
         """From -ε to ε."""
         return -self.epsilon, self.epsilon

@@ -7,8 +7,7 @@ from fractions import Fraction
 
 from pyengine._support.caches import kept
 from pyengine.errors import NotDefinedError
-from pyengine.laws.base import ReversedLaw, StepLaw
-from pyengine.laws.finite import FiniteLaw
+from pyengine.laws.base import StepLaw
 from pyengine.laws.kinds import added_law, kind_of_step, plain_law
 from pyengine.laws.substituted import spliced, spliced_density
 from pyengine.mechanisms import Mechanism, Step, step_in_words, steps_of
@@ -113,7 +112,7 @@ def step_law(step: Step, adjacency: str) -> StepLaw:
     law = added_law(step)
     if adjacency == "add":
         return law
-    return law.reversed if isinstance(law, FiniteLaw) else ReversedLaw(law)
+    return law.exchanged()
 
 
 def _substitute(step: Step) -> StepLaw:
@@ -129,8 +128,9 @@ def _substitute(step: Step) -> StepLaw:
     if inner is step:
         return plain
     share = Fraction(step.share)
-    if isinstance(plain, FiniteLaw):
-        return spliced(plain, share)
+    finite = plain.finite()
+    if finite is not None:
+        return spliced(finite, share)
     if kind.distance is None:
         raise _says_nothing_of_another(step)
     return spliced_density(plain, share, kind.distance(inner))

@@ -150,6 +150,14 @@ class FiniteLaw(CellsAlone):
             loss, log_a, log_a + loss, alone, loss_error, loss_error, ends, symmetric, in_order
         )
 
+    def finite(self) -> FiniteLaw:
+        """Itself."""
+        return self
+
+    def exchanged(self) -> FiniteLaw:
+        """The pair (B, A)."""
+        return self.reversed
+
     @property
     def reversed(self) -> FiniteLaw:
         """The pair (B, A)."""

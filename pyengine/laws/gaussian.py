@@ -44,6 +44,10 @@ class GaussianLaw(Law):
     low: float | None = None
     symmetric: ClassVar[bool] = True
 
+    def gaussian_noise(self) -> tuple[float, float] | None:
+        """The noise multiplier; None where it is not known beyond its double."""
+        return None if self.low is None else (self.noise_multiplier, self.low)
+
     def support(self) -> tuple[float, float]:
         """All losses."""
         return -math.inf, math.inf

@@ -153,13 +153,13 @@ class SumLaw(Law):
 
     Parameters
     ----------
-    finite : FiniteLaw
+    few : FiniteLaw
         The former.
     other : StepLaw
         The latter, without infinite losses.
     """
 
-    finite: FiniteLaw
+    few: FiniteLaw
     other: StepLaw
 
     @property
@@ -169,24 +169,24 @@ class SumLaw(Law):
 
     def support(self) -> tuple[float, float]:
         """Sums of both ends."""
-        return _sums(self.finite.support(), self.other.support())
+        return _sums(self.few.support(), self.other.support())
 
     def support_error(self) -> float:
         """Of both, and a rounding."""
-        error = self.finite.support_error() + self.other.support_error()
+        error = self.few.support_error() + self.other.support_error()
         return error + 4.0 * UNIT * largest_finite(self.support())
 
     def limits(self) -> tuple[float, float]:
         """Sums of both limits."""
-        return _sums(self.finite.limits(), self.other.limits())
+        return _sums(self.few.limits(), self.other.limits())
 
     def left_out(self) -> float:
         """What either leaves out."""
-        return self.finite.left_out() + self.other.left_out()
+        return self.few.left_out() + self.other.left_out()
 
     def infinite(self) -> tuple[float, float]:
         """As of the finite losses."""
-        return self.finite.infinite()
+        return self.few.infinite()
 
     def cells(self, edges: FloatArray) -> Cells:
         """Cells of the other law, moved by each loss and weighted by its masses.
@@ -196,17 +196,17 @@ class SumLaw(Law):
         """
         sums = [_Sums(edges.size + 1) for _ in range(2)]
         shift = np.zeros(edges.size)
-        rows = zip(self.finite.loss, self.finite.log_a, self.finite.log_b, strict=True)
+        rows = zip(self.few.loss, self.few.log_a, self.few.log_b, strict=True)
         for loss, log_a, log_b in rows:
             moved = edges - loss
             cells = self.other.cells(moved)
             size = np.abs(edges) + abs(loss)
-            off = ROUNDED * abs(loss) + self.finite.loss_error + 2.0 * UNIT * size
+            off = ROUNDED * abs(loss) + self.few.loss_error + 2.0 * UNIT * size
             shift = np.maximum(shift, cells.shift + off)
             for found, mass, weight in zip(
                 sums, (cells.log_a, cells.log_b), (log_a, log_b), strict=True
             ):
-                error = LOG_ERROR * (1.0 + abs(weight)) + self.finite.error
+                error = LOG_ERROR * (1.0 + abs(weight)) + self.few.error
                 found.add(mass + weight, 1.01 * cells.error + error)
         (mass_a, error_a), (mass_b, error_b) = (found.total() for found in sums)
         return Cells(mass_a, mass_b, np.maximum(error_a, error_b), shift)

@@ -35,12 +35,10 @@ class LineEngine(Engine):
     certified = True
 
     def supports(self, problem: Problem) -> bool:
-        from pyengine.laws.finite import FiniteLaw
-
         if problem.is_relaxed or problem.given is not None or problem.attained:
             return False
         steps = sum(number for _, number in problem.laws)
-        if steps < 2 or all(isinstance(law, FiniteLaw) for law, _ in problem.laws):
+        if steps < 2 or all(law.finite() is not None for law, _ in problem.laws):
             return False  # what neither engine serves, told without importing them
         return _has_lines(problem)
 

@@ -39,9 +39,9 @@ def disjoint_questions(laws: list[tuple[StepLaw, int]], engine: str) -> PairQues
 
     Whatever the other steps do, A and B then have no outcome in common.
     """
-    for law, _ in laws:
-        if isinstance(law, FiniteLaw) and not law.loss.size:
-            return ThresholdQuestions(composition([(law, 1)]), engine)
+    for finite, _ in _finite(laws):
+        if not finite.loss.size:
+            return ThresholdQuestions(composition([(finite, 1)]), engine)
     return None
 
 
@@ -65,7 +65,7 @@ def exact_refusal(laws: list[tuple[StepLaw, int]]) -> str | None:
         return made.too_many(_room(closed)) if finite and closed else None
     if _are_two_laplace(finite, closed):
         return None
-    others = [part for part in laws if not isinstance(part[0], FiniteLaw)]
+    others = _others(laws)
     if sum(number for _, number in others) != 1:
         return (
             "exact sums exist for steps whose loss takes finitely many values, with at most 400 "
@@ -111,7 +111,7 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> PairQuestions:
     if closed is not None and _are_two_laplace(finite, closed):
         below, above = enclosing(closed[0].step)
         return Enclosed(Mixed(below, closed[1].law), Mixed(above, closed[1].law))
-    single = next(SingleStep(law) for law, _ in laws if not isinstance(law, FiniteLaw))
+    single = SingleStep(_others(laws)[0][0])
     if not finite:
         return ThresholdQuestions(single)
     made = finite_composition(finite)
@@ -123,8 +123,18 @@ def _parted(
     laws: list[tuple[StepLaw, int]],
 ) -> tuple[list[tuple[FiniteLaw, int]], list[_Closed] | None]:
     """Finite laws, and what `_closed` makes of the others."""
-    finite = [(law, number) for law, number in laws if isinstance(law, FiniteLaw)]
-    return finite, _closed([part for part in laws if not isinstance(part[0], FiniteLaw)])
+    return _finite(laws), _closed(_others(laws))
+
+
+def _finite(laws: list[tuple[StepLaw, int]]) -> list[tuple[FiniteLaw, int]]:
+    """Those of finitely many losses."""
+    found = ((law.finite(), number) for law, number in laws)
+    return [(law, number) for law, number in found if law is not None]
+
+
+def _others(laws: list[tuple[StepLaw, int]]) -> list[tuple[StepLaw, int]]:
+    """The rest."""
+    return [part for part in laws if part[0].finite() is None]
 
 
 def _room(closed: list[_Closed]) -> int:

@@ -80,12 +80,13 @@ def parted(laws: Laws) -> Parted | None:
         if law.infinite() == (0.0, 0.0):
             left.append((law, number))
             continue
-        if not isinstance(law, FiniteLaw) or law.alone is None or not law.loss.size:
+        finite = law.finite()
+        if finite is None or finite.alone is None or not finite.loss.size:
             return None
-        shift = _moved(law.alone)
-        left.append((_finite_part(law, shift), number))
+        shift = _moved(finite.alone)
+        left.append((_finite_part(finite, shift), number))
         moved = CONTEXT.add(moved, CONTEXT.multiply(Decimal(number), shift))
-        for part, mass in zip(masses, law.alone, strict=True):
+        for part, mass in zip(masses, finite.alone, strict=True):
             part.append((mass, number))
     of_a, of_b = (_alone(part) for part in masses)
     return Parted(left, of_a, of_b, float(moved))

@@ -81,7 +81,7 @@ def chord_bound(
     log, size, off, low, spread, last = 0.0, 0.0, 0.0, 0.0, 0.0, 0
     tilted: list[tuple[FloatArray, int]] = []
     for shape, n in kinds:
-        step = _on_lattice(shape, spacing) if isinstance(shape, LaplaceShape) else None
+        step = _on_lattice(shape.half, spacing) if shape.pieces == 1 else None
         if step is None:
             return math.inf
         k = np.arange(float(step.mass.size))

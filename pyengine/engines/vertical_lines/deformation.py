@@ -17,7 +17,6 @@ from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of, cum
 from pyengine.engines.vertical_lines.corners import corners_of
 from pyengine.engines.vertical_lines.deformed import DeformedLine, places_error
 from pyengine.engines.vertical_lines.ends import LEAST_HEIGHT
-from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, SubstitutedShape
 from pyengine.engines.vertical_lines.low_rule import Window, low_rule
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.engines.vertical_lines.tilted import laplace_step
@@ -51,7 +50,7 @@ def is_deformed(kinds: Kinds) -> bool:
 
 def is_deformable(kinds: Kinds) -> bool:
     """Return whether there are deformed lines, be they the quickest or not."""
-    if not all(isinstance(shape, LaplaceShape | SubstitutedShape) for shape, _ in kinds):
+    if not all(getattr(shape, "has_corners", False) for shape, _ in kinds):
         return False
     places = math.prod(shape.pieces * number + 1 for shape, number in kinds)
     return places <= MOST_PLACES and sum(number for _, number in kinds) >= LEAST_STEPS

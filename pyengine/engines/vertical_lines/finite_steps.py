@@ -58,6 +58,7 @@ class FiniteShape:
     """
 
     law: FiniteLaw
+    is_few_losses: ClassVar[bool] = True
 
     @property
     def is_symmetric(self) -> bool:

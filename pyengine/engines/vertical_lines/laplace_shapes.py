@@ -62,6 +62,7 @@ class LaplaceShape:
 
     distance: Fraction
     probability: Fraction
+    has_corners: ClassVar[bool] = True  # between which the density is analytic
     pieces: ClassVar[int] = 1  # of equal lengths, on each of which the density is analytic
 
     @cached_property
@@ -145,6 +146,7 @@ class SubstitutedShape:
 
     distance: Fraction
     probability: Fraction
+    has_corners: ClassVar[bool] = True
     pieces: ClassVar[int] = 2
     is_symmetric: ClassVar[bool] = True
 

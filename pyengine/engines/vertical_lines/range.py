@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -25,13 +26,8 @@ from pyengine.engines.vertical_lines.laplace_shapes import shape_of
 from pyengine.engines.vertical_lines.mixed import Inner, MixedOrder, WeightedOrder
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.errors import AccuracyError
-from pyengine.laws.analytic import AnalyticLaw
-from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
-from pyengine.laws.bounded_range import BoundedRangeLaw
+from pyengine.laws.base import StepLaw
 from pyengine.laws.finite import FiniteLaw
-from pyengine.laws.gaussian import GaussianLaw
-from pyengine.laws.laplace import LaplaceLaw
-from pyengine.laws.substituted import SubstitutedLaplace
 
 __all__ = ["deformed_order", "line_order", "order_on_pieces"]
 
@@ -63,7 +59,7 @@ def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> WeightedOrder | AloneOrd
 def _on_pieces(laws: Laws) -> WeightedOrder | AloneOrder | None:
     parts = parted(list(laws))
     rest = laws if parts is None else tuple(parts.laws)
-    others = tuple(part for part in rest if not isinstance(part[0], FiniteLaw))
+    others = _without_few(rest)
     if not others or len(others) == len(rest) or pieces_order(others) is None:
         return None
     found = _kinds(rest, far=False)
@@ -84,25 +80,14 @@ def _whole(laws: Laws, far: bool) -> LineOrder | AloneOrder | None:
     return None if inner is None else AloneOrder(inner, parts)
 
 
-def _innermost(law: StepLaw) -> StepLaw:
-    """A law without the exchanges and samples around it."""
-    while isinstance(law, ReversedLaw | PoissonSampledLaw):
-        law = law.law
-    return law
-
-
-def _is_laplace(law: StepLaw) -> bool:
-    """Whether a law may have a shape of Laplace steps, told without exact numbers."""
-    return isinstance(_innermost(law), LaplaceLaw | SubstitutedLaplace)
-
-
-def _is_analytic(law: StepLaw) -> bool:
-    return isinstance(_innermost(law), AnalyticLaw)
+def _are_laplace(laws: Iterable[tuple[StepLaw, int]]) -> bool:
+    """Whether all laws are those of Laplace steps."""
+    return all(law.laplace() is not None for law, _ in laws)
 
 
 def deformed_order(laws: list[tuple[StepLaw, int]]) -> DeformedOrder | None:
     """Return one order of a composition that has deformed lines, be they the quickest or not."""
-    return _deformed(tuple(laws)) if all(_is_laplace(law) for law, _ in laws) else None
+    return _deformed(tuple(laws)) if _are_laplace(laws) else None
 
 
 @kept(64)
@@ -116,12 +101,12 @@ def _order(laws: Laws, far: bool, *, has_exact: bool = True) -> LineOrder | None
     if found is None:
         return None
     kinds, exchanged = found
-    if all(_is_laplace(law) for law, _ in laws):
+    if _are_laplace(laws):
         if sum(number for _, number in laws) >= LEAST and is_served(kinds):
             return LineOrder(kinds, exchanged)
         return DeformedOrder(kinds, exchanged) if is_deformed(kinds) else None
     # a single step of analytic densities has no transform that falls far enough
-    if len(laws) == 1 and laws[0][1] < 2 and _is_analytic(laws[0][0]):
+    if len(laws) == 1 and laws[0][1] < 2 and laws[0][0].analytic() is not None:
         return None
     try:
         terms = terms_of_lines(kinds)
@@ -145,18 +130,23 @@ def _is_loud(kinds: Kinds) -> bool:
     """
     variance = [0.0, 0.0]
     for shape, number in kinds:
-        variance[isinstance(shape, finite_steps.FiniteShape)] += (
-            number * cumulants_at(shape, 0.0)[2]
-        )
+        few = getattr(shape, "is_few_losses", False)
+        variance[few] += number * cumulants_at(shape, 0.0)[2]
     return variance[1] > LOUD * variance[0] > 0.0
+
+
+def _without_few(laws: Laws) -> Laws:
+    """The steps that have more than few losses."""
+    return tuple(part for part in laws if part[0].finite() is None)
 
 
 def _beside_few(
     laws: Laws, kinds: Kinds, most: int, *, exchanged: bool, on_pieces: bool = False
 ) -> WeightedOrder | None:
     """Steps of few losses beside others that have an order of their own; None where they do not."""
-    few = [(law, number) for law, number in laws if isinstance(law, FiniteLaw)]
-    others = tuple(part for part in laws if not isinstance(part[0], FiniteLaw))
+    found = ((law.finite(), number) for law, number in laws)
+    few = [(law, number) for law, number in found if law is not None]
+    others = _without_few(laws)
     if not few or not others:
         return None
     inner: Inner | None = pieces_order(others)
@@ -189,30 +179,21 @@ class _Gathered:
 
     def add(self, law: StepLaw, number: int, *, far: bool) -> bool:
         """Take a law; whether it has a shape."""
-        inner = _innermost(law)
-        if _is_analytic(law):
+        if law.analytic() is not None:
             from pyengine.engines.analytic_lines.range import analytic_shape
 
             return self._known(analytic_shape(law, far), number)
-        if _is_laplace(law):
+        if law.laplace() is not None:
             return self._known(shape_of(law), number)
-        if isinstance(inner, BoundedRangeLaw) and not _is_sampled(law):
-            self.kinds.append((finite_steps.BoundedRangeShape(inner.epsilon), number))
+        epsilon, noise, finite = law.bounded_range(), law.gaussian_noise(), law.finite()
+        if epsilon is not None:
+            self.kinds.append((finite_steps.BoundedRangeShape(epsilon), number))
             return True
-        if isinstance(inner, GaussianLaw) and not _is_sampled(law):
-            if inner.low is None:
-                return False
-            noise = Fraction(inner.noise_multiplier) + Fraction(inner.low)
-            self._variance += number / (noise * noise)
+        if noise is not None:
+            exact = Fraction(noise[0]) + Fraction(noise[1])
+            self._variance += number / (exact * exact)
             return True
-        is_finite = (
-            isinstance(law, FiniteLaw)
-            and law.infinite() == (0.0, 0.0)
-            and float(np.abs(law.loss).max(initial=0.0)) < FARTHEST_LOSS
-            and float(law.log_a.min()) > finite_steps.FAINTEST
-            and float(law.log_b.min()) > finite_steps.FAINTEST
-        )
-        if not (is_finite or law.exact_mixtures() is not None):
+        if not (law.exact_mixtures() is not None if finite is None else _has_nodes(finite)):
             return False
         self._either.append((law, number))
         return True
@@ -230,11 +211,12 @@ class _Gathered:
         """All shapes, of (B, A) where the composition is that of the exchanged pair."""
         kinds, mixtures = list(self.kinds), []
         for law, number in self._either:
-            if isinstance(law, FiniteLaw):
-                turned = law.reversed if exchanged else law
-                kinds.append((finite_steps.FiniteShape(turned), number))
+            turned = law.exchanged() if exchanged else law
+            finite = turned.finite()
+            if finite is not None:
+                kinds.append((finite_steps.FiniteShape(finite), number))
             else:
-                mixtures.append((_turned(law) if exchanged else law, number))
+                mixtures.append((turned, number))
         if mixtures or self._variance:
             from pyengine.engines.vertical_lines.normal_steps import GaussianShape, MixtureShape
 
@@ -245,15 +227,14 @@ class _Gathered:
         return tuple(kinds)
 
 
-def _turned(law: StepLaw) -> StepLaw:
-    """The exchanged pair."""
-    return law.law if isinstance(law, ReversedLaw) else ReversedLaw(law)
-
-
-def _is_sampled(law: StepLaw) -> bool:
-    while isinstance(law, ReversedLaw):
-        law = law.law
-    return isinstance(law, PoissonSampledLaw)
+def _has_nodes(law: FiniteLaw) -> bool:
+    """Whether lines hold the losses and the masses of a law, all of which both laws have."""
+    return (
+        law.infinite() == (0.0, 0.0)
+        and float(np.abs(law.loss).max(initial=0.0)) < FARTHEST_LOSS
+        and float(law.log_a.min()) > finite_steps.FAINTEST
+        and float(law.log_b.min()) > finite_steps.FAINTEST
+    )
 
 
 def _kinds(laws: Laws, *, far: bool) -> tuple[Kinds, bool] | None:
