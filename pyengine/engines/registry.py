@@ -25,8 +25,8 @@ from pyengine.engines.declared.closed_forms import (
 )
 from pyengine.engines.declared.contours import CertifiedEngine, EstimateEngine
 from pyengine.engines.declared.lines import LineEngine
-from pyengine.engines.declared.products import BlocksEngine
 from pyengine.engines.declared.published import (
+    BlocksEngine,
     CentralLimitEngine,
     EdgeworthEngine,
     MonteCarloEngine,
