@@ -476,9 +476,11 @@ static void row_of(const pe_certified *q, double c, const double *s, const row_l
     }
     const double sign[4] = {1.0, l, l - 1.0, l * (l - 1.0)};
     double log_value[4], error[4];
+    row->rounded = 0.0;
     for (int k = 1; k < 4; k++) {
         const double miss =
             f * (q->omitted[k] + q->uncertain[k] + rounding * ln->mass[k]) + (k == 3 ? profile_alias : alias);
+        row->rounded = fmax(row->rounded, f * rounding * ln->mass[k] / miss);
         const int of_b = k == 2 || (k == 3 && l > 1.0); /* E(e^{S-c} - 1)+ is a part of e^{-c} B */
         const double lost = removed_at(q, of_b, c);
         const double removed = lost * pe_d_exp(-base - (of_b ? c : 0.0));

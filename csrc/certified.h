@@ -17,6 +17,8 @@ typedef struct pe_certified {
     int is_divided;          /* whether only paths with a large loss are summed; the others have at most */
     double zero_lost[2];     /* these under A and under B, and */
     double zero_theta, zero_k; /* e^(zero_k - zero_theta c) under A beyond c, and e^c times that under B */
+    double centre
+        [PE_FUNCTIONALS]; /* shortfalls of rows at c_ref, where they are about the least; 0: not asked */
 } pe_certified;
 
 /* Builds the line at line.lambda, everything else zero, for thresholds up to `spread` from the mean.  Returns

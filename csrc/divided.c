@@ -27,6 +27,8 @@ static const double NUMBER[] = {INFINITY,
 enum {
     TRIES = 8, /* of tapers */
     MOST_KINDS = 32, /* of steps: each has its own */
+    COARSE = 6, /* bits of the places that lines are made for, */
+    FINE = 9, /* and of those where rows of the first ones are not close */
     MOST_KEPT = 16, /* lines, of some MB each at most */
 };
 static const double LEAST_SHARE = 1e-290; /* where a double still has all digits */
@@ -508,14 +510,14 @@ static int make_line(const pe_contours *contours, division *how, double c, doubl
     return status;
 }
 
-/* The middle of the thresholds that one line serves: a 32nd of their distance from the mean of the bulk, at most, is
- * between them.  So what a row is does not depend on those that were asked before. */
-static double served_by(const pe_contours *contours, double c) {
+/* The middle of the thresholds that one line serves: 2^(1 - bits) of their distance from the mean of the bulk, at most,
+ * is between them.  So what a row is does not depend on those that were asked before. */
+static double served_by(const pe_contours *contours, double c, int bits) {
     const double middle = pe_contours_cumulants(contours, contours->reversed ? 1.0 : 0.0).k1;
     int exponent;
     if (!isfinite(middle) || c == middle) return c;
     (void)frexp(c - middle, &exponent);
-    return middle + ldexp(nearbyint(ldexp(c - middle, 6 - exponent)), exponent - 6);
+    return middle + ldexp(nearbyint(ldexp(c - middle, bits - exponent)), exponent - bits);
 }
 
 /* The line of a threshold and a number of large losses, from those that are kept. */
@@ -583,13 +585,13 @@ int pe_divided_row(pe_contours *contours, int functional, double c, double *row)
     pe_fail_row(row);
     if (contours->n_groups > MOST_KINDS) return PE_TOO_COSTLY;
     if (!contours->proven && !(contours->proven = calloc(1, sizeof *contours->proven))) return PE_NO_MEMORY;
-    const double middle = served_by(contours, c);
+    const double middle = served_by(contours, c, COARSE);
     const int status = row_of(contours, functional, middle, c, row);
     if (status == PE_NO_MEMORY || row[2 + PE_FUNCTIONALS + functional] <= CLOSE || middle == c) return status;
-    /* a line of its own, where the law changes much between the thresholds that share one */
+    /* a nearer line, where the law changes much between the thresholds that share one */
     double own[PE_ROW];
     pe_fail_row(own);
-    const int again = row_of(contours, functional, c, c, own);
+    const int again = row_of(contours, functional, served_by(contours, c, FINE), c, own);
     if (!again && (status || pe_row_shortfall(own, functional) < pe_row_shortfall(row, functional)))
         memcpy(row, own, sizeof own);
     return status && again ? again : PE_OK;

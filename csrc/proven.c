@@ -13,6 +13,7 @@
 
 static const double NEAR_LEVEL = 3.0; /* logs that an approximation of a value may be off */
 static const double ENOUGH = 8.0;     /* times what is good enough of an estimate, of a proven row, */
+static const double ROUNDED = 0.25; /* part of an error that sums of two doubles would take away, at least */
 static const double CLOSE = 2.0; /* and from where on it is worth sums of two doubles, if a bound is wanted */
 
 /* Lines nearer to a pole take four times as many values each, and are not asked where those before have gained
@@ -21,8 +22,13 @@ static const double CLOSE = 2.0; /* and from where on it is worth sums of two do
 static const double UNDIVIDED = 1e-9;
 static const double FEW_STEPS = 1000.0;
 
+static const double WORSE = 4.0; /* times the error at hand, at the mean of a line that is not asked */
+static const double FAR_SHORT =
+    30.0; /* how far a line's best row falls short of one that is enough, if none is */
+
 enum {
     MOST_WORSE = 2,
+    MANY_VALUES = 4096, /* of a line, from which on its best row is looked at first */
     ROOT_STEPS = 60,
     LINES_OF_REACH = 4 * (2 * PE_PLACES + 1),
     LINES_BESIDE_POLES = PE_REACHES * 2 * PE_NEAR,
@@ -150,18 +156,12 @@ static void put_row_of(const pe_certified *line, const pe_row *out, int function
                        double *row) {
     put_better(out, functional, c, row);
     const double shortfall = pe_row_shortfall(row, functional);
-    if (!(shortfall > close_to) || !isfinite(shortfall)) return;
+    if (!(shortfall > close_to) || !isfinite(shortfall) || out->rounded < ROUNDED) return;
+    /* a value is not worth them where they would not settle it */
+    if (close_to > CLOSE && shortfall * (1.0 - out->rounded) > close_to) return;
     pe_row close;
     pe_certified_evaluate_closely(line, c, &close);
     put_better(&close, functional, c, row);
-}
-
-static int certify_on(int status, const pe_certified *line, int functional, double c, double *row) {
-    if (status) return status;
-    pe_row out;
-    pe_certified_evaluate(line, 1, &c, &out);
-    put_row_of(line, &out, functional, CLOSE, c, row);
-    return PE_OK;
 }
 
 /* One threshold of a question. */
@@ -191,6 +191,47 @@ static int nearest_line(pe_contours *contours, int functional, double c, thresho
     return certified_at(contours, at->nearest, functional, c, &at->line);
 }
 
+/* Rows of a line at n <= PE_LANES thresholds. */
+static void rows_on(const pe_certified *line, int functional, double close_to, size_t n, const double *c,
+                    double (*rows)[PE_ROW]) {
+    pe_row out[PE_LANES];
+    pe_certified_evaluate(line, n, c, out);
+    for (size_t u = 0; u < n; u++) {
+        pe_fail_row(rows[u]);
+        put_row_of(line, &out[u], functional, close_to, c[u], rows[u]);
+    }
+}
+
+/* By how much the row of a line of many values falls short at its own mean, where it falls short least, about; found
+ * once for each line, so that it does not depend on what else is asked. */
+static double shortfall_at_mean(pe_certified *line, int functional) {
+    double *known = &line->centre[functional];
+    if (*known == 0.0) {
+        double row[1][PE_ROW];
+        rows_on(line, functional, CLOSE, 1, &line->line.c_ref, row);
+        const double shortfall = pe_row_shortfall(row[0], functional);
+        *known = shortfall > 0.0 ? shortfall : 1.0;
+    }
+    return *known;
+}
+
+/* Whether a line proves nothing that settles a value. */
+static int is_hopeless(pe_certified *line, int functional) {
+    return line->line.nt >= MANY_VALUES && shortfall_at_mean(line, functional) > FAR_SHORT * ENOUGH;
+}
+
+/* A row of a line, unless one of many values is not to be expected to improve what is there. */
+static int certify_on(int status, pe_certified *line, int functional, double c, double *row) {
+    if (status) return status;
+    if (line->line.nt >= MANY_VALUES && row[2 + PE_FUNCTIONALS + functional] < 1.0 &&
+        shortfall_at_mean(line, functional) > WORSE * pe_row_shortfall(row, functional))
+        return PE_OK;
+    pe_row out;
+    pe_certified_evaluate(line, 1, &c, &out);
+    put_row_of(line, &out, functional, CLOSE, c, row);
+    return PE_OK;
+}
+
 static int by_line(const void *a, const void *b) {
     const threshold *x = a, *y = b;
     if (x->line != y->line) return (uintptr_t)x->line < (uintptr_t)y->line ? -1 : 1;
@@ -206,6 +247,7 @@ static void on_nearest_lines(threshold *at, size_t n, int functional, double clo
         pe_row out[PE_LANES];
         for (m = 0; m < PE_LANES && i + m < n && at[i + m].line == at[i].line; m++) x[m] = c[at[i + m].index];
         if (!at[i].line || at[i].status) continue;
+        if (close_to > CLOSE && is_hopeless(at[i].line, functional)) continue;
         pe_certified_evaluate(at[i].line, m, x, out);
         for (size_t u = 0; u < m; u++)
             put_row_of(at[i].line, &out[u], functional, close_to, x[u], rows + PE_ROW * at[i + u].index);
@@ -404,17 +446,6 @@ int pe_pair_certified_solve(pe_pair *pair, int functional, size_t n, const doubl
 
 enum { MOST_MOVES = 4 };
 
-/* Rows of a line at n <= PE_LANES thresholds. */
-static void rows_on(const pe_certified *line, int functional, double close_to, size_t n, const double *c,
-                    double (*rows)[PE_ROW]) {
-    pe_row out[PE_LANES];
-    pe_certified_evaluate(line, n, c, out);
-    for (size_t u = 0; u < n; u++) {
-        pe_fail_row(rows[u]);
-        put_row_of(line, &out[u], functional, close_to, c[u], rows[u]);
-    }
-}
-
 /* Targets of one place whose rows are looked for together: each comes out as it does alone. */
 typedef struct {
     size_t n;
@@ -461,8 +492,8 @@ static void beyond_roots(const pe_certified *line, int functional, double slack,
 static int solve_at(pe_contours *contours, int place, int functional, double slack, targets *t) {
     const pe_edge *e = pe_contours_edge(contours, 2 * place);
     pe_certified *line = NULL;
-    const int status =
-        e ? certified_at(contours, place, functional, e->k.k1, &line) : pe_edge_status(contours);
+    int status = e ? certified_at(contours, place, functional, e->k.k1, &line) : pe_edge_status(contours);
+    if (!status && t->close_to > CLOSE && is_hopeless(line, functional)) status = PE_TOO_COSTLY;
     for (size_t u = 0; u < t->n; u++) {
         t->status[u] = status;
         t->c[u] = NAN;

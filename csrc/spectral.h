@@ -108,6 +108,7 @@ void pe_line_sums(const pe_line *ln, const double *c, double sum[4][PE_LANES]);
 typedef struct {
     double density_log;
     double log_value[PE_FUNCTIONALS], error[PE_FUNCTIONALS];
+    double rounded; /* the largest part of a kernel's error that is the rounding of its sum; of proven rows */
 } pe_row;
 
 /* Rows at c[0..n-1], n <= PE_LANES.  A row's bits do not depend on its neighbours. */
