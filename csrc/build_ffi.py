@@ -72,6 +72,7 @@ SOURCES = [
     "csrc/trig_sums.c",
     "csrc/levels.c",
     "csrc/gauss.c",
+    "csrc/step_nodes.c",
     "csrc/density_pieces.c",
     "csrc/panels.c",
     "csrc/allocation.c",

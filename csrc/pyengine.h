@@ -465,6 +465,42 @@ void pe_level_between(size_t points, size_t n, const double *alpha, const double
  */
 void pe_gauss_nodes(size_t n, double *place, double *weight);
 
+/* ---- nodes of steps on lines: step_nodes.c -------------------------------------------------------------
+ *
+ * Definition      arrays of n sums of two doubles have n upper parts, and n lower ones behind them; a mass is one times a
+ *                 power of 2.  Losses origin + sign log(1 + (e^v - 1)/slope) for v in (0, span), span <= 60, of the density
+ *                 (falling e^(-v/2) + rising e^(v/2))/4, by Gauss's rules between the edges, the last of which is span.
+ *                 Losses in [-epsilon, epsilon], epsilon <= 8192, of a density proportional to e^(-loss/2).
+ * Error           docs/theory/line
+ */
+typedef struct {
+    pe_dd span, slope, origin, falling, rising;
+    double sign;
+} pe_laplace_branch;
+
+void pe_laplace_nodes(const pe_laplace_branch *branch, size_t panels, const double *edges, size_t size,
+                      const double *place, const double *weight, double *loss, double *mass);
+
+void pe_range_nodes(double epsilon, size_t panels, size_t size, const double *place, const double *weight,
+                    double *loss, double *mass, double *power);
+
+/* value 2^power = e^x for x <= 16000; of x below -16000 nothing. */
+void pe_wide_exp(size_t n, const double *x, double *value, double *power);
+
+/* log(x 2^power) for x that are normal doubles, minus infinity for 0. */
+void pe_wide_log(size_t n, const double *x, const double *power, double *value);
+
+/* The log of the mean of e^(tilt loss), each node's share of it, and how far each loss is from the centre, which is
+ * returned and next to the tilted mean. */
+double pe_step_at_tilt(size_t n, const double *loss, const double *mass, const double *power, double tilt,
+                       pe_dd *log_mean, double *share, double *apart);
+
+/* That log less `top`, the largest term's. */
+double pe_log_mean_of_nodes(size_t n, const double *loss, const double *log_mass, double tilt, double *top);
+
+/* a - b c, rounded */
+void pe_less_products(const pe_dd *a, double b, size_t n, const double *c, double *out);
+
 /* ---- from rows with proven errors to bounds: row_bounds.c ----------------------------------------------
  *
  * PE_BOUNDS numbers for each threshold: for each functional lower and upper bound of its log, and of its

@@ -533,6 +533,48 @@ class _Lib:
         self, rows: int, inner: int, columns: int, a: Any, b: Any, out: Any, /
     ) -> None: ...
     def pe_gauss_nodes(self, n: int, place: Any, weight: Any, /) -> None: ...
+    def pe_laplace_nodes(
+        self,
+        branch: Any,
+        panels: int,
+        edges: Any,
+        size: int,
+        place: Any,
+        weight: Any,
+        loss: Any,
+        mass: Any,
+        /,
+    ) -> None: ...
+    def pe_range_nodes(
+        self,
+        epsilon: float,
+        panels: int,
+        size: int,
+        place: Any,
+        weight: Any,
+        loss: Any,
+        mass: Any,
+        power: Any,
+        /,
+    ) -> None: ...
+    def pe_wide_exp(self, n: int, x: Any, value: Any, power: Any, /) -> None: ...
+    def pe_wide_log(self, n: int, x: Any, power: Any, value: Any, /) -> None: ...
+    def pe_step_at_tilt(
+        self,
+        n: int,
+        loss: Any,
+        mass: Any,
+        power: Any,
+        tilt: float,
+        log_mean: Any,
+        share: Any,
+        apart: Any,
+        /,
+    ) -> float: ...
+    def pe_log_mean_of_nodes(
+        self, n: int, loss: Any, log_mass: Any, tilt: float, top: Any, /
+    ) -> float: ...
+    def pe_less_products(self, a: Any, b: float, n: int, c: Any, out: Any, /) -> None: ...
     def pe_legendre_products(self, size: int, table: Any, weight: Any, /) -> int: ...
     def pe_panel_products(
         self,

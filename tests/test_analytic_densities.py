@@ -385,8 +385,8 @@ def test_remainders_of_panels_next_to_a_singularity() -> None:
         for size in (8, 12, 20):
             nodes = shape.nodes(PanelRule(1, size, 0.0))
             terms = [
-                mpmath.mpf(str(mass)) * mpmath.exp(tilt * mpmath.mpf(str(loss)))
-                for mass, loss in zip(nodes.mass, nodes.loss, strict=True)
+                mpmath.fsum(mass) * mpmath.mpf(2) ** power * mpmath.exp(tilt * mpmath.fsum(loss))
+                for mass, power, loss in zip(nodes.mass.T, nodes.power, nodes.loss.T, strict=True)
             ]
             off = float(abs(mpmath.fsum(terms) / whole - 1))
             missed = shape.missed(tilt, float(mpmath.log(whole)), 0.0, 1, np.array([size]))[0]

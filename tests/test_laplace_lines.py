@@ -28,7 +28,14 @@ from pyengine.engines.vertical_lines.decay import Decay, decay_of
 from pyengine.engines.vertical_lines.deformation import DeformedOrder
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines.line import KERNELS, LossLine, Side
-from pyengine.engines.vertical_lines.nodes import SIZES, PanelRule, edges_of, remainder, step_nodes
+from pyengine.engines.vertical_lines.nodes import (
+    SIZES,
+    PanelRule,
+    StepNodes,
+    edges_of,
+    remainder,
+    step_nodes,
+)
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.engines.vertical_lines.tilted import laplace_step
 
@@ -48,6 +55,16 @@ def means(shape: StepShape, places: list[Any]) -> list[list[str]]:
         return [[mpmath.nstr(part, 30) for part in (x.real, x.imag)] for x in found]
 
 
+def mean_of_nodes(nodes: StepNodes, s: Any) -> Any:
+    """The mean of e^(s loss) that nodes give."""
+    parts = (nodes.loss.T.tolist(), nodes.mass.T.tolist(), nodes.power.tolist())
+    with mpmath.workdps(30):
+        return mpmath.fsum(
+            mpmath.fsum(mass) * mpmath.mpf(2) ** power * mpmath.exp(s * mpmath.fsum(loss))
+            for loss, mass, power in zip(*parts, strict=True)
+        )
+
+
 @pytest.mark.parametrize("name", list(SHAPES))
 @pytest.mark.parametrize(("tilt", "frequency"), [(0.0, 0.0), (1.7, 9.0), (-3.0, 40.0)])
 def test_nodes_are_within_their_remainder(name: str, tilt: float, frequency: float) -> None:
@@ -65,12 +82,8 @@ def test_nodes_are_within_their_remainder(name: str, tilt: float, frequency: flo
             rule = PanelRule(panels, int(SIZES[i]), steep)
             nodes = step_nodes(shape, rule)
             bound = remainder(shape, tilt, log_mean, frequency, edges_of(shape, rule), SIZES)[i]
-            weight = nodes.mass * np.exp(np.longdouble(tilt) * nodes.loss - log_mean)
-            turn = np.longdouble(frequency) * nodes.loss
-            found = complex(
-                float((weight * np.cos(turn)).sum()), float((weight * np.sin(turn)).sum())
-            )
-            off = abs(complex(truth) - found)
+            found = mean_of_nodes(nodes, mpmath.mpc(tilt, frequency)) / mean
+            off = abs(complex(truth - found))
             assert off <= bound + 1e-14
             seen = max(seen, off)
     if frequency > 0.0 and shape.distance >= 1:
@@ -324,11 +337,7 @@ def test_remainders_are_not_far_above_what_is_left_out() -> None:
         rule = PanelRule(panels, int(SIZES[i]), 0.0)
         nodes = step_nodes(shape, rule)
         bound = remainder(shape, tilt, 0.0, frequency, edges_of(shape, rule), SIZES)[i]
-        turn = np.longdouble(frequency) * nodes.loss
-        found = complex(
-            float((nodes.mass * np.cos(turn)).sum()), float((nodes.mass * np.sin(turn)).sum())
-        )
-        off = abs(found - truth)
+        off = abs(complex(mean_of_nodes(nodes, mpmath.mpc(0.0, frequency))) - truth)
         assert off <= bound
         if off > 1e-13:
             least = min(least, bound / off)

@@ -59,9 +59,8 @@ def _exact(steps: Steps, row: np.ndarray) -> Decimal:
 
 
 def _decimal(x: Any) -> Decimal:
-    """A number of extended precision, exactly."""
-    first = float(x)
-    return CONTEXT.add(Decimal(first), Decimal(float(x - np.longdouble(first))))
+    """A sum of two doubles, exactly."""
+    return CONTEXT.add(*map(Decimal, x.tolist()))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -71,9 +70,9 @@ def test_a_shift_covers_what_places_may_be_off_by(seed: int) -> None:
         places = line._places
         off = [
             float(abs(CONTEXT.subtract(_decimal(place), _exact(steps, top))))
-            for place, top in zip(places.place, places.row.T, strict=True)
+            for place, top in zip(places.place.T, places.row.T, strict=True)
         ]
-        shift = order.shift(places.place.astype(np.float64))
+        shift = order.shift(places.place[0])
         assert max(off) <= line._off_place  # which the line counts in the weights of atoms
         assert (line._off_place <= shift).all()
         asked += 1
@@ -104,7 +103,7 @@ def test_places_are_off() -> None:
     for seed in SEEDS:
         steps = _random(seed)
         for _, line in _lines(steps):
-            pairs = zip(line._places.place, line._places.row.T, strict=True)
+            pairs = zip(line._places.place.T, line._places.row.T, strict=True)
             if any(_decimal(place) != _exact(steps, top) for place, top in pairs):
                 return
     pytest.fail("no place is off")

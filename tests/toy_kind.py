@@ -16,16 +16,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.vertical_lines.fall import Fall
-from pyengine.engines.vertical_lines.gauss import Extended
 from pyengine.engines.vertical_lines.shapes import At
 from pyengine.engines.vertical_lines.tilted import TiltedStep, TiltedTransform
 from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.wide import Wide
 
 FloatArray = npt.NDArray[np.float64]
 SLACK = 1.0 + 1e-9
@@ -113,7 +113,7 @@ class TriangularStep(TiltedStep):
     def __init__(self, shape: TriangularShape, tilt: float) -> None:
         self.shape, self.tilt = shape, tilt
         log, mean, _ = (float(x[0]) for x in shape.cumulants(np.array([tilt])))
-        self.log_mean: Any = Extended(log)
+        self.log_mean = Wide(log)
         self.centre = mean
 
     @property

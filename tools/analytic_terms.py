@@ -39,6 +39,7 @@ from pyengine.engines.vertical_lines import tilted
 from pyengine.engines.vertical_lines.line import LossLine, Side
 from pyengine.engines.vertical_lines.mixed import MixedOrder
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
+from pyengine.numerics.wide import Wide
 
 __all__ = ["TERMS", "judged", "main_of_terms", "switched"]
 
@@ -190,8 +191,9 @@ def erring_of(kind: str, put: Callable[[StepNodes], StepNodes]) -> Judge:
 
 def _turned(nodes: StepNodes) -> StepNodes:
     """More mass where losses are above their middle one, less below."""
-    side = np.sign(nodes.loss - np.average(nodes.loss.astype(float), weights=nodes.mass))
-    return nodes._replace(mass=nodes.mass * (1 + LOUD * side), mass_error=LOUD)
+    mass = np.ldexp(nodes.mass[0], nodes.power.astype(np.intp))
+    side = np.sign(nodes.loss[0] - np.average(nodes.loss[0], weights=mass))
+    return nodes._replace(mass=nodes.mass * (1.0 + LOUD * side), mass_error=LOUD)
 
 
 def _heavier(nodes: StepNodes) -> StepNodes:
@@ -201,13 +203,14 @@ def _heavier(nodes: StepNodes) -> StepNodes:
 
 def _apart(nodes: StepNodes) -> StepNodes:
     """Losses further from their middle one."""
-    side = np.sign(nodes.loss - np.average(nodes.loss.astype(float), weights=nodes.mass))
-    return nodes._replace(loss=nodes.loss + LOUD * side, loss_error=LOUD)
+    mass = np.ldexp(nodes.mass[0], nodes.power.astype(np.intp))
+    side = np.sign(nodes.loss[0] - np.average(nodes.loss[0], weights=mass))
+    return nodes._replace(loss=(Wide(*nodes.loss) + LOUD * side).parts, loss_error=LOUD)
 
 
 def _higher(nodes: StepNodes) -> StepNodes:
     """All losses larger."""
-    return nodes._replace(loss=nodes.loss + LOUD, loss_error=LOUD)
+    return nodes._replace(loss=(Wide(*nodes.loss) + LOUD).parts, loss_error=LOUD)
 
 
 def decays_of(
@@ -356,10 +359,10 @@ SWITCHES = (
 )  # fmt: skip
 TERMS = (
     times("rules: the remainder", SHAPE, "bounded = ",
-         "np.exp(np.clip(found, LEAST_LOG, MOST_LOG))",
+         "fn.exp(np.clip(found, LEAST_LOG, MOST_LOG))",
          rules_of(LEVEL, (3, 4, 6), (8.0, 12.0, 16.0, 24.0))),
     times("rules: the remainder of parts", SHAPE, "bounded = ",
-         "np.exp(np.clip(found, LEAST_LOG, MOST_LOG))",
+         "fn.exp(np.clip(found, LEAST_LOG, MOST_LOG))",
          rules_of(LEVEL, (3, 4), (12.0, 24.0, 32.0), 2)),
     times("rules: turns on ellipses", SHAPE, "most = most + ", "frequency * self.turn",
          rules_of((STRETCHED,), (16, 20), (30.0, 60.0, 120.0))),
@@ -390,20 +393,20 @@ TERMS = (
          {"shape.LACKING": 1e-3}),
     Term("losses: beside those at edges", losses_inside,
          ((SHAPE, "return float(low), float(high)", SHRUNK),), WIDE),
-    times("log mean: the remainder", SHAPE, "found + ", "math.log1p(left)", log_means,
+    times("log mean: the remainder", SHAPE, "found + ", "fn.log1p(left)", log_means,
          {**LOW, "shape.PROBED": 4}),
-    times("log mean: roundings", SHAPE, "math.log1p(left) + ", "rounded", log_means,
+    times("log mean: roundings", SHAPE, "fn.log1p(left) + ", "rounded", log_means,
          {"log mean: roundings": 1.0}),
     times("log mean at another tilt: the remainder", STEP, "log.most + ",
-         "float(np.log1p(rule.left * math.exp(min(guess - log.about, 600.0))))",
+         "float(fn.log1p(rule.left * fn.exp(min(guess - log.about, 600.0))))",
          coarse_bounds, {**WIDER, "shape.SIZES": np.array([4]), "step.LEFT_AT_SIDES": 8.0}),
     times("transform: the remainder", TILTED, "frequency * known + ", "2.0 * self.left",
          coarse_transforms_of(4)),
     times("transform: the remainder, of its log", TILTED, "frequency * known + ", "2.0 * self.left",
          coarse_transforms_of(4, 0.0, *LOGS)),
     Term("transform: guess of the log mean", coarse_transforms_of(4, 30.0),
-         ((TILTED, "1.01 * max(1.0, float(np.exp(",
-           "1.01 * max(1.0, {x} * float(np.exp("),)),
+         ((TILTED, "1.01 * max(1.0, float(fn.exp(",
+           "1.01 * max(1.0, {x} * float(fn.exp("),)),
     times("transform: masses of nodes", TILTED, "UNIT + ", "self.share_error",
          erring_of("transform", _turned)),
     times("transform: losses of nodes", TILTED, "self._of_moments + ",
@@ -452,7 +455,7 @@ TERMS = (
          decays_of("modulus by uniform", ABRUPT[:2], (2.3, 2.6, 2.9))),
     times("strips: beside the real line", STRIPS, "weight = ", "(size * width)[first:last]",
          decays_of("modulus by strip", LINEAR, (0.5, 1.0, 2.0, 3.0))),
-    times("strips: roundings of exponents", STRIPS, "np.exp(exponent + ", "off",
+    times("strips: roundings of exponents", STRIPS, "fn.exp(exponent + ", "off",
          decays_of("modulus by strip", LINEAR, (0.5, 1.0, 2.0, 3.0)),
          {"strips.UNIT": 0.25, "strips: roundings of exponents": 1.0}),
     times("strips: where the integral stays", STRIPS, "beside = ",

@@ -238,10 +238,8 @@ class Claim(NamedTuple):
 
 
 def exactly(values: Array) -> list[arb]:
-    """Numbers in extended precision as balls."""
-    high = values.astype(float)
-    low = (values - high.astype(values.dtype)).astype(float)
-    return [arb(one) + arb(rest) for one, rest in zip(high.tolist(), low.tolist(), strict=True)]
+    """Sums of two doubles as balls."""
+    return [arb(one) + arb(rest) for one, rest in values.T.tolist()]
 
 
 def of_rule(made: AnalyticShape, truth: Truth, t: float, rule: PanelRule) -> Claim:
@@ -251,8 +249,9 @@ def of_rule(made: AnalyticShape, truth: Truth, t: float, rule: PanelRule) -> Cla
     with ctx.workprec(BITS):
         s = acb(truth.tilt, t)
         total, moduli = acb(0), arb(0)
-        for loss, mass in zip(exactly(nodes.loss), exactly(nodes.mass), strict=True):
-            term = (s * loss - log_mean).exp() * mass
+        parts = zip(exactly(nodes.loss), exactly(nodes.mass), nodes.power.tolist(), strict=True)
+        for loss, mass, power in parts:
+            term = (s * loss - log_mean).exp() * mass * arb(2) ** int(power)
             total += term
             moduli += abs(term)
         exact = (truth.log_mean - log_mean).exp() * transform_of(truth.pair, truth.tilt, t)
@@ -294,7 +293,7 @@ def of_transform(found: AnalyticStep, truth: Truth, t: Array, spacing: float | N
 def of_mean(found: AnalyticStep, truth: Truth) -> Claim:
     """The log mean."""
     with ctx.workprec(BITS):
-        (about,) = exactly(np.array([found.log_mean]))
+        (about,) = exactly(found.log_mean.parts[:, None])
         error = size(about - truth.log_mean)
     return Claim("log mean", error, found.log_error + 4.0 * EXTENDED * abs(float(found.log_mean)))
 

@@ -31,14 +31,16 @@ T, N, L = "tilted.py", "nodes.py", "line.py"
 PART, PART_WIDE = LOUD / UNIT, LOUD / EXTENDED
 SWITCHES = (
     # one step
-    operation("masses", (N, "[shape.atoms]\n", "[shape.atoms * (1.0 + 47.0 * {x})]\n")),
-    operation("losses", (N, "[np.array([extended(end) for end in shape.ends])]",
-                          "[np.array([extended(end) for end in shape.ends]) "
-                          "+ 60.0 * {x} * float(shape.length)]")),
-    operation("tilted losses", (T, "exponent = Extended(tilt) * nodes.loss\n",
-                                 "exponent = Extended(tilt) * nodes.loss + 180.0 * {x} * abs(tilt) "
-                                 "* float(nodes.loss[1] - nodes.loss[0]) "
-                                 "* (np.arange(nodes.loss.size) == 1)\n")),
+    operation("masses", (N, "two_doubles(end), (atom.high, atom.low)",
+                          "two_doubles(end), (atom.high * (1.0 + 47.0 * {x}), atom.low)")),
+    operation("losses", (N, "    mass_error = gauss.error",
+                          "    loss[0, :2] += 60.0 * {x} * float(shape.length)\n"
+                          "    mass_error = gauss.error")),
+    operation("tilted losses", (T, "array(nodes.loss),\n            array(nodes.mass)",
+                                 "array((Wide(*nodes.loss) + 180.0 * {x} "
+                                 "* float(nodes.loss[0, 1] - nodes.loss[0, 0]) "
+                                 "* (np.arange(nodes.power.size) == 1)).parts),\n"
+                                 "            array(nodes.mass)")),
     operation("sums of a transform", (T, "        # terms are at most |t",
                                        "        x *= 1.0 + 18.0 * {x}\n"
                                        "        y *= 1.0 + 18.0 * {x}\n"
@@ -56,17 +58,16 @@ SWITCHES = (
                (D, "composed(self._steps, t)", "composed(self._steps, t * (1.0 + {x}))"),
                (D, "self._atoms_transform(t)", "self._atoms_transform(t * (1.0 + {x}))"),
                (D, "s = tilt + 1j * t\n", "s = tilt + 1j * t * (1.0 + {x})\n")),
-    operation("atoms below the turn", (D, "total *= one**n",
-                                        "total *= (one * np.exp(10.5 * {x})) ** n")),
-    operation("angles of atoms", (D, "np.exp(1j * t[:, None] * apart)",
-                                   "np.exp(1j * t[:, None] * apart * (1.0 + 3.5 * {x}))")),
+    operation("atoms below the turn", (D, "fn.power_by_squares(one, n)",
+                                        "fn.power_by_squares(one * np.exp(10.5 * {x}), n)")),
+    operation("angles of atoms", (D, "fn.turn(t[:, None] * apart)",
+                                   "fn.turn(t[:, None] * apart * (1.0 + 3.5 * {x}))")),
     operation("without atoms", (D, "value - atoms, error", "(value - atoms) * (1.0 + 1.9 * {x}), "
                                  "error")),
     operation("angles", (D, "self._low.at(z, kernels)", "self._low.at(z * (1.0 + 7.0 * {x}), "
                           "kernels)")),
-    operation("centre", (D, "c.astype(Extended) - self._centre).astype(np.float64))\n        x =",
-                          "c.astype(Extended) - self._centre * (1.0 + 3.5 * {x}))"
-                          ".astype(np.float64))\n        x =")),
+    operation("centre", (D, "less_products(self._centre, 1.0, c)\n        x =",
+                          "less_products(self._centre * (1.0 + 3.5 * {x}), 1.0, c)\n        x =")),
     operation("threshold", (D, "return self._all_sums(z, x, self._panels",
                              "return self._all_sums(z + 3.5 * {x} * c, x, self._panels")),
     # beyond the turn
@@ -82,25 +83,23 @@ SWITCHES = (
     operation("distances", (D, "distances,\n            self._reach",
                              "array((x * (1.0 + 3.5 * {x})).reshape(-1)),\n"
                              "            self._reach")),
-    operation("places", (D, "(self._places.place - c.astype(Extended)[:, None])",
-                          "(self._places.place + 7.5 * {x} * self._span "
-                          "- c.astype(Extended)[:, None])")),
+    operation("places", (D, "(Wide(*self._places.place) - c[:, None])",
+                          "(Wide(*self._places.place) + 7.5 * {x} * self._span - c[:, None])")),
     # nodes of the rules that have no weight in the ones that are put in their place
     Switch("unused nodes", 0.0,
-           ((D, "RATIO ** (-2.0 * NODES)", "RATIO ** (-2.0 * (NODES - {x}))"),)),
+           ((D, "fn.power(RATIO, -2.0 * NODES)", "fn.power(RATIO, -2.0 * (NODES - {x}))"),)),
     # atoms
-    operation("atoms", (D, "        return np.asarray(np.exp(self._places.log_atom))",
-                         "        return np.asarray(np.exp(self._places.log_atom)) * (1.0 + {x} * "
-                         "(16.0 * self._number + 8.0 * self._places.place.size + 30.0))")),
+    operation("atoms", (D, "        return np.asarray(fn.exp(self._places.log_atom))",
+                         "        return np.asarray(fn.exp(self._places.log_atom)) * (1.0 + {x} * "
+                         "(16.0 * self._number + 8.0 * self._places.log_atom.size + 30.0))")),
     operation("logarithms of atoms", (D, "corners.log_terms(_atoms(corners, step), n)",
                                        "corners.log_terms(_atoms(corners, step) "
                                        "** (1.0 + 3.5 * {x}), n)")),
     # the scale
-    operation("means", (D, "log = (self._log_mean - moved)",
-                         "log = (self._log_mean * (1.0 + 3.5 * {x}) - moved)")),
-    operation("exponent", (D, "moved = Extended(self.tilt) * c.astype(Extended)",
-                            "moved = Extended(self.tilt) * c.astype(Extended) * "
-                            "(1.0 + 3.5 * {x})")),
+    operation("means", (D, "less_products(self._log_mean, self.tilt, c)",
+                         "less_products(self._log_mean * (1.0 + 3.5 * {x}), self.tilt, c)")),
+    operation("exponent", (D, "(self._log_mean, self.tilt, c)",
+                            "(self._log_mean, self.tilt, c * (1.0 + 3.5 * {x}))")),
     operation("scale", (D, "return log, self._log_error",
                          "return log * (1.0 + 0.9 * {x}), self._log_error")),
     # lines that are not deformed
@@ -110,26 +109,25 @@ SWITCHES = (
     operation("plain: angles", (L, "return self._sums.at(self._distance(c), kernels)",
                                  "return self._sums.at(self._distance(c) * (1.0 + 0.9 * {x} * "
                                  "ANGLE_ERROR / UNIT), kernels)")),
-    operation("plain: centre", (L, "(c.astype(Extended) - self._centre).astype",
-                                 "(c.astype(Extended) - self._centre * (1.0 + 3.5 * {x})).astype")),
-    operation("plain: threshold", (L, "return np.asarray((c.astype(Extended)",
-                                    "return np.asarray((c.astype(Extended) * (1.0 + 3.5 * {x})")),
-    operation("plain: poles", (L, "row += sign * np.exp(np.minimum(constant + apart * c, 300.0))",
-                                "row += sign * np.exp(np.minimum(constant + apart * c, 300.0)) * "
+    operation("plain: centre", (L, "less_products(self._centre,",
+                                 "less_products(self._centre * (1.0 + 3.5 * {x}),")),
+    operation("plain: threshold", (L, "(self._centre, 1.0, c)",
+                                    "(self._centre, 1.0, c * (1.0 + 3.5 * {x}))")),
+    operation("plain: poles", (L, "row += sign * fn.exp(np.minimum(constant + apart * c, 300.0))",
+                                "row += sign * fn.exp(np.minimum(constant + apart * c, 300.0)) * "
                                 "(1.0 + 15.0 * {x} * np.abs(apart * c))")),
     operation("plain: constants", (L, "constant = -float(self._log_mean) - fall",
                                     "constant = 7.0 * {x} * (1.0 + abs(float(self._log_mean)) "
                                     "+ fall) - float(self._log_mean) - fall")),
-    operation("composed: angles", (L, "return modulus * np.exp(1j * angle), error",
-                                    "return modulus * np.exp(1j * angle + 11.0 * {x} * "
+    operation("composed: angles", (L, "return modulus * fn.turn(angle), error",
+                                    "return modulus * fn.turn(angle) * (1.0 + 11.0 * {x} * "
                                     "(1.0 + np.abs(angle))), error")),
-    operation("composed: logarithms", (L, "modulus = np.exp(log)\n",
-                                        "modulus = np.exp(log * (1.0 + 3.5 * {x}))\n")),
-    operation("plain: means", (L, "log = (self._log_mean - moved)",
-                                "log = (self._log_mean * (1.0 + 3.5 * {x}) - moved)")),
-    operation("plain: exponent", (L, "moved = Extended(self.tilt) * c.astype(Extended)",
-                                   "moved = Extended(self.tilt) * c.astype(Extended) * "
-                                   "(1.0 + 3.5 * {x})")),
+    operation("composed: logarithms", (L, "modulus = fn.exp(log)\n",
+                                        "modulus = fn.exp(log * (1.0 + 3.5 * {x}))\n")),
+    operation("plain: means", (L, "less_products(self._log_mean, self.tilt, c)",
+                         "less_products(self._log_mean * (1.0 + 3.5 * {x}), self.tilt, c)")),
+    operation("plain: exponent", (L, "(self._log_mean, self.tilt, c)",
+                                   "(self._log_mean, self.tilt, c * (1.0 + 3.5 * {x}))")),
     operation("plain: scale", (L, "return log, self._log_error",
                                 "return log * (1.0 + 0.9 * {x}), self._log_error")),
 )  # fmt: skip
@@ -146,19 +144,19 @@ def few_nodes(size: int) -> Any:
     if size != 8:
         return gauss_nodes(size)
     few = gauss_nodes(USED)
-    place, weight = few.place, few.weight
-    rest = np.full(size - USED, place[0])
-    return LegendreNodes(np.append(place, rest), np.append(weight, 0 * rest), few.error)
+    rest = np.tile(few.place[:, :1], size - USED)
+    place = np.concatenate([few.place, rest], axis=1)
+    return LegendreNodes(place, np.concatenate([few.weight, 0.0 * rest], axis=1), few.error)
 
 
 TERMS = (
     times("P and Q: values, sums, exponents", E, "off = ",
-         "(chain * np.exp(-DECAY * exponent)) @ moduli.T", "ends",
+         "(chain * fn.exp(-DECAY * exponent)) @ moduli.T", "ends",
          {"values of P and Q": LOUD, "exponents of P and Q": LOUD}, PART),
     times("P and Q: rules", E, "return (", "np.stack(rules, axis=1)", "ends", FEW),
     times("P and Q: the way back", E, "back.append(",
-         "np.minimum(near, 1e300) * end * np.exp(across)", "ways", {}),
-    times("P and Q: the way up", E, "up.append(", "peak * np.exp(-s.imag * height) / s.imag",
+         "np.minimum(near, 1e300) * end * fn.exp(across)", "ways", {}),
+    times("P and Q: the way up", E, "up.append(", "peak * fn.exp(-s.imag * height) / s.imag",
          "ways", {}),
     times("bounds on P and Q: cells", E, "float(", "(f * cells).sum()", "bounds", {}),
     times("bounds on P and Q: beyond", E, ".sum() + ", "f[0] * fall[-1] / height", "bounds", {}),
@@ -170,13 +168,13 @@ TERMS = (
          "(min(size / LANES, LANES_OF_PART) + size / PART + summed) * UNIT", "sums",
          {"sums of a transform": LOUD}, PART),
     times("step: what its nodes leave out", T, "step.left *= ",
-         "1.01 * max(1.0, float(np.exp(log_mean - float(step.log_mean))))", "sums", COARSE),
+         "1.01 * max(1.0, float(fn.exp(log_mean - float(step.log_mean))))", "sums", COARSE),
     times("step: its nodes, on ellipses", N, "return np.asarray(", "8.0 * total * SLACK", "nodes",
          {}),
     times("step: losses", N, "of v\n    return ",
          "EXTENDED * (64.0 * (largest_loss(shape) + d) + 16.0 * mu * steepest)", "sums",
          {"losses": LOUD}, PART_WIDE),
-    times("step: masses", N, "mass_error = nodes.error + ",
+    times("step: masses", N, "mass_error = gauss.error + ",
          "EXTENDED * (48.0 + 8.0 * float(shape.distance))", "sums", {"masses": LOUD}, PART_WIDE),
     times("step: masses of tilted losses", T, "            + ",
          "2.0 * abs(tilt) * nodes.loss_error", "sums", {"tilted losses": LOUD}, PART_WIDE),
@@ -184,7 +182,7 @@ TERMS = (
          {"atoms below the turn": LOUD, "factor of atoms below: rounding": PART}),
     times("atoms below: rounding", D, "off += n * ", "(12.0 + 4.0 * turns) * UNIT", "sums",
          {"atoms below the turn": LOUD, "angles of atoms": LOUD}, PART),
-    times("below: without atoms", D, "atoms_error + ", "2.0 * UNIT * np.abs(value)", "sums",
+    times("below: without atoms", D, "atoms_error + ", "2.0 * UNIT * fn.modulus(value)", "sums",
          {"without atoms": LOUD}, PART),
     times("below: nodes", D, "self._low_error += ", "UNIT * (sums * t).sum(axis=1) * slope", "sums",
          {"nodes below the turn": LOUD}, PART),
@@ -210,12 +208,12 @@ TERMS = (
     times("beyond: parts of atoms", C, "(factors.relative + ", "PART * UNIT", "sums",
          {"parts of atoms": LOUD}, PART),
     times("beyond: weights and sums", D, "chain = ",
-         "104.0 + NODES * panels.size + 2.0 * self._places.place.size", "sums",
+         "104.0 + NODES * panels.size + 2.0 * self._places.log_atom.size", "sums",
          {"terms beyond the turn": LOUD}, PART),
     times("beyond: distances", D, "turned = ", "4.0 * self._height * UNIT * (each @ moduli.T)",
          "sums", {"distances": LOUD, "factor of beyond: weights and sums": 0.003 * PART}, PART),
     times("beyond: places", D, "rounding += ",
-         "self._off_place * (moduli * size * np.abs(moved)).sum(axis=1)", "sums",
+         "self._off_place * (moduli * size * fn.modulus(moved)).sum(axis=1)", "sums",
          {"places": LOUD, "factor of places": PART_WIDE}),
     times("places", D, "n * (loss_error(shape) + ", "16.0 * EXTENDED * largest_loss(shape)", "sums",
          {"places": LOUD}, PART_WIDE),
@@ -230,7 +228,7 @@ TERMS = (
     times("light places", D, "fallen + ", "100.0 * self._dropped", "sums",
          {"deformed.LIGHT": 0.05}),
     times("atoms: products", D, "rounding = ",
-         "(self._number * 16.0 + 8.0 * self._places.place.size + 32.0) * UNIT", "sums",
+         "(self._number * 16.0 + 8.0 * self._places.log_atom.size + 32.0) * UNIT", "sums",
          {"atoms": LOUD}, PART),
     times("atoms: logarithms", D, "rounding += (\n            ", "4.0", "sums",
          {"logarithms of atoms": LOUD}, PART),

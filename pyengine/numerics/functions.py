@@ -21,6 +21,10 @@ __all__ = [
     "arcsinh",
     "arctan2",
     "arctanh",
+    "complex_exp",
+    "complex_expm1",
+    "complex_log",
+    "complex_root",
     "cos",
     "erfc",
     "exp",
@@ -28,11 +32,14 @@ __all__ = [
     "hypot",
     "log",
     "log1p",
+    "log2",
     "log_integer",
     "log_sum",
     "log_sums",
     "logaddexp",
+    "modulus",
     "power",
+    "power_by_squares",
     "sin",
     "sinh",
     "turn",
@@ -127,6 +134,59 @@ def _rows(array: FloatArray) -> FloatArray:
     return array.reshape(-1, array.shape[-1])
 
 
+def modulus(z: npt.ArrayLike) -> Any:
+    """Modulus of complex numbers, as `hypot`."""
+    given = np.asarray(z, dtype=np.complex128)
+    return hypot(given.real, given.imag)
+
+
+def complex_exp(z: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+    """Exponential of complex numbers, within 7 units in the last place of its modulus."""
+    return np.asarray(exp(z.real) * turn(z.imag))
+
+
+def complex_expm1(z: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+    """The exponential less 1, within 24 units of 2^-53 of z e^|z|."""
+    out = np.empty(np.shape(z), dtype=np.complex128)
+    half, rise = sin(0.5 * z.imag), expm1(z.real)
+    out.real = rise * cos(z.imag) - 2.0 * half * half
+    out.imag = (rise + 1.0) * sin(z.imag)
+    return out
+
+
+def complex_log(z: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+    """Logarithm of complex numbers, within 4 units in the last place of itself and of 1."""
+    out = np.empty(np.shape(z), dtype=np.complex128)
+    out.real, out.imag = log(modulus(z)), arctan2(z.imag, z.real)
+    return out
+
+
+def complex_root(z: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+    """Square root of complex numbers, within 4 units in the last place of its modulus."""
+    large = np.sqrt(0.5 * (modulus(z) + np.abs(z.real)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        small = 0.5 * z.imag / large
+    out = np.empty(np.shape(z), dtype=np.complex128)
+    is_right = z.real >= 0.0
+    out.real = np.where(is_right, large, np.abs(small))
+    out.imag = np.where(is_right, small, np.copysign(large, z.imag))
+    return out
+
+
+def power_by_squares(z: Any, number: int) -> Any:
+    """Powers of an array to a natural number, by multiplications."""
+    if number == 0:
+        return np.ones_like(z)
+    half = power_by_squares(z, number // 2)
+    square = half * half
+    return square * z if number % 2 else square
+
+
+def log2(x: npt.ArrayLike) -> Any:
+    """Binary logarithm, for choices."""
+    return 1.4426950408889634 * log(x)
+
+
 def turn(angle: npt.ArrayLike) -> npt.NDArray[np.complex128]:
     """e^(i angle), as an array."""
     out = np.empty(np.shape(angle), dtype=np.complex128)
@@ -142,8 +202,8 @@ def log_integer(n: int) -> float:
 
 def sinh(x: npt.ArrayLike) -> Any:
     """Hyperbolic sine, to 5 units in the last place."""
-    grown = expm1(np.abs(x))
-    return np.sign(x) * 0.5 * (grown + grown / (1.0 + grown))
+    size = np.abs(x)
+    return np.sign(x) * 0.5 * (expm1(size) - expm1(-size))
 
 
 def arcsinh(x: npt.ArrayLike) -> Any:

@@ -29,7 +29,7 @@ from pyengine.engines.analytic_lines.balls import (
 )
 from pyengine.engines.analytic_lines.strips import Strips
 from pyengine.engines.vertical_lines.decay import Decay
-from pyengine.mechanisms.expressions import Evaluator, Program
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["LossCells"]
@@ -119,8 +119,8 @@ class LossCells:
             largest + np.maximum(np.abs(ends[0]), np.abs(ends[1])) + abs(log_mean)
         )
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            most = np.exp(self.density_high + np.maximum(*ends) - log_mean + off) * SLACK
-            least = np.exp(self.density_low + np.minimum(*ends) - log_mean - off) / SLACK
+            most = fn.exp(self.density_high + np.maximum(*ends) - log_mean + off) * SLACK
+            least = fn.exp(self.density_low + np.minimum(*ends) - log_mean - off) / SLACK
             slope = np.maximum(np.maximum(self.slope_low, -self.slope_high), 0.0)
             steepest = np.maximum(np.abs(self.slope_low), np.abs(self.slope_high))
             bend = np.maximum(np.maximum(self.bend_low, -self.bend_high), 0.0)
@@ -137,8 +137,8 @@ class LossCells:
             height = np.where(rises, least / steepest, 0.0)
         layers = _layers(side, height, self.first, self.last, float(self.off.max()))
         with np.errstate(over="ignore"):
-            of_a = np.exp(self.density_high) * self.width
-            of_b = np.exp(self.density_high + self.loss_high) * self.width
+            of_a = fn.exp(self.density_high) * self.width
+            of_b = fn.exp(self.density_high + self.loss_high) * self.width
         # of what may be flat, under any of the laws, the cells that vary most where they are not
         known = np.flatnonzero(rises)
         dearest = known[np.argsort(-by_parts[known] / mass[known])]

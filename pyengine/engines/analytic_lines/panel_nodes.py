@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.forks import BallArithmetic
-from pyengine.engines.vertical_lines.gauss import Extended, ExtendedArray
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
 
 __all__ = ["Interval", "MadeNodes", "PanelNodes"]
@@ -26,14 +25,17 @@ class MadeNodes(NamedTuple):
 
     Parameters
     ----------
-    loss, mass : ndarray of shape (panels, nodes)
-        In extended precision.
+    loss, mass : ndarray of shape (panels, 2, nodes)
+        Sums of two doubles; masses are these times powers of 2.
+    power : ndarray of shape (panels, nodes)
+        The exponents of those.
     loss_error, mass_error : ndarray of shape (panels,)
         Bounds on absolute errors of the losses, and on relative ones of the masses.
     """
 
-    loss: ExtendedArray
-    mass: ExtendedArray
+    loss: FloatArray
+    mass: FloatArray
+    power: FloatArray
     loss_error: FloatArray
     mass_error: FloatArray
 
@@ -59,8 +61,9 @@ class PanelNodes:
     ) -> None:
         self._rule, self._edges, self._make = rule, edges, make
         count = edges.size - 1
-        room = np.zeros((2, count, rule.size), dtype=Extended)
-        self._made = MadeNodes(room[0], room[1], np.zeros(count), np.zeros(count))
+        loss, mass = np.zeros((2, count, 2, rule.size))
+        errors = np.zeros((2, count))
+        self._made = MadeNodes(loss, mass, np.zeros((count, rule.size)), *errors)
         self._known = np.zeros(count, dtype=np.bool_)
 
     def on(self, panels: npt.NDArray[np.bool_] | None = None) -> StepNodes:
@@ -69,9 +72,10 @@ class PanelNodes:
         if (wanted & ~self._known).any():
             with BallArithmetic.lock:  # threads that ask one mechanism share its nodes
                 self._make_missing(np.flatnonzero(wanted & ~self._known))
-        loss, mass, loss_error, mass_error = (each[wanted] for each in self._made)
+        *parts, power, loss_error, mass_error = (each[wanted] for each in self._made)
+        loss, mass = (np.swapaxes(x, 0, 1).reshape(2, -1) for x in parts)
         errors = float(loss_error.max()), float(mass_error.max())
-        return StepNodes(loss.ravel(), mass.ravel(), *errors, self._rule)
+        return StepNodes(loss, mass, power.ravel(), *errors, self._rule)
 
     def _make_missing(self, missing: npt.NDArray[np.intp]) -> None:
         if not missing.size:

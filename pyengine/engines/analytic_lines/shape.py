@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,11 +36,12 @@ from pyengine.engines.analytic_lines.cells import LossCells
 from pyengine.engines.analytic_lines.panel_nodes import Interval, MadeNodes, PanelNodes
 from pyengine.engines.analytic_lines.strips import Strips
 from pyengine.engines.vertical_lines.decay import Decay
-from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended
+from pyengine.engines.vertical_lines.gauss import EXTENDED
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms.expressions import Evaluator, Expression, Program, exp, log
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.wide import wide_log
 
 __all__ = ["CELLS", "PARTS", "PROBED", "SIZES", "AnalyticShape", "TiltedRule"]
 
@@ -62,11 +63,13 @@ SIZES = np.array([12, 16, 20, 24, 32, 40, 56, 80])
 PARTS = (1, 2, 4, 8)  # that panels are cut into
 LACKING = 1e-9  # of the mass of a density beyond the interval: more is not meant
 DIGITS = 53  # bits of a double
-FAINTEST = np.finfo(Extended).tiny * 2.0**64
+ROUNDED = 2.0**-DIGITS
+TINY = 1e-300  # above what underflow takes off a loss
+FAINTEST = -16_000  # power of 2 of a mass
 SHORTEST = 1e-290  # of panels
 FAINT = 45.0  # logs below the largest term of a sum, for choices only
 FAR_BELOW = 80.0  # logs of a mass that has no part in how transforms fall
-_SIDE = np.geomspace(0.25, 2.0**16, 37)
+_SIDE = 0.25 * fn.power(2.0, 0.5 * np.arange(37.0))
 TILTS = np.concatenate([-_SIDE[::-1], [0.0, 1.0], 1.0 + _SIDE])
 OF_REMAINDERS = 20.0  # logs below the faintest mass
 OF_FAINTEST = 100.0  # logs above the faintest mass that what panels miss of it may be
@@ -145,12 +148,12 @@ class Ellipses(NamedTuple):
             off = np.abs(self.log_density) + np.abs(tilt) * largest + frequency * self.turn
             most = most + 4.0 * UNIT * (off + abs(log_mean)) - log_mean
             most = np.where(np.isnan(most), np.inf, most).max(axis=2)
-            log_rho = np.log(HEIGHTS + np.hypot(HEIGHTS, 1.0))
+            log_rho = fn.log(HEIGHTS + fn.hypot(HEIGHTS, 1.0))
             # 8 w M rho^-2n/(1 - 1/rho), as of the panels of Laplace steps
-            rule = 2.0 * sizes[:, None] * log_rho + np.log(-np.expm1(-log_rho))
+            rule = 2.0 * sizes[:, None] * log_rho + fn.log(-fn.expm1(-log_rho))
             least = (most[:, None, :] - rule).min(axis=2)
             # the length may be below 1e-250, and the bound on the density as large
-            return np.asarray(least + np.log(8.0 * SLACK * self.half)[:, None])
+            return np.asarray(least + fn.log(8.0 * SLACK * self.half)[:, None])
 
     def missed(
         self, tilt: float, log_mean: float, frequency: float, sizes: npt.NDArray[np.intp]
@@ -158,7 +161,7 @@ class Ellipses(NamedTuple):
         """The bounds themselves."""
         found = self.log_missed(tilt, log_mean, frequency, sizes)
         # what is below all doubles is not 0
-        bounded = np.exp(np.clip(found, LEAST_LOG, MOST_LOG))
+        bounded = fn.exp(np.clip(found, LEAST_LOG, MOST_LOG))
         return np.asarray(np.where(found < MOST_LOG, bounded, np.inf))
 
     def log_mass(self, tilt: float, log_mean: float) -> FloatArray:
@@ -170,13 +173,13 @@ class Ellipses(NamedTuple):
             off = np.abs(self.log_density[:, 0]) + largest + abs(log_mean)
             most = most + 4.0 * UNIT * off - log_mean
             most = np.where(np.isnan(most), np.inf, most).max(axis=1)
-            return np.asarray(most + np.log(2.0 * SLACK * self.half))
+            return np.asarray(most + fn.log(2.0 * SLACK * self.half))
 
     @property
     def largest(self) -> float:
         """Log of about the largest mass that either law has on a panel; not proven."""
         near, loss = self.log_density[:, 0], self.high[:, 0]
-        return float(np.max(near + np.maximum(loss, 0.0) + np.log(2.0 * self.half)[:, None]))
+        return float(np.max(near + np.maximum(loss, 0.0) + fn.log(2.0 * self.half)[:, None]))
 
 
 def _joined(parts: Iterable[Ellipses]) -> Ellipses:
@@ -283,7 +286,7 @@ class AnalyticShape:
                 # far from 0 the middle of a short panel is no double
                 middle, w = (arb(left) + arb(right)) / 2, 0.5 * (right - left)
                 for j, height in enumerate(HEIGHTS):
-                    reach = w * math.hypot(height, 1.0) * SLACK
+                    reach = w * fn.hypot(height, 1.0) * SLACK
                     places = reach * np.linspace(-1.0, 1.0, STRIPS + 1)
                     for k in range(STRIPS):
                         found[i, j, k] = NOWHERE
@@ -353,7 +356,7 @@ class AnalyticShape:
         ellipses = self.ellipses(parts)
         log_mass = ellipses.log_mass(tilt, log_mean)
         order = np.argsort(log_mass)
-        mass = np.exp(np.clip(log_mass[order], LEAST_LOG, MOST_LOG))
+        mass = fn.exp(np.clip(log_mass[order], LEAST_LOG, MOST_LOG))
         light = order[:-1][np.cumsum(mass[:-1]) <= LIGHTEST * enough]
         counts = np.ones(log_mass.size, dtype=np.bool_)
         counts[light] = False
@@ -396,20 +399,28 @@ class AnalyticShape:
         of_losses, of_masses = [], []
         with precision(BITS):
             for loss, mass in self._at_nodes(panels, rule.size):
-                losses.append(_extended(loss))
-                masses.append(_extended(mass))
-                of_losses.append(float(loss.rad()))
+                losses.append(_two_doubles(loss))
+                masses.append(_two_doubles(mass))
+                of_losses.append(float(loss.rad()) + TINY)
                 of_masses.append(upper(mass.rad() / mass.lower()))
         shape = len(panels), rule.size
-        found = np.array(losses).reshape(shape)
+        (loss, of_loss), (mass, power) = (
+            (
+                np.moveaxis(np.array([x[:2] for x in each]).reshape(*shape, 2), 2, 1),
+                np.array([x[2] for x in each], dtype=np.float64).reshape(shape),
+            )
+            for each in (losses, masses)
+        )
+        found = np.ldexp(loss, of_loss.astype(np.intp)[:, None])
         loss_error, mass_error = (np.reshape(x, shape).max(axis=1) for x in (of_losses, of_masses))
-        largest = np.abs(found).max(axis=1).astype(float)
+        largest = np.abs(found[:, 0]).max(axis=1)
         if not ((mass_error <= 1e-12) & (loss_error <= 1e-12 * (1.0 + largest))).all():
             raise AccuracyError("log_p or log_q loses its digits to cancellation")
         loss_error += EXTENDED * largest
         return MadeNodes(
             found,
-            np.array(masses).reshape(shape),
+            mass,
+            power,
             2.0 * loss_error,
             4.0 * EXTENDED + 2.0 * mass_error,
         )
@@ -424,7 +435,7 @@ class AnalyticShape:
             Where a density is proven to have more mass than 1, or lacks much of it.
         """
         edges, ellipses = self._panels
-        enough = self.faintest - OF_REMAINDERS - math.log(edges.size)
+        enough = self.faintest - OF_REMAINDERS - fn.log(edges.size)
         log_left = np.array([ellipses.log_missed(x, 0.0, 0.0, MANY_SIZES) for x in (0.0, 1.0)])
         # each panel has the smallest rule that is enough, or the largest one
         is_enough = log_left.max(axis=0) <= enough
@@ -457,7 +468,7 @@ class AnalyticShape:
     def _bits(self, log_mass: float) -> int:
         """A precision at which roundings of a mass are far below the faintest one."""
         above = min(log_mass, MOST_LOG) - self.faintest
-        return SPARE_BITS + max(int(above / math.log(2.0)), 0)
+        return SPARE_BITS + max(int(above / fn.log(2.0)), 0)
 
     def _check_mass(self, name: str, mass: arb) -> None:
         """Raise an error for a density that is none."""
@@ -482,19 +493,19 @@ class AnalyticShape:
             exponent = weight + each * loss
             top = exponent.max()
             near = np.flatnonzero(exponent > top - FAINT)
-            share, part = np.exp(exponent[near] - top), loss[near]
+            share, part = fn.exp(exponent[near] - top), loss[near]
             total = share.sum()
             share /= total
             mean = float(share @ part)
             spread = float(share @ (part - mean) ** 2)
-            found[:, i] = top + math.log(total), mean, max(spread, 1e-300)
+            found[:, i] = top + fn.log(total), mean, max(spread, 1e-300)
         return found[0], found[1], found[2]
 
     @cached_property
     def _rough(self) -> tuple[FloatArray, FloatArray]:
         """Losses and logs of masses of nodes, in doubles."""
         nodes = self.nodes(PanelRule(1, PROBED, 0.0))
-        return nodes.loss.astype(float), np.log(nodes.mass).astype(float)
+        return nodes.loss[0], wide_log(nodes.mass, nodes.power)[0]
 
     def log_mean_bound(self, tilt: float) -> float:
         """Bound on the logarithm of the mean of e^(``tilt`` loss) between the ends."""
@@ -503,10 +514,10 @@ class AnalyticShape:
         top = float(exponent.max())
         # underflow is far below what is added for rounding
         with np.errstate(under="ignore"):
-            found = top + math.log(float(np.exp(exponent - top).sum()))
+            found = top + fn.log(float(fn.exp(exponent - top).sum()))
         left = float(self.missed(tilt, found, 0.0, 1, np.array([PROBED]))[0])
         rounded = 1e-9 * (1.0 + float(np.abs(weight).max() + np.abs(tilt * loss).max()))
-        return found + math.log1p(left) + rounded
+        return found + fn.log1p(left) + rounded
 
     @cached_property
     def cells(self) -> LossCells:
@@ -517,7 +528,8 @@ class AnalyticShape:
     def _strips(self) -> Strips:
         """Bounds on lines beside the real one."""
         lengths, nodes = np.diff(self.panels), self.nodes(PanelRule(1, PROBED, 0.0))
-        mass = nodes.mass.astype(float).reshape(lengths.size, PROBED).sum(axis=1)
+        mass = np.ldexp(nodes.mass[0], nodes.power.astype(np.intp))
+        mass = mass.reshape(lengths.size, PROBED).sum(axis=1)
         order = np.argsort(lengths)
         usual = lengths[order][int(np.searchsorted(np.cumsum(mass[order]), 0.5 * mass.sum()))]
         reach = RISEN * float(usual)
@@ -529,7 +541,7 @@ class AnalyticShape:
         The log mean is known but for a ``doubt``.  Of one of so many steps: few need bounds that
         fall far.
         """
-        spare = math.exp((LOG_FLAT - math.log(steps)) / max(steps - 1, 1))
+        spare = fn.exp((LOG_FLAT - fn.log(steps)) / max(steps - 1, 1))
         strips = self._strips if steps <= FEW else None
         return self.cells.decay(tilt, log_mean, doubt, spare, strips)
 
@@ -553,17 +565,22 @@ class AnalyticShape:
         return int((self._panels[1].log_mass(0.0, 0.0) > -FAINT).sum())
 
 
-def _extended(x: arb) -> Any:
-    """The number in extended precision next to a ball's middle, but for a rounding.
+def _two_doubles(x: arb) -> tuple[float, float, int]:
+    """A ball's middle as a sum of two doubles next to 1 times a power of 2.
 
-    By way of integers, as the density may be below all doubles where the tilt finds its weight.
+    It leaves out 2^-105 of the number.  By way of integers, as the density may be below all doubles
+    where the tilt finds its weight.
     """
     mantissa, exponent = (int(part) for part in x.mid().man_exp())
     size = abs(mantissa)
-    excess = max(size.bit_length() - 2 * DIGITS, 0)
-    size, exponent = size >> excess, exponent + excess
-    high, low = Extended(size >> DIGITS), Extended(size & (2**DIGITS - 1))
-    found = np.ldexp(high, exponent + DIGITS) + np.ldexp(low, exponent)
-    if mantissa and not found > FAINTEST:
+    if not size:
+        return 0.0, 0.0, 0
+    excess = size.bit_length() - 2 * DIGITS
+    size = size >> excess if excess > 0 else size << -excess
+    high = float(size >> DIGITS)
+    power = exponent + excess + 2 * DIGITS
+    if power < FAINTEST:
         raise AccuracyError("log_p or log_q is so small that no number holds it")
-    return -found if mantissa < 0 else found
+    low = float(size & (2**DIGITS - 1)) * ROUNDED
+    unit, both = math.copysign(ROUNDED, mantissa), high + low
+    return unit * both, unit * (low - (both - high)), power

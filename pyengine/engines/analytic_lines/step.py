@@ -21,7 +21,9 @@ from pyengine.engines.vertical_lines.tilted import (
     reached,
     tilted_step,
 )
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.wide import wide_log
 
 __all__ = ["AnalyticStep"]
 
@@ -78,8 +80,8 @@ class AnalyticStep(NodeStep):
         if rule is None:
             return math.inf
         nodes = self.shape.nodes(rule.rule, rule.counts)
-        log = log_mean_at(nodes, np.asarray(np.log(nodes.mass)), tilt)
-        return log.most + float(np.log1p(rule.left * math.exp(min(guess - log.about, 600.0))))
+        log = log_mean_at(nodes, wide_log(nodes.mass, nodes.power), tilt)
+        return log.most + float(fn.log1p(rule.left * fn.exp(min(guess - log.about, 600.0))))
 
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
         """As its cells say; not below the flat part, which is a part of it."""
@@ -155,4 +157,4 @@ def _(shape: AnalyticShape) -> tuple[float, float]:
 
 @log_at_ends.register
 def _(shape: AnalyticShape, tilt: float, log_mean: float, steps: int) -> float:
-    return math.log(max(shape.decay(tilt, log_mean, 0.0, steps).flat, 1e-300))
+    return fn.log(max(shape.decay(tilt, log_mean, 0.0, steps).flat, 1e-300))

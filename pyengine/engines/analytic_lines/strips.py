@@ -26,7 +26,7 @@ from pyengine.engines.analytic_lines.balls import (
     upper,
 )
 from pyengine.engines.vertical_lines.decay import Strip
-from pyengine.mechanisms.expressions import Evaluator, Program
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Strips"]
@@ -140,7 +140,7 @@ def _size(
         largest = np.maximum(np.abs(tilt * low), np.abs(tilt * high))
         off = 4.0 * UNIT * (np.abs(log_density) + largest + abs(log_mean))
         exponent = log_density + np.maximum(tilt * low, tilt * high) - log_mean
-        found = np.exp(exponent + off) * SLACK
+        found = fn.exp(exponent + off) * SLACK
         return np.asarray(np.where(np.isnan(found), np.inf, found))
 
 

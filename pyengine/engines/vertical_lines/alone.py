@@ -21,6 +21,7 @@ from pyengine.engines.vertical_lines.ordered import RoughTails, tails_of
 from pyengine.laws.base import StepLaw
 from pyengine.laws.fine import Fine, lost_mass
 from pyengine.laws.finite import LOG_ERROR, FiniteLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 from pyengine.numerics.rounding import UNIT
 
@@ -269,7 +270,7 @@ class AloneOrder:
             value[rest], error[rest] = 0.5 * (low + high), 0.5 * (high - low) * (1.0 + 4.0 * UNIT)
         if is_negative.any():
             # from the masses on both sides of the threshold, which is off by as little
-            c, t = -at[is_negative], np.exp(at[is_negative])
+            c, t = -at[is_negative], fn.exp(at[is_negative])
             tails = self._inner.tails(c)
             value[is_negative] = tails.a_below - t * tails.b_below
             both = tails.a_below + t * tails.b_below

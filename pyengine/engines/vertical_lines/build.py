@@ -18,6 +18,7 @@ from pyengine.engines.vertical_lines.fall import fall_of, log_at_ends
 from pyengine.engines.vertical_lines.line import LossLine, Side
 from pyengine.engines.vertical_lines.nodes import expected_nodes
 from pyengine.engines.vertical_lines.tilted import NOTHING_LOST, tilted_step
+from pyengine.numerics import functions as fn
 
 __all__ = ["is_served", "line_at", "log_above", "terms_of_lines"]
 
@@ -241,7 +242,7 @@ def _highest(kinds: Kinds, tilt: float, beyond: float, lost: float) -> float | N
     """The frequency from which on the transform is small; None where it never is."""
     known = [cumulants_at(shape, tilt) for shape, _ in kinds]
     variance = sum(number * each[2] for (_, number), each in zip(kinds, known, strict=True))
-    frequency = np.sqrt(-2.0 * beyond / variance) * GROWTH ** np.arange(HEIGHTS)
+    frequency = np.sqrt(-2.0 * beyond / variance) * fn.power(GROWTH, np.arange(HEIGHTS))
     steps = sum(number for _, number in kinds)
 
     falls = [
@@ -259,12 +260,12 @@ def _highest(kinds: Kinds, tilt: float, beyond: float, lost: float) -> float | N
                 there = frequency[at : at + 1]
                 fall, i = fall_of(shape, tilt, mean, spread, there, steps, lost), 0
             modulus = max(float(fall.modulus[i]), 1e-300)
-            log += number * math.log(modulus)
+            log += number * fn.log(modulus)
             tail = float(fall.tail[i]) / modulus
             tails += number * tail
             if log_at_ends(shape, tilt, mean, steps) == -math.inf:
                 whole = min(whole, tail)
-        return log + math.log(max(min(tails, whole), 1e-300)) <= beyond
+        return log + fn.log(max(min(tails, whole), 1e-300)) <= beyond
 
     # bounds fall: the first place that is small lies between one that is not and one that is
     low, high, reach = -1, 0, 1

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from pyengine._support.caches import kept
 from pyengine.engines.vertical_lines.laplace_shapes import StepShape
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["log_mean_bound", "profile_bound"]
@@ -52,9 +53,9 @@ def profile_bound(
         each = number * log_mean_bound(shape, tilt)
         log, size = log + each, size + abs(each)
     c = epsilon if exchanged else -epsilon
-    log += (c if exchanged else 0.0) - tilt * c - math.log(tilt if exchanged else 1.0 - tilt)
+    log += (c if exchanged else 0.0) - tilt * c - fn.log(tilt if exchanged else 1.0 - tilt)
     log += 16.0 * UNIT * (size * len(kinds) + abs(tilt * c) + abs(c) + 1.0)
-    return math.exp(log) * SLACK if log < MOST else math.inf
+    return fn.exp(log) * SLACK if log < MOST else math.inf
 
 
 @kept(256)
@@ -71,19 +72,20 @@ def log_mean_bound(shape: StepShape, tilt: float) -> float:
         return math.inf
     slope, (low, high) = float(shape.slope), (float(end) for end in shape.ends)
     v = 2.0 * float(shape.distance) * np.arange(CELLS + 1.0) / CELLS
-    away, width = np.log1p(np.expm1(v) / slope), math.exp(0.5 * float(v[1]))
+    away, width = fn.log1p(fn.expm1(v) / slope), fn.exp(0.5 * float(v[1]))
     logs = [tilt * (float(each.origin) + each.sign * away) for each in shape.branches]
     top = max(tilt * low, tilt * high, *(float(log.max()) for log in logs))
-    total = math.fsum((shape.atoms * np.exp(tilt * np.array([low, high]) - top)).tolist())
+    atoms = np.array([float(atom) for atom in shape.atoms])
+    total = math.fsum((atoms * fn.exp(tilt * np.array([low, high]) - top)).tolist())
     # the mean of (e^v - 1)/(e^w - 1) on a cell of the length w, where v has either density
-    falling = 0.5 * np.exp(-0.5 * v[:-1]) * (1.0 - 1.0 / width), 1.0 / (1.0 + width)
-    rising = 0.5 * np.exp(0.5 * v[:-1]) * (width - 1.0), (width + 2.0) / (3.0 * (width + 1.0))
+    falling = 0.5 * fn.exp(-0.5 * v[:-1]) * (1.0 - 1.0 / width), 1.0 / (1.0 + width)
+    rising = 0.5 * fn.exp(0.5 * v[:-1]) * (width - 1.0), (width + 2.0) / (3.0 * (width + 1.0))
     for each, log in zip(shape.branches, logs, strict=True):
-        value = np.exp(log - top)
+        value = fn.exp(log - top)
         is_convex = not 0.0 < tilt * each.sign < 1.0
         largest = np.maximum(value[:-1], value[1:])
         for (mass, part), weight in ((falling, each.falling), (rising, each.rising)):
             mean = (1.0 - part) * value[:-1] + part * value[1:] if is_convex else largest
             total += float(weight) * float((mass * mean).sum())
     size = abs(tilt) * (abs(low) + abs(high) + float(shape.length))
-    return top + math.log(total * SLACK) + 32.0 * UNIT * (size + 1.0)
+    return top + fn.log(total * SLACK) + 32.0 * UNIT * (size + 1.0)

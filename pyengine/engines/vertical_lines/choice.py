@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from pyengine._support.caches import kept
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
+from pyengine.numerics import functions as fn
 from pyengine.special import log_ndtr
 
 __all__ = ["Choice", "Kinds", "choice_of", "cumulants", "cumulants_at", "cumulants_of"]
@@ -75,7 +76,7 @@ class Choice:
         One that is ``at_hand`` serves where its error is not much larger.
         """
         kernel = np.abs(self.line * (self.line - 1.0))
-        cost = (self.line_log - np.log(kernel)) - c[:, None] * self.line
+        cost = (self.line_log - fn.log(kernel)) - c[:, None] * self.line
         if at_hand is not None:
             cost[:, at_hand] -= SPARED
         return np.asarray(np.argmin(cost, axis=1))
@@ -86,7 +87,7 @@ def choice_of(kinds: Kinds) -> Choice:
     """Return the lines for a composition."""
     _, _, spread = cumulants(kinds, np.array([0.0, 1.0]))
     unit = 1.0 / np.sqrt(spread)
-    side = np.sinh(np.linspace(0.0, np.arcsinh(STEEPEST), SIDE))
+    side = fn.sinh(np.linspace(0.0, fn.arcsinh(STEEPEST), SIDE))
     tilt = np.concatenate(
         [-unit[0] * side[::-1], np.linspace(0.0, 1.0, BETWEEN)[1:-1], 1.0 + unit[1] * side]
     )
@@ -120,8 +121,8 @@ def choice_of(kinds: Kinds) -> Choice:
         for root, i in zip(roots, (of_a, of_b), strict=True)
     ]
     logs = [
-        np.maximum.accumulate(log_ndtr(below[0]) - np.log1p(np.maximum(-tilt, 0.0))),
-        np.minimum.accumulate(log_ndtr(-below[1]) - np.log1p(np.maximum(tilt - 1.0, 0.0))),
+        np.maximum.accumulate(log_ndtr(below[0]) - fn.log1p(np.maximum(-tilt, 0.0))),
+        np.minimum.accumulate(log_ndtr(-below[1]) - fn.log1p(np.maximum(tilt - 1.0, 0.0))),
     ]
     return Choice(
         line, np.maximum.accumulate(limit), line_log, tilt, log_mean, loss, variance, *below, *logs
@@ -139,7 +140,7 @@ def _corrected(root: FloatArray, saddle: FloatArray) -> FloatArray:
     """Deviations whose normal tails are about those of the law, increasing (Barndorff-Nielsen)."""
     far = np.abs(root) > 0.2
     ratio = np.maximum(saddle[far] / root[far], 1e-300)
-    moved = root[far] + np.log(ratio) / root[far]
+    moved = root[far] + fn.log(ratio) / root[far]
     found = np.interp(root, root[far], moved) if far.any() else root
     return np.asarray(np.maximum.accumulate(found))
 
@@ -178,12 +179,13 @@ def _(shape: StepShape, tilt: FloatArray) -> tuple[FloatArray, FloatArray, Float
     part, mass = shape.nodes(NODES)
     low, length = float(shape.ends[0]), float(shape.length)
     part = np.concatenate([[0.0], part, [1.0]])
-    mass = np.concatenate([shape.atoms[:1], mass, shape.atoms[1:]]).astype(float)
+    first, last = (float(atom) for atom in shape.atoms)
+    mass = np.concatenate([[first], mass, [last]])
     rate = length * tilt
     top = np.maximum(rate, 0.0)
-    terms = mass * np.exp(rate[:, None] * part - top[:, None])
+    terms = mass * fn.exp(rate[:, None] * part - top[:, None])
     total = terms.sum(axis=1)
     mean = (terms @ part) / total
     spread = (terms @ (part * part)) / total - mean * mean
-    log = tilt * low + top + np.log(total)
+    log = tilt * low + top + fn.log(total)
     return log, low + length * mean, length * length * np.maximum(spread, 1e-300)

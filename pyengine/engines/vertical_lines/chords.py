@@ -19,6 +19,7 @@ from pyengine._support.caches import kept
 from pyengine.engines.lattice.fft_convolution import FFT_ROUNDING
 from pyengine.engines.vertical_lines.chernoff import profile_bound
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["bound_for", "chord_bound"]
@@ -88,19 +89,19 @@ def chord_bound(
         exponent = tilt * spacing * k
         across = float(exponent[-1])
         top = max(across, 0.0)
-        mass = step.mass * np.exp(exponent - top)
+        mass = step.mass * fn.exp(exponent - top)
         total = float(mass.sum())
         mass /= total
         mean = float(mass @ k)
         spread += n * max(float(mass @ (k * k)) - mean * mean, 0.0)
         least = float(shape.ends[0])
-        each = tilt * least + top + math.log(total)
+        each = tilt * least + top + fn.log(total)
         log, low, last = log + n * each, low + n * least, last + n * (step.mass.size - 1)
         size += n * (abs(each) + abs(tilt * least) + abs(across) + 1.0)
         off += n * (step.error + UNIT * (8.0 + 4.0 * abs(across)))
         tilted.append((mass, n))
     points = min(REACH * math.sqrt(spread), float(last)) + max(len(mass) for mass, _ in tilted)
-    levels = math.ceil(math.log2(points + 1.0))
+    levels = math.ceil(points).bit_length()
     rate = tilt - 1.0 if exchanged else -tilt
     wide = spacing * max(last, 1 << levels)  # the largest distance on the lattice
     c = epsilon if exchanged else -epsilon
@@ -113,7 +114,7 @@ def chord_bound(
     weight = _weights(beyond, rate, spacing, 1 << levels, exchanged=exchanged) + 2.0 * moved
     total, error = _mean(tilted, weight, levels)
     log += (c if exchanged else 0.0) - tilt * c + off
-    return (total + error) * math.exp(log) if log < MOST else math.inf
+    return (total + error) * fn.exp(log) if log < MOST else math.inf
 
 
 def _weights(
@@ -127,10 +128,10 @@ def _weights(
     y = spacing * np.mod(beyond + k if exchanged else beyond - k, float(points))
     # the weight rises up to its largest value and falls from there; further places of a class
     # follow after a period
-    highest = math.log1p(1.0 / rate)
+    highest = fn.log1p(1.0 / rate)
     after = np.maximum(y + spacing * points, highest)
-    first = np.exp(-rate * y) * -np.expm1(-y)
-    return np.asarray(np.maximum(first, np.exp(-rate * after) * -np.expm1(-after)))
+    first = fn.exp(-rate * y) * -fn.expm1(-y)
+    return np.asarray(np.maximum(first, fn.exp(-rate * after) * -fn.expm1(-after)))
 
 
 def _mean(
@@ -141,21 +142,13 @@ def _mean(
     Transforms are off by a part of the norm, which is at most 1, and powers of numbers of modulus
     at most 1 by as many times that; sums with weights by Cauchy and Schwarz.
     """
-    factors = [_power(np.fft.rfft(mass, weight.size), n) for mass, n in tilted]
+    factors = [fn.power_by_squares(np.fft.rfft(mass, weight.size), n) for mass, n in tilted]
     number = sum(n for _, n in tilted)
     law = np.fft.irfft(reduce(np.multiply, factors), weight.size)
     level = FFT_ROUNDING * levels
     error = 1.1 * (number * (level + 4.0 * UNIT) + level) * math.sqrt(float(weight @ weight))
     error += UNIT * weight.size * float(np.abs(law) @ weight)
     return float(law @ weight), error
-
-
-def _power(z: npt.NDArray[np.complex128], number: int) -> npt.NDArray[np.complex128]:
-    """The power of numbers, by squares."""
-    if number == 1:
-        return z
-    half = _power(z * z, number // 2)
-    return half * z if number % 2 else half
 
 
 @kept(64)
@@ -169,18 +162,18 @@ def _on_lattice(shape: LaplaceShape, spacing: float) -> LatticeStep | None:
         return None
     length, far = float(shape.length), 2.0 * float(shape.distance)
     count = max(math.ceil(length / spacing * (1.0 - 8.0 * UNIT)), 1)
-    rise = float(shape.slope) * np.expm1(spacing * np.arange(count + 1.0))  # y - 1
-    v = np.minimum(np.log1p(rise), far)
+    rise = float(shape.slope) * fn.expm1(spacing * np.arange(count + 1.0))  # y - 1
+    v = np.minimum(fn.log1p(rise), far)
     v[-1] = far
     width = np.diff(v)
     least = float(width.min())
     if not least > 0.0:
         return None
     error = 128.0 * UNIT * (1.0 + far + length) / min(least, 1.0)
-    cell = 0.5 * np.exp(-0.5 * v[:-1]) * -np.expm1(-0.5 * width)
-    part = 1.0 / (1.0 + np.exp(0.5 * width))
+    cell = 0.5 * fn.exp(-0.5 * v[:-1]) * -fn.expm1(-0.5 * width)
+    part = 1.0 / (1.0 + fn.exp(0.5 * width))
     # the last cell ends inside of one of the lattice, and so does the last atom
-    end = min((math.expm1(far) - float(rise[-2])) / float(rise[-1] - rise[-2]), 1.0)
+    end = min((fn.expm1(far) - float(rise[-2])) / float(rise[-1] - rise[-2]), 1.0)
     part[-1] *= end
     first, last = (float(atom) for atom in shape.atoms)
     mass = np.zeros(count + 1)

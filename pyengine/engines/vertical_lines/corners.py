@@ -19,6 +19,7 @@ from pyengine._support.caches import cached_property, kept
 from pyengine.engines.lattice.fft_convolution import FFT_ROUNDING
 from pyengine.engines.vertical_lines.ends import end_bounds, end_transforms
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Corners", "Factors", "corners_of", "mean_log"]
@@ -102,7 +103,7 @@ class Corners:
     @cached_property
     def _grown(self) -> float:
         """e^d."""
-        return math.exp(float(self.half.length))
+        return fn.exp(float(self.half.length))
 
     def transforms(self, s: ComplexArray, angle: float) -> tuple[ComplexArray, FloatArray]:
         """What densities add to the factors of corners at points s, and bounds on the errors.
@@ -148,15 +149,18 @@ class Corners:
         The latter is relative to the power of the sum of the factors' moduli; factors are off by
         `FACTOR` units of that sum.
         """
-        moduli = np.abs(factor)
+        moduli = fn.modulus(factor)
         both = moduli.sum(axis=0)
         if self.number == 2:
             at, back = np.unique(row, return_inverse=True)
             j = at.astype(np.float64)[:, None]
-            table = (number - j) * np.log(factor[0]) + j * np.log(factor[1])
+            log = fn.complex_log(factor)
+            table = (number - j) * log[0] + j * log[1]
             off = number * (FACTOR + 6.0 * mean_log(moduli)) * UNIT
-            return np.exp(table + _log_ways(number)[at, None])[back], off
-        found, off = self._by_roots(factor / both, number, number * np.log(both))
+            # moduli and angles of the logarithms
+            off += number * (4.0 + 10.0 * (moduli * np.abs(log.imag)).sum(axis=0) / both) * UNIT
+            return fn.complex_exp(table + _log_ways(number)[at, None])[back], off
+        found, off = self._by_roots(factor / both, number, number * fn.log(both))
         return found[row], off
 
     def _by_roots(
@@ -168,29 +172,31 @@ class Corners:
         root of their number, and the sum of all errors at most that root times theirs.
         """
         last = (self.number - 1) * number
-        levels = math.ceil(math.log2(last + 1.0))
+        levels = last.bit_length()
         k = np.arange(1 << levels)
-        root = np.exp(2j * math.pi * np.where(2 * k > k.size, k - k.size, k) / k.size)
+        root = fn.turn(2.0 * math.pi * np.where(2 * k > k.size, k - k.size, k) / k.size)
         value = factor[-1]
         for one in factor[-2::-1]:
             value = value * root[:, None] + one
-        power = _power(value, number)
-        slope = _norm(np.abs(value) ** (number - 1))
+        power = fn.power_by_squares(value, number)
+        slope = _norm(fn.power_by_squares(fn.modulus(value), number - 1))
         off = number * UNIT * ((FACTOR + ROOT) * slope + POWER * _norm(power))
         off += FFT_ROUNDING * levels * _norm(power) + (8.0 + 4.0 * np.abs(log_both)) * UNIT
-        found = np.fft.fft(power, axis=0)[: last + 1] * (np.exp(log_both) / k.size)
+        found = np.fft.fft(power, axis=0)[: last + 1] * (fn.exp(log_both) / k.size)
         return found, off * (1.0 + 1e-6)
 
     def is_small(self, factors: Factors, number: int) -> bool:
         """Whether what densities add at both ends is small beside the atoms there, as inside."""
         ends = [0, -1]
-        if not (np.abs(factors.added[ends]).max(axis=1) < SMALL * factors.shares[ends, 0]).all():
+        if not (
+            fn.modulus(factors.added[ends]).max(axis=1) < SMALL * factors.shares[ends, 0]
+        ).all():
             return False
         return self.number == 2 or self._inside(factors, number) <= MOST_INSIDE
 
     def _inside(self, factors: Factors, number: int) -> int:
         """How many steps may be at the middle: of more there is next to nothing."""
-        part = float(np.abs(factors.added[1]).max() / factors.shares.sum())
+        part = float(fn.modulus(factors.added[1]).max() / factors.shares.sum())
         return next(
             (k for k in range(MOST_INSIDE + 1) if _most_inside(part, number, k) < NEXT_TO_NOTHING),
             MOST_INSIDE + 1,
@@ -203,37 +209,37 @@ class Corners:
         steps = self.number - 1
         j = row // steps
         with np.errstate(divide="ignore"):
-            atoms = np.exp(self.log_terms(factors.shares[:, 0], number)[row])
+            atoms = fn.exp(self.log_terms(factors.shares[:, 0], number)[row])
         part = added / shares
         log, high = _log1p(part), j[:, None].astype(np.float64)
         exponent = (number - high) * log[0] + high * log[1]
-        rest = atoms[:, None] * _expm1(exponent)
-        moduli = np.abs(part)
+        rest = atoms[:, None] * fn.complex_expm1(exponent)
+        moduli = fn.modulus(part)
         off = 1.5 * (error / shares + (factors.relative + PART * UNIT) * moduli)
-        whole = np.exp(number * np.abs(log).max(axis=0)) * float(shares.sum()) ** number
+        whole = fn.exp(number * fn.modulus(log).max(axis=0)) * fn.power(float(shares.sum()), number)
         found = number * off.max(axis=0)
         if steps == 1:
             return BesideAtoms(atoms, rest, whole, found)
-        both = np.abs(shares + added)
-        inside = np.abs(factors.added[1])
+        both = fn.modulus(shares + added)
+        inside = fn.modulus(factors.added[1])
         total = both.sum(axis=0)
         middle = np.where(inside > 0.0, factors.added[1], 1e-300)
-        known = np.log(shares + added), np.log(middle)
+        known = fn.complex_log(shares + added), fn.complex_log(middle)
         most = self._inside(factors, number)
         for k in range(1, most + 1):
             at = np.flatnonzero((row >= k) & ((row - k) % 2 == 0) & ((row - k) // 2 <= number - k))
             i = ((row[at] - k) // 2)[:, None].astype(np.float64)
             logs = (number - k - i) * known[0][0] + i * known[0][1] + k * known[1]
-            ways = math.log(math.comb(number, k)) + _log_ways(number - k)[(row[at] - k) // 2]
-            rest[at] += np.exp(logs + ways[:, None])
+            ways = fn.log_integer(math.comb(number, k)) + _log_ways(number - k)[(row[at] - k) // 2]
+            rest[at] += fn.complex_exp(logs + ways[:, None])
         # relative errors of those, which are at most a number of times the middle's part of all
         each = number * (factors.relative + (FACTOR + 6.0 * mean_log(both)) * UNIT)
         each = each + number * factors.error[ends].sum(axis=0) / total
-        logs = 6.0 * UNIT * np.abs(np.log(np.maximum(inside, 1e-300)))
-        beside = number * (inside / total) * (1.0 + inside / total) ** number
+        logs = UNIT * (20.0 + 6.0 * np.abs(fn.log(np.maximum(inside, 1e-300))))
+        beside = number * (inside / total) * fn.power(1.0 + inside / total, number)
         found = found + beside * (each + most * logs) + number * factors.error[1] / total * 2.0
         left = _most_inside(inside / total, number, most)
-        return BesideAtoms(atoms, rest, np.maximum(whole, total**number), found + left)
+        return BesideAtoms(atoms, rest, np.maximum(whole, fn.power(total, number)), found + left)
 
     def log_terms(self, factor: FloatArray, number: int) -> FloatArray:
         """Logarithms of the coefficients for factors above 0; for bounds and for atoms alone."""
@@ -241,38 +247,30 @@ class Corners:
         if steps == 1 or factor[1] == 0.0:
             found = np.full(steps * number + 1, -np.inf)
             j = np.arange(number + 1.0)
-            logs = (number - j) * math.log(factor[0]) + j * math.log(factor[-1])
+            logs = (number - j) * fn.log(factor[0]) + j * fn.log(factor[-1])
             found[::steps] = logs + _log_ways(number)
             return found
         whole = float(factor.sum())
         power = _polynomial_power(factor / whole, number)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(power) + number * math.log(whole))
+            return np.asarray(fn.log(power) + number * fn.log(whole))
 
 
 @kept(64)
 def _log_ways(number: int) -> FloatArray:
     """Logarithms of the binomial coefficients."""
-    return np.array([math.log(math.comb(number, j)) for j in range(number + 1)])
+    return np.array([fn.log_integer(math.comb(number, j)) for j in range(number + 1)])
 
 
 def _norm(values: FloatArray | ComplexArray) -> FloatArray:
     """Euclidean norms of columns."""
-    return np.asarray(np.sqrt((np.abs(values) ** 2).sum(axis=0)))
+    return np.asarray(np.sqrt((values.real * values.real + values.imag * values.imag).sum(axis=0)))
 
 
 def mean_log(parts: FloatArray) -> FloatArray:
     """Return the mean size of the logarithms of numbers, each counted as often as it is large."""
     known = np.maximum(parts, 1e-300)
-    return np.asarray((known * np.abs(np.log(known))).sum(axis=0) / known.sum(axis=0))
-
-
-def _power(z: ComplexArray, number: int) -> ComplexArray:
-    """The power of numbers, by squares."""
-    if number == 1:
-        return z
-    half = _power(z * z, number // 2)
-    return half * z if number % 2 else half
+    return np.asarray((known * np.abs(fn.log(known))).sum(axis=0) / known.sum(axis=0))
 
 
 def _most_inside(part: float | FloatArray, number: int, inside: int) -> Any:
@@ -280,20 +278,14 @@ def _most_inside(part: float | FloatArray, number: int, inside: int) -> Any:
     if inside >= number:
         return 0.0 * part
     more = inside + 1
-    return math.comb(number, more) * part**more * (1.0 + part) ** (number - more)
+    of_others = fn.power(1.0 + part, float(number - more))
+    return math.comb(number, more) * fn.power(part, float(more)) * of_others
 
 
 def _log1p(z: ComplexArray) -> ComplexArray:
     """The logarithm of 1 + z for small z, within 12 units of z."""
     x, y = z.real, z.imag
-    return np.asarray(0.5 * np.log1p(x * (2.0 + x) + y * y) + 1j * np.arctan2(y, 1.0 + x))
-
-
-def _expm1(z: ComplexArray) -> ComplexArray:
-    """The exponential of z less 1, within 12 units of z e^|z|."""
-    x, y = z.real, z.imag
-    half = np.sin(0.5 * y)
-    return np.asarray(np.expm1(x) * np.cos(y) - 2.0 * half * half + 1j * np.exp(x) * np.sin(y))
+    return np.asarray(0.5 * fn.log1p(x * (2.0 + x) + y * y) + 1j * fn.arctan2(y, 1.0 + x))
 
 
 def _polynomial_power(factor: FloatArray, number: int) -> FloatArray:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.vertical_lines.laplace_shapes import StepShape
+from pyengine.numerics import functions as fn
 
 __all__ = ["Decay", "Strip", "decay_of"]
 
@@ -43,7 +44,7 @@ class Strip(NamedTuple):
     def largest(self, frequency: FloatArray) -> FloatArray:
         """The bound at frequencies, which falls."""
         with np.errstate(under="ignore"):
-            return np.asarray(np.exp(-frequency[:, None] * self.fall) @ self.weight + self.constant)
+            return np.asarray(fn.exp(-frequency[:, None] * self.fall) @ self.weight + self.constant)
 
 
 class Decay(NamedTuple):
@@ -78,7 +79,7 @@ class Decay(NamedTuple):
         """Bounds on the modulus of the transform at all frequencies from given ones on."""
         turn = frequency[:, None] * self.length
         half = np.maximum(0.5 * np.minimum(turn, LOBE_FROM), 1e-9)
-        inner = np.maximum(np.sin(half) / half, LOBE)
+        inner = np.maximum(fn.sin(half) / half, LOBE)
         with np.errstate(divide="ignore"):
             envelope = np.where(turn <= LOBE_FROM, inner, np.minimum(LOBE, 2.0 / turn))
         lacking = ((1.0 - envelope) * self.mass).sum(axis=1)
@@ -100,7 +101,7 @@ def decay_of(shape: StepShape, tilt: float, log_mean: float) -> Decay:
     """Return what is known of a step with the law's e^(``tilt`` loss - ``log_mean``)-fold."""
     mu, slope = float(shape.distance), float(shape.slope)
     v = np.linspace(0.0, 2.0 * mu, CELLS + 1)
-    away = np.log1p(np.expm1(v) / slope)
+    away = fn.log1p(fn.expm1(v) / slope)
     end = away[-1]
     masses, lengths, variation = [], [], 0.0
     for origin, sign, falling, rising in shape.branches:
@@ -108,12 +109,12 @@ def decay_of(shape: StepShape, tilt: float, log_mean: float) -> Decay:
         base, rate = tilt * float(origin) - log_mean, tilt * sign
         # terms y^-(3/2), y^-(1/2) and y^(1/2) of the density of losses, with y = e^v
         parts = (low * (slope - 1.0), low + high * (slope - 1.0), high)
-        tilted = np.exp(base + rate * away)
+        tilted = fn.exp(base + rate * away)
         ends = max(tilted[0], tilted[-1])
-        variation += parts[0] * max(tilted[0], tilted[-1] * np.exp(-3.0 * mu))
-        variation += parts[1] * max(tilted[0], tilted[-1] * np.exp(-mu))
-        variation += parts[2] * ends * np.exp(mu)
-        falls = parts[0] * np.exp(-1.5 * v) + parts[1] * np.exp(-0.5 * v)
+        variation += parts[0] * max(tilted[0], tilted[-1] * fn.exp(-3.0 * mu))
+        variation += parts[1] * max(tilted[0], tilted[-1] * fn.exp(-mu))
+        variation += parts[2] * ends * fn.exp(mu)
+        falls = parts[0] * fn.exp(-1.5 * v) + parts[1] * fn.exp(-0.5 * v)
         least = 0.25 * falls[1:] * np.minimum(tilted[1:], tilted[:-1])
         down = np.minimum.accumulate(least)
         up = np.minimum.accumulate(least[::-1])[::-1]

@@ -20,6 +20,7 @@ from pyengine.engines.vertical_lines.ends import LEAST_HEIGHT
 from pyengine.engines.vertical_lines.low_rule import Window, low_rule
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.engines.vertical_lines.tilted import laplace_step
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["DeformedOrder", "is_deformable", "is_deformed"]
@@ -68,7 +69,7 @@ def deformed_choice(kinds: Kinds) -> Choice:
         able = np.array([0, tilt.size - 1])
     c = np.unique(choice.loss)
     cost = choice.log_mean[able] - c[:, None] * tilt[able]
-    cost -= np.log(np.abs(tilt[able] * (tilt[able] - 1.0)))
+    cost -= fn.log(np.abs(tilt[able] * (tilt[able] - 1.0)))
     covered = cost <= cost.min(axis=1)[:, None] + SLACK
     chosen, at = [], 0
     while at < c.size:
@@ -99,8 +100,8 @@ def _height(kinds: Kinds, index: int) -> float | None:
         for (shape, number), log in zip(kinds, logs, strict=True):
             corners = corners_of(shape)
             places = np.linspace(float(shape.ends[0]), float(shape.ends[1]), corners.number)
-            parts = corners.atoms(*shape.atoms.astype(np.float64)) + corners.bounds(height)
-            most += number * math.log(float(np.exp(tilt * places - log) @ parts))
+            parts = corners.atoms(*map(float, shape.atoms)) + corners.bounds(height)
+            most += number * fn.log(float(fn.exp(tilt * places - log) @ parts))
         if most <= MOST_AT_TURN:
             return height
         height *= GROWTH

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +22,16 @@ from pyengine._support.caches import cached_property
 from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.corners import Corners, Factors, corners_of, mean_log
 from pyengine.engines.vertical_lines.ends import NODES, RayWeights
-from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended, ExtendedArray, gauss_nodes
+from pyengine.engines.vertical_lines.gauss import EXTENDED, gauss_nodes
 from pyengine.engines.vertical_lines.laplace_shapes import StepShape
 from pyengine.engines.vertical_lines.line import KERNELS, composed
 from pyengine.engines.vertical_lines.low_rule import POLE, LowRule
 from pyengine.engines.vertical_lines.nodes import largest_loss, loss_error
 from pyengine.engines.vertical_lines.tilted import LaplaceStep
 from pyengine.engines.vertical_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.wide import Wide, less_products, wide_exp
 
 __all__ = ["AtomPlaces", "DeformedLine", "places_error", "places_of"]
 
@@ -55,14 +57,14 @@ class AtomPlaces(NamedTuple):
     ----------
     row : ndarray of shape (kinds, places)
         How many ways from corner to corner the steps of each kind have gone, all together.
-    place : ndarray of shape (places,)
-        The sums, in extended precision.
+    place : ndarray of shape (2, places)
+        The sums, each a sum of two doubles.
     log_atom : ndarray of shape (places,)
         Logarithms of what the atoms at both ends have there.
     """
 
     row: npt.NDArray[np.intp]
-    place: ExtendedArray
+    place: FloatArray
     log_atom: FloatArray
 
 
@@ -72,14 +74,20 @@ def places_of(steps: Steps) -> AtomPlaces:
     ways = [(corners.number - 1) * n for corners, (_, n) in zip(of_kinds, steps, strict=True)]
     rows = np.meshgrid(*(np.arange(number + 1) for number in ways), indexing="ij")
     row = np.stack([x.ravel() for x in rows])
-    place: Any = np.zeros(row.shape[1], dtype=Extended)
-    log_atom = np.zeros(row.shape[1])
+    place, log_atom = Wide(np.zeros(row.shape[1]), np.zeros(row.shape[1])), np.zeros(row.shape[1])
     for gone, number, corners, (step, n) in zip(row, ways, of_kinds, steps, strict=True):
-        low, high = step.nodes.loss[:2]
+        low, high = _ends(step)
+        way = gone.astype(np.float64)
         # the middle of both ends is 0 where there is a corner
-        place = place + ((number - gone) * low + gone * high) / (corners.number - 1)
+        place = place + ((number - way) * low + way * high) / (corners.number - 1)
         log_atom += corners.log_terms(_atoms(corners, step), n)[gone]
-    return AtomPlaces(row, place, log_atom)
+    return AtomPlaces(row, place.parts, log_atom)
+
+
+def _ends(step: LaplaceStep) -> tuple[Wide, Wide]:
+    """The least and the largest loss."""
+    (low, high), (below, above) = step.nodes.loss[:, :2].tolist()
+    return Wide(low, below), Wide(high, above)
 
 
 def _atoms(corners: Corners, step: LaplaceStep) -> FloatArray:
@@ -126,8 +134,8 @@ class DeformedLine:
         self._steps, self._height = steps, height
         numbers = [float(n) for _, n in steps]
         self._number = sum(numbers)
-        self._log_mean: Any = sum((n * step.log_mean for step, n in steps), Extended(0))
-        self._centre: Any = sum((n * Extended(step.centre) for step, n in steps), Extended(0))
+        self._log_mean = sum((n * step.log_mean for step, n in steps), Wide(0.0))
+        self._centre = sum((n * Wide(step.centre) for step, n in steps), Wide(0.0))
         self._log_error = sum(
             n * step.log_error for (step, _), n in zip(steps, numbers, strict=True)
         )
@@ -165,7 +173,7 @@ class DeformedLine:
 
     def _log_most(self, pairs: list[FloatArray]) -> float:
         """Logarithm of the sum of all terms whose factors have such bounds."""
-        return sum(n * math.log(sum(pair)) for pair, (_, n) in zip(pairs, self._steps, strict=True))
+        return sum(n * fn.log(sum(pair)) for pair, (_, n) in zip(pairs, self._steps, strict=True))
 
     def _most(self, pairs: list[FloatArray]) -> float:
         """Bound on the sum of all terms' moduli, less their atoms, whose factors have bounds.
@@ -175,22 +183,22 @@ class DeformedLine:
         """
         log = self._log_most(pairs)
         return (1.0 + 1e-6) * sum(
-            n * (sum(pair) - sum(shares)) * math.exp(min(log - math.log(sum(pair)), 600.0))
+            n * (sum(pair) - sum(shares)) * fn.exp(min(log - fn.log(sum(pair)), 600.0))
             for (_, n), pair, shares in zip(self._steps, pairs, self._shares, strict=True)
         )
 
     def _kept_places(self) -> AtomPlaces:
         """The places whose terms count; what the others hold is kept as an error."""
         found = places_of(self._steps)
-        log = np.zeros(found.place.size)
+        log = np.zeros(found.log_atom.size)
         for row, corners, (_, n), bounds in zip(
             found.row, self._corners, self._steps, self._bounds[1], strict=True
         ):
             log += corners.log_terms(bounds, n)[row]
-        counts = log > math.log(LIGHT)
+        counts = log > fn.log(LIGHT)
         counts[np.argmax(log)] = True
-        self._dropped = 2.0 * float(np.exp(log[~counts]).sum())
-        return AtomPlaces(found.row[:, counts], found.place[counts], found.log_atom[counts])
+        self._dropped = 2.0 * float(fn.exp(log[~counts]).sum())
+        return AtomPlaces(found.row[:, counts], found.place[:, counts], found.log_atom[counts])
 
     # ---- below the turn -----------------------------------------------------------------------
 
@@ -204,32 +212,33 @@ class DeformedLine:
         count, size, width = chosen
         half, apart = 0.5 * height / count, np.abs(tilt - POLE)
         rule = gauss_nodes(size)
-        length = Extended(height) / count
-        place = (np.arange(count, dtype=Extended)[:, None] + rule.place) * length
-        t = place.astype(np.float64).ravel()
-        weight = np.tile((rule.weight * length).astype(np.float64), count)
+        length = Wide(height) / count
+        t = np.ravel(((Wide(*rule.place) + np.arange(float(count))[:, None]) * length).high)
+        weight = np.tile((Wide(*rule.weight) * length).high, count)
         value, error, _ = composed(self._steps, t)
         atoms, atoms_error = self._atoms_transform(t)
-        value, error = value - atoms, error + atoms_error + 2.0 * UNIT * np.abs(value)
+        value, error = value - atoms, error + atoms_error + 2.0 * UNIT * fn.modulus(value)
         s = tilt + 1j * t
         share = weight / math.pi
         kernels = np.array([share / s, share / (s - 1.0), share / (s * (s - 1.0))])
         terms = value * kernels
         self._low = TrigSums(t, terms)
-        moduli, sums = np.abs(terms), np.abs(kernels)
+        moduli, sums = fn.modulus(terms), fn.modulus(kernels)
         chain = chain_error(t.size) + 16.0 * UNIT + rule.error
         self._low_error = (moduli * chain + sums * error).sum(axis=1)
         self._per_distance = (moduli * t).sum(axis=1)
         # nodes are rounded: the slope of the transform is at most the spread, and that of a kernel
-        square = sum(n * float((step.share * step.apart**2).sum()) for step, n in self._steps)
+        square = sum(
+            n * float((step.share * step.apart * step.apart).sum()) for step, n in self._steps
+        )
         slope = math.sqrt(square) * 1.01 + float((1.0 / apart).sum())
         self._low_error += UNIT * (sums * t).sum(axis=1) * slope
         # what the rules leave out, but for the threshold
-        across, ratio = math.hypot(half, width), (math.hypot(half, width) + width) / half
+        across, ratio = fn.hypot(half, width), (fn.hypot(half, width) + width) / half
         begin = 2.0 * half * np.arange(count)[:, None]
-        room = 0.5 * (np.hypot(apart, begin) + np.hypot(apart, begin + 2.0 * half)) - across
+        room = 0.5 * (fn.hypot(apart, begin) + fn.hypot(apart, begin + 2.0 * half)) - across
         kernel = np.array([1.0 / room[:, 0], 1.0 / room[:, 1], 1.0 / (room[:, 0] * room[:, 1])])
-        rules = 8.0 * half * ratio ** (-2.0 * size) / (1.0 - 1.0 / ratio) / math.pi
+        rules = 8.0 * half * fn.power(ratio, -2.0 * size) / (1.0 - 1.0 / ratio) / math.pi
         self._rules = rules * kernel.sum(axis=1) * (1.0 + 1e-9)
         self._sides = [(s * width, self._log_bound(tilt + s * width)) for s in (1.0, -1.0)]
 
@@ -239,13 +248,13 @@ class DeformedLine:
         off = np.zeros(t.size)
         for step, n in self._steps:
             share, apart = step.share[:2], step.apart[:2]
-            one = (share * np.exp(1j * t[:, None] * apart)).sum(axis=1)
-            total *= one**n
-            log += n * math.log(float(share.sum()))
+            one = (share * fn.turn(t[:, None] * apart)).sum(axis=1)
+            total *= fn.power_by_squares(one, n)
+            log += n * fn.log(float(share.sum()))
             turns = t * float(np.abs(apart).max())
             off += n * (12.0 + 4.0 * turns) * UNIT
             off += n * (step.share_error + 2.0 * t * step.nodes.loss_error + 2.0 * step.left)
-        return total, 2.0 * math.exp(log) * np.expm1(off)
+        return total, 2.0 * fn.exp(log) * fn.expm1(off)
 
     # ---- beyond the turn ----------------------------------------------------------------------
 
@@ -259,25 +268,25 @@ class DeformedLine:
     def _made_ray(self, angle: float, inner: float, chunk: int) -> _Ray:
         rule = gauss_nodes(NODES)
         panels = np.arange(*CHUNKS[chunk : chunk + 2])
-        high = self._first * 2.0**panels
+        high = np.ldexp(self._first, panels)
         low = np.where(panels == 0, 0.0, 0.5 * high)
         width = (high - low)[:, None]
-        tau = (low[:, None] + width * rule.place.astype(np.float64)).ravel()
-        weight = (width * rule.weight.astype(np.float64)).ravel() / math.pi
-        way = complex(math.cos(angle), math.sin(angle))
+        tau = (low[:, None] + width * rule.place[0]).ravel()
+        weight = (width * rule.weight[0]).ravel() / math.pi
+        way = complex(fn.cos(angle), fn.sin(angle))
         moved = 1j * self._height + tau * way
         s = self.tilt + moved
         factors = [self._factors(at, s, inner, step) for at, (step, _) in enumerate(self._steps)]
         terms, whole, off = self._terms_less_atoms(factors)
         kernels = np.array([1.0 / s, 1.0 / (s - 1.0), 1.0 / (s * (s - 1.0))]) * (weight * way)
-        moduli = np.abs(kernels)
-        rounding = (moduli * whole * np.expm1(off)).sum(axis=1)
+        moduli = fn.modulus(kernels)
+        rounding = (moduli * whole * fn.expm1(off)).sum(axis=1)
         # a distance that is off moves a term by τ |x| e^(-τ |x| sqrt(1/2)) beyond the turn's part
-        chain = 104.0 + NODES * panels.size + 2.0 * self._places.place.size
-        each = np.abs(terms)
+        chain = 104.0 + NODES * panels.size + 2.0 * self._places.log_atom.size
+        each = fn.modulus(terms)
         size = each.sum(axis=0)
         rounding += (moduli * size).sum(axis=1) * chain * UNIT
-        rounding += self._off_place * (moduli * size * np.abs(moved)).sum(axis=1)
+        rounding += self._off_place * (moduli * size * fn.modulus(moved)).sum(axis=1)
         weights = terms[:, None, :] * kernels
         turned = 4.0 * self._height * UNIT * (each @ moduli.T)
         return _Ray(RayWeights.of(moved, weights), rounding + self.left_on(panels), turned)
@@ -299,25 +308,27 @@ class DeformedLine:
             for corners, (_, n), each in zip(self._corners, self._steps, factors, strict=True)
         ):
             return self._small_terms(factors)
-        terms = np.ones((self._places.place.size, factors[0].added.shape[1]), dtype=np.complex128)
+        terms = np.ones(
+            (self._places.log_atom.size, factors[0].added.shape[1]), dtype=np.complex128
+        )
         log_all, off = np.zeros((2, terms.shape[1]))
         for row, corners, (_, n), (shares, added, error, relative) in zip(
             self._places.row, self._corners, self._steps, factors, strict=True
         ):
             factor = shares + added
-            both = np.abs(factor).sum(axis=0)
+            both = fn.modulus(factor).sum(axis=0)
             table, rounded = corners.powers(factor, n, row)
             terms *= table
-            log_all += n * np.log(both)
+            log_all += n * fn.log(both)
             off += n * (error.sum(axis=0) / both + relative) + rounded
         terms -= self._atom_mass[:, None]
-        whole = np.exp(log_all) + math.exp(self._log_most(self._shares))
+        whole = fn.exp(log_all) + fn.exp(self._log_most(self._shares))
         return terms, whole, off + 16.0 * UNIT
 
     def _small_terms(self, factors: list[Factors]) -> tuple[ComplexArray, FloatArray, FloatArray]:
         """The same where what is beside atoms is a small part of them: by its part alone."""
         size = factors[0].added.shape[1]
-        atoms = np.ones(self._places.place.size)
+        atoms = np.ones(self._places.log_atom.size)
         rest = np.zeros((atoms.size, size), dtype=np.complex128)
         whole, off = np.ones(size), np.zeros(size)
         for row, corners, (_, n), each in zip(
@@ -332,14 +343,16 @@ class DeformedLine:
 
     def left_on(self, panels: npt.NDArray[np.intp]) -> FloatArray:
         """Bound on what Gauss's rules leave out on panels of a ray, for each kernel."""
-        high = self._first * 2.0**panels
+        high = np.ldexp(self._first, panels)
         half = np.where(panels == 0, 0.5 * high, 0.25 * high)
         # ellipses of later panels stay above the turn; the first one may reach half of its height
         least = np.where(panels == 0, 0.5 * self._height, np.maximum(self._height, 0.15 * high))
         most, most_below = (self._most(pairs) for pairs in self._bounds)
-        grown = np.where(panels == 0, most_below * math.exp(2.5), most)
-        rule = 8.0 * half * RATIO ** (-2.0 * NODES) / (1.0 - 1.0 / RATIO) / math.pi * grown
-        return np.array([(rule / least).sum(), (rule / least).sum(), (rule / least**2).sum()])
+        grown = np.where(panels == 0, most_below * fn.exp(2.5), most)
+        rule = 8.0 * half * fn.power(RATIO, -2.0 * NODES) / (1.0 - 1.0 / RATIO) / math.pi * grown
+        return np.array(
+            [(rule / least).sum(), (rule / least).sum(), (rule / (least * least)).sum()]
+        )
 
     # ---- answers ------------------------------------------------------------------------------
 
@@ -349,18 +362,17 @@ class DeformedLine:
 
     def log_scale(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """K(λ) - λ c, rounded, and a bound on its error."""
-        moved = Extended(self.tilt) * c.astype(Extended)
-        log = (self._log_mean - moved).astype(np.float64)
+        log = less_products(self._log_mean, self.tilt, c)
         size = np.abs(float(self._log_mean)) + np.abs(self.tilt * c)
         return log, self._log_error + 4.0 * EXTENDED * size + UNIT * np.abs(log)
 
     def _apart(self, c: FloatArray) -> FloatArray:
         """AtomPlaces less thresholds, of shape (n, places)."""
-        return np.asarray((self._places.place - c.astype(Extended)[:, None]).astype(np.float64))
+        return np.asarray((Wide(*self._places.place) - c[:, None]).high)
 
     def _panels(self, x: float) -> int:
         """How many panels terms at a distance take."""
-        needed = math.log2(self._reach / x) if x > 0.0 else math.inf
+        needed = fn.log2(self._reach / x) if x > 0.0 else math.inf
         return max(LEAST_PANELS, int(min(float(MOST_PANELS), needed + 2.0)))
 
     @cached_property
@@ -370,7 +382,7 @@ class DeformedLine:
 
     def sums(self, c: FloatArray, kernels: slice) -> FloatArray:
         """I(c)/e^(K(λ) - λ c) of kernels at thresholds, of shape (k, n)."""
-        z = np.asarray((c.astype(Extended) - self._centre).astype(np.float64))
+        z = -less_products(self._centre, 1.0, c)
         x = self._apart(c)
         return self._all_sums(z, x, self._panels(float(np.abs(x).min())), kernels).T
 
@@ -427,16 +439,16 @@ class DeformedLine:
     @cached_property
     def _place(self) -> FloatArray:
         """Places, rounded."""
-        return np.asarray(self._places.place.astype(np.float64))
+        return self._places.place[0]
 
     @cached_property
     def _atom_mass(self) -> FloatArray:
         """What the atoms have, exactly but for rounding."""
-        return np.asarray(np.exp(self._places.log_atom))
+        return np.asarray(fn.exp(self._places.log_atom))
 
     def errors(self, c: FloatArray, kernels: slice) -> FloatArray:
         """Bounds on the errors of `sums`."""
-        z = np.asarray((c.astype(Extended) - self._centre).astype(np.float64))
+        z = -less_products(self._centre, 1.0, c)
         off = ANGLE_ERROR * np.abs(z) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
         error = self._low_error[kernels, None] + self._per_distance[kernels, None] * off
         error += self.left_below(c, kernels) + self._low.far_errors(z, kernels)
@@ -455,7 +467,7 @@ class DeformedLine:
         exponents = [
             mean - (self.tilt + width) * c - log + log_error for width, mean in self._sides
         ]
-        grown = np.exp(np.minimum(exponents, 600.0)).sum(axis=0)
+        grown = fn.exp(np.minimum(exponents, 600.0)).sum(axis=0)
         return np.asarray(self._rules[kernels, None] * grown)
 
     @cached_property
@@ -463,9 +475,9 @@ class DeformedLine:
         """What is left out beyond the last panels and of light places, and of atoms' rounding."""
         # beyond the last panels P and Q are next to nothing: at most their largest values over s
         rest = self._most(self._corner_bounds(SINE * self._first * 2.0 ** (MOST_PANELS - 1)))
-        fallen = math.exp(-FALLEN) * self._most(self._bounds[0])
-        atoms = math.exp(self._log_most(self._shares))
-        rounding = (self._number * 16.0 + 8.0 * self._places.place.size + 32.0) * UNIT
+        fallen = fn.exp(-FALLEN) * self._most(self._bounds[0])
+        atoms = fn.exp(self._log_most(self._shares))
+        rounding = (self._number * 16.0 + 8.0 * self._places.log_atom.size + 32.0) * UNIT
         rounding += (
             4.0
             * UNIT
@@ -490,7 +502,8 @@ class DeformedLine:
 
 def _scales(step: LaplaceStep, tilt: float, number: int) -> FloatArray:
     """What corners have in units of e^(s loss) is multiplied by: e^(λ loss) over the mean."""
-    low, high = step.nodes.loss[:2]
-    places = [low, high] if number == 2 else [low, 0 * low, high]
-    scales = np.exp(Extended(tilt) * np.array(places) - step.log_mean)
-    return np.asarray(scales.astype(np.float64))
+    low, high = _ends(step)
+    places = [low, high] if number == 2 else [low, Wide(0.0), high]
+    exponents = np.array([(tilt * place - step.log_mean).parts for place in places]).T
+    value, power = wide_exp(exponents)
+    return np.ldexp(value[0], power.astype(np.intp))

@@ -22,6 +22,7 @@ from pyengine._support.caches import cached_property, kept
 from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.gauss import gauss_nodes
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = [
@@ -64,17 +65,20 @@ def _lengths(shape: LaplaceShape) -> tuple[float, float, float]:
     """κ, the length d, and the distance of the singularity from the least loss."""
     slope, length = float(shape.slope), float(shape.length)
     rest = 1.0 / slope
-    return slope, length, -math.log1p(-rest) if rest < 1.0 else FAR
+    return slope, length, -fn.log1p(-rest) if rest < 1.0 else FAR
 
 
 def _density(shape: LaplaceShape, y: ComplexArray) -> ComplexArray:
     """The density f at y and at d + y."""
     slope, length, _ = _lengths(shape)
-    grown, whole = np.expm1(y), np.exp(y)
+    grown, whole = fn.complex_expm1(y), fn.complex_exp(y)
     low = 1.0 + slope * grown
-    up = slope * math.exp(length)
-    high = math.exp(2.0 * float(shape.distance)) + up * grown
-    values = [slope * whole / (low * np.sqrt(low)), up * whole / (high * np.sqrt(high))]
+    up = slope * fn.exp(length)
+    high = fn.exp(2.0 * float(shape.distance)) + up * grown
+    values = [
+        slope * whole / (low * fn.complex_root(low)),
+        up * whole / (high * fn.complex_root(high)),
+    ]
     return 0.25 * np.array(values, dtype=np.complex128)
 
 
@@ -155,26 +159,26 @@ def end_transforms(shape: LaplaceShape, s: ComplexArray, angle: float) -> EndTra
         In radians, such that cos(arg s + angle) <= -`DECAY`.
     """
     gap = _lengths(shape)[2]
-    size = np.abs(s)
+    size = fn.modulus(s)
     least, most = float(size.min()), float(size.max())
     first, last = min(SHARP * gap, SHORT / most), REACH / least
-    count = max(1, math.ceil(math.log2(last / first)))
-    edges = np.concatenate([[0.0], last * 2.0 ** np.arange(-count, 1.0)])
+    count = max(1, math.ceil(fn.log2(last / first)))
+    edges = np.concatenate([[0.0], np.ldexp(last, np.arange(-count, 1))])
     rule = gauss_nodes(NODES)
-    place, weight = rule.place.astype(np.float64), rule.weight.astype(np.float64)
+    place, weight = rule.place[0], rule.weight[0]
     width = np.diff(edges)
-    ray = complex(math.cos(angle), math.sin(angle))
+    ray = complex(fn.cos(angle), fn.sin(angle))
     y = np.asarray(ray * (edges[:-1, None] + width[:, None] * place).ravel(), np.complex128)
     step = (ray * width[:, None] * weight).ravel()
     terms = np.asarray((_density(shape, y) * step)[None], np.complex128)
     # beyond the exponent where a panel begins nothing counts: that is bounded with the panels
     used = np.searchsorted(edges[:-1], REACH / size)
     total = RayWeights.of(y, terms).sums(s, used, np.zeros(s.size, dtype=np.int64))
-    moduli = np.abs(terms[0]).reshape(2, -1, NODES).sum(axis=2)
+    moduli = fn.modulus(terms[0]).reshape(2, -1, NODES).sum(axis=2)
     # e^(s y) is at most that at the begin of a panel; exponents are rounded, and nodes s were
     exponent = size[:, None] * edges[:-1]
     chain = (VALUES + 0.25 * NODES * (count + 1.0) + 16.0 * exponent) * UNIT
-    off = (chain * np.exp(-DECAY * exponent)) @ moduli.T
+    off = (chain * fn.exp(-DECAY * exponent)) @ moduli.T
     off += _left_out(shape, s, ray, edges, used)
     return EndTransforms(total[:, 0], total[:, 1], off[:, 0], off[:, 1])
 
@@ -186,34 +190,34 @@ def _left_out(
     slope, length, gap = _lengths(shape)
     half, middle = 0.5 * np.diff(edges)[:, None], 0.5 * (edges[1:] + edges[:-1])[:, None]
     major, minor = half * 0.5 * (RATIOS + 1.0 / RATIOS), half * 0.5 * (RATIOS - 1.0 / RATIOS)
-    along = np.hypot(major * ray.real, minor * ray.imag)  # of the ellipse, along the real axis
-    up = np.hypot(major * ray.imag, minor * ray.real)
+    along = fn.hypot(major * ray.real, minor * ray.imag)  # of the ellipse, along the real axis
+    up = fn.hypot(major * ray.imag, minor * ray.real)
     inside = middle * ray.imag + up <= WIDEST
     furthest = middle * ray.real + along
     nearest = middle * ray.real - along
-    rule = 8.0 * half * RATIOS ** (-2.0 * NODES) / (1.0 - 1.0 / RATIOS)
+    rule = 8.0 * half * fn.power(RATIOS, -2.0 * NODES) / (1.0 - 1.0 / RATIOS)
     bounds = []
     for start in (0.0, length):
         singular = start + gap
-        foci = [np.abs(edges[i : edges.size - 1 + i, None] * ray + singular) for i in (0, 1)]
+        foci = [fn.modulus(edges[i : edges.size - 1 + i, None] * ray + singular) for i in (0, 1)]
         distance = 0.5 * (foci[0] + foci[1]) - major
         # |e^z - 1| >= |z| min(1, e^(Re z)) sin(1.5)/1.5, and at least e^(Re z) - 1
         lowest = nearest + singular
         away = np.maximum(
-            0.66 * distance * np.exp(np.minimum(lowest, 0.0)), np.expm1(np.minimum(lowest, 50.0))
+            0.66 * distance * fn.exp(np.minimum(lowest, 0.0)), fn.expm1(np.minimum(lowest, 50.0))
         )
-        least = slope * math.exp(-gap) * away if gap < FAR else np.exp(start + nearest)
+        least = slope * fn.exp(-gap) * away if gap < FAR else fn.exp(start + nearest)
         with np.errstate(divide="ignore", invalid="ignore"):
-            most = 0.25 * slope * np.exp(start + furthest) / (least * np.sqrt(least))
+            most = 0.25 * slope * fn.exp(start + furthest) / (least * np.sqrt(least))
         bounds.append(np.where(inside & (least > 0.0), most * rule, np.inf))
     # the largest real part of s y on an ellipse, for all s of a panel: it grows with the cosine
     first = np.arange(0, s.size, NODES)
-    size = np.abs(s)
+    size = fn.modulus(s)
     cosine = np.maximum.reduceat((s * ray).real / size, first)[:, None, None]
-    exponent = middle * cosine + np.hypot(major * cosine, minor * np.sqrt(1.0 - cosine * cosine))
+    exponent = middle * cosine + fn.hypot(major * cosine, minor * np.sqrt(1.0 - cosine * cosine))
     sizes = [which.reduceat(size, first)[:, None, None] for which in (np.minimum, np.maximum)]
     exponent *= np.where(exponent > 0.0, sizes[1], sizes[0])
-    grown = np.exp(np.minimum(exponent, 600.0))
+    grown = fn.exp(np.minimum(exponent, 600.0))
     most_used = np.maximum.reduceat(used, first)[:, None, None]
     counted = np.arange(half.size)[:, None] < most_used
     number = np.diff(np.append(first, s.size))
@@ -238,20 +242,30 @@ def ways_left(
     for start in (0.0, length):
         # |r| is at least its imaginary part, and that at 0 less what it changes by from there;
         # beyond, f is at most what it is at 0
-        near = 0.25 * np.exp(-0.5 * (start - end)) / np.sqrt(slope) / np.sin(height) ** 1.5
-        up_to = slope * math.exp(start)
-        least = _peak(shape, start) ** (2.0 / 3.0) * (1.0 - 1e-12) - up_to * np.expm1(end)
-        flat = 0.25 * up_to * np.exp(end) / np.maximum(least, 1e-100) ** 1.5
+        sine = fn.sin(height)
+        near = 0.25 * fn.exp(-0.5 * (start - end)) / np.sqrt(slope) / (sine * np.sqrt(sine))
+        up_to = slope * fn.exp(start)
+        least = _ratio(shape, start) * (1.0 - 1e-12) - up_to * fn.expm1(end)
+        known = np.maximum(least, 1e-100)
+        flat = 0.25 * up_to * fn.exp(end) / (known * np.sqrt(known))
         near = np.minimum(near, np.where(least > 0.0, flat, np.inf))
-        back.append(np.minimum(near, 1e300) * end * np.exp(across))
-        peak = 0.25 * slope * math.exp(start) / _peak(shape, start)
-        up.append(peak * np.exp(-s.imag * height) / s.imag)
+        back.append(np.minimum(near, 1e300) * end * fn.exp(across))
+        ratio = _ratio(shape, start)
+        peak = 0.25 * up_to / (ratio * math.sqrt(ratio))
+        up.append(peak * fn.exp(-s.imag * height) / s.imag)
     return np.stack(back, axis=1), np.stack(up, axis=1)
 
 
-def _peak(shape: LaplaceShape, start: float) -> float:
-    """The ratio's power 3/2 at an end."""
-    return math.exp(3.0 * float(shape.distance)) if start else 1.0
+def _ratio(shape: LaplaceShape, start: float) -> float:
+    """The ratio at an end."""
+    return fn.exp(2.0 * float(shape.distance)) if start else 1.0
+
+
+def _spread(low: float, high: float, count: int) -> FloatArray:
+    """Numbers from one to another one, their logarithms even."""
+    found = np.asarray(fn.exp(np.linspace(fn.log(low), fn.log(high), count)))
+    found[-1] = high
+    return found
 
 
 @kept(128)
@@ -262,15 +276,17 @@ def end_bounds(shape: LaplaceShape, height: float) -> tuple[float, float]:
     of the largest values, and what is above those.
     """
     slope, length, gap = _lengths(shape)
-    r = np.concatenate([[0.0], np.geomspace(1e-9 * min(gap, 1.0), math.pi, HEIGHTS)])
-    fall = np.exp(-height * r)
-    cells = fall[:-1] * -np.expm1(-height * np.diff(r)) / height
-    sines = np.sin(0.5 * r[:-1]) ** 2
+    r = np.concatenate([[0.0], _spread(1e-9 * min(gap, 1.0), math.pi, HEIGHTS)])
+    fall = fn.exp(-height * r)
+    cells = fall[:-1] * -fn.expm1(-height * np.diff(r)) / height
+    half = fn.sin(0.5 * r[:-1])
+    sines = half * half
     found = []
     for start in (0.0, length):
         # |e^(start + i r) - e^-gap|^2 is (e^start - e^-gap)^2 and 4 e^(start - gap) sin^2(r/2)
-        base = _peak(shape, start) ** (2.0 / 3.0)
-        square = base * base + 4.0 * slope * math.exp(start) * max(slope - 1.0, 0.0) * sines
-        f = 0.25 * slope * math.exp(start) / square**0.75
+        base = _ratio(shape, start)
+        square = base * base + 4.0 * slope * fn.exp(start) * max(slope - 1.0, 0.0) * sines
+        root = np.sqrt(np.sqrt(square))
+        f = 0.25 * slope * fn.exp(start) / (root * root * root)
         found.append(float((f * cells).sum() + f[0] * fall[-1] / height) * (1.0 + 1e-9))
     return found[0], found[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from pyengine.engines.vertical_lines.decay import decay_of
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines.shapes import At
 from pyengine.engines.vertical_lines.tilted import NOTHING_LOST
+from pyengine.numerics import functions as fn
 
 __all__ = ["Fall", "fall_of", "log_at_ends"]
 
@@ -67,7 +67,7 @@ def _(
     decay, length = decay_of(shape, tilt, log_mean), float(shape.length)
     most = decay.largest(np.maximum(frequency, np.pi / length))
     turn = np.minimum(frequency * length, np.pi)
-    square = 1.0 - 2.0 * variance * (1.0 - np.cos(turn)) / (length * length)
+    square = 1.0 - 2.0 * variance * (1.0 - fn.cos(turn)) / (length * length)
     near = np.where(frequency * length < np.pi, np.sqrt(np.maximum(square, 0.0)), 0.0)
     return Fall(np.maximum(most, near), decay.tail(frequency))
 
@@ -82,9 +82,9 @@ def log_at_ends(shape: Any, tilt: float, log_mean: float, steps: int) -> float:
 @log_at_ends.register(SubstitutedShape)
 def _(shape: StepShape, tilt: float, log_mean: float, steps: int) -> float:
     del steps
-    logs = np.log(shape.atoms).astype(np.float64).tolist()
+    logs = fn.log(shape.atoms).astype(np.float64).tolist()
     mass = sum(
-        math.exp(min(tilt * float(end) - log_mean + log, 0.0))
+        fn.exp(min(tilt * float(end) - log_mean + log, 0.0))
         for end, log in zip(shape.ends, logs, strict=True)
     )
-    return math.log(min(mass, 1.0))
+    return fn.log(min(mass, 1.0))

@@ -14,11 +14,13 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import lib
 from pyengine._support.caches import cached_property, kept
+from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.choice import cumulants_of
 from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.engines.vertical_lines.fall import Fall
-from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended, gauss_nodes
+from pyengine.engines.vertical_lines.gauss import EXTENDED, gauss_nodes
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
 from pyengine.engines.vertical_lines.shapes import At
 from pyengine.engines.vertical_lines.tilted import (
@@ -29,14 +31,16 @@ from pyengine.engines.vertical_lines.tilted import (
     reached,
 )
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.wide import Wide, wide_exp
 
 __all__ = ["BoundedRangeShape", "FiniteShape"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# logs of masses that extended precision holds with room for what tilts take off
-FAINTEST = float(np.log(np.finfo(Extended).tiny)) + 64.0
+FAINTEST = -11000.0  # logs of masses that powers of 2 beside doubles hold
+WIDEST = 8192.0  # range, whose masses are held
 NO_RULE = PanelRule(0, 0, 0.0)
 SIZES = np.array([10, 14, 18, 24, 32, 40, 56, 80])
 PANELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
@@ -84,18 +88,23 @@ class FiniteShape:
     def nodes(self) -> StepNodes:
         """The atoms, with errors of each mass."""
         law = self.law
-        loss, error = law.loss.astype(Extended), ROUNDED * float(np.abs(law.loss).max())
+        beside, error = np.zeros(law.loss.size), ROUNDED * float(np.abs(law.loss).max())
         if law.fine is not None:
-            low, error = law.fine.beside(law.loss)
-            loss = loss + low.astype(Extended)
-        mass = np.exp(law.log_a.astype(Extended))
+            beside, error = law.fine.beside(law.loss)
+        loss = (Wide(law.loss) + beside).parts
+        mass, power = wide_exp(self._log_mass)
         # relative to each, and what the mean of all has
         off = 2.0 * (LOG_ERROR * (1.0 + np.abs(law.log_a)) + law.error)
-        return StepNodes(loss, mass, error + law.loss_error, off * (1.0 + 1e-9), NO_RULE)
+        return StepNodes(loss, mass, power, error + law.loss_error, off * (1.0 + 1e-9), NO_RULE)
+
+    @cached_property
+    def _log_mass(self) -> FloatArray:
+        """Logarithms of A's masses."""
+        return np.stack([self.law.log_a, np.zeros(self.law.log_a.size)])
 
     def log_mean_bound(self, tilt: float) -> float:
         """Bound on the logarithm of the mean of e^(``tilt`` loss)."""
-        log = log_mean_at(self.nodes, self.law.log_a.astype(Extended), tilt)
+        log = log_mean_at(self.nodes, self._log_mass, tilt)
         deepest = float(np.abs(self.law.log_a).max())
         return log.most + LOG_ERROR * (1.0 + deepest) + self.law.error
 
@@ -109,11 +118,11 @@ class FiniteShape:
             exponent = log_a + tilt[part, None] * loss
             top = exponent.max(axis=1)
             with np.errstate(under="ignore"):
-                share = np.exp(exponent - top[:, None])
+                share = fn.exp(exponent - top[:, None])
             total = share.sum(axis=1)
             mean = share @ loss / total
             spread = (share * (loss - mean[:, None]) ** 2).sum(axis=1) / total
-            found[:, part] = top + np.log(total), mean, np.maximum(spread, 1e-300)
+            found[:, part] = top + fn.log(total), mean, np.maximum(spread, 1e-300)
         return found[0], found[1], found[2]
 
     def expected_nodes(self, frequency: float) -> float:
@@ -203,7 +212,7 @@ class BoundedRangeShape:
     @cached_property
     def log_norm(self) -> float:
         """Logarithm of the integral of e^(-L/2) over [-ε, ε]."""
-        return 0.5 * self.epsilon + math.log(-2.0 * math.expm1(-self.epsilon))
+        return 0.5 * self.epsilon + fn.log(-2.0 * fn.expm1(-self.epsilon))
 
     def log_mean(self, tilt: FloatArray) -> FloatArray:
         """About the logarithm of the mean of e^(tilt loss): that of a quotient of hyperbolic sines.
@@ -212,10 +221,10 @@ class BoundedRangeShape:
         """
         rate = np.abs(tilt - 0.5) * self.epsilon
         with np.errstate(divide="ignore", invalid="ignore"):
-            of_rate = rate + np.log(-np.expm1(-2.0 * rate)) - np.log(2.0 * rate)
+            of_rate = rate + fn.log(-fn.expm1(-2.0 * rate)) - fn.log(2.0 * rate)
         of_rate = np.where(rate < 1e-4, rate * rate / 6.0, of_rate)
         half = 0.5 * self.epsilon
-        of_half = half + math.log(-math.expm1(-2.0 * half)) - math.log(2.0 * half)
+        of_half = half + fn.log(-fn.expm1(-2.0 * half)) - fn.log(2.0 * half)
         return np.asarray(of_rate - of_half)
 
     def log_mean_bound(self, tilt: float) -> float:
@@ -227,15 +236,15 @@ class BoundedRangeShape:
         """Bounds on what rules of `SIZES` leave out of the mean of e^(s loss), relative."""
         half = self.epsilon / panels
         middle = half * (2.0 * np.arange(panels) + 1.0) - self.epsilon
-        across = half * np.hypot(HEIGHTS, 1.0)
-        log_rho = np.log(HEIGHTS + np.hypot(HEIGHTS, 1.0))
+        across = half * fn.hypot(HEIGHTS, 1.0)
+        log_rho = fn.log(HEIGHTS + fn.hypot(HEIGHTS, 1.0))
         rate = tilt - 0.5
         # |e^((s - 1/2) L)| on the ellipse about each panel
         most = rate * middle[:, None] + abs(rate) * across + frequency * half * HEIGHTS
         most = most - self.log_norm - log_mean
-        rule = 2.0 * SIZES[:, None, None] * log_rho + np.log(-np.expm1(-log_rho))
+        rule = 2.0 * SIZES[:, None, None] * log_rho + fn.log(-fn.expm1(-log_rho))
         with np.errstate(over="ignore"):
-            return np.asarray(8.0 * half * np.exp((most - rule).min(axis=2)).sum(axis=1) * SLACK)
+            return np.asarray(8.0 * half * fn.exp((most - rule).min(axis=2)).sum(axis=1) * SLACK)
 
     def least_rule(
         self, tilt: float, log_mean: float, frequency: float, enough: float
@@ -257,8 +266,8 @@ class BoundedRangeShape:
         """The tilted density is monotone: its variation and jumps are twice its largest value."""
         rate = tilt - 0.5
         top = abs(rate) * self.epsilon - self.log_norm - log_mean
-        largest = math.exp(top) * SLACK
-        least = math.exp(top - 2.0 * abs(rate) * self.epsilon) / SLACK
+        largest = fn.exp(top) * SLACK
+        least = fn.exp(top - 2.0 * abs(rate) * self.epsilon) / SLACK
         length = 2.0 * self.epsilon
         return Decay(np.array([least * length]), np.array([length]), 2.0 * largest, flat=0.0)
 
@@ -268,9 +277,9 @@ class BoundedRangeShape:
         near = np.abs(rate) < 1e-2
         x = np.where(near, 1.0, rate)
         with np.errstate(over="ignore"):
-            mean = np.where(near, rate / 3.0, 1.0 / np.tanh(x) - 1.0 / x)
+            mean = np.where(near, rate / 3.0, 1.0 + 2.0 / fn.expm1(2.0 * x) - 1.0 / x)
             spread = np.where(
-                near, 1.0 / 3.0 - rate * rate / 15.0, 1.0 / (x * x) - 1.0 / np.sinh(x) ** 2
+                near, 1.0 / 3.0 - rate * rate / 15.0, 1.0 / (x * x) - 1.0 / fn.sinh(x) ** 2
             )
         return self.log_mean(tilt), end * mean, np.maximum(end * end * spread, 1e-300)
 
@@ -299,6 +308,8 @@ class BoundedRangeShape:
         log = float(self.log_mean(np.array([at.tilt]))[0])
         if at.steps <= FEW:
             return ClosedRangeStep(self, at.tilt)
+        if self.epsilon > WIDEST:
+            return None
         found = self.least_rule(at.tilt, log, frequency, enough)
         if found is None:
             return None
@@ -309,18 +320,23 @@ class BoundedRangeShape:
 @kept(64)
 def _range_nodes(epsilon: float, rule: PanelRule) -> StepNodes:
     gauss = gauss_nodes(rule.size)
-    end = Extended(epsilon)
-    width = 2 * end / rule.panels
-    start = width * np.arange(rule.panels).astype(Extended) - end
-    loss = (start[:, None] + width * gauss.place).ravel()
-    norm = -2 * np.expm1(-end)
-    density = np.exp(-(loss.reshape(rule.panels, -1) + end) / 2)
-    mass = (width * gauss.weight * density).ravel()
+    size = rule.panels * rule.size
+    loss, mass = np.empty((2, 2, size))
+    power = np.empty(size)
+    lib.pe_range_nodes(
+        epsilon,
+        rule.panels,
+        rule.size,
+        array(gauss.place),
+        array(gauss.weight),
+        *(array(each, writable=True) for each in (loss, mass, power)),
+    )
     error = UNIT * epsilon + 16.0 * EXTENDED * epsilon
     # ε itself is off by a rounding, which moves losses and the integral of the density
     return StepNodes(
         loss,
-        mass / norm,
+        mass,
+        power,
         error,
         2.0 * (gauss.error + 64.0 * EXTENDED + UNIT * (2.0 + epsilon)),
         rule,
@@ -387,7 +403,7 @@ class ClosedRangeStep(TiltedStep):
         self.shape, self.tilt = shape, tilt
         place = np.array([tilt])
         self._log = float(shape.log_mean(place)[0])
-        self.log_mean = Extended(self._log)
+        self.log_mean = Wide(self._log)
         self.centre = float(cumulants_of(shape, place)[1][0])
 
     @property
@@ -395,7 +411,7 @@ class ClosedRangeStep(TiltedStep):
         """Of logarithms of hyperbolic sines."""
         end = self.shape.epsilon
         size = 4.0 + abs(self._log) + (1.0 + abs(self.tilt)) * end
-        return 16.0 * UNIT * size + 4.0 * LIBM * UNIT * (1.0 + abs(math.log(end)))
+        return 16.0 * UNIT * size + 4.0 * LIBM * UNIT * (1.0 + abs(fn.log(end)))
 
     def mass_at_ends(self, pole: float) -> float:
         """None."""
@@ -420,29 +436,30 @@ class ClosedRangeStep(TiltedStep):
         return float(self._decay.tail(np.array([frequency]))[0])
 
     def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
-        """In closed form, of sines and cosines of the angle in extended precision."""
+        """In closed form, of sines and cosines of the angle as a sum of two doubles."""
         del spacing
         end, rate = self.shape.epsilon, abs(self.tilt - 0.5)
-        angle = frequency.astype(Extended) * Extended(end)
-        sine, cosine = (np.asarray(f(angle), dtype=np.float64) for f in (np.sin, np.cos))
+        angle = Wide(frequency) * end
+        sine, cosine = fn.sin(angle.high), fn.cos(angle.high)
+        sine, cosine = sine + angle.low * cosine, cosine - angle.low * sine
         # sinh(z ε) and sinh(x ε)/x over e^(|x| ε)
-        rise = -math.expm1(-2.0 * rate * end)
+        rise = -fn.expm1(-2.0 * rate * end)
         top = 0.5 * rise * cosine + 0.5j * (2.0 - rise) * sine
         z = rate + 1j * frequency
         at_zero = 0.5 * rise / rate if rate > 0.0 else end
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.where(frequency > 0.0, top / z / at_zero, 1.0)
-            size = np.minimum(1.0 / (np.abs(z) * at_zero), 1.0)
+            size = np.minimum(1.0 / (fn.modulus(z) * at_zero), 1.0)
         if self.tilt < 0.5:  # that of the exchanged pair is the conjugate
             value = np.conj(value)
-        modulus = np.abs(value)
-        turned = np.angle(value) - frequency * self.centre
+        modulus = fn.modulus(value)
+        turned = fn.arctan2(value.imag, value.real) - frequency * self.centre
         # some roundings, and that of ε in the angle and in both sines
         error = UNIT * (32.0 + 4.0 * (frequency + rate) * end) * size
         known = modulus > 4.0 * error + LEAST_MODULUS
         least = np.where(known, modulus, 1.0)
-        log = np.where(known, np.log(least), -np.inf)
+        log = np.where(known, fn.log(least), -np.inf)
         off = error / (least - np.minimum(2.0 * error, 0.5 * least))
-        off = off + 8.0 * UNIT * (1.0 + np.abs(np.log(least)) + np.abs(frequency * self.centre))
-        most = np.log(modulus + error + 4.0 * UNIT * modulus)
+        off = off + 8.0 * UNIT * (2.0 + np.abs(fn.log(least)) + np.abs(frequency * self.centre))
+        most = fn.log(modulus + error + 4.0 * UNIT * modulus)
         return TiltedTransform(modulus, log, turned, error, np.where(known, off, most))

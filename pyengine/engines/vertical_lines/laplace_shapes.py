@@ -13,15 +13,17 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property, kept
-from pyengine.engines.vertical_lines.gauss import Extended, ExtendedArray, rough_nodes
+from pyengine.engines.vertical_lines.gauss import rough_nodes
 from pyengine.laws.base import StepLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
+from pyengine.numerics.wide import Wide
 
 __all__ = ["Branch", "LaplaceShape", "StepShape", "SubstitutedShape", "shape_of"]
 
@@ -31,21 +33,16 @@ LARGEST = 30.0  # of the distance of both laws: beyond, one step tells nearly al
 LEAST = 1e-12  # of the distance and of the sampling probability
 
 
-def extended(x: Decimal) -> Any:
-    """The number in extended precision next to one of 60 digits."""
-    return Extended(str(x))
-
-
 class Branch(NamedTuple):
     """Losses ``origin`` ± log(1 + (e^v - 1)/κ) for v in (0, 2 μ), and A's density of v there.
 
     The density of v is (``falling`` e^(-v/2) + ``rising`` e^(v/2))/4.
     """
 
-    origin: Any
+    origin: Wide
     sign: float
-    falling: Any
-    rising: Any
+    falling: Wide
+    rising: Wide
 
 
 @dataclass(frozen=True)
@@ -87,23 +84,23 @@ class LaplaceShape:
         return losses[0], losses[1]
 
     @cached_property
-    def length(self) -> Any:
+    def length(self) -> Wide:
         """The largest loss less the least one."""
         low, high = self.ends
-        return extended(CONTEXT.subtract(high, low))
+        return Wide.of(CONTEXT.subtract(high, low))
 
     @cached_property
-    def atoms(self) -> ExtendedArray:
+    def atoms(self) -> tuple[Wide, Wide]:
         """A's masses of the least and of the largest loss."""
         mu = as_decimal(self.distance)
-        return np.array([Extended(0.5), extended(CONTEXT.exp(-mu) / 2)])
+        return Wide(0.5), Wide.of(CONTEXT.exp(-mu) / 2)
 
     @cached_property
-    def slope(self) -> Any:
+    def slope(self) -> Wide:
         """The number κ."""
         mu, p = as_decimal(self.distance), as_decimal(self.probability)
         rest = as_decimal(1 - self.probability)
-        return extended(1 + CONTEXT.divide(CONTEXT.multiply(rest, CONTEXT.exp(mu)), p))
+        return Wide.of(1 + CONTEXT.divide(CONTEXT.multiply(rest, CONTEXT.exp(mu)), p))
 
     @property
     def half(self) -> LaplaceShape:
@@ -113,22 +110,21 @@ class LaplaceShape:
     @property
     def branches(self) -> tuple[Branch, ...]:
         """The losses between both atoms."""
-        one = Extended(1)
-        return (Branch(extended(self.ends[0]), 1.0, one, 0 * one),)
+        return (Branch(Wide.of(self.ends[0]), 1.0, Wide(1.0), Wide(0.0)),)
 
     @property
     def gap(self) -> float:
         """How far below the least loss the density has its singularity, in lengths; rounded."""
         rest = -1.0 / float(self.slope)
-        return -math.log1p(rest) / float(self.length) if rest > -1.0 else math.inf
+        return -fn.log1p(rest) / float(self.length) if rest > -1.0 else math.inf
 
     def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
         """Parts of the way and A's masses that stand for the density; for choices only."""
         s, weight = rough_nodes(count)
         mu, p = float(self.distance), float(self.probability)
         inner = mu * s
-        x = (np.log1p(p * np.expm1(inner)) - float(self.ends[0])) / float(self.length)
-        return np.clip(x, 0.0, 1.0), 0.25 * mu * weight * np.exp(-0.5 * (inner + mu))
+        x = (fn.log1p(p * fn.expm1(inner)) - float(self.ends[0])) / float(self.length)
+        return np.clip(x, 0.0, 1.0), 0.25 * mu * weight * fn.exp(-0.5 * (inner + mu))
 
 
 @dataclass(frozen=True)
@@ -171,35 +167,35 @@ class SubstitutedShape:
         return -most, most
 
     @cached_property
-    def length(self) -> Any:
+    def length(self) -> Wide:
         """The largest loss less the least one."""
         return 2 * self.half.length
 
     @cached_property
-    def _shares(self) -> tuple[Any, Any]:
+    def _shares(self) -> tuple[Wide, Wide]:
         """Q and p e^-μ."""
         mu, p = as_decimal(self.distance), as_decimal(self.probability)
-        return extended(as_decimal(1 - self.probability)), extended(
+        return Wide.of(as_decimal(1 - self.probability)), Wide.of(
             CONTEXT.multiply(p, CONTEXT.exp(-mu))
         )
 
     @cached_property
-    def atoms(self) -> ExtendedArray:
+    def atoms(self) -> tuple[Wide, Wide]:
         """A's masses of the least and of the largest loss."""
         mu, p = as_decimal(self.distance), as_decimal(self.probability)
         far = CONTEXT.multiply(as_decimal(1 - self.probability), CONTEXT.exp(-mu))
         further = CONTEXT.multiply(p, CONTEXT.exp(-2 * mu))
-        return np.array([extended(CONTEXT.add(far, x) / 2) for x in (p, further)])
+        return Wide.of(CONTEXT.add(far, p) / 2), Wide.of(CONTEXT.add(far, further) / 2)
 
     @property
-    def slope(self) -> Any:
+    def slope(self) -> Wide:
         """The number κ of either half."""
         return self.half.slope
 
     @property
     def branches(self) -> tuple[Branch, ...]:
         """The losses below 0 and above."""
-        (rest, share), zero = self._shares, Extended(0)
+        (rest, share), zero = self._shares, Wide(0.0)
         return (Branch(zero, -1.0, rest, share), Branch(zero, 1.0, rest + share, zero))
 
     @property
@@ -213,9 +209,9 @@ class SubstitutedShape:
         mu, p = float(self.distance), float(self.probability)
         z = np.concatenate([0.5 * (s + 1.0), -0.5 * (s[::-1] + 1.0)])
         weight = 0.5 * np.concatenate([weight, weight[::-1]])
-        size = np.log1p(np.expm1(2.0 * mu * np.abs(z)) / float(self.half.slope))
+        size = fn.log1p(fn.expm1(2.0 * mu * np.abs(z)) / float(self.half.slope))
         x = 0.5 - np.sign(z) * size / float(self.length)
-        near = (1.0 - p) * np.exp(-mu * np.abs(z)) + p * np.exp(-mu * np.abs(1.0 - z))
+        near = (1.0 - p) * fn.exp(-mu * np.abs(z)) + p * fn.exp(-mu * np.abs(1.0 - z))
         return np.clip(x, 0.0, 1.0), 0.5 * mu * weight * near
 
 
@@ -244,5 +240,5 @@ def _made(distance: Fraction, probability: Fraction, is_substituted: bool) -> St
 
 
 def _is_usual(distance: Fraction, probability: Fraction) -> bool:
-    """Whether extended precision holds what is made of both."""
+    """Whether sums of two doubles hold what is made of both."""
     return LEAST <= distance <= LARGEST and probability >= LEAST

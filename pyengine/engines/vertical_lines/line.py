@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property
-from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended
+from pyengine.engines.vertical_lines.gauss import EXTENDED
 from pyengine.engines.vertical_lines.tilted import TiltedStep
 from pyengine.engines.vertical_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.wide import Wide, less_products
 
 __all__ = ["KERNELS", "POLES", "LossLine", "Side", "Steps", "composed"]
 
@@ -71,16 +73,16 @@ def composed(
         # of the modulus' logarithm
         most += number * (np.where(known, found.log, 0.0) + found.log_error)
         last[i] = found.modulus[-1] + found.error[-1] + 4.0 * UNIT * (1.0 + found.modulus[-1])
-    modulus = np.exp(log)
+    modulus = fn.exp(log)
     off += (2.0 * LIBM + 4.0 * len(steps)) * UNIT * (1.0 + np.abs(angle))
     off += 4.0 * len(steps) * UNIT * np.where(np.isfinite(log), np.abs(log), 0.0)
     close = np.isfinite(log) & (off < 0.5)
     error = np.where(
         close,
-        modulus * np.expm1(np.minimum(off, 1.0)),
-        modulus + np.exp(np.minimum(most, 50.0)),
+        modulus * fn.expm1(np.minimum(off, 1.0)),
+        modulus + fn.exp(np.minimum(most, 50.0)),
     )
-    return modulus * np.exp(1j * angle), error * (1.0 + 1e-9), last
+    return modulus * fn.turn(angle), error * (1.0 + 1e-9), last
 
 
 # Map: many Laplace steps on vertical lines | test_laplace_lines | theory/line
@@ -110,8 +112,8 @@ class LossLine:
         self, steps: Steps, tilt: float, spacing: float, count: int, sides: tuple[Side, Side]
     ) -> None:
         self.tilt, self._sides, self._period = tilt, sides, 2.0 * math.pi / spacing
-        self._log_mean: Any = sum((n * step.log_mean for step, n in steps), Extended(0))
-        self._centre: Any = sum((n * Extended(step.centre) for step, n in steps), Extended(0))
+        self._log_mean = sum((n * step.log_mean for step, n in steps), Wide(0.0))
+        self._centre = sum((n * Wide(step.centre) for step, n in steps), Wide(0.0))
         numbers = [float(n) for _, n in steps]
         self._log_error = sum(
             n * step.log_error for (step, _), n in zip(steps, numbers, strict=True)
@@ -140,11 +142,11 @@ class LossLine:
         kernels = np.array([share / s, share / (s - 1.0), share / (s * (s - 1.0))])
         weight = value * kernels
         self._sums = TrigSums(t, weight)
-        moduli, sums = np.abs(weight), np.abs(kernels)
+        moduli, sums = fn.modulus(weight), fn.modulus(kernels)
         rounding = (moduli * chain_error(t.size) + sums * error).sum(axis=1)
         self._per_distance = (moduli * t).sum(axis=1)
         # the mass at the ends of all steps has no part in the sum, but in its nodes
-        at_ends = math.exp(sum(n * math.log(max(step.at_ends, TINY)) for step, n in steps))
+        at_ends = fn.exp(sum(n * fn.log(max(step.at_ends, TINY)) for step, n in steps))
         apart = abs(tilt), abs(tilt - 1.0)
         both = max(*apart, float(t[-1]))
         heaviest = np.array(
@@ -155,13 +157,13 @@ class LossLine:
         log, tails, whole = 0.0, 0.0, math.inf
         for (step, number), modulus in zip(steps, last, strict=True):
             beyond = max(min(step.largest_from(t[-1:], float(modulus)), 1.0), TINY)
-            log += number * math.log(beyond)
+            log += number * fn.log(beyond)
             tail = step.tail(float(t[-1])) / beyond
             tails += number * tail
             # where all of the transform of a step falls, its integral alone bounds that of all
             if step.at_ends == 0.0:
                 whole = min(whole, tail)
-        rest = math.exp(log) * min(tails, whole) / math.pi
+        rest = fn.exp(log) * min(tails, whole) / math.pi
         beyond_all = rest * np.array([1.0, 1.0, 1.0 / both])
         self._error = (rounding + ends + beyond_all) * (1.0 + 1e-9)
 
@@ -176,14 +178,13 @@ class LossLine:
 
     def log_scale(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """K(λ) - λ c, rounded, and a bound on its error."""
-        moved = Extended(self.tilt) * c.astype(Extended)
-        log = (self._log_mean - moved).astype(np.float64)
+        log = less_products(self._log_mean, self.tilt, c)
         size = np.abs(float(self._log_mean)) + np.abs(self.tilt * c)
         return log, self._log_error + 4.0 * EXTENDED * size + UNIT * np.abs(log)
 
     def _distance(self, c: FloatArray) -> FloatArray:
         """Distances of thresholds from the centre, rounded once."""
-        return np.asarray((c.astype(Extended) - self._centre).astype(np.float64))
+        return -less_products(self._centre, 1.0, c)
 
     def sums(self, c: FloatArray, kernels: slice) -> FloatArray:
         """I(c)/e^(K(λ) - λ c) of kernels at thresholds, of shape (k, n)."""
@@ -194,7 +195,7 @@ class LossLine:
         found: list[float] = self._sums.at(np.array([c - float(self._centre)]), kernels)[0].tolist()
         for i, kernel in enumerate(range(KERNELS)[kernels]):
             for sign, apart, constant, _ in self._crossed[kernel]:
-                found[i] -= sign * math.exp(min(constant + apart * c, 300.0))
+                found[i] -= sign * fn.exp(min(constant + apart * c, 300.0))
         return found
 
     def errors(self, c: FloatArray, kernels: slice) -> FloatArray:
@@ -216,7 +217,7 @@ class LossLine:
         found = np.zeros((KERNELS, c.size))
         for row, poles in zip(found, self._crossed, strict=True):
             for sign, apart, constant, _ in poles:
-                row += sign * np.exp(np.minimum(constant + apart * c, 300.0))
+                row += sign * fn.exp(np.minimum(constant + apart * c, 300.0))
         return found[kernels]
 
     def _residue_errors(self, c: FloatArray, kernels: slice) -> FloatArray:
@@ -227,7 +228,7 @@ class LossLine:
                 moved = apart * c
                 exponent = constant + moved
                 off = known + 16.0 * UNIT * np.abs(moved)
-                row += np.where(exponent < 300.0, np.exp(np.minimum(exponent, 300.0)) * off, np.inf)
+                row += np.where(exponent < 300.0, fn.exp(np.minimum(exponent, 300.0)) * off, np.inf)
         return found[kernels]
 
     @cached_property
@@ -241,7 +242,7 @@ class LossLine:
                 if below.tilt < pole < above.tilt:
                     apart = self.tilt - pole
                     fall = abs(apart) * self._period
-                    constant = -float(self._log_mean) - fall - math.log(-math.expm1(-fall))
+                    constant = -float(self._log_mean) - fall - fn.log(-fn.expm1(-fall))
                     known = self._log_error + self._ends_at[int(pole)] + 4.0 * LIBM * UNIT
                     known += 8.0 * UNIT * (1.0 + abs(float(self._log_mean)) + fall)
                     sign = math.copysign(residue, apart * residue)
@@ -256,7 +257,7 @@ class LossLine:
             fall = -abs(place - self.tilt) * self._period
             # from the period on; all further ones together
             exponent = mean - place * c - log + log_error + fall
-            size = np.exp(np.minimum(exponent, 300.0)) / -math.expm1(fall)
+            size = fn.exp(np.minimum(exponent, 300.0)) / -fn.expm1(fall)
             total += np.where(exponent < 300.0, size, np.inf)
         return total * (1.0 + 1e-6)
 
@@ -265,6 +266,6 @@ def _mass_at_ends(steps: Steps, pole: float) -> float:
     """Bound on the mass that A (0) or B (1) lacks of 1, or has at the ends of all steps."""
     log, lacking = 0.0, 0.0
     for step, number in steps:
-        log += number * math.log(min(max(step.mass_at_ends(pole), TINY) * (1.0 + 1e-12), 1.0))
+        log += number * fn.log(min(max(step.mass_at_ends(pole), TINY) * (1.0 + 1e-12), 1.0))
         lacking += number * step.removed[int(pole)]
-    return (math.exp(log) + lacking) * (1.0 + 1e-9)
+    return (fn.exp(log) + lacking) * (1.0 + 1e-9)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.vertical_lines.choice import Kinds, cumulants, cumulants_at
+from pyengine.numerics import functions as fn
 
 __all__ = ["POLE", "LowRule", "Window", "low_rule"]
 
@@ -20,6 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 POLE = np.array([0.0, 1.0])
 SIZES = (12, 16, 20, 24, 32, 40, 48, 64, 80)
 WIDTHS = np.array([0.35, 0.6, 1.0, 1.7, 2.8])  # of ellipses, in 1/standard deviations
+GROWN = [1.5**i for i in range(9)]
 GOAL = 38.0  # logarithm of what the rules may leave out
 
 
@@ -52,14 +54,14 @@ def low_rule(kinds: Kinds, tilt: float, height: float, window: Window) -> LowRul
     for width, most in zip(widths.tolist(), logs.tolist(), strict=True):
         for count in _counts(height * spread):
             half = 0.5 * height / count
-            across = math.hypot(half, width)
+            across = fn.hypot(half, width)
             # the least distance of an ellipse from a pole, from the sums of distances of its foci
-            room = 0.5 * (apart + np.hypot(apart, 2.0 * half)) - across
+            room = 0.5 * (apart + fn.hypot(apart, 2.0 * half)) - across
             if (room <= 0.0).any():
                 continue
-            log = math.log(8.0 * height) + most + GOAL
-            log += float(np.log(np.maximum(apart, 1e-3) / room).sum())
-            needed = 0.5 * log / math.log((across + width) / half)
+            log = fn.log(8.0 * height) + most + GOAL
+            log += float(fn.log(np.maximum(apart, 1e-3) / room).sum())
+            needed = 0.5 * log / fn.log((across + width) / half)
             size = next((n for n in SIZES if n >= needed), None)
             if size is not None and (best is None or count * size < best.panels * best.size):
                 best = LowRule(count, size, width)
@@ -69,4 +71,4 @@ def low_rule(kinds: Kinds, tilt: float, height: float, window: Window) -> LowRul
 def _counts(turns: float) -> list[int]:
     """Numbers of panels worth trying."""
     first = max(1.0, turns / 12.0)
-    return sorted({math.ceil(first * 1.5**i) for i in range(9)})
+    return sorted({math.ceil(first * grown) for grown in GROWN})

@@ -26,6 +26,7 @@ from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepSha
 from pyengine.engines.vertical_lines.line import LossLine
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.engines.vertical_lines.ordered import RoughTails
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["MixedOrder", "WeightedOrder", "log_mean_bound", "removed_of"]
@@ -141,13 +142,13 @@ class MixedOrder(LineOrder):
         c = epsilon if of_b else -epsilon
         usable = choice.tilt > 1.0 if of_b else choice.tilt < 0.0
         weight = choice.tilt if of_b else 1.0 - choice.tilt
-        cost = choice.log_mean - c * choice.tilt - np.log(np.where(usable, weight, 1.0))
+        cost = choice.log_mean - c * choice.tilt - fn.log(np.where(usable, weight, 1.0))
         at = int(np.argmin(np.where(usable, cost, np.inf)))
         tilt = float(choice.tilt[at])
         log = sum(n * log_mean_bound(shape, tilt) for shape, n in self.kinds) - tilt * c
-        log += (c if of_b else 0.0) - math.log(float(weight[at]))
+        log += (c if of_b else 0.0) - fn.log(float(weight[at]))
         log += 1e-9 * (1.0 + abs(tilt * c) + abs(c))
-        return (math.exp(log) if log < MOST else math.inf) + self.infinite()[0] + SUBNORMAL
+        return (fn.exp(log) if log < MOST else math.inf) + self.infinite()[0] + SUBNORMAL
 
 
 class Inner(Protocol):

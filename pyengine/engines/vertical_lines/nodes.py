@@ -15,15 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import lib
 from pyengine._support.caches import kept
-from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended, ExtendedArray, gauss_nodes
+from pyengine.engines.functionals import array
+from pyengine.engines.vertical_lines.gauss import EXTENDED, gauss_nodes
 from pyengine.engines.vertical_lines.laplace_shapes import (
     LaplaceShape,
     StepShape,
     SubstitutedShape,
-    extended,
 )
-from pyengine.numerics.exact_numbers import as_decimal
+from pyengine.numerics import functions as fn
+from pyengine.numerics.exact_numbers import as_decimal, two_doubles
 
 __all__ = [
     "PanelRule",
@@ -62,8 +64,10 @@ class StepNodes(NamedTuple):
 
     Parameters
     ----------
-    loss, mass : ndarray
-        In extended precision.
+    loss, mass : ndarray of shape (2, n)
+        Sums of two doubles; masses are these times powers of 2.
+    power : ndarray of shape (n,)
+        The exponents of those.
     loss_error : float
     mass_error : float or ndarray
         Bounds on absolute errors of the losses, and on relative ones of the masses: of all, or one
@@ -72,8 +76,9 @@ class StepNodes(NamedTuple):
         What made the nodes.
     """
 
-    loss: ExtendedArray
-    mass: ExtendedArray
+    loss: FloatArray
+    mass: FloatArray
+    power: FloatArray
     loss_error: float
     mass_error: float | FloatArray
     rule: PanelRule
@@ -89,7 +94,7 @@ def edges_of(shape: StepShape, rule: PanelRule) -> FloatArray:
     if not rule.steep:
         return span * np.arange(rule.panels + 1.0) / rule.panels
     v = np.linspace(0.0, span, PLACES)
-    away = np.log1p(np.expm1(v) / float(shape.slope))
+    away = fn.log1p(fn.expm1(v) / float(shape.slope))
     way = v / span + rule.steep * away / away[-1]
     inner = np.interp(np.arange(1.0, rule.panels) / rule.panels, way / way[-1], v)
     return np.concatenate([[0.0], inner, [span]])
@@ -98,21 +103,29 @@ def edges_of(shape: StepShape, rule: PanelRule) -> FloatArray:
 @kept(128)
 def step_nodes(shape: StepShape, rule: PanelRule) -> StepNodes:
     """Return the nodes of Gauss's rules on panels of v."""
-    nodes, span = gauss_nodes(rule.size), 2 * extended(as_decimal(shape.distance))
-    edges = edges_of(shape, rule).astype(Extended)
-    edges[-1] = span
-    width = np.diff(edges)[:, None]
-    v = (edges[:-1, None] + width * nodes.place).ravel()
-    weight = (width * nodes.weight / 4).ravel()
-    away = np.log1p(np.expm1(v) / shape.slope)
-    loss, mass = [np.array([extended(end) for end in shape.ends])], [shape.atoms]
-    for origin, sign, falling, rising in shape.branches:
-        loss.append(origin + sign * away)
-        mass.append(weight * (falling * np.exp(-v / 2) + rising * np.exp(v / 2)))
-    mass_error = nodes.error + EXTENDED * (48.0 + 8.0 * float(shape.distance))
-    return StepNodes(
-        np.concatenate(loss), np.concatenate(mass), loss_error(shape), mass_error, rule
-    )
+    gauss, edges = gauss_nodes(rule.size), edges_of(shape, rule)
+    span = two_doubles(as_decimal(2 * shape.distance))
+    size = rule.panels * rule.size
+    loss = np.empty((2, 2 + size * len(shape.branches)))
+    mass = np.empty(loss.shape)
+    for i, (end, atom) in enumerate(zip(shape.ends, shape.atoms, strict=True)):
+        loss[:, i], mass[:, i] = two_doubles(end), (atom.high, atom.low)
+    made = np.empty((2, 2, size))
+    for i, (origin, sign, *parts) in enumerate(shape.branches):
+        numbers = [(x.high, x.low) for x in (shape.slope, origin, *parts)]
+        lib.pe_laplace_nodes(
+            ((span, *numbers, sign),),
+            rule.panels,
+            array(edges),
+            rule.size,
+            array(gauss.place),
+            array(gauss.weight),
+            *(array(each, writable=True) for each in made),
+        )
+        at = slice(2 + i * size, 2 + (i + 1) * size)
+        loss[:, at], mass[:, at] = made
+    mass_error = gauss.error + EXTENDED * (48.0 + 8.0 * float(shape.distance))
+    return StepNodes(loss, mass, np.zeros(loss.shape[1]), loss_error(shape), mass_error, rule)
 
 
 def loss_error(shape: StepShape) -> float:
@@ -151,22 +164,22 @@ def remainder(
     small = 1.0 / float(shape.slope)
     half, middle = 0.5 * np.diff(edges)[:, None], 0.5 * (edges[1:] + edges[:-1])[:, None]
     height = np.minimum(HEIGHTS, 40.0 * half)  # ellipses of a parameter up to some 80
-    across = np.hypot(height, half)  # the other half-axis
-    log_rho = np.log((height + across) / half)
+    across = fn.hypot(height, half)  # the other half-axis
+    log_rho = fn.log((height + across) / half)
     with np.errstate(over="ignore"):
-        near, far = small * np.exp(middle - across), small * np.exp(middle + across)
+        near, far = small * fn.exp(middle - across), small * fn.exp(middle + across)
     rest = max(1.0 - small, 0.0)
-    top, bottom = np.log(rest + far), 0.5 * np.log(rest * rest + near * near)
-    turn = np.arctan2(far * np.sin(height), rest + far * np.cos(height))
+    top, bottom = fn.log(rest + far), 0.5 * fn.log(rest * rest + near * near)
+    turn = fn.arctan2(far * fn.sin(height), rest + far * fn.cos(height))
     total = np.zeros(sizes.size)
     for origin, sign, falling, rising in shape.branches:
-        weight = float(falling) * np.exp(0.5 * (across - middle))
-        weight = weight + float(rising) * np.exp(0.5 * (across + middle))
+        weight = float(falling) * fn.exp(0.5 * (across - middle))
+        weight = weight + float(rising) * fn.exp(0.5 * (across + middle))
         log = np.maximum(tilt * sign * top, tilt * sign * bottom) + tilt * float(origin)
-        log = log + np.log(0.25 * weight) + frequency * turn - log_mean
-        rule = 2.0 * sizes[:, None, None] * log_rho + np.log(-np.expm1(-log_rho))
+        log = log + fn.log(0.25 * weight) + frequency * turn - log_mean
+        rule = 2.0 * sizes[:, None, None] * log_rho + fn.log(-fn.expm1(-log_rho))
         with np.errstate(over="ignore"):
-            total += np.exp((log - rule).min(axis=2)) @ half[:, 0]
+            total += fn.exp((log - rule).min(axis=2)) @ half[:, 0]
     return np.asarray(8.0 * total * SLACK)
 
 
@@ -188,7 +201,7 @@ def chosen_nodes(
     """Return the fewest nodes whose `remainder` is small enough, and that; None where none is."""
     # a turn of the transform takes as many nodes as a panel of such a length
     turns = frequency * float(shape.length) / (TURN * 2.0 * float(shape.distance))
-    steep = 2.0 ** round(math.log2(turns)) if turns > LEAST_STEEP else 0.0
+    steep = 2.0 ** round(fn.log2(turns)) if turns > LEAST_STEEP else 0.0
     least = LEAST_NODES * frequency * float(shape.length) / shape.pieces
     best: tuple[int, PanelRule, float] | None = None
     for panels in PANELS:

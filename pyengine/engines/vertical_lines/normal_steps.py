@@ -24,16 +24,17 @@ from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.spectral import Spectral
 from pyengine.engines.vertical_lines.build import log_above
 from pyengine.engines.vertical_lines.fall import Fall
-from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended
-from pyengine.engines.vertical_lines.laplace_shapes import extended
+from pyengine.engines.vertical_lines.gauss import EXTENDED
 from pyengine.engines.vertical_lines.shapes import At
 from pyengine.engines.vertical_lines.tilted import (
     TiltedStep,
     TiltedTransform,
 )
 from pyengine.laws.base import StepLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import as_decimal
 from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.wide import Wide
 
 __all__ = ["GaussianShape", "MixtureShape"]
 
@@ -72,9 +73,9 @@ class GaussianShape:
         return self._hash
 
     @cached_property
-    def exact(self) -> Any:
-        """The variance in extended precision."""
-        return extended(as_decimal(self.variance))
+    def exact(self) -> Wide:
+        """The variance as a sum of two doubles."""
+        return Wide.of(as_decimal(self.variance))
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -107,7 +108,7 @@ class GaussianShape:
         """About how the transform falls along a line."""
         del at
         square = variance * frequency * frequency
-        modulus = np.exp(-0.5 * square)
+        modulus = fn.exp(-0.5 * square)
         return Fall(modulus, modulus / square)
 
     def tilted(self, at: At, frequency: float, enough: float, spacing: float) -> GaussianStep:
@@ -123,11 +124,10 @@ class GaussianStep(TiltedStep):
 
     def __init__(self, shape: GaussianShape, tilt: float) -> None:
         self.shape, self.tilt = shape, tilt
-        at = Extended(tilt)
-        self.log_mean = 0.5 * shape.exact * at * (at - 1)
-        mean = shape.exact * (at - Extended(0.5))
-        self.centre = float(mean)
-        self._beside = float(mean - Extended(self.centre))
+        at = Wide(tilt)
+        self.log_mean = 0.5 * shape.exact * at * (at - 1.0)
+        mean = shape.exact * (at - 0.5)
+        self.centre, self._beside = float(mean), float(mean.low)
         self._off = 4.0 * EXTENDED * (abs(self.centre) + float(shape.exact)) + UNIT * abs(
             self._beside
         )
@@ -152,20 +152,20 @@ class GaussianStep(TiltedStep):
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
         """The modulus falls."""
         del modulus
-        return float(np.exp(self._log(frequency[0]))) * SLACK
+        return float(fn.exp(self._log(frequency[0]))) * SLACK
 
     def tail(self, frequency: float) -> float:
         """∫ e^(-v t²/2) dt/t from T on is at most e^(-v T²/2)/(v T²)."""
         square = float(self.shape.exact) * frequency * frequency
-        return math.exp(-0.5 * square) / square * SLACK
+        return fn.exp(-0.5 * square) / square * SLACK
 
     def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
         """In closed form."""
         del spacing
         log = self._log(frequency)
         error = 4.0 * UNIT * np.abs(log) + frequency * self._off
-        modulus = np.exp(log)
-        of_value = modulus * np.expm1(np.minimum(error, 1.0)) + LIBM * UNIT * modulus
+        modulus = fn.exp(log)
+        of_value = modulus * fn.expm1(np.minimum(error, 1.0)) + LIBM * UNIT * modulus
         return TiltedTransform(modulus, log, frequency * self._beside, of_value, error)
 
 
@@ -236,7 +236,7 @@ class MixtureShape:
             return Fall(np.ones(frequency.size), np.ones(frequency.size))
         with lock:
             log = np.array([kind.log_beyond(t) for t in frequency.tolist()])
-            modulus = np.exp(np.minimum(log, 0.0))
+            modulus = fn.exp(np.minimum(log, 0.0))
             return Fall(modulus, modulus)
 
     def tilted(
@@ -329,7 +329,7 @@ class MixtureKind:
 
 def _farthest(shape: MixtureShape, log_lost: float) -> float:
     """How far from the shifts the law is worth knowing."""
-    mass = log_lost - math.log(shape.number + 1.0)
+    mass = log_lost - fn.log(shape.number + 1.0)
     return min(math.sqrt(-2.0 * mass) + WINDOW, FARTHEST)
 
 
@@ -358,10 +358,10 @@ class NormalMixtureStep(TiltedStep):
 
     def __init__(self, kind: MixtureKind, tilt: float, known: Any, last: float) -> None:
         self.tilt, self._kind, self._last = tilt, kind, last
-        self._beyond = min(math.exp(min(float(known.log_beyond), 0.0)) * SLACK, 1.0)
+        self._beyond = min(fn.exp(min(float(known.log_beyond), 0.0)) * SLACK, 1.0)
         self._tail = float(known.tail) * SLACK
         high, low = known.log_m
-        self.log_mean = Extended(high) + Extended(low)
+        self.log_mean = Wide(high, low)
         self._log_error = float(known.log_m_error)
         self.centre = float(known.mean)
         self._removed = float(known.removed[0]), float(known.removed[1])
@@ -410,9 +410,9 @@ class NormalMixtureStep(TiltedStep):
         # roundings of what is added up, as of a line of the C core's own
         error += (12.0 + 2.0 * np.abs(angle) + 2.0 * np.abs(log)) * UNIT
         known = np.isfinite(error)
-        modulus = np.exp(np.minimum(log, 0.0))
-        most = np.exp(np.minimum(top, MOST_LOG))
-        off = np.where(known, modulus * np.expm1(np.minimum(error, 1.0)), modulus + most)
+        modulus = fn.exp(np.minimum(log, 0.0))
+        most = fn.exp(np.minimum(top, MOST_LOG))
+        off = np.where(known, modulus * fn.expm1(np.minimum(error, 1.0)), modulus + most)
         return TiltedTransform(
             modulus,
             np.where(known, log, -np.inf),

@@ -21,6 +21,7 @@ from pyengine.engines.vertical_lines.chords import bound_for
 from pyengine.engines.vertical_lines.deformed import DeformedLine
 from pyengine.engines.vertical_lines.line import LossLine
 from pyengine.engines.vertical_lines.ordered import FiniteLosses, RoughTails, tails_of
+from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.special import ndtri
@@ -121,7 +122,7 @@ class LineOrder(FiniteLosses):
 
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which ε the profile is expected to come to δ; not proven."""
-        choice, log = self.choice, np.log(delta)
+        choice, log = self.choice, fn.log(delta)
         if self.exchanged:
             known, loss, sign = choice.log_profile_b[::-1], choice.loss[::-1], 1.0
         else:
@@ -135,7 +136,7 @@ class LineOrder(FiniteLosses):
         c = epsilon if of_b else -epsilon
         usable = choice.tilt > 1.0 if of_b else choice.tilt < 0.0
         weight = choice.tilt if of_b else 1.0 - choice.tilt
-        cost = choice.log_mean - c * choice.tilt - np.log(np.where(usable, weight, 1.0))
+        cost = choice.log_mean - c * choice.tilt - fn.log(np.where(usable, weight, 1.0))
         tilt = float(choice.tilt[np.argmin(np.where(usable, cost, np.inf))])
         return bound_for(self.kinds, tilt, epsilon, enough, exchanged=of_b)
 
@@ -167,7 +168,7 @@ class LineOrder(FiniteLosses):
             log, log_error = line.log_scale(c)
             for law, value, error in zip(laws, total, off, strict=True):
                 exponent = log + c if law else log
-                scale = np.exp(np.minimum(exponent, 600.0))
+                scale = fn.exp(np.minimum(exponent, 600.0))
                 relative = log_error + (2.0 * LIBM + np.abs(exponent) + np.abs(c)) * UNIT
                 error = scale * (error + (np.abs(value) + error) * (1.01 * relative + 4.0 * UNIT))
                 is_above = line.tilt > law
@@ -221,7 +222,7 @@ class LineOrder(FiniteLosses):
             found = []
             for law, value in enumerate(line.rough_sums(c, slice(0, 2))):
                 is_above = line.tilt > law
-                scaled = math.exp(min(log + law * c, 600.0)) * (value if is_above else -value)
+                scaled = fn.exp(min(log + law * c, 600.0)) * (value if is_above else -value)
                 mass = min(max(scaled, 0.0), 1.0)
                 found += [mass, 1.0 - mass] if is_above else [1.0 - mass, mass]
             masses = (found[0], found[1], found[2], found[3])
@@ -236,13 +237,13 @@ class LineOrder(FiniteLosses):
         def about(epsilon: float) -> float:
             c = epsilon if of_b else -epsilon
             if self.is_bounded and not low <= c <= high:
-                return -math.expm1(epsilon) if (c < low) == of_b else 0.0
+                return -fn.expm1(epsilon) if (c < low) == of_b else 0.0
             line = self._line(int(choice.for_profile(np.array([c]), int(at_hand))[0]))
             if line is None:
                 return 1.0
             (value,) = line.rough_sums(c, slice(2, 3))
             exponent = line.log_scale_at(c) + (c if of_b else 0.0)
-            return math.exp(min(exponent, 600.0)) * value + _pole(line.tilt, epsilon, of_b=of_b)
+            return fn.exp(min(exponent, 600.0)) * value + _pole(line.tilt, epsilon, of_b=of_b)
 
         return about
 
@@ -276,7 +277,7 @@ class LineOrder(FiniteLosses):
             (total,), (off,) = _known(line.sums(c, kernel), line.errors(c, kernel))
             log, log_error = line.log_scale(c)
             exponent = log + c if of_b else log
-            scale = np.exp(np.minimum(exponent, 600.0))
+            scale = fn.exp(np.minimum(exponent, 600.0))
             relative = log_error + (2.0 * LIBM + np.abs(exponent) + np.abs(c)) * UNIT
             found = scale * total
             off = scale * off + (np.abs(found) + scale * off) * (1.01 * relative + 4.0 * UNIT)
@@ -293,7 +294,7 @@ class LineOrder(FiniteLosses):
         nothing, whole = (c > last_end, c < first_end) if of_b else (c < first_end, c > last_end)
         value[nothing & ~inside], error[nothing & ~inside] = 0.0, 0.0
         at = whole & ~inside
-        value[at] = -np.expm1(epsilon[at])
+        value[at] = -fn.expm1(epsilon[at])
         error[at] = 4.0 * UNIT + (1.0 - value[at]) * second
         error = np.where(np.isnan(error), 1.0, error)
         return value, error + SUBNORMAL * (inside | whole) + lost
@@ -312,7 +313,7 @@ def _pole(tilt: float, epsilon: float, *, of_b: bool) -> float:
     """What the poles between a line and that of the small profiles add."""
     if (tilt >= 1.0) if of_b else (tilt <= 0.0):
         return 0.0
-    return 1.0 if 0.0 < tilt < 1.0 else -math.expm1(epsilon)
+    return 1.0 if 0.0 < tilt < 1.0 else -fn.expm1(epsilon)
 
 
 def _mass(line: Line, law: int, scaled: FloatArray) -> FloatArray:

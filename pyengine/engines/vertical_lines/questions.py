@@ -20,6 +20,7 @@ from pyengine.engines.hull import BothOrders
 from pyengine.engines.vertical_lines.ordered import OrderedLaw, RoughTails
 from pyengine.engines.vertical_lines.search import STEP, TRIES, points_at, root_of
 from pyengine.errors import AccuracyError
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["LineBothOrders", "LineOneOrder", "LineQuestions", "is_small"]
@@ -189,7 +190,7 @@ class LineQuestions:
         end, most = _farthest(law)
         roots, slopes = [], []
         for goal, *expected in zip(delta.tolist(), low.tolist(), high.tolist(), strict=True):
-            noise = UNIT * (1.0 + abs(math.log(goal)))
+            noise = UNIT * (1.0 + abs(fn.log(goal)))
             profile = law.profile_about(0.5 * sum(expected))
             over = _over(profile, goal)
             root = root_of(over, (expected[0], expected[1]), (0.0, end), noise=noise)[1]
@@ -231,11 +232,11 @@ def _farthest(law: OrderedLaw) -> tuple[float, float]:
 
 def _over(profile: Callable[[float], float], delta: float) -> Callable[[float], float]:
     """The logarithm of a profile, over that of δ."""
-    goal = math.log(delta)
+    goal = fn.log(delta)
 
     def over(epsilon: float) -> float:
         value = profile(epsilon)
-        return math.log(value) - goal if value > 0.0 else -1e300
+        return fn.log(value) - goal if value > 0.0 else -1e300
 
     return over
 
@@ -428,7 +429,7 @@ def _show(beta: Answer, gamma: Answer, alpha: FloatArray, hidden: float, shown: 
 def _gain(masses: RoughTails, c: float) -> float:
     """By how much the line of slope e^c of an order lies below 1 or e^c, times e^-|c| if c < 0."""
     a_above, a_below, b_above, b_below = masses
-    weight = math.exp(-abs(c))
+    weight = fn.exp(-abs(c))
     return weight * a_below - b_below if c < 0.0 else weight * b_above - a_above
 
 

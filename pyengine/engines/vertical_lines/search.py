@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from pyengine.engines.exact.levels import Tails, Thresholds, excess
 from pyengine.engines.vertical_lines.ordered import RoughTails
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["points_at", "root_of"]
@@ -143,7 +144,7 @@ def _part(a: float, fa: float, b: float, fb: float, c: float, fc: float) -> floa
     if not math.isfinite(fa - fb) or not math.isfinite(fc - fb) or fc in (fa, fb) or c == b:
         return 0.5
     xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
-    if not (phi * phi < xi and (1.0 - phi) ** 2 < 1.0 - xi):
+    if not (phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi):
         return 0.5
     inner = fa / (fb - fa) * fc / (fb - fc)
     return inner + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
@@ -207,21 +208,21 @@ def points_at(
 
 def _small_tail(roughly: Callable[[float], RoughTails], level: float) -> Function:
     """The logarithm of A's mass above, over that of a level."""
-    goal = math.log(level)
+    goal = fn.log(level)
 
     def over(c: float) -> float:
         above = roughly(c)[0]
-        return math.log(above) - goal if above > 0.0 else -1e300
+        return fn.log(above) - goal if above > 0.0 else -1e300
 
     return over
 
 
 def _large_tail(roughly: Callable[[float], RoughTails], level: float) -> Function:
     """The same of the masses below, with the other sign."""
-    goal = math.log(1.0 - level)
+    goal = fn.log(1.0 - level)
 
     def over(c: float) -> float:
         below = roughly(c)[1]
-        return goal - math.log(below) if below > 0.0 else 1e300
+        return goal - fn.log(below) if below > 0.0 else 1e300
 
     return over

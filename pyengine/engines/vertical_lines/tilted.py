@@ -15,16 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._core import lib
+from pyengine._core import ffi, lib
 from pyengine._support.caches import cached_property
 from pyengine._support.status import finished
 from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.decay import Decay, decay_of
-from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended, ExtendedArray
+from pyengine.engines.vertical_lines.gauss import EXTENDED
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines.nodes import StepNodes, chosen_nodes, edges_of, remainder
 from pyengine.engines.vertical_lines.shapes import At
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.wide import Wide, wide_log
 
 __all__ = [
     "LaplaceStep",
@@ -65,13 +67,6 @@ class TiltedTransform(NamedTuple):
     log_error: FloatArray
 
 
-def _sum(terms: ExtendedArray) -> Any:
-    """Return the sum of rows of `IN_A_ROW` terms each, and of those, whatever the order of each."""
-    filled = np.zeros(-(-terms.size // IN_A_ROW) * IN_A_ROW, dtype=Extended)
-    filled[: terms.size] = terms
-    return filled.reshape(-1, IN_A_ROW).sum(axis=1).sum()
-
-
 class LogMean(NamedTuple):
     """About the logarithm of a sum over nodes, and a bound on it."""
 
@@ -79,16 +74,17 @@ class LogMean(NamedTuple):
     most: float
 
 
-def log_mean_at(nodes: StepNodes, log_mass: ExtendedArray, tilt: float) -> LogMean:
+def log_mean_at(nodes: StepNodes, log_mass: FloatArray, tilt: float) -> LogMean:
     """Return the logarithm of the mean of e^(``tilt`` loss) that nodes give.
 
-    Logarithms of masses are given, as masses may be below all doubles.
+    Logarithms of masses are given, of shape (2, n).
     """
-    exponent = log_mass + Extended(tilt) * nodes.loss
-    top = exponent.max()
-    mean = float(np.exp((exponent - top).astype(np.float64)).sum())
-    log = float(top) + math.log(mean)
-    rounding = (4.0 * (abs(float(top)) + abs(log)) + nodes.mass.size + 16.0) * UNIT
+    out = ffi.new("double *")
+    size = nodes.power.size
+    over = lib.pe_log_mean_of_nodes(size, array(nodes.loss), array(log_mass), tilt, out)
+    top = float(out[0])
+    log = top + over
+    rounding = (4.0 * (abs(top) + abs(log)) + size + 16.0) * UNIT
     return LogMean(log, log + rounding + 2.0 * abs(tilt) * nodes.loss_error)
 
 
@@ -99,7 +95,7 @@ class TiltedStep(ABC):
     ----------
     tilt : float
         λ.
-    log_mean : extended precision
+    log_mean : Wide
         The logarithm of the mean of e^(λ loss).
     log_error : float
         Bound on its error.
@@ -108,7 +104,7 @@ class TiltedStep(ABC):
     """
 
     tilt: float
-    log_mean: Any
+    log_mean: Wide
     centre: float
 
     @property
@@ -167,15 +163,20 @@ class NodeStep(TiltedStep):
 
     def __init__(self, tilt: float, nodes: StepNodes, left: float) -> None:
         self.tilt, self.nodes, self.left = tilt, nodes, left
-        exponent = Extended(tilt) * nodes.loss
-        top = exponent.max()
-        terms = nodes.mass * np.exp(exponent - top)
-        total = _sum(terms)
-        self.log_mean: Any = top + np.log(total)
-        self.share = (terms / total).astype(np.float64)
-        self.centre = float((terms * nodes.loss).sum() / total)
-        self.apart = (nodes.loss - Extended(self.centre)).astype(np.float64)
-        exponents = 8.0 * EXTENDED * float(np.abs(exponent).max() + 8.0)
+        self.share, self.apart = np.empty((2, nodes.power.size))
+        log_mean = ffi.new("pe_dd *")
+        self.centre = lib.pe_step_at_tilt(
+            nodes.power.size,
+            array(nodes.loss),
+            array(nodes.mass),
+            array(nodes.power),
+            tilt,
+            log_mean,
+            array(self.share, writable=True),
+            array(self.apart, writable=True),
+        )
+        self.log_mean = Wide(log_mean.h, log_mean.l)
+        exponents = 8.0 * EXTENDED * float(abs(tilt) * np.abs(nodes.loss[0]).max() + 8.0)
         # of a share, relative: of the masses' errors that of the mean one
         of_masses = nodes.mass_error
         if isinstance(of_masses, np.ndarray):
@@ -186,7 +187,7 @@ class NodeStep(TiltedStep):
             of_masses
             + 2.0 * abs(tilt) * nodes.loss_error
             + exponents
-            + EXTENDED * (IN_A_ROW + nodes.mass.size / IN_A_ROW)
+            + EXTENDED * (IN_A_ROW + nodes.power.size / IN_A_ROW)
         )
 
     @property
@@ -229,19 +230,19 @@ class NodeStep(TiltedStep):
         error = error * (1.0 + 1e-9) + 1e-300
         square = 2.0 * x + (x * x + y * y)
         # not by the square, whose rounding is that of 1: of a small modulus it leaves nothing
-        modulus = np.hypot(1.0 + x, y)
+        modulus = fn.hypot(1.0 + x, y)
         known = modulus > 4.0 * error + LEAST
         near = known & (modulus > 0.5)
         least = np.where(known, modulus, 1.0)
-        log = np.where(near, 0.5 * np.log1p(np.where(near, square, 0.0)), np.log(least))
-        angle = np.arctan2(y, 1.0 + x)
+        log = np.where(near, 0.5 * fn.log1p(np.where(near, square, 0.0)), fn.log(least))
+        angle = fn.arctan2(y, 1.0 + x)
         change = 2.0 * np.abs(x) + x * x + np.abs(y) + y * y
         log_error = error / (least - np.minimum(2.0 * error, 0.5 * least))
         rounded = np.where(near, change / (least * least), 1.0 / least) + np.abs(log)
         log_error = log_error + (4.0 + LIBM) * UNIT * rounded
         log_error = log_error + LIBM * UNIT * np.abs(angle)
         # what is hardly known is 0, and its bound is all that it may be
-        largest = np.log(modulus + error + 4.0 * UNIT)
+        largest = fn.log(modulus + error + 4.0 * UNIT)
         return TiltedTransform(
             modulus,
             np.where(known, log, -np.inf),
@@ -279,12 +280,13 @@ class LaplaceStep(NodeStep):
     def mass_at_ends(self, pole: float) -> float:
         """The mass of both atoms."""
         ends = np.array([float(end) for end in self.shape.ends])
-        return float(self.shape.atoms.astype(np.float64) @ np.exp(pole * ends))
+        atoms = np.array([float(atom) for atom in self.shape.atoms])
+        return float((atoms * fn.exp(pole * ends)).sum())
 
     @cached_property
-    def _log_mass(self) -> ExtendedArray:
+    def _log_mass(self) -> FloatArray:
         """Logarithms of A's masses."""
-        return np.asarray(np.log(self.nodes.mass))
+        return wide_log(self.nodes.mass, self.nodes.power)
 
     def bound_at(self, tilt: float) -> float:
         """By the same nodes and the remainders of their rules there."""
@@ -292,7 +294,7 @@ class LaplaceStep(NodeStep):
         rule = self.nodes.rule
         edges = edges_of(self.shape, rule)
         left = remainder(self.shape, tilt, log.about, 0.0, edges, np.array([rule.size]))[0]
-        return log.most + float(np.log1p(left))
+        return log.most + float(fn.log1p(left))
 
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
         """The modulus falls until half a turn of the longest distance of two losses."""
@@ -370,5 +372,5 @@ def reached(step: NodeStep, log_mean: float, frequency: float) -> bool:
     What its nodes leave out is made relative to what they sum to, as the guess of the mean that it
     was relative to is not proven.
     """
-    step.left *= 1.01 * max(1.0, float(np.exp(log_mean - float(step.log_mean))))
+    step.left *= 1.01 * max(1.0, float(fn.exp(log_mean - float(step.log_mean))))
     return frequency * step.reach < FARTHEST

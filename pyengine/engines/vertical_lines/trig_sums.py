@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from pyengine._core import lib
 from pyengine.engines.functionals import array
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["ANGLE_ERROR", "TrigSums", "chain_error"]
@@ -48,7 +49,7 @@ class TrigSums:
         parts = np.zeros((2, kinds, self._size))
         parts[0, :, :size], parts[1, :, :size] = weight.real, weight.imag
         self._frequency, self._parts = at, parts
-        self._far = 2.0 * size * UNIT * np.abs(weight).sum(axis=1)
+        self._far = 2.0 * size * UNIT * fn.modulus(weight).sum(axis=1)
 
     def far_errors(self, z: FloatArray, kinds: slice) -> FloatArray:
         """Bounds on further errors where angles are too large for lanes, of shape (kinds, n)."""

@@ -46,6 +46,7 @@ static const struct {
     {"sums on lines", run_line_sums},
     {"integrals along rays", run_rays},
     {"Gauss's nodes", run_gauss},
+    {"nodes of steps", run_step_nodes},
     {"laws with proven errors", run_sector},
 };
 

@@ -34,3 +34,40 @@ int run_gauss(void) {
     }
     return failures;
 }
+
+/* Nodes of steps: shares have the sum 1, exponentials and logarithms are each other's inverses. */
+int run_step_nodes(void) {
+    enum { SIZE = 10, PANELS = 3, NODES = SIZE * PANELS };
+    static const double TILTS[] = {-40.0, 0.0, 0.5, 1.0, 700.0};
+    double place[2 * SIZE], weight[2 * SIZE], loss[2 * NODES], mass[2 * NODES], power[NODES];
+    double share[NODES], apart[NODES], logs[2 * NODES], back[2 * NODES], powers[NODES], top;
+    const double edges[PANELS + 1] = {0.0, 1.0, 3.0, 4.0};
+    const pe_laplace_branch branch = {{4.0, 0.0}, {3.0, 0.0}, {-1.0, 0.0}, {1.0, 0.0}, {0.5, 0.0}, 1.0};
+    pe_dd log_mean;
+    int failures = 0;
+    pe_gauss_nodes(SIZE, place, weight);
+    for (size_t i = 0; i < NODES; ++i) power[i] = 0.0;
+    for (int of_range = 0; of_range < 2; ++of_range) {
+        if (of_range) pe_range_nodes(2000.0, PANELS, SIZE, place, weight, loss, mass, power);
+        else pe_laplace_nodes(&branch, PANELS, edges, SIZE, place, weight, loss, mass);
+        pe_wide_log(NODES, mass, power, logs);
+        pe_wide_exp(NODES, logs, back, powers);
+        for (size_t i = 0; i < NODES; ++i)
+            failures += !(fabs(ldexp(back[i], (int)(powers[i] - power[i])) / mass[i] - 1.0) < 1e-13);
+        for (size_t k = 0; k < LENGTH(TILTS); ++k) {
+            double sum = 0.0;
+            const double centre =
+                pe_step_at_tilt(NODES, loss, mass, power, TILTS[k], &log_mean, share, apart);
+            for (size_t i = 0; i < NODES; ++i) {
+                sum += share[i];
+                failures += !(fabs(apart[i] + centre - loss[i]) <= 1e-12 * (1.0 + fabs(loss[i])));
+            }
+            failures += !(fabs(sum - 1.0) < 1e-14);
+            const double over = pe_log_mean_of_nodes(NODES, loss, logs, TILTS[k], &top);
+            failures += !(fabs(top + over - log_mean.h) <= 1e-13 * (1.0 + fabs(log_mean.h)));
+            pe_less_products(&log_mean, 1.0, 1, &log_mean.h, &top);
+            failures += top != log_mean.l;
+        }
+    }
+    return failures;
+}
