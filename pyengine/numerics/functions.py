@@ -47,6 +47,9 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 NUMBERS = (float, int)  # of Python; NumPy's give NumPy's
+PLAIN = np.dtype(np.float64)
+DOUBLES = ffi.typeof("double[]")
+from_buffer = ffi.from_buffer
 
 
 class _OfOne:
@@ -61,12 +64,15 @@ class _OfOne:
     @overload
     def __call__(self, x: npt.ArrayLike) -> Any: ...
     def __call__(self, x: Any) -> Any:
-        if type(x) is float or type(x) is int:
+        kind = type(x)
+        if kind is float or kind is int:
             return self._at(x)
-        given = _doubles(x)
+        if kind is np.float64:
+            return np.float64(self._at(x))
+        given = x if _is_plain(x) else _doubles(x)
         out = np.empty(given.shape)
-        self._array(given.size, _pointer(given), _pointer(out))
-        return out[()]  # a number where there are no axes
+        self._array(given.size, from_buffer(DOUBLES, given), from_buffer(DOUBLES, out))
+        return out if out.ndim else out[()]
 
 
 class _OfTwo:
@@ -83,12 +89,21 @@ class _OfTwo:
     def __call__(self, x: Any, y: Any) -> Any:
         if type(x) in NUMBERS and type(y) in NUMBERS:
             return self._at(x, y)
-        first, second = (
-            np.ascontiguousarray(each) for each in np.broadcast_arrays(_doubles(x), _doubles(y))
-        )
-        out = np.empty(np.broadcast_shapes(np.shape(x), np.shape(y)))
-        self._array(out.size, _pointer(first), _pointer(second), _pointer(out))
-        return out[()]
+        first, second = (each if _is_plain(each) else _doubles(each) for each in (x, y))
+        if first.shape != second.shape:
+            first, second = (
+                each.astype(np.float64, order="C", copy=False)
+                for each in np.broadcast_arrays(first, second)
+            )
+        out = np.empty(first.shape)
+        buffers = from_buffer(DOUBLES, first), from_buffer(DOUBLES, second)
+        self._array(out.size, *buffers, from_buffer(DOUBLES, out))
+        return out if out.ndim else out[()]
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether it is a contiguous array of doubles."""
+    return type(x) is np.ndarray and x.dtype is PLAIN and x.flags.c_contiguous
 
 
 def _doubles(x: npt.ArrayLike) -> FloatArray:
@@ -99,7 +114,7 @@ def _doubles(x: npt.ArrayLike) -> FloatArray:
 
 
 def _pointer(array: FloatArray) -> Any:
-    return ffi.from_buffer("double[]", array)
+    return from_buffer(DOUBLES, array)
 
 
 exp, expm1 = _OfOne("exp"), _OfOne("expm1")

@@ -163,7 +163,7 @@ class DeformedOrder(LineOrder):
 
     @cached_property
     def _off_places(self) -> float:
-        """What the lines' places of atoms may be off by: more where long double is a double."""
+        """What the lines' places of atoms may be off by."""
         return places_error(self.kinds)
 
     @cached_property
