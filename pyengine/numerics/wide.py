@@ -61,10 +61,10 @@ class Wide:
     def __init__(self, high: Any, low: Any = 0.0) -> None:
         self.high, self.low = high, low
 
-    @classmethod
-    def of(cls, x: Decimal) -> Wide:
+    @staticmethod
+    def of(x: Decimal) -> Wide:
         """The nearest one to a number of 60 digits."""
-        return cls(*two_doubles(x))
+        return Wide(*two_doubles(x))
 
     @property
     def parts(self) -> FloatArray:
@@ -91,7 +91,7 @@ class Wide:
         return self + -_wide(other)
 
     def __rsub__(self, other: Any) -> Wide:
-        return -self + other
+        return _wide(other) + -self
 
     def __mul__(self, other: Any) -> Wide:
         b = _wide(other)

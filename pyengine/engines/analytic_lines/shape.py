@@ -404,14 +404,14 @@ class AnalyticShape:
                 of_losses.append(float(loss.rad()) + TINY)
                 of_masses.append(upper(mass.rad() / mass.lower()))
         shape = len(panels), rule.size
-        (loss, of_loss), (mass, power) = (
+        (of_loss, raised), (of_mass, power) = (
             (
                 np.moveaxis(np.array([x[:2] for x in each]).reshape(*shape, 2), 2, 1),
-                np.array([x[2] for x in each], dtype=np.float64).reshape(shape),
+                np.array([x[2] for x in each]).reshape(shape),
             )
             for each in (losses, masses)
         )
-        found = np.ldexp(loss, of_loss.astype(np.intp)[:, None])
+        found = np.ldexp(of_loss, raised[:, None])
         loss_error, mass_error = (np.reshape(x, shape).max(axis=1) for x in (of_losses, of_masses))
         largest = np.abs(found[:, 0]).max(axis=1)
         if not ((mass_error <= 1e-12) & (loss_error <= 1e-12 * (1.0 + largest))).all():
@@ -419,8 +419,8 @@ class AnalyticShape:
         loss_error += EXTENDED * largest
         return MadeNodes(
             found,
-            mass,
-            power,
+            of_mass,
+            power.astype(np.float64),
             2.0 * loss_error,
             4.0 * EXTENDED + 2.0 * mass_error,
         )

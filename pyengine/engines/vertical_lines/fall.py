@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -82,9 +83,8 @@ def log_at_ends(shape: Any, tilt: float, log_mean: float, steps: int) -> float:
 @log_at_ends.register(SubstitutedShape)
 def _(shape: StepShape, tilt: float, log_mean: float, steps: int) -> float:
     del steps
-    logs = fn.log(shape.atoms).astype(np.float64).tolist()
-    mass = sum(
-        fn.exp(min(tilt * float(end) - log_mean + log, 0.0))
-        for end, log in zip(shape.ends, logs, strict=True)
+    mass = math.fsum(
+        fn.exp(min(tilt * float(end) - log_mean + fn.log(float(atom)), 0.0))
+        for end, atom in zip(shape.ends, shape.atoms, strict=True)
     )
     return fn.log(min(mass, 1.0))

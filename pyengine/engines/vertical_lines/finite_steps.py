@@ -45,6 +45,9 @@ NO_RULE = PanelRule(0, 0, 0.0)
 SIZES = np.array([10, 14, 18, 24, 32, 40, 56, 80])
 PANELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 HEIGHTS = np.array([0.3, 0.6, 1.0, 1.7, 3.0, 6.0, 12.0])  # of ellipses, in half-lengths of a panel
+ACROSS = fn.hypot(HEIGHTS, 1.0)
+LOG_RHO = fn.log(HEIGHTS + ACROSS)
+LOG_RULES = 2.0 * SIZES[:, None, None] * LOG_RHO + fn.log(-fn.expm1(-LOG_RHO))
 SLACK = 1.0 + 1e-6  # for the rounding of bounds
 FEW = 64  # steps, of which the distance of each transform from 1 need not be known closely
 LEAST_MODULUS = 1e-14
@@ -236,15 +239,13 @@ class BoundedRangeShape:
         """Bounds on what rules of `SIZES` leave out of the mean of e^(s loss), relative."""
         half = self.epsilon / panels
         middle = half * (2.0 * np.arange(panels) + 1.0) - self.epsilon
-        across = half * fn.hypot(HEIGHTS, 1.0)
-        log_rho = fn.log(HEIGHTS + fn.hypot(HEIGHTS, 1.0))
+        across = half * ACROSS
         rate = tilt - 0.5
         # |e^((s - 1/2) L)| on the ellipse about each panel
         most = rate * middle[:, None] + abs(rate) * across + frequency * half * HEIGHTS
         most = most - self.log_norm - log_mean
-        rule = 2.0 * SIZES[:, None, None] * log_rho + fn.log(-fn.expm1(-log_rho))
-        with np.errstate(over="ignore"):
-            return np.asarray(8.0 * half * fn.exp((most - rule).min(axis=2)).sum(axis=1) * SLACK)
+        least = fn.exp((most - LOG_RULES).min(axis=2))
+        return np.asarray(8.0 * half * least.sum(axis=1) * SLACK)
 
     def least_rule(
         self, tilt: float, log_mean: float, frequency: float, enough: float
