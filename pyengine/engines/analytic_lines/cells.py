@@ -29,6 +29,7 @@ from pyengine.engines.analytic_lines.balls import (
 )
 from pyengine.engines.analytic_lines.strips import Strips
 from pyengine.engines.vertical_lines.decay import Decay
+from pyengine.mechanisms.expressions import Evaluator, Program
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 

@@ -39,6 +39,7 @@ from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.engines.vertical_lines.gauss import EXTENDED
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
 from pyengine.errors import AccuracyError
+from pyengine.mechanisms.expressions import Evaluator, Expression, Program, exp, log
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.wide import wide_log

@@ -26,6 +26,7 @@ from pyengine.engines.analytic_lines.balls import (
     upper,
 )
 from pyengine.engines.vertical_lines.decay import Strip
+from pyengine.mechanisms.expressions import Evaluator, Program
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
