@@ -5,7 +5,6 @@ compiler checks them against the prototypes of ``pyengine.h``.
 """
 
 import os
-import platform
 import re
 import sys
 from pathlib import Path
@@ -16,7 +15,6 @@ from cffi import FFI
 SOURCES = [
     "csrc/environment.c",
     "csrc/cpu.c",
-    "csrc/assumed_libm.c",
     "csrc/normal.c",
     "csrc/doubles.c",
     "csrc/functionals.c",
@@ -94,10 +92,7 @@ PUBLIC_SOURCES = ["csrc/public.c", *(name for name in UFUNC_SOURCES if "python" 
 # pyengine._fenv, which guards functions of Python.
 FENV_SOURCES = ["csrc/python/fenv.c", "csrc/environment.c"]
 HEADERS = [
-    "csrc/assumed_libm.h",
     "csrc/environment.h",
-    "csrc/base_libm.h",
-    "csrc/libm_points.h",
     "csrc/pyengine.h",
     "csrc/pyengine.cdef",
     "csrc/simd.h",
@@ -153,8 +148,6 @@ if sys.platform == "win32":
 else:
     # PYENGINE_CFLAGS is for the sanitizer and warning builds of the developers.
     compile_args, libraries = FLAGS + os.environ.get("PYENGINE_CFLAGS", "").split(), ["m"]
-    if platform.libc_ver()[0] == "glibc":
-        compile_args += ["-include", "csrc/base_libm.h"]
 
 DECLARED = (Path(__file__).parent / "pyengine.cdef").read_text(encoding="utf-8")
 PROTOTYPE = re.compile(r"^(\w[\w ]*?[ *]+)(pe_\w+)\(([^()]*)\);$", re.MULTILINE)

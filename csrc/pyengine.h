@@ -25,25 +25,6 @@ typedef struct {
  */
 int pe_simd_level(void);
 
-/* A function of the C library at an argument, y only if it takes two, and its true value high + low. */
-typedef struct {
-    double x, y, high, low;
-} pe_libm_point;
-
-/* What proofs assume of functions of the C library, and what they do here.
- *
- * Definition      the name of a function 0, ..., pe_libm_functions() - 1; the largest error that is assumed; the largest
- *                 error at the stored points, in units in the last place of a double or, of a function that ends in l, of
- *                 a long double, and infinity for a NaN; the points, of which the number is returned
- * Method          csrc/libm_points.h, written by tools/libm_errors.py
- * Source          docs/theory/arithmetic
- */
-int pe_libm_functions(void);
-const char *pe_libm_name(int function);
-double pe_libm_allowed(int function);
-double pe_libm_error(int function);
-int pe_libm_points(int function, const pe_libm_point **points);
-
 /* Elementary functions, at a number and at n of them.
  *
  * Domain          all doubles; sin and cos up to 2^50, pow of normal x below 2^1022 and of 0 to a positive power; NaN
@@ -497,6 +478,9 @@ double pe_step_at_tilt(size_t n, const double *loss, const double *mass, const d
 
 /* That log less `top`, the largest term's. */
 double pe_log_mean_of_nodes(size_t n, const double *loss, const double *log_mass, double tilt, double *top);
+
+/* Sums of the first 1, ..., n numbers */
+void pe_running_sums(size_t n, const double *x, double *out);
 
 /* a - b c, rounded */
 void pe_less_products(const pe_dd *a, double b, size_t n, const double *c, double *out);

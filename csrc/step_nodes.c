@@ -147,6 +147,14 @@ double pe_log_mean_of_nodes(size_t n, const double *loss, const double *log_mass
     return pe_d_log(sum);
 }
 
+void pe_running_sums(size_t n, const double *x, double *out) {
+    pe_dd sum = pe_dd_of(0.0);
+    for (size_t i = 0; i < n; i++) {
+        sum = pe_dd_add(sum, at(x, n, i));
+        put(out, n, i, sum);
+    }
+}
+
 void pe_less_products(const pe_dd *a, double b, size_t n, const double *c, double *out) {
     for (size_t i = 0; i < n; i++) {
         const pe_dd product = pe_two_prod(b, c[i]);

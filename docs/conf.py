@@ -110,7 +110,7 @@ MOVED = {  # addresses of pages that are gone, and where what they said stands
     "theory/lines": "theory/line.html",
     "theory/deformed_lines": "theory/laplace.html#deformed-lines",
     "theory/exact": "theory/finite.html",
-    "theory/libm": "theory/arithmetic.html#the-c-library",
+    "theory/libm": "theory/arithmetic.html#other-libraries",
     "theory/spectral": "estimates.html",
     "theory/convolution": "estimates.html#the-convolution-engine",
 }

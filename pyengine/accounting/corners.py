@@ -5,13 +5,13 @@ The names are those of `theory/adaptive`, "Finitely many outcomes".
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._support.caches import cached_property
 from pyengine.accounting.kernels import ORDERS, REVERSED
 from pyengine.accounting.recursion import StatePlan
 from pyengine.engines.answers import Answer, Questions, Triple, names
@@ -19,14 +19,15 @@ from pyengine.errors import AccuracyError
 from pyengine.laws.composition import step_law
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
 from pyengine.mechanisms import Mechanism, steps_of
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.wide import Wide, running_sums
 
 __all__ = ["CornerRun", "OutcomePair", "finite_steps"]
 
 FloatArray = npt.NDArray[np.float64]
-Long = npt.NDArray[np.longdouble]
 
-LONG = float(np.finfo(np.longdouble).eps)
+SUMMED = 2.0**-100  # of a running sum of two doubles, for each term
 MOST_OUTCOMES = 256  # of a choice
 MOST_CORNERS = 1 << 17
 MOST_PRODUCTS = 1 << 23  # corners times outcomes, of all states
@@ -72,11 +73,11 @@ def finite_steps(choice: Mechanism, order: str) -> OutcomePair | None:
             return None
         if law.error or law.loss_error or law.loss.size ** min(count, 64) > MOST_OUTCOMES:
             return None
-        mass = np.exp(law.log_a)
+        mass = fn.exp(law.log_a)
         off = (mass * (LOG_ERROR * (1.0 + np.abs(law.log_a)) + 2.0 * LIBM * UNIT)).sum()
         # a corner that moves by a share of itself moves a mean by as much of r, at most
         off += ROUNDED * float(np.abs(law.loss).max(initial=0.0)) + 2.0 * LIBM * UNIT
-        part = OutcomePair(np.exp(-law.loss), mass, law.a_infinite, float(off))
+        part = OutcomePair(fn.exp(-law.loss), mass, law.a_infinite, float(off))
         for _ in range(count):
             found = found.followed_by(part)
             if found.ratio.size > MOST_OUTCOMES:
@@ -105,13 +106,18 @@ class CornerFunction:
     at_zero: float
     error: float
 
-    def at(self, r: FloatArray) -> tuple[Long, Long]:
+    @cached_property
+    def _sums(self) -> tuple[FloatArray, FloatArray]:
+        """The slope right of so many corners, and what it takes off, as sums of two doubles."""
+        slopes = Wide(np.append(self.at_zero, self.mass), np.zeros(self.k.size + 1))
+        moments = Wide(np.append(0.0, self.mass)) * np.append(0.0, self.k)
+        return running_sums(slopes.parts), running_sums(moments.parts)
+
+    def at(self, r: FloatArray) -> tuple[Wide, Wide]:
         """Values at some r, and slopes to the right of them."""
         count = np.searchsorted(self.k, r, side="right")
-        mass = self.mass.astype(np.longdouble)
-        slopes = np.cumsum(np.concatenate([[np.longdouble(self.at_zero)], mass]))
-        moments = np.cumsum(np.concatenate([[np.longdouble(0.0)], mass * self.k]))
-        return slopes[count] * r - moments[count], slopes[count]
+        slope, moment = (Wide(*sums[:, count]) for sums in self._sums)
+        return slope * r - moment, slope
 
     def after(self, step: OutcomePair) -> CornerFunction:
         """E_B W(rR) for a step."""
@@ -143,7 +149,7 @@ def _larger(one: CornerFunction, two: CornerFunction) -> CornerFunction:
     """The larger of two functions, which has a corner where the better choice changes."""
     k = np.union1d(one.k, two.k)
     (first, slope), (second, other) = one.at(k), two.at(k)
-    apart = first - second
+    apart, steeper = (first - second).high, (slope - other).high
     sign = np.where(np.abs(apart) > LEVEL * k, np.sign(apart), 0.0)
     known = np.flatnonzero(sign)
     if not known.size:
@@ -156,7 +162,7 @@ def _larger(one: CornerFunction, two: CornerFunction) -> CornerFunction:
         share = apart[change] / (apart[change] - apart[change + 1])
     share = np.clip(np.where(np.isfinite(share), share, 1.0), 0.0, 1.0)
     cross = np.asarray(k[change] + share * (k[change + 1] - k[change]), dtype=np.float64)
-    rise = np.where(owner, other - slope, slope - other)[change]
+    rise = np.where(owner, -steeper, steeper)[change]
     corners, masses = [cross], [np.asarray(np.maximum(rise, 0.0), dtype=np.float64)]
     for each, mine in ((one, owner), (two, ~owner)):
         at = np.searchsorted(k, each.k)
@@ -172,11 +178,17 @@ def _off(one: CornerFunction, two: CornerFunction, k: FloatArray, made: CornerFu
     """Error of the larger one of two: theirs, and how far it is from it at all corners of all."""
     k = np.union1d(k, made.k)
     (first, slope), (second, other), (found, last) = one.at(k), two.at(k), made.at(k)
-    off = float((np.abs(found - np.maximum(first, second)) / k).max())
-    end = float(np.abs(last[-1] - max(slope[-1], other[-1])))
+    off = float((np.abs((found - _maximum(first, second)).high) / k).max())
+    end = abs(float((last - _maximum(slope, other)).high[-1]))
     start = abs(made.at_zero - max(one.at_zero, two.at_zero))
-    rounding = 4.0 * LONG * (one.k.size + two.k.size + made.k.size) + 8.0 * UNIT
+    rounding = 4.0 * SUMMED * (one.k.size + two.k.size + made.k.size) + 8.0 * UNIT
     return max(one.error, two.error) + off + end + start + rounding
+
+
+def _maximum(one: Wide, two: Wide) -> Wide:
+    """The larger ones of numbers."""
+    is_first = (one - two).high > 0.0
+    return Wide(np.where(is_first, one.high, two.high), np.where(is_first, one.low, two.low))
 
 
 class CornerRun(Questions):
@@ -244,7 +256,7 @@ class CornerRun(Questions):
         return self._each(epsilon, lambda x: self._delta(worst, x))
 
     def _delta(self, worst: CornerFunction, epsilon: float) -> Triple:
-        t = math.exp(min(epsilon, 700.0))
+        t = fn.exp(min(epsilon, 700.0))
         parts = worst.mass * np.maximum(1.0 - worst.k * t, 0.0)
         value = worst.at_zero + float(parts.sum())
         # of t, of 1 - kt where k < 1 / t, and of a sum of so many terms
@@ -269,7 +281,7 @@ class CornerRun(Questions):
             j = int(below[0])
             share = float((h[j - 1] - level) / (h[j - 1] - h[j]))
             place = float(t[j - 1]) + min(share, 1.0) * float(t[j] - t[j - 1])
-            found.append(math.log(max(place, 1.0)))
+            found.append(fn.log(max(place, 1.0)))
         lower, value, upper = found
         off = 8.0 * LIBM * UNIT * (1.0 + upper)
         return value, max(lower - off, 0.0), upper + off if upper > 0.0 else 0.0
@@ -281,9 +293,9 @@ class CornerRun(Questions):
         t, h, error = _profile(worst, from_zero=True)
 
         def gamma(level: float, *, of_beta: bool) -> Triple:
-            sums = np.longdouble(level) * t + h
+            sums = level * t + h
             value = float(sums.min())
-            off = error + (4.0 + level * float(t[int(np.argmin(sums))])) * UNIT
+            off = error + (4.0 + 4.0 * level * float(t[int(np.argmin(sums))])) * UNIT
             low, high = max(value - off, level), min(value + off, 1.0)
             value = min(max(value, low), high)
             if not of_beta:
@@ -306,17 +318,17 @@ class CornerRun(Questions):
         return Answer(value, lower, upper, names("adaptive", x.size), True)
 
 
-def _profile(worst: CornerFunction, *, from_zero: bool = False) -> tuple[Long, Long, float]:
+def _profile(
+    worst: CornerFunction, *, from_zero: bool = False
+) -> tuple[FloatArray, FloatArray, float]:
     """H_t at all t >= 1 (or > 0) where it has corners, in order, with an error."""
     k = worst.k[::-1]
-    t = np.longdouble(1.0) / k
+    t = 1.0 / k
     values, _ = worst.at(worst.k)
-    h = values[::-1] * t
-    error = worst.error + 4.0 * LONG * worst.k.size + 8.0 * UNIT
+    h = values.high[::-1] * t
+    error = worst.error + 4.0 * SUMMED * worst.k.size + 12.0 * UNIT
     if from_zero:
-        zero = np.longdouble(0.0)
-        return np.concatenate([[zero], t]), np.concatenate([[zero + 1.0], h]), error
+        return np.append(0.0, t), np.append(1.0, h), error
     one, _ = worst.at(np.ones(1))
     far = t > 1.0
-    t, h = np.concatenate([np.ones(1, np.longdouble), t[far]]), np.concatenate([one, h[far]])
-    return t, h, error
+    return np.append(1.0, t[far]), np.append(one.high, h[far]), error

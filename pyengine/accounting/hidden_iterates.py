@@ -17,6 +17,7 @@ from pyengine.api import compose
 from pyengine.engines.answers import Answer, Answering, Questions, names
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import GaussianMechanism, Label, Mechanism, label_of
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["LastIterate", "last_iterate"]
@@ -119,7 +120,7 @@ class LastIterate(Answering):
         apart = np.array([self._distance(self.steps - n) * c**n for n in counts.tolist()])
         left = (apart / noise) ** 2 / np.array([_series(c * c, n) for n in counts.tolist()])
         with np.errstate(over="ignore"):
-            each = p * p * np.expm1(1.0 / (noise * noise * (1.0 - SHARES)))
+            each = p * p * fn.expm1(1.0 / (noise * noise * (1.0 - SHARES)))
         sizes = left[:, None] / SHARES + counts[:, None] * each  # squares of μ in the normal limit
         best = int(counts[np.unravel_index(int(np.argmin(sizes)), sizes.shape)[0]])
         for n in sorted({min(max(round(best * factor), 1), self.steps) for factor in NEAR}):
@@ -224,7 +225,7 @@ def last_iterate(
 
 def _series(c: float, count: int) -> float:
     """1 + c + ... + c^(count - 1), within a relative `_rounding` of count."""
-    return float(count) if c == 1.0 else -math.expm1(count * math.log(c)) / (1.0 - c)
+    return float(count) if c == 1.0 else -fn.expm1(count * fn.log(c)) / (1.0 - c)
 
 
 def _rounding(steps: int) -> float:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from pyengine import api
 from pyengine._support.caches import kept
 from pyengine.mechanisms import Mechanism
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class StepProfile:
             if part.any():
                 found = api.delta(self.step, np.abs(x[part]), adjacency=order, bounds=True)
                 lower[part], upper[part] = found.lower, found.upper
-        weight = np.exp(np.minimum(x, 0.0))
+        weight = fn.exp(np.minimum(x, 0.0))
         error = (LIBM + 4.0) * UNIT
         return lower * weight * (1.0 - error), upper * weight * (1.0 + error)
 
@@ -135,10 +136,10 @@ def kernel(profile: StepProfile, spacing: float, low: float, high: float, is_upp
     values = profile.at(nodes)[1] if is_upper else values_below(profile, nodes)
     values, weights = _corners(nodes, values, -first, is_upper)
     far = float(values[-1])
-    k = np.exp(nodes)
-    call = values + np.where(index < 0, -np.expm1(np.minimum(nodes, 0.0)), 0.0)
+    k = fn.exp(nodes)
+    call = values + np.where(index < 0, -fn.expm1(np.minimum(nodes, 0.0)), 0.0)
     above, error = _suffix_sums(weights)
-    gaps = k[:-1] * math.expm1(spacing)
+    gaps = k[:-1] * fn.expm1(spacing)
     areas, more = _suffix_sums(gaps * above[1:])
     error += more + (3.0 * LIBM + 8.0) * UNIT
     summed = np.append(areas, 0.0) + far
@@ -188,13 +189,13 @@ def values_below(profile: StepBounds, nodes: FloatArray) -> FloatArray:
     doubt = np.maximum.reduce([top - low for low, top in bounds]) + 8.0 * UNIT * np.maximum(
         tops[0], tops[2]
     )
-    width = np.expm1(2.0 * part)
+    width = fn.expm1(2.0 * part)
     rise = at_q - at_p
-    middle = at_p + rise * (np.expm1(part) / width)
+    middle = at_p + rise * (fn.expm1(part) / width)
     excess = np.maximum(middle - at_m, 0.0)
-    lower = (1.0 + np.exp(part)) * excess + 5.0 * (1.0 + spacing) * doubt
-    left = at_p + rise * (np.expm1(-3.0 * part) / width) - lower
-    right = at_p + rise * (np.expm1(5.0 * part) / width) - lower
+    lower = (1.0 + fn.exp(part)) * excess + 5.0 * (1.0 + spacing) * doubt
+    left = at_p + rise * (fn.expm1(-3.0 * part) / width) - lower
+    right = at_p + rise * (fn.expm1(5.0 * part) / width) - lower
     # where a line ends below 0 only 0 lies below V and has no corner within the cell
     is_line = (left >= 0.0) & (right >= 0.0)
     left, right = (np.where(is_line, ends, 0.0) for ends in (left, right))
@@ -214,19 +215,19 @@ def _corners(
     """
     keep = np.arange(nodes.size)
     if not is_upper:  # both ends are 0: no corner before the chord from there touches the function
-        k = np.exp(nodes)
+        k = fn.exp(nodes)
         low, high = slice(1, middle), slice(middle + 1, nodes.size - 1)
         start = 1 + int(np.argmin(values[low] / (k[low] - k[0])))
         stop = middle + 1 + int(np.argmin(values[high] / (k[-1] - k[high])))
         keep = np.concatenate([[0], keep[start : stop + 1], [nodes.size - 1]])
     while True:
-        k = np.exp(nodes[keep])
-        gaps = k[:-1] * np.expm1(np.diff(nodes[keep]))
+        k = fn.exp(nodes[keep])
+        gaps = k[:-1] * fn.expm1(np.diff(nodes[keep]))
         slopes = np.diff(values[keep]) / gaps  # of V; those of C are less by 1 at k < 1
         less = np.where(keep[1:] <= middle, -1.0, 0.0)
         across = (keep[:-1] < middle) & (keep[1:] > middle)
         if across.any():  # V has a corner where k = 1, and C need not have one
-            slopes[across] -= -np.expm1(nodes[keep[:-1][across]]) / gaps[across]
+            slopes[across] -= -fn.expm1(nodes[keep[:-1][across]]) / gaps[across]
         left = float(values[keep[0]] / k[0]) if is_upper else 0.0
         bends = np.diff(np.concatenate([[left], slopes, [0.0]]))
         bends += np.diff(np.concatenate([[-1.0], less, [0.0]]))
@@ -237,7 +238,7 @@ def _corners(
         keep = keep[~wrong]
     weights = np.zeros(nodes.size)
     weights[keep] = np.maximum(bends, 0.0)
-    k = np.exp(nodes)
+    k = fn.exp(nodes)
     whole = np.interp(k, k[keep], values[keep])
     if across.any():
         first, last = keep[:-1][across][0], keep[1:][across][0]

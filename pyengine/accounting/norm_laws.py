@@ -17,6 +17,7 @@ import numpy.typing as npt
 from pyengine._support.caches import kept
 from pyengine.accounting.kernels import values_below
 from pyengine.accounting.recursion import FFT_ROUNDING
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ERFC, LIBM, UNIT
 from pyengine.special import ndtr
 
@@ -138,16 +139,16 @@ class _Rows:
         """Lower and upper bounds; shape (μ, x)."""
         sign = 1.0 if self.order == "remove" else -1.0
         log, error = _normal_log(sign * x, self.rate)
-        weight = self.rate * np.exp(np.minimum(np.where(np.isfinite(log), log, -750.0), 0.0))
+        weight = self.rate * fn.exp(np.minimum(np.where(np.isfinite(log), log, -750.0), 0.0))
         if sign < 0.0:  # V_add(k) = k V_remove(1/k)
-            weight = weight * np.exp(x)
+            weight = weight * fn.exp(x)
         size = np.where(np.isfinite(log), np.abs(log), math.inf)
         mu = self.mu[:, None]
         with np.errstate(over="ignore", invalid="ignore"):
             z = size / mu
             near = np.asarray(ndtr(0.5 * mu - z))
             alive = z - 0.5 * mu < 37.5
-            other = np.exp(np.where(alive, size, 0.0)) * np.asarray(ndtr(-z - 0.5 * mu))
+            other = fn.exp(np.where(alive, size, 0.0)) * np.asarray(ndtr(-z - 0.5 * mu))
             doubt = 64.0 + 2.0 * ERFC + 8.0 * (z + 0.5 * mu + 1.0) * (z + mu + 1.0)
             doubt = UNIT * near * (doubt + np.where(alive, size, 0.0) * error)
         found = np.where(alive, near - other, 0.0)
@@ -165,10 +166,10 @@ class _Rows:
 
 def _normal_log(x: FloatArray, rate: float) -> tuple[FloatArray, FloatArray]:
     """Logarithm of k' with k - 1 = p (k' - 1), k = e^x, and its error in units."""
-    y = np.expm1(x) / rate
+    y = fn.expm1(x) / rate
     inside = y > -1.0 + 8.0 * LIBM * UNIT
     y = np.where(inside, y, 0.0)
-    log = np.where(inside, np.log1p(y), -math.inf)
+    log = np.where(inside, fn.log1p(y), -math.inf)
     condition = np.where(y < 0.0, 1.0 / (1.0 + y), 1.0)
     return log, (LIBM + 2.0) * condition + LIBM
 
@@ -176,9 +177,9 @@ def _normal_log(x: FloatArray, rate: float) -> tuple[FloatArray, FloatArray]:
 def _shifts(mu: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
     """Relative η above and below by which μ of a node is moved: Lemmas 1 and 2, rounded upwards."""
     r = 1.03 * WIDTH
-    top = r * r * mu * mu / 32.0 * np.exp(1.1 * mu * mu * r)
+    top = r * r * mu * mu / 32.0 * fn.exp(1.1 * mu * mu * r)
     half = 0.5 * mu
-    ratio = np.exp((half + reach) * 1.05 * r * (half + reach))
+    ratio = fn.exp((half + reach) * 1.05 * r * (half + reach))
     low = r * r * reach * reach / 8.0 * ratio
     return 1.1 * top + 32.0 * UNIT, 1.1 * low + 32.0 * UNIT
 
@@ -186,8 +187,8 @@ def _shifts(mu: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
 def _index(mu: float, rate: float, shape: Shape, order: str) -> npt.NDArray[np.int64]:
     """Nodes between which all steps up to a μ have what is described of them."""
     far = shape.reach * mu
-    high = math.log1p(rate * math.expm1(far)) if far < 30.0 else far + math.log(rate)
-    low = math.log1p(rate * math.expm1(-far))
+    high = fn.log1p(rate * fn.expm1(far)) if far < 30.0 else far + fn.log(rate)
+    low = fn.log1p(rate * fn.expm1(-far))
     limit = TILTED / (1.0 + float(shape.farther[-1]))
     high, low = min(high, limit), max(low, -limit)
     if order == "add":
@@ -278,9 +279,9 @@ def _weights(
 ) -> tuple[FloatArray, float, float]:
     """B-masses at the nodes, the largest A-mass beyond them, and λ."""
     x: FloatArray = index * np.float64(shape.spacing)
-    k = np.exp(x)
+    k = fn.exp(x)
     middle = int(np.searchsorted(index, 0))
-    gaps = k[:-1] * np.expm1(np.diff(x))
+    gaps = k[:-1] * fn.expm1(np.diff(x))
     if is_upper:
         values = rows.at(x)[1] + FLOOR
         left = values[:, :1] / k[0]
@@ -297,7 +298,7 @@ def _weights(
     above = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
     summed = np.cumsum((gaps * above[:, 1:])[:, ::-1], axis=1)[:, ::-1]
     summed = np.hstack([summed, zero]) + far[:, None]
-    call = values + np.where(index < 0, -np.expm1(np.minimum(x, 0.0)), 0.0)
+    call = values + np.where(index < 0, -fn.expm1(np.minimum(x, 0.0)), 0.0)
     total = summed[:, 0] + k[0] * above[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(call > 0.0, summed / call, np.where(summed > 0.0, math.inf, 1.0))
@@ -352,17 +353,17 @@ def _fitted(
         columns[:, 1:count] += 2j * math.pi * np.rint(apart / (2.0 * math.pi))
     vander = basis()
     fitted = np.linalg.pinv(vander) @ columns
-    miss = np.abs(vander @ fitted - columns).max(axis=0) * 1.001
-    return fitted, miss + 64.0 * UNIT * np.abs(fitted).sum(axis=0)
+    miss = fn.modulus(vander @ fitted - columns).max(axis=0) * 1.001
+    return fitted, miss + 64.0 * UNIT * fn.modulus(fitted).sum(axis=0)
 
 
 def _bend(columns: npt.NDArray[np.complex128], nodes: FloatArray) -> FloatArray:
     """What logs of mixtures of two nodes and mixtures of logs differ by, over the norm's square."""
     logs = columns.copy()
     logs[:, 1:] += columns[:, :1]
-    sizes = np.exp(logs.real - logs.real.min(axis=0))
-    values = sizes * np.exp(1j * logs.imag)
-    apart = np.abs(np.diff(values, axis=0))
+    sizes = fn.exp(logs.real - logs.real.min(axis=0))
+    values = sizes * fn.turn(logs.imag)
+    apart = fn.modulus(np.diff(values, axis=0))
     least = 0.5 * (sizes[1:] + sizes[:-1] - apart)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found = np.where(least > 0.0, 0.125 * (apart / least) ** 2, math.inf)
@@ -379,7 +380,7 @@ def _columns(
     """
     x: FloatArray = index * np.float64(shape.spacing)
     count, n = shape.frequencies, shape.size
-    tilted = weights * np.exp((1.0 + shape.tilt) * x)
+    tilted = weights * fn.exp((1.0 + shape.tilt) * x)
     mass = tilted.sum(axis=1)
     place = np.zeros((weights.shape[0], n))
     at = index % n
@@ -389,17 +390,17 @@ def _columns(
         place[:, at[turn]] += tilted[:, turn]
     spectrum = np.fft.rfft(place, axis=1)
     ratio = spectrum / mass[:, None]
-    rounding = (FFT_ROUNDING * math.log2(n) + UNIT * (index.size / 64.0 + 8.0)) * 1.01
-    size = np.abs(ratio)
+    rounding = (FFT_ROUNDING * fn.log2(n) + UNIT * (index.size / 64.0 + 8.0)) * 1.01
+    size = fn.modulus(ratio)
     found = np.empty((mass.size, count + 1 + shape.farther.size), dtype=np.complex128)
-    found[:, 0] = np.log(mass)
-    found[:, 1:count] = np.log(size[:, 1:count]) + 1j * np.unwrap(
-        np.angle(ratio[:, 1:count]), axis=0
+    found[:, 0] = fn.log(mass)
+    found[:, 1:count] = fn.log(size[:, 1:count]) + 1j * np.unwrap(
+        fn.arctan2(ratio[:, 1:count].imag, ratio[:, 1:count].real), axis=0
     )
     beyond = np.minimum(size[:, count:].max(axis=1, initial=0.0) + rounding, 1.0)
-    found[:, count] = _about(np.log(np.maximum(beyond, 1e-300)))
+    found[:, count] = _about(fn.log(np.maximum(beyond, 1e-300)))
     for i, tilt in enumerate(shape.farther):
-        logs = np.log((weights * np.exp((1.0 + tilt) * x)).sum(axis=1))
+        logs = fn.log((weights * fn.exp((1.0 + tilt) * x)).sum(axis=1))
         found[:, count + 1 + i] = _about(logs)
     smallest = size[:, :count].min(axis=0)
     smallest[0] = 1.0

@@ -26,6 +26,7 @@ from pyengine.accounting.norm_laws import (
     basis,
     step_transforms,
 )
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["Asked", "Sums", "solved"]
@@ -148,7 +149,7 @@ def solved(
         bad = width[open_] > tolerance
         if not bad.any():
             break
-        more = np.ceil(0.5 * np.log2(np.clip(width[open_] / tolerance, 1.0, 256.0))).astype(int)
+        more = np.ceil(0.5 * fn.log2(np.clip(width[open_] / tolerance, 1.0, 256.0))).astype(int)
         fine = np.maximum(fine + np.maximum(more, 1), 1)[bad]
         rough = _Rough(*(getattr(rough, name)[bad] for name in _Rough.__dataclass_fields__))
         open_ = open_[bad]
@@ -168,9 +169,9 @@ def _roughly(sums: Sequence[Sums], question: Asked, chosen: IntArray) -> _Rough:
         fourth += scale**2 * (moments @ _powers(4).ravel())
     # where a polynomial misses them, which are at least about this
     logs = np.maximum(logs, square[:, None] * 0.25 * RATES * (RATES + 1.0))
-    level = -math.log(question.level)
+    level = -fn.log(question.level)
     if question.name == "epsilon":
-        bound = (logs + level - np.log1p(RATES) - RATES * np.log1p(1.0 / RATES)) / RATES
+        bound = (logs + level - fn.log1p(RATES) - RATES * fn.log1p(1.0 / RATES)) / RATES
     else:
         bound = (logs + level) / (RATES + 1.0)
     best = np.argmin(bound, axis=1)
@@ -186,7 +187,7 @@ def _roughly(sums: Sequence[Sums], question: Asked, chosen: IntArray) -> _Rough:
 @kept(16)
 def _cumulants(noise: float, rate: float) -> FloatArray:
     """Logarithm of E_B R^(λ+1) at all `RATES`, about, as polynomials of the norm on blocks."""
-    rows = np.unique(np.rint(ROWS * 0.5 * (1.0 - np.cos(np.pi * np.arange(17) / 16))).astype(int))
+    rows = np.unique(np.rint(ROWS * 0.5 * (1.0 - fn.cos(np.pi * np.arange(17) / 16))).astype(int))
     inverse = np.linalg.pinv(basis()[rows])
     found = np.zeros((BLOCKS, DEGREE, RATES.size))
     for block in range(BLOCKS):
@@ -194,14 +195,14 @@ def _cumulants(noise: float, rate: float) -> FloatArray:
         for i, power in enumerate(RATES):
             far = min((power + 1.0) * float(mu[-1]), 400.0)
             z = np.arange(-9.0, far + 9.0, 0.125)
-            log = np.logaddexp(
-                math.log1p(-rate) if rate < 1.0 else -math.inf,
-                math.log(rate) + mu[:, None] * z - 0.5 * mu[:, None] ** 2,
+            log = fn.logaddexp(
+                fn.log1p(-rate) if rate < 1.0 else -math.inf,
+                fn.log(rate) + mu[:, None] * z - 0.5 * mu[:, None] ** 2,
             )
             terms = (power + 1.0) * log - 0.5 * z * z
             top = terms.max(axis=1)
-            value = np.log(
-                np.exp(terms - top[:, None]).sum(axis=1) * 0.125 / math.sqrt(2 * math.pi)
+            value = fn.log(
+                fn.exp(terms - top[:, None]).sum(axis=1) * 0.125 / math.sqrt(2 * math.pi)
             )
             value = np.maximum(value + top, 0.0)
             fitted = inverse @ value
@@ -221,7 +222,7 @@ def _classes(
     tolerance: float,
 ) -> list[tuple[Shape, IntArray, tuple[int, int]]]:
     """Records that share a grid, with the blocks of their norms."""
-    spacing = 2.0 * np.floor(0.5 * np.log2(2.0 * math.sqrt(12.0 * tolerance) * rough.step)) - fine
+    spacing = 2.0 * np.floor(0.5 * fn.log2(2.0 * math.sqrt(12.0 * tolerance) * rough.step)) - fine
     used = np.zeros((open_.size, BLOCKS), dtype=bool)
     for each in sums:
         used |= each.moments[open_, :, 0] > 0.0
@@ -229,7 +230,7 @@ def _classes(
     last = BLOCKS - 1 - np.argmax(used[:, ::-1], axis=1)
     first = np.argmax(used, axis=1)
     last = np.minimum(last | 1, BLOCKS - 1)  # fewer classes
-    tilt = np.floor(2.0 * np.log2(0.9 * rough.tilt))
+    tilt = np.floor(2.0 * fn.log2(0.9 * rough.tilt))
     for top in np.unique(last):  # a larger tilt would weigh losses that are too rare to count
         at = last == top
         for power in np.unique(tilt[at])[::-1]:
@@ -237,9 +238,9 @@ def _classes(
             while lower > -4.0 and _reach(sums, 2.0 ** (0.5 * lower), int(top), level) > FARTHEST:
                 lower -= 1.0
             tilt[at & (tilt == power)] = lower
-    period = np.maximum(16.0 * rough.deviation, (14.0 - math.log(level)) * 2.0 ** (-0.5 * tilt))
-    length = np.maximum(np.ceil(np.log2(period)), spacing + 5.0)
-    spacing = np.maximum(spacing, length - math.log2(MOST_NODES))
+    period = np.maximum(16.0 * rough.deviation, (14.0 - fn.log(level)) * 2.0 ** (-0.5 * tilt))
+    length = np.maximum(np.ceil(fn.log2(period)), spacing + 5.0)
+    spacing = np.maximum(spacing, length - fn.log2(MOST_NODES))
     size = length - spacing
     keys = np.stack([spacing, tilt, last]).T
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
@@ -259,15 +260,15 @@ def _classes(
 def _reach(sums: Sequence[Sums], tilt: float, last: int, level: float) -> float:
     """Standard deviations beyond which a tilted step has next to nothing, at most 14."""
     z = np.arange(5.0, 14.25, 0.25)
-    most = math.log(1e-6 * level)
+    most = fn.log(1e-6 * level)
     found = 5.0
     for each in sums:
         mu, p = float(GRID[(last + 1) * ROWS]) / each.noise, each.rate
         steps = max(float(each.count.max()), 1.0)
-        loss = np.log1p(p * np.expm1(mu * z - 0.5 * mu * mu))
-        plain = math.log(steps * p) - 0.5 * (z - mu) ** 2
+        loss = fn.log1p(p * fn.expm1(mu * z - 0.5 * mu * mu))
+        plain = fn.log(steps * p) - 0.5 * (z - mu) ** 2
         tilted = plain + np.where(z < (tilt + 1.0) * mu + 9.0, tilt * loss, 0.0)
-        enough = (plain <= most + 7.0) & (tilted <= math.log(1e-6 * tilt))
+        enough = (plain <= most + 7.0) & (tilted <= fn.log(1e-6 * tilt))
         found = max(found, float(z[int(np.argmax(enough))]) if enough.any() else 14.0)
     return found
 
@@ -288,7 +289,7 @@ class _Composed:
         self.lower = [_Side(sums, chosen, shape, blocks, orders[-1], False)]
         self.upper = [_Side(sums, chosen, shape, blocks, order, True) for order in orders]
         angle = 2.0 * math.pi * np.arange(shape.size) / shape.size
-        self._turn = np.exp(1j * angle)
+        self._turn = fn.turn(angle)
 
     def _turns(self, place: IntArray) -> npt.NDArray[np.complex128]:
         return np.asarray(self._turn[place % self.shape.size])
@@ -296,7 +297,7 @@ class _Composed:
     def low(self, place: IntArray) -> FloatArray:
         """Lower bounds of H_t, each record at a place of its own."""
         turn = self._turns(place)
-        surely = -np.expm1(np.minimum(place * self.shape.spacing, 0.0))
+        surely = -fn.expm1(np.minimum(place * self.shape.spacing, 0.0))
         sides = [side.bound(place, turn) for side in self.lower]
         return np.asarray(np.maximum.reduce([surely * (1.0 - 8.0 * LIBM * UNIT), *sides]))
 
@@ -349,7 +350,7 @@ class _Side:
             # of sums of so many numbers
             size = np.abs(moments).max(axis=1, initial=0.0) * UNIT * (steps + DEGREE + 64.0)
             doubt += size[:, None] * np.concatenate(
-                [[np.abs(table.mass).sum()], np.abs(flat).sum(axis=0)]
+                [[np.abs(table.mass).sum()], fn.modulus(flat).sum(axis=0)]
             )
             self._far += steps * table.far
             self._slack += steps * table.slack
@@ -357,21 +358,22 @@ class _Side:
         self._slack = self._slack * (1.0 + self._slack) * (1.0 + 1e-6)
         doubt[:, 1:] += doubt[:, :1]
         self._mass, self._farther = mass, farther
-        self._values = np.exp(ratios)
+        self._values = fn.complex_exp(ratios)
         omega = 2.0 * math.pi * np.arange(shape.size // 2 + 1) / shape.size
         first_rate, other = shape.tilt * shape.spacing, (shape.tilt + 1.0) * shape.spacing
-        ends = 1.0 / np.expm1(first_rate - 1j * omega) - 1.0 / np.expm1(other - 1j * omega)
+        near, far = (fn.complex_expm1(rate - 1j * omega) for rate in (first_rate, other))
+        ends = 1.0 / near - 1.0 / far
         weight = np.full(omega.size, 2.0)
         weight[[0, -1]] = 1.0
         ends = ends * weight / shape.size
         self._ends = ends[:count]
-        sizes = np.abs(ends)
+        sizes = fn.modulus(ends)
         with np.errstate(over="ignore", invalid="ignore"):
-            grown = np.expm1(np.minimum(doubt, 500.0)) + 8.0 * UNIT * (count + 64.0)
+            grown = fn.expm1(np.minimum(doubt, 500.0)) + 8.0 * UNIT * (count + 64.0)
             magnitudes = np.ones((chosen.size, count))
-            magnitudes[:, 1:] = np.abs(self._values)
+            magnitudes[:, 1:] = fn.modulus(self._values)
             error = (magnitudes * sizes[:count] * grown).sum(axis=1)
-        rest = float(sizes[count:].sum()) * np.exp(
+        rest = float(sizes[count:].sum()) * fn.exp(
             np.minimum(beyond, 0.0) + np.minimum(doubt[:, 0], 500.0)
         )
         self._error = (error + rest) * (1.0 + 1e-6)
@@ -398,16 +400,16 @@ class _Side:
 
     def _scale(self, place: IntArray) -> FloatArray:
         logs = self._mass - self._shape.tilt * self._shape.spacing * place
-        return np.asarray(np.exp(np.clip(logs, -600.0, math.log(TOP))))
+        return np.asarray(fn.exp(np.clip(logs, -600.0, fn.log(TOP))))
 
     def _aliases(self, place: IntArray) -> FloatArray:
         """What is beyond one period: the sums of Poisson's formula but one."""
         period, theta, farther = self._shape.period, self._shape.tilt, self._shape.farther
-        near = math.exp(-theta * period) / -math.expm1(-theta * period)
+        near = fn.exp(-theta * period) / -fn.expm1(-theta * period)
         logs = theta * period + self._farther
         logs = logs - farther * (place * self._shape.spacing + period)[:, None]
-        gap = -math.expm1(-float(farther[0] - theta) * period)
-        far = np.exp(np.clip(logs, -600.0, 600.0).min(axis=1)) / gap
+        gap = -fn.expm1(-float(farther[0] - theta) * period)
+        far = fn.exp(np.clip(logs, -600.0, 600.0).min(axis=1)) / gap
         return np.asarray(1.001 * (near + far))
 
 
@@ -453,7 +455,7 @@ def _first(
 ) -> IntArray:
     """The first place at which something holds that holds from there on; else the last one."""
     low, high = start, stop
-    for _ in range(int(math.log2(float((stop - start).max()))) + 2):
+    for _ in range(int(fn.log2(float((stop - start).max()))) + 2):
         middle = (low + high) // 2
         fits = holds(middle)
         low, high = np.where(fits, low, np.minimum(middle + 1, high)), np.where(fits, middle, high)
@@ -467,7 +469,7 @@ def _crossing(
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip((first - level) / (first - second), 0.0, 1.0)
     share = np.where(first > second, share, 1.0)
-    return np.asarray(at * spacing + np.log1p(share * math.expm1(spacing)))
+    return np.asarray(at * spacing + fn.log1p(share * fn.expm1(spacing)))
 
 
 def _gammas(law: _Composed, kappa: float, place: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -475,12 +477,12 @@ def _gammas(law: _Composed, kappa: float, place: FloatArray) -> tuple[FloatArray
     h = law.shape.spacing
 
     def least(at: IntArray) -> FloatArray:
-        return np.asarray(kappa * np.exp(at * h) * (1.0 - 1e-14) + law.low(at))
+        return np.asarray(kappa * fn.exp(at * h) * (1.0 - 1e-14) + law.low(at))
 
     reach = np.maximum(np.ceil((1.2 * place + 1.0) / h).astype(np.int64), 8)
     start = -np.minimum(reach, int(3.0 / h))
     best = _first(lambda at: least(at + 1) >= least(at), start, reach)
-    t = np.exp(best * h)
+    t = fn.exp(best * h)
     upper = np.minimum(kappa * t * (1.0 + 1e-14) + law.high(best), 1.0)
     # The curve of the law below is convex.  Where it is surely higher on both sides of a node it
     # falls nowhere beyond them, and between them no faster than from the other side to the node.
@@ -496,7 +498,7 @@ def _gammas(law: _Composed, kappa: float, place: FloatArray) -> tuple[FloatArray
             break
         width = np.where(surely, width, 2 * width)
     fall = np.zeros(best.size)
-    for step, ratio in ((-width, np.exp(width * h)), (width, np.exp(-width * h))):
+    for step, ratio in ((-width, fn.exp(width * h)), (width, fn.exp(-width * h))):
         other = least(best + step) + law.doubt(best + step) + 1e-13 * kappa * t
         np.maximum(fall, (other - here) * ratio * (1.0 + 1e-9), out=fall)
     lower = np.where(surely, np.maximum(here - fall, kappa), kappa)

@@ -16,6 +16,7 @@ from pyengine.engines.answers import Answer, Questions, Triple, names
 from pyengine.engines.within import BELOW_DOUBLES
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["FARTHEST", "TOLERANCE", "WorstCase"]
@@ -165,9 +166,9 @@ class WorstCase(Questions):
             beta, other = _largest_beta(self._profile(tables, below), alpha)
             is_far = gamma[0] <= 1.0 - beta[0]  # the minimum lies at t >= 1
             # beyond the table α t is to be larger than γ, and (1 - α) / t smaller than β
-            far = math.log(min(gamma[2], 1.0 - beta[1]) / alpha) + 0.01
+            far = fn.log(min(gamma[2], 1.0 - beta[1]) / alpha) + 0.01
             rest = (1.0 - alpha) / max(beta[1], 1.0 - gamma[2], 1e-300)
-            near = min(max(math.log(rest), 0.0) + 0.01, FARTHEST)
+            near = min(max(fn.log(rest), 0.0) + 0.01, FARTHEST)
             sides = [
                 (above, at if is_far else 0.0, far),
                 (below, 0.0 if is_far else other, near),
@@ -276,7 +277,7 @@ class WorstCase(Questions):
         if width < ROUGH:
             ratio = (width / (0.8 * self._tolerance)) ** (2 if is_slow else 1)
             # lines below a coarse table are farther off than h² says
-            halvings = min(max(1, math.ceil(0.5 * math.log2(ratio))), 4 if width > 1e-3 else 16)
+            halvings = min(max(1, math.ceil(0.5 * fn.log2(ratio))), 4 if width > 1e-3 else 16)
         else:
             halvings = 0 if left_out < 1e-3 * detail.left_out else 2
         return replace(

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.accounting.kernels import Kernel
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["COARSER", "Recursion", "StatePlan", "Values"]
@@ -131,9 +132,9 @@ class Recursion:
         cut = [_within(kernel, count) for kernel in kernels]
         reach = max(max(-start, start + weights.size - 1) for start, weights in cut)
         self._size = _length(count + reach)
-        self._damping = np.exp(-tilt * self._x)
+        self._damping = fn.exp(-tilt * self._x)
         # W lies between (r - 1)+ and r: so neither values nor errors grow beyond
-        self._most = np.exp(np.minimum(self._x, 0.0)) * self._damping * (1.0 + 16.0 * UNIT)
+        self._most = fn.exp(np.minimum(self._x, 0.0)) * self._damping * (1.0 + 16.0 * UNIT)
         self._slack = max(kernel.slack for kernel in kernels)
         self._outline = outline
         if outline is not None:
@@ -156,16 +157,16 @@ class Recursion:
         values = np.where(at < 0, 0.0, kernel.far if self._is_upper else 0.0)
         values[inside] = kernel.values[at[inside]]
         with np.errstate(over="ignore"):
-            gain = values * np.exp((1.0 - tilt) * x)
+            gain = values * fn.exp((1.0 - tilt) * x)
         if self._is_upper:  # V is linear in k from 0 to the first node
             below = at < 0
-            slope = kernel.values[0] * math.exp(-kernel.first * self._spacing)
+            slope = kernel.values[0] * fn.exp(-kernel.first * self._spacing)
             gain[below] = slope * self._damping[below]
         # what the weights have is within the slack of r C'(1/r), and the bound is to have it
-        call = gain + np.maximum(np.exp(x) - 1.0, 0.0) * self._damping
+        call = gain + np.maximum(fn.exp(x) - 1.0, 0.0) * self._damping
         error = (kernel.slack + (LIBM + 8.0) * UNIT) * ABOVE_OUTSIDE
         gain += error * call if self._is_upper else -error * call
-        tilted = weights * np.exp(tilt * self._spacing * np.arange(start, start + weights.size))
+        tilted = weights * fn.exp(tilt * self._spacing * np.arange(start, start + weights.size))
         place = np.zeros(self._size)
         place[np.arange(start, start + weights.size) % self._size] = tilted
         outside = self._lumps(kernel)
@@ -179,14 +180,14 @@ class Recursion:
         count = self._x.size
         j = np.arange(kernel.first, kernel.last + 1)
         above = np.cumsum(kernel.weights[::-1])[::-1]  # masses from j on
-        below = np.cumsum(kernel.weights * np.exp(j * self._spacing))  # means up to j
+        below = np.cumsum(kernel.weights * fn.exp(j * self._spacing))  # means up to j
         node = np.arange(count)
         up = count - node - kernel.first  # of the first j that leads above the window
         high = np.where(up < j.size, above[np.clip(up, 0, j.size - 1)], 0.0)
         down = -node - 1 - kernel.first  # of the last j that leads below it
         low = np.where(down >= 0, below[np.clip(down, 0, j.size - 1)], 0.0)
         # V(r) <= V(r_0) r / r_0 for r <= r_0
-        low = low * np.exp(self._x - self._x[0])
+        low = low * fn.exp(self._x - self._x[0])
         return low * self._damping * ABOVE_OUTSIDE, high * self._damping * ABOVE_OUTSIDE
 
     def run(
@@ -220,7 +221,7 @@ class Recursion:
                 uses[then] += 1
         kept: dict[int, _KeptState] = {}
         found: dict[int, Values] = {}
-        level = FFT_ROUNDING * math.log2(self._size)
+        level = FFT_ROUNDING * fn.log2(self._size)
         rounding = (3.0 * level + (LIBM + 8.0) * UNIT) * (1.0 + 1e-9)
         depth = np.zeros(len(moves), dtype=np.int64)
         for state, choices in enumerate(moves):
@@ -317,9 +318,9 @@ class _CellChords:
 
     def __init__(self, spacing: float, tilt: float) -> None:
         u = np.arange(COARSER) * spacing
-        share = np.expm1(u) / math.expm1(COARSER * spacing)
-        self._left = (1.0 - share) * np.exp(-tilt * u)
-        self._right = share * np.exp(tilt * (COARSER * spacing - u))
+        share = fn.expm1(u) / fn.expm1(COARSER * spacing)
+        self._left = (1.0 - share) * fn.exp(-tilt * u)
+        self._right = share * fn.exp(tilt * (COARSER * spacing - u))
         self.most = float((self._left + self._right).max()) * (1.0 + 64.0 * UNIT)
 
     def shares(self, value: FloatArray) -> FloatArray:

@@ -35,6 +35,7 @@ from pyengine.mechanisms import (
     label_of,
     steps_of,
 )
+from pyengine.numerics import functions as fn
 
 __all__ = ["AdaptiveRun", "Strategy", "adaptive"]
 
@@ -415,9 +416,9 @@ def _largest(run: AdaptiveRun, order: str) -> tuple[float, float]:
     losses = [_of_step(api.epsilon, choice, 0.0, order) for choice in run.choices]
     alone = [_of_step(api.delta, choice, math.inf, order) for choice in run.choices]
     with np.errstate(divide="ignore"):
-        gains = np.array([losses, -np.log1p(-np.array(alone))]).T
+        gains = np.array([losses, -fn.log1p(-np.array(alone))]).T
     loss, rest = run.plan.most(gains)[-1]
-    return float(loss), -math.expm1(-float(rest))
+    return float(loss), -fn.expm1(-float(rest))
 
 
 def _of_step(ask: Any, choice: Mechanism, x: float, order: str) -> float:

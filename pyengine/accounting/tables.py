@@ -15,6 +15,7 @@ from pyengine.accounting.kernels import StepProfile, between, kernel
 from pyengine.accounting.recursion import COARSER, Recursion, StatePlan, Values
 from pyengine.engines.answers import Triple
 from pyengine.errors import AccuracyError
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["SMALLEST", "Choosing", "Detail", "ProfileTable"]
@@ -80,7 +81,7 @@ class ProfileTable:
     @property
     def t(self) -> FloatArray:
         """e^ε at the nodes, in which δ is convex."""
-        return np.exp(self.epsilon)
+        return fn.exp(self.epsilon)
 
     def larger(self, other: ProfileTable) -> ProfileTable:
         """The larger of two profiles on one grid."""
@@ -105,8 +106,8 @@ class ProfileTable:
         for distance in DISTANCES:
             reach = distance * h
             for near, far, share in (
-                (cell, cell - distance, math.expm1(h) / -math.expm1(-reach)),
-                (cell + 1, cell + 1 + distance, -math.expm1(-h) / math.expm1(reach)),
+                (cell, cell - distance, fn.expm1(h) / -fn.expm1(-reach)),
+                (cell + 1, cell + 1 + distance, -fn.expm1(-h) / fn.expm1(reach)),
             ):
                 known = (far >= 0) & (far < self.value.size)
                 at = np.clip(far, 0, self.value.size - 1)
@@ -125,7 +126,7 @@ class ProfileTable:
             return None
         if place == j:
             return float(self.value[j]), float(self.lower[j]), float(self.upper[j])
-        share = math.expm1(epsilon - j * self.spacing) / math.expm1(self.spacing)
+        share = fn.expm1(epsilon - j * self.spacing) / fn.expm1(self.spacing)
         error = (2.0 * LIBM + 8.0) * UNIT
         upper = self.upper[j] + share * (self.upper[j + 1] - self.upper[j])
         cell = np.array([j])
@@ -150,7 +151,7 @@ class ProfileTable:
         t = self.t
         error = 8.0 * UNIT * (1.0 + j * self.spacing)
         rise = (self.upper[j - 1] - delta) / (self.upper[j - 1] - self.upper[j])
-        upper = min(math.log(t[j - 1] + rise * (t[j] - t[j - 1])) + error, j * self.spacing)
+        upper = min(fn.log(t[j - 1] + rise * (t[j] - t[j - 1])) + error, j * self.spacing)
         upper = max(upper, (j - 1) * self.spacing)
         lower = 0.0
         above = np.flatnonzero(self.lower > delta)
@@ -160,7 +161,7 @@ class ProfileTable:
             for left, right in self.lines(np.array([i])):
                 if left[0] > delta and right[0] < delta and math.isfinite(right[0]):
                     part = (left[0] - delta) / (left[0] - right[0])
-                    found = math.log(t[i] + part * (t[i + 1] - t[i])) - error
+                    found = fn.log(t[i] + part * (t[i + 1] - t[i])) - error
                     lower = max(lower, min(found, (i + 1) * self.spacing))
                 elif right[0] >= delta:
                     lower = (i + 1) * self.spacing
@@ -174,7 +175,7 @@ class ProfileTable:
         high, low = self.value[j - 1], self.value[j]
         if low <= 0.0:
             return j * self.spacing
-        return (j - 1 + math.log(high / delta) / math.log(high / low)) * self.spacing
+        return (j - 1 + fn.log(high / delta) / fn.log(high / low)) * self.spacing
 
 
 def _geometric(first: float, second: float, share: float) -> float:
@@ -197,7 +198,7 @@ class Choosing:
     def __init__(self, menu: Sequence[StepProfile], plan: StatePlan) -> None:
         self.menu, self.plan = tuple(menu), plan
         smallest = min(2.5 * profile.variation for profile in self.menu)
-        self.coarse = 2.0 ** math.floor(math.log2(min(COARSE * smallest, 0.125)))
+        self.coarse = 2.0 ** math.floor(fn.log2(min(COARSE * smallest, 0.125)))
 
     def points(self, detail: Detail, sides: int = 1) -> float:
         """Points of all products of a table."""
@@ -216,7 +217,7 @@ class Choosing:
         for state in states:
             high, low = above[state], below[state]
             count = 1 - high.first
-            weight = np.exp(np.arange(count) * detail.spacing)
+            weight = fn.exp(np.arange(count) * detail.spacing)
             error = (LIBM + 4.0) * UNIT
             part = slice(count - 1, None, -1)  # x = -ε
             plain = weight * low.values[part], weight * high.values[part]
@@ -265,7 +266,7 @@ class Choosing:
             )
         # r times the A-mass at infinity is to be small beside the rest at the lowest r, too
         below = -first * detail.spacing - detail.place
-        cut = detail.left_out * math.exp(-min((tilt - 1.0) * below, TILTED))
+        cut = detail.left_out * fn.exp(-min((tilt - 1.0) * below, TILTED))
         inner = replace(detail, left_out=max(cut, SMALLEST))
         kernels = [
             kernel(profile, detail.spacing, *self._ends(profile, inner), is_upper)
@@ -299,10 +300,10 @@ class Choosing:
             step = kernel(profile, self.coarse, *self._ends(profile, detail), True)
             nodes = np.arange(step.first, step.last + 1) * self.coarse
             with np.errstate(divide="ignore"):
-                mass = np.log(step.weights)
+                mass = fn.log(step.weights)
             logs.append(
                 [
-                    [float(np.logaddexp.reduce(mass + sign * rate * nodes)) for rate in RATES]
+                    [float(fn.log_sum(mass + sign * rate * nodes)) for rate in RATES]
                     for sign in (1.0, -1.0)
                 ]
             )
@@ -314,10 +315,10 @@ class Choosing:
         """First and last node, and the tilt; all of them choices, of which no bound depends."""
         up, down = self._moments(detail)
         place = detail.place
-        rest = -math.log(detail.left_out) + math.log(10.0 * max(self.plan.depth, 1))
+        rest = -fn.log(detail.left_out) + fn.log(10.0 * max(self.plan.depth, 1))
         rest += detail.place  # δ is e^ε W
         rates = RATES
-        tilt = float(rates[int(np.argmin(up - rates * place - np.log(rates)))])
+        tilt = float(rates[int(np.argmin(up - rates * place - fn.log(rates)))])
         # what crosses an end of the window has a small B-mass, or leads to a small value
         farthest, lowest = (float(((gain + rest) / rates).min()) for gain in (up, down))
         last = min(farthest - place, lowest)

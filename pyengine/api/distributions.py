@@ -13,6 +13,7 @@ from pyengine.api.profiles import Profile
 from pyengine.engines.answers import Questions
 from pyengine.engines.registry import questions
 from pyengine.mechanisms import Mechanism
+from pyengine.numerics import functions as fn
 
 __all__ = ["from_privacy_loss_distribution", "to_privacy_loss_distribution"]
 
@@ -96,7 +97,7 @@ def to_privacy_loss_distribution(
     masses = []
     for order, other in (("remove", "add"), ("add", "remove")):
         # H_{e^-ε}(A‖B) = 1 - e^-ε + e^-ε H_{e^ε}(B‖A)
-        below = 1.0 - np.exp(-grid[:0:-1]) * (1.0 - above[other][:0:-1])
+        below = 1.0 - fn.exp(-grid[:0:-1]) * (1.0 - above[other][:0:-1])
         deltas = np.minimum.accumulate(np.concatenate([below, above[order]]).clip(0.0, 1.0))
         masses.append(
             pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(interval, -last, last, deltas)

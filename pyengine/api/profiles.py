@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from pyengine._fenv import Guarded
 from pyengine.engines.answers import Answer, Questions, names
+from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import bisected
 from pyengine.numerics.golden_section import lowest
 from pyengine.numerics.rounding import UNIT
@@ -156,8 +157,8 @@ class Profile(Questions):
 
 
 def _first(kappa: float, c: Any, delta: Any) -> Any:
-    return kappa * np.exp(c) + delta
+    return kappa * fn.exp(c) + delta
 
 
 def _second(kappa: float, c: Any, delta: Any) -> Any:
-    return 1.0 - np.exp(-c) * (1.0 - kappa - delta)
+    return 1.0 - fn.exp(-c) * (1.0 - kappa - delta)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pyengine._support import checks
 from pyengine.engines.answers import Answer, Questions, names
+from pyengine.numerics import functions as fn
 from pyengine.numerics.point_hull import lower_hull
 from pyengine.numerics.rounding import UNIT
 
@@ -85,7 +86,7 @@ class SampledTradeOff(Questions):
     def profile(self, epsilon: FloatArray) -> Answer:
         """δ(ε) = max over α of 1 - β(α) - e^ε α, at the corners."""
         with np.errstate(over="ignore", invalid="ignore"):
-            factor = np.exp(epsilon)
+            factor = fn.exp(epsilon)
             upper = _conjugate(self._other(lower=True), factor)
             lower = _conjugate(self._other(lower=False), factor)
         return Answer(upper, np.minimum(lower, upper), upper.copy(), names(NAME, epsilon.size))
@@ -107,7 +108,7 @@ def _conjugate(points: FloatArray, factor: FloatArray) -> FloatArray:
 def _inverse(points: FloatArray, delta: FloatArray) -> FloatArray:
     alpha, beta = points.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        needed = np.log((1.0 - beta - delta[:, None]) / alpha)
+        needed = fn.log((1.0 - beta - delta[:, None]) / alpha)
     needed = np.where(1.0 - beta - delta[:, None] > 0.0, needed, 0.0)
     found: FloatArray = np.maximum(needed.max(axis=1), 0.0)
     return found

@@ -14,6 +14,7 @@ from pyengine.mechanisms import Composition, FinitePair, Mechanism
 from pyengine.mechanisms.core import compose, phases_of
 from pyengine.mechanisms.report import epochs_in_words
 from pyengine.mechanisms.words import Words, shuffled_words, worded
+from pyengine.numerics import functions as fn
 from pyengine.special import log_ndtr
 
 __all__ = ["known_leak", "shuffled_lower_bound", "simplest", "without_amplification"]
@@ -169,7 +170,7 @@ def _masses(edges: FloatArray, place: float, sigma: float, steps: int) -> FloatA
     logs = np.asarray(log_ndtr((edges - place) / sigma))
     if steps > 1:
         logs = logs + (steps - 1) * np.asarray(log_ndtr(edges / sigma))
-    below, above = np.exp(logs), -np.expm1(logs)
+    below, above = fn.exp(logs), -fn.expm1(logs)
     low, high = np.diff(below, prepend=0.0), -np.diff(above, append=0.0)
-    middle = max(1, int(np.searchsorted(logs, -math.log(2.0))))
+    middle = max(1, int(np.searchsorted(logs, -fn.log(2.0))))
     return np.concatenate([low[:middle], high[middle - 1 :]])

@@ -17,6 +17,7 @@ from pyengine.calibration.targets import Target
 from pyengine.engines.loss_quadrature import pearson
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import GenericMechanism, Mechanism, as_mechanism, steps_of
+from pyengine.numerics import functions as fn
 
 __all__ = ["Calibration", "calibrate"]
 
@@ -100,16 +101,16 @@ class _Divergence:
             squared = pearson(self._mechanism(x))
         except (ValueError, AccuracyError):
             return math.nan
-        return 0.5 * math.log(squared) if 0.0 < squared < math.inf else math.nan
+        return 0.5 * fn.log(squared) if 0.0 < squared < math.inf else math.nan
 
     def goal(self) -> float:
         """See `Guide`."""
-        return math.log(self._goal) if 0.0 < self._goal < math.inf else math.nan
+        return fn.log(self._goal) if 0.0 < self._goal < math.inf else math.nan
 
     def missing(self, excess: float) -> float:
         """See `Guide`."""
         found = self._target.gaussian(excess)
-        return math.log(self._goal / found) if 0.0 < found < math.inf else math.nan
+        return fn.log(self._goal / found) if 0.0 < found < math.inf else math.nan
 
 
 class _Job:
@@ -202,8 +203,8 @@ def _chance(mechanism: Mechanism) -> float | None:
         share = max(float(step.share), math.ulp(0.0))
         if step.scheme != "poisson" or share >= 1.0:
             return None
-        logs.append(number * math.log1p(-share))
-    return min(-math.expm1(math.fsum(logs)) * ROUNDED_UP, 1.0)
+        logs.append(number * fn.log1p(-share))
+    return min(-fn.expm1(math.fsum(logs)) * ROUNDED_UP, 1.0)
 
 
 def calibrate(

@@ -18,6 +18,7 @@ from pyengine import api
 from pyengine.calibration.search import Domain, NoiseSearch, Unreachable
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import GaussianMechanism, Mechanism, steps_of
+from pyengine.numerics import functions as fn
 from pyengine.numerics.gaussian_filter import root_above
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.special import log_ndtr
@@ -64,7 +65,7 @@ def log_excess(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -
     if mu == 0.0:  # the two laws must agree
         distance = float(api.delta(mechanism, 0.0, **keywords).upper)
         return -math.inf if distance <= slack else math.inf
-    everywhere = math.inf if own is None else math.log(own / mu) if own > 0.0 else -math.inf
+    everywhere = math.inf if own is None else fn.log(own / mu) if own > 0.0 else -math.inf
     if own is not None and slack == 0.0:
         return everywhere
     if slack > 0.0 and float(api.delta(mechanism, 0.0, **keywords).upper) <= slack:
@@ -94,9 +95,12 @@ def _gaussian_mu(mechanism: Mechanism) -> float | None:
             parts.append((number, noise.multiplier))
     if len(parts) <= FEW:
         return root_above(sum((n / Fraction(s) ** 2 for n, s in parts), start=Fraction(0)))
-    # each part errs by 4 units, and the root of their squares by two more: squares may be beyond
-    # all doubles
-    return math.hypot(*(math.sqrt(n) / float(s) for n, s in parts)) * (1.0 + ROUNDING)
+    # each part errs by 4 units, its share of the largest by 6, the root by 7: squares of the parts
+    # themselves may be beyond all doubles
+    sizes = [math.sqrt(n) / float(s) for n, s in parts]
+    top = max(sizes)
+    root = math.sqrt(math.fsum((x / top) * (x / top) for x in sizes))
+    return top * root * (1.0 + 2.0 * ROUNDING)
 
 
 def _end(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -> float:
@@ -136,7 +140,7 @@ class _Profiles:
         # d δ_μ / d e^ε = -Φ(-ε/μ - μ/2)
         x = epsilon / self._mu + 0.5 * self._mu
         log_slope = log_ndtr(-x)
-        slope = np.exp(epsilon + log_slope)
+        slope = fn.exp(epsilon + log_slope)
         # x errs by 2 units, and the slope by as many times x (x + 1) at most; the sum by its terms
         error = UNIT * (4.0 * x * (x + 1.0) + 4.0 * (epsilon + np.abs(log_slope)) + 4.0 * LIBM)
         return np.stack([epsilon, upper, lower, slope, error])
@@ -155,12 +159,12 @@ def _largest_log_ratio(mechanism: Mechanism, mu: float, end: float, **keywords: 
         bound = _between(rows)
         top = max(best, float(bound.max(initial=0.0)))
         # far from 0 a search asks for the sign and for a few digits of the log
-        far = LOOSE * abs(math.log(best)) if best > 0.0 else 0.0
-        wide = bound > best * math.exp(min(max(TIGHT, far), 1.0))
+        far = LOOSE * abs(fn.log(best)) if best > 0.0 else 0.0
+        wide = bound > best * fn.exp(min(max(TIGHT, far), 1.0))
         middle = 0.5 * (rows[0, :-1] + rows[0, 1:])[wide]
         middle = np.setdiff1d(middle, rows[0])
         if not middle.size or rows.shape[1] > POINTS:
-            return math.log(top) if top > 0.0 else -math.inf
+            return fn.log(top) if top > 0.0 else -math.inf
         rows = np.concatenate([rows, profiles.at(middle)], axis=1)
         rows = rows[:, np.argsort(rows[0])]
 
@@ -172,8 +176,8 @@ def _between(rows: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # (t_b - t_a) / t_a and (t_b - t_a) / t_b with t = e^ε; from its point on a tangent that is
         # too steep lies lower, towards its point one that is too flat
-        fall_a = slope[:-1] * np.expm1(gap) * (1.0 + error[:-1])
-        fall_b = slope[1:] * -np.expm1(-gap) * (1.0 - error[1:])
+        fall_a = slope[:-1] * fn.expm1(gap) * (1.0 + error[:-1])
+        fall_b = slope[1:] * -fn.expm1(-gap) * (1.0 - error[1:])
         # where the tangents cross, as a share of the interval in t; wherever that is put, the ratio
         # to the first tangent is monotone before it, and to the second one behind it
         cross = (lower[:-1] - lower[1:] - fall_b) / (fall_a - fall_b)
@@ -291,9 +295,9 @@ def largest_regret(mechanism: Mechanism, mu: float, **keywords: Any) -> tuple[fl
     end = float(api.epsilon(gaussian, FAINT, adjacency="add", bounds=True).upper)
     rows = _both_profiles(mechanism, gaussian, np.unique(np.linspace(0.0, end, GRID)), **keywords)
     # beyond the end δ_μ is below what it is there, and 1 + e^ε is larger
-    beyond = float(rows[4, -1] / (1.0 + math.exp(min(end, 700.0)) * (1.0 - ROUNDING)))
+    beyond = float(rows[4, -1] / (1.0 + fn.exp(min(end, 700.0)) * (1.0 - ROUNDING)))
     while True:
-        weight = 1.0 + np.exp(rows[0])
+        weight = 1.0 + fn.exp(rows[0])
         lower = max(float(((rows[3] - rows[2]) / weight).max()) - ROUNDING, 0.0)
         most = _regret_between(rows)
         upper = max(float(most.max()), beyond, lower)
@@ -330,13 +334,13 @@ def _regret_between(rows: FloatArray) -> FloatArray:
     """
     epsilon, lower, upper, _, most = rows
     gap = np.diff(epsilon)
-    growth = np.expm1(gap)  # (t_b - t_a) / t_a
+    growth = fn.expm1(gap)  # (t_b - t_a) / t_a
     # what a line falls by along the interval: t' has slope >= -1, and δ does not grow
     before, behind = np.empty_like(gap), np.empty_like(gap)
-    ratio = growth[1:] / -np.expm1(-gap[:-1])  # of this interval's length to the one before
+    ratio = growth[1:] / -fn.expm1(-gap[:-1])  # of this interval's length to the one before
     before[1:] = np.maximum(upper[:-2] - lower[1:-1], 0.0) * ratio
     with np.errstate(over="ignore"):
-        before[0] = np.exp(epsilon[0]) * growth[0]
+        before[0] = fn.exp(epsilon[0]) * growth[0]
     behind[:-1] = np.maximum(lower[1:-1] - upper[2:], 0.0) / ratio
     behind[-1] = 0.0
     start, stop = lower[:-1], lower[1:]
@@ -348,8 +352,8 @@ def _regret_between(rows: FloatArray) -> FloatArray:
     line = np.minimum(start - before * meet, stop + behind * (1.0 - meet))
     line = np.maximum(line, stop)  # δ does not grow
     with np.errstate(over="ignore"):
-        weight = 1.0 + np.exp(epsilon[:-1]) * (1.0 + growth * meet) * (1.0 - 2.0 * ROUNDING)
-        ends = 1.0 + np.exp(epsilon) * (1.0 - ROUNDING)
+        weight = 1.0 + fn.exp(epsilon[:-1]) * (1.0 + growth * meet) * (1.0 - 2.0 * ROUNDING)
+        ends = 1.0 + fn.exp(epsilon) * (1.0 - ROUNDING)
     at_ends = (most - lower) / ends
     rounded = ROUNDING * (1.0 + before + behind)
     found = np.maximum((chord - line + rounded) / weight, 0.0)

@@ -18,6 +18,7 @@ from pyengine._support import checks
 from pyengine.calibration.gaussian_dp import least_mu, log_excess
 from pyengine.mechanisms import Mechanism
 from pyengine.mechanisms.threat_models import ThreatModel
+from pyengine.numerics import functions as fn
 from pyengine.special import log_ndtr, ndtr, ndtri
 
 __all__ = ["Advantage", "EpsilonDelta", "Gamma", "GaussianDP", "Target", "TradeOff"]
@@ -45,7 +46,7 @@ def _gap(found: float, allowed: float, scale: Callable[[float], float]) -> float
 
 
 def _log(x: float) -> float:
-    return math.log(x) if x > 0.0 else -math.inf
+    return fn.log(x) if x > 0.0 else -math.inf
 
 
 def _probit(x: float) -> float:
@@ -61,20 +62,20 @@ def _distance_of(epsilon: float, probit: float) -> float:
     goal = log_ndtr(probit)
     mu = probit + math.sqrt(probit * probit + 2.0 * epsilon)  # where the first term alone is that
     if epsilon == 0.0:
-        return 2.0 * _probit(0.5 + 0.5 * math.exp(goal))
+        return 2.0 * _probit(0.5 + 0.5 * fn.exp(goal))
     for _ in range(NEWTON):
         if not 0.0 < mu < math.inf:
             return math.nan
         place = mu / 2.0 - epsilon / mu
         first = log_ndtr(place)
-        rest = -math.expm1(epsilon + log_ndtr(place - mu) - first)
+        rest = -fn.expm1(epsilon + log_ndtr(place - mu) - first)
         if rest <= 0.0:
             return math.nan
-        log = first + math.log(rest)
+        log = first + fn.log(rest)
         # the profile's derivative by the distance is the normal density at that place
-        slope = mu * math.exp(-0.5 * place * place - log) / math.sqrt(2.0 * math.pi)
+        slope = mu * fn.exp(-0.5 * place * place - log) / math.sqrt(2.0 * math.pi)
         step = min(max((goal - log) / slope, -2.0), 2.0) if slope > 0.0 else math.nan
-        mu *= math.exp(step)
+        mu *= fn.exp(step)
         if abs(step) < 1e-10:
             return mu
     return math.nan

@@ -17,15 +17,14 @@ from pyengine.cli.parsers import Commands, command
 __all__ = ["register"]
 
 DESCRIPTION = """\
-Print versions, the vector instructions in use, threads and optional packages, and compare with
-values in arbitrary precision that come with the package: functions of the C library and of NumPy,
-of which proofs assume that they err little, and ten answers."""
+Print versions, the vector instructions in use, threads and optional packages, and compare ten
+answers with values in arbitrary precision that come with the package."""
 EPILOG = """\
 examples:
   pyengine doctor
   pyengine doctor --json
 
-exit codes: 0 all ten values are right and all functions as accurate as is assumed; 1 one is not"""
+exit codes: 0 all ten values are right; 1 one is not"""
 
 LEVELS = {
     4: "x86-64-v4 (AVX-512)",
@@ -58,13 +57,13 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Examine the installation; 1 if a value is wrong."""
-    facts, functions, tests = _facts(), list(_functions()), list(_tests())
+    facts, tests = _facts(), list(_tests())
     wrong = sum(not test["right"] for test in tests)
     if arguments.json:
-        print_json({**facts, "functions": functions, "tests": tests})
+        print_json({**facts, "tests": tests})
     else:
-        _print(facts, functions, tests, wrong)
-    return 0 if not wrong and all(function["right"] for function in functions) else 1
+        _print(facts, tests, wrong)
+    return 1 if wrong else 0
 
 
 def _facts() -> dict[str, Any]:
@@ -90,20 +89,6 @@ def _version(distribution: str) -> str | None:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _functions() -> Iterator[dict[str, Any]]:
-    """Errors of functions that proofs assume to be small, in units in the last place."""
-    from pyengine.numerics.libm import measured
-
-    for library, name, error, allowed in measured():
-        yield {
-            "library": library,
-            "function": name,
-            "error": error,
-            "allowed": allowed,
-            "right": error <= allowed,
-        }
 
 
 def _tests() -> Iterator[dict[str, Any]]:
@@ -141,9 +126,7 @@ def _compute(gold: dict[str, Any]) -> float | None:
         return None
 
 
-def _print(
-    facts: dict[str, Any], functions: list[dict[str, Any]], tests: list[dict[str, Any]], wrong: int
-) -> None:
+def _print(facts: dict[str, Any], tests: list[dict[str, Any]], wrong: int) -> None:
     packages = facts["packages"]
     print(f"pyengine {__version__}, Python {facts['python']}, {facts['platform']}")
     print(f"vector instructions: {facts['vector_instructions']}")
@@ -154,17 +137,6 @@ def _print(
     absent = [name for name in OPTIONAL if not packages[name]]
     print("optional: " + (", ".join(found) or "none"))
     print("not installed: " + (", ".join(absent) or "none"))
-    print()
-    rows = [
-        [
-            f"{function['library']} {function['function']}",
-            f"{function['error']:.2f}",
-            f"{function['allowed']:g}",
-            _verdict(function),
-        ]
-        for function in functions
-    ]
-    print_table(["function", "error in units in the last place", "assumed", ""], rows)
     print()
     rows = [[_name(test), *_numbers(test), _verdict(test)] for test in tests]
     print_table(["question", "value", "error", ""], rows)

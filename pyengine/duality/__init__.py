@@ -16,6 +16,7 @@ from pyengine._support import checks
 from pyengine.duality._bounded_range import bounded_range_delta, bounded_range_epsilon
 from pyengine.duality._conjugate import Curve, Enclosure, FloatArray, Refined, least, source
 from pyengine.duality._moments import from_rdp, from_zcdp, to_gdp
+from pyengine.numerics import functions as fn
 from pyengine.numerics.gaussian_filter import GaussianFilter
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.numerics.scaled import LOST
@@ -87,7 +88,7 @@ def gamma_from_epsilon_delta(epsilon: Any, delta: Any, kappa: Any) -> Any:
 def _upper_product(epsilon: FloatArray, x: FloatArray) -> FloatArray:
     """e^ε x, rounded up; x itself at ε = 0."""
     with np.errstate(over="ignore", invalid="ignore"):
-        product = np.exp(epsilon) * x * (1.0 + (LIBM + 4.0) * UNIT) + LOST
+        product = fn.exp(epsilon) * x * (1.0 + (LIBM + 4.0) * UNIT) + LOST
     return np.where((epsilon == 0.0) | (x == 0.0), x, product)
 
 
@@ -130,7 +131,7 @@ def trade_off_from_epsilon_delta(epsilon: Any, delta: Any, alpha: Any) -> Any:
     rest = (rest - mass) + ((1.0 - rest) - x)
     steep = (1.0 - mass) - _upper_product(cost, x) - 4.0 * UNIT
     with np.errstate(over="ignore"):
-        flat = rest * (1.0 - (LIBM + 8.0) * UNIT) / np.exp(cost) - LOST  # the same at ε = 0
+        flat = rest * (1.0 - (LIBM + 8.0) * UNIT) / fn.exp(cost) - LOST  # the same at ε = 0
     value = np.where(x + mass == 0.0, 1.0, np.maximum(np.maximum(steep, flat), 0.0))
     return value if x.shape else float(value)
 
@@ -263,14 +264,14 @@ def profile_from_trade_off(
     """
     grid = checks.real_array("epsilon", epsilon, 0.0, LARGEST)
     scores = np.arange(0.0, 79.0, 1.0 / 24.0) ** 1.5  # to e^-700
-    low = 1.0 / (1.0 + np.exp(scores[::-1]))
+    low = 1.0 / (1.0 + fn.exp(scores[::-1]))
     high = 1.0 - low[::-1]
     levels = np.concatenate([[0.0], low, high[(high > 0.5) & (high < 1.0 - 1e-14)], [1.0]])
     function, x, y = source("trade_off", trade_off, levels, 1.0)
     if x[-1] < 1.0:
         x, y = np.append(x, 1.0), np.append(y, 0.0)
     refined = Refined(function, 0.0)
-    found = least("trade_off", refined, x, y, np.exp(grid.ravel()), 1.0, accuracy)
+    found = least("trade_off", refined, x, y, fn.exp(grid.ravel()), 1.0, accuracy)
     return _shaped(_rest(found), grid.shape)
 
 
@@ -284,17 +285,17 @@ def _least_of_profile(
     def at(t: FloatArray) -> FloatArray:
         """Profile at log t, for t < 1 by the symmetry of the relation."""
         outside = t < 1.0
-        inner = np.log(np.where(outside, 1.0 / np.where(outside, t, 1.0), t))
+        inner = fn.log(np.where(outside, 1.0 / np.where(outside, t, 1.0), t))
         values = np.asarray(function(inner)) if function is not None else np.zeros(0)
         # 1 - t of the argument that was asked
-        return np.where(outside, -np.expm1(-inner) + t * values, values)
+        return np.where(outside, -fn.expm1(-inner) + t * values, values)
 
-    t, y = np.exp(epsilon), delta
+    t, y = fn.exp(epsilon), delta
     if symmetric:
         above = epsilon > 0.0
-        mirrored = np.exp(-epsilon[above])[::-1]
+        mirrored = fn.exp(-epsilon[above])[::-1]
         t = np.concatenate([mirrored, t])
-        rest = -np.expm1(-epsilon[above][::-1])
+        rest = -fn.expm1(-epsilon[above][::-1])
         y = np.concatenate([rest + mirrored * delta[above][::-1], y])
     t, y = np.append(0.0, t), np.append(1.0, y)  # H_0 = 1
     refined = Refined(None if function is None else at, 1e-300 if symmetric else 1.0)

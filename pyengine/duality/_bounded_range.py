@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support import checks
+from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import falling_bracket
 
 __all__ = ["bounded_range_delta", "bounded_range_epsilon"]
@@ -135,13 +136,13 @@ class _Profile:
         for i in range(k):
             choices.append(choices[-1] * (k - i) // (i + 1))
         # of the integers themselves: lgamma would lose digits of the difference
-        self._choices = np.array([math.log(choice) for choice in choices])
+        self._choices = np.array([fn.log(choice) for choice in choices])
 
     def delta(self, epsilon: float) -> float:
         """The δ of an ε."""
         log_delta = self._log_delta(epsilon)
         # above one half by what is left, which no rounding makes negative
-        return math.exp(log_delta) if log_delta < LOG_HALF else -math.expm1(self._log_rest(epsilon))
+        return fn.exp(log_delta) if log_delta < LOG_HALF else -fn.expm1(self._log_rest(epsilon))
 
     def epsilon(self, delta: float) -> float:
         """The ε of a δ."""
@@ -154,8 +155,8 @@ class _Profile:
         def excess(epsilon: FloatArray) -> FloatArray:
             at = float(epsilon[0])
             if delta <= 0.5:
-                return np.array([self._log_delta(at) - math.log(delta)])
-            return np.array([math.log1p(-delta) - self._log_rest(at)])
+                return np.array([self._log_delta(at) - fn.log(delta)])
+            return np.array([fn.log1p(-delta) - self._log_rest(at)])
 
         low, high = np.array([0.0]), np.array([end])
         if excess(low)[0] <= 0.0:
@@ -166,10 +167,10 @@ class _Profile:
         """Logarithm of δ; -inf from the largest loss on."""
         scale = 2.0**UP if self._width < SMALL else 1.0
         sums = [
-            self._summed(block, block.c, 0.0, block.row, lambda loss: np.log(-np.expm1(-loss)))
+            self._summed(block, block.c, 0.0, block.row, lambda loss: fn.log(-fn.expm1(-loss)))
             for block in self._blocks(epsilon * scale, self._width * scale)
         ]
-        return max((float(part.max()) for part in sums), default=-math.inf) - math.log(scale)
+        return max((float(part.max()) for part in sums), default=-math.inf) - fn.log(scale)
 
     def _log_rest(self, epsilon: float) -> float:
         """Logarithm of 1 - δ."""
@@ -177,7 +178,7 @@ class _Profile:
         for block in self._blocks(epsilon, self._width):
             above = self._summed(block, block.c, block.row + 1.0, self._steps, np.zeros_like)
             below = self._summed(block, block.tilted, 0.0, block.row, np.negative)
-            least = min(least, float(np.logaddexp(above, below).min()))
+            least = min(least, float(fn.logaddexp(above, below).min()))
         return least
 
     def _blocks(self, epsilon: float, width: float) -> Iterator[_Block]:
@@ -216,7 +217,7 @@ class _Profile:
         logs += (k - i) * block.log_rest[:, None] + gains(np.where(outside, 1.0, loss))
         logs = np.where(outside, -np.inf, logs)
         top = logs.max(axis=1)
-        return np.asarray(top + np.log(np.exp(logs - top[:, None]).sum(axis=1)))
+        return np.asarray(top + fn.log(fn.exp(logs - top[:, None]).sum(axis=1)))
 
 
 class _Block:
@@ -224,11 +225,11 @@ class _Block:
 
     def __init__(self, row: FloatArray, s: FloatArray, t: FloatArray, width: float) -> None:
         self.row, self.s, self.width = row, s, width
-        whole = -math.expm1(-width)
-        self.tilted = np.minimum(-np.expm1(-t) / whole, 1.0)  # 1 - a
-        self.c, rest = np.exp(-s) * self.tilted, -np.expm1(-s) / whole
+        whole = -fn.expm1(-width)
+        self.tilted = np.minimum(-fn.expm1(-t) / whole, 1.0)  # 1 - a
+        self.c, rest = fn.exp(-s) * self.tilted, -fn.expm1(-s) / whole
         # both from the smaller one, so that an error of it moves the terms, not their sum
         small = self.c < 0.5
         less = np.where(small, self.c, rest)
-        self.log_c = np.where(small, np.log(less), np.log1p(-less))
-        self.log_rest = np.where(small, np.log1p(-less), np.log(less))
+        self.log_c = np.where(small, fn.log(less), fn.log1p(-less))
+        self.log_rest = np.where(small, fn.log1p(-less), fn.log(less))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pyengine._fenv import Guarded
 from pyengine._support import checks
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.scaled import LOST
 
@@ -98,7 +99,7 @@ def least(
     corners are where extended chords meet, gives a lower bound.
     """
     # what a value and a sum are rounded by, and an abscissa that is an exponential of a logarithm
-    rounding = 8.0 * UNIT + 2.0 * UNIT * float(np.abs(np.log(x[x > 0.0])).max(initial=0.0))
+    rounding = 8.0 * UNIT + 2.0 * UNIT * float(np.abs(fn.log(x[x > 0.0])).max(initial=0.0))
     error = checks.scalar("accuracy", accuracy, 0.0, 1e-3) + rounding
     x, y = _spaced(x, y, APART * rounding)
     _check_convex(name, x, y, CONVEX + 4.0 * error)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support import checks
+from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import falling_root
 from pyengine.numerics.renyi import LARGEST_X, SMALLEST_X, best_order, order_bound
 from pyengine.numerics.rounding import LIBM, UNIT
@@ -131,17 +132,15 @@ def from_zcdp(rho: Any, epsilon: Any) -> Any:
 
     def fall(place: FloatArray) -> FloatArray:
         """Minus the slope of log δ in x = α - 1, which is convex in x."""
-        x = np.exp(place)
-        return goal + np.log1p(1.0 / x) - (1.0 + 2.0 * x) * size
+        x = fn.exp(place)
+        return goal + fn.log1p(1.0 / x) - (1.0 + 2.0 * x) * size
 
     # at x <= 1, log1p(1/x) >= log(1/x); from 1 on it is below 1
     low = np.maximum(np.minimum(0.0, goal - 3.0 * size), -FARTHEST)
-    high = np.minimum(
-        np.logaddexp(0.0, np.log(goal + 1.0) - math.log(2.0) - math.log(size)), FARTHEST
-    )
+    high = np.minimum(fn.logaddexp(0.0, fn.log(goal + 1.0) - fn.log(2.0) - fn.log(size)), FARTHEST)
     with np.errstate(over="ignore"):
         # any order gives a bound: the search only chooses one
-        x = np.exp(np.where(fall(high) > 0.0, high, falling_root(fall, low, high)))
+        x = fn.exp(np.where(fall(high) > 0.0, high, falling_root(fall, low, high)))
         cost = (1.0 + x) * size
         value = _upper_delta(x, cost - goal, cost + goal)
         # the best order of the better bound is not above that one
@@ -163,11 +162,11 @@ def _upper_delta(x: FloatArray, rate: FloatArray, size: FloatArray) -> FloatArra
     product, 7 of the second; x and LIBM, 5 of the third; two sums; in all below 9 of the terms'
     sizes, of which 12 are added.  Then `numpy.exp` and a product: LIBM + 1.
     """
-    second, third = x * np.log1p(1.0 / x), np.log1p(x)
+    second, third = x * fn.log1p(1.0 / x), fn.log1p(x)
     logs = x * rate - second - third + 12.0 * UNIT * (x * size + second + third)
     # what is infinite on both sides is unknown
     logs = np.where(np.isnan(logs), np.inf, logs)
-    value = np.exp(np.minimum(logs, 0.0)) * (1.0 + (LIBM + 4.0) * UNIT) + LOST
+    value = fn.exp(np.minimum(logs, 0.0)) * (1.0 + (LIBM + 4.0) * UNIT) + LOST
     return np.asarray(np.minimum(value, 1.0))
 
 
@@ -216,7 +215,7 @@ def _near(epsilon: FloatArray) -> FloatArray:
     2q errs by LIBM + LIBM/2 + 2 = 8 units, q² passes 2 on, and coefficients, Horner's scheme,
     constant and products add 6: 16 in all, of which 24 are added.
     """
-    double = 2.0 * -np.expm1(-epsilon) / (1.0 + np.exp(-epsilon))
+    double = 2.0 * -fn.expm1(-epsilon) / (1.0 + fn.exp(-epsilon))
     series = np.zeros(epsilon.shape)
     for k, c in reversed(list(enumerate(_inverse_erf_coefficients()))):
         series = c / (2 * k + 1) + series * (math.pi / 16.0 * double * double)
@@ -240,7 +239,7 @@ def _far(epsilon: FloatArray) -> FloatArray:
     docs/theory/closed_form) and by LIBM units of its logarithm, which is below 5; y errs by a unit
     of itself and LIBM/2: in all below 3 units of y and 29.
     """
-    y = -(epsilon + np.log1p(np.exp(-epsilon)))
+    y = -(epsilon + fn.log1p(fn.exp(-epsilon)))
     t = -np.asarray(ndtri_exp(y))
     miss = np.asarray(log_ndtr(-t)) - y + UNIT * (4.0 * np.abs(y) + 32.0)
     rise = np.maximum(miss, 0.0) / (0.25 * (3.0 * t + np.sqrt(t * t + 8.0)))

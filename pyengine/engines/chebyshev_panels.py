@@ -24,6 +24,7 @@ import numpy.typing as npt
 from pyengine._core import lib
 from pyengine.engines.functionals import FloatArray, array
 from pyengine.errors import AccuracyError
+from pyengine.numerics import functions as fn
 
 __all__ = ["ChebyshevPanels"]
 
@@ -39,11 +40,11 @@ LEVELS = 8.0  # panels of α above 1/2 are 1/32 wide
 
 DEGREE = lib.PE_CHEBYSHEV
 _ANGLES = math.pi * (np.arange(DEGREE) + 0.5) / DEGREE
-_POINTS = np.append(0.5 - 0.5 * np.cos(_ANGLES), [0.31, 0.72])  # the last two to check
+_POINTS = np.append(0.5 - 0.5 * fn.cos(_ANGLES), [0.31, 0.72])  # the last two to check
 # From values at Chebyshev points, in rising order, to coefficients.
-_TRANSFORM = 2.0 / DEGREE * np.cos(np.outer(np.arange(DEGREE), math.pi - _ANGLES))
+_TRANSFORM = 2.0 / DEGREE * fn.cos(np.outer(np.arange(DEGREE), math.pi - _ANGLES))
 _TRANSFORM[0] *= 0.5
-_AT_CHECKS = np.cos(np.outer(np.arange(DEGREE), np.arccos(2.0 * _POINTS[DEGREE:] - 1.0)))
+_AT_CHECKS = fn.cos(np.outer(np.arange(DEGREE), np.arccos(2.0 * _POINTS[DEGREE:] - 1.0)))
 
 
 class _Axis(NamedTuple):
@@ -66,7 +67,7 @@ def _depth(x: FloatArray) -> FloatArray:
 
 
 def _from_depth(s: FloatArray) -> FloatArray:
-    return np.exp(-s * s)
+    return fn.exp(-s * s)
 
 
 def _place_of_level(x: FloatArray) -> FloatArray:
@@ -87,7 +88,7 @@ _DEPTHS = _Axis(_depth, _from_depth, False)
 def _axis_of_profile(at_zero: float) -> _Axis:
     """The axis of ε, given δ(0)."""
     scale = SCALE * max(at_zero, TINY)
-    return _Axis(lambda x: _log(1.0 + x / scale), lambda s: scale * np.expm1(s), True, WIDTH_IN_LOG)
+    return _Axis(lambda x: _log(1.0 + x / scale), lambda s: scale * fn.expm1(s), True, WIDTH_IN_LOG)
 
 
 class ChebyshevPanels:
@@ -187,7 +188,7 @@ class ChebyshevPanels:
         scale = 1.0
         if self._axis.of_log:
             with np.errstate(divide="ignore"):  # log 0 is no number that a polynomial has
-                values = np.log(values)
+                values = fn.log(values)
         else:
             scale = values.max(axis=1)
         with np.errstate(invalid="ignore"):

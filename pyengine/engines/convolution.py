@@ -7,7 +7,6 @@ convolution, so this engine answers where the faster ones cannot.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from pyengine._support.status import finished
 from pyengine.engines.functionals import B_ABOVE, B_BELOW, FloatArray, call_kernel
 from pyengine.engines.pairs import GaussianPair
 from pyengine.errors import AccuracyError
+from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import log_of_rest
 
 __all__ = ["BoundedStep", "BoundedSteps", "Convolution", "bounded_steps"]
@@ -114,7 +114,7 @@ def _law_of_step(step: BoundedStep, deepest: float) -> Any:
     ratios = [weight / rest for weight in step.weights]
     doubles = [float(ratio) for ratio in ratios]
     lost = [
-        math.log1p((ratio - Fraction(double)) / ratio)
+        fn.log1p((ratio - Fraction(double)) / ratio)
         for ratio, double in zip(ratios, doubles, strict=True)
     ]
     out = ffi.new("pe_law **")

@@ -15,7 +15,6 @@ from pyengine.engines.gaussian import GaussianSide
 from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.plan import FloatPlan, settings
 from pyengine.mechanisms.dp_sgd import equal_gaussian_steps
-from pyengine.numerics.libm import refuse_where_off
 
 __all__ = ["CLOSE", "ORDERS", "TELLING", "EqualQuestions", "questions_of_run", "run_settings"]
 
@@ -51,7 +50,6 @@ def questions_of_run(
     noise, rate, steps = run
     if not proven and noise <= TELLING:  # what is known there without lines
         return None
-    refuse_where_off()
     first, *others = (
         GaussianSide(GaussianPair((noise,), (rate,), (steps,), order), thorough=proven)
         for order in ORDERS[adjacency]

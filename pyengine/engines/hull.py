@@ -27,6 +27,7 @@ from pyengine.engines.answers import (
 )
 from pyengine.engines.curves import larger, smaller
 from pyengine.engines.within import crossed
+from pyengine.numerics import functions as fn
 
 __all__ = ["BothOrders", "OneLineHull"]
 
@@ -136,7 +137,7 @@ class BothOrders(Questions):
         with A and B exchanged, and H_{e^c}(A‖B) = 1 - e^c + e^c H_{e^-c}(B‖A).
         """
         size = np.abs(c)
-        weight = np.exp(np.clip(c, -STEEPEST, 0.0))
+        weight = fn.exp(np.clip(c, -STEEPEST, 0.0))
         floor = np.maximum(small, 1e-300) / np.maximum(weight, 1e-300)
         shift, proven = np.full(c.size, np.inf), np.ones(c.size, dtype=np.bool_)
         for where, first, second in ((c >= 0.0, other, own), (c < 0.0, own, other)):
@@ -208,7 +209,7 @@ class BothOrders(Questions):
         neighbours is symmetric, β is e^c (1 - α - D(-c)).
         """
         d = self.profile(np.abs(c))
-        slope, rest = np.exp(c), 1.0 - alpha
+        slope, rest = fn.exp(c), 1.0 - alpha
         values = []
         for value in (d.value, d.lower, d.upper):
             gamma = np.clip(alpha * slope + value, alpha, 1.0)
@@ -228,7 +229,7 @@ class BothOrders(Questions):
         """Logarithm of γ/β on a tangent, which has digits for whichever is small."""
         beta, gamma = self._tangent(alpha, c)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(gamma.value) - np.log(beta.value))
+            return np.asarray(fn.log(gamma.value) - fn.log(beta.value))
 
     def _chord(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Bounds from inside of the hull at α, from the points of slope e^c on both curves.
@@ -243,7 +244,7 @@ class BothOrders(Questions):
             from pyengine.numerics.bracketing import falling_bracket
 
             for end in falling_bracket(steeper_by, far, near):
-                place = np.exp(end)
+                place = fn.exp(end)
                 ends.append((place, pair.trade_off(place).gamma.lower))
         best = alpha.copy()
         for x, y in ends:
@@ -265,7 +266,7 @@ def _is_narrow(beta: Answer, gamma: Answer) -> BoolArray:
 
 def _steeper_by(pair: PairQuestions, c: FloatArray, log_alpha: FloatArray) -> FloatArray:
     """What the slope at a level exceeds another one by, as logarithms."""
-    return pair.trade_off(np.exp(log_alpha)).c - c
+    return pair.trade_off(fn.exp(log_alpha)).c - c
 
 
 def _clip(alpha: FloatArray, beta: Answer, gamma: Answer) -> None:

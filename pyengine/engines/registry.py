@@ -37,7 +37,6 @@ from pyengine.engines.orders import both_orders
 from pyengine.engines.problem import Engine, Problem
 from pyengine.mechanisms import Mechanism
 from pyengine.mechanisms.threat_models import THREAT_MODELS, ThreatModel, threat_model_of
-from pyengine.numerics.libm import refuse_where_off
 
 __all__ = ["ADJACENCIES", "ENGINES", "METHODS", "THREAT_MODELS", "questions", "questions_on_pair"]
 
@@ -132,10 +131,8 @@ def questions(
     ValueError
         Where the adjacency is not defined for the mechanism.
     AccuracyError
-        Where no engine can answer for the mechanism, and where a function of the C library errs
-        by more than proofs assume.
+        Where no engine can answer for the mechanism.
     """
-    refuse_where_off()
     model = threat_model_of(threat_model)
     problem = Problem(mechanism, adjacency, method, model, tolerance, wanted, proven)
     engine = _chosen(problem)

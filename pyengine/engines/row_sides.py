@@ -27,6 +27,7 @@ from pyengine.engines.functionals import (
 from pyengine.engines.next_to_largest import NextToLargest
 from pyengine.engines.row_bounds import SLACK, LogBounds
 from pyengine.engines.spectral import Spectral
+from pyengine.numerics import functions as fn
 
 __all__ = [
     "ANY",
@@ -230,6 +231,6 @@ class EstimatedSide(RowSide):
 def log_slope(functional: int, table: FloatArray) -> FloatArray:
     """Slope in the threshold of the log of A's tails or the profile."""
     if functional == PROFILE:
-        return np.exp(table[:, 2 + B_BELOW] - table[:, 0] - table[:, 2 + PROFILE])
+        return fn.exp(table[:, 2 + B_BELOW] - table[:, 0] - table[:, 2 + PROFILE])
     sign = -1.0 if functional == A_ABOVE else 1.0
-    return sign * np.exp(table[:, 1] - table[:, 2 + functional])
+    return sign * fn.exp(table[:, 1] - table[:, 2 + functional])

@@ -31,6 +31,7 @@ from pyengine.engines.functionals import (
 from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.plan import FEW_STEPS, SMALLEST
 from pyengine.errors import AccuracyError
+from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import falling_root
 from pyengine.numerics.exact_numbers import in_two_doubles, log_of_rest
 
@@ -114,7 +115,7 @@ def _reach_of_parts(kinds: Kinds, reach: float) -> float:
         return math.sqrt(share) * x + math.sqrt(1.0 - share) * APART
 
     for _ in kinds[1:]:
-        reach = math.hypot(reach, APART)  # the most, of any share
+        reach = fn.hypot(reach, APART)  # the most, of any share
     farthest = reach
     for _, _, number in kinds:
         own, rest = reach, number
@@ -193,7 +194,7 @@ def _composed_epochs(kinds: EpochKinds, deepest: float) -> Any:
     result = None
     # about the variance of the loss, of whose root the axis has to hold some twenty on either side
     spread = sum(
-        number * math.log1p(math.expm1(min(1.0 / noise[0], LOUDEST) ** 2) / steps)
+        number * fn.log1p(fn.expm1(min(1.0 / noise[0], LOUDEST) ** 2) / steps)
         for noise, steps, number in kinds
     )
     if spread > WIDEST:
@@ -327,10 +328,10 @@ class SectorLaws:
         first, last = turn * float(ends[0]), turn * float(ends[1])
         span = abs(last - first)
         nearest = max(math.ulp(first), CROWDED * span)
-        low, high = (np.full(goal.size, math.log(room)) for room in (nearest, span))
+        low, high = (np.full(goal.size, fn.log(room)) for room in (nearest, span))
 
         def place(u: FloatArray) -> FloatArray:
-            return first + turn * np.exp(u)
+            return first + turn * fn.exp(u)
 
         def beyond(u: FloatArray) -> FloatArray:
             value = call_kernel(self._rows, law, functional, place(u))

@@ -12,6 +12,7 @@ from pyengine.errors import AccuracyError
 from pyengine.laws.profile import placed_values, raised_points
 from pyengine.mechanisms import FinitePair, Mechanism, Step, from_probabilities
 from pyengine.mechanisms.general import symmetric_masses
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.numerics.selection import repeat_and_select
 
@@ -88,11 +89,11 @@ class _Chords:
     """Upper bounds between values of a profile, which is convex in e^ε, and falls."""
 
     def __init__(self, epsilon: FloatArray, delta: FloatArray) -> None:
-        self._t, self._delta = np.exp(epsilon), delta
+        self._t, self._delta = fn.exp(epsilon), delta
 
     def __call__(self, epsilon: FloatArray) -> FloatArray:
         """Upper bounds at ε >= 0."""
-        t = np.exp(epsilon) * (1.0 - (LIBM + 4.0) * UNIT)
+        t = fn.exp(epsilon) * (1.0 - (LIBM + 4.0) * UNIT)
         at = np.clip(np.searchsorted(self._t, t, side="right") - 1, 0, self._t.size - 1)
         after = np.minimum(at + 1, self._t.size - 1)
         before, width = self._delta[at], self._t[after] - self._t[at]

@@ -16,6 +16,7 @@ from pyengine.engines.intervals import deviation, empirical_bernstein
 from pyengine.engines.loss_quadrature import Loss, losses
 from pyengine.engines.monte_carlo import Sample, pilot_of
 from pyengine.mechanisms import Mechanism
+from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import bisected
 
 __all__ = ["saddle_tilt", "tilted_gamma"]
@@ -30,12 +31,12 @@ def _cumulants(terms: list[Loss], tilt: float) -> tuple[float, float, float]:
     k = slope = curvature = 0.0
     for t in terms:
         with np.errstate(divide="ignore"):
-            exponent = np.log(t.under_a) + tilt * t.loss
+            exponent = fn.log(t.under_a) + tilt * t.loss
         top = float(exponent.max())
-        weight = np.exp(exponent - top)
+        weight = fn.exp(exponent - top)
         total = float(weight.sum())
         mean = float(weight @ t.loss) / total
-        k += t.steps * (top + math.log(total))
+        k += t.steps * (top + fn.log(total))
         slope += t.steps * mean
         curvature += t.steps * float(weight @ (t.loss - mean) ** 2) / total
     return k, slope, curvature
@@ -47,9 +48,9 @@ def saddle_tilt(terms: list[Loss], kappa: float) -> float:
     def log_tail(tilt: float) -> float:
         k, slope, curvature = _cumulants(terms, tilt)
         mills = 1.0 + tilt * math.sqrt(0.5 * math.pi * curvature)
-        return k - tilt * slope - math.log(2.0 * mills)
+        return k - tilt * slope - fn.log(2.0 * mills)
 
-    target = math.log(kappa)
+    target = fn.log(kappa)
     # where κ is below the largest loss's atom, no tilt is large enough
     largest = STEEPEST / max(float(np.ptp(t.loss)) for t in terms)
     low, high = 0.0, min(1.0, largest)
@@ -91,7 +92,7 @@ def tilted_gamma(
     value = s.at(s.b_above, rank)[0] if tilt >= 1.0 else 1.0 - s.at(s.b_below, rank)[0]
     # dB/dA is at most e^{highest loss}: attained where κ is below that loss's probability
     with np.errstate(over="ignore"):
-        most_of_all = kappa * np.exp(math.fsum(t.steps * t.highest for t in terms))
+        most_of_all = kappa * fn.exp(math.fsum(t.steps * t.highest for t in terms))
     ceiling = float(min(most_of_all * (1.0 + ROUNDING), 1.0))
     estimate, least, top = (min(max(float(x), kappa), ceiling) for x in (value, lower, upper))
     return min(max(estimate, least), top), least, top
@@ -107,8 +108,8 @@ def _interval(
     """
     beyond = s.loss > c
     with np.errstate(over="ignore", under="ignore"):
-        unit = math.exp(min(s.log_mgf + (1.0 - s.tilt) * c, 709.0))
-        of_a, of_b = (np.exp((shift - s.tilt) * (s.loss - c)) for shift in (0.0, 1.0))
+        unit = fn.exp(min(s.log_mgf + (1.0 - s.tilt) * c, 709.0))
+        of_a, of_b = (fn.exp((shift - s.tilt) * (s.loss - c)) for shift in (0.0, 1.0))
 
     def bound(log_slope: float, side: float) -> float:
         """B(S > c) + slope (κ - A(S > c)), moved to one side by what it may be off."""
@@ -117,7 +118,7 @@ def _interval(
         return found if math.isfinite(found) else side * math.inf  # beyond all doubles: nothing
 
     def at_slope(log_slope: float, side: float) -> float:
-        slope = math.exp(min(log_slope - c, 709.0))  # in units of e^c
+        slope = fn.exp(min(log_slope - c, 709.0))  # in units of e^c
         if s.tilt >= 1.0:
             drawn, sign, whole = np.where(beyond, of_b - slope * of_a, 0.0), 1.0, 0.0
         else:
@@ -125,7 +126,7 @@ def _interval(
         mean, square = drawn.mean(keepdims=True), np.square(drawn).mean(keepdims=True)
         width = np.array([max(slope, 1.0)])
         off = empirical_bernstein(mean, square, width, s.size, failure)
-        middle = whole + sign * unit * float(mean[0]) + kappa * math.exp(min(log_slope, 709.0))
+        middle = whole + sign * unit * float(mean[0]) + kappa * fn.exp(min(log_slope, 709.0))
         return middle + side * unit * float(off[0])
 
     return min(bound(x, -1.0) for x in known), bound(c, 1.0)
@@ -145,23 +146,23 @@ def _known(s: Sample, kappa: float, centre: float, failure: float) -> tuple[floa
     The weights at a threshold are bounded by their value there, which says nothing far below; that
     the threshold does not lie there is tested at points that the samples had no part in.
     """
-    limit = math.log((2.0 + len(STEPS_DOWN)) / failure) / s.size
+    limit = fn.log((2.0 + len(STEPS_DOWN)) / failure) / s.size
     with np.errstate(over="ignore"):
-        bound = np.exp(s.log_mgf - s.tilt * np.append(s.loss, -math.inf if s.tilt else 0.0))
+        bound = fn.exp(s.log_mgf - s.tilt * np.append(s.loss, -math.inf if s.tilt else 0.0))
         possible = deviation(s.a_above, kappa) <= limit * bound
     lowest = -math.inf
     for step in STEPS_DOWN if s.tilt else ():
         point = centre - step / s.tilt
         rank = int(np.searchsorted(-s.loss, -point))  # losses above the point
         mean = s.a_above[rank]
-        largest = math.exp(min(s.log_mgf - s.tilt * point, 709.0))
+        largest = fn.exp(min(s.log_mgf - s.tilt * point, 709.0))
         if mean > kappa and deviation(mean, kappa) > limit * largest:
             lowest = max(lowest, point)
             possible[rank + 1 :] = False
     found = np.flatnonzero(possible)  # how many losses may lie above the threshold
     if not found.size:  # as improbable as the failure: nothing is known then
-        return -math.inf, -math.log(kappa)
+        return -math.inf, -fn.log(kappa)
     first, last = (np.array([float(found[i])]) for i in (0, -1))
     lowest = max(float(s.threshold(last, up=False)[0]), lowest)
     # E_A e^S = 1 leaves e^c at most 1/κ
-    return lowest, min(float(s.threshold(first, up=True)[0]), -math.log(kappa))
+    return lowest, min(float(s.threshold(first, up=True)[0]), -fn.log(kappa))

@@ -58,6 +58,7 @@ from pyengine.mechanisms import (
     from_probabilities,
     steps_of,
 )
+from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import as_decimal, in_two_doubles
 
 __all__ = [
@@ -524,7 +525,7 @@ for _kind in (
         "laplace",
         replaces=True,
         substituted=lambda step, p: SubstitutedLaplace(float(step.noise_multiplier), p),
-        distance=lambda step: -math.expm1(-1.0 / float(step.noise_multiplier)),
+        distance=lambda step: -fn.expm1(-1.0 / float(step.noise_multiplier)),
         event=lambda module, step: module.LaplaceDpEvent(float(step.noise_multiplier)),
     ),
     Kind(

@@ -16,6 +16,7 @@ from pyengine.mechanisms.finite import GenericMechanism
 from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.matrix import over_root
 from pyengine.mechanisms.words import Words, worded
+from pyengine.numerics import functions as fn
 
 __all__ = ["pate_noisy_max", "permute_and_flip", "report_noisy_max", "thresholded_histogram"]
 
@@ -25,7 +26,7 @@ UNIT = 2.0**-52
 MISSED = 45.0  # -log of what the trapezoidal rule misses, about
 NONE_DRAWN = "none are drawn: each release may use every record"
 MOST_QUERIES = 10**8
-HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+HALF_LOG_2PI = 0.5 * fn.log(2.0 * math.pi)
 
 
 def report_noisy_max(
@@ -118,15 +119,13 @@ def _log_of_win(gap: float, queries: int, off: float) -> tuple[float, float]:
     """
     spacing = math.pi * math.sqrt(2.0 / (MISSED * queries))
     line = 2.0 * math.pi / (spacing * queries)
-    missed = (
-        2.0 * math.exp(0.5 * queries * line * line) / math.expm1(2.0 * math.pi * line / spacing)
-    )
+    missed = 2.0 * fn.exp(0.5 * queries * line * line) / fn.expm1(2.0 * math.pi * line / spacing)
 
     def logs(z: FloatArray) -> FloatArray:
         log_of = np.asarray(special.log_ndtr(gap + z))
         return np.asarray(-0.5 * z * z + (queries - 1) * log_of)
 
-    low, high = -1.0, max(1.0, -2.0 * gap) + math.sqrt(2.0 * math.log(queries)) + 1.0
+    low, high = -1.0, max(1.0, -2.0 * gap) + math.sqrt(2.0 * fn.log(queries)) + 1.0
     for _ in range(60):  # the mode, where terms fall to both sides
         left, right = low + 0.382 * (high - low), low + 0.618 * (high - low)
         a, b = logs(np.array([left, right]))
@@ -135,22 +134,22 @@ def _log_of_win(gap: float, queries: int, off: float) -> tuple[float, float]:
     z = low + spacing * np.arange(-math.ceil(11.0 / spacing), math.ceil(11.0 / spacing) + 1.0)
     found = logs(z)
     top = float(found.max())
-    terms = np.exp(found - top)
+    terms = fn.exp(found - top)
     total = math.fsum(terms.tolist())
     beyond = 0.0
     for end, inner in ((0, 1), (-1, -2)):  # terms fall faster and faster
-        ratio = math.exp(float(found[end] - found[inner]))
+        ratio = fn.exp(float(found[end] - found[inner]))
         assert ratio < 1.0
         beyond += float(terms[end]) * ratio / (1.0 - ratio)
     # relative errors of the terms: of log Φ, of its argument, of sums and of the exponential
     x = gap + z
     log_of = np.asarray(special.log_ndtr(x))
     with np.errstate(under="ignore"):
-        steep = 1.01 * np.exp(-0.5 * x * x - HALF_LOG_2PI - log_of)
+        steep = 1.01 * fn.exp(-0.5 * x * x - HALF_LOG_2PI - log_of)
     error = (queries - 1) * (8.0 * UNIT * np.abs(log_of) + steep * (off + 2.0 * UNIT * np.abs(x)))
     error += 8.0 * UNIT * (1.0 + z * z + np.abs(found) + abs(top))
     mean = float(terms @ error) / total
-    value = top + math.log(total * spacing) - HALF_LOG_2PI
+    value = top + fn.log(total * spacing) - HALF_LOG_2PI
     slack = mean + missed + beyond / total + 8.0 * UNIT * (1.0 + abs(value))
     return value, 1.01 * slack
 
@@ -284,7 +283,7 @@ def thresholded_histogram(
     alone = special.ndtr(x)
     # x is off by 4 units, which count with the slope of log Φ, at most |x| + 1
     alone *= 1.0 + 16.0 * UNIT * (1.0 + abs(x) * (abs(x) + 1.0))
-    delta = -math.expm1(number * math.log1p(-alone)) if alone < 1.0 else 1.0
+    delta = -fn.expm1(number * fn.log1p(-alone)) if alone < 1.0 else 1.0
     delta = min(max(delta * (1.0 + 8.0 * UNIT), math.ulp(0.0)), 1.0)
     batches = f"none are drawn: each record counts for at most {number:,} keys"
     values, new = (

@@ -17,6 +17,7 @@ from pyengine._support import checks
 from pyengine.mechanisms.core import Step
 from pyengine.mechanisms.finite import FinitePair, from_probabilities
 from pyengine.mechanisms.words import Words
+from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import bisected
 from pyengine.numerics.point_hull import lower_hull
 
@@ -250,7 +251,7 @@ def from_profile(
     for point, before, after in zip(grid[1:], values, values[1:], strict=False):
         if after > before and not convexify:
             raise ValueError(f"profile must not increase, but it does before epsilon = {point!r}")
-    right = [(Fraction(math.exp(e)), v) for e, v in zip(grid, values, strict=True)]
+    right = [(Fraction(fn.exp(e)), v) for e, v in zip(grid, values, strict=True)]
     points = _both_sides(right)
     hull = _falling_hull(points)
     dents = [abs(_on(hull, t) - v) for t, v in points]
@@ -258,7 +259,7 @@ def from_profile(
         where = max(range(len(dents)), key=dents.__getitem__)
         raise ValueError(
             "profile must be convex in e^epsilon in both directions, but is not near "
-            f"epsilon = {abs(math.log(float(points[where][0] or 1))):.6g}; "
+            f"epsilon = {abs(fn.log(float(points[where][0] or 1))):.6g}; "
             "convexify=True takes the largest convex function below it"
         )
     first, second = zip(*_masses(hull), strict=True)

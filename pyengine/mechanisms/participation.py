@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from pyengine._support import checks
 from pyengine.mechanisms.separation import heaviest
+from pyengine.numerics import functions as fn
 
 __all__ = [
     "LONGEST",
@@ -270,7 +271,7 @@ def _log_square(square: float, products: FloatArray, size: int, noise: float) ->
     """Logarithm of E_Q(dP/dQ)² of a class of so many bins, of the largest square and product."""
     shared = float(products.max()) if products.size else 0.0
     own = max(square - shared, 0.0) / noise / noise
-    rest = own - math.log(size) if own > 700.0 else math.log1p(math.expm1(own) / size)
+    rest = own - fn.log(size) if own > 700.0 else fn.log1p(fn.expm1(own) / size)
     return shared / noise / noise + rest
 
 

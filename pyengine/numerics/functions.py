@@ -65,14 +65,26 @@ class _OfOne:
     def __call__(self, x: npt.ArrayLike) -> Any: ...
     def __call__(self, x: Any) -> Any:
         kind = type(x)
-        if kind is float or kind is int:
+        if kind is float:
             return self._at(x)
+        if kind is int:
+            return self._of_integer(x)
         if kind is np.float64:
             return np.float64(self._at(x))
         given = x if _is_plain(x) else _doubles(x)
         out = np.empty(given.shape)
         self._array(given.size, from_buffer(DOUBLES, given), from_buffer(DOUBLES, out))
         return out if out.ndim else out[()]
+
+    def _of_integer(self, x: int) -> float:
+        return self._at(x)
+
+
+class _Log(_OfOne):
+    """Logarithms, of integers of any size."""
+
+    def _of_integer(self, x: int) -> float:
+        return self._at(x) if x.bit_length() < 1000 else log_integer(x)
 
 
 class _OfTwo:
@@ -118,7 +130,7 @@ def _pointer(array: FloatArray) -> Any:
 
 
 exp, expm1 = _OfOne("exp"), _OfOne("expm1")
-log, log1p = _OfOne("log"), _OfOne("log1p")
+log, log1p = _Log("log"), _OfOne("log1p")
 sin, cos, erfc = _OfOne("sin"), _OfOne("cos"), _OfOne("erfc")
 arctan2, hypot, power = _OfTwo("atan2"), _OfTwo("hypot"), _OfTwo("pow")
 logaddexp = _OfTwo("logaddexp")
@@ -198,8 +210,9 @@ def power_by_squares(z: Any, number: int) -> Any:
 
 
 def log2(x: npt.ArrayLike) -> Any:
-    """Binary logarithm, for choices."""
-    return 1.4426950408889634 * log(x)
+    """Binary logarithm, exact of powers of 2; for choices."""
+    part, exponent = np.frexp(x)
+    return exponent - 1.0 + 1.4426950408889634 * log(2.0 * part)
 
 
 def turn(angle: npt.ArrayLike) -> npt.NDArray[np.complex128]:

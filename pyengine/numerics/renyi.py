@@ -19,6 +19,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.numerics.scaled import LOST
 
@@ -58,9 +59,9 @@ def order_bound(x: FloatArray, rho: FloatArray, epsilon: FloatArray) -> FloatArr
         apart = _certified(x, cost, epsilon, np.maximum(s1, CLOSEST))
         found = np.minimum(found, apart)
         # the ratio 0 beside another one
-        beyond = cost - epsilon >= np.log1p(1.0 / x) * (1.0 + 16.0 * UNIT * (1.0 + LIBM))
-        whole = -np.expm1(epsilon - cost) * (1.0 + (LIBM + 4.0) * UNIT)
-        whole += 2.0 * UNIT * np.exp(epsilon - cost) * np.abs(cost - epsilon)
+        beyond = cost - epsilon >= fn.log1p(1.0 / x) * (1.0 + 16.0 * UNIT * (1.0 + LIBM))
+        whole = -fn.expm1(epsilon - cost) * (1.0 + (LIBM + 4.0) * UNIT)
+        whole += 2.0 * UNIT * fn.exp(epsilon - cost) * np.abs(cost - epsilon)
         found = np.where(beyond, np.minimum(found, whole), found)
     return np.where(known & (found <= 1.0), found, 1.0)
 
@@ -83,19 +84,19 @@ def best_order(
         Each x gives a bound: the search, grids that close in, only chooses one, whose bound is
         some 1e-10 of it above the smallest one.
     """
-    low, high = np.full(epsilon.size, np.log(LEAST)), np.log(np.maximum(most, 2.0 * LEAST))
+    low, high = np.full(epsilon.size, fn.log(LEAST)), fn.log(np.maximum(most, 2.0 * LEAST))
     share = np.linspace(0.0, 1.0, GRID)
-    best, place = np.full(epsilon.size, np.inf), np.exp(low)
+    best, place = np.full(epsilon.size, np.inf), fn.exp(low)
     rows = np.arange(epsilon.size)
     for _ in range(CLOSER):
-        x = np.exp(low[:, None] + share * (high - low)[:, None])
+        x = fn.exp(low[:, None] + share * (high - low)[:, None])
         found = order_bound(x.ravel(), cost(x.ravel()), np.repeat(epsilon, GRID)).reshape(x.shape)
         at = found.argmin(axis=1)
         value = found[rows, at]
         place = np.where(value < best, x[rows, at], place)
         best = np.minimum(best, value)
         step = (high - low) / (GRID - 1)
-        middle = np.log(place)
+        middle = fn.log(place)
         low, high = np.maximum(middle - step, low), np.minimum(middle + step, high)
     return best, place
 
@@ -103,7 +104,7 @@ def best_order(
 def _log_ratio(x: FloatArray, s: FloatArray) -> FloatArray:
     """Log (a/b), a = (1 - e^{-τ s})/τ and b = (1 - e^{-x s})/x."""
     tau = 1.0 + x
-    return np.asarray(np.log(np.expm1(-tau * s) / tau / (np.expm1(-x * s) / x)))
+    return np.asarray(fn.log(fn.expm1(-tau * s) / tau / (fn.expm1(-x * s) / x)))
 
 
 def _second(
@@ -113,7 +114,7 @@ def _second(
     tau = 1.0 + x
     for _ in range(steps):
         s = np.maximum(s1 + s2, 1e-300)
-        slope = 1.0 + tau / np.expm1(tau * s) - x / np.expm1(x * s)
+        slope = 1.0 + tau / fn.expm1(tau * s) - x / fn.expm1(x * s)
         slope = np.where(np.isfinite(slope), np.clip(slope, 0.5, 1.0), 0.5)
         s2 = s2 - (s2 + _log_ratio(x, s) - epsilon) / slope
         s2 = np.maximum(s2, -s1)
@@ -125,25 +126,25 @@ def _place(x: FloatArray, rho: FloatArray, epsilon: FloatArray) -> FloatArray:
     tau = 1.0 + x
     low = np.broadcast_to(np.asarray(SMALLEST), x.shape)
     high = np.broadcast_to(np.asarray(LARGEST), x.shape)
-    s2 = epsilon + np.log1p(1.0 / x)
+    s2 = epsilon + fn.log1p(1.0 / x)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        s1 = np.exp(middle)
+        s1 = fn.exp(middle)
         s2 = _second(x, epsilon, s1, s2, STEPS)
         inside = s2 > 0.0
         # the mass of the upper ratio: α r₂ = 1 - r₁ + α r₁
-        log_mass = np.log(np.expm1(-s1) / np.expm1(-s1 - s2)) - s2
+        log_mass = fn.log(fn.expm1(-s1) / fn.expm1(-s1 - s2)) - s2
         upper = log_mass + tau * s2
-        rest = np.log1p(-np.minimum(np.exp(log_mass), 1.0)) - tau * s1
+        rest = fn.log1p(-np.minimum(fn.exp(log_mass), 1.0)) - tau * s1
         # E R (R^x - 1) against e^{xρ} - 1, which keeps the digits of small x
-        near = np.exp(log_mass + s2) * np.expm1(x * s2) + np.exp(rest + x * s1) * np.expm1(-x * s1)
+        near = fn.exp(log_mass + s2) * fn.expm1(x * s2) + fn.exp(rest + x * s1) * fn.expm1(-x * s1)
         is_more = np.where(
-            x * rho < 1.0, near > np.expm1(x * rho), np.logaddexp(upper, rest) > x * rho
+            x * rho < 1.0, near > fn.expm1(x * rho), fn.logaddexp(upper, rest) > x * rho
         )
         more = inside & is_more
         high, low = np.where(more, middle, high), np.where(more, low, middle)
-        s2 = np.where(np.isfinite(s2), s2, epsilon + np.log1p(1.0 / x))
-    return np.asarray(np.exp(low))
+        s2 = np.where(np.isfinite(s2), s2, epsilon + fn.log1p(1.0 / x))
+    return np.asarray(fn.exp(low))
 
 
 def _certified(x: FloatArray, rho: FloatArray, epsilon: FloatArray, s1: FloatArray) -> FloatArray:
@@ -153,7 +154,7 @@ def _certified(x: FloatArray, rho: FloatArray, epsilon: FloatArray, s1: FloatArr
     LIBM: a and b by LIBM + 6.
     """
     tau = 1.0 + x
-    s2 = _second(x, epsilon, s1, epsilon + np.log1p(1.0 / x), LAST)
+    s2 = _second(x, epsilon, s1, epsilon + fn.log1p(1.0 / x), LAST)
     log_ratio = _log_ratio(x, s1 + s2)
     error = UNIT * (
         3.0 * LIBM + 20.0 + LIBM * np.abs(log_ratio) + 6.0 * (np.abs(s2) + np.abs(epsilon))
@@ -161,13 +162,13 @@ def _certified(x: FloatArray, rho: FloatArray, epsilon: FloatArray, s1: FloatArr
     # a move of s₂ moves the mean's logarithm by half of it at least
     s2 = s2 - 2.0 * (np.maximum(s2 + log_ratio - epsilon, 0.0) + error)
     s = s1 + s2
-    b = -np.expm1(-x * s) / x
+    b = -fn.expm1(-x * s) / x
     grown = x * (rho - s2)  # C and r₂^-x together
     grown += 4.0 * UNIT * x * (np.abs(rho - s2) + np.abs(rho))
-    first = np.exp(np.minimum(grown, 800.0)) * (-np.expm1(-x * rho) / x)
-    p, q = -np.expm1(-x * s1) / x, np.exp(-x * s1) * -np.expm1(-s1)
+    first = fn.exp(np.minimum(grown, 800.0)) * (-fn.expm1(-x * rho) / x)
+    p, q = -fn.expm1(-x * s1) / x, fn.exp(-x * s1) * -fn.expm1(-s1)
     phi = np.maximum(p - q, 0.0) + (2.0 * LIBM + 12.0 + 4.0 * x * s1) * UNIT * (p + q)
-    second = np.exp(-x * s2 * (1.0 - np.copysign(4.0 * UNIT, s2))) * phi
+    second = fn.exp(-x * s2 * (1.0 - np.copysign(4.0 * UNIT, s2))) * phi
     value = (first + second) / (tau * b)
     value = value * (1.0 + (4.0 * LIBM + 32.0) * UNIT) + LOST
     return np.where((s > 0.0) & np.isfinite(value) & (b > 0.0), value, np.inf)

@@ -24,6 +24,7 @@ import numpy as np
 
 from pyengine._fenv import Guarded
 from pyengine._support import checks
+from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import bisected
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.scaled import LOST
@@ -127,17 +128,17 @@ def repeat_and_select(
         raise ValueError(f"profile must keep the shape of its argument, got {found.shape}")
     with np.errstate(over="ignore"):
         if word == "poisson":
-            cost = np.ldexp(times * (np.expm1(inner) + found), power)
+            cost = np.ldexp(times * (fn.expm1(inner) + found), power)
         elif word == "binomial":
-            apart = found * np.exp(-inner) - np.expm1(-inner)
+            apart = found * fn.exp(-inner) - fn.expm1(-inner)
             with np.errstate(divide="ignore", invalid="ignore"):
-                cost = (n - 1) * np.log1p(p * apart / (1.0 - p)) if n > 1 else 0.0 * inner
+                cost = (n - 1) * fn.log1p(p * apart / (1.0 - p)) if n > 1 else 0.0 * inner
             cost = np.where(np.isnan(cost), np.inf, cost)
         else:
-            more = np.expm1(inner) + found / gamma * (1.0 - gamma)
-            cost = np.log1p(more)
+            more = fn.expm1(inner) + found / gamma * (1.0 - gamma)
+            cost = fn.log1p(more)
             beyond = np.isinf(more)  # γ is below 1e-308 there, and 1 - γ is 1
-            cost[beyond] = np.logaddexp(inner[beyond], np.log(found[beyond]) - math.log(gamma))
+            cost[beyond] = fn.logaddexp(inner[beyond], fn.log(found[beyond]) - fn.log(gamma))
             cost = (eta + 1.0) * cost
     costs = (inner > 0.0) | (found > 0.0)
     left = at - np.where(costs, cost * (1.0 + SLACK) + LOST, 0.0)
@@ -175,16 +176,16 @@ def check_runs(runs: str, given: dict[str, Any]) -> None:
 
 def _mean(eta: float, gamma: float) -> tuple[float, int]:
     """Mean m 2^e of the truncated negative binomial law, which may be beyond all doubles."""
-    log = math.log(gamma)
+    log = fn.log(gamma)
     part, power = math.frexp(gamma)  # by which is divided at the end
     if abs(eta * log) < 1.0:  # 1 - γ^η over η, whose limit at 0 is -log γ
-        share = -math.expm1(eta * log) / eta if abs(eta * log) > 1e-300 else -log
+        share = -fn.expm1(eta * log) / eta if abs(eta * log) > 1e-300 else -log
         mean = (1.0 - gamma) / share
     elif eta <= -0.5:  # 1 + η is exact, and its power far above γ and a normal double
-        mean = (1.0 - gamma) * (eta / (gamma - math.pow(gamma, 1.0 + eta)))
+        mean = (1.0 - gamma) * (eta / (gamma - fn.power(gamma, 1.0 + eta)))
         part, power = 1.0, 0
     else:  # γ^η is below 2^538
-        mean = (1.0 - gamma) * (eta / (1.0 - math.pow(gamma, eta)))
+        mean = (1.0 - gamma) * (eta / (1.0 - fn.power(gamma, eta)))
     mean, more = math.frexp(mean)
     mean, last = math.frexp(mean / part)
     return mean, more + last - power
@@ -210,7 +211,7 @@ def stopping_of(mean: float, shape: float) -> float:
         return near if Fraction(near) * Fraction(mean) <= 1 else math.nextafter(near, 0.0)
 
     def reaches(log_gamma: Any) -> bool:
-        part, power = _mean(shape, math.exp(float(log_gamma)))
+        part, power = _mean(shape, fn.exp(float(log_gamma)))
         return power > 1024 or math.ldexp(part, power) >= mean
 
     if not reaches(-LARGEST):
@@ -219,4 +220,4 @@ def stopping_of(mean: float, shape: float) -> float:
     # a mean is off by 2e-14 of it at most, and log(mean) has a slope in log(γ) of at least half of
     # min(1, 1 + η)
     slack = 2.0**-43 / min(1.0 + shape, 1.0)
-    return math.exp(float(low) - slack)
+    return fn.exp(float(low) - slack)

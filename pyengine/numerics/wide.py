@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine.numerics.exact_numbers import CONTEXT, two_doubles
 
-__all__ = ["EXTENDED", "Wide", "less_products", "wide_exp", "wide_log"]
+__all__ = ["EXTENDED", "Wide", "less_products", "running_sums", "wide_exp", "wide_log"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -133,6 +133,14 @@ def wide_log(x: FloatArray, power: FloatArray) -> FloatArray:
     given = np.ascontiguousarray(x)
     out = np.empty(given.shape)
     lib.pe_wide_log(power.size, _array(given), _array(np.ascontiguousarray(power)), _array(out))
+    return out
+
+
+def running_sums(x: FloatArray) -> FloatArray:
+    """Return the sums of the first numbers, 1 to all; each addition errs by 2^-102 of both."""
+    given = np.ascontiguousarray(x)
+    out = np.empty(given.shape)
+    lib.pe_running_sums(given.shape[1], _array(given), _array(out))
     return out
 
 

@@ -17,6 +17,7 @@ from pyengine._fenv import Guarded
 from pyengine._support import checks
 from pyengine._support.extras import needed
 from pyengine.api import Bounds
+from pyengine.numerics import functions as fn
 
 __all__ = ["kappa_from_samples", "kappa_of_points", "kappa_uniform", "kappa_weighted"]
 
@@ -253,6 +254,6 @@ def kappa_from_samples(
         raise ValueError(f"confidence must lie in (0, 1), got {confidence!r}")
     empirical = kappa_of_points(samples, radius, error=error)
     size = _points(samples).shape[0]
-    root = math.sqrt(-2.0 * math.log1p(-share) / size)
+    root = math.sqrt(-2.0 * fn.log1p(-share) / size)
     upper = (0.5 * (root + math.sqrt(root * root + 4.0 * empirical.upper))) ** 2
     return Bounds(empirical.lower, empirical.value, min(upper, 1.0))

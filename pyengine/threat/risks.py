@@ -20,6 +20,7 @@ from pyengine.calibration.targets import GaussianDP
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism
 from pyengine.mechanisms.threat_models import DifferentialPrivacy
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = [
@@ -259,7 +260,7 @@ def _bayes(
     """Risks s (1 - δ(log((1 - s)/s))), each prior in the order of the laws that it asks about."""
     small = np.minimum(prior, 1.0 - prior)
     with np.errstate(divide="ignore"):
-        epsilon = np.maximum(np.log1p(-small) - np.log(small), 0.0)
+        epsilon = np.maximum(fn.log1p(-small) - fn.log(small), 0.0)
     value, lower, upper = np.zeros((3, prior.size))
     engines, sure = ["exact"] * prior.size, [True] * prior.size
     for rare in (True, False):

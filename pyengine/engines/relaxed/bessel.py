@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import special
+from pyengine.numerics import functions as fn
 
 __all__ = ["log_0f1", "solve_log_0f1"]
 
@@ -31,7 +32,7 @@ def log_0f1(a: float, z: FloatArray) -> FloatArray:
             total += term
             if k % 8 == 0 and not np.any(term > 1e-18 * total):
                 break
-        result[near] = np.log1p(total)
+        result[near] = fn.log1p(total)
     far = ~near
     if far.any():
         # nc x / 4 = z; x = 2a + nc is where both densities are evaluated best
@@ -53,7 +54,7 @@ def solve_log_0f1(a: float, w: FloatArray) -> FloatArray:
     z = a * w
     for _ in range(100):
         value = log_0f1(a, z)
-        slope = np.exp(log_0f1(a + 1.0, z) - value) / a
+        slope = fn.exp(log_0f1(a + 1.0, z) - value) / a
         step = (w - value) / slope
         z = np.maximum(z + step, 0.0)
         if not np.any(np.abs(step) > 1e-9 * z):  # the error is now the square of that

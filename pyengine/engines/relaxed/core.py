@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["ROUNDING", "Errors", "LogTails", "MagnitudePair", "RoundedProfile", "one_minus_sum"]
@@ -75,21 +75,21 @@ def one_minus_sum(first: FloatArray | float, second: FloatArray | float) -> Floa
 def exp(x: FloatArray) -> FloatArray:
     """e^x without a warning where it underflows."""
     with np.errstate(under="ignore", over="ignore"):
-        result: FloatArray = np.exp(x)
+        result: FloatArray = fn.exp(x)
     return result
 
 
 def log(x: FloatArray) -> FloatArray:
     """Logarithm, -inf at 0 without a warning."""
     with np.errstate(divide="ignore"):
-        result: FloatArray = np.log(x)
+        result: FloatArray = fn.log(x)
     return result
 
 
 def from_log(log_beta: FloatArray) -> Errors:
     """Errors of a test from the logarithm of β, which is accurate in relative terms."""
     with np.errstate(under="ignore"):
-        return Errors(np.exp(log_beta), -np.expm1(log_beta), log_beta)
+        return Errors(fn.exp(log_beta), -fn.expm1(log_beta), log_beta)
 
 
-LOG_2 = math.log(2.0)
+LOG_2 = fn.log(2.0)

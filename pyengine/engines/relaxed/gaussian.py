@@ -19,6 +19,7 @@ from pyengine.engines.relaxed.core import (
     from_log,
     log,
 )
+from pyengine.numerics import functions as fn
 
 __all__ = ["GaussianDistance"]
 
@@ -50,7 +51,7 @@ class GaussianDistance:
             z = -np.asarray(special.ndtri(0.5 * alpha[near]))
             first, second = (special.log_ndtr(x - self.effect) for x in (z, -z))
             with np.errstate(invalid="ignore"):
-                log_beta[near] = first + np.log1p(
+                log_beta[near] = first + fn.log1p(
                     -exp(np.where(z < math.inf, second - first, -math.inf))
                 )
             gamma[near] = special.ndtr(self.effect - z) + special.ndtr(-z - self.effect)
@@ -77,8 +78,8 @@ class GaussianDistance:
                 # log cosh y
                 return np.where(
                     y < 1.0,
-                    np.log1p(2.0 * np.sinh(np.minimum(y, 1.0) / 2.0) ** 2),
-                    y - LOG_2 + np.log1p(np.exp(-2.0 * y)),
+                    fn.log1p(2.0 * fn.sinh(np.minimum(y, 1.0) / 2.0) ** 2),
+                    y - LOG_2 + fn.log1p(fn.exp(-2.0 * y)),
                 )
         return log_0f1(0.5 * self.dimension, 0.25 * self.effect**2 * x)
 
@@ -95,7 +96,7 @@ class GaussianDistance:
         w = np.clip(loss - self.lowest, 0.0, HIGHEST)
         if self.dimension == 1:
             # arcosh e^w
-            y = w + np.log1p(np.sqrt(-np.expm1(-2.0 * w)))
+            y = w + fn.log1p(np.sqrt(-fn.expm1(-2.0 * w)))
             return np.minimum((y / self.effect) ** 2, FURTHEST)
         return 4.0 * solve_log_0f1(0.5 * self.dimension, w) / self.effect**2
 
@@ -122,10 +123,10 @@ class GaussianDistance:
             tails = self.tails(-possible)
             gain, loss = tails.p_below, tails.q_below
         with np.errstate(under="ignore", invalid="ignore"):
-            first = np.exp(gain)
+            first = fn.exp(gain)
             share = np.where(gain == -math.inf, 1.0, epsilon + loss - gain)
             value = np.maximum(
-                np.where(share < 0.0, -first * np.expm1(np.minimum(share, 0.0)), 0.0), 0.0
+                np.where(share < 0.0, -first * fn.expm1(np.minimum(share, 0.0)), 0.0), 0.0
             )
         if not backward:
             value = np.where(epsilon < -self.lowest, value, 0.0)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.relaxed.core import ROUNDING, Errors, FloatArray, MagnitudePair
+from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import bisected
 
 __all__ = ["hull"]
@@ -26,8 +27,8 @@ def _log_supports(pair: MagnitudePair, c: FloatArray) -> tuple[FloatArray, Float
     plus, minus = (pair.tails(np.clip(x, pair.lowest, pair.highest)) for x in (c, -c))
     # beyond the support everything lies on one side
     with np.errstate(under="ignore", over="ignore", invalid="ignore"):
-        forward = np.logaddexp(plus.q_below, c + plus.p_above)
-        backward = np.logaddexp(minus.p_above, c + minus.q_below)
+        forward = fn.logaddexp(plus.q_below, c + plus.p_above)
+        backward = fn.logaddexp(minus.p_above, c + minus.q_below)
     forward = np.where(c >= pair.highest, 0.0, np.where(c <= pair.lowest, c, forward))
     backward = np.where(-c >= pair.highest, c, np.where(-c <= pair.lowest, 0.0, backward))
     return forward, backward
@@ -65,7 +66,7 @@ def hull(pair: MagnitudePair, alpha: FloatArray, first: Errors, second: Errors) 
     result = Errors(*(np.where(take_second, b, a) for a, b in zip(first, second, strict=True)))
     # between its touching points (a, b) and (b, a), the line of slope -1 is the hull
     tails = pair.tails(np.zeros(1))
-    ends = np.exp([tails.p_above[0], tails.q_below[0]])
+    ends = fn.exp([tails.p_above[0], tails.q_below[0]])
     inside = (alpha > 0.0) & (alpha < 1.0)
     middle = inside & (alpha >= ends.min()) & (alpha <= ends.max())
     other = inside & ~(on_first | on_second | middle)
@@ -102,13 +103,13 @@ def _on_tangent(pair: MagnitudePair, alpha: FloatArray, c: FloatArray) -> Errors
     with np.errstate(under="ignore", over="ignore", invalid="ignore"):
         # a touching point right of α, if both tangents are one line
         one = np.abs(forward - backward) <= ROUNDING
-        first = np.where(one, np.exp(plus.p_above) >= alpha, forward <= backward)
-        touch = np.exp(np.where(first, plus.p_above, minus.q_below))
-        beta = np.exp(np.where(first, plus.q_below, minus.p_above))
-        beta = beta + np.exp(np.minimum(c, 700.0)) * (touch - alpha)
-        gamma = -np.expm1(np.minimum(forward, backward)) + np.exp(np.minimum(c, 700.0)) * alpha
+        first = np.where(one, fn.exp(plus.p_above) >= alpha, forward <= backward)
+        touch = fn.exp(np.where(first, plus.p_above, minus.q_below))
+        beta = fn.exp(np.where(first, plus.q_below, minus.p_above))
+        beta = beta + fn.exp(np.minimum(c, 700.0)) * (touch - alpha)
+        gamma = -fn.expm1(np.minimum(forward, backward)) + fn.exp(np.minimum(c, 700.0)) * alpha
     beta = np.clip(beta, 0.0, 1.0 - alpha)
     gamma = np.clip(gamma, alpha, 1.0)
     with np.errstate(divide="ignore"):
-        log_beta = np.where(gamma < 0.5, np.log1p(-np.minimum(gamma, 0.5)), np.log(beta))
+        log_beta = np.where(gamma < 0.5, fn.log1p(-np.minimum(gamma, 0.5)), fn.log(beta))
     return Errors(beta, gamma, log_beta)

@@ -16,6 +16,7 @@ from pyengine.engines.relaxed.core import (
     exp,
     log,
 )
+from pyengine.numerics import functions as fn
 
 __all__ = ["LaplacePair"]
 
@@ -32,36 +33,36 @@ class LaplacePair:
         self.lowest = -effect
         # log cosh μ, which is μ²/2 for small μ
         self.highest = (
-            math.log1p(2.0 * math.sinh(effect / 2.0) ** 2)
+            fn.log1p(2.0 * fn.sinh(effect / 2.0) ** 2)
             if effect < 1.0
-            else effect + math.log1p(math.exp(-2.0 * effect)) - LOG_2
+            else effect + fn.log1p(fn.exp(-2.0 * effect)) - LOG_2
         )
 
     @property
     def kink(self) -> float:
         """J at α = e^{-μ}, where the distance is μ."""
-        return -0.5 * math.expm1(-2.0 * self.effect)
+        return -0.5 * fn.expm1(-2.0 * self.effect)
 
     def _times_cosh(self, alpha: FloatArray) -> FloatArray:
         """Return α cosh μ for α <= e^{-μ}, whatever overflows."""
-        return 0.5 * (exp(log(alpha) + self.effect) + alpha * math.exp(-self.effect))
+        return 0.5 * (exp(log(alpha) + self.effect) + alpha * fn.exp(-self.effect))
 
     def forward(self, alpha: FloatArray) -> Errors:
         """Theorem 1, equation 2."""
         mu = self.effect
         near = log(alpha) < -mu  # the threshold lies beyond μ
         inner = np.where(near, 1.0, alpha)
-        log_beta = log((1.0 - inner) * (1.0 + inner)) - np.log(inner) - mu - LOG_2
+        log_beta = log((1.0 - inner) * (1.0 + inner)) - fn.log(inner) - mu - LOG_2
         beta = exp(log_beta)
         gamma = 1.0 - beta
         if near.any():
             tail = alpha[near]
             gamma[near] = self._times_cosh(tail)
             if mu < 1.0:  # 1 - α cosh μ cancels near α = e^{-μ}
-                beta[near] = (1.0 - tail) - 2.0 * tail * math.sinh(mu / 2.0) ** 2
+                beta[near] = (1.0 - tail) - 2.0 * tail * fn.sinh(mu / 2.0) ** 2
             else:
                 beta[near] = 1.0 - gamma[near]
-            log_beta[near] = np.where(gamma[near] < 0.5, np.log1p(-gamma[near]), log(beta[near]))
+            log_beta[near] = np.where(gamma[near] < 0.5, fn.log1p(-gamma[near]), log(beta[near]))
         return Errors(beta, gamma, log_beta)
 
     def backward(self, alpha: FloatArray) -> Errors:
@@ -73,7 +74,7 @@ class LaplacePair:
         small = s < 1e8
         inner = np.where(small, s, 0.0)
         root = np.sqrt(1.0 + inner * inner)
-        log_beta = np.where(small, -np.arcsinh(s), -(log(alpha) + mu + LOG_2))
+        log_beta = np.where(small, -fn.arcsinh(s), -(log(alpha) + mu + LOG_2))
         beta = exp(log_beta)
         with np.errstate(invalid="ignore"):
             gamma = np.where(small, (inner + inner * inner / (1.0 + root)) * beta, 1.0 - beta)
@@ -84,19 +85,19 @@ class LaplacePair:
             beta[above] = exp(log_beta[above])
             gamma[above] = 1.0 - beta[above]
             if mu < 1.0:
-                h = 2.0 * math.sinh(mu / 2.0) ** 2  # cosh μ - 1
+                h = 2.0 * fn.sinh(mu / 2.0) ** 2  # cosh μ - 1
                 gamma[above] = (alpha[above] + h) / (1.0 + h)
         return Errors(beta, gamma, log_beta)
 
     def loss(self, p_above: FloatArray) -> FloatArray:
         """L at the distance x with P(above) = e^{-x}."""
         with np.errstate(divide="ignore", under="ignore", over="ignore"):
-            x = np.minimum(-np.log(p_above), self.effect)
+            x = np.minimum(-fn.log(p_above), self.effect)
             # log(e^{x} cosh x) = log((e^{2x} + 1)/2)
             inner = np.where(
                 x < 0.3,
-                np.log1p(0.5 * np.expm1(2.0 * x)),
-                2.0 * x - LOG_2 + np.log1p(np.exp(-2.0 * x)),
+                fn.log1p(0.5 * fn.expm1(2.0 * x)),
+                2.0 * x - LOG_2 + fn.log1p(fn.exp(-2.0 * x)),
             )
         return np.minimum(inner - self.effect, self.highest)
 
@@ -110,13 +111,13 @@ class LaplacePair:
             w = inside + mu
             x = np.where(
                 w < 0.3,
-                0.5 * np.log1p(2.0 * np.expm1(w)),
-                0.5 * (w + LOG_2 + np.log1p(-0.5 * np.exp(-w))),
+                0.5 * fn.log1p(2.0 * fn.expm1(w)),
+                0.5 * (w + LOG_2 + fn.log1p(-0.5 * fn.exp(-w))),
             )
             p_above = -x
-            p_below = log(-np.expm1(-x))
-            q_below = log(-0.5 * np.expm1(-2.0 * x)) + x - mu
-            q_above = np.log1p(-exp(q_below))
+            p_below = log(-fn.expm1(-x))
+            q_below = log(-0.5 * fn.expm1(-2.0 * x)) + x - mu
+            q_above = fn.log1p(-exp(q_below))
         for array, value in (
             (p_above, -math.inf),
             (q_above, -math.inf),
@@ -130,16 +131,16 @@ class LaplacePair:
         """With v = e^{ε-μ}: (1 - w)²/(1 + w²), w² = v/(2 - v); backward 1 - √(2v - e^{-2μ})."""
         mu = self.effect
         if backward:
-            v = np.exp(np.minimum(epsilon, self.highest) - mu)
-            root = np.sqrt(np.maximum(2.0 * v - math.exp(-2.0 * mu), 0.0))
+            v = fn.exp(np.minimum(epsilon, self.highest) - mu)
+            root = np.sqrt(np.maximum(2.0 * v - fn.exp(-2.0 * mu), 0.0))
             # 1 - root² = 2 e^{-μ} (cosh μ - e^ε) = -2 e^{-μ} cosh μ expm1(ε - log cosh μ)
-            gap = -np.expm1(np.minimum(epsilon - self.highest, 0.0)) * (1.0 + math.exp(-2.0 * mu))
+            gap = -fn.expm1(np.minimum(epsilon - self.highest, 0.0)) * (1.0 + fn.exp(-2.0 * mu))
             value = gap / (1.0 + root)
             slope = np.where(root > 0.0, v / np.maximum(root, 1e-300), 0.0)
         else:
-            v = np.exp(np.minimum(epsilon - mu, 0.0))
+            v = fn.exp(np.minimum(epsilon - mu, 0.0))
             w = np.sqrt(v / (2.0 - v))
-            rest = -2.0 * np.expm1(np.minimum(epsilon - mu, 0.0)) / ((2.0 - v) * (1.0 + w))  # 1 - w
+            rest = -2.0 * fn.expm1(np.minimum(epsilon - mu, 0.0)) / ((2.0 - v) * (1.0 + w))  # 1 - w
             value = rest * rest / (1.0 + w * w)
             slope = rest  # P's mass, which is more
         # ε - μ is rounded, and so is μ

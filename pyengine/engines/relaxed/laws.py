@@ -18,6 +18,7 @@ from pyengine.engines.relaxed.gaussian import GaussianDistance
 from pyengine.engines.relaxed.laplace import LaplacePair
 from pyengine.engines.relaxed.sampled import SampledPair
 from pyengine.laws.base import Cells, FloatArray, Law, PoissonSampledLaw, StepLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["FoldedGaussianLaw", "FoldedLaplaceLaw", "SquaredLengthLaw", "magnitude_law"]
@@ -59,20 +60,20 @@ class FoldedLaplaceLaw(Law):
         lowest, highest = self.support()
         w = np.clip(edges, lowest, highest) + mu
         with np.errstate(over="ignore", under="ignore"):
-            far = 0.5 * (w + math.log(2.0) + np.log1p(-0.5 * np.exp(-w)))
-        x = np.where(w < 0.3, 0.5 * np.log1p(2.0 * np.expm1(np.minimum(w, 0.3))), far)
+            far = 0.5 * (w + fn.log(2.0) + fn.log1p(-0.5 * fn.exp(-w)))
+        x = np.where(w < 0.3, 0.5 * fn.log1p(2.0 * fn.expm1(np.minimum(w, 0.3))), far)
         x = np.where(edges >= highest, mu, np.minimum(x, mu))
         start, end = np.append(0.0, x), np.append(x, mu)
         gap = end - start
         with np.errstate(divide="ignore", under="ignore"):
-            log_a = np.log(-np.expm1(-gap)) - start
+            log_a = fn.log(-fn.expm1(-gap)) - start
             # e^{-μ} (sinh end - sinh start) = 2 e^{-μ} cosh((start + end)/2) sinh(gap/2)
             middle = 0.5 * (start + end)
-            log_b = np.log(-np.expm1(-gap)) + 0.5 * gap - math.log(2.0)
-            log_b += np.log1p(np.exp(-2.0 * middle)) + middle - mu
+            log_b = fn.log(-fn.expm1(-gap)) + 0.5 * gap - fn.log(2.0)
+            log_b += fn.log1p(fn.exp(-2.0 * middle)) + middle - mu
         home = int(np.searchsorted(edges, highest))
-        log_a[home] = np.logaddexp(log_a[home], -mu)
-        log_b[home] = np.logaddexp(log_b[home], highest - mu)
+        log_a[home] = fn.logaddexp(log_a[home], -mu)
+        log_b[home] = fn.logaddexp(log_b[home], highest - mu)
         error = np.full(gap.size, UNIT * LIBM * (24.0 + 8.0 * mu))
         shift = UNIT * (4.0 * np.abs(edges) + LIBM * (8.0 + 8.0 * mu))
         return Cells(log_a, log_b, error, shift)
@@ -98,7 +99,7 @@ class FoldedGaussianLaw(Law):
         """Normal masses on both sides of 0 between x(L) = arcosh(e^{L + μ²/2})/μ."""
         mu = self.effect
         w = np.maximum(edges + 0.5 * mu * mu, 0.0)
-        y = w + np.log1p(np.sqrt(-np.expm1(-2.0 * w)))
+        y = w + fn.log1p(np.sqrt(-fn.expm1(-2.0 * w)))
         x = y / mu
         shift = UNIT * (4.0 * np.abs(edges) + 4.0 * mu * mu + 4.0 * LIBM * (w + y))
         use = x > 0.0
@@ -128,7 +129,7 @@ def _folded_masses(x: FloatArray, mean: float, place: FloatArray, size: int) -> 
         ffi.from_buffer("double[]", mass, require_writable=True),
     )
     right, left = mass[x.size :], mass[x.size :: -1]
-    whole[place] = np.append(right[0], np.logaddexp(right[1:], left[1:]))
+    whole[place] = np.append(right[0], fn.logaddexp(right[1:], left[1:]))
     return whole
 
 
@@ -180,8 +181,8 @@ class SquaredLengthLaw(Law):
         big = np.where(lower, below[1:], above[:-1])
         small = np.where(lower, below[:-1], above[1:])
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-            share = np.where(big > -math.inf, -np.expm1(small - big), 0.0)
-            mass = np.where(share > 0.0, big + np.log(np.maximum(share, 1e-300)), -math.inf)
+            share = np.where(big > -math.inf, -fn.expm1(small - big), 0.0)
+            mass = np.where(share > 0.0, big + fn.log(np.maximum(share, 1e-300)), -math.inf)
             depth = np.where(big > -math.inf, np.abs(big), 0.0)
             error = UNIT * (64.0 + 32.0 * (1.0 + depth) / np.maximum(share, 1e-300))
         whole, errors = np.full(size, -math.inf), np.zeros(size)

@@ -17,6 +17,7 @@ from pyengine.engines.relaxed.hull import hull
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, in_words
 from pyengine.mechanisms.threat_models import Relaxed
+from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import falling_root
 
 __all__ = [
@@ -95,7 +96,7 @@ class RelaxedPairQuestions:
 
             def excess(epsilon: FloatArray) -> FloatArray:
                 value = self.profile(epsilon).value
-                return np.log(np.maximum(value, SUBNORMAL)) - np.log(delta[inner])
+                return fn.log(np.maximum(value, SUBNORMAL)) - fn.log(delta[inner])
 
             high[inner] = falling_root(excess, low[inner], high[inner])
             error[inner] = self._error_of_root(high[inner])
@@ -107,7 +108,7 @@ class RelaxedPairQuestions:
         sign = 1.0 if self.backward else -1.0
         tails = self.pair.tails(np.clip(sign * epsilon, self.pair.lowest, self.pair.highest))
         with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
-            slope = np.exp(epsilon + (tails.p_above if self.backward else tails.q_below))
+            slope = fn.exp(epsilon + (tails.p_above if self.backward else tails.q_below))
             shift = np.where(slope > 0.0, error / slope, epsilon)
         return np.minimum(shift, epsilon) + ROUNDING * (1.0 + epsilon)
 
@@ -156,7 +157,7 @@ def relaxed_log_beta(
     parts = Problem(mechanism, adjacency, threat_model=model).distances
     if not parts:
         with np.errstate(divide="ignore"):
-            return np.log1p(-alpha)
+            return fn.log1p(-alpha)
     if len(parts) > 1 or parts[0][1] > 1:
         raise no_closed_form(mechanism)
     return _on(parts[0][0], adjacency).errors(alpha).log_beta

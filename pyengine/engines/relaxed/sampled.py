@@ -22,6 +22,7 @@ from pyengine.engines.relaxed.core import (
     one_minus_sum,
 )
 from pyengine.engines.relaxed.laplace import LaplacePair
+from pyengine.numerics import functions as fn
 from pyengine.numerics.sampled_loss import sampled_loss
 
 __all__ = ["SampledPair"]
@@ -54,8 +55,8 @@ class SampledPair:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return np.where(
                 loss > 1.0,
-                loss + np.log(np.maximum((1.0 - (1.0 - p) * np.exp(-loss)) / p, 0.0)),
-                np.log1p(np.maximum(np.expm1(np.minimum(loss, 1.0)) / p, -1.0)),
+                loss + fn.log(np.maximum((1.0 - (1.0 - p) * fn.exp(-loss)) / p, 0.0)),
+                fn.log1p(np.maximum(fn.expm1(np.minimum(loss, 1.0)) / p, -1.0)),
             )
 
     def forward(self, alpha: FloatArray) -> Errors:
@@ -65,7 +66,7 @@ class SampledPair:
         beta = p * inner.beta + (1.0 - p) * (1.0 - alpha)
         gamma = p * inner.gamma + (1.0 - p) * alpha
         return Errors(
-            beta, gamma, np.where(gamma < 0.5, np.log1p(-np.minimum(gamma, 0.5)), log(beta))
+            beta, gamma, np.where(gamma < 0.5, fn.log1p(-np.minimum(gamma, 0.5)), log(beta))
         )
 
     def backward(self, alpha: FloatArray) -> Errors:
@@ -135,7 +136,7 @@ class SampledPair:
         inner = self.pair.backward(_newton(alpha, low, alpha, excess, slope))
         gamma = np.where(alone, alpha / (1.0 - p), inner.gamma)
         with np.errstate(divide="ignore"):
-            log_alone = np.where(gamma < 0.5, np.log1p(-np.minimum(gamma, 0.5)), np.log(only))
+            log_alone = np.where(gamma < 0.5, fn.log1p(-np.minimum(gamma, 0.5)), fn.log(only))
         return Errors(
             np.where(alone, only, inner.beta), gamma, np.where(alone, log_alone, inner.log_beta)
         )
@@ -144,17 +145,17 @@ class SampledPair:
         """Both pieces of Theorem 1 stay solvable: a linear and a quadratic equation."""
         p, mu = self.probability, pair.effect
         # p (cosh μ - 1)
-        ph = math.expm1(self.highest) if self.highest < 700.0 else math.inf
-        q, r = 0.5 * p * math.exp(-mu), 1.0 - p
+        ph = fn.expm1(self.highest) if self.highest < 700.0 else math.inf
+        q, r = 0.5 * p * fn.exp(-mu), 1.0 - p
         rest = one_minus_sum(alpha, p)  # r - α
         root = np.sqrt(rest * rest + 4.0 * q * (q + r))
         with np.errstate(divide="ignore", invalid="ignore"):
             a = np.where(rest > 0.0, (rest + root) / (2.0 * (q + r)), 2.0 * q / (root - rest))
             c = 2.0 * alpha / (2.0 * q + r + alpha + root)
-        far = ~(a >= math.exp(-mu))  # the threshold lies beyond μ
+        far = ~(a >= fn.exp(-mu))  # the threshold lies beyond μ
         a = np.where(far, (1.0 - alpha) / (1.0 + ph), a)
         c = np.where(far, (alpha + ph) / (1.0 + ph) if ph < math.inf else 1.0, c)
-        log_beta = np.where(c < 0.5, np.log1p(-np.minimum(c, 0.5)), log(a))
+        log_beta = np.where(c < 0.5, fn.log1p(-np.minimum(c, 0.5)), log(a))
         deep = far & ~(c < 0.5)
         log_beta = np.where(deep, log(1.0 - alpha) - self.highest, log_beta)
         return Errors(np.where(deep, exp(log_beta), a), c, log_beta)
@@ -164,12 +165,12 @@ class SampledPair:
         p = self.probability
         inner = np.clip(self._unsampled(loss), self.pair.lowest, self.pair.highest)
         tails = self.pair.tails(inner)
-        below, above = math.log1p(-p), math.log(p)
+        below, above = fn.log1p(-p), fn.log(p)
         return LogTails(
             tails.p_below,
             tails.p_above,
-            np.logaddexp(below + tails.p_below, above + tails.q_below),
-            np.logaddexp(below + tails.p_above, above + tails.q_above),
+            fn.logaddexp(below + tails.p_below, above + tails.q_below),
+            fn.logaddexp(below + tails.p_above, above + tails.q_above),
         )
 
     def profile(self, epsilon: FloatArray, *, backward: bool) -> RoundedProfile:
@@ -181,10 +182,10 @@ class SampledPair:
                 factor = np.full(epsilon.shape, p)
                 inner = self._unsampled(epsilon)
             else:  # H_t(P‖Q_p) = f H_{t''}(P‖Q), f = 1 - t (1-p), t'' - 1 = (t - 1)/f
-                factor = p - (1.0 - p) * np.expm1(np.minimum(epsilon, 700.0))
+                factor = p - (1.0 - p) * fn.expm1(np.minimum(epsilon, 700.0))
                 possible = factor > 0.0
                 factor = np.where(possible, factor, p)
-                inner = np.log1p(np.expm1(np.minimum(epsilon, 700.0)) / factor)
+                inner = fn.log1p(fn.expm1(np.minimum(epsilon, 700.0)) / factor)
         part = self.pair.profile(inner, backward=backward)
         value = np.where(possible, factor * part.value, 0.0)
         # a rounding of the inner ε moves the profile by its slope, e^ε times a mass

@@ -145,7 +145,7 @@ class PiecesOrder:
     @cached_property
     def _middle(self) -> float:
         """The median of the loss under A; 0 where it is not found."""
-        found = float(self._laws.threshold(A_ABOVE, np.log([0.5]))[0])
+        found = float(self._laws.threshold(A_ABOVE, fn.log([0.5]))[0])
         return found if math.isfinite(found) else 0.0
 
     def _rows(self, functional: int, c: FloatArray, depths: int | None = None) -> LogBounds:
@@ -200,7 +200,7 @@ class PiecesOrder:
     def rough_profile(self, epsilon: FloatArray) -> FloatArray:
         """About the profile, by the shortest law; beyond its ends none or all."""
         low, high = self._profiles(-epsilon, 1)
-        beyond = np.where(-epsilon >= self._middle, -np.expm1(np.minimum(epsilon, 0.0)), 0.0)
+        beyond = np.where(-epsilon >= self._middle, -fn.expm1(np.minimum(epsilon, 0.0)), 0.0)
         return np.where(high - low > UNKNOWN, beyond, 0.5 * (low + high))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support import checks
+from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import falling_root
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.scaled import LOST
@@ -53,7 +54,7 @@ def prior_of(prior: Any) -> Prior:
     others[largest] = math.fsum(np.delete(weights, largest))  # 1 - p would have few digits
     excess = math.fsum(_phi(weights * weights.size - 1.0)) / weights.size
     # each weight errs by 4 units, and φ' = log(1 + x)
-    error = 4.0 * UNIT * math.fsum(np.abs(np.log(weights * weights.size)) * weights)
+    error = 4.0 * UNIT * math.fsum(np.abs(fn.log(weights * weights.size)) * weights)
     return Prior(weights.size, weights, others, weights, excess, error + 64.0 * UNIT * excess)
 
 
@@ -64,7 +65,7 @@ def _phi(x: FloatArray) -> FloatArray:
     for k in range(TERMS, 1, -1):
         series = (-1.0) ** k / (k * (k - 1)) + series * near
     with np.errstate(divide="ignore", invalid="ignore"):
-        far = np.where(x > -1.0, (1.0 + x) * np.log1p(x) - x, 1.0)
+        far = np.where(x > -1.0, (1.0 + x) * fn.log1p(x) - x, 1.0)
     return np.where(np.abs(x) <= SERIES, near * near * series, far)
 
 
@@ -110,7 +111,7 @@ def fano_success(prior: Any, information: float) -> float:
         raise ValueError(f"information must be at least 0, got {information!r}")
     # success s is the larger root of the divergence of (s, 1 - s) from (1/n, 1 - 1/n) = I'
     amount = (amount + excess) * (1.0 + 2.0 * UNIT) + error
-    if amount >= math.log(size) or size == 1:
+    if amount >= fn.log(size) or size == 1:
         return 1.0
     q = 1.0 / size
     if amount == 0.0:
@@ -118,18 +119,18 @@ def fano_success(prior: Any, information: float) -> float:
 
     def excess_of(y: FloatArray) -> FloatArray:
         """I' less the divergence at s = q (1 + e^y), both terms of which are positive."""
-        d = np.exp(y)
+        d = fn.exp(y)
         e = np.minimum(q * d / (1.0 - q), 1.0)
         return np.asarray(amount - (q * _phi(d) + (1.0 - q) * _phi(-e)))
 
     # the divergence is at most q d²/(1 - q)
-    low = min(0.5 * (math.log(amount) + math.log(size - 1)), math.log(size - 1))
-    high = np.array([math.log(size - 1)])
+    low = min(0.5 * (fn.log(amount) + fn.log(size - 1)), fn.log(size - 1))
+    high = np.array([fn.log(size - 1)])
     if excess_of(high)[0] >= 0.0:
         return 1.0
     y = falling_root(excess_of, np.array([low]), high)
     # the divergence errs by 64 units, and so d by less, as it is convex
-    return min(q * (1.0 + math.exp(float(y[0])) * (1.0 + 72.0 * UNIT)) * (1.0 + 8.0 * UNIT), 1.0)
+    return min(q * (1.0 + fn.exp(float(y[0])) * (1.0 + 72.0 * UNIT)) * (1.0 + 8.0 * UNIT), 1.0)
 
 
 def gaussian_information(
@@ -167,9 +168,9 @@ def gaussian_information(
     ratio = math.sqrt(number) * (distance / noise)
     square = 0.5 * ratio * ratio
     # the sum is 1 - (1 - p)(1 - e^{-square}), of which one form or the other has the digits
-    lost = others * -math.expm1(-square)
-    inside = weights + others * math.exp(-square)
-    logs = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), np.log(inside))
+    lost = others * -fn.expm1(-square)
+    inside = weights + others * fn.exp(-square)
+    logs = np.where(lost < 0.5, fn.log1p(-np.minimum(lost, 0.5)), fn.log(inside))
     # the square errs by 8 units, its exponential by LIBM, a weight by 4 and what is made of both by
     # 4; where the other form is the logarithm, it is at least log 2
     return max(-math.fsum(shares * logs), 0.0) * (1.0 + 40.0 * UNIT) + LOST * shares.size
@@ -202,14 +203,14 @@ def orthogonal_information(candidates: int, noise_multiplier: float, *, steps: i
     size = checks.count("candidates", candidates, least=2)
     noise = float(checks.positive("noise_multiplier", noise_multiplier))
     mu = math.sqrt(checks.count("steps", steps, least=1)) / noise
-    log_size = math.log(size)
+    log_size = fn.log(size)
     # log n - I <= E Σ log(1 + e^{s_j - s_1}) <= 2 (n - 1) e^{-μ²/4}, as log(1 + y) <= 2 √y
-    if 0.25 * mu * mu > log_size + math.log(2.0 / SETTLED):
+    if 0.25 * mu * mu > log_size + fn.log(2.0 / SETTLED):
         return log_size
     reach = math.sqrt(2.0 * (log_size + 40.0))  # deviations, of n variates
     half = math.ceil(reach / min(STEP, STEP / mu))
     g = np.linspace(-reach, reach, 2 * half + 1)
-    weight = np.exp(-0.5 * g * g)
+    weight = fn.exp(-0.5 * g * g)
     weight /= weight.sum()
     # log t: e^{-t} - E e^{-tX} vanishes beyond both ends
     low = -40.0 - mu * (1.5 * mu + reach) - log_size
@@ -217,12 +218,12 @@ def orthogonal_information(candidates: int, noise_multiplier: float, *, steps: i
     u = STEP * np.arange(math.floor(low / STEP), math.ceil(high / STEP) + 1)
     with np.errstate(over="ignore", under="ignore"):
         # 1 - M has the digits that its power takes, and that are left where all of it is next to 1
-        rest = -np.expm1(-np.exp(u[:, None] + mu * g)) @ weight
-        first = -np.expm1(-np.exp(u[:, None] + mu * g + mu * mu)) @ weight
+        rest = -fn.expm1(-fn.exp(u[:, None] + mu * g)) @ weight
+        first = -fn.expm1(-fn.exp(u[:, None] + mu * g + mu * mu)) @ weight
         log_product = sum(
-            number * np.log1p(-np.minimum(part, 1.0 - UNIT))
+            number * fn.log1p(-np.minimum(part, 1.0 - UNIT))
             for number, part in ((size - 1, rest), (1, first))
         )
-        integrand = np.expm1(-np.exp(u)) - np.expm1(log_product)
+        integrand = fn.expm1(-fn.exp(u)) - fn.expm1(log_product)
     mean_log = STEP * math.fsum(integrand)
     return min(max(log_size - mean_log + mu * mu, 0.0), log_size)

@@ -12,6 +12,7 @@ from pyengine._support import checks
 from pyengine.engines.loss_quadrature import losses, parts, ratio
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, Step, checked_mechanism, steps_of
+from pyengine.numerics import functions as fn
 from pyengine.numerics.golden_section import lowest
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.numerics.scaled import LOST
@@ -54,12 +55,12 @@ def _nodes(step: Step, power: float) -> tuple[FloatArray, FloatArray]:
         panels = np.linspace(0.0, mu, math.ceil(nodes / 20.0) + 1)
         half = 0.5 * np.diff(panels)[:, None]
         z = (panels[:-1, None] + half * (1.0 + x)).ravel()
-        inside = np.log(half * weights).ravel() - z
-        logs = np.concatenate([[0.0], inside, [-mu]]) - math.log(2.0)
+        inside = fn.log(half * weights).ravel() - z
+        logs = np.concatenate([[0.0], inside, [-mu]]) - fn.log(2.0)
         return ratio(np.concatenate([[-mu], 2.0 * z - mu, [mu]]), probability), logs
     z = np.linspace(low, high, math.ceil(nodes) + 1)
     width = (high - low) / (z.size - 1)
-    return ratio(mu * (z - 0.5 * mu), probability), -0.5 * z * z + math.log(width / ROOT_TWO_PI)
+    return ratio(mu * (z - 0.5 * mu), probability), -0.5 * z * z + fn.log(width / ROOT_TWO_PI)
 
 
 def _divergence(step: Step, x: float, adjacency: str) -> float:
@@ -76,7 +77,7 @@ def _divergence(step: Step, x: float, adjacency: str) -> float:
     v, log_weight = _nodes(step, power)
     exponent = log_weight + power * v
     top = float(exponent.max())
-    log_moment = top + math.log(math.fsum(np.exp(exponent - top)))
+    log_moment = top + fn.log(math.fsum(fn.exp(exponent - top)))
     if log_moment > 1.0:
         return log_moment / x
     return _excess(v, log_weight, x, adjacency)
@@ -84,17 +85,17 @@ def _divergence(step: Step, x: float, adjacency: str) -> float:
 
 def _excess(v: FloatArray, log_weight: FloatArray, x: float, adjacency: str) -> float:
     """log(1 + x E h)/x, or E h at x = 0."""
-    weight, raised = np.exp(log_weight), np.exp(log_weight + v)
+    weight, raised = fn.exp(log_weight), fn.exp(log_weight + v)
     power = 1.0 + x if adjacency == "add" else -x
     y = x * v if adjacency == "add" else -x * v
     # (e^y - 1)/x times the weight of the larger law, then what is linear in r
     base = raised if adjacency == "add" else weight
     with np.errstate(over="ignore", invalid="ignore"):
-        near = base * (np.expm1(y) / x if x else v if adjacency == "add" else -v)
+        near = base * (fn.expm1(y) / x if x else v if adjacency == "add" else -v)
         grown = np.where(
-            np.abs(y) <= 1.0, near, (np.exp(log_weight + power * v) - base) / (x or 1.0)
+            np.abs(y) <= 1.0, near, (fn.exp(log_weight + power * v) - base) / (x or 1.0)
         )
-        linear = np.where(np.abs(v) <= 1.0, weight * np.expm1(v), raised - weight)
+        linear = np.where(np.abs(v) <= 1.0, weight * fn.expm1(v), raised - weight)
         far = grown - linear if adjacency == "add" else grown + linear
     # its series about v = 0, where both terms nearly cancel
     scale = max(1.0, abs(power))
@@ -106,7 +107,7 @@ def _excess(v: FloatArray, log_weight: FloatArray, x: float, adjacency: str) -> 
         grows = power * (grows + 1.0) if adjacency == "add" else 1.0 - power ** (k - 1)
         total += grows * term
     mean = math.fsum(np.where(np.abs(v) * scale <= NEAR, weight * total, far))
-    return math.log1p(x * mean) / x if x else mean
+    return fn.log1p(x * mean) / x if x else mean
 
 
 def renyi_divergence(mechanism: Mechanism, order: Real, *, adjacency: str = "add") -> Any:
@@ -197,7 +198,7 @@ def _log_square(step: Step) -> float:
             return 4.0 * mu * mu
         reach = 3.0 * mu + REACH
         z = np.linspace(-reach, reach, math.ceil(2.0 * reach / min(0.25, 0.25 / mu)) + 1)
-        log_weight = -0.5 * z * z + math.log((z[1] - z[0]) / math.sqrt(2.0 * math.pi))
+        log_weight = -0.5 * z * z + fn.log((z[1] - z[0]) / math.sqrt(2.0 * math.pi))
         up, down = mu * (z - 0.5 * mu), -mu * (z + 0.5 * mu)
     else:
         # beyond ±μ the ratios do not change; in between they are smooth on both sides of 0
@@ -205,17 +206,17 @@ def _log_square(step: Step) -> float:
         panels = np.linspace(0.0, mu, math.ceil(mu) + 1)
         half = 0.5 * np.diff(panels)
         right = (panels[:-1, None] + half[:, None] * (1.0 + nodes)).ravel()
-        inside = np.log((half[:, None] * weights).ravel()) - right - math.log(2.0)
+        inside = fn.log((half[:, None] * weights).ravel()) - right - fn.log(2.0)
         z = np.concatenate([[-mu], -right, right, [mu]])
-        tail = [-mu - math.log(2.0)]
+        tail = [-mu - fn.log(2.0)]
         log_weight = np.concatenate([tail, inside, inside, tail])
         up, down = np.abs(z) - np.abs(z - mu), np.abs(z) - np.abs(z + mu)
     # E_A (dB/dA)² = 1 + E_A (dB/dA - 1)², which keeps the digits of a small probability
     with np.errstate(divide="ignore"):
-        apart = np.maximum(up, down) + np.log(-np.expm1(-np.abs(up - down)))
-    exponent = log_weight + 2.0 * (math.log(probability) + apart) - ratio(up, probability)
+        apart = np.maximum(up, down) + fn.log(-fn.expm1(-np.abs(up - down)))
+    exponent = log_weight + 2.0 * (fn.log(probability) + apart) - ratio(up, probability)
     top = float(exponent.max())
-    return float(np.logaddexp(0.0, top + math.log(math.fsum(np.exp(exponent - top)))))
+    return float(fn.logaddexp(0.0, top + fn.log(math.fsum(fn.exp(exponent - top)))))
 
 
 def renyi_gamma(kappa: Real, order: Real, epsilon: Real) -> Any:
@@ -253,11 +254,11 @@ def renyi_gamma(kappa: Real, order: Real, epsilon: Real) -> Any:
     x = array.ravel()[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(alpha < math.inf, (alpha - 1.0) / alpha, 1.0)
-        log = np.log(x)
+        log = fn.log(x)
         exponent = share * (log + cost + 12.0 * UNIT * (cost - log))
     # errors in units: LIBM of the logarithm, sum, share and product 10; of the value LIBM + 1
     best = np.where(x == 0.0, -np.inf, np.minimum(exponent, 0.0)).min(axis=1)
-    value = np.minimum(np.exp(best) * (1.0 + (LIBM + 4.0) * UNIT) + LOST, 1.0)
+    value = np.minimum(fn.exp(best) * (1.0 + (LIBM + 4.0) * UNIT) + LOST, 1.0)
     value = np.where(array.ravel() == 0.0, 0.0, value)
     return value.reshape(array.shape) if array.shape else float(value[0])
 
@@ -305,17 +306,17 @@ def _best(mechanism: Mechanism, kappa: float, largest: float) -> float:
 
     def exponents(u: FloatArray) -> FloatArray:
         """Logarithm of the bound at orders 1 + e^u."""
-        alpha = 1.0 + np.exp(u)
+        alpha = 1.0 + fn.exp(u)
         cost = renyi_divergence(mechanism, alpha) * (1.0 + ERROR)
-        slack = 16.0 * UNIT * (cost - math.log(kappa) + 1.0)
-        return np.asarray((1.0 - 1.0 / alpha) * (math.log(kappa) + cost + slack))
+        slack = 16.0 * UNIT * (cost - fn.log(kappa) + 1.0)
+        return np.asarray((1.0 - 1.0 / alpha) * (fn.log(kappa) + cost + slack))
 
-    grid = np.linspace(math.log(1e-4), math.log(largest + 1.0), COARSE)
+    grid = np.linspace(fn.log(1e-4), fn.log(largest + 1.0), COARSE)
     values = exponents(grid)
     at = int(np.argmin(values))
     low, high = grid[[max(at - 1, 0)]], grid[[min(at + 1, COARSE - 1)]]
     _, best = lowest(exponents, low, high, rounds=ROUNDS)
-    raised = math.exp(min(float(best[0]), float(values[at]), 0.0)) * (1.0 + 16.0 * UNIT) + LOST
+    raised = fn.exp(min(float(best[0]), float(values[at]), 0.0)) * (1.0 + 16.0 * UNIT) + LOST
     return min(raised, 1.0)
 
 
@@ -346,8 +347,8 @@ def gaussian_renyi_gamma(kappa: Real, noise_multiplier: float, *, steps: int = 1
     noise = float(checks.positive("noise_multiplier", noise_multiplier))
     shift = math.sqrt(0.5 * checks.count("steps", steps)) / noise
     with np.errstate(divide="ignore", invalid="ignore"):
-        root = np.sqrt(-np.log(array))
+        root = np.sqrt(-fn.log(array))
         distance = np.maximum(root - shift - 8.0 * UNIT * (root + shift), 0.0)
-    value = np.exp(-(distance**2) * (1.0 - 4.0 * UNIT)) * (1.0 + (LIBM + 4.0) * UNIT) + LOST
+    value = fn.exp(-(distance**2) * (1.0 - 4.0 * UNIT)) * (1.0 + (LIBM + 4.0) * UNIT) + LOST
     value = np.where(array == 0.0, 0.0, np.minimum(value, 1.0))
     return value if array.shape else float(value)

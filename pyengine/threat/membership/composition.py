@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from pyengine import special
 from pyengine._support import checks
+from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import bisected
 
 __all__ = ["composed_mu", "sgd_mu", "step_mu"]
@@ -45,7 +46,7 @@ def _log_growth(s: float) -> float:
     """Return log(e^{s²} Φ(3s/2) + 3Φ(-s/2) - 2), about log(s²/2) for small s."""
     phi = special.ndtr(1.5 * s)
     if s > LARGE:
-        return s * s + math.log(phi + math.exp(-s * s) * (3.0 * special.ndtr(-0.5 * s) - 2.0))
+        return s * s + fn.log(phi + fn.exp(-s * s) * (3.0 * special.ndtr(-0.5 * s) - 2.0))
     if s > SERIES:
         odd = phi + 3.0 * special.ndtr(-0.5 * s) - 2.0
     else:  # the linear terms of Φ(3s/2) - 1/2 and 3(Φ(-s/2) - 1/2) cancel
@@ -54,7 +55,7 @@ def _log_growth(s: float) -> float:
             for k in range(1, 40)
             for m in (2 * k + 1,)
         ) / math.sqrt(2.0 * math.pi)
-    return math.log(math.expm1(s * s) * phi + odd)
+    return fn.log(fn.expm1(s * s) * phi + odd)
 
 
 def sgd_mu(step_mu: float, participation: float) -> float:
@@ -89,8 +90,8 @@ def sgd_mu(step_mu: float, participation: float) -> float:
         return 0.0
     if s < 1e-8:
         return c * s
-    exponent = 0.5 * (_log_growth(s) + math.log(2.0)) + math.log(c)
-    return math.exp(exponent) if exponent < 709.0 else math.inf
+    exponent = 0.5 * (_log_growth(s) + fn.log(2.0)) + fn.log(c)
+    return fn.exp(exponent) if exponent < 709.0 else math.inf
 
 
 def step_mu(mu: float, participation: float) -> float:

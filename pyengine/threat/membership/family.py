@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pyengine import special
 from pyengine._fenv import Guarded
 from pyengine._support import checks
+from pyengine.numerics import functions as fn
 from pyengine.numerics.golden_section import lowest
 
 __all__ = ["ConvexTradeOff", "GaussianTradeOff", "TradeOffFunction"]
@@ -111,7 +112,7 @@ class ConvexTradeOff:
         """Minimise β + e^c α over α."""
         c = np.asarray(c, dtype=np.float64)
         flat = c.ravel()
-        weight = np.exp(np.minimum(flat, 0.0)), np.exp(np.minimum(-flat, 0.0))  # of α and of β
+        weight = fn.exp(np.minimum(flat, 0.0)), fn.exp(np.minimum(-flat, 0.0))  # of α and of β
         low, high = (np.full(flat.size, end) for end in LOGITS)
 
         def height(alpha: FloatArray) -> FloatArray:
@@ -134,6 +135,6 @@ def _level(logit: FloatArray) -> FloatArray:
     with np.errstate(under="ignore"):
         return np.where(
             logit < 0.0,
-            np.exp(np.minimum(logit, 0.0)) / (1.0 + np.exp(np.minimum(logit, 0.0))),
-            1.0 / (1.0 + np.exp(-np.maximum(logit, 0.0))),
+            fn.exp(np.minimum(logit, 0.0)) / (1.0 + fn.exp(np.minimum(logit, 0.0))),
+            1.0 / (1.0 + fn.exp(-np.maximum(logit, 0.0))),
         )

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pyengine import special
 from pyengine._support import checks
+from pyengine.numerics import functions as fn
 
 __all__ = ["NoisySGDStep"]
 
@@ -171,7 +172,7 @@ class NoisySGDStep:
         cancel: log(r f_{γ1}(rx) / f_{γ0}(x)) = (d/2) log r + K/2 - x/(2(n-1)).
         """
         n, d, k = self.effective_batch_size, float(self.parameters), float(self.susceptibility)
-        x = np.maximum((n - 1.0) * (d * math.log1p(1.0 / (n - 1.0)) + k - 2.0 * c), 0.0)
+        x = np.maximum((n - 1.0) * (d * fn.log1p(1.0 / (n - 1.0)) + k - 2.0 * c), 0.0)
         alpha = special.ncx2_cdf(x, d, n * k)
         # of an α that underflows, β is taken at the threshold itself
         direct = special.ncx2_sf(n / (n - 1.0) * x, d, (n - 1.0) * k)

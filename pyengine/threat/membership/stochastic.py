@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pyengine._fenv import Guarded
 from pyengine._support import checks
 from pyengine.errors import AccuracyError
+from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import falling_root
 from pyengine.threat.membership.family import ConvexTradeOff, TradeOffFunction
 
@@ -126,13 +127,13 @@ def _composed(members: list[TradeOffFunction], share: FloatArray, alpha: FloatAr
     inside = (alpha > 0.0) & (alpha < 1.0)
 
     def excess(c: FloatArray) -> FloatArray:
-        return np.log(np.maximum(at(c)[0], 1e-320)) - np.log(alpha[inside])
+        return fn.log(np.maximum(at(c)[0], 1e-320)) - fn.log(alpha[inside])
 
     high[inside] = falling_root(excess, low[inside], high[inside])
     level, error = at(high)
     # on the tangent at high, which is the function itself up to a rounding of c; where α(c) jumps,
     # the tangent is a piece of the function
-    result = error + np.exp(np.clip(high, -700.0, 700.0)) * (level - alpha)
+    result = error + fn.exp(np.clip(high, -700.0, 700.0)) * (level - alpha)
     result = np.where(alpha == 0.0, at(np.full(alpha.size, LARGEST))[1], result)
     return np.clip(np.where(alpha == 1.0, 0.0, result), 0.0, 1.0 - alpha)
 
@@ -243,7 +244,7 @@ def worst_case(
     def lowest(c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The point of the member whose tangent of slope -e^c lies lowest."""
         pairs = [member.at_slope(c) for member in members]
-        weight = np.exp(np.minimum(c, 0.0)), np.exp(np.minimum(-c, 0.0))
+        weight = fn.exp(np.minimum(c, 0.0)), fn.exp(np.minimum(-c, 0.0))
         heights = np.array([weight[0] * a + weight[1] * b for a, b in pairs])
         first = np.argmin(heights, axis=0)[None]
         level, error = (

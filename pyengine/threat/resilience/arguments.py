@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.mechanisms.threat_models import Relaxed, ThreatModel, threat_model_of
+from pyengine.numerics import functions as fn
 
 __all__ = ["FloatArray", "levels_between", "relaxed_model"]
 
@@ -24,10 +23,10 @@ def relaxed_model(threat_model: str | ThreatModel) -> Relaxed:
 
 def levels_between(low: float, high: float, number: int) -> FloatArray:
     """Levels at equal distances on the scale log(α/(1 - α))."""
-    ends = (math.log(low) - math.log1p(-low), math.log(high) - math.log1p(-high))
+    ends = (fn.log(low) - fn.log1p(-low), fn.log(high) - fn.log1p(-high))
     logits = np.linspace(*ends, number)
     return np.where(
         logits < 0.0,
-        np.exp(-np.abs(logits)) / (1.0 + np.exp(-np.abs(logits))),
-        1.0 / (1.0 + np.exp(-np.abs(logits))),
+        fn.exp(-np.abs(logits)) / (1.0 + fn.exp(-np.abs(logits))),
+        1.0 / (1.0 + fn.exp(-np.abs(logits))),
     )

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pyengine._support import checks
 from pyengine._support.extras import needed
+from pyengine.numerics import functions as fn
 from pyengine.workbench.audit._inputs import FloatArray, probability_level
 
 __all__ = ["SurvivalBand", "clopper_pearson", "success_bound", "survival_band"]
@@ -113,7 +114,7 @@ def survival_band(sample: FloatArray, thresholds: FloatArray, error: float) -> S
     reached = np.searchsorted(-values, -thresholds, side="right")  # number with X_k >= t
     above_lower = np.concatenate([[0.0], at_least])[reached]
     below_lower = np.concatenate([below, [0.0]])[reached]  # first with X_k < t
-    inequality = math.sqrt(math.log(4.0 / error) / (2.0 * size))
+    inequality = math.sqrt(fn.log(4.0 / error) / (2.0 * size))
     share = np.searchsorted(-descending, -thresholds, side="right") / size  # of S >= t
     above_lower = np.maximum(above_lower, share - inequality)
     below_lower = np.maximum(below_lower, (1.0 - share) - inequality)

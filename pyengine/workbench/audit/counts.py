@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from pyengine._support import checks
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.special import ndtri
 from pyengine.workbench.audit._inputs import probability_level
@@ -133,12 +134,12 @@ class _Errors(NamedTuple):
         for one, other in (self, self[::-1]):
             above = 1.0 - delta - one - ROOM
             if above > other:
-                found = max(found, math.log(above / other) * (1.0 - ROOM) - ROOM)
+                found = max(found, fn.log(above / other) * (1.0 - ROOM) - ROOM)
         return found
 
     def delta(self, epsilon: float) -> float:
         """The largest δ that the errors refute."""
-        factor = math.exp(min(epsilon, 700.0)) * (1.0 + ROOM) if epsilon < 700.0 else math.inf
+        factor = fn.exp(min(epsilon, 700.0)) * (1.0 + ROOM) if epsilon < 700.0 else math.inf
         return max(
             0.0,
             *(

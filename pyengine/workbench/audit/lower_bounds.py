@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from pyengine._support import checks
+from pyengine.numerics import functions as fn
 from pyengine.special import ndtri
 from pyengine.workbench.audit._inputs import FloatArray, probability_level
 from pyengine.workbench.audit.bands import success_bound
@@ -50,7 +49,7 @@ def epsilon_lower_bound(curve: EmpiricalTradeOff, delta: float = 0.0) -> float:
         where = above > 0.0
         if where.any():
             ratio = np.max(above[where] / second[where])
-            best = max(best, math.log(ratio) if ratio > 0.0 else 0.0)
+            best = max(best, fn.log(ratio) if ratio > 0.0 else 0.0)
     return best
 
 

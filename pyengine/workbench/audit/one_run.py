@@ -12,7 +12,6 @@ forces least.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,6 +20,8 @@ import numpy as np
 from pyengine import api
 from pyengine._support import checks
 from pyengine.mechanisms import GaussianMechanism, Mechanism
+from pyengine.numerics import functions as fn
+from pyengine.numerics.wide import running_sums
 from pyengine.special import log_ndtr, ndtr, ndtri
 from pyengine.workbench.audit._inputs import FloatArray, probability_level
 
@@ -150,14 +151,14 @@ def one_run_p_value(
     low, high = -700.0, 0.0
     for _ in range(ROUNDS):
         logs = np.linspace(low, high, PLACES)
-        refuted = _rejects(right, named, total, inverse, np.exp(logs))
+        refuted = _rejects(right, named, total, inverse, fn.exp(logs))
         if not refuted.any():
-            return min(1.0, math.exp(high))
+            return min(1.0, fn.exp(high))
         first = int(np.argmax(refuted))  # what forces too much goes on doing so
         if first == 0:
-            return math.exp(low)
+            return fn.exp(low)
         low, high = float(logs[first - 1]), float(logs[first])
-    return math.exp(high)
+    return fn.exp(high)
 
 
 def _counts(correct: Any, guesses: Any, canaries: Any) -> tuple[int, int, int]:
@@ -194,12 +195,13 @@ def _binomial_p_values(
     X is binomial with success probability e^ε/(1 + e^ε), v the number of right guesses.
     """
     k = np.arange(named + 1, dtype=np.float64)
-    factorials = np.array([math.lgamma(i + 1.0) for i in range(named + 1)])
+    # logarithms of factorials, to as many digits as those of the numbers have
+    factorials = np.append(0.0, running_sums(np.array([fn.log(k[1:]), np.zeros(named)]))[0])
     choices = factorials[-1] - factorials - factorials[::-1]
     values = []
     for epsilon in epsilons.tolist():
-        wrong = math.log1p(math.exp(-epsilon))
-        pmf = np.exp(choices - k * wrong - (named - k) * (epsilon + wrong))
+        wrong = fn.log1p(fn.exp(-epsilon))
+        pmf = fn.exp(choices - k * wrong - (named - k) * (epsilon + wrong))
         worst = 0.0
         if right:
             worst = float((np.cumsum(pmf[:right][::-1]) / np.arange(1, right + 1)).max())
@@ -235,7 +237,7 @@ def _table(against: Any) -> Callable[[FloatArray], FloatArray]:
     Between levels a convex function lies above the chords of the neighbouring intervals, extended.
     """
     scores = np.linspace(-38.0, 8.2, LEVELS)
-    gamma = np.unique(np.concatenate([[0.0], np.exp(np.asarray(log_ndtr(scores))), [1.0]]))
+    gamma = np.unique(np.concatenate([[0.0], fn.exp(np.asarray(log_ndtr(scores))), [1.0]]))
     found = api.trade_off_function("against", against)(1.0 - gamma)
     if found.shape != gamma.shape:
         raise ValueError(f"against must keep the shape of its argument, got {found.shape}")

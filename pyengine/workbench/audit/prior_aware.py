@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support import checks
+from pyengine.numerics import functions as fn
 from pyengine.special import log_ndtr
 from pyengine.workbench.audit._inputs import FloatArray, finite_array
 
@@ -115,8 +116,8 @@ def orthogonal_success(candidates: int, mu: float) -> float:
     shift = float(checks.non_negative("mu", mu))
     # the peak lies between 0, where the normal density is, and where Φ(z + μ)^{n-1} nears 1
     step = 0.05
-    z = np.arange(-12.0, 12.0 + math.sqrt(2.0 * math.log1p(others)), step)
-    density = np.exp(-0.5 * z * z + others * log_ndtr(z + shift))
+    z = np.arange(-12.0, 12.0 + math.sqrt(2.0 * fn.log1p(others)), step)
+    density = fn.exp(-0.5 * z * z + others * log_ndtr(z + shift))
     return min(1.0, float(density.sum()) * step / math.sqrt(2.0 * math.pi))
 
 
@@ -174,11 +175,11 @@ def log_likelihood_scores(
     for release, own in steps:
         exponent = (release @ own.T - 0.5 * np.einsum("ij,ij->i", own, own)) / deviation / deviation
         total = total + (
-            exponent if rate == 1.0 else np.logaddexp(math.log1p(-rate), math.log(rate) + exponent)
+            exponent if rate == 1.0 else fn.logaddexp(fn.log1p(-rate), fn.log(rate) + exponent)
         )
     scores = np.asarray(total)
     if prior is None:
-        return scores - math.log(scores.shape[-1])
+        return scores - fn.log(scores.shape[-1])
     return scores + _log_prior(prior, scores.shape[-1])
 
 
@@ -194,7 +195,7 @@ def _log_prior(prior: npt.ArrayLike, size: int) -> FloatArray:
             f"sum of {weights.sum():.12g}"
         )
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(weights))
+        return np.asarray(fn.log(weights))
 
 
 def _rate(sampling_probability: float) -> float:

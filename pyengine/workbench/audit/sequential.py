@@ -10,7 +10,6 @@ most (Ville), whenever one looks.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from pyengine._support import checks
 from pyengine.api import compose, delta, epsilon
 from pyengine.calibration.proven import proven_bounds
 from pyengine.errors import AccuracyError
+from pyengine.numerics import functions as fn
 from pyengine.workbench.audit._inputs import finite_array, probability_level
 
 __all__ = ["SequentialAudit"]
@@ -87,7 +87,7 @@ class SequentialAudit:
         word = checks.choice("adjacency", adjacency, ("add_remove", "substitute"))
         run = compose(claim)
         self._confidence = level
-        self._threshold = -math.log1p(-level)
+        self._threshold = -fn.log1p(-level)
         orders = ("remove", "add") if word == "add_remove" else ("substitute", "substitute")
         places = _places(run, word)
         tolerated = [
@@ -96,7 +96,7 @@ class SequentialAudit:
         ]
         # inequalities x tangents
         self._tolerated = np.stack([tolerated[0], tolerated[1]] * 2)
-        self._factor = np.exp(places)
+        self._factor = fn.exp(places)
         largest = 1.0 / (self._factor + self._tolerated)
         self._stakes = largest[:, :, None] * STAKES
         self._logs = np.zeros(self._stakes.shape)
@@ -117,7 +117,7 @@ class SequentialAudit:
     @property
     def p_value(self) -> float:
         """One over the largest capital so far: valid whenever the stream is stopped."""
-        return math.exp(-self._highest)
+        return fn.exp(-self._highest)
 
     @property
     def is_refuted(self) -> bool:
@@ -170,7 +170,7 @@ class SequentialAudit:
         up, down = (np.stack(x) for x in zip(*tests, strict=True))  # inequalities x pairs
         gain = up[:, None, :] - self._factor[:, None] * down[:, None, :]
         gain -= self._tolerated[:, :, None]
-        logs = np.log1p(self._stakes[:, :, :, None] * gain[:, :, None, :])
+        logs = fn.log1p(self._stakes[:, :, :, None] * gain[:, :, None, :])
         path = self._logs[:, :, :, None] + np.cumsum(logs, axis=-1)
         capital = _log_mean(path.reshape(-1, first.size).T)
         over = np.flatnonzero(capital >= self._threshold)
@@ -194,7 +194,7 @@ def _guesses(name: str, value: Any) -> FloatArray:
 def _log_mean(logs: FloatArray) -> FloatArray:
     """Logarithms of the means of exponentials, of each row."""
     top = logs.max(axis=1)
-    return np.asarray(top + np.log(np.mean(np.exp(logs - top[:, None]), axis=1)))
+    return np.asarray(top + fn.log(np.mean(fn.exp(logs - top[:, None]), axis=1)))
 
 
 def _places(run: Any, adjacency: str) -> FloatArray:

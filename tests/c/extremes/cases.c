@@ -14,22 +14,11 @@ static int run_cpu(void) {
     return level != 0 && level != 1 && level != 3 && level != 4;
 }
 
-static int run_libm(void) {
-    int failures = 0;
-    for (int i = 0; i < pe_libm_functions(); i++) {
-        const pe_libm_point *points;
-        failures += !(pe_libm_name(i)[0] && pe_libm_points(i, &points) > 0);
-        failures += !(pe_libm_error(i) <= pe_libm_allowed(i));
-    }
-    return failures;
-}
-
 static const struct {
     const char *name;
     int (*run)(void);
 } CASES[] = {
     {"vector instructions", run_cpu},
-    {"functions of libm", run_libm},
     {"elementwise kernels", run_unary},
     {"one step in closed form", run_step},
     {"composed loss, inversion", run_pair},
