@@ -133,7 +133,7 @@ def from_zcdp(rho: Any, epsilon: Any) -> Any:
     def fall(place: FloatArray) -> FloatArray:
         """Minus the slope of log δ in x = α - 1, which is convex in x."""
         x = fn.exp(place)
-        return goal + fn.log1p(1.0 / x) - (1.0 + 2.0 * x) * size
+        return np.asarray(goal + fn.log1p(1.0 / x) - (1.0 + 2.0 * x) * size)
 
     # at x <= 1, log1p(1/x) >= log(1/x); from 1 on it is below 1
     low = np.maximum(np.minimum(0.0, goal - 3.0 * size), -FARTHEST)

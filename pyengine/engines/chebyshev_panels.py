@@ -67,7 +67,7 @@ def _depth(x: FloatArray) -> FloatArray:
 
 
 def _from_depth(s: FloatArray) -> FloatArray:
-    return fn.exp(-s * s)
+    return np.asarray(fn.exp(-s * s))
 
 
 def _place_of_level(x: FloatArray) -> FloatArray:

@@ -99,7 +99,7 @@ class LaplacePair:
                 fn.log1p(0.5 * fn.expm1(2.0 * x)),
                 2.0 * x - LOG_2 + fn.log1p(fn.exp(-2.0 * x)),
             )
-        return np.minimum(inner - self.effect, self.highest)
+        return np.asarray(np.minimum(inner - self.effect, self.highest))
 
     def tails(self, loss: FloatArray) -> LogTails:
         """Tails at losses; all the rest of both laws sits in the atom at the highest loss."""

@@ -53,11 +53,12 @@ class SampledPair:
         """The losses that sampling makes these."""
         p = self.probability
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            return np.where(
+            found = np.where(
                 loss > 1.0,
                 loss + fn.log(np.maximum((1.0 - (1.0 - p) * fn.exp(-loss)) / p, 0.0)),
                 fn.log1p(np.maximum(fn.expm1(np.minimum(loss, 1.0)) / p, -1.0)),
             )
+        return np.asarray(found)
 
     def forward(self, alpha: FloatArray) -> Errors:
         """Return the mixture of both errors."""

@@ -25,8 +25,10 @@ def levels_between(low: float, high: float, number: int) -> FloatArray:
     """Levels at equal distances on the scale log(α/(1 - α))."""
     ends = (fn.log(low) - fn.log1p(-low), fn.log(high) - fn.log1p(-high))
     logits = np.linspace(*ends, number)
-    return np.where(
-        logits < 0.0,
-        fn.exp(-np.abs(logits)) / (1.0 + fn.exp(-np.abs(logits))),
-        1.0 / (1.0 + fn.exp(-np.abs(logits))),
+    return np.asarray(
+        np.where(
+            logits < 0.0,
+            fn.exp(-np.abs(logits)) / (1.0 + fn.exp(-np.abs(logits))),
+            1.0 / (1.0 + fn.exp(-np.abs(logits))),
+        )
     )
