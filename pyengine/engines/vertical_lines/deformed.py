@@ -439,7 +439,7 @@ class DeformedLine:
     @cached_property
     def _place(self) -> FloatArray:
         """Places, rounded."""
-        return self._places.place[0]
+        return np.asarray(self._places.place[0])
 
     @cached_property
     def _atom_mass(self) -> FloatArray:
@@ -467,7 +467,7 @@ class DeformedLine:
         exponents = [
             mean - (self.tilt + width) * c - log + log_error for width, mean in self._sides
         ]
-        grown = fn.exp(np.minimum(exponents, 600.0)).sum(axis=0)
+        grown = fn.exp(np.minimum(np.array(exponents), 600.0)).sum(axis=0)
         return np.asarray(self._rules[kernels, None] * grown)
 
     @cached_property
@@ -506,4 +506,4 @@ def _scales(step: LaplaceStep, tilt: float, number: int) -> FloatArray:
     places = [low, high] if number == 2 else [low, Wide(0.0), high]
     exponents = np.array([(tilt * place - step.log_mean).parts for place in places]).T
     value, power = wide_exp(exponents)
-    return np.ldexp(value[0], power.astype(np.intp))
+    return np.asarray(np.ldexp(value[0], power.astype(np.intp)))
