@@ -361,7 +361,10 @@ class _Side:
         self._values = fn.complex_exp(ratios)
         omega = 2.0 * math.pi * np.arange(shape.size // 2 + 1) / shape.size
         first_rate, other = shape.tilt * shape.spacing, (shape.tilt + 1.0) * shape.spacing
-        near, far = (fn.complex_expm1(rate - 1j * omega) for rate in (first_rate, other))
+        near, far = (
+            fn.complex_expm1(np.asarray(rate - 1j * omega, dtype=np.complex128))
+            for rate in (first_rate, other)
+        )
         ends = 1.0 / near - 1.0 / far
         weight = np.full(omega.size, 2.0)
         weight[[0, -1]] = 1.0

@@ -81,7 +81,7 @@ class ProfileTable:
     @property
     def t(self) -> FloatArray:
         """e^ε at the nodes, in which δ is convex."""
-        return fn.exp(self.epsilon)
+        return np.asarray(fn.exp(self.epsilon))
 
     def larger(self, other: ProfileTable) -> ProfileTable:
         """The larger of two profiles on one grid."""
@@ -175,7 +175,7 @@ class ProfileTable:
         high, low = self.value[j - 1], self.value[j]
         if low <= 0.0:
             return j * self.spacing
-        return (j - 1 + fn.log(high / delta) / fn.log(high / low)) * self.spacing
+        return float((j - 1 + fn.log(high / delta) / fn.log(high / low)) * self.spacing)
 
 
 def _geometric(first: float, second: float, share: float) -> float:

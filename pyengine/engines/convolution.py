@@ -114,7 +114,7 @@ def _law_of_step(step: BoundedStep, deepest: float) -> Any:
     ratios = [weight / rest for weight in step.weights]
     doubles = [float(ratio) for ratio in ratios]
     lost = [
-        fn.log1p((ratio - Fraction(double)) / ratio)
+        fn.log1p(float((ratio - Fraction(double)) / ratio))
         for ratio, double in zip(ratios, doubles, strict=True)
     ]
     out = ffi.new("pe_law **")

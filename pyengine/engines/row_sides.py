@@ -231,6 +231,6 @@ class EstimatedSide(RowSide):
 def log_slope(functional: int, table: FloatArray) -> FloatArray:
     """Slope in the threshold of the log of A's tails or the profile."""
     if functional == PROFILE:
-        return fn.exp(table[:, 2 + B_BELOW] - table[:, 0] - table[:, 2 + PROFILE])
+        return np.asarray(fn.exp(table[:, 2 + B_BELOW] - table[:, 0] - table[:, 2 + PROFILE]))
     sign = -1.0 if functional == A_ABOVE else 1.0
-    return sign * fn.exp(table[:, 1] - table[:, 2 + functional])
+    return np.asarray(sign * fn.exp(table[:, 1] - table[:, 2 + functional]))

@@ -331,7 +331,7 @@ class SectorLaws:
         low, high = (np.full(goal.size, fn.log(room)) for room in (nearest, span))
 
         def place(u: FloatArray) -> FloatArray:
-            return first + turn * fn.exp(u)
+            return np.asarray(first + turn * fn.exp(u))
 
         def beyond(u: FloatArray) -> FloatArray:
             value = call_kernel(self._rows, law, functional, place(u))

@@ -100,4 +100,4 @@ class _Chords:
         wide = width > APART * self._t[at]
         share = np.where(wide, (t - self._t[at]) / np.where(wide, width, 1.0), 0.0)
         value = before - np.clip(share, 0.0, 1.0) * (before - self._delta[after]) + SLACK * before
-        return np.minimum(value, 1.0)
+        return np.asarray(np.minimum(value, 1.0))

@@ -76,10 +76,12 @@ class GaussianDistance:
             y = self.effect * np.sqrt(x)
             with np.errstate(under="ignore", over="ignore"):
                 # log cosh y
-                return np.where(
-                    y < 1.0,
-                    fn.log1p(2.0 * fn.sinh(np.minimum(y, 1.0) / 2.0) ** 2),
-                    y - LOG_2 + fn.log1p(fn.exp(-2.0 * y)),
+                return np.asarray(
+                    np.where(
+                        y < 1.0,
+                        fn.log1p(2.0 * fn.sinh(np.minimum(y, 1.0) / 2.0) ** 2),
+                        y - LOG_2 + fn.log1p(fn.exp(-2.0 * y)),
+                    )
                 )
         return log_0f1(0.5 * self.dimension, 0.25 * self.effect**2 * x)
 
@@ -97,7 +99,7 @@ class GaussianDistance:
         if self.dimension == 1:
             # arcosh e^w
             y = w + fn.log1p(np.sqrt(-fn.expm1(-2.0 * w)))
-            return np.minimum((y / self.effect) ** 2, FURTHEST)
+            return np.asarray(np.minimum((y / self.effect) ** 2, FURTHEST))
         return 4.0 * solve_log_0f1(0.5 * self.dimension, w) / self.effect**2
 
     def tails(self, loss: FloatArray) -> LogTails:

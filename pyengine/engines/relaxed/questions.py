@@ -96,7 +96,7 @@ class RelaxedPairQuestions:
 
             def excess(epsilon: FloatArray) -> FloatArray:
                 value = self.profile(epsilon).value
-                return fn.log(np.maximum(value, SUBNORMAL)) - fn.log(delta[inner])
+                return np.asarray(fn.log(np.maximum(value, SUBNORMAL)) - fn.log(delta[inner]))
 
             high[inner] = falling_root(excess, low[inner], high[inner])
             error[inner] = self._error_of_root(high[inner])
@@ -157,7 +157,7 @@ def relaxed_log_beta(
     parts = Problem(mechanism, adjacency, threat_model=model).distances
     if not parts:
         with np.errstate(divide="ignore"):
-            return fn.log1p(-alpha)
+            return np.asarray(fn.log1p(-alpha))
     if len(parts) > 1 or parts[0][1] > 1:
         raise no_closed_form(mechanism)
     return _on(parts[0][0], adjacency).errors(alpha).log_beta

@@ -116,7 +116,7 @@ class ConvexTradeOff:
         low, high = (np.full(flat.size, end) for end in LOGITS)
 
         def height(alpha: FloatArray) -> FloatArray:
-            return weight[1] * self._values(alpha) + weight[0] * alpha
+            return np.asarray(weight[1] * self._values(alpha) + weight[0] * alpha)
 
         def at(logit: FloatArray) -> FloatArray:
             return height(_level(logit))
@@ -133,8 +133,10 @@ class ConvexTradeOff:
 def _level(logit: FloatArray) -> FloatArray:
     """Return 1/(1 + e^{-x})."""
     with np.errstate(under="ignore"):
-        return np.where(
-            logit < 0.0,
-            fn.exp(np.minimum(logit, 0.0)) / (1.0 + fn.exp(np.minimum(logit, 0.0))),
-            1.0 / (1.0 + fn.exp(-np.maximum(logit, 0.0))),
+        return np.asarray(
+            np.where(
+                logit < 0.0,
+                fn.exp(np.minimum(logit, 0.0)) / (1.0 + fn.exp(np.minimum(logit, 0.0))),
+                1.0 / (1.0 + fn.exp(-np.maximum(logit, 0.0))),
+            )
         )

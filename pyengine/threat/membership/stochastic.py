@@ -127,7 +127,7 @@ def _composed(members: list[TradeOffFunction], share: FloatArray, alpha: FloatAr
     inside = (alpha > 0.0) & (alpha < 1.0)
 
     def excess(c: FloatArray) -> FloatArray:
-        return fn.log(np.maximum(at(c)[0], 1e-320)) - fn.log(alpha[inside])
+        return np.asarray(fn.log(np.maximum(at(c)[0], 1e-320)) - fn.log(alpha[inside]))
 
     high[inside] = falling_root(excess, low[inside], high[inside])
     level, error = at(high)
