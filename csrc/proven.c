@@ -21,12 +21,15 @@ static const double CLOSE = 2.0; /* and from where on it is worth sums of two do
  * unless steps are so few that another law would be made, which takes longer. */
 static const double UNDIVIDED = 1e-9;
 static const double FEW_STEPS = 1000.0;
+static const double LOUD =
+    0.7; /* noise up to which large losses stand apart from the others, which divides laws well */
 
 static const double WORSE = 4.0; /* times the error at hand, at the mean of a line that is not asked */
 static const double FAR_SHORT =
     30.0; /* how far a line's best row falls short of one that is enough, if none is */
 
 enum {
+    DIVIDED = 2, /* of `thorough`: divided laws as well, whatever other laws there are */
     MOST_WORSE = 2,
     MANY_VALUES = 4096, /* of a line, from which on its best row is looked at first */
     ROOT_STEPS = 60,
@@ -262,16 +265,21 @@ static int is_worse(const double *row, int functional, double *error, int before
     return improves ? 0 : before + 1;
 }
 
-static double left_undivided(const pe_contours *contours) {
+/* What lines may leave without a divided law being asked: all where few sampled Gaussian steps have a law on pieces,
+ * which comes first; pe_pair_certify_divided asks what that leaves. */
+static double left_undivided(const pe_pair *pair, const pe_contours *contours, int thorough) {
     double steps = 0.0;
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives)
         steps += contours->groups[i].n;
-    return steps > FEW_STEPS ? UNDIVIDED : 0.0;
+    if (steps > FEW_STEPS) return UNDIVIDED;
+    int is_sampled = !pe_pair_others(pair);
+    for (size_t i = 0; i < pair->n; i++) is_sampled = is_sampled && pair->p[i] < 1.0 && pair->noise[i] > LOUD;
+    return is_sampled && thorough < DIVIDED ? INFINITY : 0.0;
 }
 
 /* What the nearest contour does not prove: laws without large z, as the estimates take them; then contours
  * nearer to the poles, where a law of few large losses keeps digits enough; at last Chernoff's bounds. */
-static int certify_farther(pe_pair *pair, pe_contours *contours, int functional, double c,
+static int certify_farther(pe_pair *pair, pe_contours *contours, int functional, double c, int thorough,
                            const threshold *at, double *row) {
     pe_edge *e = pe_contours_edge(contours, 2 * at->nearest);
     if (!e) return pe_edge_status(contours);
@@ -314,7 +322,7 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
         status = certify_on(status, line, functional, c, row);
         worse = is_worse(row, functional, &error, worse);
     }
-    const int leaves = !(row[2 + PE_FUNCTIONALS + functional] <= left_undivided(contours));
+    const int leaves = !(row[2 + PE_FUNCTIONALS + functional] <= left_undivided(pair, contours, thorough));
     if (leaves && !is_settled(status, row, functional)) {
         double found[PE_ROW];
         status = pe_divided_row(contours, functional, c, found);
@@ -347,7 +355,7 @@ static int certify(pe_pair *pair, int functional, size_t n, const double *c, int
         double *row = rows + PE_ROW * at[i].index;
         if (is_settled(at[i].status, row, functional)) continue;
         if (!thorough || (!at[i].line && !at[i].status)) continue; /* Chernoff's bounds have said all */
-        status = certify_farther(pair, contours, functional, c[at[i].index], &at[i], row);
+        status = certify_farther(pair, contours, functional, c[at[i].index], thorough, &at[i], row);
         if (status) worst = status;
     }
     return worst;
@@ -366,6 +374,10 @@ static int certified(pe_pair *pair, int functional, size_t n, const double *c, i
 
 int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
     return certified(pair, functional, n, c, 1, rows);
+}
+
+int pe_pair_certify_divided(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
+    return certified(pair, functional, n, c, DIVIDED, rows);
 }
 
 int pe_pair_certify_nearest(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {

@@ -199,6 +199,9 @@ size_t pe_pair_bytes(const pe_pair *pair); /* memory of a pair with the contours
 /* As pe_pair_at, with relative errors that are proven; NaN where the proof does not apply. */
 int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 
+/* The same where few sampled Gaussian steps have no close row elsewhere: divided laws, some 0.1 s each, are asked, too. */
+int pe_pair_certify_divided(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
+
 /* The same from the line of the nearest place alone: what that does not prove takes others 0.1 ms to 0.1 s each. */
 int pe_pair_certify_nearest(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 /* Chernoff's bounds at thresholds, as rows whose errors are proven and large: they say what is next to nothing. */

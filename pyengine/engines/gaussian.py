@@ -36,6 +36,7 @@ __all__ = ["GaussianSide"]
 
 # Of steps, each of which takes a convolution some 20 ms: many of them are proven sooner.
 MOST_KINDS = 24
+LEFT = 3e-11  # error of rows from which on divided laws are asked
 OFF = 1e-3  # what the log of a functional may be off by at a threshold that is looked for
 
 _lines: Cache[KeptLines] = Cache(128, lambda kept: kept.bytes(), grows=True)
@@ -81,8 +82,15 @@ class GaussianSide(LineSide):
     def table(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows of the lines, and of the law of few steps."""
         table = super().table(functional, c)
-        if self.thorough:
-            self._laws.improve(functional, c, table, CLOSE)
+        if not self.thorough:
+            return table
+        self._laws.improve(functional, c, table, CLOSE)
+        weak = np.isfinite(c) & ~(table[:, ERRORS + functional] <= LEFT)
+        if weak.any() and self._laws.serves:
+            found = self.prover().certify_divided(functional, c[weak])
+            better = found[:, ERRORS + functional] < table[weak, ERRORS + functional]
+            weak[weak] = better
+            table[weak] = found[better]
         return table
 
     def solved_table(self, functional: int, log_target: FloatArray) -> FloatArray:
