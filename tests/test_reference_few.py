@@ -20,13 +20,13 @@ from flint import acb, arb
 from pyengine import reference
 from pyengine.reference.balls import precision
 from pyengine.reference.cumulants import Cumulants, single_threshold
-from pyengine.reference.gaussian.closed_form import ClosedGaussian
+from pyengine.reference.gaussian.closed_form import ClosedGaussian, ClosedTails
 from pyengine.reference.gaussian.hyperbola import Hyperbola
 from pyengine.reference.gaussian.law import SampledGaussianLaw
 from pyengine.reference.gaussian.plan_hyperbola import make_bend
-from pyengine.reference.gaussian.plan_line import NotFeasibleError
 from pyengine.reference.gaussian.rotated_transform import Majorant, Nodes, RotatedStep
 from pyengine.reference.gaussian.steps import EqualSteps, offset
+from pyengine.reference.inversion.line import NotFeasibleError
 from pyengine.reference.tails import BallTails
 from pyengine.reference.value import make
 
@@ -54,10 +54,11 @@ def hyperbola(phases: tuple[EqualSteps, ...], threshold: float, depth: float = 6
 def test_one_step_against_the_closed_form(noise: str, p: str, name: str, log_tail: float) -> None:
     phases = (EqualSteps(Fraction(noise), Fraction(p), 1),)
     tail = single_threshold(phases, name, log_tail) if name.endswith("above") else 0.0
-    threshold = tail or Cumulants(phases).threshold(name, log_tail)
+    threshold = tail or Cumulants.of(phases).threshold(name, log_tail)
     with precision(400):
         c = offset(phases) + threshold
-        six, truth = hyperbola(phases, threshold).at(c), ClosedGaussian(phases, 400).at(c)
+        six = hyperbola(phases, threshold).at(c)
+        truth = ClosedTails(ClosedGaussian(phases), 400).at(c)
         for one in NAMES:
             assert (getattr(six, one) - getattr(truth, one)).contains(0), one
         assert getattr(six, name).rel_accuracy_bits() > 50

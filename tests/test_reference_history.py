@@ -152,9 +152,9 @@ def test_neighbours_share_a_transform(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     inversion = SampledGaussianLaw._inversion
 
-    def counted(law: SampledGaussianLaw, *asked: Any) -> Any:
+    def counted(law: SampledGaussianLaw, *asked: Any, **how: Any) -> Any:
         made.append(law)
-        return inversion(law, *asked)
+        return inversion(law, *asked, **how)
 
     monkeypatch.setattr(SampledGaussianLaw, "_inversion", counted)
     clear_cache()
@@ -178,7 +178,7 @@ def test_an_anchor_is_the_same_for_its_whole_cell() -> None:
 
 
 def test_exponents() -> None:
-    cumulants = Cumulants((EqualSteps(1.0, 1, 4),))  # K(t) = 2 t (t - 1), K'(t) = 4 t - 2
+    cumulants = Cumulants.of((EqualSteps(1.0, 1, 4),))  # K(t) = 2 t (t - 1), K'(t) = 4 t - 2
     for tilt in (-1.5, 0.25, 3.0):
         assert cumulants.exponent(tilt) == pytest.approx(abs(tilt) * tilt * 2.0, rel=1e-9)
         assert cumulants.tilt_of(cumulants.exponent(tilt)) == pytest.approx(tilt, rel=1e-9)

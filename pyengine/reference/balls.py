@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from typing import TypeVar
 
-from flint import arb, ctx, fmpq
+from flint import acb, arb, ctx, fmpq
 
 __all__ = [
+    "Ball",
     "exact",
     "key_of",
     "lacking_digits",
@@ -21,6 +23,7 @@ __all__ = [
 
 ZERO = 400  # what may be zero and is below 10^-ZERO is known well enough
 LN10 = math.log(10)
+Ball = TypeVar("Ball", arb, acb)
 
 
 @contextmanager

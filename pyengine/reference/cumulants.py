@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +13,14 @@ from numpy.typing import NDArray
 from pyengine.reference.gaussian.steps import EqualSteps
 
 __all__ = [
+    "Array",
     "Cumulants",
+    "NormalGrid",
+    "StepCumulants",
+    "WeightedLosses",
     "away_from_poles",
-    "log_floor",
     "log_odds",
     "log_upper_normal",
-    "offset_loss",
     "place_of",
     "single_threshold",
 ]
@@ -27,71 +31,103 @@ HALVINGS = 44  # to 7e-12 of a tilt; who plans needs no more
 _LOG_2PI = math.log(2 * math.pi)
 
 
+class StepCumulants(Protocol):
+    """The law of the loss of one step."""
+
+    def log_moment(self, tilt: float) -> float:
+        """Return log E exp(tilt L)."""
+
+    def mean_variance(self, tilt: float) -> tuple[float, float]:
+        """Return the first two derivatives of that."""
+
+
+@dataclass(frozen=True)
+class WeightedLosses:
+    """Losses with the logarithms of their masses."""
+
+    log_mass: Array
+    loss: Array
+
+    def log_moment(self, tilt: float) -> float:
+        """Return log E exp(tilt L)."""
+        exponent = self.log_mass + tilt * self.loss
+        top = float(exponent.max())
+        return top + math.log(float(np.exp(exponent - top).sum()))
+
+    def mean_variance(self, tilt: float) -> tuple[float, float]:
+        """Return the first two derivatives of that."""
+        exponent = self.log_mass + tilt * self.loss
+        weight = np.exp(exponent - exponent.max())
+        weight /= weight.sum()
+        mean = float(weight @ self.loss)
+        return mean, float(weight @ (self.loss - mean) ** 2)
+
+
+@dataclass(frozen=True)
+class NormalGrid(WeightedLosses):
+    """Those at places z of a normal law, which may be cut off."""
+
+    z: Array
+
+    def runs_off(self, tilt: float, depth: float = 75.0) -> bool:
+        """Whether the tilted weight is not small at an end."""
+        exponent = self.log_mass[::8] + tilt * self.loss[::8]
+        return bool(max(exponent[0], exponent[-1]) > exponent.max() - depth - 15)
+
+    def window(self, tilt: float, depth: float) -> tuple[float, float]:
+        """Return the range of z where the tilted weight is above exp(-depth) of its peak."""
+        exponent = self.log_mass + tilt * self.loss
+        inside = self.z[exponent > exponent.max() - depth]
+        spacing = float(self.z[1] - self.z[0])
+        return float(inside[0]) - spacing, float(inside[-1]) + spacing
+
+
+def normal_places(cut: float, span: float, steepest: float) -> tuple[Array, Array]:
+    """Return places in [-span, cut] and the logarithms of their normal masses."""
+    spacing = min(_SPACING, 0.2 / steepest)
+    z = np.arange(-span, cut + spacing / 2, spacing)
+    return z, -(z**2) / 2 + math.log(spacing) - _LOG_2PI / 2
+
+
 class Cumulants:
-    """Cumulant generating function K of the sum of Y = L - log(1 - p), in double precision.
+    """Cumulant generating function K of a sum of independent losses, in double precision.
 
     Parameters
     ----------
-    phases : sequence of Phase
-        The composition. For p = 1 the loss L itself takes the place of Y.
-    cut : float
-        Where the law of z ends.
-    span : float
-        Where it begins, below 0.
+    rows : list of (StepCumulants, int)
+        The law of the loss of each kind of step, and how often it enters.
+    shift : float
+        What the total loss exceeds the sum of these by.
     """
 
-    def __init__(
-        self, phases: tuple[EqualSteps, ...], cut: float = _SPAN, span: float = _SPAN
-    ) -> None:
-        self.phases = phases
-        self.cut = cut
-        self.z = np.arange(-span, cut + _SPACING / 2, _SPACING)
-        self.log_weight = -(self.z**2) / 2 + math.log(_SPACING) - _LOG_2PI / 2
-        self.weight = np.exp(self.log_weight)
-        self.losses = [offset_loss(phase, self.z) for phase in phases]
-        self.shift = sum(log_floor(phase) for phase in phases)
+    def __init__(self, rows: list[tuple[StepCumulants, int]], shift: float = 0.0) -> None:
+        self.rows, self.shift = rows, shift
 
-    def log_moment(self, index: int, tilt: float) -> float:
-        """Return log E exp(tilt Y) of one step of a phase."""
-        exponent = tilt * self.losses[index]
-        small = np.abs(exponent) < 1
-        grown = np.exp(np.minimum(self.log_weight + exponent, 700.0)) - self.weight
-        near = self.weight * np.expm1(np.where(small, exponent, 0.0))
-        total = float(np.sum(np.where(small, near, grown)))
-        if -0.5 < total < 1:
-            return math.log1p(total)
-        peak = float(np.max(self.log_weight + exponent))
-        return peak + math.log(float(np.sum(np.exp(self.log_weight + exponent - peak))))
+    @classmethod
+    def of(
+        cls, phases: tuple[EqualSteps, ...], cut: float = _SPAN, span: float = _SPAN
+    ) -> Cumulants:
+        """Return those of the sum of Y = L - log(1 - p) (L for p = 1), for z in [-span, cut]."""
+        rows: list[tuple[StepCumulants, int]] = []
+        for phase in phases:
+            z, log_mass = normal_places(cut, span, 1 / float(phase.noise))
+            rows.append((WeightedLosses(log_mass, offset_loss(phase, z)), phase.steps))
+        return cls(rows, sum(log_floor(phase) for phase in phases))
 
     def value(self, tilt: float) -> float:
         """Return K(tilt)."""
-        return sum(phase.steps * self.log_moment(i, tilt) for i, phase in enumerate(self.phases))
+        return sum(number * measure.log_moment(tilt) for measure, number in self.rows)
+
+    log_moment = value  # a sum is a measure, too
 
     def mean_variance(self, tilt: float) -> tuple[float, float]:
         """Return K'(tilt) and K''(tilt)."""
         mean = variance = 0.0
-        for phase, loss in zip(self.phases, self.losses, strict=True):
-            exponent = self.log_weight + tilt * loss
-            weight = np.exp(exponent - exponent.max())
-            weight /= weight.sum()
-            first = float(weight @ loss)
-            mean += phase.steps * first
-            variance += phase.steps * float(weight @ (loss - first) ** 2)
+        for measure, number in self.rows:
+            first, second = measure.mean_variance(tilt)
+            mean += number * first
+            variance += number * second
         return mean, variance
-
-    def runs_off(self, tilt: float, depth: float = 75.0) -> bool:
-        """Whether the tilted weight is not small at the last node."""
-        for loss in self.losses:
-            exponent = self.log_weight[::8] + tilt * loss[::8]
-            if max(exponent[0], exponent[-1]) > exponent.max() - depth - 15:
-                return True
-        return False
-
-    def window(self, index: int, tilt: float, depth: float) -> tuple[float, float]:
-        """Return the range of z where the tilted weight is above exp(-depth) of its peak."""
-        exponent = self.log_weight + tilt * self.losses[index]
-        inside = self.z[exponent > exponent.max() - depth]
-        return float(inside[0]) - _SPACING, float(inside[-1]) + _SPACING
 
     def saddle(self, threshold: float) -> float:
         """Return the tilt where K' equals the offset threshold."""

@@ -11,7 +11,9 @@ from fractions import Fraction
 import mpmath
 from flint import arb
 
-from pyengine.reference.chi_squared.noncentral import Run, agreed, exact, solve, tails
+from pyengine.reference.balls import exact
+from pyengine.reference.chi_squared.ncx2 import Curve
+from pyengine.reference.chi_squared.noncentral import agreed, solve, tails
 from pyengine.reference.exclusive import exclusive
 
 __all__ = ["log_one_step_trade_off"]
@@ -75,7 +77,7 @@ def log_one_step_trade_off(
             f"{float(n)!r}, {parameters!r}, {susceptibility!r}"
         )
 
-    def compute(run: Run, bits: int) -> arb:
+    def compute(run: Curve, bits: int) -> arb:
         d, under_null, under_other = arb(parameters), exact(n * k), exact((n - 1) * k)
         small = level <= Fraction(1, 2)
         target = exact(level if small else 1 - level).log()

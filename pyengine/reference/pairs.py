@@ -8,8 +8,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from flint import arb
-
 from pyengine._support.caches import kept
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import (
@@ -28,21 +26,20 @@ from pyengine.reference.atomic.laplace import LaplaceSource
 from pyengine.reference.atomic.law import AtomicPair, Source
 from pyengine.reference.atomic.legendre_pieces import MOST_PIECES, PiecesSource
 from pyengine.reference.atomic.sums import Atoms
-from pyengine.reference.balls import exact, precision
-from pyengine.reference.gaussian import closed_form
-from pyengine.reference.gaussian.law import SampledGaussianLaw
+from pyengine.reference.gaussian.closed_form import (
+    ClosedGaussian,
+    NormalSource,
+    SubstitutedNormalStep,
+    applies,
+)
+from pyengine.reference.gaussian.law import SampledGaussianLaw, part_of
 from pyengine.reference.gaussian.steps import EqualSteps
 from pyengine.reference.inversion.allocation import AllocatedEpoch
-from pyengine.reference.inversion.lower_line import LowerLineLaw, Part, PlainGaussian
-from pyengine.reference.inversion.mixture import MixtureStep
-from pyengine.reference.inversion.substituted_law import (
-    SubstitutedGaussianLaw,
-    SubstitutedNormalSource,
-)
-from pyengine.reference.inversion.two_lines import TwoLines
+from pyengine.reference.inversion.law import InvertedLaw
+from pyengine.reference.inversion.line import Part, PlainGaussian
+from pyengine.reference.inversion.normal_pair import Mixture, NormalPair
 from pyengine.reference.mixed.atomic import JoinedSource, MixedSource
 from pyengine.reference.mixed.many_laplace import ManyLaplace
-from pyengine.reference.mixed.normal_source import NormalSource
 from pyengine.reference.mixed.smooth import MixedLaw, SmoothMixture
 from pyengine.reference.solve import Continuous
 
@@ -56,8 +53,6 @@ SYMMETRIC = (RandomizedResponse, GenericMechanism)
 Number = float | Fraction
 Finite = list[tuple[Callable[[], Masses], int]]
 Laplace = list[PiecesSource]
-# A part of a law on the lower line, and the least ratio of its densities where there is one.
-LowerLinePart = tuple[Part, Number | None]
 
 
 def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[int, ...]]:
@@ -109,8 +104,8 @@ def _pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
 
     Without replacement the record pushes another one out: the sensitivity is that of substitution.
     """
-    if any(type(step) in LOWER_LINE for step, _ in steps):
-        return _on_lower_line(steps)
+    if any(type(step) in ON_A_LINE for step, _ in steps):
+        return _on_a_line(steps)
     gaussian: list[EqualSteps] = []
     laplace: Laplace = []
     finite: Finite = []
@@ -126,24 +121,18 @@ def _pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
     if not gaussian:
         return _without_gaussian(laplace, finite)
     phases = tuple(gaussian)
-    if finite and not laplace and closed_form.applies(phases):
-        return AtomicPair(MixedSource(finite, NormalSource(phases)))
+    if finite and not laplace and applies(phases):
+        return AtomicPair(MixedSource(finite, NormalSource(ClosedGaussian(phases))))
     return _with_gaussian(SampledGaussianLaw(phases), laplace, finite)
 
 
-def _on_lower_line(steps: tuple[tuple[Step, int], ...]) -> Pair:
+def _on_a_line(steps: tuple[tuple[Step, int], ...]) -> Pair:
     """Return the pair of steps of which some are mixtures or epochs of random allocation."""
-    parts: list[tuple[Part, int]] = []
-    floor: arb | None = arb(0)
-    for step, number in steps:
-        part, least = LOWER_LINE.get(type(step), _gaussian_part)(step)
-        parts.append((part, number))
-        with precision(2000):
-            floor = None if floor is None or least is None else floor + number * exact(least).log()
-    return Continuous(LowerLineLaw(tuple(parts), floor))
+    parts = ((ON_A_LINE.get(type(step), _gaussian_part)(step), number) for step, number in steps)
+    return Continuous(InvertedLaw(tuple(parts)))
 
 
-def _allocated_part(step: RandomlyAllocated) -> LowerLinePart:
+def _allocated_part(step: RandomlyAllocated) -> Part:
     if step.selected > 1:
         raise AccuracyError(
             f"no ground truth for an epoch with each record in {step.selected} of "
@@ -152,15 +141,15 @@ def _allocated_part(step: RandomlyAllocated) -> LowerLinePart:
         )
     if step.places is None:
         raise AccuracyError("no ground truth for random allocation of other than Gaussian noise")
-    return AllocatedEpoch(step.places.noise_multiplier, step.steps_per_epoch), None
+    return AllocatedEpoch(step.places.noise_multiplier, step.steps_per_epoch)
 
 
-def _mixture_part(step: GaussianMixtureMechanism) -> LowerLinePart:
-    part = MixtureStep(step.noise_multiplier, step.weights, step.shifts)
-    return part, part.lightest
+def _mixture_part(step: GaussianMixtureMechanism) -> Part:
+    shifts = tuple(Fraction(shift) / Fraction(step.noise_multiplier) for shift in step.shifts)
+    return NormalPair(Mixture(step.weights, shifts))
 
 
-def _gaussian_part(step: Step) -> LowerLinePart:
+def _gaussian_part(step: Step) -> Part:
     plain = step.inner.noise
     if plain is None or plain.family != "gaussian":
         raise AccuracyError(
@@ -169,12 +158,10 @@ def _gaussian_part(step: Step) -> LowerLinePart:
         )
     noise, share = Fraction(plain.multiplier), Fraction(step.share)
     noise /= 2 if step.scheme == "without_replacement" else 1
-    if share == 1:
-        return PlainGaussian(noise), None
-    return MixtureStep(noise, (1 - share, share), (0, 1)), 1 - share
+    return part_of(EqualSteps(noise, share, 1))
 
 
-LOWER_LINE: dict[type[Step], Callable[[Any], LowerLinePart]] = {
+ON_A_LINE: dict[type[Step], Callable[[Any], Part]] = {
     GaussianMixtureMechanism: _mixture_part,
     RandomlyAllocated: _allocated_part,
 }
@@ -203,15 +190,25 @@ def _substituted_pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
     if all(share == 1 for _, share, _ in gaussian):
         phases = tuple(EqualSteps(*row) for row in gaussian)
         if finite and not laplace:
-            return AtomicPair(MixedSource(finite, NormalSource(phases)))
+            return AtomicPair(MixedSource(finite, NormalSource(ClosedGaussian(phases))))
         return _with_gaussian(SampledGaussianLaw(phases), laplace, finite)
     if len(gaussian) == 1 and gaussian[0][2] == 1 and not laplace:
-        source = SubstitutedNormalSource(*gaussian[0][:2])
+        source = NormalSource(SubstitutedNormalStep(*gaussian[0][:2]))
         return AtomicPair(MixedSource(finite, source) if finite else source)
-    return _with_gaussian(TwoLines(SubstitutedGaussianLaw(tuple(gaussian))), laplace, finite)
+    law = InvertedLaw(tuple((_substituted_part(*row[:2]), row[2]) for row in gaussian))
+    return _with_gaussian(law, laplace, finite)
 
 
-def _with_gaussian(law: SampledGaussianLaw | TwoLines, laplace: Laplace, finite: Finite) -> Pair:
+def _substituted_part(noise: Number, share: Number) -> Part:
+    """Return the transform of a sampled step, P the mirror image of Q (Lebeda et al., 2024)."""
+    if share == 1:
+        return PlainGaussian(noise)
+    p = Fraction(share)
+    mixture = Mixture((1 - p, p), (0, 1 / Fraction(noise)))
+    return NormalPair(mixture, mixture)
+
+
+def _with_gaussian(law: InvertedLaw, laplace: Laplace, finite: Finite) -> Pair:
     if not laplace and not finite:
         return Continuous(law)
     return SmoothMixture(MixedLaw(law, finite, laplace))
@@ -225,7 +222,7 @@ def _without_gaussian(laplace: Laplace, finite: Finite) -> Pair:
     steps = sum(part.pieces for part in laplace)
     if steps > MOST_PIECES and (sampled or not LaplaceSource.feasible(whole)):
         many = ManyLaplace(laplace)
-        return _with_gaussian(TwoLines(many, many.ends), [], finite)
+        return _with_gaussian(InvertedLaw(((many, 1),), many.ends), [], finite)
     source: Source = LaplaceSource(whole) if whole else sampled.pop()
     for one in sampled:
         source = JoinedSource(one, source)

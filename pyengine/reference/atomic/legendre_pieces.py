@@ -21,7 +21,7 @@ from flint import arb, arb_mat, ctx
 
 from pyengine.errors import AccuracyError
 from pyengine.reference.atomic.law import ThresholdMasses
-from pyengine.reference.balls import exact, precision
+from pyengine.reference.balls import Ball, exact, precision
 
 __all__ = ["MOST_PIECES", "Pieces", "PiecesSource"]
 
@@ -60,8 +60,8 @@ class PiecesSource:
     def order(self, depth: float, variant: int = 0) -> int:
         """Return how many nodes resolve the density, whose singularity lies left of its range."""
         rate = SMOOTH
-        if self.probability < 1:
-            away = self._singularity()
+        away = self.nearest()
+        if away < math.inf:
             rate = min(rate, 1 + 2 * away + 2 * (away * (1 + away)) ** 0.5)
         order = int((depth + 6) * 2.303 / math.log(rate)) + 12 if rate > 1 else MOST_ORDER + 1
         if order > MOST_ORDER:
@@ -71,8 +71,10 @@ class PiecesSource:
             )
         return order + 9 * variant
 
-    def _singularity(self) -> float:
-        """Return how far from a piece its density is singular, relative to its width."""
+    def nearest(self) -> float:
+        """Return how far left of a piece its density is singular, relative to its width."""
+        if self.probability == 1:
+            return math.inf
         mu, p = 1 / float(self.noise), float(self.probability)
         rest = float(1 - Fraction(self.probability))
         start = rest + p * math.exp(-mu)
@@ -131,7 +133,7 @@ class SampledStep:
         self.width = (self.rest + self.p * self.mu.exp()).log() - self.low
         self.atoms = [arb(1) / 2, (-self.mu).exp() / 2]
 
-    def density(self, piece: int, s: arb) -> arb:  # noqa: ARG002 - there is one
+    def density(self, piece: int, s: Ball) -> Ball:  # noqa: ARG002 - there is one
         """Return the density of (L - low) / width at s in (0, 1), under P."""
         grown = (self.low + s * self.width).exp()
         excess = grown - self.rest
@@ -160,7 +162,7 @@ class SubstitutedStep:
         self.low = -self.width
         self.atoms = [(self.rest * self.w + self.p) / 2, arb(0), self.w * self.start / 2]
 
-    def density(self, piece: int, s: arb) -> arb:
+    def density(self, piece: int, s: Ball) -> Ball:
         """Return the density of L / width + 1 - piece at s in (0, 1), under P."""
         loss = (s if piece else 1 - s) * self.width
         grown = self.start * loss.exp()

@@ -16,7 +16,9 @@ from flint import arb, ctx
 
 from pyengine.errors import AccuracyError
 from pyengine.reference.answers import BallAnswer
-from pyengine.reference.chi_squared.noncentral import Run, agreed, exact, solve, tails
+from pyengine.reference.balls import exact
+from pyengine.reference.chi_squared.ncx2 import Curve
+from pyengine.reference.chi_squared.noncentral import agreed, solve, tails
 
 __all__ = ["LengthPair"]
 
@@ -62,7 +64,7 @@ class LengthPair:
         """T(P, Q) for sign 1, T(Q, P) for -1, or 1 - T."""
         slopes: list[arb] = []
 
-        def compute(run: Run, bits: int) -> arb:
+        def compute(run: Curve, bits: int) -> arb:
             point = self._at_level(alpha, sign, run, bits)[1]
             slopes.append(sign * (point.q.log() - point.p.log()))
             if sign == 1:
@@ -81,7 +83,7 @@ class LengthPair:
     ) -> BallAnswer:
         """H(P‖Q) for sign 1, H(Q‖P) for -1, at ε of either sign."""
 
-        def compute(run: Run, bits: int) -> arb:
+        def compute(run: Curve, bits: int) -> arb:
             factor = exact(epsilon).exp()
             x = self._at_loss(-sign * exact(epsilon), bits)
             if x is None:  # beyond the losses: all or nothing
@@ -97,7 +99,7 @@ class LengthPair:
     def epsilon(self, delta: Fraction, sign: int, digits: float) -> BallAnswer:
         """The ε >= 0 where the profile is δ."""
 
-        def compute(run: Run, bits: int) -> arb:
+        def compute(run: Curve, bits: int) -> arb:
             target = exact(delta).log()
             extra = 30 + max(0, math.ceil(-float(target) / math.log(2.0)))  # lost by cancellation
 
@@ -138,7 +140,7 @@ class LengthPair:
     def log_beta(self, alpha: Fraction, sign: int, digits: int) -> arb:
         """Logarithm of T, accurate in relative terms also where T is near 1."""
 
-        def compute(run: Run, bits: int) -> arb:
+        def compute(run: Curve, bits: int) -> arb:
             point = self._at_level(alpha, sign, run, bits)[1]
             below, above = point.q_below, point.q_above
             if sign == -1:
@@ -163,7 +165,9 @@ class LengthPair:
         depth = 2.0 * (50.0 - math.log(float(min(level, 1 - level))))
         return math.log(d + 4.0 * float(self.square) + 4.0 * depth + 4.0 * math.sqrt(d * depth))
 
-    def _at_level(self, alpha: Fraction, sign: int, run: Run, bits: int) -> tuple[arb, LengthPoint]:
+    def _at_level(
+        self, alpha: Fraction, sign: int, run: Curve, bits: int
+    ) -> tuple[arb, LengthPoint]:
         """The distance that P exceeds, or the mixture stays below, with probability α."""
         small = 2 * alpha <= 1
         target = exact(alpha if small else 1 - alpha).log()
@@ -214,7 +218,7 @@ class LengthPair:
         a, z = arb(self.dimension) / 2, mu * mu * x / 4
         return share * mu * mu / 4 * _0f1(a + 1, z) / (a * _0f1(a, z))
 
-    def _point(self, x: arb, run: Run, bits: int) -> LengthPoint:
+    def _point(self, x: arb, run: Curve, bits: int) -> LengthPoint:
         parts = self._laplace(x) if self.laplace else self._gaussian(x, run, bits)
         p, rest = exact(self.probability), 1 - exact(self.probability)
         below = p * parts.q_below + rest * parts.p_below
@@ -223,7 +227,7 @@ class LengthPair:
             parts.p_below, parts.p_above, below, above, parts.p, p * parts.q + rest * parts.p
         )
 
-    def _gaussian(self, x: arb, run: Run, bits: int) -> LengthPoint:
+    def _gaussian(self, x: arb, run: Curve, bits: int) -> LengthPoint:
         d = arb(self.dimension)
         p = tails(x, d, arb(0), run, bits)
         q = tails(x, d, exact(self.square), run, bits)

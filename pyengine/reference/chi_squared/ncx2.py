@@ -8,7 +8,7 @@ from flint import acb, arb
 
 from pyengine.reference.balls import precision
 
-__all__ = ["FIRST", "SECOND", "central", "inversion", "is_short", "mixture"]
+__all__ = ["FIRST", "SECOND", "Curve", "central", "inversion", "is_short", "mixture"]
 
 Curve = tuple[str, float, float]
 FIRST: Curve = ("0.25", 0.7, 1.0)  # bend, distance from the pole, fineness

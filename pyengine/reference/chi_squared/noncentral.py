@@ -1,36 +1,25 @@
 """Noncentral chi-squared tails and their roots in arbitrary precision.
 
-The inversion integral of the law's Laplace transform on a parabola through a point near the saddle
-point, by the midpoint rule, which converges like exp(-constant/h).  There is no proven error bound:
-each number is computed on two parabolas that differ in bend, base point and step, and only what
-both agree on is returned.
+The inversion integral has no proven error bound here: each number is computed on two parabolas that
+differ in bend, base point and step, and only what both agree on is returned.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import NamedTuple
 
-from flint import acb, arb, ctx, fmpq
+from flint import arb, ctx
 
 from pyengine.errors import AccuracyError
+from pyengine.reference.chi_squared.ncx2 import FIRST, SECOND, Curve, inversion
 
-__all__ = ["ChiSquareTails", "Run", "agreed", "exact", "solve", "tails"]
-
-
-class Run(NamedTuple):
-    """One way to compute: bend and base point of the curve, fineness of the rule."""
-
-    bend: str
-    offset: float
-    fineness: float
+__all__ = ["ChiSquareTails", "agreed", "solve", "tails"]
 
 
-RUNS = (Run("0.25", 0.7, 15.3), Run("0.4", 0.95, 17.0))
+RUNS = (FIRST, SECOND)
 NEAR, NEAR_BITS = 1e-6, 50  # from where on Newton's method is left alone, and precision before
-BITS_OF_RUN = 125  # what the finenesses above resolve, in bits
 
 
 class ChiSquareTails(NamedTuple):
@@ -41,51 +30,12 @@ class ChiSquareTails(NamedTuple):
     density: arb
 
 
-def exact(value: float | Fraction) -> arb:
-    """Return a double or a fraction as a ball at the current precision."""
-    ratio = Fraction(value)
-    return arb(fmpq(ratio.numerator, ratio.denominator))
-
-
-def _inversion(x: arb, d: arb, lam: arb, run: Run, upper: bool, bits: int) -> tuple[arb, arb]:
-    """Tail and density on one curve; the pole at 1/w lies right of it for the upper tail."""
-    w = ((d + (d * d + 4 * lam * x).sqrt()) / (2 * x)).mid()
-    kappa = float(x * w + lam / w)
-    u = float(1 / w)
-    gap = run.offset / math.sqrt(kappa)
-    c = 1.0
-    if abs(u - 1) < gap:
-        c = u - min(gap, 0.45 * u) if upper else u + min(gap, 0.45)
-    distance = min(abs(float(1 / w - arb(c))), 0.5, 2.5 / math.sqrt(kappa))
-    h = arb(distance / run.fineness * min(1.0, BITS_OF_RUN / bits))
-    tail, density = arb(0), arb(0)
-    first = None
-    bend = arb(run.bend)
-    for k in range(200_000):
-        t = (k + arb(0.5)) * h
-        z = acb(c - bend * t * t, t)
-        zw = z * w
-        term = (-d / 2 * zw.log() + lam / 2 * (1 / zw - 1) - x / 2 * (1 - zw)).exp()
-        term *= w * acb(arb(1), 2 * bend * t)
-        tail += (term / (1 - zw)).real
-        density += term.real / 2
-        size = abs(term)
-        first = size if first is None else first
-        if size < first * arb(2) ** -bits:
-            break
-    scale = h / arb.pi()
-    return ((tail if upper else -tail) * scale).mid(), (density * scale).mid()
-
-
-def tails(x: arb, d: arb, lam: arb, run: Run, bits: int) -> ChiSquareTails:
+def tails(x: arb, d: arb, lam: arb, run: Curve, bits: int) -> ChiSquareTails:
     """Both tails of χ²_d(lam) at x; the smaller one is the integral, the other its complement."""
     upper = bool(x > d + lam)
-    tail, density = _inversion(x, d, lam, run, upper, bits)
-    return (
-        ChiSquareTails(1 - tail, tail, density)
-        if upper
-        else ChiSquareTails(tail, 1 - tail, density)
-    )
+    found = inversion(x, d, lam, "sf" if upper else "cdf", run, bits)
+    tail, density = (value.mid() for value in found)
+    return ChiSquareTails(*((1 - tail, tail) if upper else (tail, 1 - tail)), density)
 
 
 def solve(
@@ -122,7 +72,7 @@ def solve(
     raise AccuracyError("Newton's method did not converge; ask for fewer digits")
 
 
-def agreed(compute: Callable[[Run, int], arb], digits: int) -> arb:
+def agreed(compute: Callable[[Curve, int], arb], digits: int) -> arb:
     """Compute by both runs, at more precision until they agree on so many digits."""
     old = ctx.prec
     try:

@@ -1,14 +1,22 @@
-"""Closed forms in ball arithmetic: one step, or every record in every step."""
+"""Gaussian steps with a closed form: one step, or every record in every step."""
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+from typing import Protocol
+
 from flint import arb
 
+from pyengine._support.caches import cached_property
+from pyengine.reference.atomic.law import ThresholdMasses
 from pyengine.reference.balls import precision, upper_normal
 from pyengine.reference.gaussian.steps import EqualSteps, offset
 from pyengine.reference.tails import BallTails
 
-__all__ = ["ClosedGaussian", "applies"]
+__all__ = ["ClosedGaussian", "ClosedTails", "NormalSource", "SubstitutedNormalStep", "applies"]
+
+Four = tuple[arb, arb, arb, arb]
 
 
 def applies(phases: tuple[EqualSteps, ...]) -> bool:
@@ -17,43 +25,29 @@ def applies(phases: tuple[EqualSteps, ...]) -> bool:
 
 
 class ClosedGaussian:
-    """Tails and divergences by the normal law.
+    """Tails by the normal law.
 
     Parameters
     ----------
-    phases : tuple of Phase
+    phases : tuple of EqualSteps
         A composition that `applies` accepts.
-    bits : int
-        Working precision.
     """
 
-    certified = True
+    def __init__(self, phases: tuple[EqualSteps, ...]) -> None:
+        self.phases = phases
+        self.full = all(phase.full_batch for phase in phases)
 
-    def __init__(self, phases: tuple[EqualSteps, ...], bits: int) -> None:
-        self.phases, self.bits = phases, bits
+    def _root(self) -> arb:
+        return sum((phase.steps * phase.mu() ** 2 for phase in self.phases), arb(0)).sqrt()
 
-    def at(self, c: arb) -> BallTails:
-        """Return enclosures at a threshold."""
-        with precision(self.bits):
-            full = all(phase.full_batch for phase in self.phases)
-            p_above, p_below, q_above, q_below = self._full_batch(c) if full else self._one_step(c)
-            scale = c.exp()
-            h_qp, h_pq = q_above - scale * p_above, p_below - q_below / scale
-            return BallTails(p_above, p_below, q_above, q_below, h_qp, h_pq)
-
-    def _full_batch(self, c: arb) -> tuple[arb, arb, arb, arb]:
-        square = sum((phase.steps * phase.mu() ** 2 for phase in self.phases), arb(0))
-        root = square.sqrt()
-        under_p = (c + square / 2) / root
-        under_q = under_p - root
-        return (
-            upper_normal(under_p),
-            upper_normal(-under_p),
-            upper_normal(under_q),
-            upper_normal(-under_q),
-        )
-
-    def _one_step(self, c: arb) -> tuple[arb, arb, arb, arb]:
+    def tails(self, c: arb) -> Four:
+        """Return P above and below a threshold, and Q."""
+        if self.full:
+            root = self._root()
+            under_p = c / root + root / 2
+            under_q = under_p - root
+            p_above, p_below = upper_normal(under_p), upper_normal(-under_p)
+            return p_above, p_below, upper_normal(under_q), upper_normal(-under_q)
         (phase,) = self.phases
         away = c - offset(self.phases)
         if not away > 0:
@@ -62,5 +56,138 @@ class ClosedGaussian:
         z = ((away.expm1() / phase.odds()).log() + mu**2 / 2) / mu
         p_above, p_below = upper_normal(z), upper_normal(-z)
         q_above = rest * p_above + p * upper_normal(z - mu)
-        q_below = rest * p_below + p * upper_normal(mu - z)
-        return p_above, p_below, q_above, q_below
+        return p_above, p_below, q_above, rest * p_below + p * upper_normal(mu - z)
+
+    def places(self, reach: int) -> list[arb]:
+        """Return the least or the middle loss and, so many standard deviations out, the ends."""
+        if self.full:
+            root = self._root()
+            low, high = (root * (root / 2 * sign + sign * reach) for sign in (-1, 1))
+            return [low.mid(), arb(0), high.mid()]
+        (phase,) = self.phases
+        mu, floor = phase.mu(), offset(self.phases)
+        top = (phase.odds() * (mu * reach + mu**2 / 2).exp()).log1p()
+        return [floor, (floor + top).mid()]
+
+    def ends(self) -> tuple[arb, arb]:
+        """Return the infimum and the supremum of the loss."""
+        return (-arb("inf") if self.full else offset(self.phases)), arb("inf")
+
+
+class SubstitutedNormalStep:
+    """One sampled step in which one record takes the place of another.
+
+    With mu = 1/noise, P = (1 - p) N(0, 1) + p N(-mu, 1) and Q is its mirror image (Lebeda et al.,
+    2024, Proposition 13); both orders have one law.
+
+    Parameters
+    ----------
+    noise, probability : float or Fraction
+        Probability in (0, 1).
+    """
+
+    def __init__(self, noise: float | Fraction, probability: float | Fraction) -> None:
+        self.step = EqualSteps(noise, probability, 1)
+
+    def tails(self, c: arb) -> Four:
+        """Return the tails at mu y = c/2 + asinh((1 - p) e^(mu²/2) sinh(c/2) / p)."""
+        mu, p, rest = self.step.mu(), self.step.exact_probability(), self.step.complement()
+        y = (c / 2 + (rest / p * (mu**2 / 2).exp() * (c / 2).sinh()).asinh()) / mu
+        above, below = rest * upper_normal(y), rest * upper_normal(-y)
+        return (
+            above + p * upper_normal(y + mu),
+            below + p * upper_normal(-y - mu),
+            above + p * upper_normal(y - mu),
+            below + p * upper_normal(mu - y),
+        )
+
+    def places(self, reach: int) -> list[arb]:
+        """Return the middle loss and, so many standard deviations out, the ends."""
+        mu, p, rest = self.step.mu(), self.step.exact_probability(), self.step.complement()
+        up, down = ((rest + p * (s * mu * (mu + reach) - mu**2 / 2).exp()).log() for s in (1, -1))
+        top = (up - down).mid()
+        return [-top, arb(0), top]
+
+    def ends(self) -> tuple[arb, arb]:
+        """Return the infimum and the supremum of the loss."""
+        return -arb("inf"), arb("inf")
+
+
+class ClosedTails:
+    """Tails and divergences in closed form; see `pyengine.reference.solve.Local`."""
+
+    certified = True
+
+    def __init__(self, law: ClosedGaussian, bits: int) -> None:
+        self.law, self.bits = law, bits
+
+    def at(self, c: arb) -> BallTails:
+        """Return enclosures at a threshold."""
+        with precision(self.bits):
+            p_above, p_below, q_above, q_below = self.law.tails(c)
+            scale = c.exp()
+            h_qp, h_pq = q_above - scale * p_above, p_below - q_below / scale
+            return BallTails(p_above, p_below, q_above, q_below, h_qp, h_pq)
+
+
+class NormalTails(Protocol):
+    """What both have in common."""
+
+    def tails(self, c: arb) -> Four:
+        """Return P above and below a threshold, and Q."""
+
+    def places(self, reach: int) -> list[arb]:
+        """Return the middle or least loss and, so many standard deviations out, the ends."""
+
+    def ends(self) -> tuple[arb, arb]:
+        """Return the infimum and the supremum of the loss."""
+
+
+class NormalSource:
+    """The same as laws with knots; see `pyengine.reference.atomic.law.Source`.
+
+    Narrow steps of a distribution function, far from each other, are found by bisection between
+    knots, which are the law's places.
+
+    Parameters
+    ----------
+    law : ClosedGaussian or SubstitutedNormalStep
+        The steps.
+    """
+
+    certified = True
+
+    def __init__(self, law: NormalTails) -> None:
+        self.closed = law
+        self.ends = law.ends
+
+    def bits(self, depth: float, variant: int) -> int:  # noqa: ARG002 - there is one
+        """Return the working precision for a depth in decimal digits."""
+        return int(3.33 * depth) + 100
+
+    def law(self, depth: float, variant: int) -> NormalLaw:  # noqa: ARG002
+        """Return the law at the working precision."""
+        return NormalLaw(self.closed, depth)
+
+    def infinite(self) -> tuple[arb, arb]:
+        """Return the masses that only P, and only Q, has."""
+        return arb(0), arb(0)
+
+
+class NormalLaw:
+    """See `pyengine.reference.atomic.law.AtomicLaw`; there are no atoms."""
+
+    cost = 1
+
+    def __init__(self, closed: NormalTails, depth: float) -> None:
+        self.closed, self.depth = closed, depth
+
+    @cached_property
+    def knots(self) -> list[arb]:
+        """Places between which answers are searched."""
+        return self.closed.places(math.ceil(math.sqrt(2 * 2.303 * (self.depth + 20))))
+
+    def masses(self, c: arb) -> ThresholdMasses:
+        """Return masses at a threshold."""
+        p_above, p_below, q_above, q_below = self.closed.tails(c)
+        return ThresholdMasses(p_above, arb(0), p_below, q_above, arb(0), q_below)

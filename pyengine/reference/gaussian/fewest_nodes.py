@@ -10,7 +10,7 @@ import numpy as np
 
 from pyengine.reference.cumulants import Array
 from pyengine.reference.gaussian.integrand_sizes import LINES, TURN, IntegrandSizes
-from pyengine.reference.gaussian.plan_line import NotFeasibleError
+from pyengine.reference.inversion.line import NotFeasibleError
 
 __all__ = ["HyperbolaSide", "best_curve", "log_sizes"]
 

@@ -21,8 +21,8 @@ from pyengine.reference.cumulants import (
 )
 from pyengine.reference.gaussian.fewest_nodes import HyperbolaSide, best_curve, log_sizes
 from pyengine.reference.gaussian.integrand_sizes import LINES, TURN, IntegrandSizes
-from pyengine.reference.gaussian.plan_line import NotFeasibleError
 from pyengine.reference.gaussian.steps import EqualSteps
+from pyengine.reference.inversion.line import NotFeasibleError
 
 __all__ = ["Edge", "HyperbolaPlan", "LineRule", "NodeMethod", "make_bend"]
 
@@ -119,7 +119,7 @@ def make_bend(phases: tuple[EqualSteps, ...], threshold: float, depth: float) ->
     steps = sum(phase.steps for phase in phases)
     # One step beyond the threshold, or several steps below it.
     alone = min(place_of(phase, threshold) for phase in phases)
-    cumulants = Cumulants(phases, min(max(alone, 1.0), 1e3) + 0.5)
+    cumulants = Cumulants.of(phases, min(max(alone, 1.0), 1e3) + 0.5)
     saddle = cumulants.saddle(threshold)
     sd = math.sqrt(cumulants.mean_variance(saddle)[1])
     base = cumulants.value(saddle) - saddle * threshold
@@ -130,7 +130,7 @@ def make_bend(phases: tuple[EqualSteps, ...], threshold: float, depth: float) ->
     sketches = [IntegrandSizes(phase, 20 - goal) for phase in phases]
     vertices = [away_from_poles(saddle, 1 / sd)] if sd > 0 else []
     if saddle > 0:
-        free = Cumulants(phases).saddle(threshold)
+        free = Cumulants.of(phases).saddle(threshold)
         vertices += [away_from_poles(x * free, 0.1 * x / threshold) for x in (0.1, 0.5, 0.999)]
         vertices += [-x / threshold for x in (1.0, 4.0, 16.0)]
     curve = best_curve(sketches, threshold, vertices, goal)

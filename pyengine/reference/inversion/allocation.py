@@ -25,7 +25,7 @@ from pyengine._support.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact, precision, upper_normal
 from pyengine.reference.cumulants import Array
-from pyengine.reference.inversion.lower_line import Modulus, Reach
+from pyengine.reference.inversion.line import LineNodes, Modulus
 
 __all__ = ["AllocatedEpoch"]
 
@@ -33,6 +33,7 @@ SHORT = 0.1  # what the strips' half widths lack of pi/2, so that cosines stay a
 MOST_LATTICE = 400_000
 MOST_BITS = 5e8  # of all nodes; more take gigabytes and half an hour
 LN2 = math.log(2)
+STEP = 1e-3  # of differences in doubles
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class _LossLattice:
 
 
 class AllocatedEpoch:
-    """See `pyengine.reference.inversion.lower_line.Part`.
+    """See `pyengine.reference.inversion.line.Part`; plans and places itself as well.
 
     Parameters
     ----------
@@ -60,8 +61,21 @@ class AllocatedEpoch:
         t >= 1.
     """
 
+    highest, ratio, floor = -1e-3, Fraction(1), None
+
     def __init__(self, noise: float | Fraction, steps: int) -> None:
         self.noise, self.steps = noise, steps
+
+    def measure(self, *_: float) -> AllocatedEpoch:
+        """Return the law of the loss in doubles, whatever the cut."""
+        return self
+
+    def sizes(self, measure: object, tilt: float) -> _EpochSizes:  # noqa: ARG002
+        """Return sizes on a line, in doubles."""
+        return _EpochSizes(self, tilt)
+
+    def nodes(self, *_: object) -> None:
+        """Return None: the nodes are chosen with the values."""
 
     @cached_property
     def _coarse(self) -> tuple[Array, Array, Array]:
@@ -107,13 +121,18 @@ class AllocatedEpoch:
         total = top + math.log(float(np.exp(exponent - top).sum()) * float(w[1] - w[0]))
         return total - tilt * math.log(self.steps) - math.lgamma(1.0 - tilt)
 
-    def values(self, reach: Reach) -> list[acb]:
+    def mean_variance(self, tilt: float) -> tuple[float, float]:
+        """Return the first two derivatives of that, by differences."""
+        low, mid, high = (self.log_moment(tilt + k * STEP) for k in (-1, 0, 1))
+        return (high - low) / (2 * STEP), max((high - 2 * mid + low) / STEP**2, 1e-12)
+
+    def values(self, reach: LineNodes) -> list[acb]:
         """Return balls that hold M at the nodes."""
         t = self.steps
         # the sum over w: what rotation by b < pi/2 costs, and Gamma's fall by half of a turn
         half = math.pi / 2 - SHORT
         tilt = float(reach.tilt)
-        cost = reach.top * math.pi + (1 - tilt) * -math.log(math.sin(SHORT))
+        cost = float(reach.reach) * math.pi + (1 - tilt) * -math.log(math.sin(SHORT))
         depth = reach.depth + cost + 20
         bits = int((depth + self._amplification(tilt) + math.log(t)) / LN2) + 100
         with precision(bits):
@@ -168,7 +187,7 @@ class AllocatedEpoch:
         right = head * step / (1 - (-fall * step).exp())
         return left.upper(), right.upper()
 
-    def _lattice(self, reach: Reach, depth: float, half: float) -> _LossLattice:
+    def _lattice(self, reach: LineNodes, depth: float, half: float) -> _LossLattice:
         """Return l and -z l' on a lattice that is fine and long enough."""
         mu, t = 1 / exact(self.noise), self.steps
         slope = float(mu)
@@ -236,23 +255,68 @@ class AllocatedEpoch:
             high += max(0.1, 0.02 * high)
         return math.floor(low / step) - 1, math.ceil(high / step) + 1
 
-    def modulus(self, tilt: arb, t: float, moment: arb) -> Modulus:
-        """Return bounds on |M(tilt + i s)| for all s >= t.
 
-        On the ray arg z = -(pi/2 - d + a), 0 < d <= a < pi/2, the lognormal's path is moved by
-        a/mu, at the price of exp(a^2/(2 mu^2)) for each of t factors, and |l(z)| <= that times
-        l(|z| sin d).  With |Gamma(x + i s)| >= Gamma(x) cosh(pi s)^(-1/2), x >= 1/2, which grows
-        like half a turn, |M(tilt + i s)| <= M(tilt) exp(-s (a - d) + steps a^2/(2 mu^2))
-        sin(d)^(tilt - 1).
-        """
-        mu = 1 / exact(self.noise)
-        x = 1.0 - float(tilt)
-        angle = min(1.5, float(mu) ** 2 * t / self.steps)
-        gap = min(0.9 * angle, x / t)
+class _EpochSizes:
+    """Sizes on one line.
+
+    On the ray arg z = -(pi/2 - d + a), 0 < d <= a < pi/2, the lognormal's path is moved by a/mu, at
+    the price of exp(a^2/(2 mu^2)) for each of n factors, and |l(z)| <= that times l(|z| sin d).
+    With |Gamma(x + i s)| >= Gamma(x) cosh(pi s)^(-1/2), x >= 1/2, which grows like half a turn,
+    |M(tilt + i s)| <= M(tilt) exp(-s (a - d) + n a^2/(2 mu^2)) sin(d)^(tilt - 1).
+    """
+
+    def __init__(self, epoch: AllocatedEpoch, tilt: float) -> None:
+        self.epoch, self.tilt = epoch, tilt
+
+    def angles(self, t: float) -> tuple[float, float]:
+        """Return a and d."""
+        angle = min(1.5, t / (float(self.epoch.noise) ** 2 * self.epoch.steps))
+        return angle, min(0.9 * angle, (1.0 - self.tilt) / t)
+
+    def best(self, t: float) -> tuple[float, None]:
+        """Return the log of the bound on |M(tilt + i t)| / M(tilt)."""
+        a, d = self.angles(t)
+        square = (a * float(self.epoch.noise)) ** 2
+        rest = self.epoch.steps * square / 2 - (1 - self.tilt) * math.log(math.sin(d))
+        return min(0.0, -t * (a - d) + rest), None
+
+    def placed(self, nodes: None, line: LineNodes) -> _PlacedEpoch:  # noqa: ARG002
+        """Return the transform at the nodes of a line."""
+        return _PlacedEpoch(self, line)
+
+
+class _PlacedEpoch:
+    """See `pyengine.reference.inversion.line.PlacedPart`."""
+
+    def __init__(self, sizes: _EpochSizes, line: LineNodes) -> None:
+        self.sizes, self.line = sizes, line
+
+    @property
+    def lost(self) -> tuple[arb, arb]:
+        return arb(0), arb(0)
+
+    @cached_property
+    def _values(self) -> list[acb]:
+        return self.sizes.epoch.values(self.line)
+
+    def values(self) -> list[acb]:
+        return self._values
+
+    def log_above(self, theta: arb) -> arb:
+        line = LineNodes(theta, self.line.spacing, 1, 20.0)
+        return self.sizes.epoch.values(line)[0].real.log()
+
+    def modulus(self, log_goal: float) -> Modulus:  # noqa: ARG002 - it is in closed form
+        """Return bounds from t on: s exp(-s rate) is at most t exp(-t rate) where t rate >= 1."""
+        tilt, t, epoch = self.line.tilt, self.line.reach, self.sizes.epoch
+        angle, gap = self.sizes.angles(float(t))
         a, d = arb(angle), arb(gap)
-        log = -arb(t) * (a - d) + self.steps * a**2 / (2 * mu**2) - (1 - tilt) * d.sin().log()
-        largest = (moment * log.exp()).upper()
-        return Modulus(largest, (largest / (a - d)).upper())
+        log = -t * (a - d) + epoch.steps * (a * exact(epoch.noise)) ** 2 / 2
+        moment = self._values[0].real.upper()
+        largest = (moment * (log - (1 - tilt) * d.sin().log()).exp()).upper()
+        rate = t * (a - d)
+        longest = t if rate >= 1 else t * (rate - 1).exp() / rate
+        return Modulus(largest, (largest * longest).upper())
 
 
 def _correlation(kernel: list[arb], values: list[arb], bits: int, count: int) -> list[arb]:

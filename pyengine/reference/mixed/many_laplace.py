@@ -4,77 +4,194 @@ A step's transform is alpha + G, that of its atoms and that of its density.  alp
 along a line and G only like 1/t, so the transform of all steps is taken without the terms of fewer
 than `FEWEST` factors G.  Their probability, that so few steps have a loss that is no atom, is what
 is left out.
+
+On a piece the density times exp(tilt L) is log-convex, so its variation is at most the sum of its
+values at both ends, and integration by parts gives |G| <= 2 (h(0) + h(1))/(t width).
 """
 
 from __future__ import annotations
 
 import math
-from typing import TypeVar
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from flint import acb, arb
 
 from pyengine._support.caches import cached_property
-from pyengine.errors import AccuracyError
 from pyengine.reference.atomic.legendre_pieces import PiecesSource
-from pyengine.reference.balls import log_magnitude, precision
-from pyengine.reference.cumulants import Array
-from pyengine.reference.inversion.two_lines import MOST_TURNS, Measured, RotatedPlan, turned_sums
+from pyengine.reference.balls import Ball, log_magnitude, precision, spread
+from pyengine.reference.cumulants import Cumulants, StepCumulants, WeightedLosses
+from pyengine.reference.inversion.line import LineNodes, Modulus, NotFeasibleError, turned_sums
 
 __all__ = ["ManyLaplace"]
 
 FEWEST = 4
-PLANNED, RESOLVED = 256, 180.0  # nodes on a piece that plan, and half turns that they resolve
+PLANNED = 256  # nodes on a piece that plan
 MOST_ORDER = 1500
-Ball = TypeVar("Ball", arb, acb)
+ARCS = 64  # of half an ellipse on which a density is bounded
 
 
-class _LaplaceCumulants(Measured):
-    """Cumulants of the total loss, in double precision."""
+class ManyLaplace:
+    """All steps as one; see `pyengine.reference.inversion.line.Part`.
+
+    Parameters
+    ----------
+    parts : list of PiecesSource
+        Steps by kind.
+    """
+
+    highest, ratio, floor = math.inf, Fraction(1), None
 
     def __init__(self, parts: list[PiecesSource]) -> None:
-        self.shift = 0.0
-        self.steps = [part.steps for part in parts]
-        self.measures: list[tuple[Array, Array]] = []
-        width = 0.0
-        for part in parts:
+        self.parts = parts
+
+    @cached_property
+    def ends(self) -> tuple[arb, arb]:
+        """The smallest and the largest loss."""
+        with precision(400):
+            ends = [part.ends() for part in self.parts]
+            low, high = (sum((end[k] for end in ends), arb(0)) for k in (0, 1))
+            return low, high
+
+    @cached_property
+    def _measure(self) -> Cumulants:
+        rows: list[tuple[StepCumulants, int]] = []
+        for part in self.parts:
             with precision(100):
-                atoms, nodes = _measure(part, PLANNED)
-                width = max(width, float(part.step().width))
-            rows = atoms + nodes
-            losses = np.array([float(loss.mid()) for loss, _ in rows])
-            log_masses = np.array([log_magnitude(mass) for _, mass in rows])
-            self.measures.append((log_masses, losses))
-        self.steepest = MOST_TURNS * width / (2 * RESOLVED)
+                atoms, nodes = _nodes(part, PLANNED)
+            losses = np.array([float(loss.mid()) for loss, _ in atoms + nodes])
+            log_masses = np.array([log_magnitude(mass) for _, mass in atoms + nodes])
+            rows.append((WeightedLosses(log_masses, losses), part.steps))
+        return Cumulants(rows)
 
-    def value(self, tilt: float) -> float:
-        """Return K(tilt)."""
-        return self.log_size(tilt, 0.0)
+    def measure(self, *_: float) -> Cumulants:
+        """Return the law of the loss in doubles, whatever the cut."""
+        return self._measure
 
-    def log_size(self, tilt: float, t: float) -> float:
-        """Return log |E exp((tilt + i t) S)|."""
-        total = 0.0
-        for (log_masses, losses), steps in zip(self.measures, self.steps, strict=True):
-            exponent = log_masses + tilt * losses
-            top = float(exponent.max())
-            size = abs(complex(np.sum(np.exp(exponent - top + 1j * t * losses))))
-            total += steps * (top + math.log(max(size, 1e-300)))
+    def sizes(self, measure: Cumulants, tilt: float) -> _LaplaceSizes:
+        """Return sizes on a line."""
+        return _LaplaceSizes(self.parts, tilt, measure.log_moment(tilt))
+
+    def nodes(self, *given: Any) -> _Rules:
+        """Choose Gauss's rule for each kind."""
+        _, _, reach, depth, _ = given
+        return _Rules([_rule(part, reach, depth) for part in self.parts])
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """Gauss's rule of each kind: its order, and the ellipse that bounds its error."""
+
+    rules: list[tuple[int, float]]
+
+    @property
+    def count(self) -> int:
+        return sum(order for order, _ in self.rules)
+
+
+def _rule(part: PiecesSource, reach: float, depth: float) -> tuple[int, float]:
+    """Return an order and an ellipse for errors of about exp(-depth), in doubles."""
+    with precision(100):
+        width = float(part.step().width)
+    nearest = part.nearest()
+    best = math.inf, 1.0
+    for k in range(1, 40):
+        ellipse = 1.12**k
+        away = (ellipse + 1 / ellipse) / 4 - 0.5
+        height = (ellipse - 1 / ellipse) / 4
+        if away > 0.8 * nearest or height * width > 1.5:
+            break
+        near = -1.5 * math.log(1 - away / nearest)
+        order = (depth + near + reach * width * height + 6) / (2 * math.log(ellipse)) + 2
+        best = min(best, (order, ellipse))
+    if best[0] > MOST_ORDER:
+        raise NotFeasibleError(f"Gauss's rule of {best[0]:.3g} nodes would be needed")
+    return int(best[0]), best[1]
+
+
+class _LaplaceSizes:
+    """Sizes of the transform on one line."""
+
+    def __init__(self, parts: list[PiecesSource], tilt: float, log_moment: float) -> None:
+        self.parts, self.tilt, self._log_moment = parts, tilt, log_moment
+
+    def best(self, t: float) -> tuple[float, None]:
+        """Return the log of the bound on |M(tilt + i t)| / M(tilt)."""
+        with precision(100 + int(4 * abs(self._log_moment))):
+            size = _many(
+                [(*_sizes(part, arb(self.tilt), arb(t)), part.steps) for part in self.parts]
+            )
+            return log_magnitude(size.upper()) - self._log_moment, None
+
+    def placed(self, nodes: _Rules, line: LineNodes) -> _PlacedLaplace:
+        """Return the transform at the nodes of a line, at the working precision."""
+        return _PlacedLaplace(self.parts, nodes, line)
+
+
+class _PlacedLaplace:
+    """See `pyengine.reference.inversion.line.PlacedPart`."""
+
+    def __init__(self, parts: list[PiecesSource], nodes: _Rules, line: LineNodes) -> None:
+        self.line = line
+        self.rows = [
+            (part, rule, *_nodes(part, rule[0]))
+            for part, rule in zip(parts, nodes.rules, strict=True)
+        ]
+
+    @property
+    def lost(self) -> tuple[arb, arb]:
+        """The probabilities under P and under Q that few losses are no atoms."""
+        found = []
+        for law in (0, 1):
+            few = [arb(1)]
+            for part, _, atoms, _ in self.rows:
+                mass = sum((m * (loss.exp() if law else 1) for loss, m in atoms), arb(0))
+                few = _product(few, _few(mass, 1 - mass, part.steps))
+            found.append(sum(few, arb(0)))
+        return found[0], found[1]
+
+    def values(self) -> list[acb]:
+        """Return balls that hold M at the nodes of the line."""
+        line, count = self.line, self.line.count
+        power, few = [acb(1)] * count, [[acb(1)]] * count
+        for part, rule, *sides in self.rows:
+            atoms, nodes = (
+                turned_sums(
+                    [loss for loss, _ in rows],
+                    [mass * (line.tilt * loss).exp() for loss, mass in rows],
+                    line.spacing,
+                    count,
+                )
+                for rows in sides
+            )
+            error = spread(_error(part, rule, line.tilt, line.reach))
+            wide = acb(error, error)
+            nodes = [x + wide for x in nodes]
+            power = [x * (a + b) ** part.steps for x, a, b in zip(power, atoms, nodes, strict=True)]
+            few = [
+                _product(x, _few(a, b, part.steps))
+                for x, a, b in zip(few, atoms, nodes, strict=True)
+            ]
+        return [x - sum(y, acb(0)) for x, y in zip(power, few, strict=True)]
+
+    def log_above(self, theta: arb) -> arb:
+        """Return a ball with log M at a real place, and all that is above."""
+        total = arb(0)
+        for part, rule, *sides in self.rows:
+            one = sum((m * (theta * loss).exp() for rows in sides for loss, m in rows), arb(0))
+            total += part.steps * (one + _error(part, rule, theta, arb(0))).log()
         return total
 
-    def mean_variance(self, tilt: float) -> tuple[float, float]:
-        """Return K'(tilt) and K''(tilt)."""
-        mean = variance = 0.0
-        for (log_masses, losses), steps in zip(self.measures, self.steps, strict=True):
-            exponent = log_masses + tilt * losses
-            weight = np.exp(exponent - exponent.max())
-            weight /= weight.sum()
-            first = float(weight @ losses)
-            mean += steps * first
-            variance += steps * float(weight @ (losses - first) ** 2)
-        return mean, variance
+    def modulus(self, log_goal: float) -> Modulus:  # noqa: ARG002 - it is in closed form
+        """Return bounds on |M| from the end of the line on, where each G falls like 1/t."""
+        line = self.line
+        size = _many([(*_sizes(row[0], line.tilt, line.reach), row[0].steps) for row in self.rows])
+        return Modulus(size.upper(), (size * line.reach).upper())
 
 
-def _measure(part: PiecesSource, order: int) -> tuple[list[tuple[arb, arb]], list[tuple[arb, arb]]]:
+def _nodes(part: PiecesSource, order: int) -> tuple[list[tuple[arb, arb]], list[tuple[arb, arb]]]:
     """Return losses and P-masses of the atoms of a step, and of Gauss nodes for its density."""
     step = part.step()
     atoms = [(step.low + k * step.width, mass) for k, mass in enumerate(step.atoms) if mass > 0]
@@ -88,91 +205,64 @@ def _measure(part: PiecesSource, order: int) -> tuple[list[tuple[arb, arb]], lis
     return atoms, nodes
 
 
-class ManyLaplace:
-    """The transform of the total loss; see `pyengine.reference.inversion.two_lines.Transform`.
+def _error(part: PiecesSource, rule: tuple[int, float], tilt: arb, reach: arb) -> arb:
+    """Bound the error of Gauss's rule for all t <= reach.
 
-    Parameters
-    ----------
-    parts : list of PiecesSource
-        Steps by kind.
+    Trefethen, Approximation Theory and Approximation Practice, Theorem 19.3, with the largest
+    modulus on the ellipse: that on arcs of its upper half, where it is as large as on the lower.
     """
-
-    def __init__(self, parts: list[PiecesSource]) -> None:
-        self.parts = parts
-
-    @cached_property
-    def ends(self) -> tuple[arb, arb]:
-        """The smallest and the largest loss."""
-        with precision(400):
-            ends = [part.ends() for part in self.parts]
-            low, high = (sum((end[k] for end in ends), arb(0)) for k in (0, 1))
-            return low, high
-
-    def cumulants(self) -> Measured:
-        """Return cumulants that plan."""
-        return _LaplaceCumulants(self.parts)
-
-    def lost(self, plan: RotatedPlan) -> tuple[arb, arb]:
-        """Return the probabilities under P and under Q that few losses are no atoms."""
-        found = []
-        for law in (0, 1):
-            few = [arb(1)]
-            for part in self.parts:
-                step = part.step()
-                mass = sum(
-                    (
-                        mass * ((step.low + k * step.width).exp() if law else 1)
-                        for k, mass in enumerate(step.atoms)
-                    ),
-                    arb(0),
-                )
-                few = _product(few, _few(mass, 1 - mass, part.steps, plan), plan)
-            found.append(sum(few, arb(0)))
-        return found[0], found[1]
-
-    def values(self, plan: RotatedPlan) -> list[acb]:
-        """Return E exp(lambda S) at the nodes of a line, less the terms of few densities."""
-        spacing, tilt = arb(plan.spacing), arb(plan.tilt)
-        power = [acb(1)] * plan.count
-        few = [[acb(1)]] * plan.count
-        for part in self.parts:
-            half_turns = plan.reach * float(part.step().width) / 2
-            order = part.order(plan.depth / 2.303, plan.variant) + int(1.2 * half_turns)
-            if order > MOST_ORDER:
-                raise AccuracyError(
-                    f"an inversion would need Gauss's rule of {order} nodes; ask for fewer digits"
-                )
-            plan.check(order)
-            atoms, nodes = (
-                turned_sums(
-                    [loss for loss, _ in rows],
-                    [mass * (tilt * loss).exp() for loss, mass in rows],
-                    spacing,
-                    plan.count,
-                )
-                for rows in _measure(part, order)
-            )
-            power = [x * (a + b) ** part.steps for x, a, b in zip(power, atoms, nodes, strict=True)]
-            few = [
-                _product(x, _few(a, b, part.steps, plan), plan)
-                for x, a, b in zip(few, atoms, nodes, strict=True)
-            ]
-        return [x - sum(y, acb(0)) for x, y in zip(power, few, strict=True)]
+    order, size = rule
+    step, ellipse = part.step(), arb(size)
+    height = (ellipse - 1 / ellipse) / 4
+    largest = arb(0)
+    for piece in range(len(step.atoms) - 1):
+        top = arb(0)
+        for k in range(ARCS):
+            middle, half = (2 * k + 1) * arb.pi() / (2 * ARCS), arb.pi() / (2 * ARCS)
+            angle = middle + spread(half)
+            wide, high = (ellipse + 1 / ellipse) / 4, height
+            s = acb(arb(0.5) + wide * angle.cos(), high * angle.sin())
+            loss = step.low + (piece + s.real) * step.width
+            value = abs(step.density(piece, s)) * (tilt * loss).exp()
+            top = top.max((value * (reach * step.width * s.imag).exp()).upper())
+        largest += top
+    return largest * 32 / 15 * ellipse ** (2 - 2 * order) / (1 - ellipse ** (-2))
 
 
-def _few(atom: Ball, density: Ball, steps: int, plan: RotatedPlan) -> list[Ball]:
+def _sizes(part: PiecesSource, tilt: arb, t: arb) -> tuple[arb, arb]:
+    """Return bounds on |alpha| and, from t on, on |G|."""
+    step = part.step()
+    atoms = density = arb(0)
+    for k, mass in enumerate(step.atoms):
+        atoms += mass * (tilt * (step.low + k * step.width)).exp()
+    for piece in range(len(step.atoms) - 1):
+        for s in (0, 1):
+            end = (tilt * (step.low + (piece + s) * step.width)).exp()
+            density += 2 * step.density(piece, arb(s)) * end / (t * step.width)
+    return atoms, density
+
+
+def _many(rows: list[tuple[arb, arb, int]]) -> arb:
+    """Return the sum of all terms of at least `FEWEST` factors of the second kind."""
+    power, few = arb(1), [arb(1)]
+    for atom, density, steps in rows:
+        power *= (atom + density) ** steps
+        few = _product(few, _few(atom, density, steps))
+    return power - sum(few, arb(0))
+
+
+def _few(atom: Ball, density: Ball, steps: int) -> list[Ball]:
     """Return the terms of (atom + density)^steps with few factors of the second kind."""
-    most = min(FEWEST + plan.variant, steps + 1)
+    most = min(FEWEST, steps + 1)
     return [math.comb(steps, m) * atom ** (steps - m) * density**m for m in range(most)]
 
 
-def _product(one: list[Ball], two: list[Ball], plan: RotatedPlan) -> list[Ball]:
+def _product(one: list[Ball], two: list[Ball]) -> list[Ball]:
     """Return the terms of a product, as few of them."""
-    most = min(FEWEST + plan.variant, len(one) + len(two) - 1)
     return [
         sum(
             (one[j] * two[m - j] for j in range(m + 1) if j < len(one) and m - j < len(two)),
             one[0] * 0,
         )
-        for m in range(most)
+        for m in range(min(FEWEST, len(one) + len(two) - 1))
     ]

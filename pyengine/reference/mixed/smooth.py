@@ -24,9 +24,8 @@ from pyengine.reference.atomic.finite import Masses
 from pyengine.reference.atomic.legendre_pieces import PiecesSource
 from pyengine.reference.atomic.sums import composed
 from pyengine.reference.balls import exact, log_magnitude, precision, spread
-from pyengine.reference.cumulants import Array, Cumulants
-from pyengine.reference.gaussian.law import SampledGaussianLaw
-from pyengine.reference.inversion.two_lines import TwoLines
+from pyengine.reference.cumulants import Cumulants, WeightedLosses
+from pyengine.reference.inversion.law import InvertedLaw
 from pyengine.reference.recent import Recent
 from pyengine.reference.solve import Continuous, Local
 from pyengine.reference.tails import BallTails
@@ -61,35 +60,12 @@ class _FiniteMasses:
         return _FiniteMasses(p, q, losses, self.only_p, self.only_q, self.lost + lost)
 
 
-class _MixedCumulants(Cumulants):
-    """Cumulants of Gaussian steps and atoms, in double precision."""
-
-    def __init__(self, inner: Cumulants, log_p: Array, losses: Array) -> None:
-        self.inner, self.shift = inner, inner.shift
-        self.log_p, self.atoms = log_p, losses
-
-    def value(self, tilt: float) -> float:
-        """Return K(tilt)."""
-        exponent = self.log_p + tilt * self.atoms
-        top = float(exponent.max())
-        return self.inner.value(tilt) + top + math.log(float(np.sum(np.exp(exponent - top))))
-
-    def mean_variance(self, tilt: float) -> tuple[float, float]:
-        """Return K'(tilt) and K''(tilt)."""
-        mean, variance = self.inner.mean_variance(tilt)
-        exponent = self.log_p + tilt * self.atoms
-        weight = np.exp(exponent - exponent.max())
-        weight /= weight.sum()
-        first = float(weight @ self.atoms)
-        return mean + first, variance + float(weight @ (self.atoms - first) ** 2)
-
-
 class MixedLaw:
     """The total loss of Gaussian steps with others; see `pyengine.reference.solve.Law`.
 
     Parameters
     ----------
-    gaussian : GaussianLaw or TwoLines
+    gaussian : InvertedLaw
         The Gaussian steps.
     finite : list of (callable, int)
         What returns the masses of a finite step at the working precision, with its number of steps.
@@ -99,7 +75,7 @@ class MixedLaw:
 
     def __init__(
         self,
-        gaussian: SampledGaussianLaw | TwoLines,
+        gaussian: InvertedLaw,
         finite: Finite,
         laplace: list[PiecesSource],
     ) -> None:
@@ -140,7 +116,8 @@ class MixedLaw:
         atoms = self.atoms(ROUGH, 0, self._bits(ROUGH, 0))
         log_p = np.array([log_magnitude(p) for p in atoms.p])
         losses = np.array([float(loss.mid()) for loss in atoms.losses])
-        return _MixedCumulants(self.gaussian.cumulants, log_p, losses)
+        inner = self.gaussian.cumulants
+        return Cumulants([(inner, 1), (WeightedLosses(log_p, losses), 1)], inner.shift)
 
     def lowest(self) -> arb | None:
         """Return the infimum of the loss; None if there is none."""
