@@ -17,7 +17,7 @@ import mpmath
 import numpy as np
 import pytest
 from error_budget import check
-from thorough import ALL, some, stored
+from thorough import ALL, sampled, some, stored
 
 import pyengine as pe
 from pyengine.accounting.kernels import StepProfile, kernel
@@ -180,6 +180,7 @@ QUESTIONS = [
 ]
 
 
+@sampled(2)
 @pytest.mark.parametrize(
     ("step", "steps", "adjacency", "tolerance"),
     [

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import mpmath
 import numpy as np
 import pytest
-from thorough import some
+from thorough import ALL, some
 
 import pyengine as pe
 from pyengine.analytic import cosh, exp, lgamma, log, number, pi, z
@@ -74,20 +75,6 @@ def test_samples_of_normal_densities_are_dp_sgd_down_to_tiny_values() -> None:
             assert width(found) < 1e-8
 
 
-def test_arrays_are_answered_as_their_numbers() -> None:
-    run = moved(LOGISTIC, "0.5").poisson_sampled("0.3").composed(200)
-    kappa = np.array([0.0, 1e-200, 1e-100, 1e-9, 0.3, 1.0])
-    found = pe.gamma_bound(run, kappa, bounds=True)
-    assert (found.lower[1:-1] > 0.0).all()
-    assert ((found.upper - found.lower)[1:-1] < 1e-8 * found.value[1:-1]).all()
-    for i, each in enumerate(kappa.tolist()):
-        assert pe.gamma_bound(run, each) == found.value[i]
-    epsilon = np.array([1.0, 30.0, 60.0])
-    profile = pe.delta(run, epsilon, bounds=True)
-    assert profile.value[1] < 1e-60
-    assert pe.delta(run, 30.0) == profile.value[1]
-
-
 def test_beyond_all_losses_nothing_is_left() -> None:
     """Losses of at most 0.5 cannot exceed 50 in 100 steps: 0, and a proof that it is tiny."""
     run = moved(SECANT, "0.5").composed(100)
@@ -97,6 +84,28 @@ def test_beyond_all_losses_nothing_is_left() -> None:
     near = pe.delta(run, 49.0, bounds=True)
     assert 1e-90 < near.lower <= near.upper < 1e-70
     assert width(near) < 1e-8
+    # what is removed beyond the ends of the law
+    assert pe.delta(run, math.inf, bounds=True).upper < 1e-50
+    at_zero = pe.gamma_bound(run, 0.0, adjacency="remove", bounds=True)
+    assert at_zero.lower == 0.0
+    assert at_zero.upper < 1e-50
+    if ALL:
+        with pytest.raises(pe.AccuracyError):
+            pe.epsilon(run, 1e-318, bounds=True)  # nothing says how far losses beyond go
+    arrays_are_answered_as_their_numbers(run)
+
+
+def arrays_are_answered_as_their_numbers(run: pe.Mechanism) -> None:
+    """Of the same law, which takes seconds."""
+    kappa = np.array([0.0, 1e-200, 1e-100, 1e-9, 0.3, 1.0])
+    found = pe.gamma_bound(run, kappa, adjacency="remove", bounds=True)
+    assert (found.lower[3:-1] > 0.0).all()
+    assert ((found.upper - found.lower)[3:-1] < 1e-8 * found.value[3:-1]).all()
+    for i, each in enumerate(kappa.tolist()):
+        assert pe.gamma_bound(run, each, adjacency="remove") == found.value[i]
+    profile = pe.delta(run, np.array([1.0, 30.0, 60.0]), bounds=True)
+    assert 0.0 < profile.value[1] < 1e-20
+    assert pe.delta(run, 30.0) == profile.value[1]
 
 
 # Densities, and the log of how far out they are looked at; Cauchy's take 15 s.

@@ -8,6 +8,7 @@ import audit_divided as tool
 import mpmath
 import numpy as np
 import pytest
+from thorough import sampled
 
 import pyengine as pe
 from pyengine import reference
@@ -30,6 +31,7 @@ CLOSE = [
 ]
 
 
+@sampled(2)
 @pytest.mark.parametrize("case", CLOSE, ids=lambda case: "-".join(map(str, case[:5])))
 def test_few_large_losses_have_close_proofs(
     case: tuple[float, float, int, str, str, float, float],
@@ -69,6 +71,7 @@ OTHERS = [
 ]
 
 
+@sampled(3)
 @pytest.mark.parametrize("run", OTHERS, ids=["mixture", "group", "two kinds"])
 def test_rows_of_other_steps_meet_the_lattice(run: pe.Mechanism) -> None:
     epsilon = np.array([0.1, 0.3, 2.0])

@@ -89,6 +89,7 @@ def in_default(engine: str) -> Any:
     return afresh(QUESTIONS[engine])
 
 
+@sampled(3)
 @set_here
 @pytest.mark.filterwarnings("ignore::pyengine.ApproximationWarning")
 @pytest.mark.parametrize("name", OTHERS)
@@ -322,7 +323,7 @@ CALLBACKS: dict[str, Callable[[Callable[[], None]], Any]] = {
 }
 
 
-@sampled(2)
+@sampled(4)
 @set_here
 @pytest.mark.parametrize("name", ["upward", "FTZ and DAZ", "x87 at 24 bits"])
 @pytest.mark.parametrize("what", CALLBACKS)
@@ -398,6 +399,7 @@ def test_library_linked_with_fast_math(fast_math: Path, when: str) -> None:
     assert int(found[1]) == (0 if when == "within" else 0x8040)
 
 
+@sampled(2)
 @set_here
 @pytest.mark.parametrize("name", ["upward", "FTZ and DAZ"])
 def test_modules_are_compiled_and_executed_in_the_default_environment(

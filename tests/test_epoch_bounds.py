@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import ndtr
-from thorough import ALL, some
+from thorough import ALL, sampled, some
 from truth import load
 
 import pyengine as pe
@@ -32,6 +32,7 @@ CHOSEN = [row for row in ROWS if (row["sigma"], row["steps"], row["epochs"]) in 
 SLACK = 1e-12  # relative to a value, beside what estimates say that they err by
 
 
+@sampled(2)
 @pytest.mark.parametrize("row", CHOSEN)
 def test_published_digits_lie_between_the_bounds(row: dict[str, Any]) -> None:
     run = pe.dp_sgd_allocated(float(row["sigma"]), row["steps"], row["epochs"])

@@ -14,6 +14,7 @@ import pytest
 from audit_terms import ERRORS, rows
 from compiling import CERTIFIED
 from error_terms import Kernel, Switch, kernel
+from thorough import sampled
 
 VALUES, FUNCTIONALS = 2, 5
 PUT_IN = Switch(
@@ -36,6 +37,7 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Kernel:
     return kernel(tmp_path_factory.mktemp("errors"), CERTIFIED, [], [PUT_IN])
 
 
+@sampled(2)
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda asked: f"{asked['steps'][0]:g} steps")
 @pytest.mark.parametrize("backward", [False, True])
 def test_rows_hold_whatever_values_err_by(

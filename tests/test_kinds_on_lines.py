@@ -257,6 +257,7 @@ def test_all_questions_against_the_reference(mechanism: pe.Mechanism, adjacency:
         check("kinds_on_lines.width", (high - low) / value)
 
 
+@sampled(2)
 @pytest.mark.parametrize("epsilon", [0.1, 0.5])
 def test_exponential_mechanisms_have_digits(epsilon: float) -> None:
     """Against the convolution of the density with itself, by characteristic functions in mpmath."""

@@ -9,6 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from thorough import sampled
 
 import pyengine as pe
 from pyengine.api import answers
@@ -410,6 +411,7 @@ def test_places_beyond_the_window_are_bounded_by_their_small_tails(
     assert engine_of(question, mechanism(), x, adjacency) == "certified"
 
 
+@sampled(3)
 @pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
 def test_plain_values_are_those_of_the_proofs(adjacency: str) -> None:
     """They came from the lattice, as lines of the smooth part were asked for a value only."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from thorough import sampled
 
 import pyengine as pe
 from pyengine.api import answers
@@ -60,6 +61,7 @@ PROVEN: dict[str, tuple[pe.Mechanism, dict[str, Any]]] = {
 }
 
 
+@sampled(3)
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("case", UNPROVEN)
 @pytest.mark.filterwarnings("ignore::pyengine.ApproximationWarning")
@@ -215,6 +217,7 @@ def kinds(number: int) -> pe.Mechanism:
     return pe.compose(*(pe.dp_sgd(1.0 / float(x), 0.01, 1) for x in inverse))
 
 
+@sampled(3)
 @pytest.mark.parametrize(
     ("mechanism", "truth"),
     [

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import thorough
+from thorough import sampled
 
 import pyengine as pe
 
@@ -108,6 +109,7 @@ def two_laplace(mu: float, level: float) -> float:
     return float(total) / 2.0
 
 
+@sampled(2)
 @pytest.mark.parametrize("seed", thorough.some(range(320), 40))
 def test_two_laplace_steps(seed: int) -> None:
     rng = np.random.default_rng([seed, 47])
@@ -142,6 +144,7 @@ def below(mu: float, steps: int, points: int) -> tuple[Any, Any]:
     return place, total
 
 
+@sampled(2)
 @pytest.mark.parametrize("seed", thorough.some(range(300), 50))
 def test_many_laplace_steps(seed: int) -> None:
     """Values on two finer lattices, extrapolated to none: what is answered lies just above."""

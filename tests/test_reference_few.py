@@ -10,7 +10,7 @@ from typing import Any
 
 import mpmath
 import pytest
-from thorough import ALL, some, stored
+from thorough import ALL, sampled, some, stored
 
 import pyengine as pe
 
@@ -38,6 +38,7 @@ def hyperbola(phases: tuple[EqualSteps, ...], threshold: float, depth: float = 6
     return Hyperbola(phases, make_bend(phases, threshold, depth))
 
 
+@sampled(2)
 @pytest.mark.parametrize(
     ("noise", "p", "name", "log_tail"),
     [
@@ -140,6 +141,7 @@ def test_random_points(point: dict[str, Any]) -> None:
         assert max(six.p_above.rel_accuracy_bits(), six.p_below.rel_accuracy_bits()) > 50
 
 
+@sampled(3)
 @pytest.mark.parametrize(
     ("mechanism", "kappa"),
     [

@@ -52,7 +52,7 @@ ESTIMATED = {
 QUESTIONS = (("gamma_bound", "1e-3"), ("trade_off", "0.3"), ("delta", "0.4"), ("epsilon", "0.02"))
 
 
-@sampled(2)
+@sampled(4)
 @pytest.mark.parametrize(
     ("name", "adjacency"),
     [(name, word) for name in PROVEN for word in ("add", "remove")]

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from error_terms import Patched, Switch, patched
 from flint import acb, arb, ctx, fmpq
+from random_mechanisms import evenly
 
 from pyengine.analytic import Expression, cosh, exp, log, number, pi, sqrt, z
 from pyengine.engines.analytic_lines.shape import CELLS, PARTS, SIZES, AnalyticShape
@@ -382,17 +383,12 @@ def of_shape(made: AnalyticShape, pair: Pair, places: Array) -> list[Claim]:
 # ---- random steps --------------------------------------------------------------------------------
 
 
-def evenly(rng: np.random.Generator, low: float, high: float) -> str:
-    """A random number of few digits whose logarithm is uniform."""
-    return f"{math.exp(rng.uniform(math.log(low), math.log(high))):.4g}"
-
-
 def drawn(rng: np.random.Generator) -> Pair:
     """A random pair."""
     family = ("logistic", "secant", "normal", "student")[int(rng.integers(4))]
-    scale = evenly(rng, 0.8, 1.25) if family == "normal" and rng.random() < 0.5 else "1"
-    rate = "1" if rng.random() < 0.4 else evenly(rng, 1e-3, 0.9)
-    return Pair(family, evenly(rng, 0.02, 2.0), scale, rate)
+    scale = f"{evenly(rng, 0.8, 1.25):.4g}" if family == "normal" and rng.random() < 0.5 else "1"
+    rate = "1" if rng.random() < 0.4 else f"{evenly(rng, 1e-3, 0.9):.4g}"
+    return Pair(family, f"{evenly(rng, 0.02, 2.0):.4g}", scale, rate)
 
 
 def claims_of(
@@ -405,7 +401,7 @@ def claims_of(
     yield from of_shape(made, pair, np.array([low, high, *inner]))
     for tilt in tilts:
         mean, _, variance = (float(x[0]) for x in made.cumulants(np.array([tilt])))
-        steps = int(float(evenly(rng, 2, 1e4)))
+        steps = int(float(f"{evenly(rng, 2, 1e4):.4g}"))
         reach = math.sqrt(66.0 / (steps * variance)) * rng.uniform(0.3, 2.5)
         truth = truth_of(pair, tilt)
         yield above("bound of the log mean", made.log_mean_bound(tilt), truth.log_mean)

@@ -23,6 +23,7 @@ import mpmath
 import numpy as np
 from compiling import CERTIFIED, FLAGS, ROOT, doubles
 from error_terms import Kernel, Switch, Term, constant, kernel, report, times
+from random_mechanisms import evenly
 from scipy.special import wofz
 
 from pyengine.engines.convolution import Convolution, bounded_steps
@@ -69,12 +70,8 @@ class Point(NamedTuple):
 
 def drawn(rng: np.random.Generator) -> Point | None:
     """A random threshold with its truth; None where no large loss decides."""
-
-    def evenly(low: float, high: float) -> float:
-        return math.exp(rng.uniform(math.log(low), math.log(high)))
-
     kinds = [
-        (evenly(0.2, 4.0), evenly(1e-7, 0.05), int(evenly(2.0, 1e5)))
+        (evenly(rng, 0.2, 4.0), evenly(rng, 1e-7, 0.05), int(evenly(rng, 2.0, 1e5)))
         for _ in range(rng.integers(1, MOST_KINDS + 1))
     ]
     reverse = bool(rng.random() < 0.5)
@@ -82,7 +79,7 @@ def drawn(rng: np.random.Generator) -> Point | None:
     pair = GaussianPair(noise, rate, steps, reverse)
     if sum(p * n for _, p, n in kinds) > 1.0:
         return None
-    c = evenly(0.01, 20.0) * (-1.0 if reverse else 1.0)
+    c = evenly(rng, 0.01, 20.0) * (-1.0 if reverse else 1.0)
     try:
         engine = Convolution(bounded_steps(GaussianPair(*pair[:3], False)), reversed=reverse)
         truth = engine.at(A_ABOVE, np.array([c]))[0]

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from compiling import ROOT, doubles
 from error_terms import Change, kernel
+from random_mechanisms import evenly
 
 from pyengine.engines.convolution import DEEP, _composed_law, bounded_steps
 from pyengine.engines.functionals import ERRORS, call_kernel
@@ -81,11 +82,6 @@ def tally(found: Sequence[tuple[Array, Array, Array]]) -> Tally:
 
 
 # ---- rows of whole compositions ----------------------------------------------------------------
-
-
-def evenly(rng: np.random.Generator, low: float, high: float) -> float:
-    """Random number whose logarithm is uniform."""
-    return math.exp(rng.uniform(math.log(low), math.log(high)))
 
 
 def drawn(rng: np.random.Generator) -> Kinds:

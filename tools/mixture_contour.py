@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from random_mechanisms import evenly
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [
@@ -62,7 +63,7 @@ class Kind(NamedTuple):
 
 
 def _log_uniform(rng: np.random.Generator, low: float, high: float, digits: int = 4) -> str:
-    return f"{math.exp(rng.uniform(math.log(low), math.log(high))):.{digits}g}"
+    return f"{evenly(rng, low, high):.{digits}g}"
 
 
 def _steps(rng: np.random.Generator) -> int:

@@ -37,6 +37,7 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 import numpy.typing as npt
+from random_mechanisms import evenly
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests")]
@@ -151,13 +152,13 @@ def drawn(rng: np.random.Generator) -> Kinds:
     """A random composition."""
     number = int(rng.choice([1, 1, 1, 2, 3]))
 
-    def log_uniform(low: float, high: float) -> float:
-        return float(f"{math.exp(rng.uniform(math.log(low), math.log(high))):.5g}")
+    def rounded(low: float, high: float) -> float:
+        return float(f"{evenly(rng, low, high):.5g}")
 
     return Kinds(
-        [log_uniform(0.2, 100.0) for _ in range(number)],
-        [1.0 if rng.random() < 0.1 else log_uniform(1e-7, 1.0) for _ in range(number)],
-        [int(log_uniform(1.0, 1e8)) for _ in range(number)],
+        [rounded(0.2, 100.0) for _ in range(number)],
+        [1.0 if rng.random() < 0.1 else rounded(1e-7, 1.0) for _ in range(number)],
+        [int(rounded(1.0, 1e8)) for _ in range(number)],
     )
 
 
