@@ -15,7 +15,7 @@ import pyengine
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # These need the library that they are named for: tests/test_drop_in_peers.py has their docstrings.
-HOSTS = ("pyengine.interop.dp_accounting", "pyengine.interop.opacus")
+HOSTS = ("pyengine.accounting.interop.dp_accounting", "pyengine.accounting.interop.opacus")
 MODULES = [
     module.name
     for module in pkgutil.walk_packages(pyengine.__path__, "pyengine.")
