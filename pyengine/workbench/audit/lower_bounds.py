@@ -48,7 +48,7 @@ def epsilon_lower_bound(curve: EmpiricalTradeOff, delta: float = 0.0) -> float:
         above = 1.0 - tolerated - first
         where = above > 0.0
         if where.any():
-            ratio = np.max(above[where] / second[where])
+            ratio = float(np.max(above[where] / second[where]))
             best = max(best, fn.log(ratio) if ratio > 0.0 else 0.0)
     return best
 
