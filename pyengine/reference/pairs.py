@@ -79,7 +79,7 @@ def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[in
     AccuracyError
         If no ground truth exists for the mechanism.
     """
-    steps = tuple((step, number) for step, number in steps_of(mechanism) if step.share != 0)
+    steps = tuple((step, number) for step, number in steps_of(mechanism) if _moves(step))
     if adjacency != "substitute":
         symmetric = all(_is_additive(step) or type(step) in SYMMETRIC for step, _ in steps)
         signs = SIGNS["add"] if symmetric else SIGNS[adjacency]
@@ -241,6 +241,12 @@ def _finite(base: Step) -> Step:
             f"precision, got {base!r}"
         )
     return base
+
+
+def _moves(step: Step) -> bool:
+    """Whether a record changes the law at all."""
+    still = type(step) is GaussianMixtureMechanism and max(step.shifts) == 0
+    return step.share != 0 and not still
 
 
 def _is_additive(step: Step) -> bool:
