@@ -7,7 +7,8 @@ JOBS   ?= logical
 OUTPUT ?= table_output
 GOLD   ?= $(sort $(wildcard gold/*/spec.toml))
 
-CORE     := $(wildcard csrc/python/*.c csrc/*.c csrc/*.h csrc/*.cdef) csrc/build_ffi.py pyproject.toml setup.py
+CORE     := $(wildcard csrc/python/*.c csrc/*.c csrc/*.h csrc/*.cdef) csrc/build_ffi.py csrc/build_names.py pyproject.toml setup.py \
+    pyengine/_support/lazy.py
 KERNELS  := $(wildcard csrc/*.c)
 EXTREMES := $(wildcard tests/c/extremes/*.c)
 OTHERS   := $(wildcard tests/c/doors/*.c tests/c/bits/*.c tests/c/environment/*.c tests/c/machines/*.c)

@@ -22,6 +22,7 @@ from build_ffi import (
     depends,
     libraries,
 )
+from build_names import write_stubs
 from build_readme import long_description
 from build_sbom import write_sbom
 
@@ -54,12 +55,14 @@ class Build(build_ext):
                 "python3-devel; Alpine: apk add python3-dev)"
             )
         super().build_extensions()
+        write_stubs(Path("pyengine"), Path(self.build_lib, "pyengine"))
         if os.name == "posix":  # elsewhere `pyengine.get_library` says that there is none
             self.build_library()
 
     def copy_extensions_to_source(self) -> None:
         """Copy what was built into the tree, for editable installs."""
         super().copy_extensions_to_source()
+        write_stubs(Path("pyengine"), Path("pyengine"))
         for path in Path(self.build_lib, "pyengine", "lib").glob("libpyengine.*"):
             Path("pyengine/lib").mkdir(exist_ok=True)
             shutil.copy2(path, "pyengine/lib")

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pyengine import duality as duality
     from pyengine import reference as reference
     from pyengine import special
-    from pyengine import typing as typing
     from pyengine.accounting import (
         Budget,
         Filter,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from pyengine.accounting.serialization import from_json, to_json
     from pyengine.api import approximations as approximations
     from pyengine.api import numba as numba
+    from pyengine.api import typing as typing
     from pyengine.api.linking import get_include, get_library
     from pyengine.api.shuffled import shuffled_lower_bound
     from pyengine.calibration import Calibration, calibrate, targets

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 import pyengine
+from pyengine._support.lazy import MOVED, spec_of_moved
 from pyengine._version import DISTRIBUTION
 from pyengine.cli import main, version
 
@@ -117,6 +119,26 @@ def test_bill_of_materials(tmp_path: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     required = {re.split(r"[<>=]", word)[0] for word in project["build-system"]["requires"]}
     assert {part["name"] for part in found["components"]} == required - {"setuptools", "wheel"}
+
+
+def test_second_names_have_stubs(tmp_path: Path) -> None:
+    """What a checker finds by a second name is what Python finds by it."""
+    if not (ROOT / "csrc" / "build_names.py").exists():
+        pytest.skip("the sources are not here")
+    package = Path(pyengine.__file__).parent
+    build = runpy.run_path(str(ROOT / "csrc" / "build_names.py"))
+    written = build["write_stubs"](package, tmp_path)
+    assert {path.relative_to(tmp_path).parts[0] for path in written} >= {
+        name for name in MOVED if "." not in name
+    }
+    for path in written:
+        name = ".".join(["pyengine", *path.relative_to(tmp_path).parent.parts])
+        (module,) = re.findall(r"from (\S+) import \*", path.read_text(encoding="utf-8"))
+        found = importlib.util.find_spec(module)
+        assert found is not None
+        moved = spec_of_moved(name)
+        assert moved is not None
+        assert moved.loader.name == module
 
 
 def test_recipe_has_the_version_and_the_requirements() -> None:

@@ -58,6 +58,7 @@ MOVED = {
     "tables": "workbench.tables",
     "targets": "calibration.targets",
     "threat_models": "mechanisms.threat_models",
+    "typing": "api.typing",
     "verification": "workbench.verification",
 }
 

@@ -25,7 +25,7 @@ from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
 if TYPE_CHECKING:
-    from pyengine.typing import Adjacency
+    from pyengine.api.typing import Adjacency
 
 __all__ = ["Kernel", "StepProfile", "between", "kernel", "values_below"]
 

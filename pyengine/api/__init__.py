@@ -34,7 +34,7 @@ FloatArray = npt.NDArray[np.float64]
 if TYPE_CHECKING:
     from typing_extensions import TypeVar, Unpack
 
-    from pyengine.typing import Array, BoundsWord, Described, LabelledT, Options, Scalar
+    from pyengine.api.typing import Array, BoundsWord, Described, LabelledT, Options, Scalar
 
     Value_co = TypeVar("Value_co", covariant=True, default=Any)
 

@@ -22,8 +22,8 @@ from pyengine._support.extras import needed
 from pyengine.api.linking import get_library
 
 if TYPE_CHECKING:
+    from pyengine.api.typing import Adjacency, Described, Method, ThreatModelWord
     from pyengine.mechanisms.threat_models import ThreatModel
-    from pyengine.typing import Adjacency, Described, Method, ThreatModelWord
 
 __all__ = [
     "Prepared",

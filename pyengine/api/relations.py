@@ -16,7 +16,7 @@ from pyengine.mechanisms.core import phases_of
 from pyengine.mechanisms.words import worded
 
 if TYPE_CHECKING:
-    from pyengine.typing import Adjacency
+    from pyengine.api.typing import Adjacency
 
 __all__ = ["ADJACENCY", "mechanism_under"]
 

@@ -12,6 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 import pyengine as pe
+import pyengine.audit
+from pyengine.interop import HistoryAccountant
+from pyengine.tables.run import run as run_table
 
 if TYPE_CHECKING:
     from typing_extensions import assert_type
@@ -70,3 +73,9 @@ pe.delta(run, "1")  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue,
 pe.delta(run, eps=1.0)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 pe.delta(1.0, run)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
 total: float = pe.delta(run, 1.0, bounds=True)  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+
+# Modules are known by the names under which they are documented, and as attributes.
+assert_type(HistoryAccountant(), pe.interop.HistoryAccountant)
+assert_type(pyengine.audit.count_audit(10, 20, 1, 20).epsilon, float)
+pe.audit.count_audit(10, 20)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+run_table(0)  # type: ignore[arg-type, call-arg]  # pyright: ignore[reportCallIssue]

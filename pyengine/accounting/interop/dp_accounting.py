@@ -19,7 +19,7 @@ from pyengine.mechanisms import Composition, GenericMechanism, compose, in_words
 from pyengine.special import ndtri
 
 if TYPE_CHECKING:
-    from pyengine.typing import Adjacency
+    from pyengine.api.typing import Adjacency
 
 with needed("pyengine.interop.dp_accounting", "dp-accounting"):
     from dp_accounting import NeighboringRelation, PrivacyAccountant

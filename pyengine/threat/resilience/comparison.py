@@ -15,7 +15,7 @@ from pyengine.mechanisms.threat_models import ThreatModel
 from pyengine.threat.resilience.arguments import FloatArray, levels_between, relaxed_model
 
 if TYPE_CHECKING:
-    from pyengine.typing import ThreatModelWord
+    from pyengine.api.typing import ThreatModelWord
 
 __all__ = ["Resilience", "detection_resilience"]
 

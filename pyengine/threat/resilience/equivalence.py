@@ -18,7 +18,7 @@ from pyengine.numerics.bracketing import falling_root
 from pyengine.threat.resilience.arguments import FloatArray, levels_between, relaxed_model
 
 if TYPE_CHECKING:
-    from pyengine.typing import ThreatModelWord
+    from pyengine.api.typing import ThreatModelWord
 
 __all__ = ["EquivalentNoise", "equivalent_noise"]
 

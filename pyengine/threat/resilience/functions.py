@@ -17,7 +17,7 @@ from pyengine.mechanisms.threat_models import ThreatModel
 from pyengine.threat.resilience.arguments import relaxed_model
 
 if TYPE_CHECKING:
-    from pyengine.typing import Adjacency, Array, Scalar, ThreatModelWord
+    from pyengine.api.typing import Adjacency, Array, Scalar, ThreatModelWord
 
 __all__ = ["asymptotic_mu", "log_trade_off", "power"]
 

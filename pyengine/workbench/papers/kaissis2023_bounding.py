@@ -22,7 +22,7 @@ from pyengine.workbench.plots.style import COLOURS, MARKERS, frame, line
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from pyengine.typing import Adjacency, Method
+    from pyengine.api.typing import Adjacency, Method
 
 __all__ = ["PAPER"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from pyengine.typing import Adjacency, ThreatModelWord
+    from pyengine.api.typing import Adjacency, ThreatModelWord
 
 __all__ = ["PAPER"]
 

@@ -27,7 +27,7 @@ from pyengine.workbench.plots.style import frame, line
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from pyengine.typing import Adjacency
+    from pyengine.api.typing import Adjacency
 
 __all__ = ["PAPER"]
 
