@@ -54,6 +54,30 @@ PRIVATE_WORDS = {
     *("rung", "ladder", "sketch", "survey", "bend", "turned", "twice", "six", "knot", "knotted"),
     *("slice", "measure", "transport"),
 }
+# The workbench asks by what these list as public, and audits count with `numerics`; what it takes
+# from engines and laws, and why.
+ASKED_BY_WORKBENCH = {
+    *("_support", "_version", "accounting", "api", "calibration", "errors", "mechanisms"),
+    *("numerics", "reference", "special", "threat", "workbench"),
+}
+BENEATH = {
+    # a figure of the paper is of a pair of laws that no mechanism has
+    ("papers.lebeda2024", "engines.problem"),
+    ("papers.lebeda2024", "engines.registry"),
+    ("papers.lebeda2024", "laws.composition"),
+    # the words of files stand where a kind says everything else
+    ("runs.makers", "laws.kinds"),
+    # the type of what answers for itself: runs that adapt, other accountants
+    ("statement", "engines.answers"),
+}
+# Answers with their engine and proof beside them, and tables of words and of domains.
+UNLISTED = {
+    ("accounting.conformance.report", "YARDSTICK"),
+    ("api", "QUESTIONS"),
+    ("api", "answers"),
+    ("mechanisms.report", "NEIGHBOURS"),
+    ("mechanisms.report", "SAMPLING"),
+}
 # What works in ball arithmetic, and is imported by what asks for it.
 BALLS = ("pyengine.reference", "pyengine.engines.analytic_lines")
 # The classes of mechanisms, their bases among them.
@@ -156,6 +180,26 @@ def test_no_circle_of_rooms() -> None:
         graph.setdefault(name.split(".")[1], set()).update(rooms)
     order = TopologicalSorter({room: rooms - {room} for room, rooms in graph.items()})
     assert set(order.static_order()) <= set(FLOOR_OF_ROOM)
+
+
+def test_workbench_asks_the_public_rooms() -> None:
+    """Tables, pictures and reports know questions and values, and nothing of engines or laws."""
+    found, unlisted = set(), set()
+    for module in INSIDE:
+        if not module.startswith("pyengine.workbench."):
+            continue
+        for other in own(module):
+            if other.split(".")[1] not in ASKED_BY_WORKBENCH:
+                found.add((module[len("pyengine.workbench.") :], other[len("pyengine.") :]))
+        for node in ast.walk(tree_of(module)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pyengine."):
+                assert node.module is not None
+                place = importlib.import_module(node.module)
+                names = {alias.name for alias in node.names} - set(getattr(place, "__all__", ()))
+                inner = {name for name in names if f"{node.module}.{name}" in MODULES}
+                unlisted |= {(node.module[len("pyengine.") :], name) for name in names - inner}
+    assert found == BENEATH
+    assert {(a, b) for a, b in unlisted if not a.startswith(("workbench", "_version"))} == UNLISTED
 
 
 @pytest.mark.parametrize("name", MOVED)

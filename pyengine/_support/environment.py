@@ -27,7 +27,7 @@ from pyengine._support.lazy import spec_of_moved
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
-__all__ = ["guarded"]
+__all__ = ["Guarded", "guarded"]
 
 # What only the package itself calls: a guard there would be paid for in every question.
 _INSIDE = {"engines", "errors", "laws", "numerics"}

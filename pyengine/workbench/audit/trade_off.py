@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._fenv import Guarded
+from pyengine._support.environment import Guarded
 from pyengine.numerics.point_hull import lower_hull
 from pyengine.workbench.audit._inputs import FloatArray, probability_level, scores
 from pyengine.workbench.audit.bands import survival_band

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pyengine._support import checks
 from pyengine._support.caches import cached_property
+from pyengine.api.typing import Adjacency
 from pyengine.mechanisms import Mechanism, Step, TruncatedPoissonSampled, compose, describe, dp_sgd
 from pyengine.mechanisms.dp_sgd import SHUFFLED
 from pyengine.mechanisms.words import as_given
@@ -30,6 +31,7 @@ from pyengine.workbench.runs.makers import (
 from pyengine.workbench.runs.numbers import Literal, number_text
 
 __all__ = [
+    "ADJACENCIES",
     "COUNTS",
     "SAMPLING",
     "SAMPLINGS",
@@ -46,6 +48,7 @@ __all__ = [
 ]
 
 Table = Mapping[str, Any]
+ADJACENCIES: tuple[str, ...] = get_args(Adjacency)
 
 
 def _no_file(path: Path) -> Mechanism:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pyengine._version import __version__
-from pyengine.engines.registry import ADJACENCIES
 from pyengine.threat.risks import ASKED
 from pyengine.workbench.runs.files import OPTIONS, RUNS, SECTIONS, VARIED
-from pyengine.workbench.runs.grammar import SAMPLINGS, keys_of, short
+from pyengine.workbench.runs.grammar import ADJACENCIES, SAMPLINGS, keys_of, short
 from pyengine.workbench.runs.makers import ALIASES, Maker, makers
 
 __all__ = ["run_schema"]

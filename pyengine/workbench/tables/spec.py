@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from pyengine._support import checks
-from pyengine.engines.registry import ADJACENCIES
 from pyengine.threat.risks import ASKED, REFERENCED
 from pyengine.workbench.runs.files import RunFile, parse_runs, read_runs
-from pyengine.workbench.runs.grammar import NamedRun
+from pyengine.workbench.runs.grammar import ADJACENCIES, NamedRun
 from pyengine.workbench.runs.grids import spaced
 from pyengine.workbench.runs.numbers import fraction, number_text
 from pyengine.workbench.runs.texts import SpecificationError

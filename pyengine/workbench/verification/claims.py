@@ -14,9 +14,8 @@ from typing import Any
 
 from pyengine._support import checks, toml
 from pyengine.api import QUESTIONS
-from pyengine.engines.registry import ADJACENCIES
 from pyengine.mechanisms import Mechanism
-from pyengine.workbench.runs.grammar import NamedRun, Phase, keys_of, phase, short
+from pyengine.workbench.runs.grammar import ADJACENCIES, NamedRun, Phase, keys_of, phase, short
 from pyengine.workbench.runs.makers import ALIASES, makers
 from pyengine.workbench.runs.numbers import Literal, fraction, number_text
 from pyengine.workbench.tables.models import model_text
