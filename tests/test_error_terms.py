@@ -165,7 +165,7 @@ AUDITS = {
 ASKED = [(name, x) for name, of in AUDITS.items() for x in of.terms if x.name not in of.unseen]
 
 
-@sampled(3)
+@sampled(6)
 @pytest.mark.parametrize(("name", "term"), ASKED, ids=lambda x: getattr(x, "name", x))
 def test_a_term_is_enough_and_is_missed(
     name: str, term: Term, request: pytest.FixtureRequest
