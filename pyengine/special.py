@@ -12,14 +12,14 @@ import os
 import threading
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine._support import checks
-from pyengine._support.forks import in_child
+from pyengine._support.pool import shared_pool
 from pyengine._ufuncs import (
     log_marcum_p,
     log_marcum_q,
@@ -60,9 +60,6 @@ from pyengine._ufuncs import (
     relaxed_alpha,
     relaxed_beta,
 )
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = [
     "log_marcum_p",
@@ -289,26 +286,6 @@ def ndtri_exp(y: float | npt.ArrayLike) -> FloatArray | float:
 
 
 _BLOCK = 4096  # elements below which handing work to a thread costs more than it saves
-_pool: ThreadPoolExecutor | None = None
-_pool_lock = threading.Lock()
-
-
-def _shared_pool() -> ThreadPoolExecutor:
-    global _pool
-    with _pool_lock:
-        if _pool is None:
-            # which brings the modules of logging with it: no import of the package waits for them
-            from concurrent.futures import ThreadPoolExecutor
-
-            _pool = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="pyengine")
-        return _pool
-
-
-@in_child
-def _start_afresh() -> None:
-    """A child inherits the pool without its threads, and the lock in whatever state it was."""
-    global _pool, _pool_lock
-    _pool, _pool_lock = None, threading.Lock()
 
 
 def threaded(
@@ -388,7 +365,7 @@ def threaded(
                 return
             run(*job)
 
-    pool = _shared_pool()
+    pool = shared_pool()
     futures = [pool.submit(work) for _ in range(min(workers, parts) - 1)]
     work()
     for future in futures:

@@ -73,7 +73,7 @@ def test_wrong_words(question: Any) -> None:
         (("1/0", 0.1, 1), "noise_multiplier"),
         ((True, 0.1, 1), "noise_multiplier"),
         ((None, 0.1, 1), "noise_multiplier"),
-        (([1.0], 0.1, 1), "noise_multiplier"),
+        ((["one"], 0.1, 1), "noise_multiplier"),
         ((1.0, -0.1, 1), "sampling_probability"),
         ((1.0, 1.1, 1), "sampling_probability"),
         ((1.0, math.nan, 1), "sampling_probability"),

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from pyengine import duality, special
-from pyengine._support import forks
+from pyengine import duality
+from pyengine._support import forks, pool
 from pyengine.caches import cached_property
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.interop import HistoryAccountant
@@ -77,7 +77,7 @@ def test_no_lock_joins_values_of_other_objects() -> None:
 def locks() -> list[Callable[[], Any]]:
     return [
         lambda: forks.BallArithmetic.lock,
-        lambda: special._pool_lock,
+        lambda: pool._lock,
     ]
 
 

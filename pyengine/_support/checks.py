@@ -173,6 +173,11 @@ def listed(name: str, value: Any) -> list[Any]:
         raise ValueError(f"{name} must be a sequence, got {shown(value)}") from None
 
 
+def is_many(value: object) -> bool:
+    """Whether an argument is a list or an array of numbers, not one number."""
+    return isinstance(value, list | tuple | range) or getattr(value, "ndim", 0) > 0
+
+
 def scalar(name: str, value: Any, low: float, high: float) -> float:
     """Return a real number within [low, high]."""
     array = real_array(name, value, low, high)

@@ -34,7 +34,15 @@ FloatArray = npt.NDArray[np.float64]
 if TYPE_CHECKING:
     from typing_extensions import TypeVar, Unpack
 
-    from pyengine.api.typing import Array, BoundsWord, Described, LabelledT, Options, Scalar
+    from pyengine.api.typing import (
+        Array,
+        BoundsWord,
+        Described,
+        LabelledT,
+        Options,
+        Scalar,
+        Several,
+    )
 
     Value_co = TypeVar("Value_co", covariant=True, default=Any)
 
@@ -260,9 +268,48 @@ def _ask(
     """Answer a public function, its name the first argument."""
     if bounds is not True and bounds is not False:
         bounds = kind_of_bounds(bounds)
+    if as_mechanism(mechanism) is None:
+        from pyengine.engines.many import listed
+
+        several = listed(mechanism)
+        if several is not None:
+            words = adjacency, method, threat_model, tolerance
+            return _ask_many(name, several, argument, *words, bounds=bounds)
     wanted, proven = WANTED.get(name), bounds is True
     asked = _asked(mechanism, adjacency, method, threat_model, tolerance, wanted, proven)
     return _answer(name, asked, argument, bounds, method, tolerance)
+
+
+def _ask_many(
+    name: str,
+    mechanisms: Any,
+    argument: Any,
+    adjacency: str,
+    method: str,
+    threat_model: str | ThreatModel,
+    tolerance: float | None,
+    *,
+    bounds: bool | str,
+) -> Any:
+    """As `_ask`, of several mechanisms."""
+    from pyengine.api.many import answers_of_many
+
+    tolerance = check_words(adjacency, method, threat_model, tolerance)
+    together = tolerance is None and isinstance(threat_model_of(threat_model), DifferentialPrivacy)
+
+    def alone(mechanism: Any, x: float) -> Any:
+        return _ask(name, mechanism, x, adjacency, method, threat_model, tolerance, bounds)
+
+    value, lower, upper = answers_of_many(
+        name,
+        QUESTIONS[name],
+        mechanisms,
+        argument,
+        alone,
+        (adjacency, method) if together else None,
+        bounds=bounds,
+    )
+    return value if bounds is False else Bounds(lower, value, upper)
 
 
 def _answer(
@@ -349,6 +396,18 @@ def answers(
 
 @overload
 def trade_off(
+    mechanism: Several,
+    alpha: Scalar | Array,
+    *,
+    bounds: Literal[False] = ...,
+    **how: Unpack[Options],
+) -> FloatArray: ...
+@overload
+def trade_off(
+    mechanism: Several, alpha: Scalar | Array, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[FloatArray]: ...
+@overload
+def trade_off(
     mechanism: Described, alpha: Scalar, *, bounds: Literal[False] = ..., **how: Unpack[Options]
 ) -> float: ...
 @overload
@@ -376,7 +435,7 @@ def trade_off(
     mechanism: Described, alpha: Scalar | Array, *, bounds: bool | str, **how: Unpack[Options]
 ) -> Any: ...
 def trade_off(
-    mechanism: Described,
+    mechanism: Described | Several,
     alpha: Any,
     *,
     adjacency: str = "add_remove",
@@ -389,10 +448,11 @@ def trade_off(
 
     Parameters
     ----------
-    mechanism : Mechanism
-        What is released.  All questions also take what describes a mechanism: objects of other
-        libraries, callable privacy profiles, samples of a trade-off function; see
-        `pyengine.interop`.
+    mechanism : Mechanism, Mechanisms or list of Mechanism
+        What is released.  Several mechanisms and the argument are broadcast against each other, and
+        each answer has the bits that it has alone.  All questions also take what describes a
+        mechanism: objects of other libraries, callable privacy profiles, samples of a trade-off
+        function; see `pyengine.interop`.
     alpha : array_like
         Levels of the test, in [0, 1].
     adjacency : {"add_remove", "add", "remove", "substitute"}
@@ -419,7 +479,7 @@ def trade_off(
 
     Returns
     -------
-    float, ndarray of the shape of ``alpha``, or Bounds
+    float, ndarray of the shape of ``alpha`` (of several mechanisms the broadcast one), or Bounds
         β(α), as accurate as the Notes say for each kind of mechanism.
 
     Raises
@@ -491,6 +551,18 @@ def trade_off(
 
 @overload
 def gamma_bound(
+    mechanism: Several,
+    kappa: Scalar | Array,
+    *,
+    bounds: Literal[False] = ...,
+    **how: Unpack[Options],
+) -> FloatArray: ...
+@overload
+def gamma_bound(
+    mechanism: Several, kappa: Scalar | Array, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[FloatArray]: ...
+@overload
+def gamma_bound(
     mechanism: Described, kappa: Scalar, *, bounds: Literal[False] = ..., **how: Unpack[Options]
 ) -> float: ...
 @overload
@@ -518,7 +590,7 @@ def gamma_bound(
     mechanism: Described, kappa: Scalar | Array, *, bounds: bool | str, **how: Unpack[Options]
 ) -> Any: ...
 def gamma_bound(
-    mechanism: Described,
+    mechanism: Described | Several,
     kappa: Any,
     *,
     adjacency: str = "add",
@@ -575,6 +647,18 @@ def gamma_bound(
 
 @overload
 def delta(
+    mechanism: Several,
+    epsilon: Scalar | Array,
+    *,
+    bounds: Literal[False] = ...,
+    **how: Unpack[Options],
+) -> FloatArray: ...
+@overload
+def delta(
+    mechanism: Several, epsilon: Scalar | Array, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[FloatArray]: ...
+@overload
+def delta(
     mechanism: Described, epsilon: Scalar, *, bounds: Literal[False] = ..., **how: Unpack[Options]
 ) -> float: ...
 @overload
@@ -606,7 +690,7 @@ def delta(
     mechanism: Described, epsilon: Scalar | Array, *, bounds: bool | str, **how: Unpack[Options]
 ) -> Any: ...
 def delta(
-    mechanism: Described,
+    mechanism: Described | Several,
     epsilon: Any,
     *,
     adjacency: str = "add_remove",
@@ -658,6 +742,18 @@ def delta(
 
 @overload
 def epsilon(
+    mechanism: Several,
+    delta: Scalar | Array,
+    *,
+    bounds: Literal[False] = ...,
+    **how: Unpack[Options],
+) -> FloatArray: ...
+@overload
+def epsilon(
+    mechanism: Several, delta: Scalar | Array, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[FloatArray]: ...
+@overload
+def epsilon(
     mechanism: Described, delta: Scalar, *, bounds: Literal[False] = ..., **how: Unpack[Options]
 ) -> float: ...
 @overload
@@ -685,7 +781,7 @@ def epsilon(
     mechanism: Described, delta: Scalar | Array, *, bounds: bool | str, **how: Unpack[Options]
 ) -> Any: ...
 def epsilon(
-    mechanism: Described,
+    mechanism: Described | Several,
     delta: Any,
     *,
     adjacency: str = "add_remove",

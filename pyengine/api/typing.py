@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pyengine.engines.answers import Answering
     from pyengine.mechanisms import Mechanism
+    from pyengine.mechanisms.many import Mechanisms
     from pyengine.mechanisms.threat_models import ThreatModel
 
 __all__ = [
@@ -87,6 +88,8 @@ if TYPE_CHECKING:
         | npt.NDArray[Any]
         | Sequence[Any]
     )
+
+    Several: TypeAlias = Mechanisms | Sequence[Mechanism]
 
     class Options(TypedDict, total=False):
         """Keywords that all questions share."""

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         from_log_likelihood_ratio,
         from_profile,
     )
+    from pyengine.mechanisms.many import Mechanisms
     from pyengine.mechanisms.matrix import (
         banded_matrix_factorization,
         blt_coefficients,
@@ -88,6 +89,7 @@ __all__ = [
     "LaplaceMechanism",
     "LikelihoodRatio",
     "Mechanism",
+    "Mechanisms",
     "Noise",
     "PoissonSampled",
     "RandomizedResponse",
@@ -172,6 +174,7 @@ _LATER = {
         "toeplitz_mechanism",
         "tree_aggregation_matrix",
     ),
+    "many": ("Mechanisms",),
     "mixture": ("GaussianMixtureMechanism",),
     "multiplier": ("noise_multiplier",),
     "participation": ("Sensitivity", "matrix_sensitivity"),

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, PoissonSampled, Step
 from pyengine.mechanisms.gaussian import GaussianMechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from pyengine.mechanisms.many import Mechanisms
+
+    Array = npt.NDArray[Any] | Sequence[float] | Sequence[Sequence[float]]
 
 __all__ = ["SHUFFLED", "allocated_epoch", "dp_sgd", "dp_sgd_allocated", "equal_gaussian_steps"]
 
@@ -19,6 +28,7 @@ ROUNDING = Fraction(1, 10**14)  # relative, of floats whose quotient is meant to
 SHUFFLED = ("shuffle", "shuffled", "shuffling")
 
 
+@overload
 def dp_sgd(
     noise_multiplier: checks.NumberLike,
     sampling_probability: checks.NumberLike | None = None,
@@ -30,7 +40,41 @@ def dp_sgd(
     epochs: checks.NumberLike | None = None,
     sampling: str | None = None,
     group_size: int = 1,
-) -> Composition:
+) -> Composition: ...
+@overload
+def dp_sgd(
+    noise_multiplier: Array,
+    sampling_probability: checks.NumberLike | Array | None = None,
+    steps: int | Array | None = None,
+    *,
+    sample_rate: checks.NumberLike | Array | None = None,
+) -> Mechanisms: ...
+@overload
+def dp_sgd(
+    noise_multiplier: checks.NumberLike | Array,
+    sampling_probability: Array,
+    steps: int | Array | None = None,
+) -> Mechanisms: ...
+@overload
+def dp_sgd(
+    noise_multiplier: checks.NumberLike | Array,
+    sampling_probability: checks.NumberLike | Array | None = None,
+    *,
+    steps: Array,
+    sample_rate: checks.NumberLike | Array | None = None,
+) -> Mechanisms: ...
+def dp_sgd(
+    noise_multiplier: Any,
+    sampling_probability: Any = None,
+    steps: Any = None,
+    *,
+    sample_rate: Any = None,
+    batch_size: int | None = None,
+    dataset_size: int | None = None,
+    epochs: checks.NumberLike | None = None,
+    sampling: str | None = None,
+    group_size: int = 1,
+) -> Any:
     """DP-SGD: the Poisson-subsampled Gaussian mechanism, composed.
 
     Parameters
@@ -62,8 +106,9 @@ def dp_sgd(
 
     Returns
     -------
-    Composition
-        Equal to
+    Composition, or Mechanisms
+        `Mechanisms` where noise, probability or steps are arrays, which are broadcast against each
+        other.  Else equal to
         ``GaussianMechanism(noise_multiplier).poisson_sampled(sampling_probability).composed(steps)``
         for one record; else of Gaussian mixtures with the binomial weights of 0, 1, ..., k
         records.  ``without_replacement`` stands for ``sampled_without_replacement``, and
@@ -85,6 +130,11 @@ def dp_sgd(
     >>> run == pe.dp_sgd(1.0, "256/60000", steps=2344)
     True
     """
+    if not (type(noise_multiplier) is type(sampling_probability) is float and type(steps) is int):
+        given = noise_multiplier, sampling_probability, sample_rate, steps
+        if any(map(checks.is_many, given)):
+            others = batch_size, dataset_size, epochs, sampling
+            return _runs(*given, others=others, group_size=group_size)
     noise = checks.positive("noise_multiplier", noise_multiplier)
     size = checks.count("group_size", group_size, least=1)
     if sampling_probability is None and sample_rate is not None:
@@ -133,6 +183,26 @@ def dp_sgd(
 
     sizes = None if batch_size is None else (batch, records)
     return as_given(step, number, epochs=epochs, sizes=sizes, rate=rate)
+
+
+def _runs(
+    noise_multiplier: Any, rate: Any, also_rate: Any, steps: Any, *, others: Any, group_size: Any
+) -> Mechanisms:
+    """Many runs, whose numbers are arrays."""
+    if any(value is not None for value in others) or group_size != 1:
+        raise ValueError(
+            "arrays must come with sampling_probability and steps alone: questions take a list of "
+            "mechanisms where each is made by other arguments"
+        )
+    if rate is not None and also_rate is not None:
+        raise checks.both_given(sampling_probability=rate, sample_rate=also_rate)
+    rate = also_rate if rate is None else rate
+    for name, value in (("sampling_probability", rate), ("steps", steps)):
+        if value is None:
+            raise ValueError(f"{name} must be given where arguments are arrays")
+    from pyengine.mechanisms.many import dp_sgd_runs
+
+    return dp_sgd_runs(noise_multiplier, rate, steps)
 
 
 def equal_gaussian_steps(mechanism: Any) -> tuple[float, float, int] | None:

@@ -405,7 +405,8 @@ def _shuffled(maker: Maker, keys: Table) -> Mechanism:
         raise ValueError("sampling shuffle needs batch_size and dataset_size")
     names = (*SIZES, *REPEATED, GROUP)
     numbers: dict[str, Any] = {key: keys[key] for key in names if key in keys}
-    return dp_sgd(keys["noise_multiplier"], **{**numbers, "sampling": "shuffle"})
+    made: Mechanism = dp_sgd(keys["noise_multiplier"], **{**numbers, "sampling": "shuffle"})
+    return made
 
 
 def _with_rate(word: str, maker: Maker, keys: Table) -> dict[str, Any]:

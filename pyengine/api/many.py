@@ -1,0 +1,93 @@
+"""Questions to many mechanisms at once: shapes are broadcast, answers are those of each alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._support import checks
+from pyengine.engines.answers import FloatArray
+from pyengine.engines.many import AskedTogether, answered_together
+from pyengine.errors import AccuracyError
+
+if TYPE_CHECKING:
+    from pyengine.api import Question
+    from pyengine.mechanisms.many import Mechanisms
+
+__all__ = ["answers_of_many"]
+
+
+def answers_of_many(
+    name: str,
+    question: Question,
+    mechanisms: Mechanisms | npt.NDArray[np.object_],
+    argument: Any,
+    ask: Callable[[Any, float], Any],
+    words: tuple[str, str] | None,
+    *,
+    bounds: bool | str,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Values with lower and upper bounds, of the broadcast shape.
+
+    Parameters
+    ----------
+    name, question
+        The public function.
+    mechanisms : Mechanisms or ndarray of Mechanism
+        Who is asked.
+    argument : array_like
+        What is asked.
+    ask : callable
+        Answers one mechanism at one float, with or without bounds as the caller wants them.
+    words : tuple of str, or None
+        Adjacency and method of questions that equal steps may be asked together; None where each
+        is asked alone.
+    bounds : bool or str
+        As of the public function.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain, and for shapes that do not go together.
+    AccuracyError
+        Where one of the answers is refused; it says which.
+    """
+    given = checks.real_array(question.argument, argument, 0.0, question.upper) + 0.0
+    try:
+        shape = np.broadcast_shapes(mechanisms.shape, given.shape)
+    except ValueError:
+        raise ValueError(
+            f"mechanisms of shape {mechanisms.shape} and {question.argument} of shape "
+            f"{given.shape} must broadcast against each other"
+        ) from None
+    places = np.arange(mechanisms.size).reshape(mechanisms.shape)
+    which, x = np.broadcast_to(places, shape).ravel(), np.broadcast_to(given, shape).ravel()
+    if words is None:
+        found, answered = np.empty((x.size, 3)), np.zeros(x.size, dtype=np.bool_)
+    else:
+        asked = AskedTogether(name, mechanisms, which, x)
+        found, answered = answered_together(asked, *words, proven=bounds is True)
+        low: Any = x[:, None] if name == "gamma_bound" else 0.0
+        np.clip(found[:, 1:], low, question.ceiling, out=found[:, 1:])
+        answered &= found[:, 1] <= found[:, 2]
+    last, mechanism = -1, None
+    for i in np.flatnonzero(~answered).tolist():
+        if which[i] != last:
+            last = int(which[i])
+            mechanism = _at(mechanisms, last)
+        try:
+            one = ask(mechanism, float(x[i]))
+        except (AccuracyError, ValueError) as error:
+            index = ", ".join(str(j) for j in np.unravel_index(last, mechanisms.shape))
+            raise type(error)(f"mechanism [{index}]: {error}") from error
+        found[i] = (one.value, one.lower, one.upper) if bounds else one
+    value, lower, upper = (np.ascontiguousarray(part).reshape(shape) for part in found.T)
+    return value, lower, upper
+
+
+def _at(mechanisms: Mechanisms | npt.NDArray[np.object_], place: int) -> Any:
+    """The mechanism of a place in the flattened array."""
+    return mechanisms.flat[place] if isinstance(mechanisms, np.ndarray) else mechanisms.at(place)
