@@ -161,14 +161,18 @@ static inline double pe_d_logaddexp(double x, double y) {
     return large + pe_d_log1p(pe_d_exp(large == small ? 0.0 : small - large));
 }
 
-/* x^y for normal x from 0 to 2^1022, 0 for y > 0 alone: e^(y log x) in sums of two doubles */
+/* x^y for x from 0 to 2^1022, 0 for y > 0 alone: e^(y log x) in sums of two doubles */
 static inline double pe_d_pow(double x, double y) {
     const double base = x > 0.0 ? x : 1.0, most = 1400.0;
+    const int is_small = base < 0x1p-1022;
     double k;
-    const pe_dd product = pe_dd_mul_d(pe_dd_log1p(pe_two_sum(base, -1.0)), y);
-    const int is_far = !(fabs(product.h) < most);
-    const pe_dd m =
-        pe_dd_exp_parts(pe_dd_choose(is_far, pe_dd_of(product.h < 0.0 ? -most : most), product), &k);
+    const pe_dd log = pe_dd_log1p(pe_two_sum(is_small ? base * 0x1p54 : base, -1.0));
+    const pe_dd unit = pe_dd_mul_d((pe_dd){0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56}, 54.0);
+    const pe_dd of_base = pe_dd_choose(is_small, pe_dd_sub(log, unit), log);
+    const pe_dd product = pe_dd_mul_d(of_base, y);
+    const double about = of_base.h * y; /* whose sign is known where the product overflows */
+    const int is_far = !(fabs(about) < most);
+    const pe_dd m = pe_dd_exp_parts(pe_dd_choose(is_far, pe_dd_of(about < 0.0 ? -most : most), product), &k);
     return x > 0.0 ? pe_scale(m.h, k) : x == 0.0 && y > 0.0 ? 0.0 : NAN;
 }
 

@@ -9,7 +9,11 @@ import ast
 import re
 from pathlib import Path
 
+import mpmath
+import numpy as np
 import pytest
+
+from pyengine.numerics import functions as fn
 
 ROOT = Path(__file__).parents[1]
 NAMES = (
@@ -93,3 +97,20 @@ def test_python_code_takes_none() -> None:
     }
     assert found - set().union(*excepted.values()) == set()
     assert [name for name, modules in excepted.items() if not modules] == []
+
+
+def test_powers_of_subnormal_numbers_and_of_enormous_exponents() -> None:
+    """One was off by a factor of 5e6, the other infinite where it is 0."""
+    rng = np.random.default_rng(7)
+    x = np.ldexp(rng.random(500), -1022 - rng.integers(0, 51, 500)) + 5e-324
+    y = rng.uniform(-0.9, 0.9, 500)
+    with mpmath.workdps(40):
+        truth = [mpmath.power(mpmath.mpf(a), mpmath.mpf(b)) for a, b in zip(x, y, strict=True)]
+        off = [
+            abs(mpmath.mpf(float(v)) / t - 1) for v, t in zip(fn.power(x, y), truth, strict=True)
+        ]
+    assert max(off) <= 2.0**-51
+    assert fn.power(0.9, 1.7e308) == 0.0
+    assert fn.power(1.0 - 2.0**-53, 1.7e308) == 0.0
+    assert fn.power(1.5, -1.7e308) == 0.0
+    assert fn.power(1.5, 1.7e308) == np.inf

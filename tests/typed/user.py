@@ -63,7 +63,14 @@ assert_type(pe.gamma_bound(lambda epsilon: np.exp(-epsilon), 0.1), float)
 
 # Other objects of the package.
 target = pe.targets.EpsilonDelta(1.0, 1e-6)
-assert_type(pe.calibrate(lambda s: pe.dp_sgd(s, 0.01, 1000), target), pe.Calibration)
+
+
+def run_of(noise: float) -> pe.Mechanism:
+    """A run of a noise that is looked for."""
+    return pe.dp_sgd(noise, 0.01, 1000)
+
+
+assert_type(pe.calibrate(run_of, target), pe.Calibration)
 assert_type(pe.special.ndtr(0.5), float)
 
 # What must be refused: words and arguments that do not exist.
