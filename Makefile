@@ -27,7 +27,7 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prot
 .NOTPARALLEL: # one pip at a time
 # Tests and benchmarks start hundreds of processes: none shall compile again what it imports.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: gold table test coverage peers accuracy campaign lint format types cwarnings cross sanitize fuzz threads icount icount-record docs bench-check bench bench-compare bench-history package clean
+.PHONY: gold table test coverage peers accuracy bits campaign lint format types cwarnings cross sanitize fuzz threads icount icount-record docs bench-check bench bench-compare bench-history package clean
 
 table: $(VENV)/core.stamp $(VENV)/table.stamp
 	$(BIN)/pyengine table -o $(OUTPUT)
@@ -97,6 +97,10 @@ $(PEERS)/peers.stamp: pyproject.toml | $(PEERS)/core.stamp
 	@$(call extra,$(PEERS),peers)
 	@$(call extra,$(PEERS),test)
 	touch $@
+
+# The bits of 5,000 answers, from two threads.
+bits: $(VENV)/core.stamp
+	$(BIN)/python tools/answer_digest.py check --threads 2 $(BITS_ARGS)
 
 # Random questions against independent truth, see docs/campaign.md; goes on where it was.
 COUNT ?= 2000

@@ -1,15 +1,16 @@
-r"""Bits of random proven answers: whether compilers, instruction sets and threads change any.
+r"""Bits of 5,000 proven answers: whether compilers, processors, threads or a change alter any.
 
-    python tools/answer_digest.py --count 1500 --output here.json
-    python tools/answer_digest.py --count 1500 --threads 2 --output threads.json
-    python tools/answer_digest.py --compare here.json threads.json
+    python tools/answer_digest.py check                 # those of the record, asked again
+    python tools/answer_digest.py check --threads 2 --part 8
+    python tools/answer_digest.py update                # the same questions, new bits
+    python tools/answer_digest.py draw --rows 32        # new questions
 
-Each question is asked for bounds at a float and at an array, in families of Gaussian steps unless
-``--families`` names others (those of tools/answer_record.py).  What is printed for a family is a
-digest of the bits of all its bounds, refusals included.  Builds that are to agree: ``CC=clang``,
-``PYENGINE_CFLAGS='-DPE_TARGET="\"arch=x86-64\""'`` (no clones), and any of them with
-``GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-AVX2_Usable,-FMA,-FMA_Usable`` (other functions of the C
-library) or ``NPY_DISABLE_CPU_FEATURES``.
+`tests/data/answer_bits.json` has for each mechanism, of all families of random_mechanisms.py and
+mixtures of them, the four questions at four floats and at an array of 38, and of the bounds of
+each call a digest of their bits.  `check` prints a digest for each family and what differs; a
+``--part`` k asks every k-th row alone.  Builds that are to agree: ``CC=clang``, ``PYENGINE_CFLAGS``
+of ``-march=x86-64`` or ``-DPE_TARGET='"arch=x86-64"'`` (no clones), and any of them with
+``OPENBLAS_CORETYPE=Prescott`` or ``NPY_DISABLE_CPU_FEATURES`` (other functions of NumPy).
 """
 
 from __future__ import annotations
@@ -17,107 +18,177 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import signal
 import sys
+import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from answer_record import FAMILIES, QUESTIONS, Draw
+from answer_record import QUESTIONS
+from random_mechanisms import FAMILIES, MIXED, Draw
 
 import pyengine as pe
 from pyengine.caches import clear_cache
 
-GAUSSIAN = ("plain", "sgd", "few_sgd", "rare_sgd", "groups", "truncated", "fixed_batches")
+RECORD = Path(__file__).parents[1] / "tests" / "data" / "answer_bits.json"
+NAMES = (*FAMILIES, "mixed")
 ORDERS = ("add", "remove", "add_remove")
-BESIDE = (0.5, 1.0, 1.25)  # shares of a point, asked in one array
-RANGES = {"delta": (0.01, 10.0), "epsilon": (1e-12, 0.3), "gamma_bound": (1e-12, 0.5)}
+RANGES = {"delta": (0.01, 6.0), "epsilon": (1e-12, 0.3), "gamma_bound": (1e-12, 0.5)}
+FLOATS, POINTS = 4, 42  # points that are asked alone, and all: the others as one array
+FEW = 5
+SECONDS = 8.0  # of processor time that a row may take
 
-Asked = dict[str, Any]
+Row = dict[str, Any]
 
 
-def questions(count: int, seed: int, families: Sequence[str]) -> list[Asked]:
-    """Random ones, of all families in turn; of few steps where many would take seconds."""
+class OutOfTimeError(Exception):
+    """A row took longer than it may."""
+
+
+def _stop(*_: object) -> None:
+    raise OutOfTimeError
+
+
+def questions(seed: int) -> Iterator[Row]:
+    """Random rows, of all families in turn."""
     d = Draw(seed)
+    for i in range(sys.maxsize):
+        family = NAMES[i % len(NAMES)]
+        some = [family]
+        if family == "mixed":
+            some = d.random.choice(MIXED, int(d.random.integers(2, 4)), replace=False).tolist()
+        points = FEW if family == "allocation" else POINTS  # of which each takes long
+        asked = {
+            name: sorted(float(d.real(*RANGES.get(name, (1e-4, 0.9)))) for _ in range(points))
+            for name in QUESTIONS
+        }
+        mechanism = " + ".join(FAMILIES[name](d) for name in some)
+        yield {"family": family, "mechanism": mechanism, "order": d.one_of(*ORDERS), "at": asked}
+
+
+def digest(bounds: Any) -> str:
+    """Eight digits of the bits of bounds."""
+    numbers = np.concatenate([np.atleast_1d(bounds.lower), np.atleast_1d(bounds.upper)])
+    return hashlib.sha256(numbers.astype("<f8").tobytes()).hexdigest()[:8]
+
+
+def bits(row: Row) -> list[str]:
+    """Digests of what one mechanism is asked, or refusals."""
+    mechanism = eval(row["mechanism"], {"pe": pe})
     found = []
-    for i in range(count):
-        family = families[i % len(families)]
-        question = d.one_of(*QUESTIONS)
-        at = float(d.real(*RANGES.get(question, (1e-4, 0.7))))
-        found.append({"family": family, "mechanism": FAMILIES[family](d), "question": question,
-                      "order": d.one_of(*ORDERS), "at": at})  # fmt: skip
+    for question, points in row["at"].items():
+        for at in (*points[:FLOATS], np.array(points[FLOATS:])):
+            ask = getattr(pe, question)
+            try:
+                bounds = ask(mechanism, at, adjacency=row["order"], bounds=True)
+            except pe.AccuracyError:
+                found.append("refused")
+            else:
+                found.append(digest(bounds))
     return found
 
 
-def bits(asked: Asked) -> list[str]:
-    """Bounds at a point, and at an array with it, as hexadecimal numbers; or a refusal."""
-    mechanism = eval(asked["mechanism"], {"pe": pe})
-    ask = getattr(pe, asked["question"])
-    found = []
-    for at in (asked["at"], asked["at"] * np.array(BESIDE)):
-        try:
-            bounds = ask(mechanism, at, adjacency=asked["order"], bounds=True)
-        except pe.AccuracyError:
-            found.append("refused")
-            continue
-        for side in (bounds.lower, bounds.upper):
-            found += [float(x).hex() for x in np.atleast_1d(side)]
-    return found
-
-
-def answers(asked: Sequence[Asked], threads: int) -> list[list[str]]:
+def answers(rows: Sequence[Row], threads: int) -> list[list[str]]:
     """What a package that has kept nothing makes of them, asked from some threads."""
     clear_cache()
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(bits, asked))
+        return list(pool.map(bits, rows))
 
 
-def digests(rows: Sequence[Asked]) -> dict[str, str]:
+def drawn(count: int, seed: int) -> list[Row]:
+    """As many random rows, those of each family that are quick; the quickest ones first."""
+    found: dict[str, list[tuple[float, Row]]] = defaultdict(list)
+    most = -(-count // len(NAMES))
+    signal.signal(signal.SIGPROF, _stop)
+    for row in questions(seed):
+        known = found[row["family"]]
+        if len(known) == most:
+            if all(len(found[name]) == most for name in NAMES):
+                break
+            continue
+        clear_cache()
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        begun = time.process_time()
+        try:
+            row["bits"] = bits(row)
+        except OutOfTimeError:
+            continue
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+        known.append((time.process_time() - begun, row))
+    ranked = [[row for _, row in sorted(rows, key=lambda one: one[0])] for rows in found.values()]
+    return [row for rows in zip(*ranked, strict=True) for row in rows]
+
+
+def read() -> list[Row]:
+    """The rows of the record."""
+    rows: list[Row] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return rows
+
+
+def write(rows: Sequence[Row]) -> None:
+    """Write the record, a row a line."""
+    lines = ",\n".join(json.dumps(row) for row in rows)
+    RECORD.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
+def differing(rows: Sequence[Row], found: Sequence[Sequence[str]]) -> Iterator[str]:
+    """What has other bits than the record."""
+    for row, own in zip(rows, found, strict=True):
+        asked = [f"{name}({at})" for name, points in row["at"].items()
+                 for at in (*points[:FLOATS], points[FLOATS:])]  # fmt: skip
+        for text, old, new in zip(asked, row["bits"], own, strict=True):
+            if old != new:
+                yield f"{row['mechanism']} {row['order']} {text}: {old} -> {new}"
+
+
+def digests(rows: Sequence[Row], found: Sequence[Sequence[str]]) -> dict[str, str]:
     """One for each family."""
-    found: dict[str, Any] = defaultdict(hashlib.sha256)
-    for row in rows:
-        found[row["family"]].update(json.dumps(row["bits"]).encode())
-    return {family: each.hexdigest()[:16] for family, each in sorted(found.items())}
-
-
-def compare(first: Path, second: Path) -> int:
-    """Print questions whose bits differ; 1 where there are any."""
-    rows = [json.loads(path.read_text(encoding="utf-8")) for path in (first, second)]
-    differ: dict[str, int] = defaultdict(int)
-    for one, other in zip(*rows, strict=True):
-        if one["bits"] != other["bits"]:
-            differ[one["family"]] += 1
-            print(f"{one['mechanism']} {one['order']} {one['question']}({one['at']!r})")
-    print(f"{len(rows[0])} questions, {sum(differ.values())} with other bits {dict(differ)}")
-    return 1 if differ else 0
+    made: dict[str, Any] = defaultdict(hashlib.sha256)
+    for row, own in zip(rows, found, strict=True):
+        made[row["family"]].update(" ".join(own).encode())
+    return {family: each.hexdigest()[:16] for family, each in sorted(made.items())}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Ask, print digests, and write what was asked for."""
+    """Ask again, and say what differs or write it; or draw other questions."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--count", type=int, default=1500)
-    parser.add_argument("--seed", type=int, default=20261126)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--families", nargs="+", choices=sorted(FAMILIES), default=GAUSSIAN)
-    parser.add_argument("--output", type=Path, help="JSON of all questions with their bits")
-    parser.add_argument("--record", type=Path, help="the same, one question a line")
-    parser.add_argument("--compare", nargs=2, type=Path)
+    commands = parser.add_subparsers(dest="command", required=True)
+    checking = commands.add_parser(
+        "check", help="whether the questions of the record have its bits"
+    )
+    updating = commands.add_parser("update", help="write the bits that they have now")
+    for each in (checking, updating):
+        each.add_argument("--threads", type=int, default=1)
+    checking.add_argument("--part", type=int, default=1, help="every so many rows alone")
+    drawing = commands.add_parser("draw", help="write other random questions with their bits")
+    drawing.add_argument("--rows", type=int, default=32)
+    drawing.add_argument("--seed", type=int, default=20261126)
     given = parser.parse_args(arguments)
-    if given.compare:
-        return compare(*given.compare)
-    asked = questions(given.count, given.seed, given.families)
-    rows = [
-        {**each, "bits": found}
-        for each, found in zip(asked, answers(asked, given.threads), strict=True)
-    ]
-    for family, digest in digests(rows).items():
-        print(f"{family:16}{digest}")
-    if given.output:
-        lines = ",\n".join(json.dumps(row) for row in rows)
-        given.output.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    return 0
+    if given.command == "draw":
+        write(drawn(given.rows, given.seed))
+        return 0
+    rows = read()
+    if given.command == "check":
+        rows = rows[:: given.part]
+    begun = time.process_time()
+    found = answers(rows, given.threads)
+    for family, each in digests(rows, found).items():
+        print(f"{family:16}{each}")
+    other = list(differing(rows, found))
+    print(*other, sep="\n")
+    asked = sum(map(len, (points for row in rows for points in row["at"].values())))
+    print(
+        f"{asked} answers, {len(other)} calls with other bits, {time.process_time() - begun:.0f} s"
+    )
+    if given.command == "update":
+        write([{**row, "bits": own} for row, own in zip(rows, found, strict=True)])
+        return 0
+    return 1 if other else 0
 
 
 if __name__ == "__main__":
