@@ -102,7 +102,7 @@ def test_arbitrary_precision(capsys: pytest.CaptureFixture[str]) -> None:
     value = float(out.splitlines()[-1].split()[1])
     bounds = pe.gamma_bound(pe.dp_sgd(0.8, 0.001, 10_000), 0.1, adjacency="substitute", bounds=True)
     assert bounds.lower <= value <= bounds.upper
-    assert out.splitlines()[-1].split()[2] == "estimate"
+    assert out.splitlines()[-1].split()[2] == "proven"
 
 
 def test_without_the_reference(
