@@ -56,7 +56,6 @@ SOURCES = [
     "csrc/random_steps.c",
     "csrc/mean_cells.c",
     "csrc/lattice.c",
-    "csrc/wide_sums.c",
     "csrc/tabulated.c",
     "csrc/sector_cells.c",
     "csrc/sector_laws.c",

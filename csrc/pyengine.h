@@ -833,23 +833,19 @@ void pe_sparse_power(size_t n, int64_t points, size_t count, const int64_t *plac
                      double excess, double missing, double steps, int64_t turned, int bits, double *tables,
                      const double *other, double *z, double *bound, double *slack);
 
-/* Masses of a composition by one FFT of period n in sums of two doubles.
+/* z_j = sum of y_k (e^{-2 pi i j (k - centre)/points} - 1) for j < count, y >= 0 of sum about 1; the sum of
+ * y_k |k - centre| is at most the value returned, d.
  *
- * steps has, for each kind, the masses of one step at the indices k - centre and the number of steps.  mass[j]
- * becomes the mass of the sum at j modulo n, rounded to a double, but for an absolute error of at most noise.
- * Returns PE_OK or PE_NO_MEMORY.
+ * moments has room for PE_BLOCK_MOMENTS numbers for each of the (n + block - 1)/block blocks.
  *
- * Domain          n a power of 2 from 2 to 2^24; masses >= 0 of sum 1 but for rounding; steps an integer
- * Error           lemma 12 of docs/theory/lattice.md with a rounding of 2^-93 a level and 2^-98 a product
- * Memory          16 n doubles
+ * Absolute error  of z_j at most 2^-53 (block/16 + 80) (min(2 pi j d/points, 2) + a) + a^10/10^6 with
+ *                 a = pi j block/points
+ * Domain          block even, a < 1/2, |centre| and points below 2^40, count below 2^20
+ * Method          the block's phase exactly reduced, inside it ten moments
  */
-typedef struct {
-    size_t size;
-    int64_t centre;
-    double steps;
-    const double *mass;
-} pe_masses;
-int pe_wide_sum(size_t n, size_t kinds, const pe_masses *steps, double *mass, double *noise);
+#define PE_BLOCK_MOMENTS 10
+double pe_low_frequencies(size_t n, const double *y, int64_t centre, int64_t points, size_t block,
+                          size_t count, double *moments, double *z);
 
 /* Sum of y_k >= 0, less 1.
  *

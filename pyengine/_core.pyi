@@ -363,6 +363,19 @@ class _Lib:
     ) -> None: ...
     def pe_normal_cells(self, n: int, z: Any, shift: float, log_mass: Any, /) -> None: ...
     PE_SUM_BLOCK: int
+    PE_BLOCK_MOMENTS: int
+    def pe_low_frequencies(
+        self,
+        n: int,
+        y: Any,
+        centre: int,
+        points: int,
+        block: int,
+        count: int,
+        moments: Any,
+        z: Any,
+        /,
+    ) -> float: ...
     def pe_lattice_cells(self, grid: Any, cells: Any, out: Any, /) -> None: ...
     def pe_spectrum_power(
         self, n: int, z: Any, steps: float, error: float, other: Any, bound: Any, slack: Any, /
@@ -388,7 +401,6 @@ class _Lib:
         /,
     ) -> None: ...
     def pe_sum_less_one(self, n: int, y: Any, /) -> float: ...
-    def pe_wide_sum(self, n: int, kinds: int, steps: Any, mass: Any, noise: Any, /) -> int: ...
     def pe_exponential_sums(
         self, n: int, y: Any, centre: float, rate: float, out: Any, /
     ) -> None: ...

@@ -410,7 +410,7 @@ def test_modules_are_compiled_and_executed_in_the_default_environment(
     code = f"""
 import ctypes, sys
 ctypes.CDLL({{library!r}}).host_set({words})
-import pyengine.engines.lattice.sums, pyengine.engines.exact, pyengine.special
+import pyengine.engines.lattice.compose, pyengine.engines.exact, pyengine.special
 import pyengine.engines.smooth, pyengine.reference, pyengine.membership
 found = {{}}
 for name, module in sorted(sys.modules.items()):

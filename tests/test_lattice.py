@@ -23,8 +23,8 @@ import pyengine as pe
 from pyengine._core import ffi, lib
 from pyengine.engines.lattice import LatticePair
 from pyengine.engines.lattice import refine as lattice_search
-from pyengine.engines.lattice.plan import plan_of
-from pyengine.engines.lattice.sums import Composed
+from pyengine.engines.lattice.compose import compose_on
+from pyengine.engines.lattice.grid_choice import make_layout
 from pyengine.engines.lattice.tilt_grid import TiltGrid
 from pyengine.engines.lattice.uncomposed import reverse
 from pyengine.errors import AccuracyError
@@ -226,8 +226,9 @@ def test_one_step_is_split_on_the_safe_side(law: StepLaw, outer: bool) -> None:
     """Total masses of the split pair and of tests lie on the side that the proofs need."""
     rungs = TiltGrid(((law, 1),))
     place = rungs.place(0, outer)
-    plan = plan_of(rungs.parts, rungs.survey, place, 0.01, 1e-4)
-    composed = Composed(rungs.parts, plan, is_wide=False)
+    layout = make_layout(rungs.division(0, outer), place, 0.01, 1e-4)
+    composition = compose_on(rungs.parts, layout)
+    (composed,) = composition.terms
 
     def total(part) -> float:  # type: ignore[no-untyped-def]
         index = part.first + part.shift + np.arange(part.mass.size)
@@ -235,7 +236,7 @@ def test_one_step_is_split_on_the_safe_side(law: StepLaw, outer: bool) -> None:
             terms = part.mass * np.exp(part.log_scale - part.rate * index)
         return float(np.nansum(terms[part.mass > 1e-25]))
 
-    spread = total(composed.spread) + (composed.lost[1] if outer else 0.0)
+    spread = total(composed.spread) + (composition.lost[1] if outer else 0.0)
     assert spread == pytest.approx(1.0, abs=1e-6)
     assert (total(composed.a) - 1.0) * (-1.0 if outer else 1.0) > -1e-9
 

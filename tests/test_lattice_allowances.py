@@ -17,9 +17,11 @@ import pytest
 import pyengine as pe
 from pyengine.engines.lattice import lower_tails
 from pyengine.engines.lattice.coarse_cumulants import survey
+from pyengine.engines.lattice.compose import PlaceComposition, compose_on
+from pyengine.engines.lattice.grid import Place
+from pyengine.engines.lattice.grid_choice import make_layout
 from pyengine.engines.lattice.lower_tails import LowerTails
-from pyengine.engines.lattice.plan import Place, plan_of
-from pyengine.engines.lattice.sums import Composed
+from pyengine.engines.lattice.partition import Partition, Term
 from pyengine.engines.lattice.tail_sums import SumRange
 from pyengine.laws.base import PoissonSampledLaw
 from pyengine.laws.gaussian import GaussianLaw
@@ -30,15 +32,16 @@ WIDE = 3e-2
 
 
 @pytest.fixture(scope="module")
-def composed() -> Composed:
+def composed() -> PlaceComposition:
     parts = ((PoissonSampledLaw(GaussianLaw(1.0), 0.1), 30),)
     found = survey(parts, 60)
-    place = Place(TILT, True, (-3.0, -1.0))
-    return Composed(parts, plan_of(parts, found, place, 0.01, 1e-3, 2**12), is_wide=False)
+    place = Place(TILT, True, (-3.0, -1.0), -8.0)
+    partition = Partition(parts, (Term(0.0, parts, found, TILT),))
+    return compose_on(parts, make_layout(partition, place, 0.01, 1e-3, 2**12))
 
 
-def test_positions(composed: Composed) -> None:
-    part, plan = SumRange(composed), composed.plan
+def test_positions(composed: PlaceComposition) -> None:
+    part, plan = SumRange(composed), composed.terms[0].plan
     centre, h = Fraction(plan.centre), Fraction(part.h)
     middle = centre + h * Fraction(part.middle)
     assert abs(Fraction(part.loss) - middle) <= part.position_error + UNIT * abs(part.loss)
@@ -50,8 +53,8 @@ def test_positions(composed: Composed) -> None:
 
 
 @pytest.mark.parametrize("which", ["a", "b", "spread"])
-def test_sums_are_within_their_error(composed: Composed, which: str) -> None:
-    part, sums = SumRange(composed), getattr(composed, which)
+def test_sums_are_within_their_error(composed: PlaceComposition, which: str) -> None:
+    part, sums = SumRange(composed), getattr(composed.terms[0], which)
     log_q = min(sums.rate, 0.0)
     found = part.upward(sums, log_q, part.first, part.last)
     factor = part.factor(sums, 0.0, part.index + sums.shift)
@@ -80,7 +83,7 @@ def levels(tails: LowerTails) -> np.ndarray:
 
 
 def test_an_error_of_positions_widens_the_second_error(
-    composed: Composed, monkeypatch: pytest.MonkeyPatch
+    composed: PlaceComposition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tails = LowerTails(composed)
     mass = levels(tails)
@@ -96,7 +99,7 @@ def test_an_error_of_positions_widens_the_second_error(
 
 
 def test_every_rounding_widens_the_first_error(
-    composed: Composed, monkeypatch: pytest.MonkeyPatch
+    composed: PlaceComposition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tails = LowerTails(composed)
     below = np.exp(np.linspace(-6.0, -0.5, 8)) * tails.b[tails._best] * math.exp(tails.base_b)
@@ -113,7 +116,7 @@ def test_every_rounding_widens_the_first_error(
     assert np.all(wide.upper <= narrow.upper * (1.0 + 4.0 * unit * (least + abs(tails.base_b))))
 
 
-def test_brackets_of_all_questions(composed: Composed) -> None:
+def test_brackets_of_all_questions(composed: PlaceComposition) -> None:
     """Against the contours, which share nothing with a lattice but the law."""
     tails, run = LowerTails(composed), pe.dp_sgd(1.0, 0.1, 30)
     c = np.linspace(-1.5, -1.05, 37)
@@ -140,7 +143,7 @@ def test_brackets_of_all_questions(composed: Composed) -> None:
 
 
 def test_every_rounding_widens_a_profile(
-    composed: Composed, monkeypatch: pytest.MonkeyPatch
+    composed: PlaceComposition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tails, unit = LowerTails(composed), 2.0**-34
     part = tails._slice
@@ -167,7 +170,7 @@ def test_every_rounding_widens_a_profile(
 
 
 def test_every_rounding_widens_an_inverse(
-    composed: Composed, monkeypatch: pytest.MonkeyPatch
+    composed: PlaceComposition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tails, unit = LowerTails(composed), 2.0**-34
     part = tails._slice

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.lattice.sums import Composed, Sum
+from pyengine.engines.lattice.compose import PlaceComposition
+from pyengine.engines.lattice.fft_convolution import Sum
 from pyengine.engines.lattice.tail_sums import NEAR, Bracket, OnSumRange, SumRange, interpolate
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -17,7 +17,6 @@ from pyengine.numerics.scaled import lower_times_exp, upper_times_exp
 __all__ = ["MiddleTails"]
 
 FloatArray = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 SUBNORMAL = 1e-320  # what an exponential below the normal range may lose
 
@@ -29,10 +28,10 @@ class MiddleTails(OnSumRange):
     ``spread_a``, ``spread_b`` lower bounds of the same of the spread pair.
     """
 
-    def __init__(self, composed: Composed) -> None:
-        part = self._slice = SumRange(composed)
+    def __init__(self, composition: PlaceComposition) -> None:
+        part = self._slice = SumRange(composition)
+        (composed,) = composition.terms
         spread = composed.spread
-        self._relative = np.zeros(part.index.size)  # noise of all tails
         self.base = spread.log_scale - spread.rate * part.middle
         self.base_b = self.base + part.loss
         sums = self._tail(composed.a, self.base, True, True)
@@ -40,20 +39,24 @@ class MiddleTails(OnSumRange):
         sums = self._tail(composed.b, self.base_b, False, True)
         self.b = np.minimum.accumulate(sums[::-1])[::-1]
         self.spread_a = self._tail(spread, self.base, True, False)
-        of_b = replace(
-            spread,
-            rate=spread.rate - part.h,
-            log_scale=spread.log_scale + float(composed.plan.centre),
+        rate = spread.rate - part.h
+        of_b = Sum(
+            spread.mass,
+            rate,
+            spread.log_scale + float(composed.plan.centre),
+            spread.scale_error,
+            spread.noise,
+            spread.below,
+            spread.above,
+            spread.first,
+            spread.shift,
         )
         self.spread_b = self._tail(of_b, self.base_b, False, False)
-
-    def _noise(self, index: Indices) -> FloatArray:
-        return self._relative[index]
 
     @property
     def bytes(self) -> int:
         """Memory held."""
-        return 7 * self.a.nbytes
+        return 6 * self.a.nbytes
 
     def _tail(self, sums: Sum, base: float, above: bool, is_upper: bool) -> FloatArray:
         part = self._slice
@@ -65,8 +68,6 @@ class MiddleTails(OnSumRange):
         else:
             values = part.upward(sums, log_q, part.first, part.last)
         if is_upper:
-            with np.errstate(divide="ignore"):
-                self._relative = np.maximum(self._relative, noise / values)
             noise += sums.above if above else sums.below
             values = values * (1.0 + error) + noise
             return values * part.factor(sums, base, part.index + sums.shift) * (1.0 + error)

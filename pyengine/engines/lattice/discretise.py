@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.engines.lattice.plan import Plan, StepGrid
+from pyengine.engines.lattice.grid import Plan, StepGrid
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
@@ -55,7 +55,7 @@ def doubles(array: FloatArray, writable: bool = False) -> Any:
 # Map: rounding losses to a lattice, up and down | test_lattice | theory/lattice
 def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
     """Put one step on its lattice."""
-    h, outer, tilt = plan.spacing, plan.place.outer, plan.tilt
+    h, outer, tilt = plan.spacing, plan.place.outer, plan.place.tilt
     size = grid.last + 1
     spread, a, b = np.zeros(size), np.zeros(size), np.zeros(size)
     anchor = float(grid.anchor)
@@ -135,7 +135,7 @@ def _fold_below(
     """
     spread, a, b = arrays
     log_a, log_b = float(cells.log_a[0]), float(cells.log_b[0])
-    per = plan.tilt * plan.spacing
+    per = plan.place.tilt * plan.spacing
     place = per * (0.0 - grid.centre)
     margin = float(cells.error[0]) + _margin(log_a, log_b, place, lattice.origin, grid.log_scale)
     blur = margin + 4.0 * float(shift[0])
@@ -159,7 +159,7 @@ def _fold_above(
     """Put what lies above the lattice on its last point; the relative error of its mass."""
     spread, a, b = arrays
     log_a, log_b = float(cells.log_a[-1]), float(cells.log_b[-1])
-    per = plan.tilt * plan.spacing
+    per = plan.place.tilt * plan.spacing
     end = float(grid.last - grid.centre)
     place = per * end
     margin = float(cells.error[-1]) + _margin(log_a, log_b, place, lattice.origin, grid.log_scale)

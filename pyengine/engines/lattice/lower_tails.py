@@ -10,7 +10,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.lattice.sums import Composed, Sum
+from pyengine.engines.lattice.compose import Bound, PlaceComposition
+from pyengine.engines.lattice.fft_convolution import Sum
 from pyengine.engines.lattice.tail_sums import NEAR, Bracket, OnSumRange, SumRange, interpolate
 from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
@@ -36,10 +37,11 @@ class LowerTails(OnSumRange):
     atoms on the lattice shift it less than others.
     """
 
-    def __init__(self, composed: Composed) -> None:
+    def __init__(self, composed: PlaceComposition) -> None:
         part = self._slice = SumRange(composed)
         self.lost = composed.lost
-        self._shift = composed.moved
+        main = composed.terms[0]
+        self._shift = main.moved
         # of the tests, before their shift
         self._first = part.first - max(self._shift, 0)
         last = part.last - min(self._shift, 0)
@@ -50,15 +52,26 @@ class LowerTails(OnSumRange):
                 f"at most {MOST_TESTS} are held in memory; fewer steps take fewer"
             )
         index = np.arange(self._first, last + 1, dtype=np.float64)
-        spread = composed.spread
-        self.base = spread.log_scale - spread.rate * part.middle
-        self.base_b = self.base + part.loss
-        profile = self._profile(spread)
-        del spread
-        self.profile = np.minimum.accumulate(profile[::-1])[::-1]
-        self.a = np.maximum.accumulate(self._first_law(composed.a, index))
-        log_b = self._second_law(composed.b, index)
-        self._log_b = np.minimum.accumulate(log_b[::-1])[::-1]
+        self.profile = np.zeros(part.index.size)
+        self.a, self._log_b = np.zeros(index.size), np.full(index.size, -math.inf)
+        self.base = self.base_b = math.nan
+        for term in composed.terms:
+            spread = term.spread
+            if term is main:
+                self.base = spread.log_scale - spread.rate * part.middle
+                self.base_b = self.base + part.loss
+            self.profile += self._profile(spread)
+            del spread
+            self.a += self._first_law(term.a, index)
+            self._log_b = fn.logaddexp(self._log_b, self._second_law(term.b, index))
+        self.profile *= 1.0 + UNIT * (2.0 + len(composed.terms))
+        self.a *= 1.0 - UNIT * (2.0 + len(composed.terms))
+        self._log_b += UNIT * (8.0 + 4.0 * np.abs(self._log_b)) * len(composed.terms)
+        if composed.rest is not None:
+            self.profile += self._bound(composed.rest)
+        self.profile = np.minimum.accumulate(self.profile[::-1])[::-1]
+        self.a = np.maximum.accumulate(self.a)
+        self._log_b = np.minimum.accumulate(self._log_b[::-1])[::-1]
         with np.errstate(over="ignore"):
             # not 0: an upper bound
             self.b = fn.exp(np.maximum(self._log_b + composed.shrunk, LOG_LEAST))
@@ -69,56 +82,48 @@ class LowerTails(OnSumRange):
         self._ratio = float(ratio[self._best])
 
     def _profile(self, spread: Sum) -> FloatArray:
-        """Upper bounds of the profile, but for `lost`."""
+        """Upper bounds of one term's profile, but for `lost`."""
         part = self._slice
         log_q = min(spread.rate, 0.0)
         error = part.error(spread, log_q)
-        noise = spread.noise * part.reach_of_profile(spread, log_q)
-        sums = part.profile(spread, log_q) * (1.0 + error)
-        with np.errstate(divide="ignore"):
-            self._noise_of_profile = noise / sums
-        sums += noise + spread.below
+        noise = spread.noise * part.reach_of_profile(spread, log_q) + spread.below
+        sums = part.profile(spread, log_q) * (1.0 + error) + noise
         sums[part.index > spread.last] += spread.above
         sums *= part.factor(spread, self.base, part.index) * (1.0 + error)
         return np.where(np.isnan(sums), math.inf, sums)
 
     def _first_law(self, a: Sum, index: FloatArray) -> FloatArray:
-        """Lower bounds of A(K <= m)."""
+        """Lower bounds of one term's A(K <= m)."""
         part = self._slice
         log_q = min(a.rate, 0.0)
         error = part.error(a, log_q)
-        noise = a.noise * part.reach_of(a, log_q)
-        sums = part.upward(a, log_q, int(index[0]), int(index[-1])) * (1.0 - error)
-        with np.errstate(divide="ignore"):
-            self._noise_of_tests = noise / sums
-        sums -= noise + a.below + a.above
+        noise = a.noise * part.reach_of(a, log_q) + a.below + a.above
+        sums = part.upward(a, log_q, int(index[0]), int(index[-1])) * (1.0 - error) - noise
         factor = np.minimum(part.factor(a, self.base, index + a.shift), 1e300)
         return np.asarray(np.maximum(sums, 0.0) * factor * (1.0 - error))
 
     def _second_law(self, b: Sum, index: FloatArray) -> FloatArray:
-        """Logs of upper bounds of B(K <= m), which may be beyond all doubles."""
+        """Logs of upper bounds of one term's B(K <= m), which may be beyond all doubles."""
         part = self._slice
         error = part.error(b, b.rate) + 2.0 * part.position_error
-        noise = b.noise * part.reach_of(b, b.rate)
-        sums = part.upward(b, b.rate, int(index[0]), int(index[-1])) * (1.0 + error)
-        with np.errstate(divide="ignore"):
-            self._noise_of_tests = np.maximum(self._noise_of_tests, noise / sums)
-        sums += noise + b.below
+        noise = b.noise * part.reach_of(b, b.rate) + b.below
+        sums = part.upward(b, b.rate, int(index[0]), int(index[-1])) * (1.0 + error) + noise
         sums[index > b.last] += b.above
         with np.errstate(divide="ignore"):
             return np.asarray(fn.log(sums) + part.exponent(b, self.base_b, index + b.shift) + error)
 
-    def _noise(self, index: Indices) -> FloatArray:
-        """Of the profile, and of the test beside it, whose masses may be much larger."""
-        at = np.clip(index + self._slice.first - self._first - self._shift, 0, self.a.size - 1)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            of_test = self._noise_of_tests[at] * (self.a[at] / self.profile[index])
-        return np.fmax(self._noise_of_profile[index], of_test)
+    def _bound(self, rest: Bound) -> FloatArray:
+        """What is not composed, at the indices of the slice."""
+        part = self._slice
+        exponent = rest.log_value - rest.tilt * (part.loss + part.offset) - self.base
+        doubt = UNIT * (64.0 + 8.0 * (abs(rest.tilt * part.loss) + abs(self.base)))
+        with np.errstate(over="ignore"):
+            return np.asarray(fn.exp(exponent + doubt) * (1.0 + 64.0 * UNIT))
 
     @property
     def bytes(self) -> int:
         """Memory held."""
-        return 2 * self.profile.nbytes + 4 * self.a.nbytes
+        return self.profile.nbytes + 3 * self.a.nbytes
 
     def _around(self, index: Indices, size: int, sign: int) -> list[Indices]:
         """Candidates in the other array for a loss's (sign 1) or a test's (-1) index."""

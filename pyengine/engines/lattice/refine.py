@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.lattice.plan import MOST_POINTS
-from pyengine.engines.lattice.sums import WIDEST
+from pyengine.engines.lattice.grid import MOST_POINTS
 from pyengine.engines.lattice.tail_sums import Bracket
 from pyengine.engines.lattice.tilt_grid import TiltGrid
 from pyengine.errors import AccuracyError
@@ -24,7 +23,6 @@ FIRST_POINTS = 2**20  # of the first lattice tried
 MOVES = 6  # to other rungs, where the first guess was wrong
 VANISHES = 1e-300  # below, no relative width is asked for
 FINER = 0.8  # than a width needs that falls with the square of the spacing
-NOISY = 0.3  # part of the tolerance that rounding may take
 SPARE = 1.3  # of an advised tolerance: widths fall a little more slowly than the spacing squared
 HOPELESS = 0.5  # relative width from which no tolerance is worth advising
 
@@ -91,8 +89,7 @@ class Search(NamedTuple):
                 done = width <= self.tolerance
                 pending[at[done]] = False
                 if not done.all():
-                    noise = tails.noise_at(result.c[at[~done]])
-                    tries.refine(tails, float(width.max()), noise)
+                    tries.refine(tails, float(width.max()))
         return result
 
 
@@ -115,7 +112,6 @@ class _Tries:
         )
         self._worst = self._used = math.inf
         self._number = self._stalls = 0
-        self._is_wide = False
         self._most = MOST_POINTS if search.most is None else search.most
 
     def tails(self) -> Any:
@@ -123,19 +119,11 @@ class _Tries:
         search = self._search
         # a first look is cheap: it tells how many points are really needed
         limit = self._most if self._number else min(FIRST_POINTS, self._most)
-        return search.rungs.tails(
-            self._rung, search.outer, self._spacing, search.tolerance, limit, self._is_wide
-        )
+        return search.rungs.tails(self._rung, search.outer, self._spacing, search.tolerance, limit)
 
-    def refine(self, tails: Any, now: float, noise: float) -> None:
-        """Take a finer spacing after the widest bracket, or say that none will do.
-
-        Where the rounding of transforms is much of it, they are done in sums of two doubles first.
-        """
+    def refine(self, tails: Any, now: float) -> None:
+        """Take a finer spacing after the widest bracket, or say that none will do."""
         tolerance = self._search.tolerance
-        if noise > NOISY * tolerance and not self._is_wide and tails.points <= WIDEST:
-            self._is_wide = True
-            return
         self._number += 1
         self._stalls += now > 0.9 * self._worst and now < 1.0 and tails.spacing < 0.9 * self._used
         if self._stalls > 1:

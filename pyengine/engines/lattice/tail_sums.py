@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import lib
+from pyengine.engines.lattice.compose import PlaceComposition
 from pyengine.engines.lattice.discretise import doubles
-from pyengine.engines.lattice.sums import Composed, Sum
+from pyengine.engines.lattice.fft_convolution import Sum
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
@@ -60,16 +61,22 @@ class Bracket(NamedTuple):
 class SumRange:
     """The indices within reach, and sums over tails of the whole window at them."""
 
-    def __init__(self, composed: Composed) -> None:
-        plan = composed.plan
-        self.h, self.points = plan.spacing, plan.points
+    def __init__(self, composed: PlaceComposition) -> None:
+        plan = composed.terms[0].plan
+        self.h = plan.spacing
+        self.finest = min(term.plan.finest for term in composed.terms)
         high = float(plan.centre)
         self._centre = (high, float(plan.centre - type(plan.centre)(high)))
         low, top = ((x - high) / self.h for x in plan.place.reach)
-        # no further than the largest loss of all
-        end = plan.first + min(plan.points, max(composed.highest - plan.first, 0) + 2) - 1
-        self.first = max(math.floor(max(low, -1e15)), plan.first)
-        self.last = max(min(math.ceil(min(top, 1e15)), end), self.first)
+        starts = [term.plan.first + term.offset for term in composed.terms]
+        ends = [
+            # no further than the largest loss of all
+            start + min(t.plan.points, max(t.highest - t.plan.first, 0) + 2) - 1
+            for start, t in zip(starts, composed.terms, strict=True)
+        ]
+        self.first = max(math.floor(max(low, -1e15)), min(starts))
+        self.last = max(min(math.ceil(min(top, 1e15)), max(ends)), self.first)
+        self.points = max(term.plan.longest for term in composed.terms)
         self.is_open = plan.place.reach[1] == math.inf
         self.index = np.arange(self.first, self.last + 1, dtype=np.float64)
         self.middle = float(self.index[self.index.size // 2])
@@ -161,30 +168,19 @@ class SumRange:
 
 
 class OnSumRange:
-    """What is computed on the indices of a slice."""
+    """What is computed on a slice, which is kept as ``_slice``."""
 
     _slice: SumRange
 
     @property
     def spacing(self) -> float:
-        """Spacing of the lattice."""
-        return self._slice.h
+        """Spacing of the finest lattice."""
+        return self._slice.finest
 
     @property
     def points(self) -> int:
-        """Number of points of the lattice."""
+        """Number of points of the longest lattice."""
         return self._slice.points
-
-    def noise_at(self, c: FloatArray) -> float:
-        """What the rounding of transforms may be of the answers next to given losses, at worst."""
-        part = self._slice
-        near = (part.relative(c) - part.offset[0]) / part.h
-        index = np.clip(np.where(np.isnan(near), 0.0, near), 0.0, part.index.size - 1.0)
-        return float(self._noise(index.astype(np.int64)).max())
-
-    def _noise(self, index: Indices) -> FloatArray:
-        """The same at indices of the slice."""
-        raise NotImplementedError
 
 
 def interpolate(x: FloatArray, y: FloatArray, at: Indices, x0: FloatArray) -> FloatArray:

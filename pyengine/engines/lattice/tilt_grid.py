@@ -14,15 +14,19 @@ import numpy.typing as npt
 from pyengine._support.caches import Cache, cached_property, kept
 from pyengine.engines.lattice.central_tails import MiddleTails
 from pyengine.engines.lattice.coarse_cumulants import (
+    DEEPEST,
     ROOT_TWO_PI,
     CoarseCumulants,
     Part,
     scaled_tail,
     survey,
 )
+from pyengine.engines.lattice.compose import compose_on
+from pyengine.engines.lattice.grid import Place
+from pyengine.engines.lattice.grid_choice import common_lattice, landmarks_of, make_layout
+from pyengine.engines.lattice.large_step_partition import GOOD, Tail
 from pyengine.engines.lattice.lower_tails import LowerTails
-from pyengine.engines.lattice.plan import Place, common_lattice, plan_of
-from pyengine.engines.lattice.sums import WIDEST, Composed
+from pyengine.engines.lattice.partition import Partition, Term
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import largest_finite
 from pyengine.numerics import functions as fn
@@ -34,12 +38,18 @@ FloatArray = npt.NDArray[np.float64]
 
 STEP = 2.0  # between rungs, in units of w
 OVERLAP = 1.5  # how far from its rung an answer may be taken, in units of w
+LOOKS = 10  # losses at which it is seen whether one tilt describes the tail
+LOSSES = 80  # of the table of a tail that is divided
 COARSE = 256.0  # units by which log masses are off, for each nat
+FINE = 120  # losses a decade of the survey of such a tail
+COMB = 2.0  # nats by which one tilt may miss the tail of a comb
+MANY_OF_TWO = 10_000  # steps of two losses from which it counts
 LEAST_LOSS, LARGEST_LOSS = 1e-150, 1e150  # whose squares, times numbers of steps, are doubles
 NO_TILTS = (
     "the lattice has no doubles for the tilts of these steps, whose largest losses are too far "
     "from the others"
 )
+MATTERS = 10.0  # nats below the largest term
 
 _compositions: Cache[LowerTails | MiddleTails] = Cache(256, lambda tails: tails.bytes)
 
@@ -71,14 +81,59 @@ class TiltGrid:
             variance = self.survey.cumulants(0.0)[2]
         if not math.isfinite(variance):
             raise AccuracyError(NO_TILTS)
-        self._end = -float(self.survey.table[0][0])
+        self._end = -float(self._lower[0][0])
         if not math.isfinite(self._end):
             raise AccuracyError(NO_TILTS)
         self.lower_rungs = max(math.ceil((self._end - 0.5 * STEP) / STEP) + 1, 1)
 
+    @cached_property
+    def _tail(self) -> Tail | None:
+        """The lower tail, where one tilt does not describe it."""
+        tail = Tail(self.parts, self.survey, self._allowed)
+        away = tail.mean - tail.lowest
+        if not away > 0.0:  # nearly all mass has the smallest loss
+            return None
+        c = tail.mean - np.geomspace(min(tail.deviation, 0.5 * away), away, LOOKS)
+        whole = tail.whole(c)
+        parts = tail.log_tail(c, coarse=True)
+        if np.any((whole - parts > tail.allowed) & (parts > -0.5 * DEEPEST**2)):
+            return Tail(self.parts, survey(self.parts, FINE), tail.allowed)
+        return None
+
+    @cached_property
+    def _allowed(self) -> float:
+        """Nats by which one tilt may miss the lower tail.
+
+        The transform of many steps of nearly always one of two losses does not fall: it is that of
+        a comb of isolated sums, and at every frequency the number of steps multiplies its rounding.
+        """
+        heavy = landmarks_of(Term(0.0, self.parts, self.survey, 0.0))
+        numbers = [number for law, number in self.parts if law in heavy]
+        return COMB if max(numbers, default=0) > MANY_OF_TWO else GOOD
+
+    @cached_property
+    def _lower(self) -> tuple[FloatArray, FloatArray]:
+        """Signed roots of lower tails, increasing, and the losses that belong to them."""
+        roots, _, means = self.survey.table
+        tail = self._tail
+        if tail is None:
+            return roots, means
+        away = tail.mean - tail.lowest
+        c = tail.mean - np.geomspace(min(0.02 * tail.deviation, 0.5 * away), away, LOSSES)
+        log_tail = np.minimum.accumulate(tail.log_tail(c))
+        root = -np.sqrt(-2.0 * np.minimum(log_tail, 0.0))
+        deep = root < -DEEPEST
+        kept = int(np.argmax(deep)) + 1 if deep.any() else root.size
+        own = np.array([root[:kept][::-1], c[:kept][::-1]])
+        upper = roots > 0.0
+        return (
+            np.concatenate([own[0], [0.0], roots[upper]]),
+            np.concatenate([own[1], [tail.mean], means[upper]]),
+        )
+
     def _loss_at(self, root: float) -> float:
         """Loss with a signed root."""
-        return self.survey.mean_at(root)
+        return float(np.interp(root, *self._lower))
 
     def place(self, rung: int, outer: bool) -> Place:
         """Place of rung 0, 1, ..."""
@@ -101,7 +156,10 @@ class TiltGrid:
             top = math.inf if rung == 0 else self._loss_at(root + OVERLAP)
             is_last = rung == self.lower_rungs - 1
             low = self.lowest if is_last else self._loss_at(root - OVERLAP)
-            return Place(tilt, True, (low, top))
+            least = math.inf
+            if self._tail is not None:
+                least = float(self._tail.log_tail(np.array([low]))[0])
+            return Place(tilt, True, (low, top), least)
         last = found.root(1.0)
         if last <= STEP:
             return Place(
@@ -121,11 +179,28 @@ class TiltGrid:
         survey = self.survey
         return sum(n * float(x[0]) for n, x in zip(survey.steps, survey.loss, strict=True))
 
+    def division(self, rung: int, outer: bool) -> Partition:
+        """What is composed at a place."""
+        place = self.place(rung, outer)
+        if not outer or self._tail is None:
+            return Partition(self.parts, (Term(0.0, self.parts, self.survey, place.tilt),))
+        if (rung, outer) not in self._divisions:
+            root = max(-STEP * rung, -self._end)
+            c = np.array([place.reach[0], self._loss_at(root), self._loss_at(root + OVERLAP)])
+            self._divisions[rung, outer] = self._tail.division(c, self._tail.log_tail(c))
+        return self._divisions[rung, outer]
+
+    @cached_property
+    def _divisions(self) -> dict[tuple[int, bool], Partition]:
+        return {}
+
     @cached_property
     def marks(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Between successive lower rungs: the loss, and roughly logs of A, B and the profile."""
         found = self.survey
         roots = -STEP * (np.arange(max(self.lower_rungs - 1, 1)) + 0.5)
+        if self._tail is not None:
+            return self._marks_of(self._tail, np.asarray(roots, dtype=np.float64))
         tilts = np.interp(roots, found.table[0], found.table[1])
         total, mean, variance = found.many(tilts)
         deviation = np.sqrt(np.maximum(variance, 1e-300))
@@ -136,6 +211,23 @@ class TiltGrid:
         ]
         a, b, profile = (fn.log([tail[name] for tail in tails]) for name in ("a", "b", "profile"))
         return mean, value + a, value + mean + b, value + profile
+
+    def _slope(self, mean: float, c: FloatArray) -> FloatArray:
+        """Derivative of the log of the lower tail, from the table of its roots."""
+        roots, losses = self._lower
+        near = 0.03 * (mean - c)
+        below, above = (np.interp(c + step, losses, -0.5 * roots**2) for step in (-near, near))
+        return np.asarray(np.maximum((above - below) / (2.0 * near), 1e-9))
+
+    def _marks_of(
+        self, tail: Tail, roots: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """The same of a tail that is divided, from its slope."""
+        c = np.interp(roots, *self._lower)
+        slope = self._slope(tail.mean, c)
+        log_a = -0.5 * roots**2 - 1.0
+        log_b = log_a + c + fn.log(slope / (1.0 + slope))
+        return c, log_a, log_b, log_a - fn.log1p(slope)
 
     @staticmethod
     def _shares(tilt: float, deviation: float) -> dict[str, float]:
@@ -163,18 +255,30 @@ class TiltGrid:
         common = common_lattice(self.parts)
         if common is not None:  # no loss lies between its points
             return common
-        tilt = self.place(rung, outer).tilt
-        if share == "epsilon":  # a relative error of ε moves the profile by tilt ε times as much
-            loss = self._loss_at(max(-STEP * rung, -self._end))
-            share, tolerance = "profile", tolerance * min(max(abs(tilt * loss), 1.0), 16.0)
-        return max(self._spacing(tilt, share, tolerance), self.least_spacing(rung))
+        terms = self.division(rung, outer).terms
+        largest = max(term.excess for term in terms)
+        loss = self._loss_at(max(-STEP * rung, -self._end))
+        slope = abs(terms[0].tilt)
+        if outer and rung and self._tail is not None:
+            slope = float(self._slope(self._tail.mean, np.array([loss]))[0])
+        if share == "epsilon":  # a relative error of ε moves the profile by slope ε times as much
+            share, tolerance = "profile", tolerance * min(max(slope * abs(loss), 1.0), 16.0)
+        spacing = min(
+            self._term_spacing(term, share, tolerance)
+            for term in terms
+            if term.excess >= largest - MATTERS
+        )
+        if outer and rung and self._tail is not None:
+            density = {"a": slope, "b": 1.0 + slope, "profile": slope * (1.0 + slope)}[share]
+            spacing = min(spacing, math.sqrt(4.0 * tolerance / (self._tail.steps * density)))
+        return max(spacing, self.least_spacing(rung))
 
     def least_spacing(self, rung: int) -> float:
         """Spacing below which the rounding of log masses is wider than a cell, roughly."""
         return COARSE * UNIT * (4.0 + (STEP * rung) ** 2)
 
-    def _spacing(self, tilt: float, share: str, tolerance: float) -> float:
-        found = self.survey
+    def _term_spacing(self, term: Term, share: str, tolerance: float) -> float:
+        found, tilt = term.survey, term.tilt
         variance = found.cumulants(tilt)[2]
         deviation = math.sqrt(max(variance, 1e-300))
         tails = self._shares(tilt, deviation)
@@ -185,20 +289,21 @@ class TiltGrid:
         return min(spacing, 0.25 * deviation, 0.25 / (1.0 + abs(tilt)), 0.5 * narrowest)
 
     def tails(
-        self, rung: int, outer: bool, spacing: float, tolerance: float, limit: int, is_wide: bool
+        self, rung: int, outer: bool, spacing: float, tolerance: float, limit: int
     ) -> LowerTails | MiddleTails:
         """What is computed on a rung with a spacing."""
-        key = (self.parts, rung, outer, spacing, tolerance, limit, is_wide)
+        key = (self.parts, rung, outer, spacing, tolerance, limit)
+        return _compositions.get_or_make(
+            key, lambda: self._compose(rung, outer, spacing, tolerance, limit)
+        )
 
-        def make() -> LowerTails | MiddleTails:
-            place = self.place(rung, outer)
-            plan = plan_of(
-                self.parts, self.survey, place, spacing, tolerance, limit, is_wide=is_wide
-            )
-            composed = Composed(self.parts, plan, is_wide=is_wide and plan.points <= WIDEST)
-            return (LowerTails if outer else MiddleTails)(composed)
-
-        return _compositions.get_or_make(key, make)
+    def _compose(
+        self, rung: int, outer: bool, spacing: float, tolerance: float, limit: int
+    ) -> LowerTails | MiddleTails:
+        place = self.place(rung, outer)
+        division = self.division(rung, outer)
+        composed = compose_on(self.parts, make_layout(division, place, spacing, tolerance, limit))
+        return (LowerTails if outer else MiddleTails)(composed)
 
 
 def _least_variance(found: CoarseCumulants, tilt: float, variance: float) -> float:

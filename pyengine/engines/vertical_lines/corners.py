@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property, kept
-from pyengine.engines.lattice.sums import FFT_ROUNDING
+from pyengine.engines.lattice.fft_convolution import FFT_ROUNDING
 from pyengine.engines.vertical_lines.ends import end_bounds, end_transforms
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape
 from pyengine.numerics import functions as fn

@@ -132,28 +132,26 @@ void fuzz_sparse_power(void) {
     free(slack);
 }
 
-void fuzz_wide_sum(void) {
-    const size_t n = (size_t)2 << below(8), kinds = 1 + below(2);
-    double *room[2] = {NULL, NULL}, *out = allocate(n), noise = 0.0, all = 0.0;
-    pe_masses steps[2];
-    for (size_t k = 0; k < kinds; ++k) {
-        const size_t size = 1 + below(3 * n);
-        double *y = room[k] = filled(size, mass), total = 0.0;
-        for (size_t i = 0; i < size; ++i) total += y[i];
-        for (size_t i = 0; i < size; ++i) y[i] = total > 0.0 ? y[i] / total : 1.0 / (double)size;
-        const double number = below(2) ? floor(log_uniform(1.0, 1e12)) : (double)(1 + below(9));
-        steps[k] = (pe_masses){size, (int64_t)below(2 * n) - (int64_t)n, number, y};
-    }
-    require(pe_wide_sum(n, kinds, steps, out, &noise) == PE_OK, "wide_sum", "has memory", 0.0);
-    for (size_t j = 0; j < n; ++j) {
-        require(out[j] >= 0.0, "wide_sum", "masses are not negative", out[j]);
-        all += out[j];
-    }
-    /* a rounded sum of 1 is raised to the number of steps */
-    const double off = (steps[0].steps + (kinds > 1 ? steps[1].steps : 0.0)) * 1e-13;
-    require(fabs(all - 1.0) <= expm1(off) + (double)n * noise, "wide_sum", "masses add up to 1", all);
-    for (size_t k = 0; k < kinds; ++k) free(room[k]);
-    free(out);
+void fuzz_frequencies(void) {
+    const size_t n = 1 + below(200), block = 2 * (1 + below(8)), count = 1 + below(8);
+    const int64_t points = (int64_t)(8 * block * count) << below(20);
+    const size_t blocks = (n + block - 1) / block;
+    double *y = filled(n, mass), *moments = allocate(PE_BLOCK_MOMENTS * blocks);
+    double *z = allocate(2 * count), total = 0.0;
+    for (size_t i = 0; i < n; ++i) total += y[i];
+    for (size_t i = 0; i < n && total > 0.0; ++i) y[i] /= total;
+    const size_t centre = below(n);
+    const double d = pe_low_frequencies(n, y, (int64_t)centre, points, block, count, moments, z);
+    double distance = 0.0;
+    for (size_t i = 0; i < n; ++i) distance += y[i] * fabs((double)i - (double)centre);
+    require(d >= distance * (1.0 - 1e-12) && d <= (double)(n + block), "low_frequencies",
+            "bounds the mean distance", d);
+    for (size_t j = 0; j < count; ++j)
+        require(z[2 * j] <= 1e-9 && hypot(z[2 * j], z[2 * j + 1]) <= 2.0 + 1e-9, "low_frequencies",
+                "within the unit circle about -1", z[2 * j]);
+    free(y);
+    free(moments);
+    free(z);
 }
 
 void fuzz_spectrum(void) {

@@ -1,0 +1,221 @@
+"""Composition of all terms at a place."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.lattice.coarse_cumulants import Part
+from pyengine.engines.lattice.discretise import StepMasses, step_masses
+from pyengine.engines.lattice.fft_convolution import Sum, moments, sum_of
+from pyengine.engines.lattice.grid import Layout, Plan, RestPlan, StepGrid
+from pyengine.engines.lattice.regrid import regridded
+from pyengine.engines.lattice.restricted_law import whole_of
+from pyengine.engines.lattice.scales import SmallSteps
+from pyengine.errors import AccuracyError
+from pyengine.laws.base import StepLaw
+from pyengine.numerics import functions as fn
+
+__all__ = ["Bound", "Composed", "PlaceComposition", "compose_on"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Composed:
+    """One term at one place: the spread pair and both laws of the tests' index.
+
+    Sums are made when asked for, and not kept: at 2^23 points each takes 64 MB.
+
+    Parameters
+    ----------
+    plan : Plan
+        The lattice.
+    masses : list of StepMasses
+        One entry for each kind of step.
+    steps : list of int
+        Numbers of steps.
+    moved : int
+        How much further the window of the tests' index lies than that of the loss.
+    offset : int
+        Index 0 of this term in the coordinate of the first term.
+    """
+
+    plan: Plan
+    masses: list[StepMasses]
+    steps: list[int]
+    moved: int
+    offset: int
+
+    @property
+    def highest(self) -> int:
+        """The largest index that the sum can have."""
+        grids = zip(self.steps, self.plan.grids, strict=True)
+        return sum(number * (grid.last - grid.centre) for number, grid in grids)
+
+    @property
+    def _rate(self) -> float:
+        return self.plan.place.tilt * self.plan.spacing
+
+    @property
+    def spread(self) -> Sum:
+        """The pair with its cells split: masses of A."""
+        scales = [grid.log_scale for grid in self.plan.grids]
+        return sum_of(
+            [m.spread for m in self.masses],
+            self.steps,
+            scales,
+            self._rate,
+            0,
+            self.plan,
+            self.offset,
+        )
+
+    @property
+    def a(self) -> Sum:
+        """Law of the tests' index under A."""
+        scales = [grid.log_scale for grid in self.plan.grids]
+        arrays = [m.a for m in self.masses]
+        return sum_of(arrays, self.steps, scales, self._rate, self.moved, self.plan, self.offset)
+
+    @property
+    def b(self) -> Sum:
+        """Law of the tests' index under B."""
+        scales = [m.log_scale_b for m in self.masses]
+        arrays, rate = [m.b for m in self.masses], self._rate - self.plan.spacing
+        return sum_of(arrays, self.steps, scales, rate, self.moved, self.plan, self.offset)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound e^{log_value - tilt c} on A(S <= c), for what is not composed."""
+
+    log_value: float
+    tilt: float
+
+
+@dataclass(frozen=True)
+class PlaceComposition:
+    """All terms at one place, the first one first.
+
+    Parameters
+    ----------
+    terms : list of Composed
+        What is composed.
+    rest : Bound or None
+        What is not.
+    lost : tuple of float
+        Lower and upper bound of the A-mass at loss -infinity.
+    shrunk : float
+        Log of the factor by which the masses of tests may be too small, those of both laws alike.
+    """
+
+    terms: list[Composed]
+    rest: Bound | None
+    lost: tuple[float, float]
+    shrunk: float
+
+
+def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
+    """Compose on a planned lattice."""
+    terms: list[Composed] = []
+    lost: dict[StepLaw, float] = {}
+    blurs: dict[StepLaw, float] = {}
+    beyond = 0.0  # lost outside of the windows of sums that are steps of others
+
+    def made(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
+        if isinstance(law, SmallSteps) and grid.inner is not None:
+            nonlocal beyond
+            sums = composed(law.parts, grid.inner, 0)
+            found = regridded(sums.spread, sums.a, sums.b, grid.inner, grid, plan)
+            beyond += found.beyond * fn.exp(min(plan.log_weight, 700.0))
+            return found.masses
+        mass = step_masses(law, grid, plan)
+        lost[law] = max(lost.get(law, 0.0), mass.lost)
+        blurs[law] = max(blurs.get(law, 0.0), mass.blur)
+        return mass
+
+    def composed(own: tuple[Part, ...], plan: Plan, offset: int) -> Composed:
+        masses = [made(law, grid, plan) for (law, _), grid in zip(own, plan.grids, strict=True)]
+        steps = [number for _, number in own]
+        # a test's index rounds the loss of every step: the window goes with its mean
+        moved = sum(
+            number * (_mean(m.a) - _mean(m.spread)) for number, m in zip(steps, masses, strict=True)
+        )
+        return Composed(plan, masses, steps, round(moved), offset)
+
+    for own, plan in zip(layout.parts, layout.plans, strict=True):
+        terms.append(composed(own, plan, layout.offset(plan)))
+    rest = None
+    if layout.rest is not None:
+        plans = layout.rest.plans
+        masses = [
+            made(law, plan.grids[0], plan)
+            for (law, _), plan in zip(layout.rest.parts, plans, strict=True)
+        ]
+        rest = _rest(layout.rest, masses)
+    for law in layout.unseen:
+        cells = law.cells(np.zeros(1))
+        lost[law] = float(fn.exp(fn.log_sum(cells.log_a))) * 1.001
+    shrunk = sum(
+        number * max(blur for own, blur in blurs.items() if whole_of(own) == law)
+        for law, number in parts
+    )
+    least, most = _lost(parts, lost, shrunk)
+    most = min(most + beyond * fn.exp(shrunk) * (1.0 + 2.0**-40), 1.0)
+    return PlaceComposition(terms, rest, (least, most), shrunk)
+
+
+def _rest(planned: RestPlan, masses: list[StepMasses]) -> Bound:
+    """Bound of what has more than ``most`` large steps.
+
+    With moments a_i of the small and b_i of the large steps of a kind, the sum over k > most is at
+    most that of Π a_i^{N_i} ρ^k/k!, where ρ = Σ N_i b_i/a_i.
+    """
+    tilt, most = planned.plans[0].place.tilt, planned.most
+    small: dict[StepLaw, float] = {}
+    base, odds = 0.0, 0.0
+    for (law, number), mass, plan in zip(planned.parts, masses, planned.plans, strict=True):
+        grid = plan.grids[0]
+        centre = grid.anchor + plan.spacing * (grid.first + grid.centre)
+        log_moment = grid.log_scale + tilt * centre + fn.log(float(mass.spread.sum()))
+        whole = whole_of(law)
+        if whole in small:
+            odds += number * fn.exp(min(log_moment - small[whole], 600.0))
+        else:
+            small[whole] = log_moment
+            base += number * log_moment
+    ratio = odds / (most + 2)
+    if ratio >= 1.0:
+        return Bound(math.inf, tilt)
+    first = (most + 1) * fn.log(max(odds, 1e-300)) - fn.log(np.arange(2.0, most + 2.0)).sum()
+    return Bound(base + first - fn.log1p(-ratio) + 1e-6 * (1.0 + abs(base)), tilt)
+
+
+def _mean(array: FloatArray) -> float:
+    """Mean index, without what is folded onto the first point."""
+    total, first = moments(array[1:], 0.0, 0.0)
+    if not total > 0.0:
+        raise AccuracyError(
+            "the loss asked for is so near the end of its range that one point of the lattice "
+            "holds all: ask for a level further from 0 and 1"
+        )
+    return first / total
+
+
+def _lost(parts: tuple[Part, ...], lost: dict[StepLaw, float], blur: float) -> tuple[float, float]:
+    """Bounds on the A-mass at loss -infinity: the law's own, and with what folding added."""
+    lower, upper = 0.0, 0.0
+    for law, steps in parts:
+        alone = law.infinite()[0]
+        folded = sum(mass for own, mass in lost.items() if whole_of(own) == law)
+        whole = min(alone * (1.0 + 2.0**-48) + folded, 1.0)
+        lower += steps * fn.log1p(-alone * (1.0 - 2.0**-48)) if alone < 1.0 else -math.inf
+        upper += steps * fn.log1p(-whole) if whole < 1.0 else -math.inf
+    return (
+        0.0 - fn.expm1(lower) * (1.0 - 2.0**-48),
+        min(0.0 - fn.expm1(upper) * (1.0 + 2.0**-48) * fn.exp(blur), 1.0),
+    )

@@ -1,0 +1,224 @@
+"""The N-fold sum of lattice steps by one FFT, with a bound on its rounding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._core import ffi, lib
+from pyengine.engines.lattice.discretise import doubles
+from pyengine.engines.lattice.grid import Plan
+from pyengine.engines.lattice.low_frequencies import lowest
+from pyengine.numerics import functions as fn
+from pyengine.numerics.rounding import UNIT
+
+__all__ = ["Sum", "moments", "sum_of"]
+
+FloatArray = npt.NDArray[np.float64]
+
+FFT_ROUNDING = 10.0 * UNIT  # per level of the transform: docs/theory/lattice
+MOST_LOW = 1024  # frequencies computed to more digits than a transform gives
+GAIN = 16.0  # what they must be able to gain
+MANY = 1000  # steps from which the rounding of powers counts
+LIGHT = 1e-28  # masses that may be left out of a step of few losses
+DIVISION = 2.0 * UNIT  # of the masses by their sum; that it is rounded moves no product
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Tilted masses of the sum on the window.
+
+    ``first`` is the first index of the window, in the coordinate of the loss; a test's index lies
+    ``shift`` further.  The mass at index i = first + shift + j is ``mass[j] e^{log_scale - rate
+    i}`` up to absolute errors: ``noise`` on each mass, ``below`` and ``above`` for what lies
+    outside the window (its tilted mass, part of which may be counted inside), and the relative
+    error ``scale_error``.
+    """
+
+    mass: FloatArray
+    rate: float
+    log_scale: float
+    scale_error: float
+    noise: float
+    below: float
+    above: float
+    first: int
+    shift: int
+
+    @property
+    def last(self) -> int:
+        """The last index of the window, in the coordinate of the loss."""
+        return self.first + self.mass.size - 1
+
+
+def moments(array: FloatArray, centre: float, rate: float) -> tuple[float, float]:
+    """Sums of y_k e^{rate (k - centre)} and of k - centre times that."""
+    out = np.empty(2)
+    lib.pe_exponential_sums(array.size, doubles(array), centre, rate, doubles(out, True))
+    return float(out[0]), float(out[1])
+
+
+def _outside(
+    arrays: list[FloatArray], steps: list[int], first: int, plan: Plan
+) -> tuple[float, float]:
+    """Chernoff bounds on the tilted mass of the sum below and above the window."""
+    bounds = []
+    ends = [0.0, 0.0]  # of the support
+    for array, number, grid in zip(arrays, steps, plan.grids, strict=True):
+        inside = np.flatnonzero(array)
+        ends[0] += number * (float(inside[0]) - grid.centre)
+        ends[1] += number * (float(inside[-1]) - grid.centre)
+    for tilt, end, side in zip(plan.aside, (first - 1, first + plan.points), (0, 1), strict=True):
+        if (ends[side] > end) if side == 0 else (ends[side] < end):
+            bounds.append(0.0)
+            continue
+        rate = (tilt - plan.place.tilt) * plan.spacing
+        exponent = -rate * end
+        error = 4.0 * UNIT * abs(exponent)
+        for array, number, grid in zip(arrays, steps, plan.grids, strict=True):
+            moment = moments(array, grid.centre, rate)[0]
+            exponent += number * fn.log(moment) if moment < math.inf else math.inf
+            error += number * UNIT * (array.size / 32.0 + 80.0 + 6.0 * abs(rate) * array.size)
+        bounds.append(fn.exp(min(exponent + error, 1.0)))
+    return bounds[0], bounds[1]
+
+
+def sum_of(
+    arrays: list[FloatArray],
+    steps: list[int],
+    scales: list[float],
+    rate: float,
+    shift: int,
+    plan: Plan,
+    offset: int,
+) -> Sum:
+    """Masses of a composition by FFT: of steps with given masses, scales and tilt of the masses."""
+    points = plan.points
+    half = points // 2 + 1
+    folds = max(array.size // points for array in arrays)
+    level_error = FFT_ROUNDING * (points - 1).bit_length() + UNIT * folds
+    bound, slack = np.ones(half), np.zeros(half)
+    product: npt.NDArray[np.complex128] | None = None
+    # in the coordinate of the first term, with the term's weight
+    log_scale = plan.log_weight + rate * offset
+    scale_error = 8.0 * UNIT * (abs(plan.log_weight) + abs(rate * offset))
+    normal, transforms = [], []
+    total = 0  # steps whose powers are squared repeatedly
+    for array, number, scale, grid in zip(arrays, steps, scales, plan.grids, strict=True):
+        norm = float(array.sum())
+        log_scale += number * (scale + fn.log(norm))
+        scale_error += number * (DIVISION + 4.0 * UNIT * (abs(scale) + abs(fn.log(norm))))
+        normal.append(array / norm)
+        if number >= MANY and (few := _few_losses(normal[-1])).size:
+            product = _sparse_power(
+                normal[-1], few, number, grid.centre, points, product, bound, slack
+            )
+            transforms.append(product[:0])
+            continue
+        total += number
+        spectrum = np.fft.rfft(_wrapped(normal[-1], grid.centre, points))
+        transforms.append(spectrum[:MOST_LOW].copy())
+        lib.pe_spectrum_power(
+            half,
+            ffi.from_buffer("double[]", spectrum, require_writable=True),
+            float(number),
+            level_error,
+            ffi.NULL if product is None else ffi.from_buffer("double[]", product),
+            doubles(bound, True),
+            doubles(slack, True),
+        )
+        product = spectrum
+        del spectrum
+    assert product is not None
+    below, above = _outside(normal, steps, plan.first + shift, plan)
+    # rounding of the forward transforms and of the powers, then of the inverse
+    slack += 3.0 * UNIT * (total + len(steps))
+    slack *= bound
+    doubt = slack
+    share = level_error * float(bound.sum())
+    if float(doubt.sum()) > GAIN * share:
+        known = partial(lowest, normal, steps, plan, transforms, level_error)
+        _mend(product, doubt, share, min(MOST_LOW, points // 512), known)
+    noise = 2.0 / points * (float(doubt.sum()) + share) * (1.0 + 4.0 * UNIT * sum(steps) + 1e-9)
+    del bound, slack, doubt, normal
+    cyclic = np.fft.irfft(product, points)
+    del product
+    start = (plan.first + shift) % points
+    mass = np.concatenate([cyclic[start:], cyclic[:start]])
+    np.maximum(mass, 0.0, out=mass)
+    scale_error += 4.0 * UNIT * abs(log_scale)
+    return Sum(mass, rate, log_scale, scale_error, noise, below, above, plan.first + offset, shift)
+
+
+def _mend(
+    product: npt.NDArray[np.complex128],
+    doubt: FloatArray,
+    share: float,
+    most: int,
+    known: Callable[[int], tuple[npt.NDArray[np.complex128], FloatArray]],
+) -> None:
+    """Put in the lowest frequencies, at most so many, that are known better than by FFT.
+
+    They go up to where little doubt is left.
+    """
+    head = np.cumsum(doubt[:most])
+    enough = float(doubt.sum()) - 0.1 * share
+    value, error = known(min(int(np.searchsorted(head, enough)) + 1, head.size))
+    better = np.flatnonzero(error < doubt[: error.size])
+    product[better], doubt[better] = value[better], error[better]
+
+
+def _few_losses(array: FloatArray) -> npt.NDArray[np.intp]:
+    """Where a step has its masses, if these are few; none where a transform serves better."""
+    found = np.flatnonzero(array > LIGHT)
+    return found if found.size <= lib.PE_MOST_SPARSE else found[:0]
+
+
+# Map: the power of a step of few losses | test_lattice_sums | theory/lattice
+def _sparse_power(
+    array: FloatArray,
+    few: npt.NDArray[np.intp],
+    number: int,
+    centre: int,
+    points: int,
+    product: npt.NDArray[np.complex128] | None,
+    bound: FloatArray,
+    slack: FloatArray,
+) -> npt.NDArray[np.complex128]:
+    """Times the power of a step's transform; its phase is that of the heaviest loss."""
+    mass = np.ascontiguousarray(array[few])
+    heaviest = int(few[np.argmax(mass)])
+    place = np.ascontiguousarray((few - heaviest) % points, dtype=np.int64)
+    bits = max(points.bit_length() // 2, 1)
+    spectrum = np.empty(bound.size, dtype=np.complex128)
+    lib.pe_sparse_power(
+        bound.size,
+        points,
+        few.size,
+        ffi.from_buffer("int64_t[]", place),
+        doubles(mass),
+        lib.pe_sum_less_one(mass.size, doubles(mass)),
+        LIGHT * array.size,
+        float(number),
+        (heaviest - centre) * number % points,
+        bits,
+        doubles(np.empty(2 ** (bits + 1) + 2 * (points // 2**bits + 3)), True),
+        ffi.NULL if product is None else ffi.from_buffer("double[]", product),
+        ffi.from_buffer("double[]", spectrum, require_writable=True),
+        doubles(bound, True),
+        doubles(slack, True),
+    )
+    return spectrum
+
+
+def _wrapped(array: FloatArray, centre: int, points: int) -> FloatArray:
+    """The masses at index k - centre modulo the period."""
+    start = -centre % points
+    whole = np.zeros((start + array.size + points - 1) // points * points)
+    whole[start : start + array.size] = array
+    return whole if whole.size == points else whole.reshape(-1, points).sum(axis=0)
