@@ -65,7 +65,9 @@ class Build(build_ext):
         write_stubs(Path("pyengine"), Path("pyengine"))
         for path in Path(self.build_lib, "pyengine", "lib").glob("libpyengine.*"):
             Path("pyengine/lib").mkdir(exist_ok=True)
-            shutil.copy2(path, "pyengine/lib")
+            beside = Path("pyengine/lib", f".{path.name}.new")
+            shutil.copy2(path, beside)
+            beside.replace(Path("pyengine/lib", path.name))  # who has the old one loaded keeps it
 
     def build_library(self) -> None:
         """Link libpyengine of objects that the extensions have, and of what it exports."""
