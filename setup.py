@@ -13,7 +13,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 
 sys.path.insert(0, "csrc")
-from build_archive import write_archive
+from build_archive import put_in_place, write_archive
 from build_ffi import (
     FENV_SOURCES,
     PUBLIC_SOURCES,
@@ -64,10 +64,7 @@ class Build(build_ext):
         super().copy_extensions_to_source()
         write_stubs(Path("pyengine"), Path("pyengine"))
         for path in Path(self.build_lib, "pyengine", "lib").glob("libpyengine.*"):
-            Path("pyengine/lib").mkdir(exist_ok=True)
-            beside = Path("pyengine/lib", f".{path.name}.new")
-            shutil.copy2(path, beside)
-            beside.replace(Path("pyengine/lib", path.name))  # who has the old one loaded keeps it
+            put_in_place(path, Path("pyengine/lib"))
 
     def build_library(self) -> None:
         """Link libpyengine of objects that the extensions have, and of what it exports."""

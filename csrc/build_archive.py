@@ -1,6 +1,7 @@
-"""The source archive: the same bytes for the same files, without times, users or chance orders."""
+"""The source archive, the same bytes for the same files, and files put into the tree."""
 
 import gzip
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -33,3 +34,19 @@ def write_archive(tree: Path, target: Path, time: int) -> None:
         for path in [tree, *sorted(tree.rglob("*"))]:
             name = str(path.relative_to(tree.parent))
             archive.add(path, arcname=name, recursive=False, filter=plain)
+
+
+def put_in_place(made: Path, folder: Path) -> None:
+    """Put a library into a folder; a process that has the one before it loaded keeps that.
+
+    Parameters
+    ----------
+    made : Path
+        What was built.
+    folder : Path
+        Where it goes; it is made if there is none.
+    """
+    folder.mkdir(exist_ok=True)
+    beside = folder / f".{made.name}.new"
+    shutil.copy2(made, beside)
+    beside.replace(folder / made.name)

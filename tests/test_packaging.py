@@ -102,6 +102,20 @@ def test_modules_ask_for_old_symbols_only(path: Path) -> None:
     assert all((int(major), int(minor)) <= OLDEST for major, minor in asked)
 
 
+def test_a_build_leaves_the_loaded_library_alone(tmp_path: Path) -> None:
+    """Written over, it crashed a process that had it loaded at the next import."""
+    put_in_place = runpy.run_path(str(ROOT / "csrc" / "build_archive.py"))["put_in_place"]
+    made, folder = tmp_path / "library.so", tmp_path / "lib"
+    made.write_bytes(b"old")
+    put_in_place(made, folder)
+    with (folder / made.name).open("rb") as loaded:
+        made.write_bytes(b"new, and longer")
+        put_in_place(made, folder)
+        assert loaded.read() == b"old"
+    assert [path.name for path in folder.iterdir()] == [made.name]
+    assert (folder / made.name).read_bytes() == b"new, and longer"
+
+
 def test_bill_of_materials(tmp_path: Path) -> None:
     """All that the build requires is in the bill, unless none of it ends up in the modules."""
     pytest.importorskip("setuptools")
