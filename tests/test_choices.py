@@ -103,7 +103,9 @@ def test_histograms_above_a_threshold_dominate_their_pairs() -> None:
     far = pe.thresholded_histogram(1.0, 37.0)
     (delta,) = [step.delta for step, _ in pe.mechanisms.steps_of(far) if hasattr(step, "delta")]
     assert norm.sf(36.0) <= delta <= norm.sf(36.0) * (1.0 + 1e-10)
-    assert pe.delta(pe.thresholded_histogram(1.0, -100.0), 5.0) == 1.0
+    for low in (-100.0, "-1e300"):
+        assert pe.delta(pe.thresholded_histogram(1.0, low), 5.0) == 1.0
+    assert pe.thresholded_histogram("1/2", "10") == pe.thresholded_histogram(0.5, 10.0)
 
 
 def test_names() -> None:
@@ -136,6 +138,7 @@ def test_names() -> None:
         (lambda: pe.permute_and_flip(-1), ValueError, "epsilon"),
         (lambda: pe.pate_noisy_max(-1, 2), ValueError, "noise_multiplier must be positive"),
         (lambda: pe.thresholded_histogram(1.0, math.nan), ValueError, "threshold"),
+        (lambda: pe.thresholded_histogram(1.0, -math.inf), ValueError, "threshold must be finite"),
         (lambda: pe.thresholded_histogram(1.0, 3.0, keys=0), ValueError, "keys must be an integer"),
     ],
 )

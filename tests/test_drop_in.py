@@ -310,7 +310,11 @@ def test_relations_of_dp_accounting() -> None:
     assert mechanism_under(twice, "REPLACE_ONE") == pe.ZeroConcentrated("1/2")
     drawn = event("SampledWithReplacement", source_dataset_size=3, sample_size=2, event=gaussian)
     weights = ["4/9", "4/9", "1/9"]
-    for relation, moves in (("ADD_OR_REMOVE_ONE", [0, 2, 4]), ("REPLACE_SPECIAL", [0, 1, 2])):
+    for relation, moves in (
+        ("ADD_OR_REMOVE_ONE", [0, 2, 4]),
+        ("REPLACE_ONE", [0, 2, 4]),
+        ("REPLACE_SPECIAL", [0, 1, 2]),
+    ):
         made = mechanism_under(drawn, relation)
         assert made == pe.GaussianMixtureMechanism(2.0, moves, weights).composed(1)
     best = event("RepeatAndSelect", event=response, mean=2.0, shape=math.inf)
@@ -319,15 +323,21 @@ def test_relations_of_dp_accounting() -> None:
     mixture = event(
         "MixtureOfGaussians", standard_deviation=1.0, sensitivities=[1], sampling_probs=[1]
     )
+    assert mechanism_under(mixture, "REPLACE_ONE") == pe.GaussianMixtureMechanism(1.0, [1], [1])
+    silent = event(
+        "MixtureOfGaussians",
+        standard_deviation=0.0,
+        sensitivities=[0, 1],
+        sampling_probs=[0.5, 0.5],
+    )
     for wrong, relation in (
         (response, "ADD_OR_REMOVE_ONE"),
         (tree, "ADD_OR_REMOVE_ONE"),
-        (mixture, "REPLACE_ONE"),
+        (silent, "REPLACE_ONE"),
         (batch, "REPLACE_SPECIAL"),
         (sampled, "REPLACE_ONE"),
         (event("Composed", events=[several, batch]), "REPLACE_SPECIAL"),
         (event("RandomAllocation", event=gaussian, num_selected=1, num_steps=9), "REPLACE_ONE"),
-        (drawn, "REPLACE_ONE"),
         (event("RepeatAndSelect", event=tree, mean=2.0, shape=0.0), "ADD_OR_REMOVE_ONE"),
     ):
         with pytest.raises(ValueError, match=f"must be defined under {relation}"):

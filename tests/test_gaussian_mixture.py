@@ -14,6 +14,7 @@ import thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
+from scipy.stats import norm
 from thorough import ALL
 from truth import load
 
@@ -167,10 +168,86 @@ def test_what_is_not_defined() -> None:
     mixture = pe.GaussianMixtureMechanism(1.0, [0, 1], [0.5, 0.5])
     with pytest.raises(ValueError, match="cannot be sampled without replacement"):
         mixture.sampled_without_replacement(batch_size=1, dataset_size=2)
-    with pytest.raises(ValueError, match="substitute"):
-        pe.delta(mixture, 0.5, adjacency="substitute")
     with pytest.raises(ValueError, match="group_size"):
         pe.dp_sgd(1.0, 0.1, 10, group_size=0)
+
+
+def random_mixture(rng: np.random.Generator) -> tuple[pe.GaussianMixtureMechanism, Any, Any]:
+    """A mixture, its shifts in units of the noise and its weights, often mostly at rest."""
+    count = int(rng.integers(1, 5))
+    shifts = np.sort(rng.choice([0.0, 0.5, 1.0, 1.75, 2.0, 3.0], count, replace=False)) + (
+        0.25 if count == 1 else 0.0
+    )
+    raw = rng.dirichlet(np.ones(count)) * np.where(
+        np.arange(count), 10.0 ** rng.uniform(-3.0, 0.0), 1.0
+    )
+    made = pe.GaussianMixtureMechanism(10.0 ** rng.uniform(-0.3, 1.0), shifts, raw / raw.sum())
+    noise = float(made.noise_multiplier)
+    return made, np.array(made.shifts, float) / noise, np.array(made.weights, float)
+
+
+def log_density(z: Any, means: Any, weights: Any) -> Any:
+    """Of Σ wⱼ N(mⱼ, 1) over that of N(0, 1)."""
+    terms = np.log(weights)[:, None] + means[:, None] * z - 0.5 * means[:, None] ** 2
+    return np.logaddexp.reduce(terms, axis=0)
+
+
+def test_other_records_move_it_the_other_way() -> None:
+    """One step by normal tails; what moves less, or to whichever side, stays below."""
+    rng = np.random.default_rng(5)
+    for _ in range(300 if ALL else 12):
+        mixture, shifts, weights = random_mixture(rng)
+        epsilon = 10.0 ** rng.uniform(-2.0, 0.5)
+        found = pe.delta(mixture, epsilon, adjacency="substitute", bounds=True)
+        low, high = 0.0, 1e5
+        for _ in range(90):
+            z = 0.5 * (low + high)
+            at = np.array([z])
+            loss = log_density(at, shifts, weights) - log_density(at, -shifts, weights)
+            low, high = (z, high) if loss[0] < epsilon else (low, z)
+        truth = weights @ norm.sf(z - shifts) - math.exp(epsilon) * (weights @ norm.sf(z + shifts))
+        assert found.lower * (1.0 - 1e-11) - 1e-15 <= truth <= found.upper * (1.0 + 1e-11) + 1e-15
+        assert found.upper - found.lower <= 1e-8 * found.upper
+        grid = np.linspace(-shifts[-1] - 9.0, shifts[-1] + 9.0, 4001)
+        for _ in range(3):
+            moves = [shifts * rng.uniform(-1.0, 1.0, shifts.size) for _ in range(2)]
+            p, q = (np.exp(log_density(grid, m, weights) - 0.5 * grid**2) for m in moves)
+            less = np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * (grid[1] - grid[0])
+            assert less / math.sqrt(2.0 * math.pi) <= found.upper * (1.0 + 1e-6) + 1e-12
+
+
+def test_compositions_of_other_records() -> None:
+    """Against sums of losses on a grid, and against the reference in other arithmetic."""
+    rng = np.random.default_rng(6)
+    for _ in range(300 if ALL else 2):
+        mixture, shifts, weights = random_mixture(rng)
+        steps = int(rng.integers(3, 40))
+        run = mixture.composed(steps)
+        z = np.linspace(-shifts[-1] - 12.0, shifts[-1] + 12.0, 200_001)
+        up, down = (log_density(z, sign * shifts, weights) for sign in (1.0, -1.0))
+        mass = np.exp(up - 0.5 * z * z) * (z[1] - z[0]) / math.sqrt(2.0 * math.pi)
+        loss, size = up - down, 2**18
+        mean = mass @ loss
+        reach = steps * mean + 12.0 * math.sqrt(steps * (mass @ (loss - mean) ** 2)) + loss[-1]
+        place = loss * size / (2.0 * reach)
+        whole = np.floor(place).astype(int)
+        law = np.bincount(whole % size, mass * (1.0 - place + whole), size)
+        law += np.bincount((whole + 1) % size, mass * (place - whole), size)
+        total = np.fft.irfft(np.fft.rfft(law) ** steps, size)
+        losses = np.fft.fftfreq(size, 1.0 / size) * 2.0 * reach / size
+        epsilon = float(pe.epsilon(run, 1e-3, adjacency="substitute"))
+        above = losses > epsilon
+        truth = -(total[above] @ np.expm1(epsilon - losses[above]))
+        found = pe.delta(run, epsilon, adjacency="substitute", bounds=True)
+        # the grid is off by up to 1e-4 where losses are rare and large
+        assert found.lower * (1.0 - 2e-4) - 1e-11 <= truth <= found.upper * (1.0 + 2e-4) + 1e-11
+        assert found.upper - found.lower <= 2e-5 * found.upper
+    run = pe.dp_sgd("3/2", "1/10", 30, group_size=2)
+    found = pe.delta(run, 1.0, adjacency="substitute", bounds=True)
+    known = reference.delta(run, 1, adjacency="substitute", digits=12)
+    assert found.lower <= known <= found.upper
+    with_noise = run + pe.GaussianMechanism(3.0) + pe.LaplaceMechanism(5.0)
+    assert pe.delta(with_noise, 1.0, adjacency="substitute") > found.upper
 
 
 def test_floats_keep_their_sum() -> None:
@@ -192,9 +269,9 @@ def test_nodes_are_found_in_a_few_steps_of_newton(monkeypatch: pytest.MonkeyPatc
         weights = 10.0 ** random.uniform(-12.0, 0.0, count + silent)
         every = np.concatenate([np.zeros(int(silent)), shifts])
         law = GaussianMixtureLaw(tuple(every), tuple(weights / weights.sum()))
-        edges, _ = law._loss(np.sort(random.normal(size=500) * 10.0 ** random.uniform(-1.0, 1.5)))
+        edges, _ = law.loss(np.sort(random.normal(size=500) * 10.0 ** random.uniform(-1.0, 1.5)))
         nodes = law._nodes(edges)
-        found, error = law._loss(nodes)
+        found, error = law.loss(nodes)
         near = np.abs(found - edges) <= 2.0 * error + 2.0**-51 * np.abs(edges)
         # at its smallest value, the log of a weight, a loss stands for all places further left
         assert np.all(near | (nodes < -1e100) & (edges - law.support()[0] < 1e-14))

@@ -215,9 +215,15 @@ def test_dp_sgd_leaves_nothing_open(words: dict[str, Any], message: str) -> None
 
 
 def test_groups_need_poisson_samples() -> None:
-    words = {"batch_size": 5, "dataset_size": 10, "steps": 1, "sampling": "without_replacement"}
-    with pytest.raises(ValueError, match="group_size must be 1 without replacement"):
-        pe.dp_sgd(1.0, **words, group_size=2)
+    words: dict[str, Any] = {"batch_size": 5, "dataset_size": 10, "steps": 1}
+    for way in ("without", "with"):
+        with pytest.raises(ValueError, match=f"group_size must be 1 {way} replacement"):
+            pe.dp_sgd(1.0, **words, sampling=f"{way}_replacement", group_size=2)
+    with pytest.raises(ValueError, match="'with_replacement' needs batch_size and dataset_size"):
+        pe.dp_sgd(1.0, 0.1, 1, sampling="with_replacement")
+    drawn = pe.GaussianMechanism(1.0).sampled_with_replacement(batch_size=5, dataset_size=10)
+    found = pe.dp_sgd(1.0, batch_size=5, dataset_size=10, steps=3, sampling="with_replacement")
+    assert found == drawn.composed(3)
 
 
 def test_steps_say_their_noise_and_take_another() -> None:

@@ -71,6 +71,12 @@ SAME: list[tuple[str, Any]] = [
         pe.GaussianMechanism("1").composed(10),
     ),
     (
+        'noise = 1\nbatch_size = 4\ndataset_size = 1000\nsampling = "with_replacement"\nsteps = 7',
+        pe.GaussianMechanism("1")
+        .sampled_with_replacement(batch_size=4, dataset_size=1000)
+        .composed(7),
+    ),
+    (
         'mechanism = "releases"\nsampling_probability = "1/10"\nsteps = 3\n'
         'parts = [{ noise = 2, steps = 2 }, { mechanism = "laplace", noise = 3 }]',
         (pe.GaussianMechanism("2").composed(2) + pe.LaplaceMechanism("3"))

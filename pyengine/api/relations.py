@@ -27,6 +27,7 @@ ADJACENCY: dict[str, Adjacency] = {
     REPLACE: "substitute",
     SPECIAL: "add_remove",
 }
+MIXED = {"MixtureOfGaussiansDpEvent", "SampledWithReplacementDpEvent"}
 SAMPLES = ("PoissonSampledDpEvent", "SampledWithoutReplacementDpEvent")
 
 
@@ -58,6 +59,7 @@ def mechanism_under(event: Any, relation: str) -> Mechanism:
     - A discrete Gaussian whose dimension is not 1 is known by its curve, of four times the ρ for
       two records that each move it; other curves, and (ε, δ), are of whichever relation is asked.
     - With replacement the special record is drawn as often, and moves nothing.
+    - Under ``REPLACE_ONE`` either record of a mixture moves the sum by its sensitivities.
     - Without replacement the special record still takes a place in the batch.  The pair of that is
       not the one of Poisson sampling, and no exact one is known here.
     """
@@ -80,12 +82,7 @@ def mechanism_under(event: Any, relation: str) -> Mechanism:
     kinds = _kinds(event)
     undefined = {
         ADD_OR_REMOVE: {"RandomizedResponseDpEvent", "SingleEpochTreeAggregationDpEvent"},
-        REPLACE: {
-            "MixtureOfGaussiansDpEvent",
-            "RandomAllocationDpEvent",
-            "RepeatAndSelectDpEvent",
-            "SampledWithReplacementDpEvent",
-        },
+        REPLACE: {"RandomAllocationDpEvent", "RepeatAndSelectDpEvent"},
         SPECIAL: {"SampledWithoutReplacementDpEvent", "RandomizedResponseDpEvent"},
     }[relation]
     if name == "RandomizedResponseDpEvent" and event.num_buckets == 1:
@@ -94,6 +91,10 @@ def mechanism_under(event: Any, relation: str) -> Mechanism:
     if kinds & undefined or sampled_answers:
         raise _undefined(event, relation)
     made = from_dp_event(event)
+    if relation == REPLACE and kinds & MIXED:
+        sampled = (step for step, _ in phases_of(made) if step.scheme == "poisson")
+        if any(step.inner.noise is None for step in sampled):  # all is told without noise
+            raise _undefined(event, relation)
     return _in_place(made) if relation == SPECIAL else made
 
 

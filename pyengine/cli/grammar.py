@@ -80,8 +80,9 @@ def add_mechanism(parser: argparse.ArgumentParser) -> None:
         choices=SAMPLINGS,
         metavar="WORD",
         help="how batches of that size are drawn, which must be said: poisson, where it is the "
-        "expected size; without_replacement; shuffle: a loader that shuffles once an epoch, of "
-        "which upper bounds are known, without amplification",
+        "expected size; without_replacement; with_replacement, which may repeat records; shuffle: "
+        "a loader that shuffles once an epoch, of which upper bounds are known, without "
+        "amplification",
     )
     group.add_argument(
         "--steps-per-epoch",

@@ -139,7 +139,7 @@ def _substitute(step: Step) -> StepLaw:
 def _says_nothing_of_another(step: Step) -> NotDefinedError:
     return NotDefinedError(
         "adjacency 'substitute' needs a mechanism that says what another record does "
-        "(additive noise; without sampling, also randomized response, the generic and the "
-        f"exponential mechanism), got {step_in_words(step)}: its pair is that of a data "
-        "set without and with a record"
+        "(additive noise, Gaussian mixtures; without sampling, also randomized response, the "
+        f"generic and the exponential mechanism), got {step_in_words(step)}: its pair is that of a "
+        "data set without and with a record"
     )

@@ -22,7 +22,7 @@ from pyengine.laws.discrete import generic_law, noise_law, outcomes_of_response,
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.laws.laplace import LaplaceLaw
-from pyengine.laws.mixture import GaussianMixtureLaw
+from pyengine.laws.mixture import GaussianMixtureLaw, SubstitutedMixture
 from pyengine.laws.substituted import (
     SubstitutedGaussian,
     SubstitutedLaplace,
@@ -202,12 +202,18 @@ def _halved(noise: Any, doubled: bool) -> Fraction:
     return Fraction(noise) / (2 if doubled else 1)
 
 
-def _mixture_law(step: GaussianMixtureMechanism, _: bool) -> StepLaw:
+def _mixture_law(step: GaussianMixtureMechanism, substitutes: bool) -> StepLaw:
     noise = Fraction(step.noise_multiplier)
+    if substitutes and len(step.shifts) == 1:
+        return _gaussian_law(GaussianMechanism(noise / Fraction(step.shifts[0])), doubled=True)
+    if substitutes and len(step.shifts) == 2 and step.shifts[0] == 0:
+        gaussian = GaussianMechanism(noise / Fraction(step.shifts[1]))
+        return _substituted_gaussian(gaussian, step.weights[1])
     numbers = [Fraction(c) / noise for c in step.shifts] + [Fraction(w) for w in step.weights]
     highs, lows = zip(*map(in_two_doubles, numbers), strict=True)
     count = len(step.shifts)
-    return GaussianMixtureLaw(highs[:count], highs[count:], lows)
+    found = GaussianMixtureLaw(highs[:count], highs[count:], lows)
+    return SubstitutedMixture(found) if substitutes else found
 
 
 def _gaussian_law(step: GaussianMechanism, doubled: bool) -> StepLaw:
@@ -574,6 +580,7 @@ for _kind in (
         _mixture_law,
         "gaussian_mixture",
         vectors=("shifts", "weights"),
+        replaces=True,
         event=_mixture_event,
     ),
     Kind(

@@ -1,10 +1,14 @@
-"""One step of a Gaussian mixture: A = N(0, 1), B = Σ wⱼ N(cⱼ, 1), L = log dB/dA."""
+"""One step of a Gaussian mixture: A = N(0, 1), B = Σ wⱼ N(cⱼ, 1), L = log dB/dA.
+
+With other records in the place of those: A = Σ wⱼ N(-cⱼ, 1) and the same B, whose ratio grows.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,10 +25,11 @@ from pyengine.laws.normals import (
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
-__all__ = ["GaussianMixtureLaw"]
+__all__ = ["GaussianMixtureLaw", "SubstitutedMixture"]
 
 FAR = 1e160  # of nodes; the log of the mass beyond is below all doubles
 EMPTY = 450.0  # standard deviations beyond which is less than exp(-1e5) of all mass
+HALVINGS = 60  # between which Newton's steps are taken where they stay inside
 NEWTON_STEPS = 60  # up to 13 were seen for 400 random mixtures, mostly 3
 BLOCK = 2**14  # nodes at a time, so that the terms of the sum stay in the cache
 
@@ -81,17 +86,16 @@ class GaussianMixtureLaw(Law):
 
     def exact_mixtures(self) -> ExactAlternatives | None:
         """A standard normal and the mixture, of numbers to two doubles."""
-        if self.low is None:
+        found = self.exact_terms()
+        if found is None:
             return None
-        numbers = zip((*self.shifts, *self.weights), self.low, strict=True)
-        exact = [Fraction(high) + Fraction(low) for high, low in numbers]
-        one, none, count = Fraction(1), Fraction(0), len(self.shifts)
+        one, none = Fraction(1), Fraction(0)
         terms = {none: (one, none)}
-        for shift, weight in zip(exact[:count], exact[count:], strict=True):
+        for shift, weight in found:
             terms[shift] = (one if shift == 0 else none, weight)
         return (ExactMixturePair(terms),)
 
-    def _loss(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def loss(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return L(z) and a bound on its error, that of the shifts and weights included."""
         exponents = np.array(
             [fn.log(w) + c * (z - 0.5 * c) for c, w in zip(self.shifts, self.weights, strict=True)]
@@ -109,6 +113,13 @@ class GaussianMixtureLaw(Law):
         error = UNIT * LIBM * ((shares * sizes).sum(axis=0) / total + len(self.shifts) + 4.0)
         loss = top + fn.log(total)
         return loss, error + UNIT * LIBM * np.abs(loss)
+
+    def slope(self, z: FloatArray) -> FloatArray:
+        """Return dL/dz, the mean of the shifts under their shares, for searches."""
+        shifts, weights = np.array(self.shifts)[:, None], np.array(self.weights)[:, None]
+        exponents = fn.log(weights) + shifts * (z - 0.5 * shifts)
+        shares = fn.exp(exponents - exponents.max(axis=0))
+        return np.asarray((shifts * shares).sum(axis=0) / shares.sum(axis=0))
 
     def _nodes(self, edges: FloatArray) -> FloatArray:
         """Return z with L(z) near the edges, -FAR where no loss is so small; no bound needs it.
@@ -142,20 +153,30 @@ class GaussianMixtureLaw(Law):
         z = np.maximum.accumulate(self._nodes(edges))
         if self.shifts[0] == 0.0:  # near the smallest loss nodes run away
             z = np.where(z < -EMPTY, -FAR, z)
-        loss, error = self._loss(z)
+        loss, error = self.loss(z)
         shift = np.abs(loss - edges) + error + 2.0 * UNIT * np.abs(edges)
         floor = self.support()[0] - self.support_error()
         below = edges < floor  # nothing is there: the node is as far left as any mass goes
         shift = np.where(below, 0.0, shift)
         z = np.where(below, -FAR, z)
-        log_a = normal_cells(z, 0.0)
+        log_a, log_b = normal_cells(z, 0.0), self.masses(z)
+        return Cells(log_a, log_b, self.mass_errors(z, log_a, log_b), shift)
+
+    def masses(self, z: FloatArray, sign: float = 1.0) -> FloatArray:
+        """Logs of the masses of Σ wⱼ N(±cⱼ, 1) between increasing points."""
         parts = [
-            normal_cells(z, c) + fn.log(w) for c, w in zip(self.shifts, self.weights, strict=True)
+            normal_cells(z, sign * c) + fn.log(w)
+            for c, w in zip(self.shifts, self.weights, strict=True)
         ]
         with np.errstate(invalid="ignore"):
-            log_b = fn.log_sum(np.array(parts), axis=0)
-        # an error of a mean moves the log of a mass by at most the larger distance of the ends
-        # from it, and where the cell is longer than 1 by at most 2 (its own distance + 2)
+            return np.asarray(fn.log_sum(np.array(parts), axis=0))
+
+    def mass_errors(self, z: FloatArray, log_a: FloatArray, log_b: FloatArray) -> FloatArray:
+        """Bounds on the relative errors of such masses.
+
+        An error of a mean moves the log of a mass by at most the larger distance of the ends from
+        it, and where the cell is longer than 1 by at most 2 (its own distance + 2).
+        """
         left, right = np.append(-math.inf, z), np.append(z, math.inf)
         largest = np.maximum(np.abs(left), np.abs(right)) + self.shifts[-1]
         away = np.maximum(np.maximum(left, -right), 0.0) + self.shifts[-1]
@@ -165,4 +186,94 @@ class GaussianMixtureLaw(Law):
         finite += np.where(np.isfinite(log_b), np.abs(log_b), 0.0)
         widest = max(abs(fn.log(w)) for w in self.weights)
         errors = UNIT * (80.0 + 4.0 * finite + 4.0 * widest + 12.0 * reach * reach)
-        return Cells(log_a, log_b, errors + UNIT * LIBM * len(self.shifts), shift)
+        return np.asarray(errors + UNIT * LIBM * len(self.shifts))
+
+    def exact_terms(self) -> list[tuple[Fraction, Fraction]] | None:
+        """Shifts and weights to two doubles; None where no more than a double is known."""
+        if self.low is None:
+            return None
+        numbers = zip((*self.shifts, *self.weights), self.low, strict=True)
+        exact = [Fraction(high) + Fraction(low) for high, low in numbers]
+        count = len(self.shifts)
+        return list(zip(exact[:count], exact[count:], strict=True))
+
+
+# Map: mixtures under substitution | test_gaussian_mixture | theory/adjacency
+@dataclass(frozen=True)
+class SubstitutedMixture(Law):
+    """The pair Σ wⱼ N(-cⱼ, 1), Σ wⱼ N(cⱼ, 1); both orders have the same law.
+
+    Parameters
+    ----------
+    mixture : GaussianMixtureLaw
+        The mixture, of at least two shifts.
+    """
+
+    mixture: GaussianMixtureLaw
+    symmetric: ClassVar[bool] = True
+
+    def support(self) -> tuple[float, float]:
+        """All losses."""
+        return -math.inf, math.inf
+
+    def mixtures(self) -> Alternatives | None:
+        """The mixture and its mirror image."""
+        shifts, weights = self.mixture.shifts, self.mixture.weights
+        mirrored = Normals(tuple(-c for c in reversed(shifts)), tuple(reversed(weights)))
+        return (MixturePair(mirrored, Normals(shifts, weights)),)
+
+    def exact_mixtures(self) -> ExactAlternatives | None:
+        """Both, of numbers to two doubles."""
+        found = self.mixture.exact_terms()
+        if found is None:
+            return None
+        none = Fraction(0)
+        terms = {-c: (w, none) for c, w in found} | {c: (none, w) for c, w in found}
+        terms |= {c: (w, w) for c, w in found if c == 0}
+        return (ExactMixturePair(terms),)
+
+    def _loss(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """L(z) = l(z) - l(-z), l the loss against N(0, 1), and a bound on its error."""
+        (up, up_error), (down, down_error) = self.mixture.loss(z), self.mixture.loss(-z)
+        loss = up - down
+        return loss, up_error + down_error + UNIT * np.abs(loss)
+
+    def _nodes(self, edges: FloatArray) -> FloatArray:
+        """Return z >= 0 with L(z) near the edges >= 0; no bound needs it.
+
+        For z >= 0 l(-z) <= 0, so that L reaches an edge before any one term of l does alone.
+        Newton's steps that leave the bracket are halvings.
+        """
+        shifts, weights = np.array(self.mixture.shifts), np.array(self.mixture.weights)
+        moves = shifts > 0.0
+        c, log_w = shifts[moves][:, None], fn.log(weights[moves])[:, None]
+        z = np.empty(edges.size)
+        for first in range(0, edges.size, BLOCK):
+            block = slice(first, first + BLOCK)
+            target = edges[block]
+            low = np.zeros(target.size)
+            high = ((target - log_w + 0.5 * c * c) / c).min(axis=0)
+            now = np.minimum(high, 0.5 * target / shifts[-1])
+            for _ in range(HALVINGS):
+                loss, _ = self._loss(now)
+                off = loss - target
+                low, high = np.where(off < 0.0, now, low), np.where(off < 0.0, high, now)
+                step = off / self._slope(now)
+                near = np.abs(step) <= 4.0 * UNIT * (1.0 + now)
+                now = now - step
+                now = np.where((now >= low) & (now <= high), now, 0.5 * (low + high))
+                if near.all():
+                    break
+            z[block] = now
+        return z
+
+    def _slope(self, z: FloatArray) -> FloatArray:
+        return self.mixture.slope(z) + self.mixture.slope(-z)
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Masses of both mixtures between nodes, whose true losses lie ``shift`` from the edges."""
+        z = np.maximum.accumulate(np.sign(edges) * self._nodes(np.abs(edges)))
+        loss, error = self._loss(z)
+        shift = np.abs(loss - edges) + error + 2.0 * UNIT * np.abs(edges)
+        log_a, log_b = self.mixture.masses(z, -1.0), self.mixture.masses(z)
+        return Cells(log_a, log_b, self.mixture.mass_errors(z, log_a, log_b), shift)

@@ -26,6 +26,7 @@ UNIT = 2.0**-52
 MISSED = 45.0  # -log of what the trapezoidal rule misses, about
 NONE_DRAWN = "none are drawn: each release may use every record"
 MOST_QUERIES = 10**8
+FAR = 10**5  # deviations, beyond which a tail is 0 or 1
 HALF_LOG_2PI = 0.5 * fn.log(2.0 * math.pi)
 
 
@@ -64,8 +65,8 @@ def report_noisy_max(
 
     References
     ----------
-    Report Noisy Max and Above Threshold with Gaussian noise on bounded queries have pure guarantees
-    in arXiv:2509.08804.
+    J. Lebensold, D. Precup, B. Balle, On the Privacy of Selection Mechanisms with Gaussian Noise
+    (2024), arXiv:2402.06137.
 
     Examples
     --------
@@ -277,11 +278,13 @@ def thresholded_histogram(
     6.6641e-08
     """
     noise = checks.positive("noise_multiplier", noise_multiplier)
-    limit = checks.real("threshold", threshold)
+    limit = checks.number("threshold", threshold)
     number = checks.count("keys", keys, least=1)
-    x = (1.0 - float(limit)) / float(noise)
+    if math.isinf(checks.as_double(limit)):
+        raise ValueError(f"threshold must be finite, got {checks.shown(threshold)}")
+    x = float(min(max((1 - Fraction(limit)) / Fraction(noise), Fraction(-FAR)), Fraction(FAR)))
     alone = special.ndtr(x)
-    # x is off by 4 units, which count with the slope of log Φ, at most |x| + 1
+    # x is off by a unit, which counts with the slope of log Φ, at most |x| + 1
     alone *= 1.0 + 16.0 * UNIT * (1.0 + abs(x) * (abs(x) + 1.0))
     delta = -fn.expm1(number * fn.log1p(-alone)) if alone < 1.0 else 1.0
     delta = min(max(delta * (1.0 + 8.0 * UNIT), math.ulp(0.0)), 1.0)

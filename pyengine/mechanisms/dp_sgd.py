@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["SHUFFLED", "allocated_epoch", "dp_sgd", "dp_sgd_allocated", "equal_gaussian_steps"]
 
 
-SAMPLINGS = ("poisson", "without_replacement", "shuffle")
+SAMPLINGS = ("poisson", "without_replacement", "with_replacement", "shuffle")
+FIXED = ("without_replacement", "with_replacement")
 MOST_RECORDS = 1000  # of a group, whose exact weights are as many binomial probabilities
 ROUNDING = Fraction(1, 10**14)  # relative, of floats whose quotient is meant to be an integer
 SHUFFLED = ("shuffle", "shuffled", "shuffling")
@@ -93,10 +94,11 @@ def dp_sgd(
     epochs : float, or exact number as str, Fraction or Decimal
         Instead of ``steps``: as many steps as pass so often over the data, >= 0, rounded up (but
         for the rounding of floats).
-    sampling : {"poisson", "without_replacement", "shuffle"}
+    sampling : {"poisson", "without_replacement", "with_replacement", "shuffle"}
         How batches are drawn.  ``poisson``: each record enters by itself, and ``batch_size`` is the
         expected size.  ``without_replacement``: each batch is drawn from all records and has
-        exactly ``batch_size``.  ``shuffle``: all records are shuffled once an epoch and cut into
+        exactly ``batch_size``; ``with_replacement``: records may be in it several times.
+        ``shuffle``: all records are shuffled once an epoch and cut into
         batches; answers are the upper bounds of one Gaussian step for each epoch, without any
         amplification (docs, how batches are chosen), and of ``steps`` as many epochs are
         counted as they can be at most.
@@ -111,8 +113,9 @@ def dp_sgd(
         other.  Else equal to
         ``GaussianMechanism(noise_multiplier).poisson_sampled(sampling_probability).composed(steps)``
         for one record; else of Gaussian mixtures with the binomial weights of 0, 1, ..., k
-        records.  ``without_replacement`` stands for ``sampled_without_replacement``, and
-        ``shuffle`` for ``GaussianMechanism(noise_multiplier).composed(epochs)``.
+        records.  ``without_replacement`` stands for ``sampled_without_replacement``,
+        ``with_replacement`` for ``sampled_with_replacement``, and ``shuffle`` for
+        ``GaussianMechanism(noise_multiplier).composed(epochs)``.
 
     Raises
     ------
@@ -157,14 +160,15 @@ def dp_sgd(
         if size > 1:
             raise ValueError(f"group_size must be 1 where batches are shuffled, got {group_size!r}")
         return _shuffled(noise, batch, records, number, epochs)
-    if sampling == "without_replacement":
+    if sampling in FIXED:
         if size > 1:
-            raise ValueError(
-                f"group_size must be 1 without replacement, got {checks.shown(group_size)}"
-            )
-        step = GaussianMechanism(noise).sampled_without_replacement(
-            batch_size=batch, dataset_size=records
-        )
+            way = str(sampling).replace("_", " ")
+            raise ValueError(f"group_size must be 1 {way}, got {checks.shown(group_size)}")
+        plain = GaussianMechanism(noise)
+        if sampling == "with_replacement":
+            drawn = plain.sampled_with_replacement(batch_size=batch, dataset_size=records)
+            return drawn.composed(number)
+        step = plain.sampled_without_replacement(batch_size=batch, dataset_size=records)
     elif size > 1:
         from pyengine.mechanisms.mixture import group_sample
 
@@ -258,7 +262,7 @@ def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_si
         if given:
             name = given[0]
             raise checks.both_given(**{"sampling_probability": probability, name: sizes[name]})
-        if sampling in ("without_replacement", *SHUFFLED):
+        if sampling in (*FIXED, *SHUFFLED):
             raise ValueError(
                 f"sampling {sampling!r} needs batch_size and dataset_size instead of "
                 f"sampling_probability, got {checks.shown(probability)}"
@@ -272,8 +276,9 @@ def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_si
     if sampling is None:
         raise ValueError(
             "sampling must be said with batch_size: 'poisson' where each record enters a batch by "
-            "itself, 'without_replacement' for batches of fixed size drawn afresh, 'shuffle' for a "
-            "loader that shuffles once an epoch"
+            "itself, 'without_replacement' for batches of fixed size drawn afresh, "
+            "'with_replacement' where they may repeat records, 'shuffle' for a loader that "
+            "shuffles once an epoch"
         )
 
 

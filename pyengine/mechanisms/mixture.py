@@ -27,7 +27,8 @@ class GaussianMixtureMechanism(Step):
     With the records the query moves by ``shifts[j]`` sensitivities with probability
     ``weights[j]``, hidden from whoever sees the release.  The pair N(0, 1) and Σ wⱼ N(cⱼ/σ, 1)
     dominates all pairs of neighbours whose records move the query by at most cⱼ sensitivities in
-    the j-th case.
+    the j-th case.  Under ``substitute``, Σ wⱼ N(-cⱼ/σ, 1) and Σ wⱼ N(cⱼ/σ, 1) do, where the other
+    records move it as far, with these weights.
 
     Parameters
     ----------

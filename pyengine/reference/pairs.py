@@ -145,8 +145,12 @@ def _allocated_part(step: RandomlyAllocated) -> Part:
 
 
 def _mixture_part(step: GaussianMixtureMechanism) -> Part:
+    return NormalPair(_mixture_of(step))
+
+
+def _mixture_of(step: GaussianMixtureMechanism) -> Mixture:
     shifts = tuple(Fraction(shift) / Fraction(step.noise_multiplier) for shift in step.shifts)
-    return NormalPair(Mixture(step.weights, shifts))
+    return Mixture(step.weights, shifts)
 
 
 def _gaussian_part(step: Step) -> Part:
@@ -171,9 +175,14 @@ ON_A_LINE: dict[type[Step], Callable[[Any], Part]] = {
 def _substituted_pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
     """Return the pair of steps, sampled or not, in which a record takes the place of another."""
     gaussian: list[tuple[Number, Number, int]] = []
+    mixtures: list[tuple[Part, int]] = []
     laplace: Laplace = []
     finite: Finite = []
     for step, number in steps:
+        if isinstance(step, GaussianMixtureMechanism):
+            mixture = _mixture_of(step)
+            mixtures.append((NormalPair(mixture, mixture), number))
+            continue
         base, share = step.inner, step.share
         plain = _doubled(base) if share == 1 else base
         if plain.noise is None:
@@ -185,6 +194,9 @@ def _substituted_pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
         else:
             noise = plain.noise.multiplier
             laplace.append(PiecesSource(noise, share, number, substituted=share != 1))
+    if mixtures:
+        parts = [*mixtures, *((_substituted_part(*row[:2]), row[2]) for row in gaussian)]
+        return _with_gaussian(InvertedLaw(tuple(parts)), laplace, finite)
     if not gaussian:
         return _without_gaussian(laplace, finite)
     if all(share == 1 for _, share, _ in gaussian):
@@ -265,12 +277,12 @@ def _doubled(step: Step) -> Step:
 
 
 def _check_substitution(step: Step) -> None:
-    allowed = _is_additive(step.inner)
+    allowed = _is_additive(step.inner) or type(step) is GaussianMixtureMechanism
     if step.scheme != "poisson":
         allowed = allowed or type(step.inner) in SYMMETRIC
     if not allowed:
         raise NotDefinedError(
             "adjacency 'substitute' needs a mechanism that says what another record does (additive "
-            "noise; without Poisson sampling, also randomized response and the generic mechanism), "
-            f"got {step_in_words(step)}"
+            "noise, Gaussian mixtures; without Poisson sampling, also randomized response and the "
+            f"generic mechanism), got {step_in_words(step)}"
         )

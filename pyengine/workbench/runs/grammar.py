@@ -66,7 +66,8 @@ class Beside:
 HERE = Beside()
 Value = str | tuple[Any, ...]
 
-SAMPLINGS = ("poisson", "without_replacement", "shuffle")
+SAMPLINGS = ("poisson", "without_replacement", "with_replacement", "shuffle")
+BY_DP_SGD = ("with_replacement", *SHUFFLED)  # which take nothing that dp_sgd does not
 TRUNCATED = "truncated_batch_size"
 GROUP = "group_size"
 SIZES = ("batch_size", "dataset_size")
@@ -280,7 +281,7 @@ def _check_names(word: str, maker: Maker, keys: Table) -> None:
     for key in maker.required:
         if key not in keys:
             raise ValueError(f"{word} needs {short(key)}")
-    by_size = keys.get("sampling") in ("poisson", *SHUFFLED)
+    by_size = keys.get("sampling") in ("poisson", *BY_DP_SGD)
     if word == DP_SGD and not by_size and "sampling_probability" not in keys:
         raise ValueError(UNSAID if keys.keys() & set(SIZES) else f"{word} needs p")
 
@@ -355,8 +356,8 @@ def _said(word: str, maker: Maker, given: Table) -> tuple[tuple[str, Value], ...
 
 
 def _made(word: str, maker: Maker, keys: dict[str, Any]) -> Mechanism:
-    if keys.get("sampling") in SHUFFLED:
-        return _shuffled(maker, keys)
+    if keys.get("sampling") in BY_DP_SGD:
+        return _by_dp_sgd(maker, keys)
     told, keys = _told(keys), _with_rate(word, maker, keys)
     own = {key: keys[key] for key in maker.parameters if key in keys}
     if "steps" in maker.parameters or word == MATRIX:
@@ -394,18 +395,19 @@ def _told(keys: Table) -> dict[str, Any]:
     return found
 
 
-def _shuffled(maker: Maker, keys: Table) -> Mechanism:
-    """What dominates a run on batches of a loader that shuffles."""
+def _by_dp_sgd(maker: Maker, keys: Table) -> Mechanism:
+    """What dominates a run on batches of a loader that shuffles, or of repeated draws."""
+    how = keys["sampling"]
     if maker.word != "gaussian" or "sampling_probability" in keys or TRUNCATED in keys:
         raise ValueError(
-            "sampling shuffle takes noise, batch_size, dataset_size, and steps or epochs, of "
+            f"sampling {how} takes noise, batch_size, dataset_size, and steps or epochs, of "
             f"Gaussian noise only, got {', '.join(f'{short(key)} {keys[key]}' for key in keys)}"
         )
     if not set(SIZES) <= keys.keys():
-        raise ValueError("sampling shuffle needs batch_size and dataset_size")
+        raise ValueError(f"sampling {how} needs batch_size and dataset_size")
     names = (*SIZES, *REPEATED, GROUP)
     numbers: dict[str, Any] = {key: keys[key] for key in names if key in keys}
-    made: Mechanism = dp_sgd(keys["noise_multiplier"], **{**numbers, "sampling": "shuffle"})
+    made: Mechanism = dp_sgd(keys["noise_multiplier"], **{**numbers, "sampling": how})
     return made
 
 
