@@ -42,6 +42,7 @@ SOURCES = [
     "csrc/certified.c",
     "csrc/mixture_kind.c",
     "csrc/divided.c",
+    "csrc/small_losses.c",
     "csrc/pair.c",
     "csrc/spectral.c",
     "csrc/proven.c",

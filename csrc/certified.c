@@ -336,20 +336,11 @@ static int prove_theta(const pe_composition *q, pe_line *ln, int side) {
     return isfinite(ln->theta_k[side]);
 }
 
-static int build(pe_composition *q, double spread, pe_certified *c) {
+int pe_sum_line(pe_composition *q, pe_certified *c) {
     pe_line *ln = &c->line;
-    int status = pe_begin_kinds(q, spread, ln);
-    if (status) return status;
-    /* the period serves three standard deviations */
-    const double farther = fmax(spread - 3.0 * ln->sd, 0.0);
-    pe_line_choose_thetas(q->contours, ln);
-    for (int side = 0; side < 2; side++)
-        if (!prove_theta(q, ln, side)) return PE_TOO_COSTLY;
-    ln->ht = pe_short_number(2.0 * PI / (pe_line_period(ln) + farther));
-    if (!(ln->ht > 0.0)) return PE_TOO_COSTLY;
     double rest;
     pe_values v = {0};
-    status = end_of_sum(q, c, &rest);
+    int status = end_of_sum(q, c, &rest);
     if (!status) status = pe_run_values(q, ln->nt, ln->ht, &v);
     if (!status) status = pe_line_set_weights(ln, v.re, v.im);
     if (!status) {
@@ -364,6 +355,20 @@ static int build(pe_composition *q, double spread, pe_certified *c) {
     }
     free(v.re);
     return status;
+}
+
+static int build(pe_composition *q, double spread, pe_certified *c) {
+    pe_line *ln = &c->line;
+    int status = pe_begin_kinds(q, spread, ln);
+    if (status) return status;
+    /* the period serves three standard deviations */
+    const double farther = fmax(spread - 3.0 * ln->sd, 0.0);
+    pe_line_choose_thetas(q->contours, ln);
+    for (int side = 0; side < 2; side++)
+        if (!prove_theta(q, ln, side)) return PE_TOO_COSTLY;
+    ln->ht = pe_short_number(2.0 * PI / (pe_line_period(ln) + farther));
+    if (!(ln->ht > 0.0)) return PE_TOO_COSTLY;
+    return pe_sum_line(q, c);
 }
 
 int pe_certified_build(const pe_contours *contours, double spread, pe_certified *c) {
@@ -388,12 +393,15 @@ int pe_certified_build(const pe_contours *contours, double spread, pe_certified 
 }
 
 void pe_certified_free(pe_certified *c) {
-    if (c) free(c->line.weights);
+    if (!c) return;
+    free(c->line.weights);
+    pe_certified_free(c->others);
     free(c);
 }
 
 size_t pe_certified_bytes(const pe_certified *c) {
-    return sizeof *c + (c->line.weights ? 8 * c->line.nt * sizeof(double) : 0);
+    return sizeof *c + (c->line.weights ? 8 * c->line.nt * sizeof(double) : 0) +
+           (c->others ? pe_certified_bytes(c->others) : 0);
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------- */
@@ -427,6 +435,7 @@ static void put_parity(pe_row *row, double c, double log_value, double error) {
 /* Bound of the probability of what is not summed beyond c, under A or under B */
 static double removed_at(const pe_certified *q, int of_b, double c) {
     if (!q->is_divided) return q->removed[of_b];
+    if (q->others) return q->removed[of_b] + q->zero_lost[of_b];
     const double exponent = q->zero_k - (q->zero_theta - of_b) * c;
     return q->removed[of_b] + q->zero_lost[of_b] +
            pe_d_exp(exponent + 1e-12 * (1.0 + fabs(q->zero_k) + fabs(q->zero_theta * c))) * OUT;
@@ -456,9 +465,14 @@ PE_CLONES static void set_logs(const pe_certified *q, const double *c, double (*
     *out = found;
 }
 
-/* The row of sums s at c, the threshold of a lane, whose rounding is a part of the moduli's sums. */
-static void row_of(const pe_certified *q, double c, const double *s, const row_logs *logs, int u,
-                   double rounding, pe_row *row) {
+/* Both tails beyond c and the profile's sum, entries 1 to 3, with relative errors */
+typedef struct {
+    double log_value[4], error[4], density_log, rounded;
+} row_parts;
+
+/* The parts of sums s at c, the threshold of a lane, whose rounding is a part of the moduli's sums. */
+static void parts_of(const pe_certified *q, double c, const double *s, const row_logs *logs, int u,
+                     double rounding, row_parts *out) {
     const pe_line *ln = &q->line;
     const double l = ln->lambda, f = ln->ht / PI, base = logs->base[u];
     const double of_base = q->log_m_error + 4.0 * PE_WIDE_UNIT * (fabs(q->log_m.h) + fabs(l * c));
@@ -475,12 +489,12 @@ static void row_of(const pe_certified *q, double c, const double *s, const row_l
         profile_alias += l < 0.0 ? bound / (1.0 + fabs(theta)) : bound;
     }
     const double sign[4] = {1.0, l, l - 1.0, l * (l - 1.0)};
-    double log_value[4], error[4];
-    row->rounded = 0.0;
+    double *log_value = out->log_value, *error = out->error;
+    out->rounded = 0.0;
     for (int k = 1; k < 4; k++) {
         const double miss =
             f * (q->omitted[k] + q->uncertain[k] + rounding * ln->mass[k]) + (k == 3 ? profile_alias : alias);
-        row->rounded = fmax(row->rounded, f * rounding * ln->mass[k] / miss);
+        out->rounded = fmax(out->rounded, f * rounding * ln->mass[k] / miss);
         const int of_b = k == 2 || (k == 3 && l > 1.0); /* E(e^{S-c} - 1)+ is a part of e^{-c} B */
         const double lost = removed_at(q, of_b, c);
         const double removed = lost * pe_d_exp(-base - (of_b ? c : 0.0));
@@ -502,7 +516,13 @@ static void row_of(const pe_certified *q, double c, const double *s, const row_l
                     removed / size) *
                    OUT;
     }
-    row->density_log = base + pe_d_log(fabs(s[0]));
+    out->density_log = base + pe_d_log(fabs(s[0]));
+}
+
+static void put_parts(double l, double c, const row_parts *parts, pe_row *row) {
+    const double *log_value = parts->log_value, *error = parts->error;
+    row->rounded = parts->rounded;
+    row->density_log = parts->density_log;
     put_pair(row, l > 0 ? PE_A_ABOVE : PE_A_BELOW, l > 0 ? PE_A_BELOW : PE_A_ABOVE, log_value[1], error[1]);
     put_pair(row, l > 1 ? PE_B_ABOVE : PE_B_BELOW, l > 1 ? PE_B_BELOW : PE_B_ABOVE, log_value[2], error[2]);
     row->log_value[PE_PROFILE] = log_value[3];
@@ -533,7 +553,9 @@ void pe_certified_evaluate(const pe_certified *q, size_t n, const double *c, pe_
         const double angle = last_time(&q->line) * fabs(c[u] - q->line.c_ref);
         const double rounding = U * (200.0 + (double)q->line.nt / 16.0 + 8.0 * angle +
                                      2.0 * last_time(&q->line) * (fabs(c[u]) + fabs(q->line.c_ref)));
-        row_of(q, c[u], s, &logs, (int)u, rounding, &rows[u]);
+        row_parts parts;
+        parts_of(q, c[u], s, &logs, (int)u, rounding, &parts);
+        put_parts(q->line.lambda, c[u], &parts, &rows[u]);
     }
 }
 
@@ -556,7 +578,7 @@ PE_CLONES static void sum_closely(const pe_line *ln, pe_dd turn, double *s) {
     for (int i = 0; i < 4; i++) s[i] = pe_dd_mul_d(sum[i], ln->ht / PI).h;
 }
 
-void pe_certified_evaluate_closely(const pe_certified *q, double c, pe_row *row) {
+static void parts_closely(const pe_certified *q, double c, row_parts *out) {
     const pe_line *ln = &q->line;
     double s[4];
     const double angle = last_time(ln) * fabs(c - ln->c_ref);
@@ -570,7 +592,46 @@ void pe_certified_evaluate_closely(const pe_certified *q, double c, pe_row *row)
         for (int i = 0; i < 4; i++) sum[i][u] = s[i];
     }
     set_logs(q, padded, sum, &logs);
-    row_of(q, c, s, &logs, 0, angle < PE_MOST_ANGLE ? rounding : INFINITY, row);
+    parts_of(q, c, s, &logs, 0, angle < PE_MOST_ANGLE ? rounding : INFINITY, out);
+}
+
+/* What is not known of a part is at most its sum at t = 0: from 0 to that. */
+static void bound_parts(const pe_certified *q, double c, row_parts *parts) {
+    const double log_most = q->log_m.h - q->line.lambda * c;
+    const double off =
+        q->log_m_error + 8.0 * U * (1.0 + fabs(q->log_m.h) + fabs(q->line.lambda * c) + fabs(c));
+    for (int k = 1; k < 4; k++) {
+        if (parts->error[k] <= 1.0) continue;
+        const int of_b = k == 2 || (k == 3 && q->line.lambda > 1.0);
+        const double most = log_most + (k == 2 ? c : 0.0) + off;
+        const double lost = pe_d_log(removed_at(q, of_b, c)) - (of_b && k == 3 ? c : 0.0) + off;
+        const double top = fmax(most, lost);
+        parts->log_value[k] = top + pe_d_log1p(pe_d_exp(fmin(most, lost) - top)) - 0.69;
+        parts->error[k] = 1.0;
+    }
+}
+
+void pe_certified_evaluate_closely(const pe_certified *q, double c, pe_row *row) {
+    row_parts parts;
+    parts_closely(q, c, &parts);
+    if (q->others) {
+        row_parts small;
+        parts_closely(q->others, c, &small);
+        bound_parts(q, c, &parts);
+        bound_parts(q->others, c, &small);
+        for (int k = 1; k < 4; k++) {
+            const double top = fmax(parts.log_value[k], small.log_value[k]);
+            const double large = pe_d_exp(parts.log_value[k] - top), few = pe_d_exp(small.log_value[k] - top);
+            parts.log_value[k] = top + pe_d_log(large + few);
+            parts.error[k] = ((parts.error[k] * large + small.error[k] * few) / (large + few) +
+                              8.0 * U * (1.0 + fabs(top))) *
+                             OUT;
+        }
+        const double apart = parts.density_log - small.density_log;
+        parts.density_log = fmax(parts.density_log, small.density_log) + pe_d_log1p(pe_d_exp(-fabs(apart)));
+        parts.rounded = fmax(parts.rounded, small.rounded);
+    }
+    put_parts(q->line.lambda, c, &parts, row);
 }
 
 void pe_certified_chernoff_at(const pe_contours *contours, double lambda, pe_chernoff *out) {

@@ -17,6 +17,7 @@ typedef struct pe_certified {
     int is_divided;          /* whether only paths with a large loss are summed; the others have at most */
     double zero_lost[2];     /* these under A and under B, and */
     double zero_theta, zero_k; /* e^(zero_k - zero_theta c) under A beyond c, and e^c times that under B */
+    struct pe_certified *others; /* their line; NULL where that bound stands for them */
     double centre
         [PE_FUNCTIONALS]; /* shortfalls of rows at c_ref, where they are about the least; 0: not asked */
 } pe_certified;
@@ -42,7 +43,8 @@ void pe_certified_chernoff(const pe_chernoff *at, double c, pe_row *row);
 /* As pe_line_evaluate; the true value lies within the relative error of each functional. */
 void pe_certified_evaluate(const pe_certified *line, size_t n, const double *c, pe_row *rows);
 
-/* One such row from sums of two doubles, each of whose angles is formed afresh: where rounding counts. */
+/* One such row from sums of two doubles, each of whose angles is formed afresh: where rounding counts; of a divided law
+ * that of all paths. */
 void pe_certified_evaluate_closely(const pe_certified *line, double c, pe_row *row);
 
 #endif

@@ -45,6 +45,9 @@ double pe_cumulant_above(const pe_contours *contours, const pe_shifted *kinds, d
 /* Values at nt multiples of ht, whole runs of them; `re` is to be freed. */
 int pe_run_values(const pe_composition *q, size_t nt, double ht, pe_values *v);
 
+/* The nodes, the values and the weights of a line whose kinds are begun, with thetas and a spacing of t.  A status. */
+int pe_sum_line(pe_composition *q, pe_certified *c);
+
 /* Sums the errors of the weights at the distances of their poles. */
 void pe_sum_errors(const pe_values *v, pe_certified *c);
 

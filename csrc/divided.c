@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "arithmetic.h"
-#include "certified_parts.h"
+#include "divided_parts.h"
 #include "doubles.h"
 #include "tilted_cells.h"
 
@@ -20,11 +20,14 @@ static const double ROOM = 2.5;   /* in z, of a gap before a mode far out, */
 static const double RISE = 3.0;   /* in nats, by which one shows, */
 static const double HIGHER = 12.0; /* and by how much the law may rise behind what decides; */
 static const double DEEP = 43.0;  /* and how far below the law it is, in nats */
-static const double SPARED = 46.0; /* of what a taper leaves where the laws below it end, in nats */
+static const double NEXT_TO_NOTHING = 32.0; /* and of paths without a large loss, */
+static const double COMPARABLE = -2.0; /* where both have lines: as much as those with one */
+static const double STILL = 0.05; /* or what nearer tapers leave of them more */
 static const double LEFT = 7.0;   /* of what tapers leave below what decides */
 static const double NUMBER[] = {INFINITY,
                                 0.5}; /* log of how many large losses the tilt of a line may make, in turn */
 enum {
+    NUMBERS = 2,
     TRIES = 8, /* of tapers */
     MOST_KINDS = 32, /* of steps: each has its own */
     COARSE = 6, /* bits of the places that lines are made for, */
@@ -91,7 +94,8 @@ typedef struct {
     double end; /* of z, where a mode far out begins; infinite where there is none */
     double nearer; /* from the z of that loss to where the laws below the tapers end, */
     double width; /* of the tapers, in z, */
-    double away; /* and from there to the tapers */
+    double away; /* and from there to the tapers, */
+    double less; /* which leave so much less to paths without a large loss, as logs */
 } division;
 
 /* z of a part where its loss has a value */
@@ -108,14 +112,7 @@ static double place_of(const pe_tilted *law, double loss, double end) {
 
 /* ---- the line ------------------------------------------------------------------------------------------ */
 
-typedef struct {
-    pe_composition q;
-    pe_shifted *above, *below; /* the kinds times their tapers, and times 1 less those */
-    double *share, *share_error;
-    pe_certified c;
-} divided;
-
-static void free_divided(divided *d) {
+static void free_divided(pe_divided *d) {
     for (size_t i = 0; i < d->q.n_kinds; i++) {
         if (d->above) pe_shifted_free(&d->above[i]);
         if (d->below) pe_shifted_free(&d->below[i]);
@@ -124,43 +121,24 @@ static void free_divided(divided *d) {
     free(d->q.kinds);
     free(d->above);
     free(d->below);
+    free(d->taper);
     free(d->share);
     free(d->share_error);
     free(d->c.line.weights);
-}
-
-/* Adds what the law below a taper holds beyond the end that it is given, under A and under B. */
-static int add_lost(const pe_shifted *below, pe_certified *c) {
-    const pe_part *part = &below->part[0];
-    for (int side = 0; side < 2; side++) {
-        pe_tilted plain;
-        if (pe_tilted_power(&plain, &part->law, side, pe_tilted_end(&part->law))) return PE_TOO_COSTLY;
-        const double lost = pe_tilted_rest(&plain, part->cut, pe_tilted_end(&part->law), 0.0);
-        pe_tilted_free(&plain);
-        c->zero_lost[side != below->is_conjugate] += below->steps * lost * OUT;
-    }
-    return PE_OK;
+    pe_certified_free(d->c.others);
 }
 
 /* Laws above and below the tapers of all kinds */
-static int set_tapers(divided *d, const division *how) {
+static int set_tapers(pe_divided *d, const division *how) {
     for (size_t i = 0; i < d->q.n_kinds; i++) {
         const pe_shifted *kind = &d->q.kinds[i];
         if (kind->n_parts != 1) return PE_TOO_COSTLY; /* before its law is looked at */
         const pe_part *known = &kind->part[0];
         const double z = place_of(&known->law, how->loss, known->cut) - how->nearer;
-        pe_taper taper = {z - how->away, how->width, 1};
-        int status = pe_shifted_tapered(&d->above[i], kind, &taper);
-        if (!status) status = pe_shifted_place(&d->above[i]);
-        if (status) return status;
-        taper.rise = -1;
-        pe_shifted *below = &d->below[i];
-        status = pe_shifted_tapered(below, kind, &taper);
-        if (status) return status;
-        /* beyond its end next to nothing is left, and thetas would make it large */
-        const double end = taper.at + taper.width * sqrt(3.5 * SPARED) + ROOM;
-        below->part[0].cut = pe_edge_of(&known->law, pe_cell_of(&known->law, fmin(end, known->cut), 0));
-        status = add_lost(below, &d->c);
+        d->taper[i] = (pe_taper){z - how->away, how->width, 1};
+        int status = pe_shifted_tapered(&d->above[i], kind, &d->taper[i]);
+        if (!status) status = pe_shifted_place(&d->above[i], 1.0);
+        if (!status) status = pe_small_losses(&d->below[i], kind, &d->taper[i], d->c.zero_lost);
         if (status) return status;
     }
     return PE_OK;
@@ -168,7 +146,7 @@ static int set_tapers(divided *d, const division *how) {
 
 /* Upper bound of the log of the real transform of the paths with a large loss, at theta outside of (0, 1): one step of
  * them is above its taper, and of the others' transforms those below 1 are taken for 1. */
-static double above_at(const divided *d, double theta) {
+static double above_at(const pe_divided *d, double theta) {
     double sum = 0.0, top = -INFINITY, others = 0.5 * d->q.gaussian * theta * (theta - 1.0),
            log_of[MOST_KINDS];
     for (size_t i = 0; i < d->q.n_kinds; i++) {
@@ -183,29 +161,8 @@ static double above_at(const divided *d, double theta) {
     return top + pe_d_log(sum) + others + 1e-9 * (1.0 + fabs(top) + others);
 }
 
-/* The least bound of the log of what paths without a large loss have beyond c, over e^(-theta c). */
-static void set_zero(divided *d, double c, double scale) {
-    const double side = d->c.line.lambda > 0.5 ? 1.0 : -1.0;
-    double best = INFINITY;
-    d->c.zero_k = INFINITY;
-    for (int i = 0; i < 18; i++) {
-        const double theta = d->c.line.lambda + side * 12.0 * pe_d_pow(1.2, i) / scale;
-        double k = 0.5 * d->q.gaussian * theta * (theta - 1.0);
-        for (size_t j = 0; j < d->q.n_kinds; j++)
-            k += d->q.kinds[j].steps * pe_shifted_log_above(&d->below[j], theta);
-        k += 1e-12 * (1.0 + fabs(k));
-        if (k - theta * c < best) {
-            best = k - theta * c;
-            d->c.zero_theta = theta;
-            d->c.zero_k = k;
-        }
-    }
-}
-
-/* Thetas and the spacing of t: the shortest period among some that leaves little of the aliases. */
-static int set_period(divided *d, double c, double log_first) {
-    pe_line *ln = &d->c.line;
-    const double l = ln->lambda, pole = l > 1.0 ? 1.0 : 0.0, base = ln->k0 + log_first - l * c;
+int pe_divided_period(const pe_divided *d, pe_line *ln, double base, double c, pe_transform above) {
+    const double l = ln->lambda, pole = l > 1.0 ? 1.0 : 0.0;
     static const double INWARD[] = {1.0, 0.75, 0.5, 0.3},
                         OUTWARD[] = {0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0};
     double longest = 0.0;
@@ -216,7 +173,7 @@ static int set_period(divided *d, double c, double log_first) {
             const double away = outward ? OUTWARD[i] : INWARD[i];
             const double theta =
                 outward ? l + (l - pole) * away : (away == 1.0 ? pole : l + (pole - l) * away);
-            const double k = above_at(d, theta);
+            const double k = above(d, theta);
             const double period = (k - theta * c - base + 38.0) / fabs(theta - l);
             if (!(period < best)) continue;
             best = period;
@@ -231,7 +188,7 @@ static int set_period(divided *d, double c, double log_first) {
 }
 
 /* log of a bound of the transform of the paths with a large loss from t on, over its value at t = 0 */
-static double beyond(divided *d, double t, double log_first, int is_asked) {
+static double beyond(pe_divided *d, double t, double log_first, int is_asked) {
     double sum = 0.0;
     for (size_t i = 0; i < d->q.n_kinds; i++) {
         pe_shifted *above = &d->above[i];
@@ -242,17 +199,17 @@ static double beyond(divided *d, double t, double log_first, int is_asked) {
 }
 
 /* log of a kind's share, none of which is above 1 or, where it serves, below LEAST_SHARE */
-static pe_dd share_of(const divided *d, size_t i) {
+static pe_dd share_of(const pe_divided *d, size_t i) {
     const pe_dd log_share = pe_dd_sub(d->above[i].log_m, d->q.kinds[i].log_m);
     return pe_dd_choose(log_share.h > -680.0, log_share, pe_dd_of(-680.0));
 }
 
-static void set_shares(divided *d) {
+static void set_shares(pe_divided *d) {
     for (size_t i = 0; i < d->q.n_kinds; i++) d->share[i] = pe_d_exp(share_of(d, i).h);
 }
 
 /* log of 1 - prod (1 - share)^n */
-static double first_of(const divided *d) {
+static double first_of(const pe_divided *d) {
     pe_dd below = pe_dd_of(0.0);
     for (size_t i = 0; i < d->q.n_kinds; i++) {
         const pe_dd others = pe_dd_log1p(pe_dd_neg(pe_dd_exp(share_of(d, i))));
@@ -261,14 +218,14 @@ static double first_of(const divided *d) {
     return below.h < -40.0 ? 0.0 : pe_dd_log_1_less_exp(below).h;
 }
 
-static int shares_serve(const divided *d) {
+static int shares_serve(const pe_divided *d) {
     for (size_t i = 0; i < d->q.n_kinds; i++)
         if (!(d->share[i] > LEAST_SHARE && d->share[i] < 0.999)) return 0;
     return 1;
 }
 
 /* The first of some t from which on next to nothing is left; 0 where there is none. */
-static size_t last_value(divided *d, double log_first) {
+static size_t last_value(pe_divided *d, double log_first) {
     const double ht = d->c.line.ht;
     double t = 4.0 * ht;
     for (int i = 0; i < 60; i++) {
@@ -281,7 +238,7 @@ static size_t last_value(divided *d, double log_first) {
     return 0;
 }
 
-static void free_tapers(divided *d) {
+static void free_tapers(pe_divided *d) {
     for (size_t i = 0; i < d->q.n_kinds; i++) {
         pe_shifted_free(&d->above[i]);
         pe_shifted_free(&d->below[i]);
@@ -290,38 +247,67 @@ static void free_tapers(divided *d) {
     d->c.zero_lost[0] = d->c.zero_lost[1] = 0.0;
 }
 
-/* Tapers that leave little below c to the paths without a large loss, and few values of t. */
-static int place_tapers(divided *d, division *how, double c, double log_value) {
-    pe_line *ln = &d->c.line;
+/* Tapers, and a bound of what paths without a large loss have beyond c; a status. */
+static int try_tapers(pe_divided *d, const division *how, double c) {
+    free_tapers(d);
+    const int status = set_tapers(d, how);
+    if (status) return status;
+    set_shares(d);
+    if (!shares_serve(d)) return PE_TOO_COSTLY;
+    pe_small_bound(d, c, how->loss);
+    return PE_OK;
+}
+
+/* Tapers farther and farther away, until they leave little below c to the paths without a large loss, or no less than the
+ * ones before: then small losses add up to c. */
+static int place_tapers(pe_divided *d, division *how, double c, double log_value) {
+    double before = INFINITY, least = INFINITY, nearest = how->away;
+    int status = PE_OK;
     for (int i = 0; i < TRIES; i++) {
-        if (i) free_tapers(d);
-        int status = set_tapers(d, how);
-        if (status) return status;
-        set_shares(d);
-        if (!shares_serve(d)) return PE_TOO_COSTLY;
-        const double log_first = first_of(d);
-        set_zero(d, c, how->loss);
-        const int leaves = d->c.zero_k - d->c.zero_theta * c > log_value - 32.0;
-        if (leaves) {
-            how->away *= 1.3;
-            continue;
+        status = try_tapers(d, how, c);
+        if (status) break;
+        const double left = d->c.zero_k - d->c.zero_theta * c;
+        if (left <= log_value - how->less) return PE_OK;
+        if (left < least - STILL) {
+            least = left;
+            nearest = how->away;
         }
-        status = set_period(d, c, log_first);
+        if (i && left > before - STILL && left < least + STILL && i > 3) break;
+        before = left;
+        how->away *= 1.3;
+    }
+    if (!(least < INFINITY)) return status ? status : PE_TOO_COSTLY;
+    how->away = nearest;
+    return try_tapers(d, how, c);
+}
+
+/* The same, and few values of t. */
+static int place_line(pe_divided *d, division *how, double c, double log_value) {
+    pe_line *ln = &d->c.line;
+    int status = place_tapers(d, how, c, log_value);
+    for (int i = 0; i < TRIES && !status; i++) {
+        const double log_first = first_of(d);
+        status = pe_divided_period(d, ln, ln->k0 + log_first - ln->lambda * c, c, above_at);
         if (status) return status;
         ln->nt = last_value(d, log_first);
         if (ln->nt) return PE_OK;
         how->away *= 0.7;
         how->width *= 0.7;
+        status = try_tapers(d, how, c);
     }
-    return PE_TOO_COSTLY;
+    return status ? status : PE_TOO_COSTLY;
 }
 
-static int build(divided *d, division *how, double c, double log_value) {
+static int build(pe_divided *d, division *how, double c, double log_value) {
     pe_line *ln = &d->c.line;
     d->c.is_divided = 1;
     int status = pe_begin_kinds(&d->q, 0.0, ln);
-    if (!status) status = place_tapers(d, how, c, log_value);
+    if (!status) status = place_line(d, how, c, log_value);
     if (status) return status;
+    if (d->c.zero_k - d->c.zero_theta * c > log_value - NEXT_TO_NOTHING) {
+        status = pe_small_line(d, c);
+        if (status == PE_NO_MEMORY) return status; /* else the bound stands for it */
+    }
     status = pe_finish_kinds(&d->q, INFINITY, &d->c);
     for (size_t i = 0; i < d->q.n_kinds && !status; i++) {
         status = pe_shifted_finish(&d->above[i], INFINITY);
@@ -435,7 +421,7 @@ static int divide_at(const pe_tilted *law, double steps, double z, double loss, 
     how->nearer = fmin(0.35, 0.35 / law->farthest);
     for (int i = 0; i < 9; i++) {
         how->width = pe_d_pow(0.75, i) * fmin(1.0, 1.0 / law->farthest);
-        how->away = how->width * sqrt(SPARED + how->nearer * z);
+        how->away = how->width * sqrt(PE_SPARED + how->nearer * z);
         const pe_taper taper = {z - how->nearer - how->away, how->width, 1};
         if (left_below(law, q, z, &taper) < LEFT) break;
     }
@@ -488,7 +474,7 @@ static int make_line(const pe_contours *contours, division *how, double c, doubl
     pe_contours own;
     int status = ending(contours, how->end, &own);
     if (status) return status;
-    divided d = {.q = {.contours = &own, .gaussian = contours->exact_variance.h, .farthest = PE_FARTHEST}};
+    pe_divided d = {.q = {.contours = &own, .gaussian = contours->exact_variance.h, .farthest = PE_FARTHEST}};
     d.c.line.lambda = 1.0 - (1.0 - how->lambda);
     if (!(d.c.line.lambda < 0.0 || d.c.line.lambda > 1.0)) {
         free(own.groups);
@@ -497,13 +483,16 @@ static int make_line(const pe_contours *contours, division *how, double c, doubl
     d.q.kinds = calloc(contours->n_groups, sizeof *d.q.kinds);
     d.above = calloc(contours->n_groups, sizeof *d.above);
     d.below = calloc(contours->n_groups, sizeof *d.below);
+    d.taper = calloc(contours->n_groups, sizeof *d.taper);
     d.share = calloc(contours->n_groups, sizeof *d.share);
     d.share_error = calloc(contours->n_groups, sizeof *d.share_error);
-    status = d.q.kinds && d.above && d.below && d.share && d.share_error ? build(&d, how, c, log_value)
-                                                                         : PE_NO_MEMORY;
+    status = d.q.kinds && d.above && d.below && d.taper && d.share && d.share_error
+                 ? build(&d, how, c, log_value)
+                 : PE_NO_MEMORY;
     if (!status) {
         *out = d.c;
         d.c.line.weights = NULL; /* which the line has now */
+        d.c.others = NULL;
     }
     free_divided(&d);
     free(own.groups);
@@ -534,8 +523,9 @@ static int kept_line(pe_contours *contours, double c, int i, pe_certified **out)
             free(line);
             return PE_NO_MEMORY;
         }
-        int status = choose(contours, c, NUMBER[i], &how, &log_value);
+        int status = choose(contours, c, NUMBER[i % NUMBERS], &how, &log_value);
         const double lambda = how.lambda;
+        how.less = i < NUMBERS ? NEXT_TO_NOTHING : COMPARABLE;
         if (!status) status = make_line(contours, &how, c, log_value, line);
         line->status = status;
         line->line.lambda = lambda;
@@ -557,16 +547,17 @@ static int kept_line(pe_contours *contours, double c, int i, pe_certified **out)
     return at->line->status;
 }
 
-/* The better row of at most two numbers of large losses, on lines that are made for thresholds at the middle. */
+/* The better row of at most two numbers of large losses, with tapers far out or near, on lines that are made for thresholds at the middle. */
 static int row_of(pe_contours *contours, int functional, double middle, double c, double *row) {
     int best = PE_TOO_COSTLY;
     double taken = NAN;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 * NUMBERS; i++) {
+        if (i == NUMBERS && !best && row[2 + PE_FUNCTIONALS + functional] <= CLOSE) break;
         double found[PE_ROW];
         pe_certified *line = NULL;
         const int status = kept_line(contours, middle, i, &line);
         if (status == PE_NO_MEMORY) return status;
-        if (line->line.lambda == taken) break;
+        if (i % NUMBERS && line->line.lambda == taken) continue;
         taken = line->line.lambda;
         if (status) continue;
         pe_row out;

@@ -13,7 +13,7 @@ typedef struct pe_divided_line {
     struct pe_divided_line *before;
     struct pe_certified *line;
     double c; /* the threshold that it was made for, */
-    int number; /* and which number of large losses */
+    int number; /* and which number of large losses, and tapers */
 } pe_divided_line;
 
 void pe_divided_free(pe_divided_line *lines);

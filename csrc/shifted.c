@@ -173,10 +173,11 @@ int pe_shifted_tapered(pe_shifted *s, const pe_shifted *whole, const pe_taper *t
     return pe_tilted_tapered(&s->part[0].law, &known->law, taper, known->cut);
 }
 
-int pe_shifted_place(pe_shifted *s) {
+int pe_shifted_place(pe_shifted *s, double steps) {
     pe_part *part = &s->part[0];
-    s->steps = 1.0;
-    if (!pe_tilted_window(&part->law, -pe_d_log(MISS) + WIDER, &part->window) || !part->window.is_whole)
+    s->steps = steps;
+    if (!pe_tilted_window(&part->law, -pe_d_log(target_of(s)) + WIDER, &part->window) ||
+        !part->window.is_whole)
         return PE_TOO_COSTLY;
     /* a taper is narrower than a cell: its size is a sum of its own */
     const double h = fmin(0.25 * part->law.taper.width, PE_CELL), unit = part->window.log_total;

@@ -90,9 +90,9 @@ void pe_shifted_free(pe_shifted *s);
 /* The law of one part times a taper, up to the same cut; `whole` is to be freed later.  A status. */
 int pe_shifted_tapered(pe_shifted *s, const pe_shifted *whole, const pe_taper *taper);
 
-/* Begins a tapered law as one step, as pe_shifted_begin does: its transform, whose R(0) is 1, over its own size, whose
+/* Begins a tapered law of a number of steps, as pe_shifted_begin does: its transform, whose R(0) is 1, over its own size, whose
  * log is log M.  A status. */
-int pe_shifted_place(pe_shifted *s);
+int pe_shifted_place(pe_shifted *s, double steps);
 
 /* The parts of a leading group at some power of the likelihood ratio, without their nodes; as above. */
 int pe_shifted_parts(pe_shifted *s, const pe_group *lead, double lambda, double farthest);

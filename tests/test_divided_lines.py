@@ -28,6 +28,9 @@ CLOSE = [
     (0.667, 8.58e-6, 87_353, "add", "gamma_bound", 2.52e-9, 2e-8),
     (1.075, 1.03e-3, 11, "add", "gamma_bound", 6.98e-6, 2e-8),
     (0.7231, 2.428e-6, 79_510, "remove", "delta", 0.04537, 1e-7),
+    # many small losses add up to the threshold as often as a large one does
+    (3.069, 2.54e-4, 2811, "remove", "delta", 0.07152, 1e-9),
+    (1.268, 7.528e-4, 10_902, "remove", "delta", 0.8672, 1e-9),
 ]
 
 

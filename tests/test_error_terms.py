@@ -133,7 +133,11 @@ AUDITS = {
         audit_divided.TERMS,
         of_divided,
         4,
-        ("divided: values of t left out", "divided: nodes of z above tapers"),
+        (
+            "divided: values of t left out",
+            "divided: nodes of z above tapers",
+            "divided: line of paths without a large loss",
+        ),
     ),
     "sectors": Audit(
         sector_terms.TERMS,

@@ -36,13 +36,16 @@ POINTS = 40
 WIDTH = 12
 LEAST = math.log(1e-300)
 MOST_KINDS = 3
-D, S, C = "divided.c", "shifted.c", "certified.c"
+LARGEST_RATE = 0.05
+D, S, C, H = "divided.c", "shifted.c", "certified.c", "divided_parts.h"
+FEW = "few = pe_d_exp(small.log_value[k] - top)"
 SWITCHES = (
     constant("omitted shares", D, "OMITTED"),
-    constant("spared", D, "SPARED"),
+    Switch("spared", 46.0, ((H, "PE_SPARED 46.0", "PE_SPARED {x}"),)),
     constant("miss", S, "MISS"),
     Switch("period", 38.0, ((D, "- base + 38.0)", "- base + {x})"),)),
-    Switch("far", 32.0, ((D, "> log_value - 32.0", "> log_value - {x}"),)),
+    constant("far", D, "NEXT_TO_NOTHING"),
+    Switch("small losses", 0.0, ((C, FEW, f"{FEW} * (1.0 + {{x}} * small.error[k])"),)),
 )
 PATHS = "pe_d_exp(exponent + 1e-12"
 TAPERED = "share * (of_error[k] + 2.0 * U) + size * (error[k] + 2.0 * U)"
@@ -57,6 +60,8 @@ TERMS = (
           (S, "s->log_m_error += 2.0 * missed;", "s->log_m_error += {x} * 2.0 * missed;"),
           (S, "s->slack += 2.0 * missed;", "s->slack += {x} * 2.0 * missed;")),
          {"miss": 2.0**-20}),
+    Term("divided: line of paths without a large loss", "rows",
+         ((C, "small.error[k] * few", "{x} * small.error[k] * few"),), {"small losses": 0.9}),
 )  # fmt: skip
 
 
@@ -71,15 +76,20 @@ class Point(NamedTuple):
 def drawn(rng: np.random.Generator) -> Point | None:
     """A random threshold with its truth; None where no large loss decides."""
     kinds = [
-        (evenly(rng, 0.2, 4.0), evenly(rng, 1e-7, 0.05), int(evenly(rng, 2.0, 1e5)))
+        (evenly(rng, 0.2, 4.0), evenly(rng, 1e-7, LARGEST_RATE), int(evenly(rng, 2.0, 1e5)))
         for _ in range(rng.integers(1, MOST_KINDS + 1))
     ]
-    reverse = bool(rng.random() < 0.5)
+    reverse, total = bool(rng.random() < 0.5), sum(p * n for _, p, n in kinds)
+    if rng.random() < 0.5:  # few samples, whose losses add up to thresholds as well
+        few = evenly(rng, 0.3, 10.0) / total
+        kinds, total = [(sd, few * p, n) for sd, p, n in kinds], few * total
+    elif total > 1.0:
+        return None
+    if max(p for _, p, _ in kinds) > LARGEST_RATE:
+        return None
     noise, rate, steps = zip(*kinds, strict=True)
     pair = GaussianPair(noise, rate, steps, reverse)
-    if sum(p * n for _, p, n in kinds) > 1.0:
-        return None
-    c = evenly(rng, 0.01, 20.0) * (-1.0 if reverse else 1.0)
+    c = evenly(rng, 0.01, 20.0 if total < 0.3 else 2.0) * (-1.0 if reverse else 1.0)
     try:
         engine = Convolution(bounded_steps(GaussianPair(*pair[:3], False)), reversed=reverse)
         truth = engine.at(A_ABOVE, np.array([c]))[0]

@@ -20,7 +20,7 @@ FLAGS = ("-O2", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fno-trappi
 CERTIFIED = (
     *("pair", "spectral", "strips", "contour", "contour_rows", "node_sums"),
     *("loss_nodes", "noise_nodes"),
-    *("chebyshev", "proven", "certified", "divided", "envelope", "taper"),
+    *("chebyshev", "proven", "certified", "divided", "small_losses", "envelope", "taper"),
     *("tilted", "tilted_lines", "tilted_windows"),
     *("shifted", "shifted_height", "shifted_nodes", "real_nodes"),
     *("plane_nodes", "shifted_values"),
