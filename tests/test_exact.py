@@ -71,6 +71,57 @@ def test_laplace_composition(
         assert pe.delta(mechanism, float(c), adjacency=adjacency) == pe.delta(mechanism, float(c))
 
 
+def range_profile(epsilon: float, steps: int, at: float) -> Any:
+    """The profile of equal steps of bounded range: an integral against the Irwin-Hall law."""
+    mu, end = mpmath.mpf(epsilon), mpmath.mpf(at)
+
+    def density(x: Any) -> Any:
+        terms = ((-1) ** k * mpmath.binomial(steps, k) * (x - k) ** (steps - 1)
+                 for k in range(int(mpmath.floor(x)) + 1))  # fmt: skip
+        return mpmath.exp(-mu * x) * mpmath.fsum(terms) / mpmath.factorial(steps - 1)
+
+    low = (end + steps * mu) / (2 * mu)
+    ends = [low, *(k for k in range(steps + 1) if k > low)]
+    whole = (mu / -mpmath.expm1(-mu)) ** steps
+    return whole * mpmath.quad(
+        lambda x: density(x) * (mpmath.exp(2 * mu * x - steps * mu) - mpmath.exp(end)), ends
+    )
+
+
+@pytest.mark.parametrize("seed", range(60 if ALL else 6))
+def test_few_steps_of_bounded_range(seed: int) -> None:
+    """They were on the lattice, with five or six digits."""
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        steps, epsilon = int(rng.integers(1, 13)), float(f"{10 ** rng.uniform(-6, 1.2):.4g}")
+        at = float(rng.uniform() ** rng.choice([1, 3])) * steps * epsilon
+        with mpmath.workdps(80):
+            truth = range_profile(epsilon, steps, at)
+        run = pe.ExponentialMechanism(epsilon).composed(steps)
+        bounds = pe.delta(run, at, bounds=True)
+        assert bounds.lower <= truth <= bounds.upper
+        if at < 0.8 * steps * epsilon:
+            assert bounds.upper - bounds.lower <= 1e-11 * bounds.upper
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        pe.ExponentialMechanism(0.7847).composed(2),
+        pe.ExponentialMechanism(0.2).composed(5),
+        pe.ExponentialMechanism(0.5).composed(3) + pe.RandomizedResponse(0.7).composed(4),
+    ],
+    ids=["two", "five", "beside"],
+)
+def test_bounded_range_meets_the_lattice(run: pe.Mechanism) -> None:
+    for ask, x in ((pe.gamma_bound, 1e-6), (pe.trade_off, 0.3), (pe.epsilon, 1e-4)):
+        lattice: Any = ask(run, x, method="lattice", bounds=True)
+        found: Any = ask(run, x, bounds=True)
+        assert 0.0 < found.upper - found.lower <= 1e-11 * found.upper
+        assert lattice.lower <= found.upper
+        assert found.lower <= lattice.upper
+
+
 def test_laplace_brackets_are_narrow() -> None:
     mechanism = pe.LaplaceMechanism(3.0).composed(100)
     for ask, x in ((pe.gamma_bound, 1e-12), (pe.delta, 20.0), (pe.trade_off, 0.3)):

@@ -206,7 +206,7 @@ class StepLaw(Protocol):
     def gaussian_noise(self) -> tuple[float, float] | None:
         """Noise multiplier of a Gaussian step on all data, as a sum of two doubles; or None."""
 
-    def bounded_range(self) -> float | None:
+    def bounded_range(self) -> Fraction | None:
         """ε of a step of bounded range, all of whose data is looked at; None for other laws."""
 
     def analytic(self) -> AnalyticParts | None:
@@ -282,7 +282,7 @@ class CellsAlone:
         """None: no Gaussian noise on all data."""
         return None
 
-    def bounded_range(self) -> float | None:
+    def bounded_range(self) -> Fraction | None:
         """None: not of bounded range."""
         return None
 
@@ -427,7 +427,7 @@ class ReversedLaw:
         """That of the pair, which is symmetric."""
         return self.law.gaussian_noise()
 
-    def bounded_range(self) -> float | None:
+    def bounded_range(self) -> Fraction | None:
         """That of the pair, which is symmetric."""
         return self.law.bounded_range()
 

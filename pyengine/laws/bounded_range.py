@@ -9,6 +9,7 @@ densities proportional to e^{-L/2} and e^{L/2} on [-ε, ε]: twice derived by e^
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -26,28 +27,29 @@ class BoundedRangeLaw(Law):
 
     Parameters
     ----------
-    epsilon : float
-        ε in (0, ∞), of relative error at most 1 unit.
+    epsilon : float or Fraction
+        ε in (0, ∞), exactly.
     """
 
-    epsilon: float
+    epsilon: float | Fraction
     symmetric: ClassVar[bool] = True
 
-    def bounded_range(self) -> float:
+    def bounded_range(self) -> Fraction:
         """ε."""
-        return self.epsilon
+        return Fraction(self.epsilon)
 
     def support(self) -> tuple[float, float]:
         """From -ε to ε."""
-        return -self.epsilon, self.epsilon
+        end = float(self.epsilon)
+        return -end, end
 
     def cells(self, edges: FloatArray) -> Cells:
         """Masses in closed form; widths are differences of the given doubles.
 
         A(x < L <= y) = e^{-(x + ε)/2} (1 - e^{-(y - x)/2})/(1 - e^{-ε}), and B likewise with the
-        mirror images.  An error of ε scales the losses, which is part of ``shift``.
+        mirror images.  The rounding of ε scales the losses, which is part of ``shift``.
         """
-        end = self.epsilon
+        end = float(self.epsilon)
         inside = np.clip(edges, -end, end)
         gap = np.concatenate([[inside[0] + end], np.diff(inside), [end - inside[-1]]])
         share = fn.expm1(-0.5 * gap) / fn.expm1(-end)

@@ -646,7 +646,7 @@ for _kind in (
     ),
     Kind(
         ExponentialMechanism,
-        lambda step, _: BoundedRangeLaw(float(step.epsilon)),
+        lambda step, _: BoundedRangeLaw(step.epsilon),
         "exponential",
         replaces=True,  # a range is of whichever neighbours it was found for, in both orders
         is_trivial=lambda step: step.epsilon == 0,

@@ -21,8 +21,9 @@ from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.base import StepLaw, overflow_of
 from pyengine.laws.finite import FiniteLaw
 
-__all__ = ["disjoint_questions", "exact_questions", "exact_refusal"]
+__all__ = ["FEW_RANGES", "closed_sum", "disjoint_questions", "exact_questions", "exact_refusal"]
 
+FEW_RANGES = 4  # equal steps of bounded range: beside finite losses lines of more are closer
 MAX_WEIGHTS = 4096  # finite losses that a step in closed form is averaged over
 
 
@@ -69,8 +70,8 @@ def exact_refusal(laws: list[tuple[StepLaw, int]]) -> str | None:
     if sum(number for _, number in others) != 1:
         return (
             "exact sums exist for steps whose loss takes finitely many values, with at most 400 "
-            "equal Laplace steps or a single step of anything besides, and for two Laplace steps, "
-            "sampled or not: ask method='auto' or 'lattice'"
+            "equal Laplace steps, 100 equal steps of bounded range or a single step of anything "
+            "besides, and for two Laplace steps, sampled or not: ask method='auto' or 'lattice'"
         )
     if not finite:
         return None
@@ -105,7 +106,7 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> PairQuestions:
         if not closed:
             return ThresholdQuestions(made)
         law = closed[0].law
-        if isinstance(law, LaplaceSum) and law.steps == 1 and not finite:
+        if isinstance(law, LaplaceSum) and law.steps == 1 and law.atoms.any() and not finite:
             return OneLaplaceStep(law)
         return ThresholdQuestions(Mixed(made.weights(), law) if finite else law)
     if closed is not None and _are_two_laplace(finite, closed):
@@ -123,7 +124,10 @@ def _parted(
     laws: list[tuple[StepLaw, int]],
 ) -> tuple[list[tuple[FiniteLaw, int]], list[_Closed] | None]:
     """Finite laws, and what `_closed` makes of the others."""
-    return _finite(laws), _closed(_others(laws))
+    finite, others = _finite(laws), _others(laws)
+    if finite and any(law.bounded_range() and number >= FEW_RANGES for law, number in others):
+        return finite, None
+    return finite, _closed(others)
 
 
 def _finite(laws: list[tuple[StepLaw, int]]) -> list[tuple[FiniteLaw, int]]:
@@ -146,29 +150,35 @@ def _are_two_laplace(finite: list[tuple[FiniteLaw, int]], closed: list[_Closed] 
     return closed is not None and [part.number for part in closed] == [1, 1] and not finite
 
 
+def closed_sum(law: StepLaw) -> tuple[Fraction, bool] | None:
+    """Ratio of a step whose equal ones have a sum, and whether it has atoms; None for others."""
+    ratio = law.bounded_range()
+    if ratio is not None:
+        return ratio, False
+    step = law.laplace()
+    return (step.distance, True) if step is not None and step.is_plain else None
+
+
 def _closed(laws: list[tuple[StepLaw, int]]) -> list[_Closed] | None:
     """Laws in closed form for continuous steps; None where some step has none."""
-    equal: dict[Fraction, tuple[StepLaw, int]] = {}
+    equal: dict[tuple[Fraction, bool], tuple[StepLaw, int]] = {}
     single: list[_Closed] = []
     for law, number in laws:
-        step = law.laplace()
-        if step is None or step.is_substituted:
-            return None
-        ratio = step.distance
-        if step.is_plain:
-            equal[ratio] = (law, number + equal.get(ratio, (law, 0))[1])
-        elif number > 2 or ratio > MAX_RATIO:
+        key, step = closed_sum(law), law.laplace()
+        if key is not None:
+            equal[key] = (law, number + equal.get(key, (law, 0))[1])
+        elif step is None or step.is_substituted or number > 2 or step.distance > MAX_RATIO:
             return None
         else:
-            one = SampledLaplace(ratio, step.probability, step.is_reversed)
+            one = SampledLaplace(step.distance, step.probability, step.is_reversed)
             single += [_Closed(one, law, 1)] * number
     if not all(
-        ratio <= MAX_RATIO and LaplaceSum.available(float(ratio), number)
-        for ratio, (_, number) in equal.items()
+        ratio <= MAX_RATIO and LaplaceSum.available(float(ratio), number, has_atoms=has_atoms)
+        for (ratio, has_atoms), (_, number) in equal.items()
     ):
         return None
     groups = [
-        _Closed(laplace_composition(ratio, number), law, number)
-        for ratio, (law, number) in equal.items()
+        _Closed(laplace_composition(key[0], number, key[1]), law, number)
+        for key, (law, number) in equal.items()
     ]
     return single + groups

@@ -28,6 +28,6 @@ def finite_composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition |
 
 
 @kept(ENTRIES)
-def laplace_composition(ratio: Fraction, steps: int) -> LaplaceSum:
-    """Composition of equal Laplace steps."""
-    return LaplaceSum(ratio, steps)
+def laplace_composition(ratio: Fraction, steps: int, has_atoms: bool = True) -> LaplaceSum:
+    """Composition of equal steps of Laplace noise, or of bounded range."""
+    return LaplaceSum(ratio, steps, has_atoms=has_atoms)

@@ -1,9 +1,10 @@
-"""Composition of equal Laplace steps, exactly: a mixture of uniform sums, in Bernstein form.
+"""Composition of equal steps of Laplace noise or of bounded range, exactly, in Bernstein form.
 
 With x = (S + N μ) / (2 μ) in [0, N], A's law of a step is e^(-μ x) / 2 times the measure
 ν = δ_0 + δ_1 + μ 1_(0,1), the same for all steps, and B's is its mirror image.  The N-fold
 convolution of ν is atoms at the integers and, between them, polynomials whose Bernstein
-coefficients come from sums of positive numbers only; so do all integrals against them.
+coefficients come from sums of positive numbers only; so do all integrals against them.  A step of
+bounded range has no atoms: its law is e^(-μ x) / (1 - e^(-μ)) times μ 1_(0,1), for μ = ε.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ FloatArray = npt.NDArray[np.float64]
 MAX_STEPS = 400
 MAX_RATIO = 40.0  # the exponential series below needs some 2 μ + 40 terms
 STEP_ERROR = 16.0 * UNIT  # relative, of a product or quotient of e^μ
-MAX_LOG = 640.0  # the smallest coefficient, (2 + μ)^-N, must be a normal double
+MAX_LOG = 640.0  # the smallest coefficient, (2 + μ)^-N, must be a normal double,
+MAX_RANGES = 100  # as must 1/(N - 1)! without atoms
 
 
 def _elevated(coefficients: FloatArray) -> FloatArray:
@@ -111,29 +113,46 @@ def _split(
 
 # Map: the sum of equal Laplace losses | test_exact | theory/finite
 class LaplaceSum:
-    """N equal Laplace steps of ratio μ = sensitivity / scale; both orders are the same law."""
+    """N equal steps of ratio μ; both orders are the same law.
+
+    Parameters
+    ----------
+    exact_ratio : Fraction
+        Sensitivity over scale of Laplace noise, or the bounded range ε.
+    steps : int
+        N.
+    has_atoms : bool
+        Whether steps add Laplace noise; else they have bounded range.
+    """
 
     name = "exact"
 
-    def __init__(self, exact_ratio: Fraction, steps: int) -> None:
+    def __init__(self, exact_ratio: Fraction, steps: int, *, has_atoms: bool = True) -> None:
         ratio = float(exact_ratio)
         self.ratio, self.steps = ratio, steps
         self._end = two_parts(steps * exact_ratio)  # the largest loss
         atoms, curve = np.ones(1), np.zeros((0, 1))
+        whole = 2.0 + ratio if has_atoms else ratio
         for k in range(steps):
             grown = np.zeros((k + 1, k + 1))
             if k:
                 grown += ratio * _smoothed(curve)
-                raised = _elevated(curve)
-                grown[:-1] += raised
-                grown[1:] += raised
+                if has_atoms:
+                    raised = _elevated(curve)
+                    grown[:-1] += raised
+                    grown[1:] += raised
             grown += ratio * atoms[:, None]
-            curve = grown / (2.0 + ratio)
-            atoms = (np.append(atoms, 0.0) + np.append(0.0, atoms)) / (2.0 + ratio)
+            curve = grown / whole
+            atoms = (np.append(atoms, 0.0) + np.append(0.0, atoms)) * has_atoms / whole
         self.atoms, self.curve = atoms, curve
         # each step spends a cumulative sum and a few operations; integrals some more
         self.error = UNIT * (0.5 * steps**2 + 16.0 * steps + 200.0)
-        self.scale = fn.exp(steps * fn.log1p(0.5 * ratio))
+        if has_atoms:
+            log_whole = fn.log1p(0.5 * ratio)
+        else:  # which moves with the rounding of μ, as well
+            log_whole = fn.log(-ratio / fn.expm1(-ratio))
+            self.error += 16.0 * UNIT * steps
+        self.scale = fn.exp(steps * log_whole)
         even, odd = _powers(np.array([ratio]), steps)
         j = np.arange(float(steps))
         self._cosh, self._sinh = curve @ even[0], curve @ odd[0]
@@ -144,8 +163,10 @@ class LaplaceSum:
         self._tallest = np.append(curve.max(axis=1), 0.0)  # of the polynomial of an interval
 
     @staticmethod
-    def available(ratio: float, steps: int) -> bool:
+    def available(ratio: float, steps: int, *, has_atoms: bool = True) -> bool:
         """Whether the sums are short enough and stay within the range of doubles."""
+        if not has_atoms:
+            return 1 <= steps <= MAX_RANGES and SUBNORMAL < ratio <= MAX_RATIO
         return (
             1 <= steps <= MAX_STEPS
             and 0.0 < ratio <= MAX_RATIO
@@ -245,8 +266,8 @@ class LaplaceSum:
         inner = self._below[j] + fall * t * (left * (even + odd)).sum(axis=1)
         total = 2.0 * fall * t * (left * odd).sum(axis=1)
         i = np.arange(float(self.steps))
-        decay = fn.exp(-2.0 * rate * np.maximum(x[:, None] - (i + 1.0), 0.0))
-        whole = (1.0 - decay) * self._cosh + (1.0 + decay) * self._sinh
+        drop = -fn.expm1(-2.0 * rate * np.maximum(x[:, None] - (i + 1.0), 0.0))
+        whole = drop * self._cosh + (2.0 - drop) * self._sinh
         whole = np.where(i < j[:, None], fn.exp(-rate * (i + 1.0)) * whole, 0.0)
         total += whole.sum(axis=1)
         n = np.arange(self.steps + 1.0)

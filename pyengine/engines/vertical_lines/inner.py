@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property
+from pyengine.engines.exact import FEW_RANGES, closed_sum
 from pyengine.engines.exact.kept import laplace_composition
 from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceSum
 from pyengine.engines.exact.levels import ClosedLaw
@@ -83,13 +84,19 @@ class ClosedOrder:
 
 
 def closed_order(laws: Laws) -> ClosedOrder | None:
-    """Return the order of equal Laplace steps on all data or of one step; None of others."""
+    """Return the order of steps that have a closed sum or of one step; None of others.
+
+    Those are equal steps of Laplace noise on all data, or of bounded range.
+    """
     if len(laws) != 1:
         return None
-    (law, number), step = laws[0], laws[0][0].laplace()
-    if step is not None and step.is_plain and step.distance <= MAX_RATIO:
-        if LaplaceSum.available(float(step.distance), number):
-            return ClosedOrder(laplace_composition(step.distance, number))
+    (law, number), found = laws[0], closed_sum(laws[0][0])
+    if found is not None and found[0] <= MAX_RATIO:
+        ratio, has_atoms = found
+        if not has_atoms and number >= FEW_RANGES:  # whose lines are closer
+            return None
+        if LaplaceSum.available(float(ratio), number, has_atoms=has_atoms):
+            return ClosedOrder(laplace_composition(ratio, number, has_atoms))
         return None
     if number > 1 or not law.has_cells or law.infinite() != (0.0, 0.0):
         return None

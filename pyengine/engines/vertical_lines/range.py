@@ -11,7 +11,7 @@ import numpy as np
 
 import pyengine.engines.vertical_lines.finite_steps as finite_steps
 from pyengine._support.caches import kept
-from pyengine.engines.exact import exact_refusal
+from pyengine.engines.exact import FEW_RANGES, exact_refusal
 from pyengine.engines.exact.kept import finite_composition
 from pyengine.engines.vertical_lines.alone import AloneOrder, parted
 from pyengine.engines.vertical_lines.build import is_served, terms_of_lines
@@ -32,6 +32,7 @@ from pyengine.laws.finite import FiniteLaw
 __all__ = ["deformed_order", "line_order", "order_on_pieces"]
 
 LEAST = 20  # Laplace steps
+LEAST_RANGES = 20  # equal steps of bounded range that have no exact sums alone
 MOST_KINDS = 64
 FEW_TERMS = 2**23  # of a line, which take less time than sums over few losses
 FEW_LOSSES, MOST_LOSSES = 2**12, 2**17  # that sums of others are weighted over
@@ -105,6 +106,8 @@ def _order(laws: Laws, far: bool, *, has_exact: bool = True) -> LineOrder | None
         if sum(number for _, number in laws) >= LEAST and is_served(kinds):
             return LineOrder(kinds, exchanged)
         return DeformedOrder(kinds, exchanged) if is_deformed(kinds) else None
+    if has_exact and _has_few_ranges(laws) and exact_refusal(list(laws)) is None:
+        return None
     # a single step of analytic densities has no transform that falls far enough
     if len(laws) == 1 and laws[0][1] < 2 and laws[0][0].analytic() is not None:
         return None
@@ -120,6 +123,16 @@ def _order(laws: Laws, far: bool, *, has_exact: bool = True) -> LineOrder | None
         most = FEW_LOSSES if terms < math.inf else MOST_LOSSES
         beside = _beside_few(laws, kinds, most, exchanged=exchanged)
     return MixedOrder(kinds, exchanged) if beside is None and terms < math.inf else beside
+
+
+def _has_few_ranges(laws: Laws) -> bool:
+    """Whether a few steps of one bounded range are all that has more than few losses.
+
+    Their transform falls slowly, and sums in closed form are short.
+    """
+    others = _without_few(laws)
+    few = LEAST_RANGES if len(laws) == 1 else FEW_RANGES
+    return len(others) == 1 and others[0][0].bounded_range() is not None and others[0][1] < few
 
 
 def _is_loud(kinds: Kinds) -> bool:
@@ -151,9 +164,8 @@ def _beside_few(
         return None
     inner: Inner | None = pieces_order(others)
     if not on_pieces:
-        inner = (
-            closed_order(others) or _order(others, False) or deformed_order(list(others)) or inner
-        )
+        line = closed_order(others) or _order(others, far=False, has_exact=False)
+        inner = line or deformed_order(list(others)) or inner
     made = finite_composition(few)
     if inner is None or isinstance(made, str) or made.size > most:
         return None
@@ -187,7 +199,7 @@ class _Gathered:
             return self._known(shape_of(law), number)
         epsilon, noise, finite = law.bounded_range(), law.gaussian_noise(), law.finite()
         if epsilon is not None:
-            self.kinds.append((finite_steps.BoundedRangeShape(epsilon), number))
+            self.kinds.append((finite_steps.BoundedRangeShape(float(epsilon)), number))
             return True
         if noise is not None:
             exact = Fraction(noise[0]) + Fraction(noise[1])
