@@ -95,6 +95,37 @@ def test_bad_floats_are_refused_however_often_they_are_asked() -> None:
             pe.gamma_bound(pe.dp_sgd(0.2, 1e-7, 3), 1e-3, method="spectral")
 
 
+def test_words_are_read_anew_however_often_they_are_asked() -> None:
+    mechanism, other = pe.dp_sgd(1.0, 0.01, 2000), pe.dp_sgd(1.1, 0.01, 2000)
+    words: list[dict[str, Any]] = [
+        {},
+        {"bounds": True},
+        {"bounds": np.True_},
+        {"bounds": np.False_},
+        {"bounds": "".join(("estim", "ated"))},
+        {"adjacency": "".join(("re", "move"))},
+        {"method": "certified"},
+        {"threat_model": pe.threat_models.DifferentialPrivacy()},
+        {"tolerance": 1e-3},
+    ]
+
+    def asked(how: dict[str, Any]) -> list[Any]:
+        xs = (0.1, 0.1, np.float64(0.1), 0.0, -0.0, 1.0)
+        found = [pe.gamma_bound(run, x, **how) for x in xs for run in (mechanism, other)]
+        return [(type(one), one) for one in found]
+
+    alone = []
+    for how in words:
+        clear_cache()
+        alone.append(asked(how))
+    clear_cache()
+    for _ in range(2):
+        assert [asked(how) for how in words] == alone
+    assert [type(pe.gamma_bound(mechanism, 0.1, **how)) is float for how in words] == [
+        not how.get("bounds", False) for how in words
+    ]
+
+
 def test_threads_share_a_mechanism() -> None:
     mechanism = MECHANISMS["spectral"]
     kappa = [float(k) for k in np.geomspace(1e-9, 0.4, 400)]

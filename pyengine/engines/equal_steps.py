@@ -72,7 +72,7 @@ class EqualQuestions(Questions):
     is_light = True
 
     def __init__(self, plan: FloatPlan, otherwise: Callable[[], Questions]) -> None:
-        self._plan, self._make = plan, otherwise
+        self.plan, self._make = plan, otherwise
         self._others: Questions | None = None
 
     @property
@@ -84,7 +84,7 @@ class EqualQuestions(Questions):
 
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number."""
-        return self._plan.one(name, x) or super().one(name, x)
+        return self.plan.one(name, x) or super().one(name, x)
 
     def answer(self, name: str, x: FloatArray) -> Answer:
         """Values of a public function."""

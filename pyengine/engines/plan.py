@@ -32,6 +32,7 @@ ASKS: dict[str, int] = {
 }
 PLAN, ANSWER = ffi.typeof("pe_plan *"), ffi.typeof("double[3]")
 OK: int = lib.PE_OK
+NULL, plan_one = ffi.NULL, lib.pe_plan_one
 
 
 def settings(*, thorough: bool, widest: tuple[float, float], levels: bool = True) -> Any:
@@ -74,28 +75,29 @@ class FloatPlan:
         Whether the answers are.
     """
 
-    __slots__ = ("_first", "_lock", "_plan", "_proven", "_second")
+    __slots__ = ("_first", "_lock", "_out", "_plan", "_proven", "_second")
 
     def __init__(
         self, first: LineSide, second: LineSide | None, plan: Any, *, proven: bool
     ) -> None:
         self._first, self._second, self._plan, self._proven = first, second, plan, proven
-        self._lock = allocate_lock()
+        self._lock, self._out = allocate_lock(), ffi.new(ANSWER)
 
     def one(self, name: str, x: float) -> Judged | None:
         """A value, its bounds, and whether they are proven; None where arrays may know more."""
-        out, first = ffi.new(ANSWER), self._first.prover()
-        if self._second is None:
+        out, plan, asked = self._out, self._plan, ASKS[name]
+        first, second = self._first.prover(), self._second
+        if second is None:
             with self._lock, first.lock:
-                status = lib.pe_plan_one(self._plan, first.handle, ffi.NULL, ASKS[name], x, out)
+                status = plan_one(plan, first.handle, NULL, asked, x, out)
+                answer = out[0], out[1], out[2], self._proven
         else:
-            second = self._second.prover()
-            with self._lock, first.lock, second.lock:
-                status = lib.pe_plan_one(
-                    self._plan, first.handle, second.handle, ASKS[name], x, out
-                )
+            other = second.prover()
+            with self._lock, first.lock, other.lock:
+                status = plan_one(plan, first.handle, other.handle, asked, x, out)
+                answer = out[0], out[1], out[2], self._proven
         if status == OK:
-            return out[0], out[1], out[2], self._proven
+            return answer
         finished(status, "a proven line of the spectral engine")
         return None
 

@@ -39,6 +39,11 @@ class Spectral:
         numbers.
     exact : tuple of (ExactAlternatives or None)
         Those steps for proofs; empty where nothing is to be proven.
+
+    Attributes
+    ----------
+    handle : cdata
+        The pair of the C core, which is asked by who holds ``lock``.
     """
 
     name = "spectral"
@@ -54,7 +59,7 @@ class Spectral:
         status = lib.pe_pair_new(
             len(steps), noise, probability, steps, is_reversed, COST_LIMIT, out
         )
-        self._pair = ffi.gc(out[0], lib.pe_pair_free)
+        self.handle = self._pair = ffi.gc(out[0], lib.pe_pair_free)
         finished(status, "the spectral engine")
         if others:
             self._add(others, exact or (None,) * len(others))
@@ -100,11 +105,6 @@ class Spectral:
             numbers,
         )
         finished(status, "the spectral engine")
-
-    @property
-    def handle(self) -> Any:
-        """The pair of the C core, which is asked by who holds ``lock``."""
-        return self._pair
 
     def bytes(self) -> int:
         """Memory of the contours that are kept; what it was before while they are at work."""
