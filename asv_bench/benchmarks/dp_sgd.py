@@ -119,6 +119,28 @@ class Kept:
     track_error_delta.unit = "relative error"
 
 
+class Many:
+    """10,000 runs in one call, on all cores, from nothing."""
+
+    params = (["gamma_bound", "delta", "epsilon"], [False, True])
+    param_names = ("question", "bounds")
+
+    def setup(self, name, bounds):
+        rng, n = np.random.default_rng(1), 10_000
+        noise, rate = rng.uniform(0.9, 3.0, n), 10.0 ** rng.uniform(-2.5, -1.0, n)
+        steps = (10.0 ** rng.uniform(3.1, 4.0, n)).astype(np.int64)
+        self.runs = pe.dp_sgd(noise, rate, steps)
+        self.x = 10.0 ** rng.uniform(-8.0, -2.0, n)
+        if name == "delta":  # some standard deviations of the loss, about
+            self.x = rng.uniform(0.5, 4.0, n) * rate * np.sqrt(steps) / noise
+
+    def time_call(self, name, bounds):
+        getattr(pe, name)(self.runs, self.x, bounds=bounds)
+
+    def peakmem_call(self, name, bounds):
+        self.time_call(name, bounds)
+
+
 class Heterogeneous:
     """200 steps, each with its own noise multiplier."""
 

@@ -303,8 +303,8 @@ def _ask(
     wanted, proven = WANTED.get(name), bounds is True
     asked = _asked(mechanism, adjacency, method, threat_model, tolerance, wanted, proven)
     if type(asked) is EqualQuestions:
-        words = adjacency, method, threat_model, tolerance, bounds
-        _latest[name] = asked.plan.one, epoch, mechanism, *words
+        how = adjacency, method, threat_model, tolerance, bounds
+        _latest[name] = asked.plan.one, epoch, mechanism, *how
     return _answer(name, asked, argument, bounds, method, tolerance)
 
 
