@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pyengine.calibration import Calibration, calibrate, targets
     from pyengine.calibration import gaussian_dp as gaussian_dp
     from pyengine.mechanisms import (
+        AboveThreshold,
         AnalyticPair,
         DiscreteGaussianMechanism,
         DiscreteGaussianSum,
@@ -108,6 +109,7 @@ if TYPE_CHECKING:
     analytic = expressions
 
 __all__ = [
+    "AboveThreshold",
     "AccuracyError",
     "AnalyticPair",
     "ApproximationWarning",
@@ -196,6 +198,7 @@ _LATER = {
     "calibration": ("Calibration", "calibrate"),
     "api.linking": ("get_include", "get_library"),
     "mechanisms": (
+        "AboveThreshold",
         "AnalyticPair",
         "DiscreteGaussianMechanism",
         "DiscreteGaussianSum",

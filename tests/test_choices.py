@@ -87,15 +87,15 @@ def test_histograms_above_a_threshold_dominate_their_pairs() -> None:
         epsilon = float(rng.uniform(0.0, 3.0))
         found = pe.delta(run, epsilon)
         for alone in range(keys + 1):
-            delta = 1.0 - norm.cdf((threshold - 1.0) / noise) ** alone
+            delta = -math.expm1(alone * norm.logcdf((threshold - 1.0) / noise))
             mu = math.sqrt(keys - alone) / noise
             shared = 0.0
             if mu:
                 shared = norm.cdf(0.5 * mu - epsilon / mu)
                 shared -= math.exp(epsilon) * norm.cdf(-0.5 * mu - epsilon / mu)
             truth = delta + (1.0 - delta) * shared
-            assert found >= truth * (1.0 - 1e-9) - 1e-16
-        whole = 1.0 - norm.cdf((threshold - 1.0) / noise) ** keys
+            assert found >= truth * (1.0 - 1e-9) - 1e-15
+        whole = -math.expm1(keys * norm.logcdf((threshold - 1.0) / noise))
         mu = math.sqrt(keys) / noise
         shared = norm.cdf(0.5 * mu - epsilon / mu)
         shared -= math.exp(epsilon) * norm.cdf(-0.5 * mu - epsilon / mu)
@@ -106,6 +106,70 @@ def test_histograms_above_a_threshold_dominate_their_pairs() -> None:
     for low in (-100.0, "-1e300"):
         assert pe.delta(pe.thresholded_histogram(1.0, low), 5.0) == 1.0
     assert pe.thresholded_histogram("1/2", "10") == pe.thresholded_histogram(0.5, 10.0)
+
+
+def answers(queries: Any, noise: float, threshold: float) -> Any:
+    """Probabilities of the first query above a threshold at 0, and of none, as sums."""
+    z = np.linspace(-9.0, 9.0, 1501)
+    weight = np.exp(-0.5 * z * z) * (z[1] - z[0])
+    x = (np.asarray(queries)[:, None] - threshold * z) / noise
+    below = np.cumprod(norm.cdf(-x), axis=0)
+    first = norm.cdf(x) * np.vstack([np.ones(z.size), below[:-1]])
+    return np.append(first, below[-1:], axis=0) @ weight / math.sqrt(2.0 * math.pi)
+
+
+def test_the_first_above_a_threshold_leaks_less() -> None:
+    """Of drawn queries and neighbours, in both orders, one side and two."""
+    rng = np.random.default_rng(11)
+    nearest = 0.0
+    for _ in range(1000 if ALL else 12):
+        noise, threshold = 10.0 ** rng.uniform(-0.3, 1.0, 2)
+        count, sides = int(rng.integers(1, 7)), int(rng.integers(1, 3))
+        step = pe.AboveThreshold(noise, threshold, count, sides)
+        epsilon = 10.0 ** rng.uniform(-2.0, 0.0) / min(noise, threshold)
+        found = pe.delta(step, epsilon)
+        for _ in range(10):
+            first = rng.normal(size=count) * rng.choice([0.3, 3.0]) * noise - rng.choice([0, 2])
+            move = rng.choice([-1.0, 1.0], count) if sides == 2 else rng.integers(0, 2, count)
+            second = first + move * rng.choice([0.4, 1.0, 1.0])
+            p, q = (answers(x, noise, threshold) for x in (first, second))
+            assert p.sum() == pytest.approx(1.0, rel=1e-9)
+            for one, other in ((p, q), (q, p)):
+                truth = np.maximum(one - math.exp(epsilon) * other, 0.0).sum()
+                assert truth <= found * (1.0 + 1e-9) + 1e-12
+                nearest = max(nearest, truth / max(found, 1e-9))
+    assert nearest > 0.2  # it is no idle bound
+
+
+def test_the_profile_of_the_first_above_a_threshold() -> None:
+    """The closed formula, in both orders together."""
+    rng = np.random.default_rng(12)
+    for _ in range(300 if ALL else 8):
+        noise, threshold = 10.0 ** rng.uniform(-0.2, 2.0, 2)
+        count, sides = int(10.0 ** rng.uniform(0.0, 6.0)), int(rng.integers(1, 3))
+        mu = math.hypot(1.0 / threshold, sides / noise)
+        places = np.linspace(0.0, mu * (0.5 * mu + 10.0 + 0.5 * math.log(count)), 4001)
+        p = np.minimum(norm.cdf(0.5 * mu - places / mu), 1.0 / (count + 1))
+        values = (count + 1) * (p - np.exp(places) * norm.cdf(norm.ppf(p) - mu))
+        t, mirrored = np.exp(-places[:0:-1]), values[:0:-1]
+        whole = np.append(t, np.exp(places)), np.append(1.0 - t + t * mirrored, values)
+        hull: list[tuple[float, float]] = []  # profiles are convex in e^ε
+        for x, y in zip(*whole, strict=True):
+            while len(hull) > 1 and (y - hull[-1][1]) * (hull[-1][0] - hull[-2][0]) <= (
+                hull[-1][1] - hull[-2][1]
+            ) * (x - hull[-1][0]):
+                hull.pop()
+            hull.append((x, y))
+        epsilon = float(mu * (0.5 * mu + rng.uniform(-0.5 * mu, 6.0)))
+        truth = np.interp(math.exp(epsilon), *zip(*hull, strict=True))
+        found = pe.delta(pe.AboveThreshold(noise, threshold, count, sides), epsilon, bounds=True)
+        assert truth * (1.0 - 1e-3) - 1e-13 <= found.lower
+        assert found.upper <= truth * (1.0 + 1e-3) + 1e-13
+    fewer, more = (
+        pe.epsilon(pe.AboveThreshold(8.0, 4.0, d).composed(3), 1e-6) for d in (10, 10**4)
+    )
+    assert fewer < more < 2.0 * fewer
+    assert pe.AboveThreshold("8", 4.0, 3).multiplier == 8
 
 
 def test_names() -> None:
@@ -137,6 +201,11 @@ def test_names() -> None:
         (lambda: pe.report_noisy_max(0.01, 2, span=90), pe.AccuracyError, "more noise"),
         (lambda: pe.permute_and_flip(-1), ValueError, "epsilon"),
         (lambda: pe.pate_noisy_max(-1, 2), ValueError, "noise_multiplier must be positive"),
+        (lambda: pe.AboveThreshold(1.0, 0.0, 3), ValueError, "threshold_noise must be positive"),
+        (lambda: pe.AboveThreshold(1.0, 1.0, 0), ValueError, "queries must be an integer >= 1"),
+        (lambda: pe.AboveThreshold(1.0, 1.0, 10**9), ValueError, "queries must be at most"),
+        (lambda: pe.AboveThreshold(1.0, 1.0, 3, 3), ValueError, "sides must be 1 or 2, got 3"),
+        (lambda: pe.delta(pe.AboveThreshold(0.01, 1.0, 3), 1), pe.AccuracyError, "more noise"),
         (lambda: pe.thresholded_histogram(1.0, math.nan), ValueError, "threshold"),
         (lambda: pe.thresholded_histogram(1.0, -math.inf), ValueError, "threshold must be finite"),
         (lambda: pe.thresholded_histogram(1.0, 3.0, keys=0), ValueError, "keys must be an integer"),

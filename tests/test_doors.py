@@ -55,6 +55,7 @@ RUNS: dict[str, Mechanism] = {
     "banded_matrix_factorization": pe.banded_matrix_factorization("2", "1/4", 8, 2),
     "toeplitz_mechanism": pe.toeplitz_mechanism("2", [1.0, 0.5], 8),
     "matrix_mechanism": pe.matrix_mechanism("2", [[1.0, 0.0], [0.5, 1.0]]),
+    "AboveThreshold": pe.AboveThreshold("8", "4", 100, sides=1),
     "report_noisy_max": pe.report_noisy_max("3", 4, span="5"),
     "permute_and_flip": pe.permute_and_flip("1/2"),
     "pate_noisy_max": pe.pate_noisy_max("20", 3),

@@ -115,6 +115,10 @@ SAME: list[tuple[str, Any]] = [
         'mechanism = "report_noisy_max"\nnoise = 2\nqueries = 10\nspan = 5\nsteps = 4',
         pe.report_noisy_max("2", 10, span="5").composed(4),
     ),
+    (
+        'mechanism = "above_threshold"\nnoise = 8\nthreshold_noise = 4\nqueries = 100\nsteps = 3',
+        pe.AboveThreshold("8", "4", 100).composed(3),
+    ),
     ('mechanism = "permute_and_flip"\nepsilon = 0.1', pe.permute_and_flip("0.1").composed(1)),
     ('mechanism = "pate_noisy_max"\nnoise = 100\nqueries = 7', pe.pate_noisy_max("100", 7)),
     (

@@ -29,6 +29,7 @@ from pyengine.laws.substituted import (
     spliced_density,
 )
 from pyengine.mechanisms import (
+    AboveThreshold,
     AnalyticPair,
     DiscreteGaussianMechanism,
     DiscreteGaussianSum,
@@ -367,6 +368,12 @@ def _mixture_of_mechanisms(step: RevealedMixture, _: bool) -> StepLaw:
     return revealed_law(tuple(map(_whole_law, step.mechanisms)), shares)
 
 
+def _above_threshold_law(step: AboveThreshold, _: bool) -> StepLaw:
+    from pyengine.laws.above_threshold import above_threshold_law  # here, as few runs need it
+
+    return above_threshold_law(step)
+
+
 def _whole_law(mechanism: Mechanism) -> StepLaw:
     """The pair of all steps together, of which Gaussian ones on all records are one."""
     from pyengine.laws.releases import sum_law  # here, as few runs need it
@@ -652,6 +659,8 @@ for _kind in (
         is_trivial=lambda step: step.epsilon == 0,
         event=_exponential_event,
     ),
+    # in both orders, of whichever neighbours move a query by at most its sensitivity
+    Kind(AboveThreshold, _above_threshold_law, "above_threshold", replaces=True),
     Kind(
         ShuffledRandomizer,
         _shuffled_law,

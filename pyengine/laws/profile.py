@@ -8,14 +8,18 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.laws.base import positive
+from pyengine.laws.finite import FiniteLaw, log_fraction
+from pyengine.mechanisms.general import symmetric_masses
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
-__all__ = ["DEEPEST", "placed_values", "raised_points"]
+__all__ = ["DEEPEST", "apart", "law_of_values", "placed_values", "raised_points"]
 
 FloatArray = npt.NDArray[np.float64]
 
 DEEPEST = 1e-20  # values end where the profile is this small
+FEW = 16  # outcomes of which all is formed in fractions
 COARSE = 120
 STEEP, HALVINGS = 0.1, 60
 ABOVE = 1.0 + (LIBM + 4.0) * UNIT
@@ -26,6 +30,48 @@ def raised_points(epsilon: FloatArray, delta: FloatArray) -> list[tuple[Fraction
     t = fn.exp(epsilon) * ABOVE
     right = [(Fraction(x), Fraction(y)) for x, y in zip(t.tolist(), delta.tolist(), strict=True)]
     return [(Fraction(1), right[0][1]), *right[1:]]
+
+
+def apart(share: Fraction) -> list[tuple[Fraction, Fraction]]:
+    """Return outcomes that tell both laws apart, with so much probability."""
+    return [(share, Fraction(0)), (Fraction(0), share)]
+
+
+def law_of_values(epsilon: FloatArray, delta: FloatArray, told: Fraction) -> FiniteLaw:
+    """Return the symmetric pair of chords between upper bounds of a profile.
+
+    Parameters
+    ----------
+    epsilon, delta : ndarray
+        ε from 0, and upper bounds of what is left of the profile.
+    told : Fraction
+        Probability with which anything is told besides.
+    """
+    masses = symmetric_masses(raised_points(epsilon, delta))
+    if len(masses) < FEW:
+        rows = [((1 - told) * a, (1 - told) * b) for a, b in masses]
+        return FiniteLaw.from_fractions([*rows, *apart(told)])
+    # the last two have infinite losses; all others are mirror images of each other, ordered by t
+    alone = told + (1 - told) * masses[-1][0]
+    both = [(a, b) for a, b in masses if a and b]
+    log_a, log_b = (np.array([_log((1 - told) * row[i]) for row in both]) for i in (0, 1))
+    loss = fn.log([float(b / a) for a, b in both])
+    order = np.argsort(loss)
+    return FiniteLaw(
+        loss[order],
+        log_a[order],
+        log_b[order],
+        positive(alone),
+        positive(alone),
+        symmetric=True,
+        alone=(alone, alone),
+    )
+
+
+def _log(x: Fraction) -> float:
+    """Logarithm of a mass, which may be below all doubles."""
+    near = float(x)
+    return fn.log(near) if near > 1e-300 else log_fraction(x)
 
 
 def placed_values(

@@ -18,10 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import kept
-from pyengine.laws.base import positive
-from pyengine.laws.finite import FiniteLaw, log_fraction
-from pyengine.laws.profile import DEEPEST, placed_values, raised_points
-from pyengine.mechanisms.general import symmetric_masses
+from pyengine.laws.finite import FiniteLaw
+from pyengine.laws.profile import DEEPEST, apart, law_of_values, placed_values
 from pyengine.numerics import functions as fn
 from pyengine.numerics.renyi import LARGEST_X, SMALLEST_X, best_order, order_bound
 from pyengine.numerics.rounding import LIBM, UNIT
@@ -34,7 +32,6 @@ FloatArray = npt.NDArray[np.float64]
 NEAREST, LARGEST = 1e-8, 700.0
 COARSE = 120
 PLACES, PER_UNIT = 2600, 8  # all in all, and more for each unit of ε
-FEW = 16  # outcomes of which all is formed in fractions
 
 
 class CurveBounds(NamedTuple):
@@ -138,38 +135,8 @@ def curve_law(curve: CurveBounds) -> FiniteLaw:
     told = Fraction(min(curve.delta, 1.0))
     search = _search_of(curve)
     if told == 1 or search is None:
-        return FiniteLaw.from_fractions(_apart(Fraction(1)))
-    epsilon, delta = search()
-    masses = symmetric_masses(raised_points(epsilon, delta))
-    if len(masses) < FEW:
-        rows = [((1 - told) * a, (1 - told) * b) for a, b in masses]
-        return FiniteLaw.from_fractions([*rows, *_apart(told)])
-    # the last two have infinite losses; all others are mirror images of each other, ordered by t
-    alone = told + (1 - told) * masses[-1][0]
-    both = [(a, b) for a, b in masses if a and b]
-    log_a, log_b = (np.array([_log((1 - told) * row[i]) for row in both]) for i in (0, 1))
-    loss = fn.log([float(b / a) for a, b in both])
-    order = np.argsort(loss)
-    return FiniteLaw(
-        loss[order],
-        log_a[order],
-        log_b[order],
-        positive(alone),
-        positive(alone),
-        symmetric=True,
-        alone=(alone, alone),
-    )
-
-
-def _log(x: Fraction) -> float:
-    """Logarithm of a mass, which may be below all doubles."""
-    near = float(x)
-    return fn.log(near) if near > 1e-300 else log_fraction(x)
-
-
-def _apart(share: Fraction) -> list[tuple[Fraction, Fraction]]:
-    """Outcomes that tell both laws apart, with so much probability."""
-    return [(share, Fraction(0)), (Fraction(0), share)]
+        return FiniteLaw.from_fractions(apart(Fraction(1)))
+    return law_of_values(*search(), told)
 
 
 def _search_of(curve: CurveBounds) -> Callable[[], tuple[FloatArray, FloatArray]] | None:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from pyengine.mechanisms.curves import RenyiCurve, ZeroConcentrated
     from pyengine.mechanisms.finite import (
+        AboveThreshold,
         ExponentialMechanism,
         FinitePair,
         GenericMechanism,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from pyengine.mechanisms.shuffled import ShuffledRandomizer
 
 __all__ = [
+    "AboveThreshold",
     "AnalyticPair",
     "Composition",
     "DiscreteGaussianMechanism",
@@ -154,6 +156,7 @@ _LATER = {
     ),
     "curves": ("RenyiCurve", "ZeroConcentrated"),
     "finite": (
+        "AboveThreshold",
         "ExponentialMechanism",
         "FinitePair",
         "GenericMechanism",

@@ -12,7 +12,7 @@ from pyengine import special
 from pyengine._support import checks
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms.core import Composition, Mechanism, Step, compose
-from pyengine.mechanisms.finite import GenericMechanism
+from pyengine.mechanisms.finite import MOST_QUERIES, GenericMechanism
 from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.matrix import over_root
 from pyengine.mechanisms.words import Words, worded
@@ -25,7 +25,6 @@ FloatArray = npt.NDArray[np.float64]
 UNIT = 2.0**-52
 MISSED = 45.0  # -log of what the trapezoidal rule misses, about
 NONE_DRAWN = "none are drawn: each release may use every record"
-MOST_QUERIES = 10**8
 FAR = 10**5  # deviations, beyond which a tail is 0 or 1
 HALF_LOG_2PI = 0.5 * fn.log(2.0 * math.pi)
 

@@ -81,7 +81,7 @@ NEEDED = {
 COUNTS = {
     *("steps", "epochs", "batch_size", TRUNCATED, "dataset_size", "steps_per_epoch", "selected"),
     *(GROUP, "sensitivity", "categories", "users", "number", "queries", "keys", "bands"),
-    "summands",
+    *("summands", "sides"),
     *("times", "separation", "bins", "classes"),
 }
 SHORT = {"noise_multiplier": "noise", "sampling_probability": "p"}
