@@ -88,6 +88,43 @@ def range_profile(epsilon: float, steps: int, at: float) -> Any:
     )
 
 
+def beside_laplace(epsilon: float, steps: int, mu: float, at: float) -> Any:
+    """The profile of such steps and a Laplace step: the mean of the latter's over their losses."""
+    range_, ratio, end = mpmath.mpf(epsilon), mpmath.mpf(mu), mpmath.mpf(at)
+
+    def profile(x: Any) -> Any:
+        return -mpmath.expm1(min((x - ratio) / 2, 0)) if x >= -ratio else -mpmath.expm1(x)
+
+    def law(x: Any) -> Any:  # of the place x of the loss 2 ε x - N ε
+        terms = ((-1) ** k * mpmath.binomial(steps, k) * (x - k) ** (steps - 1)
+                 for k in range(int(mpmath.floor(x)) + 1))  # fmt: skip
+        return mpmath.exp(-range_ * x) * mpmath.fsum(terms) / mpmath.factorial(steps - 1)
+
+    corners = [(y - end + steps * range_) / (2 * range_) for y in (-ratio, ratio)]
+    ends = sorted({*range(steps + 1), *(x for x in corners if 0 < x < steps)})
+    whole = (range_ / -mpmath.expm1(-range_)) ** steps
+    return whole * mpmath.quad(
+        lambda x: law(x) * profile(end + 2 * range_ * x - steps * range_), ends
+    )
+
+
+@pytest.mark.parametrize("seed", range(60 if ALL else 6))
+def test_bounded_range_beside_a_laplace_step(seed: int) -> None:
+    """They were on the lattice, with four to six digits."""
+    rng = np.random.default_rng(seed)
+    for _ in range(2):
+        steps, noise = int(rng.integers(1, 7)), float(f"{10 ** rng.uniform(-0.3, 1):.4g}")
+        epsilon = float(f"{10 ** rng.uniform(-2, 0.7):.4g}")
+        at = float(rng.uniform(0.0, 0.7)) * (steps * epsilon + 1.0 / noise)
+        with mpmath.workdps(50):
+            truth = beside_laplace(epsilon, steps, 1 / mpmath.mpf(noise), at)
+        run = pe.ExponentialMechanism(epsilon).composed(steps) + pe.LaplaceMechanism(noise)
+        bounds = pe.delta(run, at, bounds=True)
+        assert bounds.lower <= truth <= bounds.upper
+        # one step beside another is enclosed between finite sums
+        assert bounds.upper - bounds.lower <= (1e-10 if steps > 1 else 1e-6) * bounds.upper
+
+
 @pytest.mark.parametrize("seed", range(60 if ALL else 6))
 def test_few_steps_of_bounded_range(seed: int) -> None:
     """They were on the lattice, with five or six digits."""

@@ -301,6 +301,6 @@ def _polynomial_power(factor: FloatArray, number: int) -> FloatArray:
 def corners_of(shape: StepShape) -> Corners:
     """Return the corners of a step."""
     if shape.pieces == 1:
-        return Corners(shape.half, (Way(0, 1, 1.0, False),))
+        return Corners(shape.half, (Way(0, 1, float(shape.branches[0].falling), False),))
     share = float(shape.branches[1].falling)
     return Corners(shape.half, (Way(1, 0, share, True), Way(1, 2, share, False)))

@@ -25,7 +25,7 @@ from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 from pyengine.numerics.wide import Wide
 
-__all__ = ["Branch", "LaplaceShape", "StepShape", "SubstitutedShape", "shape_of"]
+__all__ = ["Branch", "LaplaceShape", "RangeShape", "StepShape", "SubstitutedShape", "shape_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -128,6 +128,38 @@ class LaplaceShape:
 
 
 @dataclass(frozen=True)
+class RangeShape(LaplaceShape):
+    """A step of bounded range: the density of a Laplace step on all data without its atoms.
+
+    Parameters
+    ----------
+    distance : Fraction
+        ε.
+    probability : Fraction
+        1.
+    """
+
+    __hash__ = LaplaceShape.__hash__
+
+    @cached_property
+    def atoms(self) -> tuple[Wide, Wide]:
+        """None."""
+        return Wide(0.0), Wide(0.0)
+
+    @cached_property
+    def branches(self) -> tuple[Branch, ...]:
+        """All losses: A's law of v in (0, 2 ε) is that of a Laplace step, normalised."""
+        whole = CONTEXT.subtract(Decimal(1), CONTEXT.exp(-as_decimal(self.distance)))
+        share = Wide.of(CONTEXT.divide(Decimal(2), whole))
+        return (Branch(Wide.of(self.ends[0]), 1.0, share, Wide(0.0)),)
+
+    def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """Parts of the way and A's masses that stand for the density; for choices only."""
+        part, mass = super().nodes(count)
+        return part, mass * float(self.branches[0].falling)
+
+
+@dataclass(frozen=True)
 class SubstitutedShape:
     """A Laplace step on a Poisson sample of which one record takes the place of another.
 
@@ -221,9 +253,11 @@ StepShape = LaplaceShape | SubstitutedShape
 def shape_of(law: StepLaw) -> tuple[StepShape, bool] | None:
     """Return the shape of a law and whether the law is that of the exchanged pair; None for others.
 
-    A symmetric step is the same as exchanged.
+    A symmetric step is the same as exchanged.  Steps of bounded range have corners as well.
     """
-    step = law.laplace()
+    step, epsilon = law.laplace(), law.bounded_range()
+    if epsilon is not None:
+        return (_range(epsilon), False) if _is_usual(epsilon, Fraction(1)) else None
     if step is None:
         return None
     distance, p = step.distance, Fraction(step.probability)
@@ -237,6 +271,12 @@ def _made(distance: Fraction, probability: Fraction, is_substituted: bool) -> St
     """One shape for all who ask, as its ends and its slope are numbers of many digits."""
     shape = SubstitutedShape if is_substituted else LaplaceShape
     return shape(distance, probability)
+
+
+@kept(64)
+def _range(epsilon: Fraction) -> RangeShape:
+    """As `_made`."""
+    return RangeShape(epsilon, Fraction(1))
 
 
 def _is_usual(distance: Fraction, probability: Fraction) -> bool:

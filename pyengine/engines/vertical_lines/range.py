@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -35,6 +35,7 @@ LEAST = 20  # Laplace steps
 LEAST_RANGES = 20  # equal steps of bounded range that have no exact sums alone
 MOST_KINDS = 64
 FEW_TERMS = 2**23  # of a line, which take less time than sums over few losses
+SHORT_TERMS = 2**18
 FEW_LOSSES, MOST_LOSSES = 2**12, 2**17  # that sums of others are weighted over
 FARTHEST_LOSS = 1e100
 LOUD = 30.0  # variance of few losses over that of the others, from which on those have own lines
@@ -53,20 +54,26 @@ def line_order(
 
 def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> WeightedOrder | AloneOrder | None:
     """Return one order of few or rare sampled Gaussian steps beside few losses; None of others."""
-    return _on_pieces(tuple(laws))
+    return _beside_losses(tuple(laws), pieces_order)
 
 
 @kept(64)
-def _on_pieces(laws: Laws) -> WeightedOrder | AloneOrder | None:
+def _beside_losses(
+    laws: Laws, make: Callable[[Laws], Inner | None]
+) -> WeightedOrder | AloneOrder | None:
+    """One order of steps that have a certain order of their own beside few losses."""
     parts = parted(list(laws))
     rest = laws if parts is None else tuple(parts.laws)
     others = _without_few(rest)
-    if not others or len(others) == len(rest) or pieces_order(others) is None:
+    if not others or len(others) == len(rest):
+        return None
+    inner = make(others)
+    if inner is None:
         return None
     found = _kinds(rest, far=False)
     if found is None:
         return None
-    order = _beside_few(rest, found[0], MOST_LOSSES, exchanged=found[1], on_pieces=True)
+    order = _weighted(rest, found[0], MOST_LOSSES, inner, exchanged=found[1])
     return order if order is None or parts is None else AloneOrder(order, parts)
 
 
@@ -86,14 +93,31 @@ def _are_laplace(laws: Iterable[tuple[StepLaw, int]]) -> bool:
     return all(law.laplace() is not None for law, _ in laws)
 
 
-def deformed_order(laws: list[tuple[StepLaw, int]]) -> DeformedOrder | None:
-    """Return one order of a composition that has deformed lines, be they the quickest or not."""
-    return _deformed(tuple(laws)) if _are_laplace(laws) else None
+def deformed_order(
+    laws: list[tuple[StepLaw, int]],
+) -> DeformedOrder | WeightedOrder | AloneOrder | None:
+    """Return one order of a composition that has deformed lines, be they the quickest or not.
+
+    Few losses may stand beside the steps that have corners, unless a line of all is short.
+    """
+    found = tuple(laws)
+    return _deformed(found) or (None if _is_short(found) else _beside_losses(found, _deformed))
+
+
+def _is_short(laws: Laws) -> bool:
+    """Whether a line of all steps has so few terms that it serves everywhere."""
+    found = _kinds(laws, far=False)
+    try:
+        return found is not None and terms_of_lines(found[0]) <= SHORT_TERMS
+    except AccuracyError:
+        return False
 
 
 @kept(64)
 def _deformed(laws: Laws) -> DeformedOrder | None:
-    found = _kinds(laws, far=False)
+    if not all(law.laplace() is not None or law.bounded_range() for law, _ in laws):
+        return None
+    found = _kinds(laws, far=False, with_corners=True)
     return DeformedOrder(*found) if found is not None and is_deformable(found[0]) else None
 
 
@@ -117,6 +141,8 @@ def _order(laws: Laws, far: bool, *, has_exact: bool = True) -> LineOrder | None
         return None
     if terms <= FEW_TERMS and not _is_loud(kinds):
         return MixedOrder(kinds, exchanged)
+    if terms == math.inf and (deformed := _deformed(laws)) is not None:
+        return deformed
     beside = None
     if not has_exact or exact_refusal(list(laws)) is not None:
         # sums over very many losses take longer than a line does, if there is one
@@ -153,21 +179,23 @@ def _without_few(laws: Laws) -> Laws:
     return tuple(part for part in laws if part[0].finite() is None)
 
 
-def _beside_few(
-    laws: Laws, kinds: Kinds, most: int, *, exchanged: bool, on_pieces: bool = False
-) -> WeightedOrder | None:
+def _beside_few(laws: Laws, kinds: Kinds, most: int, *, exchanged: bool) -> WeightedOrder | None:
     """Steps of few losses beside others that have an order of their own; None where they do not."""
-    found = ((law.finite(), number) for law, number in laws)
-    few = [(law, number) for law, number in found if law is not None]
     others = _without_few(laws)
-    if not few or not others:
+    if not others or len(others) == len(laws):
         return None
-    inner: Inner | None = pieces_order(others)
-    if not on_pieces:
-        line = closed_order(others) or _order(others, far=False, has_exact=False)
-        inner = line or deformed_order(list(others)) or inner
-    made = finite_composition(few)
-    if inner is None or isinstance(made, str) or made.size > most:
+    inner: Inner | None = closed_order(others) or _order(others, far=False, has_exact=False)
+    inner = inner or _deformed(others) or pieces_order(others)
+    return None if inner is None else _weighted(laws, kinds, most, inner, exchanged=exchanged)
+
+
+def _weighted(
+    laws: Laws, kinds: Kinds, most: int, inner: Inner, *, exchanged: bool
+) -> WeightedOrder | None:
+    """The same beside some order of the others."""
+    found = ((law.finite(), number) for law, number in laws)
+    made = finite_composition([(law, number) for law, number in found if law is not None])
+    if isinstance(made, str) or made.size > most:
         return None
     return WeightedOrder(kinds, exchanged, made.weights(), inner)
 
@@ -189,13 +217,13 @@ class _Gathered:
         self._either: list[tuple[StepLaw, int]] = []  # that have shapes in both orders
         self._variance = Fraction(0)
 
-    def add(self, law: StepLaw, number: int, *, far: bool) -> bool:
-        """Take a law; whether it has a shape."""
+    def add(self, law: StepLaw, number: int, *, far: bool, with_corners: bool) -> bool:
+        """Take a law; whether it has a shape, one with corners for a bounded range if asked."""
         if law.analytic() is not None:
             from pyengine.engines.analytic_lines.range import analytic_shape
 
             return self._known(analytic_shape(law, far), number)
-        if law.laplace() is not None:
+        if law.laplace() is not None or (with_corners and law.bounded_range() is not None):
             return self._known(shape_of(law), number)
         epsilon, noise, finite = law.bounded_range(), law.gaussian_noise(), law.finite()
         if epsilon is not None:
@@ -249,12 +277,12 @@ def _has_nodes(law: FiniteLaw) -> bool:
     )
 
 
-def _kinds(laws: Laws, *, far: bool) -> tuple[Kinds, bool] | None:
+def _kinds(laws: Laws, *, far: bool, with_corners: bool = False) -> tuple[Kinds, bool] | None:
     """The kinds of steps, and whether the pair is exchanged; None where there are no lines."""
     if len(laws) > MOST_KINDS:
         return None
     gathered = _Gathered()
-    if not all(gathered.add(law, number, far=far) for law, number in laws):
+    if not all(gathered.add(*part, far=far, with_corners=with_corners) for part in laws):
         return None
     if len(gathered.exchanged) > 1:
         return None
