@@ -266,7 +266,7 @@ TERMS = (
          "8.0 * UNIT * (1.0 + abs(float(self._log_mean)) + fall)", "plain",
          {"build.GOALS": 2 * (Remainders(-30.0, -33.0),), "plain: constants": LOUD}, PART),
     times("composed: angles", L, "off += ",
-         "(2.0 * LIBM + 4.0 * len(steps)) * UNIT * (1.0 + np.abs(angle))", "plain",
+         "(2.0 * ELEMENTARY + 4.0 * len(steps)) * UNIT * (1.0 + np.abs(angle))", "plain",
          {"composed: angles": LOUD}, PART),
     times("composed: logarithms", L, "off += ",
          "4.0 * len(steps) * UNIT * np.where(np.isfinite(log), np.abs(log), 0.0)", "plain",

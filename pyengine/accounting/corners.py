@@ -20,7 +20,7 @@ from pyengine.laws.composition import step_law
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
 from pyengine.mechanisms import Mechanism, steps_of
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.wide import Wide, running_sums
 
 __all__ = ["CornerRun", "OutcomePair", "finite_steps"]
@@ -74,9 +74,9 @@ def finite_steps(choice: Mechanism, order: str) -> OutcomePair | None:
         if law.error or law.loss_error or law.loss.size ** min(count, 64) > MOST_OUTCOMES:
             return None
         mass = fn.exp(law.log_a)
-        off = (mass * (LOG_ERROR * (1.0 + np.abs(law.log_a)) + 2.0 * LIBM * UNIT)).sum()
+        off = (mass * (LOG_ERROR * (1.0 + np.abs(law.log_a)) + 2.0 * ELEMENTARY * UNIT)).sum()
         # a corner that moves by a share of itself moves a mean by as much of r, at most
-        off += ROUNDED * float(np.abs(law.loss).max(initial=0.0)) + 2.0 * LIBM * UNIT
+        off += ROUNDED * float(np.abs(law.loss).max(initial=0.0)) + 2.0 * ELEMENTARY * UNIT
         part = OutcomePair(fn.exp(-law.loss), mass, law.a_infinite, float(off))
         for _ in range(count):
             found = found.followed_by(part)
@@ -260,7 +260,7 @@ class CornerRun(Questions):
         parts = worst.mass * np.maximum(1.0 - worst.k * t, 0.0)
         value = worst.at_zero + float(parts.sum())
         # of t, of 1 - kt where k < 1 / t, and of a sum of so many terms
-        error = worst.error + (2.0 * LIBM + 16.0 + parts.size * max(value, 0.0)) * UNIT
+        error = worst.error + (2.0 * ELEMENTARY + 16.0 + parts.size * max(value, 0.0)) * UNIT
         return min(value, 1.0), max(value - error, 0.0), min(value + error, 1.0)
 
     def epsilon(self, delta: FloatArray) -> Answer:
@@ -283,7 +283,7 @@ class CornerRun(Questions):
             place = float(t[j - 1]) + min(share, 1.0) * float(t[j] - t[j - 1])
             found.append(fn.log(max(place, 1.0)))
         lower, value, upper = found
-        off = 8.0 * LIBM * UNIT * (1.0 + upper)
+        off = 8.0 * ELEMENTARY * UNIT * (1.0 + upper)
         return value, max(lower - off, 0.0), upper + off if upper > 0.0 else 0.0
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:

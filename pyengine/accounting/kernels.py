@@ -22,7 +22,7 @@ from pyengine import api
 from pyengine._support.caches import kept
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 if TYPE_CHECKING:
     from pyengine.api.typing import Adjacency
@@ -61,7 +61,7 @@ class StepProfile:
                 found = api.delta(self.step, np.abs(x[part]), adjacency=order, bounds=True)
                 lower[part], upper[part] = found.lower, found.upper
         weight = fn.exp(np.minimum(x, 0.0))
-        error = (LIBM + 4.0) * UNIT
+        error = (ELEMENTARY + 4.0) * UNIT
         return lower * weight * (1.0 - error), upper * weight * (1.0 + error)
 
     def end(self, cut: float, side: int) -> float:
@@ -141,7 +141,7 @@ def kernel(profile: StepProfile, spacing: float, low: float, high: float, is_upp
     above, error = _suffix_sums(weights)
     gaps = k[:-1] * fn.expm1(spacing)
     areas, more = _suffix_sums(gaps * above[1:])
-    error += more + (3.0 * LIBM + 8.0) * UNIT
+    error += more + (3.0 * ELEMENTARY + 8.0) * UNIT
     summed = np.append(areas, 0.0) + far
     total = float(summed[0] + k[0] * above[0])  # at k = 0, where the true one is 1
     shrink = 1.0

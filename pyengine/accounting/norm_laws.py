@@ -18,7 +18,7 @@ from pyengine._support.caches import kept
 from pyengine.accounting.kernels import values_below
 from pyengine.accounting.recursion import FFT_ROUNDING
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import ERFC, LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, ERFC, UNIT
 from pyengine.special import ndtr
 
 __all__ = [
@@ -154,8 +154,8 @@ class _Rows:
         found = np.where(alive, near - other, 0.0)
         doubt = np.where(alive, doubt, 1e-300)
         doubt = np.where(np.isfinite(size), doubt, 0.0)
-        up = weight * (1.0 + (2.0 * LIBM + 8.0) * UNIT)
-        down = weight * (1.0 - (2.0 * LIBM + 8.0) * UNIT)
+        up = weight * (1.0 + (2.0 * ELEMENTARY + 8.0) * UNIT)
+        down = weight * (1.0 - (2.0 * ELEMENTARY + 8.0) * UNIT)
         return np.maximum(found - doubt, 0.0) * down, np.maximum(found + doubt, 0.0) * up
 
     def log(self, x: FloatArray) -> FloatArray:
@@ -167,11 +167,11 @@ class _Rows:
 def _normal_log(x: FloatArray, rate: float) -> tuple[FloatArray, FloatArray]:
     """Logarithm of k' with k - 1 = p (k' - 1), k = e^x, and its error in units."""
     y = fn.expm1(x) / rate
-    inside = y > -1.0 + 8.0 * LIBM * UNIT
+    inside = y > -1.0 + 8.0 * ELEMENTARY * UNIT
     y = np.where(inside, y, 0.0)
     log = np.where(inside, fn.log1p(y), -math.inf)
     condition = np.where(y < 0.0, 1.0 / (1.0 + y), 1.0)
-    return log, (LIBM + 2.0) * condition + LIBM
+    return log, (ELEMENTARY + 2.0) * condition + ELEMENTARY
 
 
 def _shifts(mu: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
@@ -306,7 +306,7 @@ def _weights(
         off = max(1.0 - float(ratio.min()), 1.0 - float(total.min()))
     else:
         off = max(float(ratio.max()) - 1.0, float(total.max()) - 1.0)
-    slack = max(off, 0.0) + UNIT * (2.0 * x.size + 3.0 * LIBM + 16.0)
+    slack = max(off, 0.0) + UNIT * (2.0 * x.size + 3.0 * ELEMENTARY + 16.0)
     return weights, float(far.max()), slack * (1.0 + 1e-6)
 
 
@@ -406,7 +406,7 @@ def _columns(
     smallest[0] = 1.0
     with np.errstate(divide="ignore"):
         doubt = np.where(smallest > 4.0 * rounding, 2.0 * rounding / smallest, math.inf)
-    doubt += UNIT * (4.0 * LIBM + 16.0 + (1.0 + shape.tilt) * np.abs(x).max() * 2.0)
+    doubt += UNIT * (4.0 * ELEMENTARY + 16.0 + (1.0 + shape.tilt) * np.abs(x).max() * 2.0)
     return found, doubt
 
 

@@ -27,7 +27,7 @@ from pyengine.accounting.norm_laws import (
     step_transforms,
 )
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["Asked", "Sums", "solved"]
 
@@ -299,7 +299,7 @@ class _Composed:
         turn = self._turns(place)
         surely = -fn.expm1(np.minimum(place * self.shape.spacing, 0.0))
         sides = [side.bound(place, turn) for side in self.lower]
-        return np.asarray(np.maximum.reduce([surely * (1.0 - 8.0 * LIBM * UNIT), *sides]))
+        return np.asarray(np.maximum.reduce([surely * (1.0 - 8.0 * ELEMENTARY * UNIT), *sides]))
 
     def high(self, place: IntArray) -> FloatArray:
         """Upper bounds of it."""

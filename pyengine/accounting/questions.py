@@ -17,7 +17,7 @@ from pyengine.engines.within import BELOW_DOUBLES
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["FARTHEST", "TOLERANCE", "WorstCase"]
 
@@ -302,7 +302,7 @@ def _width(triple: Triple) -> float:
 
 def _least_gamma(table: ProfileTable, alpha: float) -> tuple[Triple, float]:
     """The least α t + H_t over t >= 1, between bounds, and the ε where it is."""
-    t, error = table.t, (LIBM + 4.0) * UNIT
+    t, error = table.t, (ELEMENTARY + 4.0) * UNIT
     upper = float((alpha * t + table.upper).min()) * (1.0 + error)
     values = alpha * t + table.value
     at = int(np.argmin(values))
@@ -319,7 +319,7 @@ def _least_gamma(table: ProfileTable, alpha: float) -> tuple[Triple, float]:
 
 def _largest_beta(table: ProfileTable, alpha: float) -> tuple[Triple, float]:
     """The largest (1 - α - H_t) / t over t >= 1, between bounds, and the ε where it is."""
-    t, error, rest = table.t, (LIBM + 6.0) * UNIT, 1.0 - alpha
+    t, error, rest = table.t, (ELEMENTARY + 6.0) * UNIT, 1.0 - alpha
     apart = 4.0 * UNIT  # of 1 - α - H
     lower = max(float(((rest - table.upper - apart) / t).max()) * (1.0 - error), 0.0)
     values = (rest - table.value) / t

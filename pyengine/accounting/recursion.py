@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pyengine.accounting.kernels import Kernel
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["COARSER", "Recursion", "StatePlan", "Values"]
 
@@ -164,7 +164,7 @@ class Recursion:
             gain[below] = slope * self._damping[below]
         # what the weights have is within the slack of r C'(1/r), and the bound is to have it
         call = gain + np.maximum(fn.exp(x) - 1.0, 0.0) * self._damping
-        error = (kernel.slack + (LIBM + 8.0) * UNIT) * ABOVE_OUTSIDE
+        error = (kernel.slack + (ELEMENTARY + 8.0) * UNIT) * ABOVE_OUTSIDE
         gain += error * call if self._is_upper else -error * call
         tilted = weights * fn.exp(tilt * self._spacing * np.arange(start, start + weights.size))
         place = np.zeros(self._size)
@@ -222,7 +222,7 @@ class Recursion:
         kept: dict[int, _KeptState] = {}
         found: dict[int, Values] = {}
         level = FFT_ROUNDING * fn.log2(self._size)
-        rounding = (3.0 * level + (LIBM + 8.0) * UNIT) * (1.0 + 1e-9)
+        rounding = (3.0 * level + (ELEMENTARY + 8.0) * UNIT) * (1.0 + 1e-9)
         depth = np.zeros(len(moves), dtype=np.int64)
         for state, choices in enumerate(moves):
             for _, then in choices:

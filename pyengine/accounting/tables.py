@@ -16,7 +16,7 @@ from pyengine.accounting.recursion import COARSER, Recursion, StatePlan, Values
 from pyengine.engines.answers import Triple
 from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["SMALLEST", "Choosing", "Detail", "ProfileTable"]
 
@@ -113,7 +113,7 @@ class ProfileTable:
                 at = np.clip(far, 0, self.value.size - 1)
                 end = self.lower[near]
                 other = end + share * (end - self.upper[at])
-                other -= (2.0 * LIBM + 8.0) * UNIT * (1.0 + share) * (end + self.upper[at])
+                other -= (2.0 * ELEMENTARY + 8.0) * UNIT * (1.0 + share) * (end + self.upper[at])
                 other = np.where(known, other, -math.inf)
                 found.append((end, other) if near is cell else (other, end))
         return found
@@ -127,7 +127,7 @@ class ProfileTable:
         if place == j:
             return float(self.value[j]), float(self.lower[j]), float(self.upper[j])
         share = fn.expm1(epsilon - j * self.spacing) / fn.expm1(self.spacing)
-        error = (2.0 * LIBM + 8.0) * UNIT
+        error = (2.0 * ELEMENTARY + 8.0) * UNIT
         upper = self.upper[j] + share * (self.upper[j + 1] - self.upper[j])
         cell = np.array([j])
         lower = max(
@@ -218,7 +218,7 @@ class Choosing:
             high, low = above[state], below[state]
             count = 1 - high.first
             weight = fn.exp(np.arange(count) * detail.spacing)
-            error = (LIBM + 4.0) * UNIT
+            error = (ELEMENTARY + 4.0) * UNIT
             part = slice(count - 1, None, -1)  # x = -ε
             plain = weight * low.values[part], weight * high.values[part]
             top = np.minimum(weight * high.bounds[part] * (1.0 + error), 1.0)

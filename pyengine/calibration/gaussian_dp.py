@@ -20,7 +20,7 @@ from pyengine.errors import AccuracyError
 from pyengine.mechanisms import GaussianMechanism, Mechanism, steps_of
 from pyengine.numerics import functions as fn
 from pyengine.numerics.gaussian_filter import root_above
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.special import log_ndtr
 
 __all__ = ["largest_regret", "least_mu", "log_excess", "mu_from_below"]
@@ -142,7 +142,9 @@ class _Profiles:
         log_slope = log_ndtr(-x)
         slope = fn.exp(epsilon + log_slope)
         # x errs by 2 units, and the slope by as many times x (x + 1) at most; the sum by its terms
-        error = UNIT * (4.0 * x * (x + 1.0) + 4.0 * (epsilon + np.abs(log_slope)) + 4.0 * LIBM)
+        error = UNIT * (
+            4.0 * x * (x + 1.0) + 4.0 * (epsilon + np.abs(log_slope)) + 4.0 * ELEMENTARY
+        )
         return np.stack([epsilon, upper, lower, slope, error])
 
 

@@ -18,7 +18,7 @@ from pyengine.duality._conjugate import Curve, Enclosure, FloatArray, Refined, l
 from pyengine.duality._moments import from_rdp, from_zcdp, to_gdp
 from pyengine.numerics import functions as fn
 from pyengine.numerics.gaussian_filter import GaussianFilter
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.scaled import LOST
 from pyengine.numerics.selection import repeat_and_select
 
@@ -88,7 +88,7 @@ def gamma_from_epsilon_delta(epsilon: Any, delta: Any, kappa: Any) -> Any:
 def _upper_product(epsilon: FloatArray, x: FloatArray) -> FloatArray:
     """e^ε x, rounded up; x itself at ε = 0."""
     with np.errstate(over="ignore", invalid="ignore"):
-        product = fn.exp(epsilon) * x * (1.0 + (LIBM + 4.0) * UNIT) + LOST
+        product = fn.exp(epsilon) * x * (1.0 + (ELEMENTARY + 4.0) * UNIT) + LOST
     return np.where((epsilon == 0.0) | (x == 0.0), x, product)
 
 
@@ -131,7 +131,7 @@ def trade_off_from_epsilon_delta(epsilon: Any, delta: Any, alpha: Any) -> Any:
     rest = (rest - mass) + ((1.0 - rest) - x)
     steep = (1.0 - mass) - _upper_product(cost, x) - 4.0 * UNIT
     with np.errstate(over="ignore"):
-        flat = rest * (1.0 - (LIBM + 8.0) * UNIT) / fn.exp(cost) - LOST  # the same at ε = 0
+        flat = rest * (1.0 - (ELEMENTARY + 8.0) * UNIT) / fn.exp(cost) - LOST  # the same at ε = 0
     value = np.where(x + mass == 0.0, 1.0, np.maximum(np.maximum(steep, flat), 0.0))
     return value if x.shape else float(value)
 

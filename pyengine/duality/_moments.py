@@ -12,7 +12,7 @@ from pyengine._support import checks
 from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import falling_root
 from pyengine.numerics.renyi import LARGEST_X, SMALLEST_X, best_order, order_bound
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.scaled import LOST
 from pyengine.special import log_ndtr, ndtri_exp
 
@@ -158,15 +158,15 @@ def _upper_delta(x: FloatArray, rate: FloatArray, size: FloatArray) -> FloatArra
     """The bound that order 1 + x gives, rounded up; ``rate`` is ρ - ε, to 3 units of ``size``.
 
     (1 - 1/α)^α/(α - 1) = e^{-x log(1 + 1/x) - log(1 + x)}, of which neither part cancels, however
-    small x is.  Errors in units: x and a product on top of 3, 5 of x size; x, 1/x, LIBM and a
-    product, 7 of the second; x and LIBM, 5 of the third; two sums; in all below 9 of the terms'
-    sizes, of which 12 are added.  Then `numpy.exp` and a product: LIBM + 1.
+    small x is.  Errors in units: x and a product on top of 3, 5 of x size; x, 1/x, ELEMENTARY and a
+    product, 7 of the second; x and ELEMENTARY, 5 of the third; two sums; in all below 9 of the
+    terms' sizes, of which 12 are added.  Then an exponential and a product: ELEMENTARY + 1.
     """
     second, third = x * fn.log1p(1.0 / x), fn.log1p(x)
     logs = x * rate - second - third + 12.0 * UNIT * (x * size + second + third)
     # what is infinite on both sides is unknown
     logs = np.where(np.isnan(logs), np.inf, logs)
-    value = fn.exp(np.minimum(logs, 0.0)) * (1.0 + (LIBM + 4.0) * UNIT) + LOST
+    value = fn.exp(np.minimum(logs, 0.0)) * (1.0 + (ELEMENTARY + 4.0) * UNIT) + LOST
     return np.asarray(np.minimum(value, 1.0))
 
 
@@ -212,8 +212,8 @@ def _near(epsilon: FloatArray) -> FloatArray:
 
     It is √(2π) q Σ c_k (π q²/4)^k/(2k + 1).  With b_k the coefficient of q^{2k+1}, b_k r^{2k+1} is
     below erf⁻¹(r) for each r < 1; r = .99 bounds the terms that are left out by 1e-18 of the sum.
-    2q errs by LIBM + LIBM/2 + 2 = 8 units, q² passes 2 on, and coefficients, Horner's scheme,
-    constant and products add 6: 16 in all, of which 24 are added.
+    2q errs by ELEMENTARY + ELEMENTARY/2 + 2 = 8 units, q² passes 2 on, and coefficients, Horner's
+    scheme, constant and products add 6: 16 in all, of which 24 are added.
     """
     double = 2.0 * -fn.expm1(-epsilon) / (1.0 + fn.exp(-epsilon))
     series = np.zeros(epsilon.shape)
@@ -236,8 +236,8 @@ def _far(epsilon: FloatArray) -> FloatArray:
 
     log Φ(-t) is concave, and its slope -h(t) at least (3t + √(t² + 8))/4 in size (Sampford 1953).
     log_ndtr errs by a square and a sum, 2 units of y, by 7 units of Φ(-t) e^{t²/2} (proven in
-    docs/theory/closed_form) and by LIBM units of its logarithm, which is below 5; y errs by a unit
-    of itself and LIBM/2: in all below 3 units of y and 29.
+    docs/theory/closed_form) and by ELEMENTARY units of its logarithm, which is below 5; y errs by a
+    unit of itself and ELEMENTARY/2: in all below 3 units of y and 29.
     """
     y = -(epsilon + fn.log1p(fn.exp(-epsilon)))
     t = -np.asarray(ndtri_exp(y))

@@ -13,7 +13,7 @@ from pyengine.laws.profile import placed_values, raised_points
 from pyengine.mechanisms import FinitePair, Mechanism, Step, from_probabilities
 from pyengine.mechanisms.general import symmetric_masses
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.selection import repeat_and_select
 
 __all__ = ["selected_pair"]
@@ -93,7 +93,7 @@ class _Chords:
 
     def __call__(self, epsilon: FloatArray) -> FloatArray:
         """Upper bounds at ε >= 0."""
-        t = fn.exp(epsilon) * (1.0 - (LIBM + 4.0) * UNIT)
+        t = fn.exp(epsilon) * (1.0 - (ELEMENTARY + 4.0) * UNIT)
         at = np.clip(np.searchsorted(self._t, t, side="right") - 1, 0, self._t.size - 1)
         after = np.minimum(at + 1, self._t.size - 1)
         before, width = self._delta[at], self._t[after] - self._t[at]

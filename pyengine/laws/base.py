@@ -27,7 +27,7 @@ from pyengine.laws.normals import (
     swapped,
 )
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
 if TYPE_CHECKING:
@@ -562,7 +562,7 @@ class PoissonSampledLaw(Law):
         # e^l of relative error 16 units, and the last place of l
         size = np.where(inside, np.abs(inner), 0.0)
         shift = UNIT * (
-            np.where(inside, slope * (16.0 * LIBM + 2.0 * size), 0.0) + 4.0 * np.abs(edges)
+            np.where(inside, slope * (16.0 * ELEMENTARY + 2.0 * size), 0.0) + 4.0 * np.abs(edges)
         )
         # cells below the support, and between edges that share an inner loss, are empty
         log_a = np.full(edges.size + 1, -math.inf)
@@ -580,7 +580,7 @@ class PoissonSampledLaw(Law):
             cells = self.law.cells(np.zeros(1))
             log_a[-1] = fn.logaddexp(*cells.log_a)
             log_b[-1] = fn.logaddexp(*cells.log_b)
-            error[-1] = cells.error.max() + 8.0 * UNIT * LIBM
+            error[-1] = cells.error.max() + 8.0 * UNIT * ELEMENTARY
             twice[-1], inner_ratio[-1] = 2.01 * error[-1], log_b[-1] - log_a[-1]
         alone = self.law.infinite()[0]
         if alone > 0.0:  # A's mass alone now has loss log(1 - p)
@@ -595,7 +595,7 @@ class PoissonSampledLaw(Law):
             weight = np.minimum(p * fn.exp(known - finer), 1.0)
         finite = np.where(np.isfinite(log_a), np.abs(log_a), 0.0)
         finite += np.where(np.isfinite(mixed), np.abs(mixed), 0.0)
-        error = error + UNIT * (8.0 * LIBM + 4.0 * (finite + abs(log_p) + abs(log_rest)))
+        error = error + UNIT * (8.0 * ELEMENTARY + 4.0 * (finite + abs(log_p) + abs(log_rest)))
         ratio = weight * (twice + 2.0 * UNIT * np.abs(known)) * (1.0 + 1e-9)
         ratio += 24.0 * UNIT * np.abs(finer)
         return Cells(log_a, mixed, error, shift, ratio, finer)

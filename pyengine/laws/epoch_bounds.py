@@ -20,7 +20,7 @@ from pyengine.laws.base import Enclosing, FloatArray
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.laws.ratios import RatioLaw
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["epoch_bounds"]
 
@@ -131,8 +131,9 @@ class _Step:
         return _Mean(
             ratio,
             moved,
-            float(error.max()) + 2.0 * LIBM * UNIT,
-            float(off.max() + 2.0 * cells.shift.max()) + UNIT * (4.0 * LIBM + 16.0 + 2.0 * largest),
+            float(error.max()) + 2.0 * ELEMENTARY * UNIT,
+            float(off.max() + 2.0 * cells.shift.max())
+            + UNIT * (4.0 * ELEMENTARY + 16.0 + 2.0 * largest),
             self.beyond,
         )
 

@@ -19,7 +19,7 @@ from pyengine.errors import AccuracyError
 from pyengine.laws.finite import FiniteLaw
 from pyengine.mechanisms.additive import DiscreteGaussianSum, SkellamMechanism
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["gaussian_sum_law", "skellam_law"]
 
@@ -58,7 +58,7 @@ def gaussian_sum_law(step: DiscreteGaussianSum, doubled: bool) -> FiniteLaw:
     k = np.arange(-float(reach), reach + 1.0)
     exponents = rate * k * k
     one = fn.exp(-exponents)
-    error = UNIT * (3.0 * float(exponents.max()) + LIBM + 2.0)
+    error = UNIT * (3.0 * float(exponents.max()) + ELEMENTARY + 2.0)
     one, error = one / one.sum(), 2.0 * error + UNIT * k.size
     total, off = one, error
     for bit in bin(step.summands)[3:]:

@@ -23,7 +23,7 @@ from pyengine.laws.normals import (
     normal_cells,
 )
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["GaussianMixtureLaw", "SubstitutedMixture"]
 
@@ -110,9 +110,9 @@ class GaussianMixtureLaw(Law):
         shares = fn.exp(exponents - top)
         total = shares.sum(axis=0)
         # an error of an exponent moves L by the share of its term, the sum by its own rounding
-        error = UNIT * LIBM * ((shares * sizes).sum(axis=0) / total + len(self.shifts) + 4.0)
+        error = UNIT * ELEMENTARY * ((shares * sizes).sum(axis=0) / total + len(self.shifts) + 4.0)
         loss = top + fn.log(total)
-        return loss, error + UNIT * LIBM * np.abs(loss)
+        return loss, error + UNIT * ELEMENTARY * np.abs(loss)
 
     def slope(self, z: FloatArray) -> FloatArray:
         """Return dL/dz, the mean of the shifts under their shares, for searches."""
@@ -186,7 +186,7 @@ class GaussianMixtureLaw(Law):
         finite += np.where(np.isfinite(log_b), np.abs(log_b), 0.0)
         widest = max(abs(fn.log(w)) for w in self.weights)
         errors = UNIT * (80.0 + 4.0 * finite + 4.0 * widest + 12.0 * reach * reach)
-        return np.asarray(errors + UNIT * LIBM * len(self.shifts))
+        return np.asarray(errors + UNIT * ELEMENTARY * len(self.shifts))
 
     def exact_terms(self) -> list[tuple[Fraction, Fraction]] | None:
         """Shifts and weights to two doubles; None where no more than a double is known."""

@@ -12,7 +12,7 @@ from pyengine.laws.base import positive
 from pyengine.laws.finite import FiniteLaw, log_fraction
 from pyengine.mechanisms.general import symmetric_masses
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["DEEPEST", "apart", "law_of_values", "placed_values", "raised_points"]
 
@@ -22,7 +22,7 @@ DEEPEST = 1e-20  # values end where the profile is this small
 FEW = 16  # outcomes of which all is formed in fractions
 COARSE = 120
 STEEP, HALVINGS = 0.1, 60
-ABOVE = 1.0 + (LIBM + 4.0) * UNIT
+ABOVE = 1.0 + (ELEMENTARY + 4.0) * UNIT
 
 
 def raised_points(epsilon: FloatArray, delta: FloatArray) -> list[tuple[Fraction, Fraction]]:

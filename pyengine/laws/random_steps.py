@@ -32,7 +32,7 @@ from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
 from pyengine.mechanisms.general import pair_of_profile
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["MOST_STATES", "allocated_finite", "allocated_law", "allocated_outcomes"]
 
@@ -314,8 +314,8 @@ def _on_lattice(
     edges = fn.log(t)
     cells = law.cells(edges)
     a, b = fn.exp(cells.log_a), fn.exp(cells.log_b)
-    rounding = (LIBM + 2.0) * UNIT * (1.0 + np.where(a > 0.0, np.abs(cells.log_a), 0.0))
-    rounding += (LIBM + 2.0) * UNIT * np.where(b > 0.0, np.abs(cells.log_b), 0.0)
+    rounding = (ELEMENTARY + 2.0) * UNIT * (1.0 + np.where(a > 0.0, np.abs(cells.log_a), 0.0))
+    rounding += (ELEMENTARY + 2.0) * UNIT * np.where(b > 0.0, np.abs(cells.log_b), 0.0)
     error = cells.error + rounding + t.size * UNIT
     shift = cells.shift + 4.0 * UNIT * (1.0 + np.abs(edges))
     above_a = np.cumsum(a[::-1])[::-1][1:]

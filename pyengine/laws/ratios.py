@@ -10,7 +10,7 @@ import numpy as np
 from pyengine._support.caches import cached_property
 from pyengine.laws.base import Cells, CellsAlone, FloatArray
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["RatioLaw"]
 
@@ -47,7 +47,7 @@ class RatioLaw(CellsAlone):
     @cached_property
     def _shift(self) -> float:
         """What losses are off by: the ratios' error and the rounding of the logarithms."""
-        return self.ratio_error + LIBM * UNIT * float(np.abs(self._loss).max())
+        return self.ratio_error + ELEMENTARY * UNIT * float(np.abs(self._loss).max())
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest loss."""
@@ -83,7 +83,7 @@ class RatioLaw(CellsAlone):
         log_b[home] = fn.log(np.add.reduceat(self.mass * self.ratio, start))
         rounding = np.zeros(edges.size + 1)
         size = np.maximum(np.abs(log_a[home]), np.abs(log_b[home]))
-        rounding[home] = UNIT * (count + 4.0 + LIBM * size)
+        rounding[home] = UNIT * (count + 4.0 + ELEMENTARY * size)
         error = (self.error + self.ratio_error + rounding) * (1.0 + 1e-6)
         shift = np.full(edges.size, self._shift)
         return Cells(log_a, log_b, error, shift, self.ratio_error + 2.0 * rounding)

@@ -17,7 +17,7 @@ from pyengine.errors import AccuracyError
 from pyengine.laws.base import Cells, FloatArray, Law, StepLaw, largest_finite
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["SumLaw", "finite_sum", "outcomes_together", "sum_law"]
 
@@ -232,7 +232,7 @@ class _Sums:
         sums = fn.logaddexp(mass, other)
         with np.errstate(invalid="ignore", divide="ignore"):
             finite = np.where(np.isfinite(sums), np.abs(sums), 0.0)
-            rounding = fn.log(UNIT * (4.0 * LIBM + 4.0 * (1.0 + finite)))
+            rounding = fn.log(UNIT * (4.0 * ELEMENTARY + 4.0 * (1.0 + finite)))
             off = fn.logaddexp(fn.logaddexp(off, more), sums + rounding)
         self._parts.append((number + before, sums, off))
 

@@ -22,7 +22,7 @@ from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.profile import DEEPEST, apart, law_of_values, placed_values
 from pyengine.numerics import functions as fn
 from pyengine.numerics.renyi import LARGEST_X, SMALLEST_X, best_order, order_bound
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.scaled import LOST
 
 __all__ = ["CurveBounds", "curve_law", "joined_curve"]
@@ -92,7 +92,7 @@ def _told(parts: list[CurvePart]) -> float:
         # a probability below 1, whose double may be 1
         delta = min(_up(Fraction(part.delta)), math.nextafter(1.0, 0.0))
         rest += part.number * fn.log1p(-delta)
-    return min(1.0, -fn.expm1(rest) * (1.0 + (4.0 * LIBM + 8.0 * len(parts)) * UNIT))
+    return min(1.0, -fn.expm1(rest) * (1.0 + (4.0 * ELEMENTARY + 8.0 * len(parts)) * UNIT))
 
 
 def _least(part: CurvePart) -> list[float]:

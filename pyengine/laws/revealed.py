@@ -24,7 +24,7 @@ from pyengine.laws.normals import (
 )
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["RevealedMixtureLaw", "revealed_law"]
 
@@ -160,7 +160,7 @@ class RevealedMixtureLaw(Law):
                 size = np.maximum(size, np.where(np.isfinite(mass), np.abs(mass), 0.0))
             error, shift = np.maximum(error, found.error), np.maximum(shift, found.shift)
         largest = max(map(abs, self.log_shares))
-        rounding = UNIT * (2.0 * LIBM * len(self.laws) + 8.0 * (size + largest))
+        rounding = UNIT * (2.0 * ELEMENTARY * len(self.laws) + 8.0 * (size + largest))
         return Cells(log_a, log_b, 1.01 * error + rounding, shift)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.scaled import LOST
 
 __all__ = ["LARGEST_X", "SMALLEST_X", "best_order", "order_bound"]
@@ -59,8 +59,8 @@ def order_bound(x: FloatArray, rho: FloatArray, epsilon: FloatArray) -> FloatArr
         apart = _certified(x, cost, epsilon, np.maximum(s1, CLOSEST))
         found = np.minimum(found, apart)
         # the ratio 0 beside another one
-        beyond = cost - epsilon >= fn.log1p(1.0 / x) * (1.0 + 16.0 * UNIT * (1.0 + LIBM))
-        whole = -fn.expm1(epsilon - cost) * (1.0 + (LIBM + 4.0) * UNIT)
+        beyond = cost - epsilon >= fn.log1p(1.0 / x) * (1.0 + 16.0 * UNIT * (1.0 + ELEMENTARY))
+        whole = -fn.expm1(epsilon - cost) * (1.0 + (ELEMENTARY + 4.0) * UNIT)
         whole += 2.0 * UNIT * fn.exp(epsilon - cost) * np.abs(cost - epsilon)
         found = np.where(beyond, np.minimum(found, whole), found)
     return np.where(known & (found <= 1.0), found, 1.0)
@@ -151,13 +151,16 @@ def _certified(x: FloatArray, rho: FloatArray, epsilon: FloatArray, s1: FloatArr
     """λ (C - 1 + φ(r₁)) at doubles s₁ and s₂ whose mean is at most e^ε, rounded up.
 
     In units: τ 1, s₁ + s₂ 1, products 1; 1 - e^{-y} errs by at most the relative error of y, and
-    LIBM: a and b by LIBM + 6.
+    ELEMENTARY: a and b by ELEMENTARY + 6.
     """
     tau = 1.0 + x
     s2 = _second(x, epsilon, s1, epsilon + fn.log1p(1.0 / x), LAST)
     log_ratio = _log_ratio(x, s1 + s2)
     error = UNIT * (
-        3.0 * LIBM + 20.0 + LIBM * np.abs(log_ratio) + 6.0 * (np.abs(s2) + np.abs(epsilon))
+        3.0 * ELEMENTARY
+        + 20.0
+        + ELEMENTARY * np.abs(log_ratio)
+        + 6.0 * (np.abs(s2) + np.abs(epsilon))
     )
     # a move of s₂ moves the mean's logarithm by half of it at least
     s2 = s2 - 2.0 * (np.maximum(s2 + log_ratio - epsilon, 0.0) + error)
@@ -167,8 +170,8 @@ def _certified(x: FloatArray, rho: FloatArray, epsilon: FloatArray, s1: FloatArr
     grown += 4.0 * UNIT * x * (np.abs(rho - s2) + np.abs(rho))
     first = fn.exp(np.minimum(grown, 800.0)) * (-fn.expm1(-x * rho) / x)
     p, q = -fn.expm1(-x * s1) / x, fn.exp(-x * s1) * -fn.expm1(-s1)
-    phi = np.maximum(p - q, 0.0) + (2.0 * LIBM + 12.0 + 4.0 * x * s1) * UNIT * (p + q)
+    phi = np.maximum(p - q, 0.0) + (2.0 * ELEMENTARY + 12.0 + 4.0 * x * s1) * UNIT * (p + q)
     second = fn.exp(-x * s2 * (1.0 - np.copysign(4.0 * UNIT, s2))) * phi
     value = (first + second) / (tau * b)
-    value = value * (1.0 + (4.0 * LIBM + 32.0) * UNIT) + LOST
+    value = value * (1.0 + (4.0 * ELEMENTARY + 32.0) * UNIT) + LOST
     return np.where((s > 0.0) & np.isfinite(value) & (b > 0.0), value, np.inf)

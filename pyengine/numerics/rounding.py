@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["ERFC", "LIBM", "UNIT"]
+__all__ = ["ELEMENTARY", "ERFC", "UNIT"]
 
 UNIT = 2.0**-53  # unit roundoff of doubles: the largest relative error of one operation
 # Relative errors of the core's functions in units of UNIT, of which a unit in the last place is at
 # most two (docs/theory/arithmetic).
-LIBM = 4.0  # of exp, log, expm1, log1p
+ELEMENTARY = 4.0  # of exp, log, expm1, log1p
 ERFC = 16.0

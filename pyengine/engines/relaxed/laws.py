@@ -19,7 +19,7 @@ from pyengine.engines.relaxed.laplace import LaplacePair
 from pyengine.engines.relaxed.sampled import SampledPair
 from pyengine.laws.base import Cells, FloatArray, Law, PoissonSampledLaw, StepLaw
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["FoldedGaussianLaw", "FoldedLaplaceLaw", "SquaredLengthLaw", "magnitude_law"]
 
@@ -74,8 +74,8 @@ class FoldedLaplaceLaw(Law):
         home = int(np.searchsorted(edges, highest))
         log_a[home] = fn.logaddexp(log_a[home], -mu)
         log_b[home] = fn.logaddexp(log_b[home], highest - mu)
-        error = np.full(gap.size, UNIT * LIBM * (24.0 + 8.0 * mu))
-        shift = UNIT * (4.0 * np.abs(edges) + LIBM * (8.0 + 8.0 * mu))
+        error = np.full(gap.size, UNIT * ELEMENTARY * (24.0 + 8.0 * mu))
+        shift = UNIT * (4.0 * np.abs(edges) + ELEMENTARY * (8.0 + 8.0 * mu))
         return Cells(log_a, log_b, error, shift)
 
 
@@ -101,7 +101,7 @@ class FoldedGaussianLaw(Law):
         w = np.maximum(edges + 0.5 * mu * mu, 0.0)
         y = w + fn.log1p(np.sqrt(-fn.expm1(-2.0 * w)))
         x = y / mu
-        shift = UNIT * (4.0 * np.abs(edges) + 4.0 * mu * mu + 4.0 * LIBM * (w + y))
+        shift = UNIT * (4.0 * np.abs(edges) + 4.0 * mu * mu + 4.0 * ELEMENTARY * (w + y))
         use = x > 0.0
         use[1:] &= x[1:] > np.maximum.accumulate(x)[:-1]
         kept = np.flatnonzero(use)
@@ -168,7 +168,7 @@ class SquaredLengthLaw(Law):
         log_a, error_a = self._masses(x[kept], 0.0, place, x.size + 1)
         log_b, error_b = self._masses(x[kept], self.effect**2, place, x.size + 1)
         # log 0F1 to 32 units, and the rounding of x where x f(x) is large
-        shift = UNIT * (4.0 * np.abs(edges) + 4.0 * self.effect**2 + 32.0 * LIBM * (1.0 + w))
+        shift = UNIT * (4.0 * np.abs(edges) + 4.0 * self.effect**2 + 32.0 * ELEMENTARY * (1.0 + w))
         return Cells(log_a, log_b, np.maximum(error_a, error_b), shift)
 
     def _masses(

@@ -32,7 +32,7 @@ from pyengine.engines.vertical_lines.tilted import (
 )
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.wide import Wide, wide_exp
 
 __all__ = ["BoundedRangeShape", "FiniteShape"]
@@ -412,7 +412,7 @@ class ClosedRangeStep(TiltedStep):
         """Of logarithms of hyperbolic sines."""
         end = self.shape.epsilon
         size = 4.0 + abs(self._log) + (1.0 + abs(self.tilt)) * end
-        return 16.0 * UNIT * size + 4.0 * LIBM * UNIT * (1.0 + abs(fn.log(end)))
+        return 16.0 * UNIT * size + 4.0 * ELEMENTARY * UNIT * (1.0 + abs(fn.log(end)))
 
     def mass_at_ends(self, pole: float) -> float:
         """None."""

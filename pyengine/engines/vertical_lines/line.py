@@ -23,7 +23,7 @@ from pyengine.engines.vertical_lines.gauss import EXTENDED
 from pyengine.engines.vertical_lines.tilted import TiltedStep
 from pyengine.engines.vertical_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.wide import Wide, less_products
 
 __all__ = ["KERNELS", "POLES", "LossLine", "Side", "Steps", "composed"]
@@ -74,7 +74,7 @@ def composed(
         most += number * (np.where(known, found.log, 0.0) + found.log_error)
         last[i] = found.modulus[-1] + found.error[-1] + 4.0 * UNIT * (1.0 + found.modulus[-1])
     modulus = fn.exp(log)
-    off += (2.0 * LIBM + 4.0 * len(steps)) * UNIT * (1.0 + np.abs(angle))
+    off += (2.0 * ELEMENTARY + 4.0 * len(steps)) * UNIT * (1.0 + np.abs(angle))
     off += 4.0 * len(steps) * UNIT * np.where(np.isfinite(log), np.abs(log), 0.0)
     close = np.isfinite(log) & (off < 0.5)
     error = np.where(
@@ -243,7 +243,7 @@ class LossLine:
                     apart = self.tilt - pole
                     fall = abs(apart) * self._period
                     constant = -float(self._log_mean) - fall - fn.log(-fn.expm1(-fall))
-                    known = self._log_error + self._ends_at[int(pole)] + 4.0 * LIBM * UNIT
+                    known = self._log_error + self._ends_at[int(pole)] + 4.0 * ELEMENTARY * UNIT
                     known += 8.0 * UNIT * (1.0 + abs(float(self._log_mean)) + fall)
                     sign = math.copysign(residue, apart * residue)
                     found[-1].append(CrossedPole(sign, apart, constant, known))

@@ -33,7 +33,7 @@ from pyengine.engines.vertical_lines.tilted import (
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import as_decimal
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.wide import Wide
 
 __all__ = ["GaussianShape", "MixtureShape"]
@@ -165,7 +165,7 @@ class GaussianStep(TiltedStep):
         log = self._log(frequency)
         error = 4.0 * UNIT * np.abs(log) + frequency * self._off
         modulus = fn.exp(log)
-        of_value = modulus * fn.expm1(np.minimum(error, 1.0)) + LIBM * UNIT * modulus
+        of_value = modulus * fn.expm1(np.minimum(error, 1.0)) + ELEMENTARY * UNIT * modulus
         return TiltedTransform(modulus, log, frequency * self._beside, of_value, error)
 
 

@@ -23,7 +23,7 @@ from pyengine.engines.vertical_lines.line import LossLine
 from pyengine.engines.vertical_lines.ordered import FiniteLosses, RoughTails, tails_of
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.special import ndtri
 
 __all__ = ["LineOrder"]
@@ -169,7 +169,7 @@ class LineOrder(FiniteLosses):
             for law, value, error in zip(laws, total, off, strict=True):
                 exponent = log + c if law else log
                 scale = fn.exp(np.minimum(exponent, 600.0))
-                relative = log_error + (2.0 * LIBM + np.abs(exponent) + np.abs(c)) * UNIT
+                relative = log_error + (2.0 * ELEMENTARY + np.abs(exponent) + np.abs(c)) * UNIT
                 error = scale * (error + (np.abs(value) + error) * (1.01 * relative + 4.0 * UNIT))
                 is_above = line.tilt > law
                 mass = _mass(line, law, scale * value)
@@ -278,12 +278,12 @@ class LineOrder(FiniteLosses):
             log, log_error = line.log_scale(c)
             exponent = log + c if of_b else log
             scale = fn.exp(np.minimum(exponent, 600.0))
-            relative = log_error + (2.0 * LIBM + np.abs(exponent) + np.abs(c)) * UNIT
+            relative = log_error + (2.0 * ELEMENTARY + np.abs(exponent) + np.abs(c)) * UNIT
             found = scale * total
             off = scale * off + (np.abs(found) + scale * off) * (1.01 * relative + 4.0 * UNIT)
             pole = np.array([_pole(line.tilt, each, of_b=of_b) for each in epsilon[at].tolist()])
             value[at] = np.clip(found + pole, 0.0, 1.0)
-            error[at] = off * (1.0 + 1e-9) + (LIBM + 2.0) * UNIT * np.abs(pole)
+            error[at] = off * (1.0 + 1e-9) + (ELEMENTARY + 2.0) * UNIT * np.abs(pole)
             lost[at] = line.removed[of_b]
             if (line.tilt <= 0.0) if of_b else (line.tilt >= 1.0):
                 # e^ε in the pole stands for all mass of the second law

@@ -25,7 +25,7 @@ from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepSha
 from pyengine.engines.vertical_lines.nodes import StepNodes, chosen_nodes, edges_of, remainder
 from pyengine.engines.vertical_lines.shapes import At
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.wide import Wide, wide_log
 
 __all__ = [
@@ -239,8 +239,8 @@ class NodeStep(TiltedStep):
         change = 2.0 * np.abs(x) + x * x + np.abs(y) + y * y
         log_error = error / (least - np.minimum(2.0 * error, 0.5 * least))
         rounded = np.where(near, change / (least * least), 1.0 / least) + np.abs(log)
-        log_error = log_error + (4.0 + LIBM) * UNIT * rounded
-        log_error = log_error + LIBM * UNIT * np.abs(angle)
+        log_error = log_error + (4.0 + ELEMENTARY) * UNIT * rounded
+        log_error = log_error + ELEMENTARY * UNIT * np.abs(angle)
         # what is hardly known is 0, and its bound is all that it may be
         largest = fn.log(modulus + error + 4.0 * UNIT)
         return TiltedTransform(

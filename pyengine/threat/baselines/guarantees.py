@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pyengine._support import checks
 from pyengine.duality import gamma_from_epsilon_delta
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.scaled import LOST
 
 __all__ = ["advantage", "dp_gamma", "mse_lower_bound"]
@@ -110,6 +110,6 @@ def mse_lower_bound(renyi_epsilon: Real, *, diameter: Real = 1.0) -> Any:
     square = math.fsum(((widths / top) ** 2).ravel()) / widths.size
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         root = top * fn.exp(-0.5 * cost) / np.sqrt(-fn.expm1(-cost)) * math.sqrt(0.25 * square)
-        value = root * root * (1.0 - (4.0 * LIBM + 16.0) * UNIT) - LOST
+        value = root * root * (1.0 - (4.0 * ELEMENTARY + 16.0) * UNIT) - LOST
     value = np.clip(value, 0.0, np.finfo(np.float64).max)
     return _scalar_or_array(np.where(cost == 0.0, math.inf, value))

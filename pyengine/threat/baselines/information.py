@@ -171,8 +171,8 @@ def gaussian_information(
     lost = others * -fn.expm1(-square)
     inside = weights + others * fn.exp(-square)
     logs = np.where(lost < 0.5, fn.log1p(-np.minimum(lost, 0.5)), fn.log(inside))
-    # the square errs by 8 units, its exponential by LIBM, a weight by 4 and what is made of both by
-    # 4; where the other form is the logarithm, it is at least log 2
+    # the square errs by 8 units, its exponential by ELEMENTARY, a weight by 4 and what is made of
+    # both by 4; where the other form is the logarithm, it is at least log 2
     return max(-math.fsum(shares * logs), 0.0) * (1.0 + 40.0 * UNIT) + LOST * shares.size
 
 

@@ -14,7 +14,7 @@ from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, Step, checked_mechanism, steps_of
 from pyengine.numerics import functions as fn
 from pyengine.numerics.golden_section import lowest
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.scaled import LOST
 
 __all__ = [
@@ -256,9 +256,9 @@ def renyi_gamma(kappa: Real, order: Real, epsilon: Real) -> Any:
         share = np.where(alpha < math.inf, (alpha - 1.0) / alpha, 1.0)
         log = fn.log(x)
         exponent = share * (log + cost + 12.0 * UNIT * (cost - log))
-    # errors in units: LIBM of the logarithm, sum, share and product 10; of the value LIBM + 1
+    # errors in units: ELEMENTARY of the logarithm, sum, share and product 10; of the value one more
     best = np.where(x == 0.0, -np.inf, np.minimum(exponent, 0.0)).min(axis=1)
-    value = np.minimum(fn.exp(best) * (1.0 + (LIBM + 4.0) * UNIT) + LOST, 1.0)
+    value = np.minimum(fn.exp(best) * (1.0 + (ELEMENTARY + 4.0) * UNIT) + LOST, 1.0)
     value = np.where(array.ravel() == 0.0, 0.0, value)
     return value.reshape(array.shape) if array.shape else float(value[0])
 
@@ -349,6 +349,6 @@ def gaussian_renyi_gamma(kappa: Real, noise_multiplier: float, *, steps: int = 1
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(-fn.log(array))
         distance = np.maximum(root - shift - 8.0 * UNIT * (root + shift), 0.0)
-    value = fn.exp(-(distance**2) * (1.0 - 4.0 * UNIT)) * (1.0 + (LIBM + 4.0) * UNIT) + LOST
+    value = fn.exp(-(distance**2) * (1.0 - 4.0 * UNIT)) * (1.0 + (ELEMENTARY + 4.0) * UNIT) + LOST
     value = np.where(array == 0.0, 0.0, np.minimum(value, 1.0))
     return value if array.shape else float(value)

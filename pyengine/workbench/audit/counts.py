@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from pyengine._support import checks
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.special import ndtri
 from pyengine.workbench.audit._inputs import probability_level
 from pyengine.workbench.audit.bands import success_bound
 
 __all__ = ["CountAudit", "count_audit"]
 
-ROOM = (LIBM + 16.0) * UNIT  # of the roundings after Clopper-Pearson
+ROOM = (ELEMENTARY + 16.0) * UNIT  # of the roundings after Clopper-Pearson
 
 
 class CountAudit(NamedTuple):
