@@ -21,7 +21,7 @@ from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.profile import DEEPEST, law_of_values, placed_values
 from pyengine.mechanisms import AboveThreshold
 from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["above_threshold_law"]
 
@@ -75,7 +75,7 @@ def _profile(mu: float, answers: int, epsilon: FloatArray) -> FloatArray:
     # log Φ is at most |x| + 1 steep
     a_off = NDTR + 1.01 * off * (np.abs(x) + 1.0)
     b_off = NDTR * (1.0 + np.abs(special.log_ndtr(y))) + 1.01 * off * (np.abs(y) + 1.0)
-    b_off += LIBM * UNIT * (1.0 + np.abs(epsilon) + np.abs(log_b))
+    b_off += ELEMENTARY * UNIT * (1.0 + np.abs(epsilon) + np.abs(log_b))
     b = fn.exp(log_b)
     whole = answers * (a * (1.0 + a_off) - b * (1.0 - b_off)) * (1.0 + 8.0 * UNIT)
     # some c whose Φ is at most one answer's share
