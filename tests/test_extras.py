@@ -191,10 +191,15 @@ def test_what_decides_whether_a_change_goes_in_runs_every_target() -> None:
 def test_workflows_call_what_there_is() -> None:
     """What runs on every change, what runs at night, and what builds a release."""
     workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-    assert [path.name for path in workflows] == ["checks.yml", "long.yml", "wheels.yml"]
+    assert [path.name for path in workflows] == [
+        "checks.yml",
+        "hosts.yml",
+        "long.yml",
+        "wheels.yml",
+    ]
     text = "".join(path.read_text(encoding="utf-8") for path in workflows)
     assert "- run: .ci/run\n" in text
     assert "- run: python -m cibuildwheel" in text
     assert re.search(r"schedule:\n *- cron:", text)
     called = re.findall(r"\bmake ([a-z-]+)", text)
-    assert set(called) == {"accuracy", "bits", "campaign"} <= make_targets()
+    assert set(called) == {"accuracy", "bits", "campaign", "peers"} <= make_targets()
