@@ -208,7 +208,7 @@ def _spread(reach: float) -> npt.NDArray[np.int64]:
 
 
 # Map: laws of one step of all norms | test_individual | theory/individual
-@kept(64)
+@kept(256)
 def step_transforms(
     noise: float, rate: float, shape: Shape, first: int, last: int, order: str, is_upper: bool
 ) -> Transforms:
@@ -351,10 +351,22 @@ def _fitted(
     if edge is not None:
         apart = (edge[1:count] - columns[0, 1:count]).imag
         columns[:, 1:count] += 2j * math.pi * np.rint(apart / (2.0 * math.pi))
-    vander = basis()
-    fitted = np.linalg.pinv(vander) @ columns
-    miss = fn.modulus(vander @ fitted - columns).max(axis=0) * 1.001
-    return fitted, miss + 64.0 * UNIT * fn.modulus(fitted).sum(axis=0)
+    pairs = np.ascontiguousarray(columns).view(np.float64)  # products of real matrices
+    fitted = (_inverse() @ pairs).view(np.complex128)
+    off = (basis() @ fitted.view(np.float64) - pairs).view(np.complex128)
+    miss = np.sqrt(_squares(off).max(axis=0) + 1e-300) * 1.001
+    return fitted, miss + 64.0 * UNIT * (np.abs(fitted.real) + np.abs(fitted.imag)).sum(axis=0)
+
+
+@kept(1)
+def _inverse() -> FloatArray:
+    """Takes values at all nodes of a block to the coefficients of the closest polynomial."""
+    return np.asarray(np.linalg.pinv(basis()))
+
+
+def _squares(values: npt.NDArray[np.complex128]) -> FloatArray:
+    """Squares of moduli, to a few units where they are no smaller than all doubles."""
+    return np.asarray(values.real * values.real + values.imag * values.imag)
 
 
 def _bend(columns: npt.NDArray[np.complex128], nodes: FloatArray) -> FloatArray:
@@ -389,7 +401,8 @@ def _columns(
         turn = turns == number
         place[:, at[turn]] += tilted[:, turn]
     spectrum = np.fft.rfft(place, axis=1)
-    ratio = spectrum / mass[:, None]
+    spectrum /= mass[:, None]
+    ratio = spectrum[:, :count]
     rounding = (FFT_ROUNDING * fn.log2(n) + UNIT * (index.size / 64.0 + 8.0)) * 1.01
     size = fn.modulus(ratio)
     found = np.empty((mass.size, count + 1 + shape.farther.size), dtype=np.complex128)
@@ -397,7 +410,8 @@ def _columns(
     found[:, 1:count] = fn.log(size[:, 1:count]) + 1j * np.unwrap(
         fn.arctan2(ratio[:, 1:count].imag, ratio[:, 1:count].real), axis=0
     )
-    beyond = np.minimum(size[:, count:].max(axis=1, initial=0.0) + rounding, 1.0)
+    rest = np.sqrt(_squares(spectrum[:, count:]).max(axis=1, initial=0.0))
+    beyond = np.minimum(rest + rounding, 1.0)
     found[:, count] = _about(fn.log(np.maximum(beyond, 1e-300)))
     for i, tilt in enumerate(shape.farther):
         logs = fn.log((weights * fn.exp((1.0 + tilt) * x)).sum(axis=1))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -36,7 +37,8 @@ IntArray = npt.NDArray[np.int64]
 
 RATES = 0.25 * 2.0 ** (0.5 * np.arange(30))  # of exponential tilts
 ROUNDS = 2
-AT_ONCE = 1 << 11  # records
+AT_ONCE = 1 << 10  # records of a thread
+THREADS = 2
 MOST_NODES = 1 << 15
 FARTHEST = 12.0  # standard deviations of noise that a tilt may weigh
 LARGE = 1e200  # of an error that is infinite
@@ -103,6 +105,24 @@ class _Rough:
     place: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Records of one class that are asked at once: where their answers lie, roughly, and how."""
+
+    records: IntArray
+    place: FloatArray
+    shape: Shape
+    blocks: tuple[int, int]
+
+    def answer(
+        self, sums: Sequence[Sums], question: Asked, orders: tuple[str, ...]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds."""
+        law = _Composed(sums, self.records, self.shape, self.blocks, orders)
+        ask = _epsilons if question.name == "epsilon" else _gammas
+        return ask(law, question.level, self.place)
+
+
 def solved(
     sums: Sequence[Sums], question: Asked, orders: tuple[str, ...], tolerance: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -130,16 +150,21 @@ def solved(
     rough = _roughly(sums, question, open_)
     fine = np.zeros(open_.size, dtype=np.int64)  # halvings of the spacing
     for _ in range(ROUNDS):
+        first: list[_Part] = []  # of each class: the laws that it makes are kept for the others
+        others: list[_Part] = []
         for shape, chosen, blocks in _classes(sums, rough, open_, fine, level, tolerance):
             for start in range(0, chosen.size, AT_ONCE):
-                part = chosen[start : start + AT_ONCE]
-                at = open_[part]
-                law = _Composed(sums, at, shape, blocks, orders)
-                place = rough.place[part]
-                ask = _epsilons if question.name == "epsilon" else _gammas
-                low, high = ask(law, level, place)
-                lower[at] = np.maximum(lower[at], low)
-                upper[at] = np.minimum(upper[at], high)
+                some = chosen[start : start + AT_ONCE]
+                (others if start else first).append(
+                    _Part(open_[some], rough.place[some], shape, blocks)
+                )
+        with ThreadPoolExecutor(THREADS) as pool:
+            for parts in (first, others):
+                found = pool.map(lambda part: part.answer(sums, question, orders), parts)
+                for part, (low, high) in zip(parts, found, strict=True):
+                    at = part.records
+                    lower[at] = np.maximum(lower[at], low)
+                    upper[at] = np.minimum(upper[at], high)
         size = upper - nothing
         finite = size[np.isfinite(size)]
         floor = 1e-2 * float(finite.max(initial=0.0))
@@ -229,14 +254,15 @@ def _classes(
         used[:, 0] |= each.below[open_] > 0.0
     last = BLOCKS - 1 - np.argmax(used[:, ::-1], axis=1)
     first = np.argmax(used, axis=1)
-    last = np.minimum(last | 1, BLOCKS - 1)  # fewer classes
-    tilt = np.floor(2.0 * fn.log2(0.9 * rough.tilt))
+    # half octaves of norms and octaves of tilts: each class needs laws of its own
+    last = np.minimum(last | 1, BLOCKS - 1)
+    tilt = 2.0 * np.rint(fn.log2(0.8 * rough.tilt))
     for top in np.unique(last):  # a larger tilt would weigh losses that are too rare to count
         at = last == top
         for power in np.unique(tilt[at])[::-1]:
             lower = power
             while lower > -4.0 and _reach(sums, 2.0 ** (0.5 * lower), int(top), level) > FARTHEST:
-                lower -= 1.0
+                lower -= 2.0
             tilt[at & (tilt == power)] = lower
     period = np.maximum(16.0 * rough.deviation, (14.0 - fn.log(level)) * 2.0 ** (-0.5 * tilt))
     length = np.maximum(np.ceil(fn.log2(period)), spacing + 5.0)
