@@ -206,6 +206,12 @@ class StepLaw(Protocol):
     def gaussian_noise(self) -> tuple[float, float] | None:
         """Noise multiplier of a Gaussian step on all data, as a sum of two doubles; or None."""
 
+    def rough_noise(self) -> tuple[float, float] | None:
+        """Noise multiplier of a Gaussian step on all data, and how far it may be off; or None.
+
+        The distance is relative, in units of 2^-53.
+        """
+
     def bounded_range(self) -> Fraction | None:
         """ε of a step of bounded range, all of whose data is looked at; None for other laws."""
 
@@ -279,6 +285,10 @@ class CellsAlone:
         return None
 
     def gaussian_noise(self) -> tuple[float, float] | None:
+        """None: no Gaussian noise on all data."""
+        return None
+
+    def rough_noise(self) -> tuple[float, float] | None:
         """None: no Gaussian noise on all data."""
         return None
 
@@ -426,6 +436,10 @@ class ReversedLaw:
     def gaussian_noise(self) -> tuple[float, float] | None:
         """That of the pair, which is symmetric."""
         return self.law.gaussian_noise()
+
+    def rough_noise(self) -> tuple[float, float] | None:
+        """That of the pair, which is symmetric."""
+        return self.law.rough_noise()
 
     def bounded_range(self) -> Fraction | None:
         """That of the pair, which is symmetric."""

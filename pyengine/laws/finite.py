@@ -158,12 +158,12 @@ class FiniteLaw(CellsAlone):
         """The pair (B, A)."""
         return self.reversed
 
-    @property
+    @cached_property
     def reversed(self) -> FiniteLaw:
-        """The pair (B, A)."""
+        """The pair (B, A), whose own is this one."""
         if self.symmetric:
             return self
-        return FiniteLaw(
+        found = FiniteLaw(
             -self.loss[::-1],
             self.log_b[::-1],
             self.log_a[::-1],
@@ -175,6 +175,8 @@ class FiniteLaw(CellsAlone):
             digits=None if self.digits is None else lambda: self.many_digits().reversed,
             alone=None if self.alone is None else (self.alone[1], self.alone[0]),
         )
+        found.__dict__["reversed"] = self
+        return found
 
     def poisson_sampled(self, share: Fraction | float) -> FiniteLaw:
         """The pair (A, (1 - p) A + p B) for p in (0, 1)."""

@@ -48,6 +48,10 @@ class GaussianLaw(Law):
         """The noise multiplier; None where it is not known beyond its double."""
         return None if self.low is None else (self.noise_multiplier, self.low)
 
+    def rough_noise(self) -> tuple[float, float]:
+        """The noise multiplier and what it may be off."""
+        return self.noise_multiplier, self.uncertainty
+
     def support(self) -> tuple[float, float]:
         """All losses."""
         return -math.inf, math.inf

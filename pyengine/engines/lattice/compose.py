@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +12,15 @@ import numpy.typing as npt
 from pyengine.engines.lattice.coarse_cumulants import Part
 from pyengine.engines.lattice.discretise import StepMasses, step_masses
 from pyengine.engines.lattice.fft_convolution import Sum, moments, sum_of
-from pyengine.engines.lattice.grid import Layout, Plan, RestPlan, StepGrid
+from pyengine.engines.lattice.grid import Layout, Plan, StepGrid
+from pyengine.engines.lattice.partition import Rest
 from pyengine.engines.lattice.regrid import regridded
-from pyengine.engines.lattice.restricted_law import whole_of
+from pyengine.engines.lattice.restricted_law import is_small, whole_of
 from pyengine.engines.lattice.scales import SmallSteps
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Bound", "Composed", "PlaceComposition", "compose_on"]
 
@@ -56,37 +59,27 @@ class Composed:
         grids = zip(self.steps, self.plan.grids, strict=True)
         return sum(number * (grid.last - grid.centre) for number, grid in grids)
 
-    @property
-    def _rate(self) -> float:
-        return self.plan.place.tilt * self.plan.spacing
+    def _sum(self, name: str, scales: list[float], moved: int) -> Sum:
+        """The composition of one of the step's arrays."""
+        h = self.plan.spacing
+        rate = self.plan.place.tilt * h - (h if name == "b" else 0.0)
+        arrays = [getattr(masses, name) for masses in self.masses]
+        return sum_of(arrays, self.steps, scales, rate, moved, self.plan, self.offset)
 
     @property
     def spread(self) -> Sum:
         """The pair with its cells split: masses of A."""
-        scales = [grid.log_scale for grid in self.plan.grids]
-        return sum_of(
-            [m.spread for m in self.masses],
-            self.steps,
-            scales,
-            self._rate,
-            0,
-            self.plan,
-            self.offset,
-        )
+        return self._sum("spread", [grid.log_scale for grid in self.plan.grids], 0)
 
     @property
     def a(self) -> Sum:
         """Law of the tests' index under A."""
-        scales = [grid.log_scale for grid in self.plan.grids]
-        arrays = [m.a for m in self.masses]
-        return sum_of(arrays, self.steps, scales, self._rate, self.moved, self.plan, self.offset)
+        return self._sum("a", [grid.log_scale for grid in self.plan.grids], self.moved)
 
     @property
     def b(self) -> Sum:
         """Law of the tests' index under B."""
-        scales = [m.log_scale_b for m in self.masses]
-        arrays, rate = [m.b for m in self.masses], self._rate - self.plan.spacing
-        return sum_of(arrays, self.steps, scales, rate, self.moved, self.plan, self.offset)
+        return self._sum("b", [masses.log_scale_b for masses in self.masses], self.moved)
 
 
 @dataclass(frozen=True)
@@ -124,6 +117,7 @@ def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
     terms: list[Composed] = []
     lost: dict[StepLaw, float] = {}
     blurs: dict[StepLaw, float] = {}
+    kept: dict[StepLaw, list[_OnLattice]] = {}
     beyond = 0.0  # lost outside of the windows of sums that are steps of others
 
     def made(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
@@ -136,6 +130,7 @@ def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
         mass = step_masses(law, grid, plan)
         lost[law] = max(lost.get(law, 0.0), mass.lost)
         blurs[law] = max(blurs.get(law, 0.0), mass.blur)
+        kept.setdefault(law, []).append(_OnLattice(mass.spread, grid, plan))
         return mass
 
     def composed(own: tuple[Part, ...], plan: Plan, offset: int) -> Composed:
@@ -149,14 +144,7 @@ def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
 
     for own, plan in zip(layout.parts, layout.plans, strict=True):
         terms.append(composed(own, plan, layout.offset(plan)))
-    rest = None
-    if layout.rest is not None:
-        plans = layout.rest.plans
-        masses = [
-            made(law, plan.grids[0], plan)
-            for (law, _), plan in zip(layout.rest.parts, plans, strict=True)
-        ]
-        rest = _rest(layout.rest, masses)
+    rest = None if layout.rest is None else _rest(layout.rest, parts, kept)
     for law in layout.unseen:
         cells = law.cells(np.zeros(1))
         lost[law] = float(fn.exp(fn.log_sum(cells.log_a))) * 1.001
@@ -169,30 +157,55 @@ def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
     return PlaceComposition(terms, rest, (least, most), shrunk)
 
 
-def _rest(planned: RestPlan, masses: list[StepMasses]) -> Bound:
+class _OnLattice(NamedTuple):
+    """Split masses of a step, and their lattice."""
+
+    spread: FloatArray
+    grid: StepGrid
+    plan: Plan
+
+    def log_moment(self, tilt: float) -> tuple[float, float]:
+        """Log of an upper bound of ∫ e^{tilt L} dA, and the error of that log."""
+        grid, plan = self.grid, self.plan
+        rate = (tilt - plan.place.tilt) * plan.spacing
+        centre = grid.anchor + plan.spacing * (grid.first + grid.centre)
+        moment = moments(self.spread, grid.centre, rate)[0]
+        if not 0.0 < moment < math.inf:
+            return math.inf, 0.0
+        return (
+            grid.log_scale + tilt * float(centre) + fn.log(moment),
+            UNIT * (self.spread.size / 32.0 + 80.0 + 6.0 * abs(rate) * self.spread.size),
+        )
+
+
+def _rest(rest: Rest, parts: tuple[Part, ...], kept: dict[StepLaw, list[_OnLattice]]) -> Bound:
     """Bound of what has more than ``most`` large steps.
 
     With moments a_i of the small and b_i of the large steps of a kind, the sum over k > most is at
     most that of Π a_i^{N_i} ρ^k/k!, where ρ = Σ N_i b_i/a_i.
     """
-    tilt, most = planned.plans[0].place.tilt, planned.most
-    small: dict[StepLaw, float] = {}
-    base, odds = 0.0, 0.0
-    for (law, number), mass, plan in zip(planned.parts, masses, planned.plans, strict=True):
-        grid = plan.grids[0]
-        centre = grid.anchor + plan.spacing * (grid.first + grid.centre)
-        log_moment = grid.log_scale + tilt * centre + fn.log(float(mass.spread.sum()))
-        whole = whole_of(law)
-        if whole in small:
-            odds += number * fn.exp(min(log_moment - small[whole], 600.0))
-        else:
-            small[whole] = log_moment
-            base += number * log_moment
+    tilt, most = rest
+    base, doubt, odds = 0.0, 0.0, 0.0
+    for whole, number in parts:
+        small, large = math.inf, []
+        for law, places in kept.items():
+            if whole_of(law) != whole:
+                continue
+            nearest = min(places, key=lambda place: abs(place.plan.place.tilt - tilt))
+            log_moment, error = nearest.log_moment(tilt)
+            doubt += number * error
+            if is_small(law):
+                small = log_moment
+            else:
+                large.append(log_moment)
+        base += number * small
+        odds += sum(number * fn.exp(min(moment - small, 600.0)) for moment in large)
     ratio = odds / (most + 2)
-    if ratio >= 1.0:
+    if not (ratio < 1.0 and base < math.inf):
         return Bound(math.inf, tilt)
     first = (most + 1) * fn.log(max(odds, 1e-300)) - fn.log(np.arange(2.0, most + 2.0)).sum()
-    return Bound(base + first - fn.log1p(-ratio) + 1e-6 * (1.0 + abs(base)), tilt)
+    doubt += 1e-6 * (1.0 + abs(base))
+    return Bound(base + first - fn.log1p(-ratio) + doubt, tilt)
 
 
 def _mean(array: FloatArray) -> float:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -107,7 +105,7 @@ def sum_of(
     # in the coordinate of the first term, with the term's weight
     log_scale = plan.log_weight + rate * offset
     scale_error = 8.0 * UNIT * (abs(plan.log_weight) + abs(rate * offset))
-    normal, transforms = [], []
+    normal = []
     total = 0  # steps whose powers are squared repeatedly
     for array, number, scale, grid in zip(arrays, steps, scales, plan.grids, strict=True):
         norm = float(array.sum())
@@ -118,11 +116,9 @@ def sum_of(
             product = _sparse_power(
                 normal[-1], few, number, grid.centre, points, product, bound, slack
             )
-            transforms.append(product[:0])
             continue
         total += number
         spectrum = np.fft.rfft(_wrapped(normal[-1], grid.centre, points))
-        transforms.append(spectrum[:MOST_LOW].copy())
         lib.pe_spectrum_power(
             half,
             ffi.from_buffer("double[]", spectrum, require_writable=True),
@@ -138,12 +134,10 @@ def sum_of(
     below, above = _outside(normal, steps, plan.first + shift, plan)
     # rounding of the forward transforms and of the powers, then of the inverse
     slack += 3.0 * UNIT * (total + len(steps))
-    slack *= bound
-    doubt = slack
+    doubt = slack * bound
     share = level_error * float(bound.sum())
     if float(doubt.sum()) > GAIN * share:
-        known = partial(lowest, normal, steps, plan, transforms, level_error)
-        _mend(product, doubt, share, min(MOST_LOW, points // 512), known)
+        _mend(product, doubt, share, min(MOST_LOW, points // 512), normal, steps, plan)
     noise = 2.0 / points * (float(doubt.sum()) + share) * (1.0 + 4.0 * UNIT * sum(steps) + 1e-9)
     del bound, slack, doubt, normal
     cyclic = np.fft.irfft(product, points)
@@ -160,7 +154,9 @@ def _mend(
     doubt: FloatArray,
     share: float,
     most: int,
-    known: Callable[[int], tuple[npt.NDArray[np.complex128], FloatArray]],
+    arrays: list[FloatArray],
+    steps: list[int],
+    plan: Plan,
 ) -> None:
     """Put in the lowest frequencies, at most so many, that are known better than by FFT.
 
@@ -168,7 +164,8 @@ def _mend(
     """
     head = np.cumsum(doubt[:most])
     enough = float(doubt.sum()) - 0.1 * share
-    value, error = known(min(int(np.searchsorted(head, enough)) + 1, head.size))
+    count = min(int(np.searchsorted(head, enough)) + 1, head.size)
+    value, error = lowest(arrays, steps, plan, count)
     better = np.flatnonzero(error < doubt[: error.size])
     product[better], doubt[better] = value[better], error[better]
 

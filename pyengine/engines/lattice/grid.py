@@ -8,9 +8,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from pyengine.engines.lattice.coarse_cumulants import Part
+from pyengine.engines.lattice.partition import Rest
 from pyengine.laws.base import StepLaw
 
-__all__ = ["MOST_POINTS", "Layout", "Place", "Plan", "RestPlan", "StepGrid"]
+__all__ = ["MOST_POINTS", "Layout", "Place", "Plan", "StepGrid"]
 
 MOST_POINTS = 2**24
 
@@ -78,20 +79,12 @@ class Plan:
         return max(self.points, *(x.inner.points for x in self.grids if x.inner), 0)
 
 
-class RestPlan(NamedTuple):
-    """Lattices for the moments of the small and of the large steps of each kind."""
-
-    parts: tuple[Part, ...]
-    plans: list[Plan]
-    most: int
-
-
 class Layout(NamedTuple):
     """Plans of all terms on one lattice."""
 
     parts: list[tuple[Part, ...]]
     plans: list[Plan]
-    rest: RestPlan | None
+    rest: Rest | None
     unseen: tuple[StepLaw, ...]
 
     def offset(self, plan: Plan) -> int:

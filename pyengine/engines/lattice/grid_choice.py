@@ -17,13 +17,12 @@ from pyengine.engines.lattice.grid import (
     Layout,
     Place,
     Plan,
-    RestPlan,
     StepGrid,
 )
-from pyengine.engines.lattice.partition import Partition, Rest, Term, single_parts
+from pyengine.engines.lattice.partition import Partition, Term
 from pyengine.engines.lattice.restricted_law import whole_of
 from pyengine.engines.lattice.scales import SmallSteps, by_scales
-from pyengine.engines.lattice.truncation import Windows, windows_at, windows_of_sum, windows_of_term
+from pyengine.engines.lattice.truncation import Windows, windows_of_sum, windows_of_term
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
@@ -31,7 +30,6 @@ from pyengine.numerics import functions as fn
 __all__ = ["common_lattice", "landmarks_of", "make_layout"]
 
 LEAST_POINTS = 2**10
-POINTS_OF_REST = 2**14  # of a step that only enters a bound
 SPARE = 64  # points beyond the window
 NEARLY_ALL = 0.9  # of the tilted mass of a step
 BESIDE = 1e-6  # of the distance of two atoms
@@ -145,21 +143,7 @@ def make_layout(
         if needed <= MOST_BYTES:
             break
         spacing = max(1.5 * spacing, spacing * needed / MOST_BYTES)
-    rest = None if division.rest is None else _plan_of_rest(division.rest, place, anchors, h)
-    return Layout([term.parts for term in terms], plans, rest, division.unseen)
-
-
-def _plan_of_rest(rest: Rest, place: Place, anchors: dict[StepLaw, float], h: float) -> RestPlan:
-    """Lay out what the terms leave, each of its kinds on a lattice of its own."""
-    at = replace(place, tilt=rest.term.tilt)
-    coarsest = 1.0 / (1.0 + abs(rest.term.tilt))
-    plans = []
-    for one in single_parts(rest.term):
-        found = windows_at(one.parts, one.survey, at, rest.term.tilt, -40.0)
-        low, high, _ = found.ranges[0]
-        spacing = max(h, min((high - low) / POINTS_OF_REST, coarsest))
-        plans.append(_plan(one, found, at, anchors, spacing))
-    return RestPlan(rest.term.parts, plans, rest.most)
+    return Layout([term.parts for term in terms], plans, division.rest, division.unseen)
 
 
 def _small_parts(term: Term) -> tuple[Part, ...]:

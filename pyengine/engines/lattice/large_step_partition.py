@@ -158,18 +158,7 @@ class Tail:
 
     def _rest_of(self, cut: float, most: int, shape: FloatArray) -> Rest:
         base, odds = (x[:, 0] for x in self._moments(np.array([cut])))
-        tilt = self._rest(base, odds, most, shape)[1]
-        parts: list[Part] = []
-        loss, log_mass = [], []
-        for i, (law, number) in enumerate(self.parts):
-            for low, high in ((cut, math.inf), (-math.inf, cut)):
-                mask = self._mask(i, low, high)
-                if mask.any():
-                    parts.append((RestrictedLaw(law, low, high), number))
-                    loss.append(self.survey.loss[i][mask])
-                    log_mass.append(self.survey.log_mass[i][mask])
-        found = CoarseCumulants(tuple(loss), tuple(log_mass), tuple(n for _, n in parts))
-        return Rest(Term(0.0, tuple(parts), found, tilt), most)
+        return Rest(self._rest(base, odds, most, shape)[1], most)
 
     def _excess(self, log_moment: FloatArray, shape: FloatArray) -> tuple[float, float]:
         """Least excess over the tail at the worst of the losses, and its tilt."""

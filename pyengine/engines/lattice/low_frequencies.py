@@ -21,7 +21,6 @@ __all__ = ["lowest"]
 
 FloatArray = npt.NDArray[np.float64]
 
-FEW = 16  # steps up to which a transform's own rounding will do
 MOST_WORK = 2e4  # bounds blocks times frequencies by 32 of it
 
 
@@ -29,8 +28,6 @@ def lowest(
     arrays: list[FloatArray],
     steps: list[int],
     plan: Plan,
-    transforms: list[npt.NDArray[np.complex128]],
-    transform_error: float,
     count: int,
 ) -> tuple[npt.NDArray[np.complex128], FloatArray]:
     """Values of the composition's transform at the lowest frequencies, and bounds on their errors.
@@ -43,32 +40,19 @@ def lowest(
         Numbers of steps.
     plan : Plan
         The lattice.
-    transforms : list of ndarray
-        FFTs of the masses, which serve for kinds of few steps; at least ``count`` frequencies.
-    transform_error : float
-        Bound on the error of each of their values.
     count : int
         Number of frequencies, from 0 on; below a 512th of the points.
     """
     points = plan.points
-    sizes = [array.size for array, number in zip(arrays, steps, strict=True) if number > FEW]
-    count = min(count, int(math.sqrt(MOST_WORK * points / max(sizes, default=1))))
+    longest = max(array.size for array in arrays)
+    count = min(count, int(math.sqrt(MOST_WORK * points / longest)))
     block = int(np.clip(2 * (points // (64 * count)), 16, 256))
     frequency = np.arange(count)
     turn = 2.0 * np.pi * frequency / points
     half = 0.5 * turn * block
     log_value = np.zeros(count, dtype=np.complex128)
     error = np.zeros(count)
-    for array, number, grid, fft in zip(arrays, steps, plan.grids, transforms, strict=True):
-        if number <= FEW:
-            size = np.abs(fft[:count])
-            relative = transform_error / np.maximum(size - transform_error, 1e-300)
-            error += number * np.where(size > 2.0 * transform_error, 2.0 * relative, np.inf)
-            with np.errstate(divide="ignore"):
-                own = fn.log(size) + 1j * fn.arctan2(fft[:count].imag, fft[:count].real)
-            log_value = log_value + number * own
-            error += 8.0 * UNIT * number * (1.0 + np.abs(own))  # the modulus may be next to 1
-            continue
+    for array, number, grid in zip(arrays, steps, plan.grids, strict=True):
         moments = np.empty(lib.PE_BLOCK_MOMENTS * (array.size // block + 1))
         z = np.empty(count, dtype=np.complex128)
         reach = lib.pe_low_frequencies(

@@ -26,7 +26,7 @@ from pyengine.engines.lattice.uncomposed import (
     uncomposed,
 )
 from pyengine.errors import AccuracyError
-from pyengine.laws.base import ReversedLaw, StepLaw, overflow_of
+from pyengine.laws.base import overflow_of
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -43,20 +43,16 @@ MANY = 2.0 * MOST_POINTS  # roundings: more than a sum over a lattice has
 NEAR_END = 0.05  # of the tolerance: nearer to the smallest loss its ratio serves
 
 
-def _plain(law: StepLaw) -> StepLaw:
-    """The same law, without a reversal that changes nothing."""
-    return reverse(reverse(law)) if isinstance(law, ReversedLaw) else law
-
-
 def _joined(parts: list[Part]) -> tuple[Part, ...]:
     """Gaussian steps as the one step that they are: their squares 1/noise² add up."""
     squares, others, own = [], [], 0.0
     for law, number in parts:
-        if isinstance(law, GaussianLaw):
-            squares.append(number / law.noise_multiplier / law.noise_multiplier)
-            own = max(own, law.uncertainty)
-        else:
+        noise = law.rough_noise()
+        if noise is None:
             others.append((law, number))
+        else:
+            squares.append(number / noise[0] / noise[0])
+            own = max(own, noise[1])
     if not squares:
         return tuple(others)
     square = math.fsum(squares)
@@ -93,7 +89,8 @@ class LatticePair:
         overflow = overflow_of(parts)
         if overflow is not None:
             raise AccuracyError(overflow)
-        self.parts = _joined([(_plain(law), number) for law, number in parts if number > 0])
+        # without a reversal that changes nothing
+        self.parts = _joined([(reverse(reverse(law)), n) for law, n in parts if n > 0])
         self.tolerance, self.wanted = tolerance, wanted
         self.most_points = most_points
         self._rungs: dict[bool, TiltGrid] = {}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pyengine.engines.lattice.coarse_cumulants import CoarseCumulants, Part
 from pyengine.laws.base import StepLaw
 
-__all__ = ["Partition", "Rest", "Term", "single_parts"]
+__all__ = ["Partition", "Rest", "Term"]
 
 
 class Term(NamedTuple):
@@ -20,20 +20,10 @@ class Term(NamedTuple):
     excess: float = 0.0  # nats by which its Chernoff bound exceeds the tail, at worst
 
 
-def single_parts(term: Term) -> list[Term]:
-    """Each kind of step of a term by itself, once."""
-    return [
-        Term(0.0, ((law, 1),), CoarseCumulants((loss,), (log_mass,), (1,)), term.tilt)
-        for (law, _), loss, log_mass in zip(
-            term.parts, term.survey.loss, term.survey.log_mass, strict=True
-        )
-    ]
-
-
 class Rest(NamedTuple):
-    """More than ``most`` large steps: ``term`` holds small ones, then large ones, of each kind."""
+    """More than ``most`` large steps, and the tilt of the bound on what they have."""
 
-    term: Term
+    tilt: float
     most: int
 
 

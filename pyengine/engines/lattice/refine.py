@@ -25,6 +25,7 @@ VANISHES = 1e-300  # below, no relative width is asked for
 FINER = 0.8  # than a width needs that falls with the square of the spacing
 SPARE = 1.3  # of an advised tolerance: widths fall a little more slowly than the spacing squared
 HOPELESS = 0.5  # relative width from which no tolerance is worth advising
+BLIND_POINTS = 2**21  # up to which a bracket that says nothing is asked for once more
 
 
 class Search(NamedTuple):
@@ -112,6 +113,7 @@ class _Tries:
         )
         self._worst = self._used = math.inf
         self._number = self._stalls = 0
+        self._is_blind = False
         self._most = MOST_POINTS if search.most is None else search.most
 
     def tails(self) -> Any:
@@ -137,7 +139,9 @@ class _Tries:
                 f"{tails.points} points, above the tolerance of {tolerance:g}: "
                 f"{_advice(now)}"
             )
-        if now > 4.0 * tolerance * (self._most / tails.points) ** 2:
+        was_blind, self._is_blind = self._is_blind, now >= 1.0
+        is_lost = was_blind and self._is_blind  # much finer, and still nothing is known
+        if is_lost or now > 4.0 * tolerance * (self._most / tails.points) ** 2:
             if now > HOPELESS:
                 raise AccuracyError(
                     f"{tails.points} lattice points bound the answer within a factor of "
@@ -152,7 +156,8 @@ class _Tries:
             )
         self._worst, self._used = now, tails.spacing
         wanted = math.sqrt(tolerance / now) if now < math.inf else 0.0
-        self._spacing = tails.spacing * min(max(FINER * wanted, 1.0 / 64.0), 0.7)
+        least = max(1.0 / 64.0, tails.points / BLIND_POINTS if self._is_blind else 0.0)
+        self._spacing = tails.spacing * min(max(FINER * wanted, least), 0.7)
         if self._number >= TRIES or self._spacing < self._search.rungs.least_spacing(self._rung):
             raise AccuracyError(
                 f"no bracket of relative width {tolerance:g} after {self._number} refinements "

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyengine.laws.base import Cells, CellsAlone, FloatArray, StepLaw
 
-__all__ = ["RestrictedLaw", "whole_of"]
+__all__ = ["RestrictedLaw", "is_small", "whole_of"]
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,11 @@ class RestrictedLaw(CellsAlone):
             beside = slice(max(at - 1, 0), at + 1)
             shift[beside] = np.maximum(shift[beside], off)
         return Cells(log_a, log_b, error, shift, ratio, finer)
+
+
+def is_small(law: StepLaw) -> bool:
+    """Whether a law is the part of a step above all cuts."""
+    return isinstance(law, RestrictedLaw) and law.high == math.inf
 
 
 def whole_of(law: StepLaw) -> StepLaw:

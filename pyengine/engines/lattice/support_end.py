@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.lattice.coarse_cumulants import Part
+from pyengine.laws.base import Cells, StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.scaled import lower_times_exp
@@ -84,10 +85,22 @@ class SmallestLoss(NamedTuple):
         return lower - doubt * (1.0 + np.abs(lower)), upper + doubt * (1.0 + np.abs(upper))
 
 
+def _blur(law: StepLaw, x: float) -> float:
+    """How far an edge beside the smallest loss, and that loss itself, may be off."""
+    rounded = law.support_error() + 4.0 * UNIT * abs(law.support()[0])
+    return float(law.cells(np.array([x])).shift[0]) + rounded
+
+
+def _mass_of(cells: Cells, sign: float) -> float:
+    """Bound on the log of the mass of the first cell from above (sign 1) or from below (-1)."""
+    error = float(cells.error[0]) + UNIT * (64.0 + 4.0 * abs(float(cells.log_a[0])))
+    return float(cells.log_a[0]) + 2.0 * sign * error if error < LARGEST_ERROR else math.nan
+
+
 def smallest_loss(
     parts: tuple[Part, ...], smallest: tuple[float, float], width: float
 ) -> SmallestLoss | None:
-    """The event that every step is next to its smallest loss, with most - least <= width.
+    """The event that every step is next to its smallest loss, within about half a width in all.
 
     Parameters
     ----------
@@ -96,12 +109,12 @@ def smallest_loss(
     smallest : tuple of float
         Numbers not above and not below the sum of all smallest losses.
     width : float
-        How far losses on the event may lie apart, at most.
+        How far losses on the event may lie apart, but for rounding.
 
     Returns
     -------
     SmallestLoss or None
-        None where losses are unbounded or their rounding is larger than the width.
+        None where losses are unbounded or the masses beside their ends are not known.
     """
     least, most = smallest
     if not math.isfinite(least):
@@ -110,23 +123,20 @@ def smallest_loss(
     log_mass = 0.0
     for law, number in parts:
         low = law.support()[0]
-        blur = float(law.cells(np.array([low])).shift[0])
-        blur += law.support_error() + 4.0 * UNIT * abs(low)
+        blur = _blur(law, low)
         near = max(0.5 * width / steps, 4.0 * blur)
         cells = law.cells(np.array([low + near]))
-        if float(cells.shift[0]) > 2.0 * blur:
-            return None
-        error = float(cells.error[0]) + UNIT * (64.0 + 4.0 * abs(float(cells.log_a[0])))
-        if not error < LARGEST_ERROR:
+        known = _mass_of(cells, -1.0)
+        if float(cells.shift[0]) > 2.0 * blur or math.isnan(known):
             return None
         most += number * (near + 4.0 * blur)
         # what is missing has the digits where that is little
         missing = fn.exp(float(cells.log_a[1])) * (1.0 + 2.0 * float(cells.error[1]) + 1e-9)
         missing += law.infinite()[0] * (1.0 + 2.0**-48) + law.left_out() + 5e-324
         least_log = fn.log1p(-missing) * (1.0 + 2.0**-48) if missing < 0.5 else -math.inf
-        log_mass += number * max(float(cells.log_a[0]) - 2.0 * error, least_log)
+        log_mass += number * max(known, least_log)
     most += 8.0 * UNIT * abs(most)
-    if most - least > width or log_mass < -LARGEST:
+    if log_mass < -LARGEST:
         return None
     left_out = math.fsum(number * law.left_out() for law, number in parts) * (1.0 + 4.0 * UNIT)
     mass = fn.exp(log_mass * (1.0 + 8.0 * UNIT * len(parts))) * (1.0 - 4.0 * UNIT)
@@ -157,32 +167,21 @@ def profile_at_end(
     tuple of float, or None
         Lower and upper bound; None where c is too far or the masses are not known well enough.
     """
-    above, gap = (c - smallest[0]) * (1.0 + 2.0 * UNIT), (c - smallest[1]) * (1.0 - 2.0 * UNIT)
+    above = (c - smallest[0]) * (1.0 + 2.0 * UNIT)
     if not 0.0 < above < BESIDE:
         return None
-    steps = sum(number for _, number in parts)
-    log_least, log_most = 0.0, 0.0
+    event = smallest_loss(parts, smallest, 2.0 * PART * above)
+    if event is None or not c > event.most:
+        return None
+    log_most = 0.0
     for law, number in parts:
         low = law.support()[0]
-        blur = float(law.cells(np.array([low + above])).shift[0])
-        blur += law.support_error() + 4.0 * UNIT * abs(low)
-        near = max(PART * above / steps, 4.0 * blur)
-        gap -= number * (near + 4.0 * blur)
-        edges = np.array([low + near, low + above + 4.0 * blur])
-        if not low < edges[0] < edges[1]:
+        blur = _blur(law, low + above)
+        cells = law.cells(np.array([low + above + 4.0 * blur]))
+        known = _mass_of(cells, 1.0)
+        if float(cells.shift[0]) > 2.0 * blur or math.isnan(known):
             return None
-        cells = law.cells(edges)
-        if float(cells.shift.max()) > 2.0 * blur:
-            return None
-        error = float(cells.error[:2].max()) + UNIT * (64.0 + 4.0 * abs(float(cells.log_a[0])))
-        if not error < LARGEST_ERROR:
-            return None
-        both = fn.logaddexp(cells.log_a[0], cells.log_a[1])
-        log_least += number * (float(cells.log_a[0]) - 2.0 * error)
-        log_most += number * (float(both) + 2.0 * error)
-    if gap <= 0.0:
-        return None
-    tiny = 1.0 + 16.0 * UNIT * (1.0 + abs(log_most) + abs(max(log_least, -800.0)))
-    lower = fn.exp(log_least) * -fn.expm1(-gap) / tiny
-    upper = fn.exp(log_most) * -fn.expm1(-above) * tiny
-    return lower, upper
+        log_most += number * known
+    tiny = 1.0 + 16.0 * UNIT * (1.0 + abs(log_most))
+    gap = (c - event.most) * (1.0 - 2.0 * UNIT)
+    return event.mass * -fn.expm1(-gap) / tiny, fn.exp(log_most) * -fn.expm1(-above) * tiny

@@ -22,7 +22,7 @@ from pyengine.engines.lattice.coarse_cumulants import (
     survey,
 )
 from pyengine.engines.lattice.compose import compose_on
-from pyengine.engines.lattice.grid import Place
+from pyengine.engines.lattice.grid import MOST_POINTS, Place
 from pyengine.engines.lattice.grid_choice import common_lattice, landmarks_of, make_layout
 from pyengine.engines.lattice.large_step_partition import GOOD, Tail
 from pyengine.engines.lattice.lower_tails import LowerTails
@@ -50,6 +50,7 @@ NO_TILTS = (
     "from the others"
 )
 MATTERS = 10.0  # nats below the largest term
+HOPELESS = 32.0  # times as many points as there are: brackets would be a thousand times too wide
 
 _compositions: Cache[LowerTails | MiddleTails] = Cache(256, lambda tails: tails.bytes)
 
@@ -300,10 +301,17 @@ class TiltGrid:
     def _compose(
         self, rung: int, outer: bool, spacing: float, tolerance: float, limit: int
     ) -> LowerTails | MiddleTails:
-        place = self.place(rung, outer)
-        division = self.division(rung, outer)
-        composed = compose_on(self.parts, make_layout(division, place, spacing, tolerance, limit))
-        return (LowerTails if outer else MiddleTails)(composed)
+        place, division = self.place(rung, outer), self.division(rung, outer)
+        layout = make_layout(division, place, spacing, tolerance, limit)
+        finest, points = min(plan.finest for plan in layout.plans), layout.plans[0].longest
+        needed = points * finest / spacing
+        if needed > HOPELESS * MOST_POINTS:
+            raise AccuracyError(
+                f"a bracket of relative width {tolerance:g} is likely to need some {needed:.0e} "
+                f"lattice points, at most {MOST_POINTS} are laid out: ask for a level further from "
+                "the ends of the loss, or for each kind of steps apart"
+            )
+        return (LowerTails if outer else MiddleTails)(compose_on(self.parts, layout))
 
 
 def _least_variance(found: CoarseCumulants, tilt: float, variance: float) -> float:

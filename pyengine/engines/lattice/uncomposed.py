@@ -14,8 +14,7 @@ from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.engines.lattice.chernoff import chernoff_bounds
 from pyengine.engines.lattice.coarse_cumulants import Part
 from pyengine.engines.lattice.support_end import SmallestLoss, smallest_loss
-from pyengine.laws.base import ReversedLaw, StepLaw
-from pyengine.laws.gaussian import GaussianLaw
+from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
@@ -47,9 +46,7 @@ EXCESS = 1.0 / 3.0  # share of the bracket that is due to merging cells, the res
 
 def reverse(law: StepLaw) -> StepLaw:
     """The law of the reversed pair."""
-    if isinstance(law, ReversedLaw):
-        return law.law
-    return law if getattr(law, "symmetric", False) else ReversedLaw(law)
+    return law if getattr(law, "symmetric", False) else law.exchanged()
 
 
 class Uncomposed:
@@ -144,10 +141,11 @@ class Uncomposed:
     @cached_property
     def _gaussian_part(self) -> ThresholdQuestions | None:
         """The Gaussian steps alone, which tell the laws apart no better than all steps do."""
-        laws = [law for law, _ in self.parts if isinstance(law, GaussianLaw)]
-        if not laws or not laws[0].noise_multiplier < STRONG:
-            return None
-        return ThresholdQuestions(SingleStep(laws[0]), "lattice")
+        for law, _ in self.parts:
+            noise = law.rough_noise()
+            if noise is not None and noise[0] < STRONG:
+                return ThresholdQuestions(SingleStep(law), "lattice")
+        return None
 
     def profile(self, epsilon: FloatArray) -> tuple[Answer, npt.NDArray[np.bool_]]:
         """What needs no composition, and where that is not enough."""
@@ -186,11 +184,13 @@ class Uncomposed:
     def end(self, is_reversed: bool) -> SmallestLoss | None:
         """The event of the smallest losses, of losses far nearer than the tolerance."""
         if is_reversed not in self._ends:
-            self._ends[is_reversed] = smallest_loss(
-                tuple((reverse(law), n) for law, n in self.parts) if is_reversed else self.parts,
-                self.smallest(is_reversed),
-                AT_END * self.tolerance,
+            width = AT_END * self.tolerance
+            parts = tuple((reverse(law), n) for law, n in self.parts)
+            found = smallest_loss(
+                parts if is_reversed else self.parts, self.smallest(is_reversed), width
             )
+            is_near = found is not None and found.most - found.least <= width
+            self._ends[is_reversed] = found if is_near else None
         return self._ends[is_reversed]
 
     def smallest(self, is_reversed: bool, of_all: bool = False) -> tuple[float, float]:
