@@ -13,7 +13,8 @@ from thorough import ALL
 import pyengine as pe
 from pyengine._core import ffi, lib
 from pyengine._support.caches import clear_cache
-from pyengine.engines.equal_steps import EqualQuestions, questions_of_run
+from pyengine.api import _asked
+from pyengine.engines.equal_steps import FEW, EqualQuestions, questions_of_run
 from pyengine.engines.pairs import GaussianPair, largest_epsilon
 from pyengine.engines.plan import FloatPlan
 from pyengine.mechanisms.dp_sgd import equal_gaussian_steps
@@ -65,9 +66,32 @@ def test_floats_have_the_bits_of_arrays(monkeypatch: pytest.MonkeyPatch) -> None
         x = argument(rng, name)
         first = ask(run, x, adjacency=adjacency, bounds=bounds)
         clear_cache()
-        many = ask(run, [x], adjacency=adjacency, bounds=bounds)
-        assert alike(first, np.ravel(many)), (noise, rate, steps, name, adjacency, x)
+        one_by_one = ask(run, [x], adjacency=adjacency, bounds=bounds)
+        assert alike(first, np.ravel(one_by_one)), (noise, rate, steps, name, adjacency, x)
+        many = np.array(ask(run, [x] * (FEW + 1), adjacency=adjacency, bounds=bounds))
+        assert alike(first, many[..., 0]), (noise, rate, steps, name, adjacency, x)
+        assert alike(many, np.repeat(many[..., :1], FEW + 1, axis=-1))
     assert np.mean(answered) > (0.7 if ALL else 0.8)
+
+
+def test_few_floats_of_an_array_have_the_bits_and_words_of_others() -> None:
+    rng, known = np.random.default_rng(5), 0
+    for i in range(400 if ALL else 24):
+        noise, rate, steps = parameters(rng)
+        name, proven = QUESTIONS[i % 4], steps > 1000 and i % 2 == 0
+        x = np.array([argument(rng, name) for _ in range(int(rng.integers(1, FEW + 1)))])
+        clear_cache()
+        asked = _asked(
+            pe.dp_sgd(noise, rate, steps), ORDERS[i % 3], "auto", "dp", None, None, proven
+        )
+        assert isinstance(asked, EqualQuestions)
+        few, others = asked.answer(name, x), asked.others.answer(name, x)
+        for part in ("value", "lower", "upper", "engine", "certified"):
+            assert alike(getattr(few, part), getattr(others, part)), (noise, rate, steps, name, x)
+        assert alike(asked.values(name, x), asked.others.values(name, x))
+        known += asked._few(name, x) is not None
+    assert known > (200 if ALL else 12)
+    assert asked._few(name, np.full(FEW + 1, x[0])) is None
 
 
 @pytest.mark.parametrize(
