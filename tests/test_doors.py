@@ -38,7 +38,7 @@ RUNS: dict[str, Mechanism] = {
     "ZeroConcentrated": pe.ZeroConcentrated("1/20"),
     "repeat_and_select": pe.repeat_and_select(GAUSSIAN, "geometric", stopping=0.25),
     "revealed_mixture": pe.revealed_mixture([("1/4", GAUSSIAN), ("3/4", LAPLACE)]),
-    "Releases": (GAUSSIAN + pe.RandomizedResponse("3/4")).on_one_sample().poisson_sampled("1/4"),
+    "Releases": (GAUSSIAN + LAPLACE).on_one_sample().poisson_sampled("1/4"),
     "RandomlyAllocated": LAPLACE.randomly_allocated(3),
     "ExponentialMechanism": pe.ExponentialMechanism("1/2"),
     "ShuffledRandomizer": pe.ShuffledRandomizer("1", 100),

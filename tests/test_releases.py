@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import thorough
+from scipy import stats
 from scipy.special import ndtr
 
 import pyengine as pe
@@ -143,6 +144,55 @@ def test_finite_releases_on_one_sample(seed: int) -> None:
                 holds(found, exact)
 
 
+def beside_laplace(noise: float, scale: float, q: float, epsilon: float) -> float:
+    """Remove order of Gaussian and Laplace noise: two atoms, and Gauss's rule between them."""
+    outcomes = [(0.5, 0.5 * math.exp(-1.0 / scale)), (0.5 * math.exp(-1.0 / scale), 0.5)]
+    place, weight = np.polynomial.legendre.leggauss(200)
+    for x, w in zip(0.5 * (place + 1.0), 0.25 * weight / scale, strict=True):
+        outcomes.append((w * math.exp(-x / scale), w * math.exp((x - 1.0) / scale)))
+    return sampled_profile(outcomes, 1.0 / noise, q, epsilon, add=False)
+
+
+@pytest.mark.parametrize("seed", thorough.some(range(400), 40))
+def test_laplace_noise_beside_gaussian_on_one_sample(seed: int) -> None:
+    """A law that dominates: at least the truth, and next to it."""
+    rng = np.random.default_rng(seed + 3000)
+    noise, scale = (float(x) for x in rng.uniform(0.6, 5.0, 2))
+    q = float(10.0 ** rng.uniform(-2.5, -0.02))
+    epsilon = float(rng.uniform(0.05, 1.5)) * min(1.0, 6.0 * q)
+    step = (G(noise) + pe.LaplaceMechanism(scale)).poisson_sampled(q)
+    assert step.words.known == "upper bound"
+    truth = beside_laplace(noise, scale, q, epsilon)
+    found = pe.delta(step, epsilon, adjacency="remove", bounds=True)
+    assert truth * (1.0 - 1e-11) <= found.upper
+    assert found.value <= truth * (1.0 + 1e-3)
+
+
+@pytest.mark.parametrize("seed", thorough.some(range(400), 80))
+def test_many_releases_on_one_sample(seed: int) -> None:
+    """δ of the sample is q δ(log(1 + (e^ε - 1)/q)) of all records, which other engines answer."""
+    rng = np.random.default_rng(seed + 4000)
+    q, epsilon = float(rng.uniform(0.02, 0.9)), float(rng.uniform(0.01, 1.0))
+    number = int(rng.integers(2, 6))
+    run = pe.LaplaceMechanism(float(rng.uniform(2.0, 8.0))).composed(number)
+    if seed % 2:
+        run += pe.ExponentialMechanism(float(rng.uniform(0.1, 0.5)))
+    if seed % 3:
+        run += G(float(rng.uniform(1.0, 5.0)))
+    inner = math.log1p(math.expm1(epsilon) / q)
+    truth = q * float(pe.delta(run, inner, adjacency="remove"))
+    found = pe.delta(run.poisson_sampled(q), epsilon, adjacency="remove", bounds=True)
+    assert truth * (1.0 - 1e-6) - 1e-14 <= found.upper
+    assert found.value <= truth * (1.0 + 5e-2) + 1e-14
+
+
+def test_one_sample_leaks_more_than_two() -> None:
+    apart = pe.dp_sgd(2.0, 0.01, 30) + pe.LaplaceMechanism(4.0).poisson_sampled(0.01).composed(30)
+    step = (G(2.0) + pe.LaplaceMechanism(4.0)).poisson_sampled(0.01)
+    found = pe.epsilon(step.composed(30), 1e-5, bounds=True)
+    assert pe.epsilon(apart, 1e-5) * 1.01 < found.lower
+
+
 def test_noise_of_several_releases_is_exact_where_it_is_a_fraction() -> None:
     assert merged_noise([(2.0, 4)]) == 1.0
     assert isinstance(merged_noise([(2.0, 4)]), float)
@@ -226,9 +276,9 @@ def test_what_is_wrong_is_said(ask: Callable[[], Any], words: str) -> None:
 
 
 def test_what_has_no_law_is_refused() -> None:
-    step = pe.LaplaceMechanism(1).composed(2).poisson_sampled(0.1)
-    with pytest.raises(pe.AccuracyError, match="compose the others on samples of their own"):
-        pe.delta(step, 0.1)
+    rough = pe.from_distributions(stats.norm(0, 1), stats.norm(0.5, 1)) + pe.LaplaceMechanism(4.0)
+    with pytest.raises(pe.AccuracyError, match="need proven masses"):
+        pe.delta(rough.poisson_sampled(0.1), 0.1)
     wide = pe.revealed_mixture([("1/2", pe.dp_sgd(1, 0.1, 20)), ("1/2", G(1))])
     with pytest.raises(pe.AccuracyError, match="have a law that is known"):
         pe.delta(wide, 0.1)

@@ -358,7 +358,8 @@ def _outcomes_of_releases(step: Releases) -> Outcomes | None:
 def _releases_law(step: Releases, doubled: bool) -> StepLaw:
     from pyengine.laws.releases import sum_law  # here, as few runs need it
 
-    return sum_law([(plain_law(part, doubled=doubled), number) for part, number in step.parts])
+    parts = [(plain_law(part, doubled=doubled), number) for part, number in step.parts]
+    return sum_law(parts, or_dominating=True)
 
 
 def _mixture_of_mechanisms(step: RevealedMixture, _: bool) -> StepLaw:

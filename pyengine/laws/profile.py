@@ -8,13 +8,13 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.laws.base import positive
+from pyengine.laws.base import StepLaw, positive
 from pyengine.laws.finite import FiniteLaw, log_fraction
 from pyengine.mechanisms.general import symmetric_masses
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
-__all__ = ["DEEPEST", "apart", "law_of_values", "placed_values", "raised_points"]
+__all__ = ["DEEPEST", "apart", "law_of_values", "placed_values", "raised_points", "upper_values"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -66,6 +66,34 @@ def law_of_values(epsilon: FloatArray, delta: FloatArray, told: Fraction) -> Fin
         symmetric=True,
         alone=(alone, alone),
     )
+
+
+def upper_values(law: StepLaw, edges: FloatArray, t: FloatArray) -> tuple[FloatArray, float]:
+    """Return upper bounds of E_A (R - t)_+ of a ratio R, and of the mass that B has alone.
+
+    Parameters
+    ----------
+    law : StepLaw
+        Of the losses log R, in cells.
+    edges, t : ndarray of shape (n,)
+        Increasing losses, and ratios of which they are the logarithms but for some units.
+    """
+    cells = law.cells(edges)
+    a, b = fn.exp(cells.log_a), fn.exp(cells.log_b)
+    rounding = (ELEMENTARY + 2.0) * UNIT * (1.0 + np.where(a > 0.0, np.abs(cells.log_a), 0.0))
+    rounding += (ELEMENTARY + 2.0) * UNIT * np.where(b > 0.0, np.abs(cells.log_b), 0.0)
+    error = cells.error + rounding + t.size * UNIT
+    shift = cells.shift + 4.0 * UNIT * (1.0 + np.abs(edges))
+    above_a = np.cumsum(a[::-1])[::-1][1:]
+    above_b = np.cumsum(b[::-1])[::-1][1:]
+    off_a = np.cumsum((a * error)[::-1])[::-1][1:]
+    off_b = np.cumsum((b * error)[::-1])[::-1][1:]
+    # an edge that lies elsewhere moves what is between it and t, by its distance from t
+    moved = 2.0 * t * shift * (a[:-1] + a[1:])
+    alone = (law.infinite()[1] + law.left_out()) * (1.0 + 2.0**-48)
+    value = np.maximum(above_b - t * above_a, 0.0) + 1.01 * (off_b + t * off_a) + moved + alone
+    value += 4.0 * UNIT * (above_b + t * above_a)
+    return value, max(alone, 0.0)
 
 
 def _log(x: Fraction) -> float:

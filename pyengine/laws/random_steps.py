@@ -29,10 +29,11 @@ from pyengine.errors import AccuracyError
 from pyengine.laws.base import FloatArray, StepLaw
 from pyengine.laws.fine import Fine, logarithm
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
+from pyengine.laws.profile import upper_values
 from pyengine.mechanisms.general import pair_of_profile
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT
-from pyengine.numerics.rounding import ELEMENTARY, UNIT
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["MOST_STATES", "allocated_finite", "allocated_law", "allocated_outcomes"]
 
@@ -300,7 +301,7 @@ def _on_lattice(
         fn.exp(low - off) * (1.0 - 8.0 * UNIT),
         fn.exp(high + off) * (1.0 + 8.0 * UNIT),
     )
-    a_alone, b_alone = law.infinite()
+    a_alone, _ = law.infinite()
     if a_alone > 0.0 or law.left_out() > 0.0:
         least = 0.0
     power = math.ceil(math.log2(max(most - least, 1e-9) / (PLACES - 2)))
@@ -310,25 +311,11 @@ def _on_lattice(
         unit = Fraction(least) / first
     last = math.ceil(Fraction(most) / unit)
     k = np.arange(max(first, 1), last + 1)
-    t = k * float(unit)
+    t = np.asarray(k * float(unit), dtype=np.float64)
     edges = fn.log(t)
-    cells = law.cells(edges)
-    a, b = fn.exp(cells.log_a), fn.exp(cells.log_b)
-    rounding = (ELEMENTARY + 2.0) * UNIT * (1.0 + np.where(a > 0.0, np.abs(cells.log_a), 0.0))
-    rounding += (ELEMENTARY + 2.0) * UNIT * np.where(b > 0.0, np.abs(cells.log_b), 0.0)
-    error = cells.error + rounding + t.size * UNIT
-    shift = cells.shift + 4.0 * UNIT * (1.0 + np.abs(edges))
-    above_a = np.cumsum(a[::-1])[::-1][1:]
-    above_b = np.cumsum(b[::-1])[::-1][1:]
-    off_a = np.cumsum((a * error)[::-1])[::-1][1:]
-    off_b = np.cumsum((b * error)[::-1])[::-1][1:]
-    # an edge that lies elsewhere moves what is between it and t, by its distance from t
-    moved = 2.0 * t * shift * (a[:-1] + a[1:])
-    alone = (b_alone + law.left_out()) * (1.0 + 2.0**-48)
-    value = np.maximum(above_b - t * above_a, 0.0) + 1.01 * (off_b + t * off_a) + moved + alone
-    value += 4.0 * UNIT * (above_b + t * above_a)
+    value, alone = upper_values(law, edges, t)
     if not is_cut:
-        value[-1] = max(alone, 0.0)  # no finite ratio is larger
+        value[-1] = alone  # no finite ratio is larger
     rows = [(Fraction(0), Fraction(1))]
     rows += [(j * unit, Fraction(x)) for j, x in zip(k.tolist(), value.tolist(), strict=True)]
     if first > 0:  # no ratio is smaller

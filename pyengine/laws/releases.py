@@ -1,7 +1,9 @@
 """The law of several releases of the same records: their losses add up.
 
 One release of any law beside finitely many losses: the cells of the sum are those of that release,
-moved by each loss and weighted by its mass.
+moved by each loss and weighted by its mass.  Of several that are not finite all but one, a Gaussian
+one if there is one, are replaced by finite pairs that dominate, whose profiles are chords between
+upper bounds.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import numpy as np
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import Cells, FloatArray, Law, StepLaw, largest_finite
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
+from pyengine.laws.profile import upper_values
+from pyengine.mechanisms.general import pair_of_profile
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
@@ -26,32 +30,56 @@ Outcomes = list[tuple[Fraction, Fraction]]
 MOST_ATOMS = 1 << 20  # of a finite law
 MOST_EXACT = 4096  # ratios whose products are formed in fractions
 MOST_FACTORS = 64  # of such a product
+FEW = 257  # losses of a pair that stands for a law of others
+FAREST = 64.0  # losses of it
+TOLD = 1e-25  # mass of larger ones
 MOST_MOVED = 1024  # losses by which the cells of another law are moved
 NOTHING = FiniteLaw.from_fractions([(Fraction(1), Fraction(1))])
 
 
 # Map: several releases of one sample | test_releases | theory/adjacency
-def sum_law(parts: list[tuple[StepLaw, int]]) -> StepLaw:
+def sum_law(parts: list[tuple[StepLaw, int]], *, or_dominating: bool = False) -> StepLaw:
     """Return the law of the sum of independent losses.
 
     Parameters
     ----------
     parts : list of (StepLaw, int)
-        Laws and how often each is added; at most one of them, once, is not finite.
+        Laws and how often each is added.
+    or_dominating : bool
+        Whether a law that dominates will do.
+
+    Returns
+    -------
+    StepLaw
+        The law where at most one of them, once, is not finite; else one that dominates.
 
     Raises
     ------
     AccuracyError
-        For others, and where the sum has too many losses.
+        For several that are not finite, where the law itself is asked or their masses are
+        estimates; where the sum has too many losses.
     """
     finite = [(law, number) for law, number in parts if isinstance(law, FiniteLaw)]
     others = [(law, number) for law, number in parts if not isinstance(law, FiniteLaw)]
-    if sum(number for _, number in others) > 1 or not all(law.has_cells for law, _ in others):
+    several = sum(number for _, number in others) > 1
+    if not all(law.has_cells for law, _ in others) or (several and not or_dominating):
         raise AccuracyError(
             "releases of one sample have a law that is known where all of them but one are "
             "Gaussian or have finitely many outcomes (Gaussian ones count as one): compose the "
             "others on samples of their own, which must then be drawn apart"
         )
+    if several and not all(law.is_proven for law, _ in others):
+        raise AccuracyError(
+            "several releases of one sample that are neither Gaussian nor of finitely many "
+            "outcomes need proven masses, as those of expressions are: compose the others on "
+            "samples of their own, which must then be drawn apart"
+        )
+    if several:
+        others.sort(key=lambda part: part[0].gaussian_noise() is None)
+        (one, number), *rest = others
+        rest = [(one, number - 1), *rest] if number > 1 else rest
+        few = _few_of_all([*rest, *finite])
+        finite, others = [(few, 1)], [(one, 1)]
     if not finite:
         return others[0][0] if others else NOTHING
     losses = finite_sum(finite, MOST_MOVED if others else MOST_ATOMS)
@@ -64,6 +92,53 @@ def sum_law(parts: list[tuple[StepLaw, int]]) -> StepLaw:
             "finitely many outcomes"
         )
     return SumLaw(losses, other)
+
+
+def _few_of_all(parts: list[tuple[StepLaw, int]]) -> FiniteLaw:
+    """A finite law that dominates the sum, of few losses whatever the number of terms."""
+    total: FiniteLaw | None = None
+    for law, number in parts:
+        square, left = _few(law), number
+        while True:
+            if left & 1:
+                total = square if total is None else _few(_added(total, square, MOST_ATOMS))
+            left >>= 1
+            if not left:
+                break
+            square = _few(_added(square, square, MOST_ATOMS))
+    assert total is not None
+    return total
+
+
+def _few(law: StepLaw) -> FiniteLaw:
+    """A finite law that dominates, with losses at equal distances."""
+    if isinstance(law, FiniteLaw) and law.loss.size <= FEW:
+        return law
+    low, high = law.limits()
+    off = 1.01 * law.support_error()
+    ends = low - off, high + off
+    is_cut = not ends[0] > -FAREST, not ends[1] < FAREST
+    if any(is_cut):  # what lies beyond has next to no mass
+        places = np.arange(-FAREST, FAREST, 0.125)
+        cells = law.cells(places)
+        below, above = (np.cumsum(fn.exp(x)) for x in (cells.log_a, cells.log_b[::-1]))
+        first, last = (max(int(np.searchsorted(x, TOLD)) - 1, 0) for x in (below, above))
+        ends = (
+            float(places[first]) if is_cut[0] else ends[0],
+            float(places[places.size - 1 - last]) if is_cut[1] else ends[1],
+        )
+    edges = np.linspace(*ends, FEW)
+    t = fn.exp(edges)
+    value, alone = upper_values(law, edges, t)
+    if not is_cut[1]:
+        t[-1] *= 1.0 + 16.0 * UNIT
+        value[-1] = alone  # no finite ratio is larger
+    if not is_cut[0] and law.infinite()[0] == law.left_out() == 0.0:
+        t[0] *= 1.0 - 16.0 * UNIT
+        value[0] = math.nextafter(1.0 - t[0], 1.0)  # nor smaller
+    rows = [(Fraction(x), Fraction(y)) for x, y in zip(t.tolist(), value.tolist(), strict=True)]
+    masses = pair_of_profile([(Fraction(0), Fraction(1)), *rows])
+    return FiniteLaw.from_fractions((without, given) for given, without in masses)
 
 
 def outcomes_together(parts: Iterable[tuple[Outcomes, int]]) -> Outcomes | None:

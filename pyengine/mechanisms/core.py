@@ -466,7 +466,9 @@ class Composition(Mechanism):
         Notes
         -----
         Steps that each draw a sample of their own leak **less**: compose sampled steps only where
-        the samples are drawn apart.
+        the samples are drawn apart.  Where several steps are neither Gaussian nor of finitely many
+        outcomes (Gaussian ones count as one) answers are those of a law that dominates; δ of
+        Gaussian beside Laplace noise exceeded the truth by 7e-7 to 3e-5 of it.
 
         Examples
         --------

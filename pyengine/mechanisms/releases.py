@@ -13,6 +13,7 @@ from typing import Any
 
 from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Step
+from pyengine.mechanisms.finite import ExponentialMechanism
 from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.report import step_in_words
 from pyengine.mechanisms.words import Words
@@ -144,6 +145,8 @@ class Releases(Step):
             shown.append(f"{len(self.parts) - SHOWN:,} more")
         words = [step.words for step, _ in self.parts]
         known = next((found.known for found in words if found.known), "")
+        if sum(number for step, number in self.parts if _is_continuous(step)) > 1:
+            known = "upper bound"  # all but one are replaced by what dominates
         return (
             super()
             .own_words()
@@ -155,6 +158,10 @@ class Releases(Step):
                 known=known,
             )
         )
+
+
+def _is_continuous(step: Step) -> bool:
+    return step.noise is not None or step.is_analytic or isinstance(step, ExponentialMechanism)
 
 
 def _neighbours(found: list[str]) -> str:
