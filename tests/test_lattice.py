@@ -24,7 +24,7 @@ from pyengine._core import ffi, lib
 from pyengine.engines.lattice import LatticePair
 from pyengine.engines.lattice import refine as lattice_search
 from pyengine.engines.lattice.compose import compose_on
-from pyengine.engines.lattice.grid_choice import make_layout
+from pyengine.engines.lattice.plan import make_layout
 from pyengine.engines.lattice.tilt_grid import TiltGrid
 from pyengine.engines.lattice.uncomposed import reverse
 from pyengine.errors import AccuracyError

@@ -18,10 +18,9 @@ import pyengine as pe
 from pyengine.engines.lattice import lower_tails
 from pyengine.engines.lattice.coarse_cumulants import survey
 from pyengine.engines.lattice.compose import PlaceComposition, compose_on
-from pyengine.engines.lattice.grid import Place
-from pyengine.engines.lattice.grid_choice import make_layout
+from pyengine.engines.lattice.large_steps import Partition, Term
 from pyengine.engines.lattice.lower_tails import LowerTails
-from pyengine.engines.lattice.partition import Partition, Term
+from pyengine.engines.lattice.plan import Place, make_layout
 from pyengine.engines.lattice.tail_sums import SumRange
 from pyengine.laws.base import PoissonSampledLaw
 from pyengine.laws.gaussian import GaussianLaw

@@ -18,13 +18,10 @@ from thorough import some
 import pyengine as pe
 from pyengine.engines.lattice.coarse_cumulants import survey
 from pyengine.engines.lattice.compose import compose_on
-from pyengine.engines.lattice.grid import Place, Plan, StepGrid
-from pyengine.engines.lattice.grid_choice import make_layout
-from pyengine.engines.lattice.large_step_partition import Tail
-from pyengine.engines.lattice.low_frequencies import lowest
+from pyengine.engines.lattice.fft_convolution import lowest
+from pyengine.engines.lattice.large_steps import Partition, RestrictedLaw, Tail
 from pyengine.engines.lattice.lower_tails import LowerTails
-from pyengine.engines.lattice.partition import Partition
-from pyengine.engines.lattice.restricted_law import RestrictedLaw
+from pyengine.engines.lattice.plan import Place, Plan, StepGrid, make_layout
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.gaussian import GaussianLaw

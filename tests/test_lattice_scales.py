@@ -16,14 +16,13 @@ from scipy.special import gammaln, ndtr
 
 import pyengine as pe
 from pyengine.caches import clear_cache
-from pyengine.engines.lattice import grid_choice, scales
+from pyengine.engines.lattice import plan, scales
 from pyengine.engines.lattice.central_tails import MiddleTails
 from pyengine.engines.lattice.coarse_cumulants import survey
 from pyengine.engines.lattice.compose import compose_on
-from pyengine.engines.lattice.grid import Layout, Place
-from pyengine.engines.lattice.grid_choice import make_layout
+from pyengine.engines.lattice.large_steps import Partition, Term
 from pyengine.engines.lattice.lower_tails import LowerTails
-from pyengine.engines.lattice.partition import Partition, Term
+from pyengine.engines.lattice.plan import Layout, Place, make_layout
 from pyengine.laws.finite import FiniteLaw
 
 Pairs = list[tuple[Fraction, Fraction]]
@@ -148,8 +147,8 @@ def test_tiny_losses_beside_large_ones(epsilon: float, adjacency: str) -> None:
     clear_cache()  # one composition serves several of these questions
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scales, "LONG", 1024.0)
-        whole = grid_choice.by_scales
-        patch.setattr(grid_choice, "by_scales", lambda *x: seen.append(whole(*x)) or seen[-1])
+        whole = plan.by_scales
+        patch.setattr(plan, "by_scales", lambda *x: seen.append(whole(*x)) or seen[-1])
         bounds = pe.delta(
             mechanism, epsilon, adjacency=adjacency, bounds=True, tolerance=1e-4, method="lattice"
         )

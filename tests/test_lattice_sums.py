@@ -13,7 +13,7 @@ import pytest
 
 from pyengine.engines.lattice import fft_convolution
 from pyengine.engines.lattice.fft_convolution import Sum, sum_of
-from pyengine.engines.lattice.grid import Place, Plan, StepGrid
+from pyengine.engines.lattice.plan import Place, Plan, StepGrid
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -49,7 +49,7 @@ EXCEPTED = {
     "engines/intervals.py": ESTIMATE,
     "engines/inverse_cdf.py": ESTIMATE,
     "engines/lattice/coarse_cumulants.py": CHOICE,
-    "engines/lattice/grid_choice.py": CHOICE,
+    "engines/lattice/plan.py": CHOICE,
     "engines/lattice/refine.py": CHOICE,
     "engines/loss_quadrature.py": ESTIMATE,
     "engines/monte_carlo.py": SAMPLED,

@@ -12,10 +12,9 @@ import numpy.typing as npt
 from pyengine.engines.lattice.coarse_cumulants import Part
 from pyengine.engines.lattice.discretise import StepMasses, step_masses
 from pyengine.engines.lattice.fft_convolution import Sum, moments, sum_of
-from pyengine.engines.lattice.grid import Layout, Plan, StepGrid
-from pyengine.engines.lattice.partition import Rest
+from pyengine.engines.lattice.large_steps import Rest, is_small, whole_of
+from pyengine.engines.lattice.plan import Layout, Plan, StepGrid
 from pyengine.engines.lattice.regrid import regridded
-from pyengine.engines.lattice.restricted_law import is_small, whole_of
 from pyengine.engines.lattice.scales import SmallSteps
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw

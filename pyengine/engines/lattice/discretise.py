@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.engines.lattice.grid import Plan, StepGrid
+from pyengine.engines.lattice.plan import Plan, StepGrid
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pyengine.engines.answers import Answer, ErrorCurve
 from pyengine.engines.lattice.coarse_cumulants import Part, scaled_tail
-from pyengine.engines.lattice.grid import MOST_POINTS
+from pyengine.engines.lattice.plan import MOST_POINTS
 from pyengine.engines.lattice.refine import Search
 from pyengine.engines.lattice.support_end import profile_at_end
 from pyengine.engines.lattice.tail_sums import Bracket

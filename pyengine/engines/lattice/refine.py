@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.lattice.grid import MOST_POINTS
+from pyengine.engines.lattice.plan import MOST_POINTS
 from pyengine.engines.lattice.tail_sums import Bracket
 from pyengine.engines.lattice.tilt_grid import TiltGrid
 from pyengine.errors import AccuracyError

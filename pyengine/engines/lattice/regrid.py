@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pyengine.engines.lattice.discretise import StepMasses
 from pyengine.engines.lattice.fft_convolution import Sum
-from pyengine.engines.lattice.grid import Plan, StepGrid
+from pyengine.engines.lattice.plan import Plan, StepGrid
 from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT

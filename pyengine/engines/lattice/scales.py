@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.lattice.coarse_cumulants import ROOT_TWO_PI, CoarseCumulants, Part
-from pyengine.engines.lattice.partition import Term
+from pyengine.engines.lattice.large_steps import Term
 from pyengine.laws.base import Law
 from pyengine.numerics import functions as fn
 

@@ -22,11 +22,15 @@ from pyengine.engines.lattice.coarse_cumulants import (
     survey,
 )
 from pyengine.engines.lattice.compose import compose_on
-from pyengine.engines.lattice.grid import MOST_POINTS, Place
-from pyengine.engines.lattice.grid_choice import common_lattice, landmarks_of, make_layout
-from pyengine.engines.lattice.large_step_partition import GOOD, Tail
+from pyengine.engines.lattice.large_steps import GOOD, Partition, Tail, Term
 from pyengine.engines.lattice.lower_tails import LowerTails
-from pyengine.engines.lattice.partition import Partition, Term
+from pyengine.engines.lattice.plan import (
+    MOST_POINTS,
+    Place,
+    common_lattice,
+    landmarks_of,
+    make_layout,
+)
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import largest_finite
 from pyengine.numerics import functions as fn

@@ -1,0 +1,579 @@
+"""Where a composition is computed: ranges of the steps, the window of the sum, and lattices.
+
+All numbers here come from the survey and are guesses; the composition certifies what they lead to.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.lattice.coarse_cumulants import CoarseCumulants, Part, scaled_tail
+from pyengine.engines.lattice.large_steps import Partition, Rest, Term, whole_of
+from pyengine.engines.lattice.scales import SmallSteps, by_scales
+from pyengine.errors import AccuracyError
+from pyengine.laws.base import StepLaw
+from pyengine.numerics import functions as fn
+
+__all__ = [
+    "MOST_POINTS",
+    "Layout",
+    "Place",
+    "Plan",
+    "StepGrid",
+    "common_lattice",
+    "landmarks_of",
+    "make_layout",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+MOST_POINTS = 2**24
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where on the line of losses a composition is to be accurate.
+
+    Parameters
+    ----------
+    tilt : float
+        Exponent of the tilt; at most 0 where ``outer``, else in (0, 1).
+    outer : bool
+        Whether lower tails of the loss are asked for, under both laws; else A's upper and B's
+        lower tail.
+    reach : tuple of float
+        Range of losses that are asked for.
+    log_least : float
+        Log of the tail at the lower end of the reach, roughly, or inf.
+    """
+
+    tilt: float
+    outer: bool
+    reach: tuple[float, float]
+    log_least: float = math.inf
+
+
+@dataclass(frozen=True)
+class StepGrid:
+    """Lattice of one kind of step: points ``anchor + (first + k) spacing``, k = 0 ... last.
+
+    ``centre`` is the k near the tilted mean, ``log_scale`` the log of the mass, tilted around it.
+    What is itself a sum of steps has the plan of its own finer lattice, ``inner``.
+    """
+
+    anchor: float | Fraction
+    first: int
+    last: int
+    centre: int
+    log_scale: float
+    inner: Plan | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A lattice of ``points`` points; index 0 of the sum is the loss ``centre``."""
+
+    place: Place
+    spacing: float
+    grids: tuple[StepGrid, ...]
+    centre: Fraction
+    first: int
+    points: int
+    aside: tuple[float, float]  # tilts of the Chernoff bounds below and above the window
+    log_weight: float = 0.0
+
+    @property
+    def finest(self) -> float:
+        """The smallest spacing: that of the sums among its steps, where there are such."""
+        return min((x.inner.spacing for x in self.grids if x.inner), default=self.spacing)
+
+    @property
+    def longest(self) -> int:
+        """The largest number of points, of the sums among its steps as well."""
+        return max(self.points, *(x.inner.points for x in self.grids if x.inner), 0)
+
+
+class Layout(NamedTuple):
+    """Plans of all terms on one lattice."""
+
+    parts: list[tuple[Part, ...]]
+    plans: list[Plan]
+    rest: Rest | None
+    unseen: tuple[StepLaw, ...]
+
+    def offset(self, plan: Plan) -> int:
+        """Index 0 of a plan in the coordinate of the first one."""
+        away = (plan.centre - self.plans[0].centre) / Fraction(plan.spacing)
+        assert away.denominator == 1
+        return int(away)
+
+
+# ---- ranges of the steps and window of the sum ---------------------------------------------------
+
+Range = tuple[float, float, npt.NDArray[np.bool_]]  # ends, and the atoms of the survey inside
+
+SMALL = 1e-3  # what truncation and aliases may take of the tolerance
+FACTORS = np.geomspace(2.0**-10, 64.0, 49)  # distances of tilts, in units of 1/sd
+NOISE = 1e-12  # rounding of a tail sum, roughly, in parts of the tilted mass
+SMALLER = (0.8, 0.6, 0.4, 0.2)  # tilts tried, as parts of the saddle point's
+LIGHT = 16.0  # nats by which what is folded down must lie below the tilted mass
+
+
+# Map: truncation of a lattice to a window | test_lattice | theory/lattice
+def _window(
+    found: CoarseCumulants, tilt: float, log_small: float
+) -> tuple[float, float, float, float]:
+    """Losses beyond which the tilted law has little mass, and the tilts of Chernoff's bounds."""
+    total, _, variance = found.cumulants(tilt)
+    deviation = math.sqrt(max(variance, 1e-300))
+    ends = []
+    for sign in (-1.0, 1.0):
+        others = tilt + sign * FACTORS / deviation
+        others = others[np.abs(others - tilt) * found.width < 600.0]
+        if not others.size:
+            others = np.array([tilt + sign * 300.0 / max(found.width, 1e-300)])
+        edges = (found.many(others)[0] - total - log_small) / (others - tilt)
+        best = int(np.argmin(sign * edges))
+        ends += [float(edges[best]), float(others[best])]
+    return ends[0], ends[2], ends[1], ends[3]
+
+
+def _range(
+    law: StepLaw,
+    loss: FloatArray,
+    log_a: FloatArray,
+    tilt: float,
+    log_scale: float,
+    log_small: float,
+    log_lost: float,
+) -> Range:
+    """Where one step's mass may be folded onto the ends of its range, and the atoms inside."""
+    bare = fn.log_sums(log_a)
+    # for a tilt <= 0, whatever the other steps do, a step adds no more than its bare mass
+    outside = bare < log_lost if tilt <= 0.0 else bare + tilt * loss - log_scale < log_small
+    low = int(np.argmin(outside))  # the first that must be inside
+    above = fn.log_sums((log_a + tilt * loss - log_scale)[::-1])[::-1]
+    bare = fn.log_sums((log_a + loss)[::-1])[::-1]
+    outside = (above < log_small) & (bare + (tilt - 1.0) * loss - log_scale < log_small)
+    high = loss.size - 1 - int(np.argmin(outside[::-1]))
+    lowest, highest = law.support()
+    inside = np.zeros(loss.size, dtype=np.bool_)
+    inside[max(low - 2, 0) : high + 3] = True
+    return (
+        float(loss[low - 2]) if low >= 2 else max(lowest, float(loss[0]) - 1.0),
+        float(loss[high + 2]) if high + 2 < loss.size else min(highest, float(loss[-1]) + 1.0),
+        inside,
+    )
+
+
+def _ranges(
+    parts: tuple[Part, ...],
+    found: CoarseCumulants,
+    tilt: float,
+    log_small: float,
+    log_lost: float,
+) -> list[Range]:
+    """Those of all kinds of steps."""
+    return [
+        _range(law, loss, log_a, tilt, scale, log_small, log_lost)
+        for (law, _), loss, log_a, (scale, _) in zip(
+            parts, found.loss, found.log_mass, found.step_cumulants(tilt), strict=True
+        )
+    ]
+
+
+def _folded(loss: FloatArray, log_a: FloatArray, inside: npt.NDArray[np.bool_]) -> FloatArray:
+    """Masses inside a range, with what is beyond it at its ends, for the larger of both laws."""
+    first, last = np.flatnonzero(inside)[[0, -1]]
+    kept = log_a[inside].copy()
+    kept[0] = fn.log_sum(log_a[: first + 1])
+    if last + 1 < loss.size:
+        beyond = fn.log_sum((log_a + loss)[last + 1 :]) - loss[last]
+        kept[-1] = fn.logaddexp(kept[-1], beyond)
+    return kept
+
+
+class _Windows(NamedTuple):
+    """Ranges of the steps, and ends and outer tilts of the window, for a tilt."""
+
+    tilt: float
+    ranges: list[Range]
+    window: tuple[float, float, float, float]
+
+    @property
+    def width(self) -> float:
+        """Width of the window."""
+        return self.window[1] - self.window[0]
+
+
+def _windows_at(
+    parts: tuple[Part, ...], found: CoarseCumulants, place: Place, tilt: float, log_small: float
+) -> _Windows:
+    """Ranges of the steps and window of the sum with a given tilt."""
+    log_each = log_small - fn.log(sum(found.steps))
+    total = found.cumulants(tilt)[0]
+    log_value = min(total - tilt * place.reach[0], place.log_least) if place.outer else 0.0
+    ranges = _ranges(parts, found, tilt, log_each, log_each + log_value)
+    window = _window(_cut(found, ranges), tilt, log_small)
+    if place.outer:
+        # a step beyond what takes the sum out of reach, whatever the others do, may lie nearer
+        top = place.reach[1]
+        if top == math.inf:
+            _, mean, variance = found.cumulants(0.0)
+            top = max(mean + 2.0 * math.sqrt(variance), 0.0)
+        room = 1.1 * (top - window[0])
+        ranges = [
+            _lowered(loss, given, mean + room, log_a + tilt * loss[0] - scale, tilt)
+            for given, loss, log_a, (scale, mean) in zip(
+                ranges, found.loss, found.log_mass, found.step_cumulants(tilt), strict=True
+            )
+        ]
+        window = _window(_cut(found, ranges), tilt, log_small)
+    s_low, s_high, tilt_low, tilt_high = window
+    return _Windows(tilt, ranges, (min(s_low, place.reach[0]), s_high, tilt_low, tilt_high))
+
+
+def _windows_of_sum(
+    parts: tuple[Part, ...], found: CoarseCumulants, tilt: float, log_small: float, log_lost: float
+) -> _Windows:
+    """Ranges and window of a sum that is to be one step of others.
+
+    What is outside counts at the ends of the window, and A's mass below as lost: tilts of at most 0
+    below and of at least 1 above bound it for both laws.  It is to be below ``log_small`` tilted,
+    and below ``log_lost`` as it is.
+    """
+    total, _, variance = found.cumulants(tilt)
+    away = FACTORS / math.sqrt(max(variance, 1e-300))
+    least, most = min(tilt, 0.0), max(tilt, 1.0)
+    below = np.append(least - away, tilt - away)
+    below = below[(below <= 0.0) & ((tilt - below) * found.width < 600.0)]
+    if not below.size:
+        below = np.array([least - 300.0 / max(found.width, 1e-300)])
+    above = np.append(most + away, most)
+    above = above[(above > tilt) & ((above - tilt) * found.width < 600.0)]
+    if not above.size:
+        above = np.array([most + 300.0 / max(found.width, 1e-300)])
+    logs = found.many(below)[0]
+    low = float(np.max((log_small + total - logs) / (tilt - below)))
+    bare = below < 0.0
+    if bare.any():
+        low = min(low, float(np.max((logs[bare] - log_lost) / below[bare])))
+    tilt_low = float(below[np.argmin((tilt - below) * low + logs)])
+    ends = (found.many(above)[0] - total - log_small) / (above - tilt)
+    high = float(np.min(ends))
+    tilt_high = float(above[np.argmin(ends)])
+    number = fn.log(sum(found.steps))
+    ranges = _ranges(parts, found, tilt, log_small - number, log_lost - number)
+    return _Windows(tilt, ranges, (low, high, tilt_low, tilt_high))
+
+
+def _cut(found: CoarseCumulants, ranges: list[Range]) -> CoarseCumulants:
+    """The survey with each step folded onto its range."""
+    return CoarseCumulants(
+        tuple(loss[r[2]] for loss, r in zip(found.loss, ranges, strict=True)),
+        tuple(
+            _folded(loss, log_a, r[2])
+            for loss, log_a, r in zip(found.loss, found.log_mass, ranges, strict=True)
+        ),
+        found.steps,
+    )
+
+
+def _lowered(
+    loss: FloatArray, given: Range, ceiling: float, log_a: FloatArray, tilt: float
+) -> Range:
+    """A range without what lies above a ceiling, unless folding gives much tilted mass.
+
+    ``log_a`` is that of all masses as they were at the first loss.
+    """
+    low, high, inside = given
+    away = loss - loss[0]
+    folded = fn.log_sums(log_a[::-1])[::-1] + tilt * away
+    of_b = fn.log_sums((log_a + away)[::-1])[::-1] + (tilt - 1.0) * away
+    folded = np.maximum(folded, of_b)
+    heavy = np.flatnonzero(folded > -LIGHT)
+    if heavy.size:
+        ceiling = max(ceiling, float(loss[min(int(heavy[-1]) + 1, loss.size - 1)]))
+    kept = inside & (loss <= ceiling)
+    last = int(np.flatnonzero(inside)[-1])
+    if ceiling >= high or np.count_nonzero(kept) < 2 or kept[last]:
+        return given
+    return low, float(loss[np.flatnonzero(kept)[-1]]), kept
+
+
+def _windows_of_term(term: Term, place: Place, tolerance: float, alone: bool) -> _Windows:
+    """Ranges and window that take a small part of the tolerance.
+
+    The saddle point needs the fewest digits, but where single large steps matter its tilted law is
+    wider than that of a smaller tilt: of those at which rounding does not matter, the narrowest,
+    unless the term is one of several.
+    """
+    found = term.survey
+    total, _, variance = found.cumulants(place.tilt)
+    share = min(scaled_tail(abs(place.tilt) * math.sqrt(max(variance, 1e-300))), 1.0)
+    if place.outer:
+        share *= -fn.expm1(-min(1.0 / (1.0 + abs(place.tilt)), 0.3 * math.sqrt(variance)))
+    share = max(share, 1e-300)
+    log_small = fn.log(max(SMALL * tolerance * share / (1.0 + abs(place.tilt)), 1e-300)) - 3.0
+    best = _windows_at(term.parts, found, place, place.tilt, min(log_small - term.excess, -3.0))
+    if not (place.outer and alone) or place.tilt == 0.0:
+        return best
+    allowed = fn.log(0.05 * tolerance * share / NOISE)
+    low = place.reach[0]
+    tail = min(place.log_least, total - place.tilt * low)
+    for factor in SMALLER:
+        tilt = factor * place.tilt
+        excess = found.cumulants(tilt)[0] - tilt * low - tail
+        if excess > allowed:
+            break
+        other = _windows_at(term.parts, found, place, tilt, log_small - excess)
+        if other.width < best.width:
+            best = other
+    return best
+
+
+# ---- lattices ------------------------------------------------------------------------------------
+
+LEAST_POINTS = 2**10
+SPARE = 64  # points beyond the window
+NEARLY_ALL = 0.9  # of the tilted mass of a step
+BESIDE = 1e-6  # of the distance of two atoms
+MOST_BYTES = 3 * 2**29  # of arrays at once
+OUTSIDE_SUM = -45.0  # log of the tilted mass that may lie outside of the window of small steps
+BEYOND_SUM = -30.0  # log of what A's mass below it may be of the answer
+
+
+Landmarks = dict[StepLaw, tuple[float, float]]
+
+
+def landmarks_of(term: Term) -> Landmarks:
+    """The two atoms that hold nearly all of a step, tilted, for the kinds that have such.
+
+    On the lattice they are split and merged exactly; off it the error is of the first order.
+    """
+    found: Landmarks = {}
+    for (law, _), loss, log_mass in zip(
+        term.parts, term.survey.loss, term.survey.log_mass, strict=True
+    ):
+        if loss.size < 2:
+            continue
+        weight = log_mass + term.tilt * loss
+        pair = np.sort(np.argsort(weight)[-2:])
+        if fn.log_sum(weight[pair]) < fn.log_sum(weight) + fn.log(NEARLY_ALL):
+            continue
+        low, high = loss[pair].tolist()
+        beside = BESIDE * (high - low)
+        cells = law.cells(np.array([low - beside, low + beside, high - beside, high + beside]))
+        if np.all(np.abs(cells.log_a[[1, 3]] - log_mass[pair]) < BESIDE):
+            found.setdefault(whole_of(law), (low, high))
+    return found
+
+
+def _anchors(
+    parts: tuple[Part, ...], spacing: float, landmarks: Landmarks
+) -> tuple[dict[StepLaw, float], float, float | None]:
+    """Anchors on which heavy atoms or ends of supports lie, a spacing and what it must divide."""
+    anchors = {}
+    unit = None
+    for law, _ in parts:
+        lattice, (lowest, highest) = law.spacing(), law.support()
+        if lattice is not None:
+            anchors[law] = lattice[0]
+            unit = unit or lattice[1]
+        elif law in landmarks:
+            low, high = landmarks[law]
+            anchors[law] = low
+            unit = unit or high - low
+        else:
+            finite = [x for x in (lowest, highest) if math.isfinite(x)]
+            anchors[law] = finite[0] if finite else 0.0
+            if len(finite) == 2 and highest > lowest:
+                unit = unit or highest - lowest
+    if unit is not None and unit < 0.5 * spacing:
+        unit = None  # no such lattice can hold its points
+    if unit is not None:
+        spacing = unit / max(math.ceil(unit / spacing - 1e-6), 1)
+    return anchors, spacing, unit
+
+
+def make_layout(
+    division: Partition,
+    place: Place,
+    spacing: float,
+    tolerance: float,
+    limit: int = MOST_POINTS,
+) -> Layout:
+    """Lay out one lattice for all terms, of at most a given spacing.
+
+    No window has more than about ``limit`` points.
+    """
+    terms = division.terms
+    landmarks = landmarks_of(terms[0])
+    windows = [
+        _windows_of_term(term, replace(place, tilt=term.tilt), tolerance, len(terms) == 1)
+        for term in terms
+    ]
+    divided = [
+        by_scales(term, one.width, spacing) for term, one in zip(terms, windows, strict=True)
+    ]
+    times = 1.0  # by which the lattice of all is coarser than that of small steps
+    if all(divided):
+        # one lattice for all terms: as coarse as each of them allows
+        spacing = min(found.fine for found in divided if found)
+        times = min(found.coarse for found in divided if found) / spacing
+        terms = tuple(found.term for found in divided if found)
+        windows = [
+            _windows_of_term(term, replace(place, tilt=term.tilt), tolerance, len(terms) == 1)
+            for term in terms
+        ]
+    widest = max(max(one.width, *(high - low for low, high, _ in one.ranges)) for one in windows)
+    steepest = max(abs(term.tilt) for term in terms)
+    limit = min(max(limit, int(widest * steepest)), MOST_POINTS)
+    spacing = max(spacing, widest / (times * (limit - SPARE)))
+    if times * spacing * steepest > 300.0:
+        raise AccuracyError(
+            f"a tilted law falls from one point of a lattice of {MOST_POINTS} to the next by more "
+            "than a double can hold: the question is of a tail beyond this engine"
+        )
+    # the spacing goes by the kinds that are on the lattice itself
+    small = {whole_of(own) for term in terms for own, _ in _small_parts(term)}
+    kinds = tuple(sorted(division.parts, key=lambda part: part[0] in small))
+    while True:
+        anchors, h = _spacing(kinds, times * spacing, max(one.width for one in windows), landmarks)
+        plans = [
+            _plan(term, one, replace(place, tilt=one.tilt), anchors, h, spacing)
+            for term, one in zip(terms, windows, strict=True)
+        ]
+        needed = _bytes(plans)
+        if needed <= MOST_BYTES:
+            break
+        spacing = max(1.5 * spacing, spacing * needed / MOST_BYTES)
+    return Layout([term.parts for term in terms], plans, division.rest, division.unseen)
+
+
+def _small_parts(term: Term) -> tuple[Part, ...]:
+    """The steps that are composed on a lattice of their own."""
+    return next((law.parts for law, _ in term.parts if isinstance(law, SmallSteps)), ())
+
+
+def _bytes(plans: list[Plan]) -> int:
+    """Memory that the masses of all steps and the largest transform take, roughly."""
+    plans = plans + [grid.inner for plan in plans for grid in plan.grids if grid.inner]
+    masses = sum(grid.last for plan in plans for grid in plan.grids)
+    transform = max(plan.points + sum(grid.last for grid in plan.grids) for plan in plans)
+    return 8 * (3 * masses + 8 * transform)
+
+
+def _plan(
+    term: Term,
+    chosen: _Windows,
+    place: Place,
+    anchors: dict[StepLaw, float],
+    h: float,
+    finer: float = math.inf,
+) -> Plan:
+    """Lattices of the steps and of their sum; ``finer`` is the spacing for small steps."""
+    s_low, s_high, *aside = chosen.window
+    points = _points((s_high - s_low) / h + SPARE)
+    grids, centre = [], Fraction(0)
+    for (low, high, _), (law, steps), (scale, mean) in zip(
+        chosen.ranges, term.parts, term.survey.step_cumulants(chosen.tilt), strict=True
+    ):
+        inner = None
+        anchor: float | Fraction
+        if isinstance(law, SmallSteps):
+            inner = _plan_of_sum(term, law, chosen.tilt, place, anchors, h, finer)
+            anchor = _anchor_of_sum(law, anchors)
+            first, last = _reach_of_sum(inner, anchor, h)
+        else:
+            anchor = anchors[whole_of(law)]
+            first, last = math.floor((low - anchor) / h) - 2, math.ceil((high - anchor) / h)
+        middle = round((mean - anchor) / h)
+        scale -= chosen.tilt * (anchor + middle * h)
+        grids.append(StepGrid(anchor, first, last - first, middle - first, scale, inner))
+        centre += steps * (Fraction(anchor) + middle * Fraction(h))
+    first_point = math.floor((s_low - float(centre)) / h) - SPARE // 2
+    room = points - math.ceil((s_high - s_low) / h) - SPARE
+    return Plan(
+        place,
+        h,
+        tuple(grids),
+        centre,
+        first_point - room // 2,
+        points,
+        (aside[0], aside[1]),
+        term.log_weight,
+    )
+
+
+def _anchor_of_sum(law: SmallSteps, anchors: dict[StepLaw, float]) -> Fraction:
+    """A point of the lattices of the sum of small steps, fine and coarse."""
+    return sum((n * Fraction(anchors[whole_of(own)]) for own, n in law.parts), Fraction(0))
+
+
+def _plan_of_sum(
+    term: Term,
+    law: SmallSteps,
+    tilt: float,
+    place: Place,
+    anchors: dict[StepLaw, float],
+    h: float,
+    finer: float,
+) -> Plan:
+    """Lattice of the sum of small steps, whose spacing times a power of 2 is h."""
+    log_lost = math.inf
+    if place.outer:
+        value = term.log_weight + term.survey.cumulants(tilt)[0] - tilt * place.reach[0]
+        log_lost = min(value, place.log_least) - max(term.log_weight, 0.0) + BEYOND_SUM
+    chosen = _windows_of_sum(law.parts, law.found, tilt, OUTSIDE_SUM, log_lost)
+    finer = max(finer, chosen.width / (MOST_POINTS - SPARE))
+    finer = h / 2.0 ** max(math.ceil(math.log2(h / finer) - 1e-9), 0)
+    alone = Term(0.0, law.parts, law.found, tilt)
+    return _plan(alone, chosen, replace(place, tilt=tilt), anchors, finer)
+
+
+def _reach_of_sum(inner: Plan, anchor: Fraction, h: float) -> tuple[int, int]:
+    """First and last point of a coarser lattice that holds all points of a sum."""
+    start = (inner.centre - anchor) / Fraction(inner.spacing) + inner.first
+    ratio = round(h / inner.spacing)
+    return math.floor(start / ratio) - 1, math.ceil((start + inner.points) / ratio) + 1
+
+
+def _points(needed: float) -> int:
+    """A number of points that the FFT likes."""
+    power: int = 2 ** math.ceil(math.log2(needed))
+    return max(power * 3 // 4 if 4.0 * needed <= 3.0 * power else power, LEAST_POINTS)
+
+
+def common_lattice(parts: tuple[Part, ...]) -> float | None:
+    """Spacing of a lattice with the losses of all steps on every other point, if there is one.
+
+    A loss on an edge may be counted on either side: no two losses are to be in one cell.
+    """
+    lattices = [law.spacing() for law, _ in parts]
+    units = [lattice[1] for lattice in lattices if lattice is not None]
+    return 0.5 * units[0] if len(units) == len(parts) and len(set(units)) == 1 else None
+
+
+def _spacing(
+    parts: tuple[Part, ...], spacing: float, width: float, landmarks: Landmarks
+) -> tuple[dict[StepLaw, float], float]:
+    """Anchors, and a spacing of at most the given one."""
+    anchors, h, unit = _anchors(parts, spacing, landmarks)
+    common = common_lattice(parts)
+    fits = common is not None and width / common + SPARE < MOST_POINTS
+    if common is not None and fits and spacing > 0.9 * common:
+        return anchors, common
+    # the points are there: use them
+    finer = width / (_points(width / h + SPARE) - SPARE)
+    if unit is None:
+        h = max(finer, 0.25 * h)
+    else:
+        h = unit / max(math.floor(unit / max(finer, 0.25 * h)), 1)
+    return anchors, h
