@@ -1,14 +1,20 @@
 """Answers of ``method="lattice"`` that a smaller engine once lost, each against another method.
 
-One transform for all steps, with one tilt, had no proof of the first two, and refused the others or
-took twenty times as long to refuse them.
+One transform for all steps, with one tilt, had no proof of the first two and refused groups.  What
+nobody can answer is refused before many points are composed.
 """
 
 from __future__ import annotations
 
 import pytest
+from scipy import stats
 
 import pyengine as pe
+from pyengine.caches import clear_cache
+from pyengine.engines.lattice import tilt_grid
+from pyengine.engines.lattice.coarse_cumulants import Part
+from pyengine.engines.lattice.compose import PlaceComposition
+from pyengine.engines.lattice.plan import Layout
 
 Question = tuple[pe.Mechanism, str, float, str]
 
@@ -41,3 +47,38 @@ def test_kept(name: str) -> None:
     assert found.lower <= truth.upper * (1.0 + 1e-13)
     assert truth.lower * (1.0 - 1e-13) <= found.upper
     assert 0.0 < found.upper - found.lower <= 1e-4 * found.upper
+
+
+REFUSED: dict[str, tuple[Question, int]] = {
+    # 12,582,912 points and 11 s, though 196,608 tell nothing either
+    "at the end of the loss": (
+        (
+            pe.from_distributions(stats.laplace(), stats.laplace(0.07642)).composed(2),
+            "delta",
+            0.15284,
+            "add",
+        ),
+        2**18,
+    ),
+    # two terms on 2^20 points each, and twice so many where 2^24 points are 200 times too coarse
+    "far beyond all lattices": ((pe.dp_sgd(1.0, 1e-8, 10**9), "epsilon", 1e-300, "remove"), 2**21),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_compose_little(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (mechanism, question, argument, adjacency), most = REFUSED[name]
+    points = []
+    compose = tilt_grid.compose_on
+
+    def counted(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
+        points.append(sum(plan.longest for plan in layout.plans))
+        return compose(parts, layout)
+
+    monkeypatch.setattr(tilt_grid, "compose_on", counted)
+    clear_cache()
+    with pytest.raises(pe.AccuracyError, match="ask for a level further from the ends"):
+        getattr(pe, question)(
+            mechanism, argument, adjacency=adjacency, method="lattice", bounds="estimated"
+        )
+    assert 0 < sum(points) <= most
