@@ -69,6 +69,9 @@ QUESTIONS = {
     "pe.trade_off(compose(GaussianMechanism(19.55).sampled_without_replacement(batch_size=314, "
     "dataset_size=474522).composed(394), DiscreteGaussianMechanism(0.6967, 2)), "
     "0.9496923518955794, adjacency='remove', bounds=True)": None,
+    # 119 s on a line with losses of all other steps beside it
+    "pe.gamma_bound(compose(dp_sgd(0.5056, 0.0002669, 20), RandomizedResponse(0.6228).composed(8), "
+    "DiscreteGaussianMechanism(13).composed(3)), 1e-5, bounds=True)": 0.000749974121539,
     # refused after 34 to 126 s: one lattice after the other for a chord of both orders
     "pe.trade_off(dp_sgd(0.000362, 0.504, 7), 5.14e-09, bounds=True)": None,
 }

@@ -22,6 +22,7 @@ Made = TypeVar("Made")
 # relative widths of bounds that no others are asked to narrow: of lines, of deformed ones, and of
 # lines beside which there are laws on pieces
 NARROW, WIDE, CLOSE = 1e-9, 1e-8, 1e-10
+MOST_WORK = 2**26  # of a value on a line before which laws on pieces are asked
 
 
 class LineEngine(Engine):
@@ -73,7 +74,12 @@ def _levels(problem: Problem) -> list[LineQuestions]:
     """Questions on the engines that serve, the first one last; each asks the one before it."""
     from pyengine.engines.vertical_lines.deformation import DeformedOrder
     from pyengine.engines.vertical_lines.questions import LineQuestions
-    from pyengine.engines.vertical_lines.range import deformed_order, line_order, order_on_pieces
+    from pyengine.engines.vertical_lines.range import (
+        deformed_order,
+        line_order,
+        order_on_pieces,
+        work_of,
+    )
 
     # what each answer may be wide at most where another engine follows
     steps: list[tuple[OrderedLaw, float]] = []
@@ -85,7 +91,9 @@ def _levels(problem: Problem) -> list[LineQuestions]:
         if deformed is not None:
             steps.append((deformed, WIDE))
     pieces = order_on_pieces(problem.laws)
-    if pieces is not None:
+    if pieces is not None and line is not None and work_of(line) > MOST_WORK:
+        steps.insert(0, (pieces, CLOSE))
+    elif pieces is not None:
         if steps:
             steps[-1] = (steps[-1][0], CLOSE)
         steps.append((pieces, WIDE))

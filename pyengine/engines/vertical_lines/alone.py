@@ -145,7 +145,7 @@ class AloneOrder:
     """
 
     def __init__(self, inner: LineOrder, parts: Parted) -> None:
-        self._inner, self._of_a, self._of_b = inner, parts.of_a, parts.of_b
+        self.inner, self._of_a, self._of_b = inner, parts.of_a, parts.of_b
         self._moved, self.exchanged = parts.moved, inner.exchanged
         self.alone_masses = parts.of_a.mass, parts.of_b.mass
         self.first_alone = parts.of_a.mass, parts.of_a.low, parts.of_a.error
@@ -153,37 +153,37 @@ class AloneOrder:
     @property
     def is_symmetric(self) -> bool:
         """Whether the exchanged pair is the same."""
-        return self._inner.is_symmetric and self._of_a == self._of_b and self._moved == 0.0
+        return self.inner.is_symmetric and self._of_a == self._of_b and self._moved == 0.0
 
     @property
     def least_known(self) -> float:
         """As of what is left."""
-        return self._inner.least_known
+        return self.inner.least_known
 
     @property
     def has_atoms(self) -> bool:
         """As of what is left."""
-        return self._inner.has_atoms
+        return self.inner.has_atoms
 
     @property
     def jumps(self) -> FloatArray:
         """As of what is left."""
-        return np.asarray(self._inner.jumps - self._moved)
+        return np.asarray(self.inner.jumps - self._moved)
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest finite loss."""
-        low, high = self._inner.support()
+        low, high = self.inner.support()
         return low - self._moved, high - self._moved
 
     def lowest(self) -> tuple[float, float]:
         """Numbers not above and not below the smallest finite loss."""
-        low, high = self._inner.lowest()
+        low, high = self.inner.lowest()
         off = [4.0 * UNIT * (abs(x) + abs(self._moved)) for x in (low, high)]
         return low - self._moved - off[0], high - self._moved + off[1]
 
     def infinite(self) -> tuple[float, float]:
         """Bounds on what is removed from either law, beside what is known to be alone."""
-        return self._inner.infinite()
+        return self.inner.infinite()
 
     def alone(self) -> tuple[float, float, float]:
         """Nothing that the profile does not have."""
@@ -192,13 +192,13 @@ class AloneOrder:
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which losses A's mass above is expected to come to α."""
         inside = np.minimum(alpha / self._of_a.rest, 1.0 - UNIT)
-        low, high = self._inner.expected(inside)
+        low, high = self.inner.expected(inside)
         return low - self._moved, high - self._moved
 
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which ε the profile is expected to come to δ."""
         beyond = np.maximum(delta - self._of_a.mass, 1e-300) / self._of_a.rest
-        low, high = self._inner.expected_epsilon(np.minimum(beyond, 1.0 - UNIT))
+        low, high = self.inner.expected_epsilon(np.minimum(beyond, 1.0 - UNIT))
         return np.maximum(low + self._moved, 0.0), np.maximum(high + self._moved, 0.0)
 
     def profile_most(self, epsilon: float, enough: float = 0.0) -> float:
@@ -207,25 +207,25 @@ class AloneOrder:
         left = max(enough - self._of_a.mass, 0.0) / self._of_a.rest
         if at < off and self._moved != 0.0:
             return 1.0
-        inside = self._inner.profile_most(max(at - off, 0.0), left)
+        inside = self.inner.profile_most(max(at - off, 0.0), left)
         return (self._of_a.mass + self._of_a.rest * inside) * (1.0 + 16.0 * UNIT)
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
         at = c + self._moved
-        shift = self._inner.shift(at)
+        shift = self.inner.shift(at)
         shift = shift + 4.0 * UNIT * (np.abs(at) + abs(self._moved)) * (self._moved != 0.0)
         alone = (0.0, self._of_a.mass, self._of_b.mass, 0.0)
         rest = (self._of_a.rest, self._of_a.rest, self._of_b.rest, self._of_b.rest)
         masses = []
-        for one, part, (inner, error) in zip(alone, rest, self._inner.masses(at), strict=True):
+        for one, part, (inner, error) in zip(alone, rest, self.inner.masses(at), strict=True):
             mass = one + part * inner
             masses.append((mass, part * error + 16.0 * UNIT * mass))
         return tails_of(masses, shift)
 
     def roughly(self, c: float) -> RoughTails:
         """About the masses of both laws above a threshold and at most at it."""
-        a_above, a_below, b_above, b_below = self._inner.roughly(c + self._moved)
+        a_above, a_below, b_above, b_below = self.inner.roughly(c + self._moved)
         return (
             self._of_a.rest * a_above,
             self._of_a.mass + self._of_a.rest * a_below,
@@ -235,7 +235,7 @@ class AloneOrder:
 
     def profile_about(self, near: float) -> Callable[[float], float]:
         """About the profile at ε, by what serves at ``near`` wherever that serves as well."""
-        about = self._inner.profile_about(max(near - self._moved, 0.0))
+        about = self.inner.profile_about(max(near - self._moved, 0.0))
 
         def whole(epsilon: float) -> float:
             return self._of_a.mass + self._of_a.rest * about(max(epsilon - self._moved, 0.0))
@@ -247,7 +247,7 @@ class AloneOrder:
         value, error = np.zeros((2, epsilon.size))
         finite = np.isfinite(epsilon)
         if self._moved == 0.0 and finite.any():
-            value[finite], error[finite] = self._inner.profile(epsilon[finite])
+            value[finite], error[finite] = self.inner.profile(epsilon[finite])
         elif finite.any():
             some = epsilon[finite]
             value[finite], error[finite] = self._profile_beside(some - self._moved, some)
@@ -263,15 +263,13 @@ class AloneOrder:
         rest = ~is_negative
         if rest.any():
             places = np.concatenate([at[rest] + off[rest], at[rest] - off[rest]])
-            (lower, upper), (first, second) = (
-                x.reshape(2, -1) for x in self._inner.profile(places)
-            )
+            (lower, upper), (first, second) = (x.reshape(2, -1) for x in self.inner.profile(places))
             low, high = lower - first, upper + second
             value[rest], error[rest] = 0.5 * (low + high), 0.5 * (high - low) * (1.0 + 4.0 * UNIT)
         if is_negative.any():
             # from the masses on both sides of the threshold, which is off by as little
             c, t = -at[is_negative], fn.exp(at[is_negative])
-            tails = self._inner.tails(c)
+            tails = self.inner.tails(c)
             value[is_negative] = tails.a_below - t * tails.b_below
             both = tails.a_below + t * tails.b_below
             moved = off[is_negative] + tails.shift

@@ -216,10 +216,15 @@ class WeightedOrder(MixedOrder):
 
     def __init__(self, kinds: Kinds, exchanged: bool, weights: Weights, inner: Inner) -> None:
         super().__init__(kinds, exchanged)
-        self._inner, self._weights = inner, weights
+        self.inner, self._weights = inner, weights
         # losses are logarithms of ratios of masses unless they are known to more digits
         none = np.zeros(weights.loss.size), 2.0 * weights.error
         self._low, self._off_losses = weights.low or none
+
+    @property
+    def losses(self) -> int:
+        """How many few losses there are."""
+        return self._weights.loss.size
 
     @cached_property
     def _sorted(self) -> list[Group]:
@@ -239,7 +244,7 @@ class WeightedOrder(MixedOrder):
 
     def lowest(self) -> tuple[float, float]:
         """Sums of both infima, and of both errors."""
-        w, (low, high) = self._weights, self._inner.lowest()
+        w, (low, high) = self._weights, self.inner.lowest()
         least, most = w.lowest
         off = 2.0 * w.error + 8.0 * UNIT * (1.0 + abs(low) + float(np.abs(w.loss).max()))
         return low + least - off, high + most + off
@@ -247,17 +252,17 @@ class WeightedOrder(MixedOrder):
     @property
     def least_known(self) -> float:
         """As of the other steps."""
-        return self._inner.least_known
+        return self.inner.least_known
 
     @property
     def has_atoms(self) -> bool:
         """Atoms of the other steps count, beside each of the few losses."""
-        return self._inner.has_atoms and self.jumps.size > 0
+        return self.inner.has_atoms and self.jumps.size > 0
 
     @cached_property
     def jumps(self) -> FloatArray:
         """Losses with atoms that count, rising; none where they are too many."""
-        inner, few = self._inner.jumps, self._weights.loss
+        inner, few = self.inner.jumps, self._weights.loss
         if inner.size * few.size > MOST_JUMPS:
             return np.zeros(0)
         return np.unique(np.add.outer(few, inner))
@@ -281,7 +286,7 @@ class WeightedOrder(MixedOrder):
         step = max(1, MOST_POINTS // w.loss.size)
         for start in range(0, c.size, step):
             part = np.subtract.outer(c[start : start + step], w.loss) - w.low
-            inner = self._inner.masses(part.ravel())
+            inner = self.inner.masses(part.ravel())
             for row, pair, weight in zip(found, inner, (w.a, w.a, w.b, w.b), strict=True):
                 row[:, start : start + step] = _summed(pair, part.shape, weight)
         relative = 1.01 * self._weights.error + UNIT * (w.loss.size + 4.0)
@@ -293,16 +298,16 @@ class WeightedOrder(MixedOrder):
         w = self._weights
         size = np.abs(c) + float(np.abs(w.loss).max()) + 2.0 * float(np.abs(self._low).max())
         inner = np.zeros(c.size)
-        if self._inner.has_atoms:
+        if self.inner.has_atoms:
             part = np.subtract.outer(c, w.loss)
-            inner = self._inner.shift(part.ravel()).reshape(part.shape).max(axis=1)
+            inner = self.inner.shift(part.ravel()).reshape(part.shape).max(axis=1)
         return np.asarray(inner + 1.01 * self._off_losses + 4.0 * UNIT * size)
 
     def roughly(self, c: float) -> RoughTails:
         """About the masses of both laws above a threshold and at most at it."""
         found = np.zeros(4)
         for w in self._sorted:
-            inner = self._inner.rough_masses((c - w.loss) - w.low)
+            inner = self.inner.rough_masses((c - w.loss) - w.low)
             found += [x @ y for x, y in zip(inner, (w.a, w.a, w.b, w.b), strict=True)]
             if max(w.rest_a, w.rest_b) <= ROUGHLY * float(found.min()):
                 break
@@ -316,7 +321,7 @@ class WeightedOrder(MixedOrder):
         def about(epsilon: float) -> float:
             found = 0.0
             for w in self._sorted:
-                found += float(self._inner.rough_profile((epsilon + w.loss) + w.low) @ w.a)
+                found += float(self.inner.rough_profile((epsilon + w.loss) + w.low) @ w.a)
                 if w.rest_a <= ROUGHLY * found:
                     break
             return found
@@ -348,7 +353,7 @@ class WeightedOrder(MixedOrder):
         step = max(1, MOST_POINTS // w.loss.size)
         for start in range(0, epsilon.size, step):
             part = np.add.outer(epsilon[start : start + step], w.loss) + w.low
-            inner = self._inner.profile(part.ravel())
+            inner = self.inner.profile(part.ravel())
             found[:, start : start + step] = _summed(inner, part.shape, w.a)
         relative = 1.01 * self._weights.error + UNIT * (w.loss.size + 4.0)
         found[1] += relative * found.sum(axis=0)

@@ -29,11 +29,12 @@ from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 from pyengine.laws.finite import FiniteLaw
 
-__all__ = ["deformed_order", "line_order", "order_on_pieces"]
+__all__ = ["deformed_order", "line_order", "order_on_pieces", "work_of"]
 
 LEAST = 20  # Laplace steps
 LEAST_RANGES = 20  # equal steps of bounded range that have no exact sums alone
 MOST_KINDS = 64
+MAKING = 4.0  # values that take as long as a line takes to be made
 FEW_TERMS = 2**23  # of a line, which take less time than sums over few losses
 SHORT_TERMS = 2**18
 FEW_LOSSES, MOST_LOSSES = 2**12, 2**17  # that sums of others are weighted over
@@ -159,6 +160,16 @@ def _has_few_ranges(laws: Laws) -> bool:
     others = _without_few(laws)
     few = LEAST_RANGES if len(laws) == 1 else FEW_RANGES
     return len(others) == 1 and others[0][0].bounded_range() is not None and others[0][1] < few
+
+
+def work_of(order: LineOrder | AloneOrder) -> float:
+    """Return about how many terms a value takes; to make a line takes some times its own."""
+    if isinstance(order, AloneOrder):
+        return work_of(order.inner)
+    if isinstance(order, WeightedOrder):
+        inner = order.inner
+        return order.losses * terms_of_lines(inner.kinds) if isinstance(inner, LineOrder) else 0.0
+    return MAKING * terms_of_lines(order.kinds)
 
 
 def _is_loud(kinds: Kinds) -> bool:
