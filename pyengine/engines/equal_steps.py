@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from pyengine._core import ffi
 from pyengine.engines.answers import Answer, FloatArray, Judged, Questions, names
 from pyengine.engines.certified import WIDEST
 from pyengine.engines.gaussian import GaussianSide
 from pyengine.engines.pairs import GaussianPair
-from pyengine.engines.plan import FloatPlan, settings
+from pyengine.engines.plan import PLAN, FloatPlan, settings
 from pyengine.mechanisms.dp_sgd import equal_gaussian_steps
 
 __all__ = ["CLOSE", "ORDERS", "TELLING", "EqualQuestions", "questions_of_run", "run_settings"]
@@ -28,9 +29,15 @@ ORDERS = {"add": (False,), "remove": (True,), "add_remove": (False, True)}  # A 
 METHODS = ("auto", "certified")
 
 
+SETTINGS = [
+    settings(thorough=thorough, widest=(width, width))
+    for thorough, width in ((False, CLOSE), (True, WIDEST))
+]
+
+
 def run_settings(*, proven: bool) -> Any:
     """How the C core is to ask: for bounds, or for values that need no estimate."""
-    return settings(thorough=proven, widest=(WIDEST, WIDEST) if proven else (CLOSE, CLOSE))
+    return ffi.new(PLAN, SETTINGS[proven][0])
 
 
 def questions_of_run(

@@ -108,7 +108,7 @@ class Spectral:
 
     def bytes(self) -> int:
         """Memory of the contours that are kept; what it was before while they are at work."""
-        if self.lock.acquire(blocking=False):
+        if self.lock.acquire(False):
             try:
                 self._bytes = int(lib.pe_pair_bytes(self._pair))
             finally:
@@ -202,5 +202,8 @@ class KeptLines:
 
     def bytes(self) -> int:
         """Memory that both take."""
-        kept = sum(found.bytes() for found in self.memo.values() if hasattr(found, "bytes"))
-        return KEPT_BYTES + self.spectral.bytes() + int(kept)
+        total = KEPT_BYTES + self.spectral.bytes()
+        if self.memo:  # most have none
+            kept = (found.bytes() for found in self.memo.values() if hasattr(found, "bytes"))
+            total += int(sum(kept))
+        return total
