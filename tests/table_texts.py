@@ -44,6 +44,13 @@ orders = [1.5, 2, 4]
 values = [0.1, 0.2, inf]
 steps = 2
 [[workflow]]
+name = "first above"
+mechanism = "AboveThreshold"
+noise_multiplier = 4
+threshold_noise = 4
+queries = 3
+steps = 1
+[[workflow]]
 name = "Skellam"
 mechanism = "skellam"
 noise = 3
