@@ -317,7 +317,9 @@ static int end_of_sum(pe_composition *q, pe_certified *c, double *rest) {
     double nodes = 0.0;
     for (size_t i = 0; i < q->n_kinds; i++) nodes += (double)q->kinds[i].m;
     const double most = fmin(WORK * q->contours->cost_limit, MOST_WORK * (double)q->n_kinds);
-    return nodes * (double)ln->nt <= most ? PE_OK : PE_TOO_COSTLY; /* plain steps have no nodes */
+    c->work = nodes * (double)ln->nt; /* plain steps have no nodes */
+    if (c->work > q->contours->most_work) c->refused_from = q->contours->most_work;
+    return c->work <= fmin(most, q->contours->most_work) ? PE_OK : PE_TOO_COSTLY;
 }
 
 /* Takes an upper bound of K at theta in the place of an estimate.  Where it is far above, as the law is cut before what
@@ -385,7 +387,7 @@ int pe_certified_build(const pe_contours *contours, double spread, pe_certified 
         for (size_t i = 0; i < q.n_kinds; i++) pe_shifted_free(&q.kinds[i]);
         free(q.kinds);
         /* a window may need more z than the values do */
-        if (status != PE_TOO_COSTLY || !(q.farthest < PE_FARTHEST)) return status;
+        if (status != PE_TOO_COSTLY || c->refused_from > 0.0 || !(q.farthest < PE_FARTHEST)) return status;
         farthest = PE_FARTHEST;
         free(c->line.weights);
         *c = fresh;

@@ -7,6 +7,8 @@
 
 typedef struct pe_certified {
     int status;              /* of its making: PE_TOO_COSTLY where the proof does not apply */
+    double work;             /* nodes times values, where they are known, */
+    double refused_from;     /* and from where on they were too many; 0 where they were not */
     pe_line line;            /* lambda, c_ref, ht, nt, weights, mass and theta are used */
     pe_dd log_m;             /* K(lambda) */
     double log_m_error;

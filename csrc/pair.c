@@ -295,6 +295,7 @@ static int contours_new(const pe_pair *pair, int level, pe_contours **out) {
     int few = level == PE_FEW_KINDS, whole = few || level == 0;
     contours->cost_limit =
         pair->cost_limit * (double)(pair->n + pe_pair_others(pair)) * (whole ? FIRST_COST : 1.0);
+    contours->most_work = INFINITY;
     contours->search_limit = SEARCH_COST * (double)most;
     contours->reversed = pair->reversed;
     contours->both_ends = pe_pair_others(pair) > 0;

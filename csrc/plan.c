@@ -70,32 +70,48 @@ static double likely(const side *s) {
     return order->likely;
 }
 
-/* Whether laws of few steps may know more than lines do. */
-static int has_laws(const side *s) {
+/* The number of steps, all of which are sampled; infinite where others are among them. */
+static double sampled_steps(const side *s) {
     const pe_pair *pair = s->pair;
-    if (!s->plan->thorough || pe_pair_others(pair)) return 0;
     double steps = 0.0;
-    int is_sampled = 1;
+    int is_sampled = !pe_pair_others(pair);
     for (size_t i = 0; i < pair->n; i++) {
         steps += pair->steps[i];
         is_sampled &= pair->p[i] != 1.0;
     }
-    return is_sampled && steps > 0.0 && steps <= s->plan->few;
+    return is_sampled && steps > 0.0 ? steps : INFINITY;
+}
+
+/* Whether laws of few steps may know more than lines do. */
+static int has_laws(const side *s) {
+    return s->plan->thorough && sampled_steps(s) <= s->plan->few;
+}
+
+/* Which lines are asked: laws of the fewest steps come before those of much work. */
+static int thorough(const side *s) {
+    if (!s->plan->thorough) return PE_NEAREST;
+    return sampled_steps(s) <= s->plan->fewest ? PE_SOON : PE_THOROUGH;
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------- */
 
 static int certify(const side *s, int functional, double c, double *row) {
-    return s->plan->thorough ? pe_pair_certify(s->pair, functional, 1, &c, row)
-                             : pe_pair_certify_nearest(s->pair, functional, 1, &c, row);
+    switch (thorough(s)) {
+    case PE_NEAREST:
+        return pe_pair_certify_nearest(s->pair, functional, 1, &c, row);
+    case PE_SOON:
+        return pe_pair_certify_soon(s->pair, functional, 1, &c, row);
+    default:
+        return pe_pair_certify(s->pair, functional, 1, &c, row);
+    }
 }
 
 /* A row at a threshold, or where the log of a functional has a value; PE_TOO_COSTLY where arrays may have another. */
 static int row_at(const side *s, int functional, double x, int by_value, double *row) {
     const pe_plan *plan = s->plan;
-    const int status =
-        by_value ? pe_pair_certify_beyond(s->pair, functional, 1, &x, plan->slack, plan->thorough, row)
-                 : certify(s, functional, x, row);
+    const int status = by_value
+                           ? pe_pair_certify_beyond(s->pair, functional, 1, &x, plan->slack, thorough(s), row)
+                           : certify(s, functional, x, row);
     if (status == PE_NO_MEMORY || row[ERRORS + functional] <= plan->enough)
         return status == PE_NO_MEMORY ? status : PE_OK;
     return isnan(row[0]) || (has_laws(s) && row[2 + functional] >= plan->smallest) ? PE_TOO_COSTLY : PE_OK;

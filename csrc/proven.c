@@ -7,6 +7,7 @@
 
 #include "certified.h"
 #include "divided.h"
+#include "doubles.h"
 #include "pair.h"
 
 /* Which line with proven errors serves a threshold; docs/theory/line.md. */
@@ -24,12 +25,13 @@ static const double FEW_STEPS = 1000.0;
 static const double LOUD =
     0.7; /* noise up to which large losses stand apart from the others, which divides laws well */
 
+static const double SOON_WORK = 3e6; /* nodes times values, a millisecond or two, for each sum of a law */
 static const double WORSE = 4.0; /* times the error at hand, at the mean of a line that is not asked */
 static const double FAR_SHORT =
     30.0; /* how far a line's best row falls short of one that is enough, if none is */
 
 enum {
-    DIVIDED = 2, /* of `thorough`: divided laws as well, whatever other laws there are */
+    DIVIDED = 3, /* of `thorough`: divided laws as well, whatever other laws there are */
     MOST_WORSE = 2,
     MANY_VALUES = 4096, /* of a line, from which on its best row is looked at first */
     ROOT_STEPS = 60,
@@ -82,6 +84,10 @@ static double spread_to(double distance, double sd, int *reach) {
 
 static int kept_certified(const pe_contours *contours, double lambda, double spread, pe_certified **slot,
                           pe_certified **out) {
+    if (*slot && (*slot)->refused_from > 0.0 && (*slot)->refused_from < contours->most_work) {
+        pe_certified_free(*slot);
+        *slot = NULL;
+    }
     if (!*slot) {
         pe_certified *line = calloc(1, sizeof *line);
         if (!line) return PE_NO_MEMORY;
@@ -94,7 +100,8 @@ static int kept_certified(const pe_contours *contours, double lambda, double spr
         *slot = line;
     }
     *out = *slot;
-    return (*slot)->status;
+    /* so that an answer does not depend on what was asked before */
+    return (*slot)->work > contours->most_work ? PE_TOO_COSTLY : (*slot)->status;
 }
 
 /* The line with proven errors at a place's abscissa, whose aliases are small at c. */
@@ -141,9 +148,20 @@ static int chernoff_row(pe_contours *contours, int place, double lambda, double 
     return PE_OK;
 }
 
-static int with_proven(pe_contours *contours) {
-    if (!contours->proven) contours->proven = calloc(1, sizeof *contours->proven);
-    return contours->proven ? PE_OK : PE_NO_MEMORY;
+static double steps_of(const pe_contours *contours) {
+    double steps = 0.0;
+    for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives)
+        steps += contours->groups[i].n;
+    return steps;
+}
+
+/* The contours of a level, ready for lines with proven errors. */
+static int proven_contours(pe_pair *pair, int level, int thorough, pe_contours **out) {
+    const int status = pe_pair_contours(pair, level, out);
+    if (status) return status;
+    if (!(*out)->proven) (*out)->proven = calloc(1, sizeof *(*out)->proven);
+    (*out)->most_work = thorough == PE_SOON ? SOON_WORK * (1.0 + pe_d_log2(steps_of(*out))) : INFINITY;
+    return (*out)->proven ? PE_OK : PE_NO_MEMORY;
 }
 
 /* Puts a row into `row` where it is better than what is there. */
@@ -268,10 +286,8 @@ static int is_worse(const double *row, int functional, double *error, int before
 /* What lines may leave without a divided law being asked: all where few sampled Gaussian steps have a law on pieces,
  * which comes first; pe_pair_certify_divided asks what that leaves. */
 static double left_undivided(const pe_pair *pair, const pe_contours *contours, int thorough) {
-    double steps = 0.0;
-    for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives)
-        steps += contours->groups[i].n;
-    if (steps > FEW_STEPS) return UNDIVIDED;
+    if (thorough == PE_SOON) return INFINITY;
+    if (steps_of(contours) > FEW_STEPS) return UNDIVIDED;
     int is_sampled = !pe_pair_others(pair);
     for (size_t i = 0; i < pair->n; i++) is_sampled = is_sampled && pair->p[i] < 1.0 && pair->noise[i] > LOUD;
     return is_sampled && thorough < DIVIDED ? INFINITY : 0.0;
@@ -295,8 +311,7 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
     for (int i = 0; i < 3 && !is_settled(status, row, functional); i++) {
         pe_contours *cut;
         pe_certified *line = NULL;
-        status = pe_pair_contours(pair, levels[i], &cut);
-        if (!status) status = with_proven(cut);
+        status = proven_contours(pair, levels[i], thorough, &cut);
         if (!status) status = certified_at(cut, pe_contours_nearest(cut, c, 0), functional, c, &line);
         status = certify_on(status, line, functional, c, row);
     }
@@ -339,8 +354,7 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
 static int certify(pe_pair *pair, int functional, size_t n, const double *c, int thorough, threshold *at,
                    double *rows) {
     pe_contours *contours;
-    int status = pe_pair_contours(pair, 0, &contours), worst = PE_OK;
-    if (!status) status = with_proven(contours);
+    int status = proven_contours(pair, 0, thorough, &contours), worst = PE_OK;
     size_t finite = 0;
     for (size_t i = 0; i < n && !status; i++) {
         if (!isfinite(c[i])) continue;
@@ -373,7 +387,11 @@ static int certified(pe_pair *pair, int functional, size_t n, const double *c, i
 }
 
 int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
-    return certified(pair, functional, n, c, 1, rows);
+    return certified(pair, functional, n, c, PE_THOROUGH, rows);
+}
+
+int pe_pair_certify_soon(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
+    return certified(pair, functional, n, c, PE_SOON, rows);
 }
 
 int pe_pair_certify_divided(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
@@ -381,7 +399,7 @@ int pe_pair_certify_divided(pe_pair *pair, int functional, size_t n, const doubl
 }
 
 int pe_pair_certify_nearest(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
-    return certified(pair, functional, n, c, 0, rows);
+    return certified(pair, functional, n, c, PE_NEAREST, rows);
 }
 
 int pe_pair_chernoff(pe_pair *pair, size_t n, const double *c, double *rows) {
@@ -389,8 +407,7 @@ int pe_pair_chernoff(pe_pair *pair, size_t n, const double *c, double *rows) {
     pe_pair_retry(pair);
     for (size_t i = 0; i < n; i++) pe_fail_row(rows + PE_ROW * i);
     if (!pe_pair_is_exact(pair)) return n ? PE_TOO_COSTLY : PE_OK;
-    int status = pe_pair_contours(pair, 0, &contours), worst = PE_OK;
-    if (!status) status = with_proven(contours);
+    int status = proven_contours(pair, 0, PE_NEAREST, &contours), worst = PE_OK;
     if (status) return status;
     for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
         if (!isfinite(c[i])) continue;
@@ -557,8 +574,7 @@ int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double
     pe_pair_retry(pair);
     for (size_t i = 0; i < n; i++) pe_fail_row(rows + PE_ROW * i);
     if (!pe_pair_is_exact(pair)) return n ? PE_TOO_COSTLY : PE_OK;
-    int status = pe_pair_contours(pair, 0, &contours), worst = PE_OK;
-    if (!status) status = with_proven(contours);
+    int status = proven_contours(pair, 0, thorough, &contours), worst = PE_OK;
     if (status) return status;
     targets t = {.close_to = thorough ? CLOSE : ENOUGH};
     int at = 0;

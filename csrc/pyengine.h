@@ -204,6 +204,9 @@ int pe_pair_certify_divided(pe_pair *pair, int functional, size_t n, const doubl
 
 /* The same from the line of the nearest place alone: what that does not prove takes others 0.1 ms to 0.1 s each. */
 int pe_pair_certify_nearest(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
+
+/* The same from all lines of little work: what few sampled Gaussian steps ask before a law is made. */
+int pe_pair_certify_soon(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 /* Chernoff's bounds at thresholds, as rows whose errors are proven and large: they say what is next to nothing. */
 int pe_pair_chernoff(pe_pair *pair, size_t n, const double *c, double *rows);
 /* As pe_pair_solve, with rows of pe_pair_certify alone: slower, and where pe_pair_solve has no contour. */
@@ -212,7 +215,8 @@ int pe_pair_certified_solve(pe_pair *pair, int functional, size_t n, const doubl
 /* Proven rows at thresholds that are looked for on the proven lines themselves: so little beyond the root that the
  * functional, its bounds moved outwards by `slack`, lies below its value, or above it for PE_A_BELOW.  NaN where one
  * line does not prove enough, and other lines of pe_pair_certify may.  Thorough rows are as narrow as sums of two doubles
- * make them; others have errors of up to 4e-11 where doubles do, as a value needs no more. */
+ * make them; others have errors of up to 4e-11 where doubles do, as a value needs no more.  `thorough` is one of these. */
+enum { PE_NEAREST = 0, PE_THOROUGH = 1, PE_SOON = 2 };
 int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double *log_target, double slack,
                            int thorough, double *rows);
 int pe_pair_at(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
@@ -575,10 +579,11 @@ typedef struct {
 
 /* How questions are asked: as of rows that are `thorough` or not, with bounds of values and of those below 1e-30 that
  * are no wider than `widest`, relative.  Rows of errors of `enough` need no law of few steps, which others have whose
- * values' logs are not below `smallest`; levels may be left to arrays. */
+ * values' logs are not below `smallest`, and which comes before all lines but the nearest ones for the `fewest` steps;
+ * levels may be left to arrays. */
 typedef struct {
     int thorough, levels;
-    double widest[2], enough, few, smallest, slack;
+    double widest[2], enough, few, fewest, smallest, slack;
     pe_order order[2];
 } pe_plan;
 
@@ -696,8 +701,16 @@ double pe_sector_work(const pe_sector *a);
 void pe_sector_ends(const pe_sector *a, double *ends);
 double pe_sector_error(const pe_sector *a); /* proven bound of the relative error of densities */
 
-/* Rows as pe_pair_at gives them, whose errors are proven. */
-void pe_sector_at(const pe_sector *a, int reversed, size_t n, const double *c, double *rows);
+/* Keeps integrals beyond all edges of panels, which rows and thresholds of a law need: a status. */
+int pe_sector_keep(pe_sector *a);
+
+/* Rows as pe_pair_at gives them, whose errors are proven: a status. */
+int pe_sector_at(const pe_sector *a, int reversed, size_t n, const double *c, double *rows);
+
+/* Thresholds where the log of a functional has values, of a law that keeps its integrals: the ends of the law where they lie
+ * beyond these, NaN for NaN.  They enter no bound. */
+void pe_sector_solve(const pe_sector *a, int reversed, int functional, size_t n, const double *log_target,
+                     double *c);
 
 /* A loss as a function of a standard normal variate x: cubics on cells of equal width from `low` on,
  * in q = (x - low) per_width, held beyond the ends.  `last` is the largest q taken, below the number

@@ -49,6 +49,11 @@ typedef struct {
         most; /* on level k the largest bound of 2^k blocks of cells from each on; NULL before they are indexed */
 } pe_sector_cells;
 
+/* The integral of a weight beyond an edge of a panel: e^top total, and the log of a bound of its error. */
+typedef struct {
+    double top, total, log_error;
+} pe_sector_mass;
+
 struct pe_sector {
     size_t n, room;
     double *edge; /* n + 1; panels are powers of 2 wide */
@@ -68,6 +73,7 @@ struct pe_sector {
     double farthest; /* up to there tables go, and sums are asked */
     pe_sector_kinds kinds;
     pe_sector_cells cells;
+    pe_sector_mass *kept; /* of both sides of all edges; NULL before rows are asked for again and again */
 };
 
 PE_INLINE double pe_sector_low(const pe_sector *a) {

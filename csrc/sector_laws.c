@@ -23,13 +23,15 @@ void pe_sector_free(pe_sector *a) {
     free(a->rounding);
     free(a->off);
     free(a->checked);
+    free(a->kept);
     pe_sector_free_cells(&a->cells);
     free(a);
 }
 
 size_t pe_sector_bytes(const pe_sector *a) {
     return sizeof *a + a->room * (PE_SECTOR_TERMS + 4) * sizeof(double) + 2 * a->cells.n * sizeof(double) +
-           (a->cells.most ? a->cells.blocks * 20 * sizeof(double) : 0);
+           (a->cells.most ? a->cells.blocks * 20 * sizeof(double) : 0) +
+           (a->kept ? 6 * (a->n + 1) * sizeof *a->kept : 0);
 }
 
 double pe_sector_error(const pe_sector *a) {
@@ -65,13 +67,15 @@ static int cells_of(pe_sector *c) {
 }
 
 /* Where cells begin, given the first edge: F has to fall to the left of it, and next to nothing may be there; sums are
- * bounded from `least_start` on.  What that asks of a law of losses is asked of its first edge. */
+ * bounded from `least_start` on.  Losses of few steps fall from the first edge on. */
 static int set_start(pe_sector *c, double least_start) {
     c->start = c->edge[0];
     c->low_slope = pe_sector_slope(&c->kinds, c->start);
-    if (c->kinds.are_ratios) {
-        /* the slope is linear there */
-        const double rate = 2.0 * pe_sector_growth(&c->kinds, 0.0), least = sqrt(rate);
+    if (c->kinds.are_ratios || !(c->low_slope > 0.0)) {
+        /* the slope is linear there, and that of losses hardly less */
+        const double rate =
+            c->kinds.are_ratios ? 2.0 * pe_sector_growth(&c->kinds, 0.0) : pe_sector_rates(&c->kinds);
+        const double least = sqrt(rate);
         if (c->low_slope < least) c->start -= (least - c->low_slope) / rate;
         c->start = fmax(c->start - FALLEN / fmax(c->low_slope, least), least_start);
         c->start = fmin(on_edge(c->start) + PE_SECTOR_EDGE, c->edge[0]);
@@ -170,6 +174,7 @@ static int make_step(pe_sector *c, one_step *s, double probability, double low, 
     c->edge = malloc(sizeof(double) * 2);
     if (!c->edge) return PE_NO_MEMORY;
     c->edge[0] = low;
+    if (!s->is_ratio && !(pe_sector_slope(&c->kinds, low) > 0.0)) return PE_TOO_COSTLY; /* it falls there */
     int status =
         pe_sector_fill(c, step_density, s, high + PE_SECTOR_LOST / sqrt(pe_sector_growth(&c->kinds, high)));
     if (status) return status;
@@ -446,14 +451,22 @@ static double half_bound(const two_laws *t, double w) {
     return pe_log_add(of_a, pe_sector_top(&t->b->cells, half, INFINITY)) + LOG_2 + 1e-9;
 }
 
-/* Bounds in cells below the first edge. */
+/* Bounds in cells below the first edge: of losses some at a time, the more the farther away. */
 static void fill_below(two_laws *t, pe_sector *c) {
+    enum { FINE = 8 };
     pe_sector_cells *cells = &c->cells;
-    for (size_t i = 0; i < cells->n; i++) {
-        const double left = cells->from + (double)i * cells->width;
-        if (left >= c->edge[0]) break;
-        const double bound = pe_sector_sum_bound(&t->sums, t->a, t->b, left, left + cells->width);
-        cells->top[i] = fmax(cells->top[i], bound);
+    size_t end = pe_sector_cell(cells, c->edge[0]) + 1;
+    const size_t all = end;
+    while (end > 0) {
+        const size_t together = c->kinds.are_ratios ? 1 : 1 + (all - end) / FINE;
+        const size_t first = end > together ? end - together : 0;
+        const double left = cells->from + (double)first * cells->width;
+        const double right = cells->from + (double)end * cells->width;
+        if (left < c->edge[0]) {
+            const double bound = pe_sector_sum_bound(&t->sums, t->a, t->b, left, right);
+            for (size_t i = first; i < end; i++) cells->top[i] = fmax(cells->top[i], bound);
+        }
+        end = first;
     }
 }
 
@@ -466,7 +479,7 @@ static void fill_beyond(two_laws *t, pe_sector *c) {
     size_t last;
     for (size_t i = first; i < cells->n; i = last) {
         /* sums of ratios may have an end where the next ones need closer bounds than losses do */
-        last = i + (c->kinds.are_ratios ? 1 + (i - first) / FINE : TOGETHER);
+        last = i + (c->kinds.are_ratios ? 1 : TOGETHER) + (i - first) / FINE;
         last = last < cells->n ? last : cells->n;
         const double left = cells->from + (double)i * cells->width;
         const double right = cells->from + (double)last * cells->width;

@@ -1,5 +1,6 @@
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "arithmetic.h"
@@ -138,18 +139,127 @@ static void add_panel(integral *q, size_t panel, int above) {
     }
 }
 
-/* Log of the integral of a weight beyond a threshold on one side, and a bound of its relative error. */
-static double weighed(const pe_sector *a, const pe_rules *r, const place *at, pe_law_weight weight, int above,
-                      double *relative) {
-    integral q = {a, r, *at, weight, {-INFINITY, 0.0}, 0.0, -INFINITY};
-    const size_t here = pe_sector_panel(a, at->high);
-    const int of_b = weight == PE_UNDER_B || weight == PE_GAIN_ABOVE;
-    for (size_t n = 0;; n++) {
-        if (above ? here + n >= a->n : n > here) break;
-        add_panel(&q, above ? here + n : here - n, above);
+/* ---- what lies beyond edges of panels ------------------------------------------------------------------ */
+
+enum { MASSES = 6 }; /* kept of an edge: integrals of three weights below it, and of three above it */
+
+static const pe_sector_mass NOTHING = {-INFINITY, 0.0, -INFINITY};
+
+/* Where the integral of a weight on one side of an edge is kept. */
+static int kept_at(pe_law_weight weight, int above) {
+    return (above ? 3 : 0) + (is_gain(weight) ? 2 : weight == PE_UNDER_B);
+}
+
+static double log_of_mass(const pe_sector_mass *m) {
+    return m->total > 0.0 ? m->top + pe_d_log(m->total) : -INFINITY;
+}
+
+/* The integral over pieces of a panel, with the rounding of their sum. */
+static pe_sector_mass mass_of(const integral *q) {
+    pe_sector_mass m = {q->sum.top, q->sum.total, q->log_error};
+    m.log_error = pe_log_add(m.log_error, log_of_mass(&m) + pe_d_log(UNIT * (8.0 + 8.0 * q->pieces)));
+    return m;
+}
+
+/* Adds e^log_factor factor times another integral; both factors together err by some units. */
+static void add_mass(pe_sector_mass *m, double log_factor, double factor, double units,
+                     const pe_sector_mass *more) {
+    if (!(factor > 0.0) || !(more->total > 0.0)) return;
+    const pe_sector_mass own = {more->top + log_factor, more->total * factor,
+                                more->log_error + log_factor + pe_d_log(factor)};
+    /* the one of the smaller exponent takes that of the other, which rounds */
+    const double apart = m->total > 0.0 ? fabs(m->top - own.top) : 0.0;
+    const double moved = log_of_mass(m->top < own.top ? m : &own) + pe_d_log(UNIT * (apart + 1.0));
+    units += 2.0 + (log_factor == 0.0 ? 0.0 : 2.0 * (fabs(more->top) + fabs(log_factor)));
+    m->log_error =
+        pe_log_add(pe_log_add(m->log_error, own.log_error), log_of_mass(&own) + pe_d_log(UNIT * units));
+    pe_log_sum sum = {m->top, m->total};
+    pe_accumulate(&sum, own.top, own.total);
+    m->top = sum.top;
+    m->total = sum.total;
+    m->log_error = pe_log_add(pe_log_add(m->log_error, moved), log_of_mass(m) + pe_d_log(8.0 * UNIT));
+}
+
+/* Adds what lies beyond an edge on one side of the threshold; of a gain that of a threshold at the edge, and what all of
+ * it gains from there to this one. */
+static void add_beyond(const integral *q, pe_sector_mass *m, size_t edge, int above,
+                       const pe_sector_mass *kept) {
+    const pe_sector_mass *side = kept + MASSES * edge, *whole = side + kept_at(PE_UNDER_A, above);
+    const int is_ratio = q->a->kinds.are_ratios;
+    if (!is_gain(q->weight)) {
+        add_mass(m, 0.0, 1.0, 0.0, side + kept_at(q->weight, above));
+        return;
     }
-    const double floor = of_b ? a->floor : 0.0;
-    const double log_sum = q.sum.total > 0.0 ? q.sum.top + pe_d_log(q.sum.total) : -INFINITY;
+    const double d = (q->a->edge[edge] - q->at.high) - q->at.low;
+    const double way = is_ratio ? d : q->at.y * pe_d_expm1(d);
+    const double x = fmax(above ? way : -way, 0.0); /* the low part of a threshold may be beyond the edge */
+    const double of_x = 10.0 + 2.0 * fabs(d); /* units of x itself */
+    if (above) { /* e^s - e^c: e^s less that of the edge, and the edge's */
+        add_mass(m, 0.0, 1.0, 0.0, side + kept_at(q->weight, above));
+        const int is_large = x > 40.0;
+        add_mass(m, q->at.y + (is_large ? x : 0.0), is_large ? -pe_d_expm1(-x) : pe_d_expm1(x),
+                 (x + 1.0) * of_x + 4.0 * fabs(q->at.y) + 8.0, whole);
+    } else { /* 1 - e^(s - c) */
+        const double gained = -pe_d_expm1(-x);
+        add_mass(m, 0.0, pe_d_exp(-x), x * of_x + 4.0, side + kept_at(q->weight, above));
+        add_mass(m, 0.0, gained, of_x + 4.0, whole);
+    }
+}
+
+/* The integral of a weight on one side of an edge, given that of the next edge on that side. */
+static pe_sector_mass mass_beyond(const pe_sector *a, const pe_rules *r, size_t edge, pe_law_weight weight,
+                                  int above, const pe_sector_mass *kept) {
+    if (edge == (above ? a->n : 0)) return NOTHING;
+    const double w = a->edge[edge];
+    const double y = a->kinds.are_ratios ? w : pe_dd_exp(pe_dd_of(w)).h;
+    integral q = {a, r, {.high = w, .y = y}, weight, {-INFINITY, 0.0}, 0.0, -INFINITY};
+    add_panel(&q, above ? edge : edge - 1, above);
+    pe_sector_mass m = mass_of(&q);
+    add_beyond(&q, &m, above ? edge + 1 : edge - 1, above, kept);
+    return m;
+}
+
+static pe_sector_mass *masses_of(const pe_sector *a, const pe_rules *r) {
+    static const pe_law_weight WEIGHTS[2][3] = {{PE_UNDER_A, PE_UNDER_B, PE_GAIN_BELOW},
+                                                {PE_UNDER_A, PE_UNDER_B, PE_GAIN_ABOVE}};
+    pe_sector_mass *kept = malloc(MASSES * (a->n + 1) * sizeof *kept);
+    if (!kept) return NULL;
+    for (int above = 0; above < 2; above++)
+        for (size_t i = 0; i <= a->n; i++) {
+            const size_t edge = above ? a->n - i : i;
+            for (int k = 0; k < 3; k++)
+                kept[MASSES * edge + (size_t)kept_at(WEIGHTS[above][k], above)] =
+                    mass_beyond(a, r, edge, WEIGHTS[above][k], above, kept);
+        }
+    return kept;
+}
+
+int pe_sector_keep(pe_sector *a) {
+    pe_rules r;
+    pe_law_rules(&r);
+    if (!a->kept) a->kept = masses_of(a, &r);
+    return a->kept ? PE_OK : PE_NO_MEMORY;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------------------- */
+
+/* Log of the integral of a weight beyond a threshold on one side, without the floor, and of a bound of its error but for
+ * the threshold's. */
+static double integral_beyond(integral *q, int above, const pe_sector_mass *kept) {
+    const size_t here = pe_sector_panel(q->a, q->at.high);
+    add_panel(q, here, above);
+    pe_sector_mass m = mass_of(q);
+    add_beyond(q, &m, above ? here + 1 : here, above, kept);
+    q->log_error = m.log_error;
+    return log_of_mass(&m);
+}
+
+/* The same with the floor, and a bound of its relative error. */
+static double weighed(const pe_sector *a, const pe_sector_mass *kept, const pe_rules *r, const place *at,
+                      pe_law_weight weight, int above, double *relative) {
+    integral q = {a, r, *at, weight, {-INFINITY, 0.0}, 0.0, -INFINITY};
+    const int of_b = weight == PE_UNDER_B || weight == PE_GAIN_ABOVE;
+    const double log_sum = integral_beyond(&q, above, kept), floor = of_b ? a->floor : 0.0;
     /* beyond the ends of the panels */
     const double beyond = above ? a->tail[of_b] - floor : a->below[of_b];
     /* the threshold is not known better than `off` */
@@ -158,15 +268,14 @@ static double weighed(const pe_sector *a, const pe_rules *r, const place *at, pe
     if (weight == PE_UNDER_B) moved += pe_sector_loss(a, to);
     if (is_gain(weight)) { /* the slope in c is at most the tail under the law of the threshold */
         double own;
-        const double tail = weighed(a, r, at, PE_UNDER_A, above, &own),
+        const double tail = weighed(a, kept, r, at, PE_UNDER_A, above, &own),
                      most = fmin(0.0, tail + pe_d_log1p(own));
         const double turn = a->kinds.are_ratios ? 1.0 : at->y; /* of the loss with w */
         moved = pe_d_log(q.at.off * turn) + most + (above ? at->y : 0.0);
     }
     double error = pe_log_add(pe_log_add(q.log_error, beyond), moved) - log_sum;
     /* large ones count, too: the other side of the threshold is known by them */
-    error = pe_d_exp(fmin(error, 700.0)) +
-            UNIT * (16.0 + 8.0 * q.pieces + 8.0 * fabs(log_sum) + 4.0 * fabs(floor));
+    error = pe_d_exp(fmin(error, 700.0)) + UNIT * (16.0 + 8.0 * fabs(log_sum) + 4.0 * fabs(floor));
     *relative = (error < 0.5 ? pe_d_expm1(error) : 2.0 * error) * (1.0 + 1e-6);
     return log_sum + floor + (of_b ? a->floor_low : 0.0);
 }
@@ -185,7 +294,8 @@ static void complete(double *value, double *error, int one, int other) {
     }
 }
 
-static void sector_row(const pe_sector *a, const pe_rules *r, int reversed, double c, double *row) {
+static void sector_row(const pe_sector *a, const pe_sector_mass *kept, const pe_rules *r, int reversed,
+                       double c, double *row) {
     pe_fail_row(row);
     const double own = reversed ? -c : c;
     const pe_dd y = pe_dd_add_d(pe_two_sum(own, -a->floor), -a->floor_low);
@@ -200,12 +310,12 @@ static void sector_row(const pe_sector *a, const pe_rules *r, int reversed, doub
     double value[PE_FUNCTIONALS], error[PE_FUNCTIONALS];
     const int below_a = reversed ? PE_B_ABOVE : PE_A_BELOW, above_a = reversed ? PE_B_BELOW : PE_A_ABOVE;
     const int below_b = reversed ? PE_A_ABOVE : PE_B_BELOW, above_b = reversed ? PE_A_BELOW : PE_B_ABOVE;
-    value[below_a] = weighed(a, r, &at, PE_UNDER_A, 0, &error[below_a]);
-    value[above_a] = weighed(a, r, &at, PE_UNDER_A, 1, &error[above_a]);
-    value[below_b] = weighed(a, r, &at, PE_UNDER_B, 0, &error[below_b]);
-    value[above_b] = weighed(a, r, &at, PE_UNDER_B, 1, &error[above_b]);
+    value[below_a] = weighed(a, kept, r, &at, PE_UNDER_A, 0, &error[below_a]);
+    value[above_a] = weighed(a, kept, r, &at, PE_UNDER_A, 1, &error[above_a]);
+    value[below_b] = weighed(a, kept, r, &at, PE_UNDER_B, 0, &error[below_b]);
+    value[above_b] = weighed(a, kept, r, &at, PE_UNDER_B, 1, &error[above_b]);
     value[PE_PROFILE] =
-        weighed(a, r, &at, reversed ? PE_GAIN_ABOVE : PE_GAIN_BELOW, reversed, &error[PE_PROFILE]);
+        weighed(a, kept, r, &at, reversed ? PE_GAIN_ABOVE : PE_GAIN_BELOW, reversed, &error[PE_PROFILE]);
     complete(value, error, below_a, above_a);
     complete(value, error, below_b, above_b);
     row[0] = c;
@@ -217,8 +327,73 @@ static void sector_row(const pe_sector *a, const pe_rules *r, int reversed, doub
     }
 }
 
-void pe_sector_at(const pe_sector *a, int reversed, size_t n, const double *c, double *rows) {
+int pe_sector_at(const pe_sector *a, int reversed, size_t n, const double *c, double *rows) {
     pe_rules r;
     pe_law_rules(&r);
-    for (size_t i = 0; i < n; i++) sector_row(a, &r, reversed, c[i], rows + PE_ROW * i);
+    pe_sector_mass *own = a->kept ? NULL : masses_of(a, &r);
+    const pe_sector_mass *kept = a->kept ? a->kept : own;
+    for (size_t i = 0; i < n && !kept; i++) pe_fail_row(rows + PE_ROW * i);
+    for (size_t i = 0; i < n && kept; i++) sector_row(a, kept, &r, reversed, c[i], rows + PE_ROW * i);
+    free(own);
+    return kept ? PE_OK : PE_NO_MEMORY;
+}
+
+/* ---- thresholds: choices ------------------------------------------------------------------------------- */
+
+/* Which weight a functional has on which side, of the law in the order of A and B. */
+static pe_law_weight weight_of(int functional, int reversed, int *above) {
+    *above = reversed != (functional == PE_A_ABOVE || functional == PE_B_ABOVE);
+    if (functional == PE_PROFILE) return *above ? PE_GAIN_ABOVE : PE_GAIN_BELOW;
+    return reversed == (functional == PE_A_ABOVE || functional == PE_A_BELOW) ? PE_UNDER_B : PE_UNDER_A;
+}
+
+/* The w where the log of an integral, which rises or falls, has a value: an edge, then a root between two. */
+static double place_of(const pe_sector *a, const pe_rules *r, pe_law_weight weight, int above, double goal) {
+    enum { MOST_STEPS = 60 };
+    const pe_sector_mass *kept = a->kept + kept_at(weight, above);
+    const double sign = above ? -1.0 : 1.0;
+    size_t first = 0, last = a->n;
+    while (last - first > 1) {
+        const size_t middle = (first + last) / 2;
+        if (sign * (log_of_mass(kept + MASSES * middle) - goal) < 0.0) first = middle;
+        else last = middle;
+    }
+    double low = a->edge[first], high = a->edge[last];
+    double of_low = sign * (log_of_mass(kept + MASSES * first) - goal);
+    double of_high = sign * (log_of_mass(kept + MASSES * last) - goal);
+    if (of_low >= 0.0 || of_high <= 0.0) return of_low >= 0.0 ? low : high;
+    for (int it = 0; it < MOST_STEPS && high - low > 4.0 * UNIT * fmax(fabs(low), 1.0); it++) {
+        const double middle = low + 0.5 * (high - low), way = of_low / (of_low - of_high);
+        /* every third step halves, as one end may stay */
+        double w = it % 3 < 2 && of_low > -700.0 ? low + way * (high - low) : middle;
+        if (!(w > low && w < high)) w = middle;
+        const place at = {.high = w, .y = a->kinds.are_ratios ? w : pe_d_exp(w)};
+        integral q = {a, r, at, weight, {-INFINITY, 0.0}, 0.0, -INFINITY};
+        const double miss = sign * (integral_beyond(&q, above, a->kept) - goal);
+        if (miss < 0.0) {
+            low = w;
+            of_low = miss;
+        } else {
+            high = w;
+            of_high = miss;
+        }
+        if (fabs(miss) < 4.0 * UNIT * fmax(1.0, fabs(goal))) return w;
+    }
+    return low + 0.5 * (high - low);
+}
+
+void pe_sector_solve(const pe_sector *a, int reversed, int functional, size_t n, const double *log_target,
+                     double *c) {
+    pe_rules r;
+    pe_law_rules(&r);
+    int above;
+    const pe_law_weight weight = weight_of(functional, reversed, &above);
+    const int of_b = weight == PE_UNDER_B || weight == PE_GAIN_ABOVE;
+    for (size_t i = 0; i < n; i++) {
+        c[i] = NAN;
+        if (!a->kept || isnan(log_target[i])) continue;
+        const double w = place_of(a, &r, weight, above, log_target[i] - (of_b ? a->floor : 0.0));
+        const double loss = a->floor + (a->kinds.are_ratios ? w : pe_d_exp(w));
+        c[i] = reversed ? -loss : loss;
+    }
 }

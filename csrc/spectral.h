@@ -72,6 +72,7 @@ typedef struct {
     double gaussian_variance; /* sum of n mu^2 over the steps with p = 1, */
     pe_dd exact_variance;   /* and for proofs */
     double cost_limit;   /* of one contour, */
+    double most_work; /* nodes times values of a line with proven errors, as it is asked now, */
     double search_limit; /* and of the way to an edge, in evaluations of nodes */
     int reversed;
     int both_ends; /* whether small z are removed as well as large ones */

@@ -17,6 +17,8 @@ from truth import Question, load, questions_of
 
 import pyengine as pe
 from pyengine.api import answers
+from pyengine.caches import clear_cache
+from pyengine.engines import sector
 from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
 from pyengine.engines.pairs import GaussianPair, GaussianRows, enclosing_pairs, gaussian_rows
@@ -149,8 +151,12 @@ def test_numbers_that_are_no_doubles_are_enclosed() -> None:
         assert lower <= inner <= upper
 
 
-def test_what_is_not_proven_is_left_to_the_lattice() -> None:
-    few = pe.dp_sgd(0.4, 3e-7, 1_400)  # more steps than have a law
+def test_what_is_not_proven_is_left_to_the_lattice(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = pe.dp_sgd(0.4, 3e-7, 1_400)
+    lower, value, upper = pe.delta(few, 0.04, adjacency="remove", bounds=True)
+    assert upper - lower <= 1e-8 * value
+    monkeypatch.setattr(sector, "FEW_STEPS", 1_000)  # had they no law
+    clear_cache()
     bounds, engines, proven = answers("delta", few, [0.04], adjacency="remove", method="certified")
     assert engines == ["lattice"]
     assert proven == [True]

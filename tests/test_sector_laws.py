@@ -13,11 +13,28 @@ import pytest
 
 import pyengine as pe
 from pyengine.api import answers
-from pyengine.engines.functionals import A_BELOW, ERRORS, PROFILE, Limits, call_kernel
+from pyengine.engines.functionals import (
+    A_ABOVE,
+    A_BELOW,
+    B_ABOVE,
+    B_BELOW,
+    ERRORS,
+    PROFILE,
+    Limits,
+    call_kernel,
+)
 from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.plan import FEW_STEPS
-from pyengine.engines.sector import SectorLaws, _law_or_refusal
+from pyengine.engines.sector import (
+    SectorLaws,
+    _convolve,
+    _kept_integrals,
+    _law_or_refusal,
+    _step,
+)
+from pyengine.engines.spectral import SOON, THOROUGH, Spectral
 
+FUNCTIONALS = (A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, PROFILE)
 TWO = ((0.2829, 5.27e-4, 1), (3.3, 0.0034, 1))
 SHORT = [TWO, ((0.3, 1e-4, 2), (3.0, 0.01, 2))]  # laws whose last panel ends well before e^-16
 
@@ -114,6 +131,50 @@ def test_many_steps_and_full_batches_are_not_served() -> None:
     assert SectorLaws(GaussianPair((1.0,), (0.1,), (FEW_STEPS,), False)).serves
     assert not SectorLaws(GaussianPair((1.0,), (0.1,), (FEW_STEPS + 1,), False)).serves
     assert not SectorLaws(GaussianPair((1.0, 1.0), (0.1, 1.0), (2, 1), False)).serves
+
+
+MANY = (1.0, 1e-3, 2000)
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_rows_of_many_steps_are_those_of_lines(backward: bool) -> None:
+    """Their density is not proven to fall to the left of the first panel."""
+    law = _law_or_refusal((MANY,), -75.0)
+    noise, p, steps = MANY
+    pair = GaussianPair((noise,), (p,), (steps,), backward)
+    laws, lines = SectorLaws(pair), Spectral(pair)
+    for functional in FUNCTIONALS:
+        goal = np.log([0.3, 1e-3, 1e-6])
+        c = laws.threshold(functional, goal)
+        row = call_kernel(laws._rows, law, functional, c)
+        value, error = row[:, 2 + functional], row[:, ERRORS + functional]
+        assert (abs(value - goal) < 1e-9).all()
+        assert (error < 2e-9).all()
+        line = lines.certify(functional, c)
+        claimed = error + line[:, ERRORS + functional]
+        assert (abs(value - line[:, 2 + functional]) <= claimed).all()
+        assert (claimed < 1e-8).all()
+
+
+def test_a_law_that_keeps_no_integrals_has_the_same_rows() -> None:
+    one = _step(1.0, 0.01, 2, -200.0, -75.0)
+    law, c = _convolve(one, one), np.linspace(-0.015, 0.3, 7)
+    laws = SectorLaws(GaussianPair((1.0,), (0.01,), (2,), False))
+    before = call_kernel(laws._rows, law, PROFILE, c)
+    _kept_integrals(law)
+    assert np.isfinite(before[:, 2:7]).all()
+    assert np.array_equal(before, call_kernel(laws._rows, law, PROFILE, c))
+
+
+def test_lines_of_little_work_do_not_know_what_was_asked_before() -> None:
+    pair = GaussianPair((1.014,), (0.00211,), (6,), False)
+    c = SectorLaws(pair).threshold(A_ABOVE, np.log([1e-3, 1e-6]))
+    fresh, asked = Spectral(pair), Spectral(pair)
+    first = asked.certify(A_ABOVE, c, lines=THOROUGH)
+    soon = fresh.certify(A_ABOVE, c, lines=SOON)
+    assert np.array_equal(soon, asked.certify(A_ABOVE, c, lines=SOON), equal_nan=True)
+    assert not np.array_equal(soon, first, equal_nan=True)
+    assert np.array_equal(first, fresh.certify(A_ABOVE, c, lines=THOROUGH), equal_nan=True)
 
 
 def test_a_refused_law_changes_no_row() -> None:

@@ -176,7 +176,7 @@ class CertifiedPair:
         private, public = self._both(lambda side: side.solved(functional, target))
         lower_beta, upper_gamma = public.line(functional, tail)
         upper_beta, lower_gamma = private.chord(
-            functional, tail, partial(self._private.rows, functional)
+            functional, tail, partial(self._private.beyond, functional)
         )
         c[chosen] = np.where(np.isnan(public.c), c[chosen], public.c)
         crossed(lower_beta, upper_beta, lower_gamma, upper_gamma)

@@ -16,6 +16,7 @@ from pyengine.engines.answers import Triple
 from pyengine.engines.functionals import ERRORS, FloatArray
 from pyengine.engines.next_to_largest import NextToLargest
 from pyengine.engines.pairs import GaussianPair, largest_epsilon
+from pyengine.engines.row_bounds import LogBounds
 from pyengine.engines.row_sides import (
     CLOSE,
     BoolArray,
@@ -24,7 +25,7 @@ from pyengine.engines.row_sides import (
     completed_thresholds,
     log_slope,
 )
-from pyengine.engines.spectral import KeptLines, Spectral
+from pyengine.engines.spectral import SOON, KeptLines, Spectral
 from pyengine.errors import AccuracyError
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ __all__ = ["GaussianSide"]
 
 # Of steps, each of which takes a convolution some 20 ms: many of them are proven sooner.
 MOST_KINDS = 24
-LEFT = 3e-11  # error of rows from which on divided laws are asked
 OFF = 1e-3  # what the log of a functional may be off by at a threshold that is looked for
 
 _lines: Cache[KeptLines] = Cache(128, lambda kept: kept.bytes(), grows=True)
@@ -85,13 +85,32 @@ class GaussianSide(LineSide):
         if not self.thorough:
             return table
         self._laws.improve(functional, c, table, CLOSE)
-        weak = np.isfinite(c) & ~(table[:, ERRORS + functional] <= LEFT)
-        if weak.any() and self._laws.serves:
-            found = self.prover().certify_divided(functional, c[weak])
+        if self.asked == SOON:
+            self._ask(self.prover().certify, functional, c, table)
+        if self._laws.serves:
+            self._ask(self.prover().certify_divided, functional, c, table)
+        return table
+
+    def beyond(self, functional: int, c: FloatArray) -> LogBounds:
+        """Rows of the lines where a law of many steps would be made for these alone."""
+        if not self._laws.are_costly:
+            return super().beyond(functional, c)
+        return LogBounds.of_rows(c, super().table(functional, c))
+
+    def _ask(
+        self,
+        lines: Callable[[int, FloatArray], FloatArray],
+        functional: int,
+        c: FloatArray,
+        table: FloatArray,
+    ) -> None:
+        """Ask other lines for the rows of a table that are not close."""
+        weak = np.isfinite(c) & ~(table[:, ERRORS + functional] <= self._laws.left)
+        if weak.any():
+            found = lines(functional, c[weak])
             better = found[:, ERRORS + functional] < table[weak, ERRORS + functional]
             weak[weak] = better
             table[weak] = found[better]
-        return table
 
     def solved_table(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows of the lines at their thresholds, and of the law of few steps."""
@@ -102,7 +121,8 @@ class GaussianSide(LineSide):
         # where lines knew little, they have found no threshold either
         off = np.isfinite(log_target) & ~(abs(table[:, 2 + functional] - log_target) < OFF)
         if off.any():
-            table[off] = self.table(functional, self.threshold(functional, log_target[off]))
+            found = self._estimated_threshold(functional, log_target[off])
+            table[off] = self.table(functional, found)
         self._approach(functional, log_target, table, put | off | elsewhere)
         return table
 
@@ -126,7 +146,22 @@ class GaussianSide(LineSide):
         far[far] = nearer & closed
         table[far] = moved[nearer & closed]
 
+    @property
+    def asked(self) -> int:
+        """Those of little work where a law of few steps comes before others."""
+        return SOON if self.thorough and self._laws.comes_first else super().asked
+
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Thresholds of a law of few steps that comes first; else as follows."""
+        if self.asked != SOON:
+            return self._estimated_threshold(functional, log_target)
+        found = self._laws.threshold(functional, log_target)
+        missing = np.isnan(found) & np.isfinite(log_target)
+        if missing.any():
+            found[missing] = self._estimated_threshold(functional, log_target[missing])
+        return found
+
+    def _estimated_threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds that are estimated; else those that the lines find."""
         with contextlib.suppress(AccuracyError):
             table = self.engine().solve(functional, log_target)

@@ -17,9 +17,19 @@ from pyengine.engines.row_sides import CLOSE_ROW, LineSide
 if TYPE_CHECKING:
     from pyengine.engines.certified import CertifiedPair
 
-__all__ = ["ASKS", "FEW_STEPS", "SMALLEST", "FloatPlan", "NoPlan", "plan_of", "settings"]
+__all__ = [
+    "ASKS",
+    "FEWEST_STEPS",
+    "FEW_STEPS",
+    "SMALLEST",
+    "FloatPlan",
+    "NoPlan",
+    "plan_of",
+    "settings",
+]
 
-FEW_STEPS = 1000  # of which laws of the loss may know more than lines do
+FEW_STEPS = 32_768  # of which laws of the loss may know more than lines do
+FEWEST_STEPS = 150  # whose laws are as close as lines have to be, and made sooner than far ones
 # Logs of values below are left to lines: where one order's profile is next to nothing beside the
 # other one's, Chernoff's bound says all that is asked, and a law would be made for nothing.
 SMALLEST = -160.0
@@ -49,7 +59,8 @@ def settings(*, thorough: bool, widest: tuple[float, float], levels: bool = True
     """
     plan = ffi.new(PLAN)
     plan.thorough, plan.levels, plan.widest = thorough, levels, widest
-    plan.enough, plan.few, plan.smallest, plan.slack = CLOSE_ROW, FEW_STEPS, SMALLEST, SLACK
+    plan.few, plan.fewest = FEW_STEPS, FEWEST_STEPS
+    plan.enough, plan.smallest, plan.slack = CLOSE_ROW, SMALLEST, SLACK
     return plan
 
 

@@ -26,7 +26,7 @@ from pyengine.engines.functionals import (
 )
 from pyengine.engines.next_to_largest import NextToLargest
 from pyengine.engines.row_bounds import SLACK, LogBounds
-from pyengine.engines.spectral import Spectral
+from pyengine.engines.spectral import NEAREST, THOROUGH, Spectral
 from pyengine.numerics import functions as fn
 
 __all__ = [
@@ -112,6 +112,10 @@ class RowSide:
         """Logs of bounds of all functionals at thresholds."""
         return LogBounds.of_rows(c, self.table(functional, c))
 
+    def beyond(self, functional: int, c: FloatArray) -> LogBounds:
+        """The same where bounds may be far apart."""
+        return self.rows(functional, c)
+
     def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
         """Upper bounds of the profile for which no law is built, and unless closely no line."""
         del closely
@@ -146,6 +150,11 @@ class LineSide(RowSide):
     thorough = True
 
     @property
+    def asked(self) -> int:
+        """Which lines are asked before all else."""
+        return THOROUGH if self.thorough else NEAREST
+
+    @property
     def known_largest(self) -> float | None:
         """Upper bound of the loss; None where the C core knows it from the steps."""
         return self.largest
@@ -156,12 +165,12 @@ class LineSide(RowSide):
 
     def table(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows of the lines."""
-        return self.prover().certify(functional, c, thorough=self.thorough)
+        return self.prover().certify(functional, c, lines=self.asked)
 
     def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
         """By Chernoff's bounds, or by the lines."""
         lines, c = self.prover(), -epsilon
-        rows = lines.certify(PROFILE, c, thorough=self.thorough) if closely else lines.chernoff(c)
+        rows = lines.certify(PROFILE, c, lines=self.asked) if closely else lines.chernoff(c)
         return LogBounds.of_rows(c, rows).values(PROFILE)[1]
 
     def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
@@ -175,7 +184,7 @@ class LineSide(RowSide):
 
     def _placed(self, functional: int, log_target: FloatArray) -> tuple[FloatArray, BoolArray]:
         """Rows at such thresholds, and which of these the fast engines found."""
-        table = self.prover().certify_beyond(functional, log_target, SLACK, thorough=self.thorough)
+        table = self.prover().certify_beyond(functional, log_target, SLACK, lines=self.asked)
         missing = np.isnan(table[:, 0]) & np.isfinite(log_target)
         if missing.any():
             table[missing] = self.table(functional, self.threshold(functional, log_target[missing]))

@@ -20,19 +20,11 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine._support.caches import kept
 from pyengine._support.status import finished
-from pyengine.engines.functionals import (
-    A_ABOVE,
-    B_ABOVE,
-    FloatArray,
-    Limits,
-    call_kernel,
-    row_errors,
-)
+from pyengine.engines.functionals import FloatArray, Limits, array, call_kernel, row_errors
 from pyengine.engines.pairs import GaussianPair
-from pyengine.engines.plan import FEW_STEPS, SMALLEST
+from pyengine.engines.plan import FEW_STEPS, FEWEST_STEPS, SMALLEST
 from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
-from pyengine.numerics.bracketing import falling_root
 from pyengine.numerics.exact_numbers import in_two_doubles, log_of_rest
 
 __all__ = ["EpochKinds", "EpochLaws", "SectorLaws"]
@@ -40,14 +32,18 @@ __all__ = ["EpochKinds", "EpochLaws", "SectorLaws"]
 # Log densities where laws end: values down to about half of it are served.  Most are by the first.
 DEPTHS = (-75.0, -200.0, -760.0)
 TOO_DEEP = -45.0  # log values below are not asked of the first
-LOWEST = (
-    -200.0
-)  # of steps whose sum does not end below it: squaring such laws gives others like them
+# Of steps whose sum does not end below it.  Squaring laws that are normal gives others like them
+# from the first on; sums of many rare losses lose more at their low ends.
+LOWEST, LOWEST_OF_MANY = -200.0, -320.0
 APART = 8.2  # standard deviations: terms of a sum that are so far from its largest do not count
 SMALL_ERROR = 3e-12  # of rows: below it no deeper law is asked
 OWN_ERRORS = 4.0  # of a law, what its rows are off by at most if its ends do not count
 LEAST_ERROR = 2e-13  # of rows, for each step: lines that are as close gain nothing by a law
 TOO_SHALLOW = Limits(1e-9, 1e-9)  # of what rows then miss by more than this
+LEFT = 3e-11  # error of rows from which on other lines are asked than those that are nearest,
+# and of those of many steps, whose laws take longer than lines do, and for each of them
+LEFT_OF_MANY, LEFT_OF_EACH = 1e-8, 1e-12
+MANY_STEPS = 1000
 
 # Of epochs: total numbers of steps, and what powers of their ratios may take.  Where noise is large
 # both tails fall like a normal law's, and lose as much as they gain at each sum if they end at
@@ -59,8 +55,6 @@ QUIET = 2.5  # noise
 WIDEST = 80.0  # of the spread of a loss
 LOUDEST = 26.0  # inverse of a noise; more of it is as wide
 EPOCHS_TOO_SHALLOW = Limits(1e-7, 1e-7)
-FALLING = (A_ABOVE, B_ABOVE)  # with the threshold
-CROWDED = 1e-300  # part of the way between the ends of a law that is next to the first one
 NOT_PROVEN = "no law of these steps is proven; method='lattice' may bracket it"
 
 Kinds = tuple[tuple[float, float, int], ...]  # noise, sampling probability and number of the steps
@@ -132,11 +126,21 @@ def _composed(kinds: Kinds, deepest: float) -> Any:
     """Law of all steps: powers by squaring, and their sum."""
     result = None
     steps = sum(number for _, _, number in kinds)
-    low = max(-0.5 * _reach_of_parts(kinds, math.sqrt(-2.0 * deepest)) ** 2, min(deepest, LOWEST))
+    if steps > FEWEST_STEPS:
+        low = min(deepest, LOWEST_OF_MANY)
+    else:
+        reach = _reach_of_parts(kinds, math.sqrt(-2.0 * deepest))
+        low = max(-0.5 * reach**2, min(deepest, LOWEST))
     for noise, probability, number in kinds:
         power = _power(_step(noise, probability, steps, low, deepest), number, _convolve)
         result = power if result is None else _convolve(result, power)
     return result
+
+
+def _kept_integrals(law: Any) -> Any:
+    """A law that keeps its integrals, which all of its rows and thresholds need."""
+    finished(lib.pe_sector_keep(law), "a law with proven errors")
+    return law
 
 
 def _bytes(found: Any) -> int:
@@ -147,7 +151,7 @@ def _bytes(found: Any) -> int:
 def _law_or_refusal(kinds: Kinds, deepest: float) -> Any:
     """Law of the composed loss, or why there is none: to find that out takes time, too."""
     try:
-        return _composed(kinds, deepest)
+        return _kept_integrals(_composed(kinds, deepest))
     except AccuracyError as error:
         return str(error)
 
@@ -211,7 +215,7 @@ def _composed_epochs(kinds: EpochKinds, deepest: float) -> Any:
 def _epochs_or_refusal(kinds: EpochKinds, deepest: float) -> Any:
     """Law of the composed loss of epochs, or why there is none."""
     try:
-        return _composed_epochs(kinds, deepest)
+        return _kept_integrals(_composed_epochs(kinds, deepest))
     except AccuracyError as error:
         return str(error)
 
@@ -245,12 +249,18 @@ class SectorLaws:
     def __init__(self, pair: GaussianPair) -> None:
         kinds: Kinds = tuple(zip(pair.noise, pair.probability, pair.steps, strict=True))
         self._reversed = pair.reversed
-        few = 0 < sum(pair.steps) <= FEW_STEPS
-        self.serves = few and 1.0 not in pair.probability
-        self._least_error = LEAST_ERROR * sum(pair.steps)
+        steps = sum(pair.steps)
+        self.serves = 0 < steps <= FEW_STEPS and 1.0 not in pair.probability
+        self.comes_first = self.serves and steps <= FEWEST_STEPS
+        self.left, self._least_error = LEFT, LEAST_ERROR * steps
         first, *others = (partial(_law_or_refusal, kinds, depth) for depth in DEPTHS)
+        then: Limits | None = None
+        self.are_costly = self.serves and steps > MANY_STEPS
+        if self.are_costly:
+            self.left = self._least_error = LEFT_OF_MANY + LEFT_OF_EACH * steps
+            then, others = Limits(self.left, self.left), others[:1]
         deeper = (_Level(law, SMALLEST, TOO_SHALLOW) for law in others)
-        self._levels = (_Level(first, TOO_DEEP, None), *deeper)
+        self._levels = (_Level(first, TOO_DEEP, then), *deeper)
 
     def improve(
         self,
@@ -304,8 +314,8 @@ class SectorLaws:
             limits = level.then or Limits(*(min(limit, own_error) for limit in limits))
         return put
 
-    def _rows(self, law: Any, _: int, n: int, x: Any, rows: Any) -> None:
-        lib.pe_sector_at(law, self._reversed, n, x, rows)
+    def _rows(self, law: Any, _: int, n: int, x: Any, rows: Any) -> int:
+        return int(lib.pe_sector_at(law, self._reversed, n, x, rows))
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds where a law has the log of a functional; NaN where it has none."""
@@ -321,25 +331,10 @@ class SectorLaws:
 
     def _threshold(self, law: Any, functional: int, goal: FloatArray) -> FloatArray:
         """Thresholds of one law, between its ends."""
-        ends, turn = ffi.new("double[2]"), -1.0 if self._reversed else 1.0
-        lib.pe_sector_ends(law, ends)
-        sign = turn if functional in FALLING else -turn
-        # by the log of the distance from the end next to which losses may crowd
-        first, last = turn * float(ends[0]), turn * float(ends[1])
-        span = abs(last - first)
-        nearest = max(math.ulp(first), CROWDED * span)
-        low, high = (np.full(goal.size, fn.log(room)) for room in (nearest, span))
-
-        def place(u: FloatArray) -> FloatArray:
-            return np.asarray(first + turn * fn.exp(u))
-
-        def beyond(u: FloatArray) -> FloatArray:
-            value = call_kernel(self._rows, law, functional, place(u))
-            over = value[:, 2 + functional] - goal
-            # where there is no row it is next to nothing, or nearly all
-            return np.where(np.isnan(over), 0.5 * (low + high) - u, sign * over)
-
-        return place(falling_root(beyond, low, high))
+        found, goal = np.empty(goal.size), np.ascontiguousarray(goal)
+        out = array(found, writable=True)
+        lib.pe_sector_solve(law, self._reversed, functional, goal.size, array(goal), out)
+        return found
 
 
 class EpochLaws(SectorLaws):

@@ -20,7 +20,17 @@ from pyengine.numerics.exact_numbers import in_two_doubles
 if TYPE_CHECKING:
     from pyengine.laws.normals import Alternatives, ExactAlternatives, LossNodes
 
-__all__ = ["KeptLines", "Spectral"]
+__all__ = ["NEAREST", "SOON", "THOROUGH", "KeptLines", "Spectral"]
+
+# Which lines are asked: the nearest one, all, and all of little work.
+NEAREST: int = lib.PE_NEAREST
+THOROUGH: int = lib.PE_THOROUGH
+SOON: int = lib.PE_SOON
+CERTIFY = {
+    NEAREST: lib.pe_pair_certify_nearest,
+    THOROUGH: lib.pe_pair_certify,
+    SOON: lib.pe_pair_certify_soon,
+}
 
 HANDLE = ffi.typeof("pe_pair **")
 KEPT_BYTES = 4096  # of an engine that has answered nothing yet
@@ -125,14 +135,13 @@ class Spectral:
         with self.lock:
             return call_kernel(lib.pe_pair_solve, self._pair, functional, log_target)
 
-    def certify(self, functional: int, c: FloatArray, *, thorough: bool = True) -> FloatArray:
+    def certify(self, functional: int, c: FloatArray, *, lines: int = THOROUGH) -> FloatArray:
         """Rows at thresholds of the loss with proven errors; NaN where the proof does not apply.
 
         What the nearest line does not prove takes others 0.1 ms to 0.1 s each, if they are asked.
         """
-        kernel = lib.pe_pair_certify if thorough else lib.pe_pair_certify_nearest
         with self.lock:
-            return call_kernel(kernel, self._pair, functional, c)
+            return call_kernel(CERTIFY[lines], self._pair, functional, c)
 
     def certify_divided(self, functional: int, c: FloatArray) -> FloatArray:
         """The same, of few sampled steps also by laws that are divided, which take some 0.1 s."""
@@ -150,7 +159,7 @@ class Spectral:
             return call_kernel(lib.pe_pair_certified_solve, self._pair, functional, log_target)
 
     def certify_beyond(
-        self, functional: int, log_target: FloatArray, slack: float, *, thorough: bool = True
+        self, functional: int, log_target: FloatArray, slack: float, *, lines: int = THOROUGH
     ) -> FloatArray:
         """Rows with proven errors just beyond where the log of a functional has given values.
 
@@ -159,9 +168,7 @@ class Spectral:
         """
 
         def kernel(pair: object, functional: int, n: int, source: object, rows: object) -> int:
-            return int(
-                lib.pe_pair_certify_beyond(pair, functional, n, source, slack, thorough, rows)
-            )
+            return int(lib.pe_pair_certify_beyond(pair, functional, n, source, slack, lines, rows))
 
         with self.lock:
             return call_kernel(kernel, self._pair, functional, log_target)

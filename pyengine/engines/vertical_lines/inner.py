@@ -246,7 +246,7 @@ def pieces_order(laws: Laws) -> PiecesOrder | None:
         return None
     pair = GaussianPair(noise, rate, number, orders[0])
     made = SectorLaws(pair)
-    return PiecesOrder(pair, made) if made.serves else None
+    return PiecesOrder(pair, made) if made.serves and not made.are_costly else None
 
 
 def _sampled_gaussian(law: StepLaw) -> tuple[float, float, bool] | None:
