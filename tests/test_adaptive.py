@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import math
@@ -16,6 +17,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from adaptive_truth import drawn, is_outside, judged
 from error_budget import check
 from thorough import ALL, sampled, some, stored
 
@@ -640,6 +642,49 @@ def test_wrong_runs(menu: Any, steps: int, words: dict[str, Any], message: str) 
 def test_wrong_ranges(words: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         pe.accounting.NoiseRange(**words)
+
+
+def test_budgets_of_filters_are_the_largest() -> None:
+    """By one recursion for all budgets, and by a question for each."""
+    rng = np.random.default_rng(7)
+    for adjacency in ("add", "remove", "add_remove"):
+        noises, rates = rng.uniform(0.8, 2.5, 2), rng.uniform(0.01, 0.08, 2)
+        menu = [
+            pe.GaussianMechanism(s).poisson_sampled(p) for s, p in zip(noises, rates, strict=True)
+        ]
+        costs = rng.choice([2, 3, 5], 2, replace=False).tolist()
+        target = pe.targets.EpsilonDelta(0.6, 1e-4, adjacency=adjacency)
+        made = pe.Filter(menu, target, costs=costs)
+        largest = made._searched(F(1))
+        assert largest * 0.998 - 1 <= made.budget <= largest, (adjacency, costs)
+        run = made.run_of(made.budget)
+        assert made.target.is_met(run)
+        assert not made.target.is_met(made.run_of(largest + 1))
+
+
+def test_random_menus_against_a_second_program() -> None:
+    """On another grid; tools/adaptive_campaign.py asks thousands."""
+    rng = np.random.default_rng(11)
+    clear = 0
+    for _ in range(100 if ALL else 4):
+        case = drawn(rng)
+        found, value, error = judged(case, 1e-4)
+        assert not is_outside(found, value, error), (case, found, value, error)
+        if error <= 1e-5 * value:
+            clear += 1
+            assert abs(found.value / value - 1.0) <= 1e-4, (case, found, value)
+    assert clear >= 2
+
+
+def test_an_example_adapts_to_its_loss() -> None:
+    example = importlib.import_module("examples.adaptive_noise")
+    budget = example.made_filter(pe.targets.EpsilonDelta(1.0, 1e-4))
+    accountant, right = example.train(budget)
+    assert [noise for noise, _, _ in accountant.history] == [2.0, 1.5, 1.0]
+    assert len(accountant) == len(budget.choices)
+    assert 0.0 <= budget.left < max(budget.costs)
+    assert accountant.get_epsilon(1e-4) <= 1.0
+    assert right > 0.7
 
 
 def test_refusals() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -179,6 +180,46 @@ def test_the_hook_notes_what_the_optimizer_did() -> None:
     for accumulated in (1, 2, 2):
         note(SimpleNamespace(noise_multiplier=1.5, accumulated_iterations=accumulated))
     assert made.history == [(1.5, 0.25, 1), (1.5, 0.5, 2)]
+
+
+def test_filters_admit_steps_that_adapt() -> None:
+    menu = [pe.GaussianMechanism(s).poisson_sampled(p) for s, p in ((1, 0.02), (2, 0.06))]
+    menu += [pe.LaplaceMechanism(9), pe.GaussianMechanism(1).poisson_sampled(0.02).composed(2)]
+    budget = pe.Filter(menu, pe.targets.EpsilonDelta(1.0, 1e-4), costs=[1, 1, 2, 3])
+    made = HistoryAccountant()
+    with pytest.raises(ValueError, match=r"allows\(\) must follow take_filter"):
+        made.allows(noise_multiplier=1.0, sample_rate=0.02)
+    made.take_filter(budget)
+    steps = [(1.5, 0.02), (1.0, 0.01), (2.0, 0.05), (3.0, 0.06)]
+    for noise, rate in steps:
+        assert made.allows(noise_multiplier=noise, sample_rate=rate)
+        made.step(noise_multiplier=noise, sample_rate=rate)
+    assert budget.choices == (0, 0, 1, 1)  # no more noise, no smaller rate
+    for noise, rate in ((0.9, 0.02), (1.5, 0.03), (5.0, 0.07)):
+        with pytest.raises(ValueError, match="must be those of a step that the menu covers"):
+            made.allows(noise_multiplier=noise, sample_rate=rate)
+    worst = pe.delta(made.run, 1.0, bounds=True, tolerance=1e-3)
+    assert made.run == budget.run_of(budget.budget)
+    assert worst.lower <= made.get_delta(1.0) <= 1e-4
+    assert made.get_epsilon(1e-4) <= 1.0
+    for ask in (made.composition, made.shuffled_composition):
+        with pytest.raises(ValueError, match="must be asked without a filter"):
+            ask()
+    kept = made.state_dict()
+    again = HistoryAccountant()
+    again.load_state_dict(kept)
+    again.take_filter(pickle.loads(pickle.dumps(budget)))
+    assert again.run == made.run
+    with pytest.raises(ValueError, match=r"must have booked the steps .* lacks 4 of 4"):
+        again.take_filter(pe.Filter(menu[:2], pe.targets.EpsilonDelta(1.0, 1e-4)))
+    with pytest.raises(ValueError, match="budget must be a Filter"):
+        again.take_filter(1.0)  # type: ignore[arg-type]
+    while budget.spend(0):
+        pass
+    with pytest.raises(ValueError, match=r"ask allows\(\) before each step"):
+        made.step(noise_multiplier=1.0, sample_rate=0.02)
+    with pytest.raises(ValueError, match="admitted by the filter, and 1 were not"):
+        made.get_epsilon(1e-5)
 
 
 def test_the_signatures_of_prv_accountant() -> None:

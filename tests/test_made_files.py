@@ -10,6 +10,7 @@ import csv
 import gzip
 import importlib.util
 import json
+import math
 import random
 import re
 import shlex
@@ -27,6 +28,7 @@ pytest.importorskip("matplotlib")
 from closed_form_truth import precision
 from test_papers_published import alike
 
+import pyengine as pe
 from pyengine.cli.main import make_parser
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -146,6 +148,29 @@ def test_batch_selection_truth(name: str) -> None:
             assert float(t) >= float(smallest) / 1.6, words  # of one digit
             judged += 1
     assert judged > len(ASKED[name]) / 2
+
+
+def test_adaptive_gain() -> None:
+    """Rényi columns anew; as many steps keep the target, and 2 % more do not."""
+    tool = script("tools/adaptive_gain.py")
+    rows = tool.read()
+    assert [(row.epsilon, row.delta) for row in rows] == [case[1:] for case in tool.CASES]
+    small = 0
+    for row, (menu, epsilon, delta) in zip(rows, tool.CASES, strict=True):
+        assert row.menu == " ".join(f"{noise:g}/{rate:g}" for noise, rate in menu)
+        assert row.renyi == tool.renyi_steps(menu, epsilon, delta)
+        assert tool.renyi_steps(menu, epsilon, delta, row.noise + 1e-3) >= row.steps
+        assert tool.renyi_steps(menu, epsilon, delta, row.noise - 1e-3) < row.steps
+        assert row.renyi < row.steps <= row.fixed
+        if row.steps > (1000 if ALL else 230):
+            continue
+        small += 1
+        words: dict[str, Any] = {"bounds": True, "tolerance": 1e-2}
+        steps = tool.mechanisms(menu)
+        assert pe.delta(pe.adaptive(steps, row.steps), epsilon, **words).upper <= delta
+        more = math.ceil(1.02 * row.steps) + 1
+        assert pe.delta(pe.adaptive(steps, more), epsilon, **words).lower > delta
+    assert small > 1
 
 
 MECHANISMS = {row[0]: row for row in rows_of("accuracy_by_mechanism.md")[1:]}

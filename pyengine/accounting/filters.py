@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from pyengine import api
 from pyengine._support import checks
+from pyengine.accounting.kernels import ORDERS, StepProfile
 from pyengine.accounting.noise_range import NoiseRange
+from pyengine.accounting.questions import WorstCase
 from pyengine.accounting.runs import MOST_STATES, AdaptiveRun, adaptive
-from pyengine.calibration.targets import Target, single_target
-from pyengine.mechanisms import Mechanism
+from pyengine.accounting.tables import MOST_POINTS, Choosing, Detail
+from pyengine.calibration.targets import EpsilonDelta, Target, single_target
+from pyengine.engines.pairs import gaussian_rows
+from pyengine.mechanisms import Mechanism, dp_sgd
 
 __all__ = ["Filter", "Odometer"]
 
 CLOSE = 1e-3  # relative width of the bounds by which a budget is judged, where none is asked for
+MOST_UNITS = MOST_STATES - 1  # of cost: one state has none left
+SHORT = 2e-3  # by how much of itself a budget may be below the largest that keeps the target
+FIRST = 0.25  # how fine the first recursion over all budgets is, beside that of one question
+KEPT = 4e6  # nodes of all budgets that are kept at a time
 
 
 class Odometer:
@@ -132,6 +141,45 @@ class Odometer:
             self._spent += cost
             return True
 
+    def covering(self, *, noise_multiplier: float, sample_rate: float) -> int:
+        """The cheapest choice that is at least as bad as a step of DP-SGD.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Of the step, in (0, ∞).
+        sample_rate : float
+            Probability with which a record enters its batch, a Poisson sample, in [0, 1].
+
+        Returns
+        -------
+        int
+            Index of a choice of one Gaussian step with no more noise and no smaller rate: it
+            dominates the step (docs, theory/adaptive).
+
+        Raises
+        ------
+        ValueError
+            For a parameter outside its domain, or a step that no choice covers.
+        """
+        dp_sgd(noise_multiplier, sample_rate, 1)  # checks
+        noise, rate = Fraction(noise_multiplier), Fraction(sample_rate)
+        fits = []
+        for i, choice in enumerate(self._one.choices):
+            rows = gaussian_rows(choice, "add")
+            if rows is None or len(rows) != 1:
+                continue
+            own, farther, share, number = rows[0]
+            if farther == number == 1 and Fraction(own) <= noise and Fraction(share) >= rate:
+                fits.append((self.costs[i], i))
+        if not fits:
+            raise ValueError(
+                "noise_multiplier and sample_rate must be those of a step that the menu covers, by "
+                f"a choice of no more noise and no smaller rate, got {noise_multiplier!r} and "
+                f"{sample_rate!r}"
+            )
+        return min(fits)[1]
+
     def _cost(self, choice: int) -> Fraction:
         index = checks.count("choice", choice)
         if index >= len(self.costs):
@@ -155,8 +203,8 @@ class Filter(Odometer):
     Attributes
     ----------
     budget : Fraction
-        The largest total cost, a multiple of what all costs are multiples of, such that the worst
-        strategy of all runs within it meets the target by a proven bound.
+        A total cost, a multiple of what all costs are multiples of, such that the worst strategy of
+        all runs within it meets the target by a proven bound: the largest one, or 0.2 % less.
 
     Raises
     ------
@@ -198,26 +246,84 @@ class Filter(Odometer):
 
     def _largest(self) -> Fraction:
         unit = _common(self.costs)
+        found = self._counted(unit)
+        return unit * (self._searched(unit) if found is None else found)
+
+    def _counted(self, unit: Fraction) -> int | None:
+        """Units of cost within which δ(ε) is kept, by recursions that have all budgets at once.
+
+        None for other targets, where no recursion answers, and where none is kept.
+        """
+        target = self.target
+        if not isinstance(target, EpsilonDelta) or target.threat_model != "dp":
+            return None
+        if not isinstance(self._one.questions(target.adjacency, target.tolerance), WorstCase):
+            return None
+        orders: tuple[Any, ...] = (target.adjacency,)
+        if target.adjacency == "add_remove":
+            orders = ORDERS
+        high = self._fixed_units(unit)
+        while True:
+            budgets = _AllBudgets(self, unit, min(high, MOST_UNITS), orders)
+            found, end = budgets.largest()
+            if end is None:  # the first guess was too small
+                if high >= MOST_UNITS:
+                    raise self._is_kept_by_all()
+                high += high // 4 + 1
+                continue
+            if not found:
+                return None
+            # what no choices leave of the largest is asked for itself
+            while found + 1 < end and not budgets.has(found + 1) and self._fits(unit, found + 1):
+                found += 1
+            return found
+
+    def _fixed_units(self, unit: Fraction) -> int:
+        """Units within which no choice alone keeps the target, about: a composition has less δ."""
+        target: Any = self.target
+        found = MOST_UNITS
+        for choice, cost in zip(self._one.choices, self.costs, strict=True):
+
+            def fits(steps: int, choice: Mechanism = choice) -> bool:
+                run = choice.composed(steps)
+                return bool(
+                    api.delta(run, target.epsilon, adjacency=target.adjacency) <= target.delta
+                )
+
+            each = int(cost / unit)
+            most = max(found // each, 1)
+            if not fits(most):
+                found = min(found, each * (_last(fits, 0, most) + 1))
+        return found
+
+    def _searched(self, unit: Fraction) -> int:
+        """Units of cost within which the target is kept, one budget after the other."""
 
         def fits(count: int) -> bool:
-            run: Any = self.run_of(count * unit)  # all questions take it as a mechanism
-            return bool(self.target.is_met(run))
+            return self._fits(unit, count)
 
         low = 0  # the last one that is known to fit, and the first one that does not
         high = int(min(self.costs) / unit)
         while fits(high):
-            if high >= MOST_STATES:
-                raise ValueError(
-                    f"target must be kept by at most {MOST_STATES:,} units of cost, got "
-                    f"{self.target!r}: give larger costs or a menu of larger steps"
-                )
-            low, high = high, min(2 * high, MOST_STATES)
+            if high >= MOST_UNITS:
+                raise self._is_kept_by_all()
+            low, high = high, min(2 * high, MOST_UNITS)
         if low == 0:
-            raise ValueError(f"target must be kept by a step of the menu, got {self.target!r}")
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        return low * unit
+            raise self._is_kept_by_none()
+        return _last(fits, low, high)
+
+    def _fits(self, unit: Fraction, count: int) -> bool:
+        run: Any = self.run_of(count * unit)  # all questions take it as a mechanism
+        return bool(self.target.is_met(run))
+
+    def _is_kept_by_all(self) -> ValueError:
+        return ValueError(
+            f"target must be kept by at most {MOST_UNITS:,} units of cost, got {self.target!r}: "
+            "give larger costs or a menu of larger steps"
+        )
+
+    def _is_kept_by_none(self) -> ValueError:
+        return ValueError(f"target must be kept by a step of the menu, got {self.target!r}")
 
     @property
     def left(self) -> Fraction:
@@ -248,3 +354,109 @@ def _common(costs: Iterable[Fraction]) -> Fraction:
         parts = (int(found * whole), int(cost * whole))
         found = Fraction(math.gcd(*parts), whole)
     return found
+
+
+def _last(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """The last number that fits, where ``low`` does and ``high`` does not."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+class _AllBudgets:
+    """δ(ε) of the worst strategies within all budgets up to one, by one recursion for all.
+
+    What is left of a budget after some choices is a budget of its own: its state is one of the
+    plan of the largest.
+
+    Parameters
+    ----------
+    budget : Filter
+        Whose target is asked.
+    unit : Fraction
+        What budgets are multiples of.
+    high : int
+        The largest budget, in units.
+    orders : tuple of {"add", "remove"}
+        Orders of the neighbours, each of which must keep the target.
+    """
+
+    def __init__(self, budget: Filter, unit: Fraction, high: int, orders: tuple[Any, ...]) -> None:
+        self._target: Any = budget.target
+        run = budget.run_of(high * unit)
+        self._state = _states(run, unit, high)
+        self._choosing = [
+            Choosing([StepProfile(step, order) for step in run.choices], run.plan)
+            for order in orders
+        ]
+
+    def has(self, count: int) -> bool:
+        """Whether some choices leave so much of the largest budget."""
+        return count in self._state
+
+    def largest(self) -> tuple[int, int | None]:
+        """The largest budget that is known to keep the target, and the first that surely does not.
+
+        0 and None where none does, or all of them do.
+        """
+        counts = sorted(self._state)
+        low, high = 0, counts[-1] + 1  # the last that is to fit, and the first that surely does not
+        for choosing in self._choosing:
+            some = [count for count in counts if count < high]
+            fit, high = self._between(choosing, some, high)
+            low = fit if choosing is self._choosing[0] else min(low, fit)
+        return low, None if high > counts[-1] else high
+
+    def _between(self, choosing: Choosing, counts: list[int], high: int) -> tuple[int, int]:
+        """The largest count with δ(ε) <= δ for one order, and the first without, or ``high``."""
+        target, finer, fit = self._target, FIRST, 0
+        while True:
+            detail = Detail(
+                choosing.coarse / finer,
+                target.epsilon,
+                1e-2 * target.tolerance * target.delta,
+                1e-5 * target.tolerance,
+                stop=target.epsilon,
+            )
+            if finer > FIRST and choosing.points(detail, 2) > MOST_POINTS:
+                return fit, high
+            width = 0.0
+            for asked in self._rounds(counts, fit, high, detail):
+                tables = choosing.tables(detail, [self._state[count] for count in asked])
+                for count, table in zip(asked, tables, strict=True):
+                    found = table.delta(target.epsilon)
+                    if found is None:
+                        continue
+                    _, lower, upper = found
+                    if upper <= target.delta:
+                        fit = max(fit, count)
+                    elif lower > target.delta:
+                        high = min(high, count)
+                    else:
+                        width = max(width, (upper - lower) / upper)
+            doubtful = sum(fit < count < high for count in counts)
+            if doubtful <= fit * SHORT or width <= target.tolerance:
+                return fit, high
+            finer *= 2.0
+
+    def _rounds(
+        self, counts: list[int], fit: int, high: int, detail: Detail
+    ) -> Iterator[list[int]]:
+        """Counts between both, as many at a time as memory is to hold."""
+        some = [count for count in counts if fit < count < high]
+        nodes = detail.stop / detail.spacing + 100.0
+        most = max(int(KEPT / nodes), 64)
+        for start in range(0, len(some), most):
+            yield some[start : start + most]
+
+
+def _states(run: AdaptiveRun, unit: Fraction, high: int) -> dict[int, int]:
+    """From budgets, in units, to the states of a plan that have so much left."""
+    moves = run.plan.moves
+    left: dict[int, int] = {len(moves) - 1: high}
+    for state in range(len(moves) - 1, 0, -1):
+        for choice, then in moves[state]:
+            rest = left[state] - int(run.costs[choice] / unit)
+            left[then] = max(left.get(then, rest), rest)
+    return {count: state for state, count in left.items() if state}

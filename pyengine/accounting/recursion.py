@@ -79,7 +79,7 @@ class Values:
     Parameters
     ----------
     first : int
-        Index of the first node.
+        Index <= 0 of the first node.
     values : ndarray of float
         V, as computed.
     bounds : ndarray of float
@@ -95,6 +95,17 @@ class Values:
     bounds: FloatArray
     depth: int
     choices: npt.NDArray[np.int8] | None
+
+    def down_to(self, lowest: int) -> Values:
+        """Those at the nodes from ``lowest`` < 0 to 0."""
+        part = slice(max(lowest - self.first, 0), 1 - self.first)
+        return Values(
+            max(self.first, lowest),
+            self.values[part].copy(),
+            self.bounds[part].copy(),
+            self.depth,
+            None if self.choices is None else self.choices[part],
+        )
 
 
 # Map: the worst strategy of a run that adapts | test_adaptive | theory/adaptive
@@ -198,6 +209,7 @@ class Recursion:
         with_choices: bool = False,
         among: Callable[[int], Sequence[int]] | None = None,
         tell: Callable[[tuple[int, ...]], object] | None = None,
+        lowest: int | None = None,
     ) -> dict[int, Values]:
         """Values of the states that are wanted.
 
@@ -213,6 +225,8 @@ class Recursion:
             From a state to the numbers of the moves that are tried there: of a lower bound.
         tell : callable, optional
             Called with the numbers of the moves that were computed, state by state.
+        lowest : int, optional
+            Index < 0 of a node below which values are not returned.
         """
         moves = plan.moves
         uses = np.zeros(len(moves), dtype=np.int64)
@@ -248,7 +262,8 @@ class Recursion:
             if uses[state]:
                 kept[state] = self._kept(value, error, race.winners(error))
             if state in wanted:
-                found[state] = self._values(value, error, int(depth[state]), best)
+                whole = self._values(value, error, int(depth[state]), best)
+                found[state] = whole if lowest is None else whole.down_to(lowest)
         return found
 
     def _kept(self, value: FloatArray, error: float, winners: frozenset[int]) -> _KeptState:

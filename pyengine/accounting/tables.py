@@ -50,6 +50,8 @@ class Detail:
         The table goes at least so far.
     is_whole : bool
         Whether values down to ε = 0 are to keep digits, too.
+    stop : float
+        The table may end beyond it.
     """
 
     spacing: float
@@ -58,6 +60,7 @@ class Detail:
     tail: float
     reach: float = 0.0
     is_whole: bool = False
+    stop: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,10 +245,11 @@ class Choosing:
                 raise RuntimeError("the upper values ended before the lower ones")
             return told
 
+        ends = math.ceil(min(detail.stop / detail.spacing, float(MOST_NODES))) + 2 * DISTANCES[-1]
         with ThreadPoolExecutor(1) as pool:
-            below = pool.submit(lower.run, self.plan, states, among=among)
+            below = pool.submit(lower.run, self.plan, states, among=among, lowest=-ends)
             try:
-                above = upper.run(self.plan, states, tell=numbers.put)
+                above = upper.run(self.plan, states, tell=numbers.put, lowest=-ends)
             finally:
                 numbers.put(None)
             return above, below.result()

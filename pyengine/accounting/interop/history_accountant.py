@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping
 from copy import deepcopy
 from typing import Any
@@ -10,7 +11,9 @@ import numpy.typing as npt
 
 from pyengine import api
 from pyengine._support.forks import Booking
+from pyengine.accounting.filters import Filter
 from pyengine.accounting.interop.batches import SeenBatches
+from pyengine.accounting.runs import AdaptiveRun
 from pyengine.api import Bounds
 from pyengine.api.histories import ASSUMED, assume_poisson, composed_history
 from pyengine.api.shuffled import without_amplification
@@ -52,6 +55,8 @@ class HistoryAccountant:
     Opacus adds up the gradients of k batches only where the loader is not a Poisson sampler, so
     that such steps are refused, too.
 
+    Steps are taken as chosen beforehand; `take_filter` is for runs that adapt.
+
     Threads may share it: no step of `step` is lost.  What is put into ``history`` by other ways is
     the caller's to order.
 
@@ -70,6 +75,8 @@ class HistoryAccountant:
     def __init__(self) -> None:
         self.history: list[tuple[float, float, int]] = []
         self._batches = SeenBatches()
+        self._filter: Filter | None = None
+        self._admitted = 0  # steps that the filter has booked
 
     def __repr__(self) -> str:
         phases = "; ".join(in_words(composed_history(self.history)))
@@ -111,6 +118,90 @@ class HistoryAccountant:
                 self.history[-1] = (*step, self.history[-1][2] + 1)
             else:
                 self.history.append((*step, 1))
+            if self._filter is None:
+                return
+            choice = self._filter.covering(
+                noise_multiplier=noise_multiplier, sample_rate=sample_rate
+            )
+            if not self._filter.spend(choice):
+                raise ValueError(
+                    f"a step of noise_multiplier={noise_multiplier!r} and sample_rate="
+                    f"{sample_rate!r} was made that the filter does not admit: ask allows() "
+                    "before each step"
+                )
+            self._admitted += 1
+
+    def take_filter(self, budget: Filter) -> None:
+        """Let a filter admit all steps, which may then be chosen in view of what was released.
+
+        Each step is booked as the cheapest choice that covers it, `Filter.covering`.  Answers are
+        those of the worst strategy of all runs within the filter's budget, whatever was spent of
+        it, and hold whenever the run stops.
+
+        Parameters
+        ----------
+        budget : Filter
+            A filter that has no step of the run yet, or, after `load_state_dict`, the one that had
+            booked them: `state_dict` does not hold it, and it can be pickled.
+
+        Raises
+        ------
+        ValueError
+            If the filter has not booked the steps of `history`.
+        """
+        if not isinstance(budget, Filter):
+            raise ValueError(f"budget must be a Filter, got {budget!r}")
+        with Booking.lock:
+            needed: Counter[int] = Counter()
+            for noise, rate, steps in self.history:
+                needed[budget.covering(noise_multiplier=noise, sample_rate=rate)] += steps
+            missing = needed - Counter(budget.choices)
+            if missing:
+                raise ValueError(
+                    "budget must have booked the steps of the history, and lacks "
+                    f"{missing.total():,} of {len(self):,}"
+                )
+            self._filter, self._admitted = budget, len(self)
+
+    def allows(self, *, noise_multiplier: float, sample_rate: float) -> bool:
+        """Whether the filter admits a step, and keeps its target whatever comes after it.
+
+        Parameters
+        ----------
+        noise_multiplier, sample_rate : float
+            As of `step`.
+
+        Raises
+        ------
+        ValueError
+            Without a filter, or for a step that none of its choices covers.
+        """
+        if self._filter is None:
+            raise ValueError("allows() must follow take_filter(): no filter was given")
+        return self._filter.allows(
+            self._filter.covering(noise_multiplier=noise_multiplier, sample_rate=sample_rate)
+        )
+
+    @property
+    def run(self) -> Composition | AdaptiveRun:
+        """What answers are about: the composition of all steps, or all runs that a filter admits.
+
+        Raises
+        ------
+        ValueError
+            As `composition`, or if a step was made that the filter did not admit.
+        """
+        with Booking.lock:
+            budget, refused = self._filter, len(self) - self._admitted
+        run = self._fixed()
+        if budget is None:
+            return run
+        if refused:
+            raise ValueError(
+                f"all steps must have been admitted by the filter, and {refused:,} were not: "
+                "nothing is proven of the run"
+            )
+        return budget.run_of(budget.budget)
 
     def composition(self) -> Composition:
         """Return the mechanism of all steps so far, for the questions of `pyengine`.
@@ -118,8 +209,17 @@ class HistoryAccountant:
         Raises
         ------
         ValueError
-            If the batches that were seen are no Poisson samples.
+            If the batches that were seen are no Poisson samples, or with a filter: no composition
+            is as bad as a run that adapts.
         """
+        if self._filter is not None:
+            raise ValueError(
+                "composition() must be asked without a filter: ask pyengine about accountant.run"
+            )
+        return self._fixed()
+
+    def _fixed(self) -> Composition:
+        """All steps so far, of batches that may be Poisson samples."""
         run = composed_history(self.history)
         if all(step.scheme != "poisson" for step, _ in run.parts):
             return run
@@ -141,7 +241,14 @@ class HistoryAccountant:
         Composition
             One Gaussian step for each epoch, without amplification: answers are upper bounds, for
             neighbours one of which has an empty record in the place of the other's.
+
+        Raises
+        ------
+        ValueError
+            With a filter: it admits Poisson samples.
         """
+        if self._filter is not None:
+            raise ValueError("shuffled_composition() must be asked without a filter")
         run = composed_history(self.history)
         return without_amplification(run) or run
 
@@ -274,7 +381,9 @@ class HistoryAccountant:
                 "keywords must be proven, tolerance or those of other accountants, "
                 f"{', '.join(HOSTS)}, got {', '.join(unknown)}"
             )
-        run = self.composition()
+        run: Any = self.run  # all questions take a run that adapts, too
+        if tolerance is None and self._filter is not None:
+            tolerance = self._filter.target.tolerance
         if proven:
             return proven_bounds(name, run, argument, adjacency=adjacency, tolerance=tolerance)
         value = getattr(api, name)(run, argument, adjacency=adjacency, tolerance=tolerance)
