@@ -115,7 +115,7 @@ def largest_delta(
 
 def drawn(rng: np.random.Generator) -> Case:
     """A random menu of one to three choices, a number of steps, ε and an order of neighbours."""
-    steps = int(rng.integers(1, 13))
+    steps = int(rng.integers(1, 9))
     menu = []
     for _ in range(int(rng.integers(1, 4))):
         noise = round(math.exp(rng.uniform(math.log(0.8), math.log(4.0))), 3)
@@ -139,8 +139,8 @@ def judged(case: Case, tolerance: float) -> tuple[Any, float, float]:
     found = pe.delta(run, epsilon, adjacency=order, bounds=True, tolerance=tolerance)
     deviation = min(c.rate * math.sqrt(math.expm1(c.noise**-2)) for c in menu)
     spacing = min(deviation / 4.0, 0.04)
-    coarse = largest_delta(menu, steps, epsilon, order, spacing, 24)
-    fine = largest_delta(menu, steps, epsilon, order, spacing / 2.0, 40)
+    coarse = largest_delta(menu, steps, epsilon, order, spacing, 16)
+    fine = largest_delta(menu, steps, epsilon, order, spacing / 2.0, 24)
     return found, fine, abs(fine - coarse)
 
 

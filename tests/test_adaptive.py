@@ -666,14 +666,14 @@ def test_random_menus_against_a_second_program() -> None:
     """On another grid; tools/adaptive_campaign.py asks thousands."""
     rng = np.random.default_rng(11)
     clear = 0
-    for _ in range(100 if ALL else 4):
+    for _ in range(100 if ALL else 3):
         case = drawn(rng)
         found, value, error = judged(case, 1e-4)
         assert not is_outside(found, value, error), (case, found, value, error)
         if error <= 1e-5 * value:
             clear += 1
             assert abs(found.value / value - 1.0) <= 1e-4, (case, found, value)
-    assert clear >= 2
+    assert clear >= 1
 
 
 def test_an_example_adapts_to_its_loss() -> None:

@@ -1,7 +1,7 @@
 """Random menus: bounds of `pyengine.adaptive` beside a second program on another grid.
 
 ``python tools/adaptive_campaign.py --count 2000 --seed 1`` draws menus of one to three sampled
-Gaussian steps, up to 12 steps, limits, both orders of neighbours and δ from 0.03 to 1e-6, and
+Gaussian steps, up to 8 steps, limits, both orders of neighbours and δ from 0.03 to 1e-6, and
 prints how many values of tests/adaptive_truth.py lie outside of the bounds.  A menu takes about a
 second.
 """
