@@ -139,12 +139,12 @@ def judged(case: Case, tolerance: float) -> tuple[Any, float, float]:
     found = pe.delta(run, epsilon, adjacency=order, bounds=True, tolerance=tolerance)
     deviation = min(c.rate * math.sqrt(math.expm1(c.noise**-2)) for c in menu)
     spacing = min(deviation / 4.0, 0.04)
-    coarse = largest_delta(menu, steps, epsilon, order, spacing, 16)
-    fine = largest_delta(menu, steps, epsilon, order, spacing / 2.0, 24)
+    coarse = largest_delta(menu, steps, epsilon, order, spacing, 24)
+    fine = largest_delta(menu, steps, epsilon, order, spacing / 2.0, 48)
     return found, fine, abs(fine - coarse)
 
 
 def is_outside(found: Any, value: float, error: float) -> bool:
-    """Whether a value is surely not between the bounds: its own error is 4 times that estimate."""
-    doubt = 4.0 * error + 1e-8 * value
+    """Whether a value is surely not between the bounds: its own error is at most 8 times that estimate."""
+    doubt = 8.0 * error + 1e-8 * value
     return bool(value + doubt < found.lower or value - doubt > found.upper)
