@@ -145,6 +145,6 @@ def judged(case: Case, tolerance: float) -> tuple[Any, float, float]:
 
 
 def is_outside(found: Any, value: float, error: float) -> bool:
-    """Whether a value is surely not between the bounds: its own error is at most 8 times that estimate."""
+    """Whether a value is surely outside of the bounds, its error at most 8 times that estimate."""
     doubt = 8.0 * error + 1e-8 * value
     return bool(value + doubt < found.lower or value - doubt > found.upper)
