@@ -258,44 +258,48 @@ static int try_tapers(pe_divided *d, const division *how, double c) {
     return PE_OK;
 }
 
-/* Tapers farther and farther away, until they leave little below c to the paths without a large loss, or no less than the
- * ones before: then small losses add up to c. */
-static int place_tapers(pe_divided *d, division *how, double c, double log_value) {
-    double before = INFINITY, least = INFINITY, nearest = how->away;
+/* The period and the last value of t; whether there is one. */
+static int places_values(pe_divided *d, double c, int *status) {
+    pe_line *ln = &d->c.line;
+    const double log_first = first_of(d);
+    *status = pe_divided_period(d, ln, ln->k0 + log_first - ln->lambda * c, c, above_at);
+    if (!*status) ln->nt = last_value(d, log_first);
+    return !*status && ln->nt;
+}
+
+/* Tapers that leave little below c to the paths without a large loss, and few values of t; else those that leave next to
+ * the least: then small losses add up to c. */
+static int place_line(pe_divided *d, division *how, double c, double log_value) {
+    double least = INFINITY;
+    division nearest = *how;
     int status = PE_OK;
     for (int i = 0; i < TRIES; i++) {
         status = try_tapers(d, how, c);
         if (status) break;
         const double left = d->c.zero_k - d->c.zero_theta * c;
-        if (left <= log_value - how->less) return PE_OK;
         if (left < least - STILL) {
             least = left;
-            nearest = how->away;
+            nearest = *how;
         }
-        if (i && left > before - STILL && left < least + STILL && i > 3) break;
-        before = left;
-        how->away *= 1.3;
-    }
-    if (!(least < INFINITY)) return status ? status : PE_TOO_COSTLY;
-    how->away = nearest;
-    return try_tapers(d, how, c);
-}
-
-/* The same, and few values of t. */
-static int place_line(pe_divided *d, division *how, double c, double log_value) {
-    pe_line *ln = &d->c.line;
-    int status = place_tapers(d, how, c, log_value);
-    for (int i = 0; i < TRIES && !status; i++) {
-        const double log_first = first_of(d);
-        status = pe_divided_period(d, ln, ln->k0 + log_first - ln->lambda * c, c, above_at);
+        if (left > log_value - how->less) {
+            how->away *= 1.3;
+            continue;
+        }
+        if (places_values(d, c, &status)) return PE_OK;
         if (status) return status;
-        ln->nt = last_value(d, log_first);
-        if (ln->nt) return PE_OK;
         how->away *= 0.7;
         how->width *= 0.7;
-        status = try_tapers(d, how, c);
     }
-    return status ? status : PE_TOO_COSTLY;
+    if (!(least < INFINITY)) return status ? status : PE_TOO_COSTLY;
+    *how = nearest;
+    for (int i = 0; i < TRIES; i++) {
+        status = try_tapers(d, how, c);
+        if (status || places_values(d, c, &status)) return status;
+        if (status) return status;
+        how->away *= 0.7;
+        how->width *= 0.7;
+    }
+    return PE_TOO_COSTLY;
 }
 
 static int build(pe_divided *d, division *how, double c, double log_value) {
