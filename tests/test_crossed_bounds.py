@@ -13,11 +13,11 @@ from pyengine._support.caches import clear_cache
 from pyengine.engines import equal_steps
 from pyengine.engines.answers import Answer, names
 from pyengine.engines.certified import CertifiedPair
-from pyengine.engines.equal_steps import EqualQuestions
+from pyengine.engines.equal_steps import FEW, EqualQuestions, run_settings
 from pyengine.engines.functionals import A_ABOVE, B_ABOVE, B_BELOW, PROFILE
 from pyengine.engines.gaussian import GaussianSide
 from pyengine.engines.hull import _clip
-from pyengine.engines.plan import FloatPlan, settings
+from pyengine.engines.plan import FloatPlan
 from pyengine.engines.row_bounds import LogBounds
 
 RUN = pe.dp_sgd(1.1, 0.03, 57)
@@ -45,7 +45,7 @@ def test_crossed_rows_are_left_to_the_next_engine(
         GaussianSide, "solved", lambda self, functional, x: _swapped(solved(self, functional, x))
     )
     asked = {"adjacency": "add", "method": "certified", "bounds": True}
-    found = getattr(pe, name)(RUN, [X[name]], **asked)
+    found = getattr(pe, name)(RUN, [X[name]] * (FEW + 1), **asked)  # of fewer each is a float
     monkeypatch.undo()
     sure = getattr(pe, name)(RUN, X[name], **asked)
     assert found.lower[0] <= sure.value <= found.upper[0]
@@ -59,11 +59,11 @@ def test_crossed_rows_of_floats_are_left_to_the_next_engine(
     first = getattr(pe, name)(RUN, X[name], adjacency="add", method="certified", bounds=True)
 
     def inwards(**how: Any) -> Any:
-        plan = settings(**how)
+        plan = run_settings(**how)
         plan.slack = -1e-3  # which moves all bounds of rows over each other
         return plan
 
-    monkeypatch.setattr(equal_steps, "settings", inwards)
+    monkeypatch.setattr(equal_steps, "run_settings", inwards)
     clear_cache()
     asked, arrays = [], EqualQuestions.answer
 

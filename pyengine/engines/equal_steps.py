@@ -19,7 +19,15 @@ from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.plan import PLAN, FloatPlan, settings
 from pyengine.mechanisms.dp_sgd import equal_gaussian_steps
 
-__all__ = ["CLOSE", "ORDERS", "TELLING", "EqualQuestions", "questions_of_run", "run_settings"]
+__all__ = [
+    "CLOSE",
+    "FEW",
+    "ORDERS",
+    "TELLING",
+    "EqualQuestions",
+    "questions_of_run",
+    "run_settings",
+]
 
 CLOSE = 1e-10  # relative width of bounds whose value needs no estimate
 TELLING = 0.15  # noise from which on a step no longer shows a record for certain
