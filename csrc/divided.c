@@ -24,10 +24,12 @@ static const double NEXT_TO_NOTHING = 32.0; /* and of paths without a large loss
 static const double COMPARABLE = -2.0; /* where both have lines: as much as those with one */
 static const double STILL = 0.05; /* or what nearer tapers leave of them more */
 static const double LEFT = 7.0;   /* of what tapers leave below what decides */
-static const double NUMBER[] = {INFINITY,
-                                0.5}; /* log of how many large losses the tilt of a line may make, in turn */
+static const double FADED = 90.0; /* of z^2, from the loss that decides to where a law fades out */
+static const double NUMBER[] = {INFINITY, 0.5,
+                                NAN}; /* log of how many large losses the tilt of a line may make, in turn */
 enum {
-    NUMBERS = 2,
+    NUMBERS = 2, /* of large losses, with tapers far out and near, */
+    WAYS = 2 * NUMBERS + 2, /* then laws that fade out, with tapers near or where both parts hold alike */
     TRIES = 8, /* of tapers */
     MOST_KINDS = 32, /* of steps: each has its own */
     COARSE = 6, /* bits of the places that lines are made for, */
@@ -35,6 +37,7 @@ enum {
     MOST_KEPT = 16, /* lines, of some MB each at most */
 };
 static const double LEAST_SHARE = 1e-290; /* where a double still has all digits */
+static const double WIDEST = 1e-5; /* error of rows of laws that fade out: others know more than wider ones */
 static const double CLOSE = 1e-9; /* error of rows for which no line of their own is made */
 static const double MAX_VALUES = 260000; /* below 2^18: angles of sums of two doubles */
 static const double MOST_WORK = 4e8; /* nodes times values of a kind */
@@ -95,7 +98,9 @@ typedef struct {
     double nearer; /* from the z of that loss to where the laws below the tapers end, */
     double width; /* of the tapers, in z, */
     double away; /* and from there to the tapers, */
-    double less; /* which leave so much less to paths without a large loss, as logs */
+    double
+        less; /* which leave so much less to paths without a large loss, as logs; NaN: as much as to those with one */
+    double fades; /* z where the law fades out; infinite where it does not */
 } division;
 
 /* z of a part where its loss has a value */
@@ -121,6 +126,8 @@ static void free_divided(pe_divided *d) {
     free(d->q.kinds);
     free(d->above);
     free(d->below);
+    for (size_t i = 0; d->full && i < d->q.n_kinds; i++) pe_shifted_free(&d->full[i]);
+    free(d->full);
     free(d->taper);
     free(d->share);
     free(d->share_error);
@@ -276,7 +283,16 @@ static int place_line(pe_divided *d, division *how, double c, double log_value) 
     for (int i = 0; i < TRIES; i++) {
         status = try_tapers(d, how, c);
         if (status) break;
-        const double left = d->c.zero_k - d->c.zero_theta * c;
+        double left = d->c.zero_k - d->c.zero_theta * c;
+        if (isnan(how->less)) { /* both have lines: neither is to hold much more than the value */
+            left = fmax(left, d->c.line.k0 + first_of(d) - d->c.line.lambda * c);
+            if (left < least) {
+                least = left;
+                nearest = *how;
+            }
+            how->away *= 1.15;
+            continue;
+        }
         if (left < least - STILL) {
             least = left;
             nearest = *how;
@@ -305,7 +321,9 @@ static int place_line(pe_divided *d, division *how, double c, double log_value) 
 static int build(pe_divided *d, division *how, double c, double log_value) {
     pe_line *ln = &d->c.line;
     d->c.is_divided = 1;
-    int status = pe_begin_kinds(&d->q, 0.0, ln);
+    double faded[2] = {0.0, 0.0};
+    int status = d->full ? pe_fading_kinds(d->q.contours, how->fades, how->width, d->full, &d->q, ln, faded)
+                         : pe_begin_kinds(&d->q, 0.0, ln);
     if (!status) status = place_line(d, how, c, log_value);
     if (status) return status;
     if (d->c.zero_k - d->c.zero_theta * c > log_value - NEXT_TO_NOTHING) {
@@ -313,6 +331,7 @@ static int build(pe_divided *d, division *how, double c, double log_value) {
         if (status == PE_NO_MEMORY) return status; /* else the bound stands for it */
     }
     status = pe_finish_kinds(&d->q, INFINITY, &d->c);
+    for (int side = 0; side < 2; side++) d->c.removed[side] += faded[side];
     for (size_t i = 0; i < d->q.n_kinds && !status; i++) {
         status = pe_shifted_finish(&d->above[i], INFINITY);
         if (status) break;
@@ -416,7 +435,9 @@ static int divide_at(const pe_tilted *law, double steps, double z, double loss, 
     double q = fmax(z / slope, least);
     /* of many steps the same tilt makes more than one of them large, whose sum lies far beyond the threshold */
     while (isfinite(number) && q > least && log_number(law, steps, q, z) > number) q = fmax(0.95 * q, least);
-    while (isnan(how->end = gap_beyond(law, q, z))) {
+    how->fades = isnan(number) ? sqrt(z * z + FADED) : INFINITY;
+    how->end = INFINITY;
+    while (isinf(how->fades) && isnan(how->end = gap_beyond(law, q, z))) {
         if (q <= least) return PE_TOO_COSTLY;
         q = fmax(0.8 * q, least);
     }
@@ -490,7 +511,9 @@ static int make_line(const pe_contours *contours, division *how, double c, doubl
     d.taper = calloc(contours->n_groups, sizeof *d.taper);
     d.share = calloc(contours->n_groups, sizeof *d.share);
     d.share_error = calloc(contours->n_groups, sizeof *d.share_error);
-    status = d.q.kinds && d.above && d.below && d.taper && d.share && d.share_error
+    d.full = isfinite(how->fades) ? calloc(contours->n_groups, sizeof *d.full) : NULL;
+    status = d.q.kinds && d.above && d.below && d.taper && d.share && d.share_error &&
+                     (d.full || isinf(how->fades))
                  ? build(&d, how, c, log_value)
                  : PE_NO_MEMORY;
     if (!status) {
@@ -527,9 +550,10 @@ static int kept_line(pe_contours *contours, double c, int i, pe_certified **out)
             free(line);
             return PE_NO_MEMORY;
         }
-        int status = choose(contours, c, NUMBER[i % NUMBERS], &how, &log_value);
+        const int fades = i >= 2 * NUMBERS;
+        int status = choose(contours, c, NUMBER[fades ? NUMBERS : i % NUMBERS], &how, &log_value);
         const double lambda = how.lambda;
-        how.less = i < NUMBERS ? NEXT_TO_NOTHING : COMPARABLE;
+        how.less = i < NUMBERS ? NEXT_TO_NOTHING : i < WAYS - 1 ? COMPARABLE : NAN;
         if (!status) status = make_line(contours, &how, c, log_value, line);
         line->status = status;
         line->line.lambda = lambda;
@@ -551,22 +575,24 @@ static int kept_line(pe_contours *contours, double c, int i, pe_certified **out)
     return at->line->status;
 }
 
-/* The better row of at most two numbers of large losses, with tapers far out or near, on lines that are made for thresholds at the middle. */
+/* The best row of at most two numbers of large losses, with tapers far out or near, and of laws that fade out, on lines that
+ * are made for thresholds at the middle. */
 static int row_of(pe_contours *contours, int functional, double middle, double c, double *row) {
     int best = PE_TOO_COSTLY;
     double taken = NAN;
-    for (int i = 0; i < 2 * NUMBERS; i++) {
-        if (i == NUMBERS && !best && row[2 + PE_FUNCTIONALS + functional] <= CLOSE) break;
+    for (int i = 0; i < WAYS; i++) {
+        if (i >= NUMBERS && !best && row[2 + PE_FUNCTIONALS + functional] <= CLOSE) break;
         double found[PE_ROW];
         pe_certified *line = NULL;
         const int status = kept_line(contours, middle, i, &line);
         if (status == PE_NO_MEMORY) return status;
-        if (i % NUMBERS && line->line.lambda == taken) continue;
+        if (i % NUMBERS && i < 2 * NUMBERS && line->line.lambda == taken) continue;
         taken = line->line.lambda;
         if (status) continue;
         pe_row out;
         pe_certified_evaluate_closely(line, c, &out);
         pe_put_row(&out, c, found);
+        if (i >= 2 * NUMBERS && !(found[2 + PE_FUNCTIONALS + functional] <= WIDEST)) continue;
         if (best || pe_row_shortfall(found, functional) < pe_row_shortfall(row, functional)) {
             memcpy(row, found, sizeof found);
             best = status;

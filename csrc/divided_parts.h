@@ -11,6 +11,7 @@ typedef struct {
     pe_taper *taper; /* of each kind */
     pe_shifted *above, *below; /* the kinds times their tapers, and times 1 less those */
     double *share, *share_error;
+    pe_shifted *full; /* the kinds that fade out, before they do; NULL where none does */
     pe_certified c;
 } pe_divided;
 
@@ -23,6 +24,11 @@ void pe_small_bound(pe_divided *d, double c, double scale);
 
 /* Puts a line of those paths for thresholds about c into d->c.others; a status. */
 int pe_small_line(pe_divided *d, double c);
+
+/* Begins the kinds of a line whose laws fade out at a z, each by a taper of a width; `full` is to be freed later.  Adds what
+ * fades to `lost`, under A and under B.  A status. */
+int pe_fading_kinds(const pe_contours *contours, double at, double width, pe_shifted *full, pe_composition *q,
+                    pe_line *ln, double lost[2]);
 
 /* Upper bound of the log of a real transform */
 typedef double (*pe_transform)(const pe_divided *d, double theta);

@@ -215,10 +215,10 @@ PE_CLONES static void set_bells(const wide_line *line, wide_lanes *at) {
     }
 }
 
-/* Multiplies nodes by the taper of their law. */
-static void taper_lanes(const wide_line *line, wide_lanes *at) {
+/* Multiplies nodes by a taper of their law. */
+static void taper_lanes(const wide_line *line, const pe_taper *taper, wide_lanes *at) {
     pe_tapered factor;
-    pe_taper_at(&line->part->law.taper, at->x, line->y, &factor);
+    pe_taper_at(taper, at->x, line->y, &factor);
     for (int u = 0; u < PE_LANES; u++) {
         const pe_ddc product =
             pe_ddc_mul(pe_lane_pair(&at->bell_re, &at->bell_im, u),
@@ -410,7 +410,7 @@ int pe_plane_nodes(const pe_part *s, const pe_wide_nodes *nodes, size_t at, pe_d
         if (near < 1.0) set_far_logs(&lanes);
         set_bells(&line, &lanes);
         if (s->law.log_taper) {
-            taper_lanes(&line, &lanes);
+            for (int i = 0; i < s->law.n_tapers; i++) taper_lanes(&line, &s->law.taper[i], &lanes);
             plain_terms(&line, &lanes, &terms);
         } else centred_terms(&line, &lanes, &terms);
         put_lanes(&line, &lanes, &terms, nodes, at + j);

@@ -180,7 +180,9 @@ int pe_shifted_place(pe_shifted *s, double steps) {
         !part->window.is_whole)
         return PE_TOO_COSTLY;
     /* a taper is narrower than a cell: its size is a sum of its own */
-    const double h = fmin(0.25 * part->law.taper.width, PE_CELL), unit = part->window.log_total;
+    double width = INFINITY;
+    for (int i = 0; i < part->law.n_tapers; i++) width = fmin(width, part->law.taper[i].width);
+    const double h = fmin(0.25 * width, PE_CELL), unit = part->window.log_total;
     part->window.log_total += pe_d_log(
         h * pe_tilted_nodes(&part->law, ceil(part->window.low / h), floor(part->window.high / h), h, unit));
     part->x_low = part->window.low;

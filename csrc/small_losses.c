@@ -129,3 +129,36 @@ int pe_small_line(pe_divided *d, double c) {
     else d->c.others = out;
     return status;
 }
+
+/* Adds what a law times a taper holds, under A and under B. */
+static int add_mass(const pe_shifted *whole, const pe_taper *taper, double lost[2]) {
+    pe_shifted part;
+    int status = pe_shifted_tapered(&part, whole, taper);
+    const double end = status ? 0.0 : pe_tilted_end(&part.part[0].law);
+    for (int side = 0; side < 2 && !status; side++) {
+        pe_tilted plain;
+        status = pe_tilted_power(&plain, &part.part[0].law, side, end);
+        if (!status)
+            lost[side != whole->is_conjugate] +=
+                whole->steps * pe_tilted_rest(&plain, plain.start, end, 0.0) * OUT;
+        pe_tilted_free(&plain);
+    }
+    pe_shifted_free(&part);
+    return status;
+}
+
+int pe_fading_kinds(const pe_contours *contours, double at, double width, pe_shifted *full, pe_composition *q,
+                    pe_line *ln, double lost[2]) {
+    const pe_taper falling = {at, width, -1}, rising = {at, width, 1};
+    ln->k0 = 0.5 * q->gaussian * ln->lambda * (ln->lambda - 1.0);
+    for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
+        const size_t j = q->n_kinds++;
+        int status = pe_shifted_parts(&full[j], &contours->groups[i], ln->lambda, PE_FARTHEST);
+        if (!status) status = add_mass(&full[j], &rising, lost);
+        if (!status) status = pe_shifted_tapered(&q->kinds[j], &full[j], &falling);
+        if (!status) status = pe_shifted_place(&q->kinds[j], full[j].steps);
+        if (status) return status;
+        ln->k0 += q->kinds[j].steps * q->kinds[j].log_m.h;
+    }
+    return PE_OK;
+}

@@ -198,16 +198,24 @@ int pe_tilted_power(pe_tilted *t, const pe_tilted *known, double q, double end) 
 
 int pe_tilted_tapered(pe_tilted *t, const pe_tilted *known, const pe_taper *taper, double end) {
     *t = *known;
+    if (known->n_tapers == 2) {
+        t->block = NULL;
+        return PE_TOO_COSTLY;
+    }
     t->n = pe_cell_of(known, end, 1);
-    t->taper = *taper;
-    t->bulge = 0.5 + 1.0 / (taper->width * taper->width);
+    t->taper[t->n_tapers++] = *taper;
+    t->bulge += 1.0 / (taper->width * taper->width);
     const size_t m = pe_padded_ends(t->n);
     t->block = malloc((6 * m + 3 * (t->a.n + t->b.n)) * sizeof(double));
     if (!t->block) return PE_NO_MEMORY;
     t->log_taper = t->block;
     t->taper_slope = t->block + m;
-    for (size_t i = 0; i <= t->n; i++)
+    for (size_t i = 0; i <= t->n; i++) {
         t->log_taper[i] = pe_taper_log(taper, pe_edge_of(t, i), &t->taper_slope[i]);
+        if (!known->log_taper) continue;
+        t->log_taper[i] += known->log_taper[i];
+        t->taper_slope[i] += known->taper_slope[i];
+    }
     set_power(t, t->block + 2 * m);
     set_values(t);
     return PE_OK;
@@ -222,7 +230,8 @@ double pe_tilted_log(const pe_tilted *t, double x) {
     double sum = -0.5 * x * x - HALF_LOG_2PI, slope;
     for (int side = 0; side < 2; side++)
         sum += pe_power_of(t, side) * pe_side_at(pe_side_of(t, side), x, &slope, t->room);
-    return sum + (t->log_taper ? pe_taper_log(&t->taper, x, &slope) : 0.0);
+    for (int i = 0; i < t->n_tapers; i++) sum += pe_taper_log(&t->taper[i], x, &slope);
+    return sum;
 }
 
 /* log of a side over phi at places, as side_at has it, times its power, added */
@@ -265,7 +274,7 @@ PE_CLONES double pe_tilted_nodes(const pe_tilted *t, double first, double last, 
             const pe_normals *s = pe_side_of(t, side);
             if (s->n > 1 || s->shift[0] != 0.0) add_sides(s, pe_power_of(t, side), x, e);
         }
-        if (t->log_taper) add_taper(&t->taper, x, e);
+        for (int i = 0; i < t->n_tapers; i++) add_taper(&t->taper[i], x, e);
         for (int u = 0; u < PE_LANES; u++) {
             const double term = e[u] < 700.0 ? pe_vexp(e[u]) : INFINITY;
             total[u] += j + u <= last ? term : 0.0;

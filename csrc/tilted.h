@@ -25,7 +25,9 @@ typedef struct {
     double *value; /* log F at the ends of the cells */
     double *most; /* log of its largest value over each cell */
     double *concave, *fall; /* the parts of log F that are concave, and their slope, at those ends */
-    pe_taper taper; /* a factor of F; of its log and the slope at those ends, NULL where there is none */
+    pe_taper
+        taper[2]; /* factors of F; of their logs and the slopes at those ends, NULL where there is none */
+    int n_tapers;
     double *log_taper, *taper_slope;
     double bulge; /* |F(x + iv)| is at most F(x) e^(bulge v^2) where no side grows: 1/2 without a taper */
 } pe_tilted;
@@ -39,7 +41,7 @@ void pe_tilted_free(pe_tilted *t);
 /* The same of another power, with what does not depend on it: `known` is to be freed later. */
 int pe_tilted_power(pe_tilted *t, const pe_tilted *known, double q, double end);
 
-/* The same of the same power times a taper; `known` is to be freed later. */
+/* The same of the same power times a taper, the first one or the second; `known` is to be freed later. */
 int pe_tilted_tapered(pe_tilted *t, const pe_tilted *known, const pe_taper *taper, double end);
 
 /* The last end of a cell */

@@ -31,6 +31,9 @@ CLOSE = [
     # many small losses add up to the threshold as often as a large one does
     (3.069, 2.54e-4, 2811, "remove", "delta", 0.07152, 1e-9),
     (1.268, 7.528e-4, 10_902, "remove", "delta", 0.8672, 1e-9),
+    # the loss that decides is so small beside 1 that no gap ends the law beyond it
+    (2.8618, 2.1109e-4, 19_398, "remove", "delta", 0.21988, 1e-6),
+    (1.988, 2.304e-4, 26_002, "remove", "delta", 0.6996, 1e-7),
 ]
 
 
