@@ -71,6 +71,18 @@ def test_laplace_composition(
         assert pe.delta(mechanism, float(c), adjacency=adjacency) == pe.delta(mechanism, float(c))
 
 
+@pytest.mark.parametrize(
+    ("steps", "epsilon", "kappa"), [(100, 1.0, 1e-300), (19, 30.0, 1e-300), (12, 0.5, 1e-280)]
+)
+def test_bounded_range_below_nearly_all_doubles(steps: int, epsilon: float, kappa: float) -> None:
+    """Terms below all doubles once left bounds of two engines that did not meet."""
+    run = pe.ExponentialMechanism(epsilon).composed(steps)
+    found: Any = pe.gamma_bound(run, kappa, bounds=True)
+    lattice: Any = pe.gamma_bound(run, kappa, bounds=True, method="lattice")
+    assert lattice.lower <= found.upper
+    assert found.lower <= lattice.upper
+
+
 def range_profile(epsilon: float, steps: int, at: float) -> Any:
     """The profile of equal steps of bounded range: an integral against the Irwin-Hall law."""
     mu, end = mpmath.mpf(epsilon), mpmath.mpf(at)

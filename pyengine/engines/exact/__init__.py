@@ -70,7 +70,7 @@ def exact_refusal(laws: list[tuple[StepLaw, int]]) -> str | None:
     if sum(number for _, number in others) != 1:
         return (
             "exact sums exist for steps whose loss takes finitely many values, with at most 400 "
-            "equal Laplace steps, 100 equal steps of bounded range or a single step of anything "
+            "equal Laplace steps, 20 equal steps of bounded range or a single step of anything "
             "besides, and for two Laplace steps, sampled or not: ask method='auto' or 'lattice'"
         )
     if not finite:

@@ -31,7 +31,8 @@ MAX_STEPS = 400
 MAX_RATIO = 40.0  # the exponential series below needs some 2 μ + 40 terms
 STEP_ERROR = 16.0 * UNIT  # relative, of a product or quotient of e^μ
 MAX_LOG = 640.0  # the smallest coefficient, (2 + μ)^-N, must be a normal double,
-MAX_RANGES = 100  # as must 1/(N - 1)! without atoms
+MAX_RANGES = 20  # as must 1/(N - 1)! without atoms, far from the smallest
+LOST = 1e3 * SUBNORMAL  # of sums without atoms, whose terms may lie below all doubles
 
 
 def _elevated(coefficients: FloatArray) -> FloatArray:
@@ -247,7 +248,13 @@ class LaplaceSum:
             masses *= self.scale
         # c is moved by the rounding of x, and masses by that of the ratio
         shift = np.full(c.size, 8.0 * UNIT * self.steps * self.ratio)
-        return Tails(a_above, a_below, b_above, b_below, self.error + shift, shift)
+        error = self.error + shift
+        if not self.atoms.any():  # beside the ends masses without atoms lose digits to underflow
+            least = np.min([a_above, a_below, b_above, b_below], axis=0)
+            with np.errstate(divide="ignore"):
+                lost = LOST * max(self.scale, 1.0) / least
+            error = error + np.where(place.near > 0.0, lost, 0.0)  # beyond both ends 0 is exact
+        return Tails(a_above, a_below, b_above, b_below, error, shift)
 
     def profile(
         self, epsilon: FloatArray, low: FloatArray | None = None
@@ -290,7 +297,8 @@ class LaplaceSum:
         below = self.scale * (inner + atoms + moved * density) * (gap > -shift)
         # that of the ratio moves what belongs to a place by its part of it
         error = self.error + 8.0 * UNIT * self.steps * (1.0 + rate)
-        return value, value * error + shift * below + SUBNORMAL * (gap > -shift)
+        lost = SUBNORMAL if self.atoms.any() else LOST * max(self.scale, 1.0)
+        return value, value * error + shift * below + lost * (gap > -shift)
 
     def exponential(self) -> float:
         """The exponential of the largest loss, within 8 units in the last place."""
