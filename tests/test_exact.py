@@ -76,11 +76,20 @@ def test_laplace_composition(
 )
 def test_bounded_range_below_nearly_all_doubles(steps: int, epsilon: float, kappa: float) -> None:
     """Terms below all doubles once left bounds of two engines that did not meet."""
-    run = pe.ExponentialMechanism(epsilon).composed(steps)
+    meets_the_lattice(pe.ExponentialMechanism(epsilon).composed(steps), kappa)
+
+
+def meets_the_lattice(run: pe.Mechanism, kappa: float) -> None:
     found: Any = pe.gamma_bound(run, kappa, bounds=True)
     lattice: Any = pe.gamma_bound(run, kappa, bounds=True, method="lattice")
     assert lattice.lower <= found.upper
     assert found.lower <= lattice.upper
+
+
+@pytest.mark.parametrize("kappa", [1e-300, 1e-290, 1e-270])
+def test_many_laplace_steps_below_nearly_all_doubles(kappa: float) -> None:
+    """The same beside few losses."""
+    meets_the_lattice(pe.LaplaceMechanism(1.0).composed(390) + pe.RandomizedResponse(0.6), kappa)
 
 
 def range_profile(epsilon: float, steps: int, at: float) -> Any:

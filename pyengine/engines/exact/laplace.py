@@ -32,7 +32,7 @@ MAX_RATIO = 40.0  # the exponential series below needs some 2 μ + 40 terms
 STEP_ERROR = 16.0 * UNIT  # relative, of a product or quotient of e^μ
 MAX_LOG = 640.0  # the smallest coefficient, (2 + μ)^-N, must be a normal double,
 MAX_RANGES = 20  # as must 1/(N - 1)! without atoms, far from the smallest
-LOST = 1e3 * SUBNORMAL  # of sums without atoms, whose terms may lie below all doubles
+LOST = 1e3 * SUBNORMAL  # of sums whose terms may lie below all doubles
 
 
 def _elevated(coefficients: FloatArray) -> FloatArray:
@@ -154,6 +154,9 @@ class LaplaceSum:
             log_whole = fn.log(-ratio / fn.expm1(-ratio))
             self.error += 16.0 * UNIT * steps
         self.scale = fn.exp(steps * log_whole)
+        # whether masses beside the ends may lie below all doubles before they are scaled
+        underflows = not has_atoms or steps * (ratio + fn.log(2.0 + ratio)) > MAX_LOG
+        self._lost = LOST * max(self.scale, 1.0) if underflows else 0.0
         even, odd = _powers(np.array([ratio]), steps)
         j = np.arange(float(steps))
         self._cosh, self._sinh = curve @ even[0], curve @ odd[0]
@@ -249,10 +252,10 @@ class LaplaceSum:
         # c is moved by the rounding of x, and masses by that of the ratio
         shift = np.full(c.size, 8.0 * UNIT * self.steps * self.ratio)
         error = self.error + shift
-        if not self.atoms.any():  # beside the ends masses without atoms lose digits to underflow
+        if self._lost:
             least = np.min([a_above, a_below, b_above, b_below], axis=0)
             with np.errstate(divide="ignore"):
-                lost = LOST * max(self.scale, 1.0) / least
+                lost = self._lost / least
             error = error + np.where(place.near > 0.0, lost, 0.0)  # beyond both ends 0 is exact
         return Tails(a_above, a_below, b_above, b_below, error, shift)
 
@@ -297,7 +300,7 @@ class LaplaceSum:
         below = self.scale * (inner + atoms + moved * density) * (gap > -shift)
         # that of the ratio moves what belongs to a place by its part of it
         error = self.error + 8.0 * UNIT * self.steps * (1.0 + rate)
-        lost = SUBNORMAL if self.atoms.any() else LOST * max(self.scale, 1.0)
+        lost = max(self._lost, SUBNORMAL)
         return value, value * error + shift * below + lost * (gap > -shift)
 
     def exponential(self) -> float:
