@@ -156,7 +156,9 @@ class LaplaceSum:
         self.scale = fn.exp(steps * log_whole)
         # whether masses beside the ends may lie below all doubles before they are scaled
         underflows = not has_atoms or steps * (ratio + fn.log(2.0 + ratio)) > MAX_LOG
-        self._lost = LOST * max(self.scale, 1.0) if underflows else 0.0
+        # each of N coefficients is a convex combination of N levels, each of which may lose as much
+        lost = LOST + SUBNORMAL * steps**2
+        self._lost = lost * max(self.scale, 1.0) if underflows else 0.0
         even, odd = _powers(np.array([ratio]), steps)
         j = np.arange(float(steps))
         self._cosh, self._sinh = curve @ even[0], curve @ odd[0]
