@@ -274,6 +274,42 @@ def known_shuffled(**words: Any) -> pe.Mechanism:
     return pe.dp_sgd(1.0, sampling="shuffle", **given)
 
 
+def runs_said_in_words() -> list[Any]:
+    sizes = {"batch_size": 256, "dataset_size": 60_000, "epochs": 10}
+    shuffled, drawn = known_shuffled(), pe.dp_sgd(1.0, sampling="poisson", **sizes)
+    return [
+        *(shuffled, drawn, drawn + shuffled, drawn + pe.dp_sgd(1.0, "256/60000", 2344)),
+        *(pe.shuffled_lower_bound(1.0, 235, 10), pe.shuffled_lower_bound("11/10", 235, 10)),
+        pe.dp_sgd(2.0, "256/60000", 20, group_size=5),
+        pe.banded_matrix_factorization(2.0, "1/10", steps=100, bands=4),
+        pe.matrix_mechanism(6.0, pe.tree_aggregation_matrix(8)),
+        pe.repeat_and_select(shuffled, "geometric", stopping=0.05),
+        pe.revealed_mixture([(0.5, shuffled), (0.5, drawn)]),
+        *((pe.LaplaceMechanism(2.0) + pe.GaussianMechanism(3.0)).poisson_sampled(0.1),),
+        pe.adaptive([drawn.parts[0][0], pe.GaussianMechanism(3.0)], 4),
+    ]
+
+
+@pytest.mark.parametrize("run", runs_said_in_words(), ids=str)
+def test_json_keeps_what_answers_must_be_read_with(run: Any) -> None:
+    """The bounds of shuffled batches came back as those of Gaussian noise on all records."""
+    again = pe.from_json(pe.to_json(run))
+    assert again == run
+    if isinstance(run, pe.Mechanism):
+        assert label_of(again) == label_of(run)
+        assert known_leak(again) == known_leak(run)
+    assert str(again) == str(run)
+    assert pe.to_json(again) == pe.to_json(run)
+
+
+def test_a_lower_bound_from_a_file_is_no_guarantee(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.json").write_text(pe.to_json(pe.shuffled_lower_bound(1.0, 10, 3)), "utf-8")
+    assert main(["statement", str(tmp_path / "run.json")]) == 2
+    assert "and no guarantee" in capsys.readouterr().err
+
+
 def test_words_change_no_answer() -> None:
     """They are no part of a mechanism's value, and follow it wherever it goes."""
     sizes = pe.dp_sgd(1.0, batch_size=256, dataset_size=60_000, epochs=10, sampling="poisson")

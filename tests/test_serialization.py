@@ -83,6 +83,13 @@ GOOD = json.loads(pe.to_json(pe.dp_sgd(1.0, 0.5, 2)))
 STEP = GOOD["mechanism"][0]
 
 
+WORDS = {"name": "DP-SGD", "batches": "some"}
+
+
+def said(words: Any) -> dict[str, Any]:
+    return {**GOOD, "mechanism": [{**STEP, "words": words}]}
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -120,6 +127,16 @@ STEP = GOOD["mechanism"][0]
             {"schema": "pyengine/1", "answer": {"lower": [0, [1]], "value": [0], "upper": [1]}},
             "lower must be a regular list of numbers",
         ),
+        (said(3), "words must be an object with name and batches, and with none but name, batches"),
+        (said({"name": "a"}), "words must be an object with name and batches"),
+        (said({"name": "a", "batches": 3}), "words.batches must be a text, got 3"),
+        (said({**WORDS, "neighbours": "all"}), "words.neighbours must be one of 'present', 'in_pl"),
+        (said({**WORDS, "known": "bound"}), "words.known must be one of"),
+        (said({**WORDS, "sizes": [1]}), "words.sizes must hold 2 items, got 1"),
+        (said({**WORDS, "sizes": 1}), "words.sizes must be a sequence, got 1"),
+        (said({**WORDS, "epochs": [3, "x"]}), "words.epochs[1] must be"),
+        (said({**WORDS, "least": [0.0, 3]}), "words.least[0] must be positive"),
+        (said({**WORDS, "given": ["a"]}), "words.given[0] must be a name and a text, got 'a'"),
         ({**GOOD, "mechanism": [{**STEP, "noise_multiplier": "x"}]}, "noise_multiplier must be a"),
         ({"schema": "pyengine/1", "target": {"target": "Nothing"}}, "target.target must be one of"),
         ({"schema": "pyengine/1", "target": {"target": "Gamma", "kappa": 1.0}}, "gamma"),

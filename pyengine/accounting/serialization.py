@@ -22,8 +22,10 @@ from pyengine.mechanisms import (
     TruncatedPoissonSampled,
     as_mechanism,
     compose,
-    describe,
 )
+from pyengine.mechanisms.core import phases_of
+from pyengine.mechanisms.report import NEIGHBOURS
+from pyengine.mechanisms.words import Words, worded
 
 if TYPE_CHECKING:
     from pyengine.accounting.noise_range import NoiseRange
@@ -146,10 +148,15 @@ def from_json(text: str) -> Any:
 
 
 def _described(mechanism: Mechanism) -> list[dict[str, Any]]:
-    described = [_step(step) for step in describe(mechanism)]
+    described = _phases(mechanism)
     if mechanism.is_step:
         del described[0]["steps"]  # a step is not the composition of one step
     return described
+
+
+def _phases(mechanism: Mechanism) -> list[dict[str, Any]]:
+    """Parameters and number of each kind of step, with the words in which it was said."""
+    return [{**_step(step), "steps": number} for step, number in phases_of(mechanism)]
 
 
 def _adaptive(run: Answering) -> dict[str, Any]:
@@ -172,12 +179,25 @@ def _adaptive(run: Answering) -> dict[str, Any]:
     return {**found, "order": run.order}
 
 
-def _step(described: dict[str, Any]) -> dict[str, Any]:
-    if described["mechanism"] not in named_kinds():
-        raise ValueError(
-            f"value must be made of numbers, got a {described['mechanism']}, which holds functions"
-        )
-    return described
+def _step(step: Step) -> dict[str, Any]:
+    described = step.described()
+    name = described["mechanism"]
+    if name not in named_kinds():
+        raise ValueError(f"value must be made of numbers, got a {name}, which holds functions")
+    inner: Any = step.inner
+    if "parts" in described:
+        described["parts"] = [{**_step(part), "steps": number} for part, number in inner.parts]
+    elif "mechanisms" in described:
+        described["mechanisms"] = [_phases(each) for each in inner.mechanisms]
+    elif "base" in described and hasattr(inner, "base"):
+        described["base"] = _phases(inner.base)
+    return described if step._words is None else {**described, "words": _words(step._words)}
+
+
+def _words(words: Words) -> dict[str, Any]:
+    """The words that are not those of most steps."""
+    usual = Words("", "")._asdict()
+    return {key: text for key, text in words._asdict().items() if text != usual[key]}
 
 
 def _target(target: Target) -> dict[str, Any]:
@@ -259,6 +279,7 @@ def _read_step(value: Any) -> Mechanism:
     for key, read in NESTED.items():
         if key in given:
             given[key] = read(key, given[key])
+    words = given.pop("words", None)
     how = {key: given.pop(key) for key in SAMPLING if key in given}
     count = how.pop("steps", None)
     try:
@@ -277,7 +298,49 @@ def _read_step(value: Any) -> Mechanism:
         size = next(iter(how))
         rate = value["sampling_probability"]
         raise checks.both_given(**{"sampling_probability": rate, size: how[size]})
+    if words is not None:
+        step = worded(step, _read_words(words))
     return step if count is None else step.composed(count)
+
+
+def _read_words(value: Any) -> Words:
+    """The words of a step; what labels look up must be one of theirs."""
+    if not isinstance(value, dict) or not {"name", "batches"} <= set(value) <= set(Words._fields):
+        raise ValueError(
+            f"words must be an object with name and batches, and with none but "
+            f"{', '.join(Words._fields)}, got {checks.shown(value)}"
+        )
+    given = dict(value)
+    for key, read in TUPLES.items():
+        if key in given:
+            items = checks.listed(f"words.{key}", given[key])
+            readers = read if isinstance(read, tuple) else (read,) * len(items)
+            if len(items) != len(readers):
+                raise ValueError(f"words.{key} must hold {len(readers)} items, got {len(items)}")
+            named = (f"words.{key}[{i}]" for i in range(len(items)))
+            given[key] = tuple(map(_applied, readers, named, items))
+    for key in given.keys() - TUPLES.keys():
+        _text(f"words.{key}", given[key])
+    checks.choice("words.neighbours", given.get("neighbours", "present"), tuple(NEIGHBOURS))
+    checks.choice("words.known", given.get("known", ""), KNOWN)
+    return Words(**given)
+
+
+def _applied(read: Callable[[str, Any], Any], name: str, value: Any) -> Any:
+    return read(name, value)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be a text, got {checks.shown(value)}")
+    return value
+
+
+def _pair(name: str, value: Any) -> tuple[str, ...]:
+    items = checks.listed(name, value)
+    if len(items) != 2:
+        raise ValueError(f"{name} must be a name and a text, got {checks.shown(value)}")
+    return tuple(_text(name, item) for item in items)
 
 
 def _several(name: str, value: Any) -> list[Mechanism]:
@@ -303,6 +366,21 @@ def _truncated(
     return TruncatedPoissonSampled(step, sampling_probability, truncated_batch_size, dataset_size)
 
 
+def _exact_text(name: str, value: Any) -> str:
+    """A text that is an exact number, as it stands."""
+    checks.exact(name, _text(name, value))
+    return str(value)
+
+
+KNOWN = ("", "upper bound", "lower bound")
+# Entries of words that hold several things, and what reads each of these, or all.
+TUPLES: dict[str, Any] = {
+    "hidden": _text,
+    "given": _pair,
+    "sizes": (checks.count, checks.count),
+    "epochs": (checks.count, _exact_text),
+    "least": (checks.positive, checks.count),
+}
 # What a step holds that is no number and no list of finite ones.
 NESTED: dict[str, Callable[[str, Any], Any]] = {
     "parts": _base,
