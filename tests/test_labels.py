@@ -39,6 +39,7 @@ from pyengine.report import privacy_report
 from pyengine.statement import privacy_statement
 from pyengine.tables import run as tables
 from pyengine.workbench.report.variants import with_group
+from pyengine.workbench.runs.grammar import composed_of
 from pyengine.workbench.tables.spec import load
 
 SIZES = "--batch-size 256 --dataset-size 60000"
@@ -298,6 +299,8 @@ def test_json_keeps_what_answers_must_be_read_with(run: Any) -> None:
     if isinstance(run, pe.Mechanism):
         assert label_of(again) == label_of(run)
         assert known_leak(again) == known_leak(run)
+        rows = json.loads(pe.to_json(pe.compose(run)))["mechanism"]  # as phases of a run file
+        assert label_of(composed_of(rows)) == label_of(pe.compose(run))
     assert str(again) == str(run)
     assert pe.to_json(again) == pe.to_json(run)
 

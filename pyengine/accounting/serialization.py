@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyengine.accounting.noise_range import NoiseRange
     from pyengine.accounting.runs import AdaptiveRun
 
-__all__ = ["SCHEMA", "from_json", "plain", "to_json"]
+__all__ = ["SCHEMA", "from_json", "plain", "read_words", "to_json"]
 
 SCHEMA = "pyengine/1"
 COUNTS = {
@@ -299,12 +299,12 @@ def _read_step(value: Any) -> Mechanism:
         rate = value["sampling_probability"]
         raise checks.both_given(**{"sampling_probability": rate, size: how[size]})
     if words is not None:
-        step = worded(step, _read_words(words))
+        step = worded(step, read_words(words))
     return step if count is None else step.composed(count)
 
 
-def _read_words(value: Any) -> Words:
-    """The words of a step; what labels look up must be one of theirs."""
+def read_words(value: Any) -> Words:
+    """Return the words of a step; what labels look up must be one of theirs."""
     if not isinstance(value, dict) or not {"name", "batches"} <= set(value) <= set(Words._fields):
         raise ValueError(
             f"words must be an object with name and batches, and with none but "

@@ -16,9 +16,17 @@ from typing import Any, get_args
 from pyengine._support import checks
 from pyengine._support.caches import cached_property
 from pyengine.api.typing import Adjacency
-from pyengine.mechanisms import Mechanism, Step, TruncatedPoissonSampled, compose, describe, dp_sgd
+from pyengine.mechanisms import (
+    Mechanism,
+    Step,
+    TruncatedPoissonSampled,
+    compose,
+    describe,
+    dp_sgd,
+    steps_of,
+)
 from pyengine.mechanisms.dp_sgd import SHUFFLED
-from pyengine.mechanisms.words import as_given
+from pyengine.mechanisms.words import as_given, worded
 from pyengine.workbench.runs.makers import (
     ALIASES,
     ALLOCATED,
@@ -220,6 +228,13 @@ def phase(table: Table, beside: Beside = HERE) -> Phase:
     ValueError
         For unknown names, missing parameters, and values outside their domains.
     """
+    if "words" in table and isinstance(table["words"], Mapping):  # a row of `pyengine.to_json`
+        from pyengine.accounting.serialization import read_words
+
+        rest = {key: value for key, value in table.items() if key != "words"}
+        words, plain = read_words(table["words"]), phase(rest, beside)
+        said = (worded(step, words).composed(number) for step, number in steps_of(plain.mechanism))
+        return Phase(compose(*said), plain.said)
     word, maker, keys = _named(table)
     _check_names(word, maker, keys)
     given = {key: _value(maker, key, value, beside) for key, value in keys.items()}
