@@ -8,6 +8,9 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from scipy.optimize import linprog
+from scipy.stats import norm
+from thorough import ALL
 
 import pyengine as pe
 from pyengine import audit
@@ -44,6 +47,53 @@ def test_rates_are_those_of_clopper_and_pearson(
         if hits < trials:
             tail = 1 - binomial_tail(hits + 1, trials, high)
             assert float(tail) == pytest.approx(0.025, rel=1e-9)
+
+
+def least_delta(true: tuple[float, float], false: tuple[float, float], epsilon: float) -> float:
+    """Smallest δ for which some rates in both intervals are (ε, δ)-DP, as a linear program."""
+    e = math.exp(epsilon)
+    rows = [[1, -e, -1], [-e, 1, -1], [-1, e, -1], [e, -1, -1]]
+    found = linprog([0, 0, 1], rows, [0, 0, e - 1, e - 1], bounds=[true, false, (0, 1)])
+    assert found.success
+    return float(found.fun)
+
+
+def test_random_counts() -> None:
+    """Ends by binomial tails, what they refute by a linear program over all rates between."""
+    generator, told = np.random.default_rng(17), 0
+    for _ in range(300 if ALL else 25):
+        positives, negatives = (int(n) for n in generator.integers(1, 250, 2))
+        rates = generator.beta(0.5, 0.5, 2)
+        hits, alarms = (
+            int(generator.binomial(n, rate))
+            for n, rate in zip((positives, negatives), rates, strict=True)
+        )
+        level = float(generator.choice([0.5, 0.9, 0.999]))
+        delta = float(generator.choice([0.0, 1e-5, 0.1]))
+        epsilon = float(generator.choice([0.0, 0.3, 2.0]))
+        found = audit.count_audit(
+            hits, positives, alarms, negatives, delta=delta, epsilon=epsilon, confidence=level
+        )
+        true, false = found.true_positive_rate, found.false_positive_rate
+        for (low, high), count, trials in ((true, hits, positives), (false, alarms, negatives)):
+            ends = (low, count, 0), (1.0 - high, trials - count, 1)
+            for end, successes, side in ends:
+                if successes == 0:
+                    assert (low, high)[side] == side
+                    continue
+                tail = binomial_tail(successes, trials, 1 - mp.mpf(high) if side else end)
+                assert float(tail) == pytest.approx((1.0 - level) / 4.0, rel=1e-9)
+        assert found.delta == pytest.approx(least_delta(true, false, epsilon), abs=1e-9)
+        if found.epsilon > 0.0:
+            told += 1
+            assert least_delta(true, false, found.epsilon) == pytest.approx(delta, abs=1e-9)
+        else:
+            assert least_delta(true, false, 0.0) <= delta + 1e-9
+        mu = max(
+            norm.ppf(true[0]) - norm.ppf(false[1]), norm.ppf(false[0]) - norm.ppf(true[1]), 0.0
+        )
+        assert found.mu == pytest.approx(mu, rel=1e-9, abs=1e-12)
+    assert told >= 8
 
 
 def test_bounds_by_hand() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import mpmath
 import pytest
+from thorough import ALL
 
 import pyengine as pe
 from pyengine.accounting.ledger import FileLedger, MemoryLedger, Release
@@ -41,7 +42,7 @@ def total_mu(noises: list[float]) -> Any:
 
 def test_shares_of_gaussian_noise_meet_the_target_exactly() -> None:
     random_ = random.Random(1)
-    for _ in range(12):
+    for _ in range(300 if ALL else 12):
         epsilon, delta = random_.uniform(0.1, 4.0), 10.0 ** random_.uniform(-12, -3)
         weights = [random_.uniform(0.1, 5.0) for _ in range(random_.randint(1, 5))]
         budget = pe.Budget(EpsilonDelta(epsilon, delta))
@@ -52,6 +53,50 @@ def test_shares_of_gaussian_noise_meet_the_target_exactly() -> None:
         for share, weight in zip(plan, weights, strict=True):
             part = 1 / mp.mpf(share.noise) ** 2 / mu**2
             assert float(part) == pytest.approx(weight / sum(weights), rel=1e-10)
+
+
+def joint_delta(noises: list[float], coins: list[Fraction], epsilon: float) -> Any:
+    """δ of Gaussian releases and randomized response: the mean over the coins' ratios."""
+    outcomes = {Fraction(1): Fraction(1)}  # masses without the record
+    for truth in coins:
+        more: dict[Fraction, Fraction] = {}
+        for ratio, mass in outcomes.items():
+            for part, turned in ((truth, 1 - truth), (1 - truth, truth)):
+                key = ratio * turned / part
+                more[key] = more.get(key, Fraction(0)) + mass * part
+        outcomes = more
+    whole = mp.mpf(0)
+    for ratio, mass in outcomes.items():
+        weight = mp.mpf(mass.numerator * ratio.numerator) / (mass.denominator * ratio.denominator)
+        level = mp.exp(epsilon) * ratio.denominator / ratio.numerator
+        rest = gaussian_delta(total_mu(noises), mp.log(level)) if noises else max(1 - level, 0)
+        whole += weight * rest
+    return whole
+
+
+def test_random_releases_are_booked_while_they_fit() -> None:
+    random_, refused = random.Random(7), 0
+    for _ in range(300 if ALL else 8):
+        epsilon, delta = random_.uniform(0.2, 4.0), 10.0 ** random_.uniform(-10, -2)
+        budget = pe.Budget(EpsilonDelta(epsilon, delta))
+        noises: list[float] = []
+        coins: list[Fraction] = []
+        for _ in range(6):
+            noise, truth = random_.uniform(0.7, 8.0), Fraction(random_.randint(51, 75), 100)
+            coin = random_.random() < 0.5
+            held = (noises, [*coins, truth]) if coin else ([*noises, noise], coins)
+            release = pe.RandomizedResponse(truth) if coin else pe.GaussianMechanism(noise)
+            whole = joint_delta(*held, epsilon)
+            assert abs(whole / delta - 1) > 1e-7  # no draw decides by rounding
+            if whole < delta:
+                budget.spend(release)
+                noises, coins = held
+                continue
+            refused += 1
+            with pytest.raises(pe.BudgetError):
+                budget.spend(release)
+        assert len(budget.releases) == len(noises) + len(coins)
+    assert refused >= 8
 
 
 def test_shares_of_pure_privacy_are_of_epsilon() -> None:

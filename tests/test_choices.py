@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -170,6 +171,45 @@ def test_the_profile_of_the_first_above_a_threshold() -> None:
     )
     assert fewer < more < 2.0 * fewer
     assert pe.AboveThreshold("8", 4.0, 3).multiplier == 8
+
+
+def test_permute_and_flip_by_all_orders() -> None:
+    """Probabilities of each item, over all orders of the items, of scores that move by 1."""
+    rng, nearest = np.random.default_rng(13), 0.0
+    for _ in range(300 if ALL else 20):
+        number, epsilon = int(rng.integers(2, 6)), float(10.0 ** rng.uniform(-1.5, 1.0))
+        scores = rng.normal(size=number) * float(rng.choice([0.3, 3.0]))
+        laws = []
+        for moved in (scores, scores + rng.choice([-1.0, 0.3, 1.0], number)):
+            heads = np.exp(0.5 * epsilon * (moved - moved.max()))
+            law = np.zeros(number)
+            for turns in itertools.permutations(range(number)):
+                left = 1.0
+                for item in turns:
+                    law[item] += left * heads[item]
+                    left *= 1.0 - heads[item]
+            laws.append(law / law.sum())
+        run = pe.permute_and_flip(epsilon)
+        for at in (0.0, 0.5 * epsilon, 0.95 * epsilon):
+            found = pe.delta(run, at)
+            for one, other in (laws, laws[::-1]):
+                truth = float(np.maximum(one - math.exp(at) * other, 0.0).sum())
+                assert truth <= found * (1.0 + 1e-9) + 1e-15
+                nearest = max(nearest, truth / found)
+    assert nearest > 0.5  # it is no idle bound
+
+
+def test_votes_of_teachers_by_their_noise() -> None:
+    """The two votes that one teacher moves: one Gaussian of the distance √2, by its closed form."""
+    rng = np.random.default_rng(14)
+    for _ in range(300 if ALL else 20):
+        noise, queries = float(10.0 ** rng.uniform(0.0, 2.5)), int(10.0 ** rng.uniform(0.0, 3.0))
+        mu = math.sqrt(2.0 * queries) / noise
+        epsilon = float(rng.uniform(0.0, 3.0)) * mu
+        truth = norm.cdf(0.5 * mu - epsilon / mu)
+        truth -= math.exp(epsilon) * norm.cdf(-0.5 * mu - epsilon / mu)
+        found = pe.delta(pe.pate_noisy_max(noise, queries), epsilon)
+        assert found == pytest.approx(truth, rel=1e-9, abs=1e-14)
 
 
 def test_names() -> None:

@@ -519,6 +519,28 @@ def test_schemes_of_dp_accounting() -> None:
     assert {result.case.setting.name for result in asked} == {"replaced"}
 
 
+def test_other_mechanisms_of_dp_accounting() -> None:
+    """Its errors on runs of all records: two counts that are forgotten, the others are safe."""
+    module = pytest.importorskip("dp_accounting")
+    later = hasattr(module.dp_event, "ExponentialMechanismDpEvent")  # its main branch
+    ways = {
+        "laplace": {"pld", "rdp"},
+        "geometric": {"pld"},
+        "integers": {"rdp"} if later else set(),
+        "coins": {"pld", "rdp"},
+        "tree": {"rdp"},
+        "choices": {"pld", "rdp"} if later else set(),
+        "best": {"rdp"},
+        "curve": {"rdp"},
+    }
+    for name, expected in ways.items():
+        errors = answers(DpAccounting, name)
+        assert {method for method, _ in errors} == expected, name
+        for (method, _), error in errors.items():
+            forgotten = (name, method) in {("coins", "pld"), ("choices", "rdp")}
+            assert error < -0.8 if forgotten else error > -1e-9, (name, method)
+
+
 def test_renyi_accountant_takes_noise_unscaled_without_replacement() -> None:
     """Noise of one clipping norm is half of what it means where one record replaces another."""
     module = pytest.importorskip("dp_accounting")

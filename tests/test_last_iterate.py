@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thorough import ALL
 
 import pyengine as pe
 
@@ -28,7 +29,7 @@ def truth(noise: float, rate: float, steps: int, c: float, epsilon: float, order
 
 def test_quadratic_losses_lie_below() -> None:
     rng = np.random.default_rng(5)
-    for _ in range(60):
+    for _ in range(300 if ALL else 40):
         noise, rate = rng.uniform(0.6, 4.0), rng.uniform(0.05, 0.9)
         steps, c = int(rng.integers(1, 10)), rng.uniform(0.2, 1.0)
         epsilon, order = rng.uniform(0.0, 1.0), str(rng.choice(["add", "remove"]))

@@ -100,6 +100,26 @@ def test_files_commands_and_tests_exist(row: list[str]) -> None:
         assert f"def {test or 'test_'}" in text, name
 
 
+def test_kinds_have_their_truths() -> None:
+    """Tests and commands of the table exist, and each kind has 300 random settings and more."""
+    page = (ROOT / "docs" / "developer" / "testing.md").read_text(encoding="utf-8")
+    part = page.split("| kind | test or command | settings | truth |")[1].split("\n\n")[0]
+    rows = [line.strip("|").split(" | ") for line in part.splitlines()[2:]]
+    assert len(rows) >= 18
+    for kind, asked, settings, _ in rows:
+        names = re.findall(r"`([^`]+)`", asked)
+        assert names, kind
+        for name in names:
+            path, _, test = name.partition("::")
+            if test:
+                assert f"def {test}(" in (ROOT / "tests" / path).read_text(encoding="utf-8"), name
+            else:
+                assert (ROOT / shlex.split(name)[1]).is_file(), name
+        numbers = [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*\d", settings)]
+        assert numbers, kind
+        assert min(numbers) >= 300, kind
+
+
 def test_no_made_file_is_forgotten() -> None:
     """Pictures and data of the docs, of the gold tables and of the tests are all in the list."""
     listed = {path for row in made() for path in files_of(row)}

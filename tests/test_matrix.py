@@ -47,7 +47,7 @@ def by_signs(matrix: Any, word: str, times: int, separation: int) -> float:
 
 def matrices() -> list[Any]:
     found = []
-    for _ in range(12):
+    for _ in range(60 if ALL else 12):
         steps = int(RNG.integers(2, 9))
         dense = RNG.random((steps, steps))
         found += [dense, np.tril(dense) + 0.1 * np.eye(steps), RNG.normal(size=(steps + 2, steps))]
@@ -173,7 +173,7 @@ def test_signs_that_no_contribution_matches() -> None:
 
 
 def test_noise_is_never_above_the_exact_quotient() -> None:
-    for _ in range(200):
+    for _ in range(300):
         steps = int(RNG.integers(1, 6))
         matrix = np.tril(RNG.integers(1, 9, (steps, steps)).astype(float))
         noise = float(RNG.uniform(0.1, 10.0))
@@ -253,7 +253,7 @@ def two_bins(gram: Any, epsilon: float, adjacency: str) -> float:
 @pytest.mark.parametrize("adjacency", ["add", "remove"])
 def test_bins_dominate_whatever_the_contributions_are(adjacency: str) -> None:
     rng = np.random.default_rng(5)
-    for _ in range(3):
+    for _ in range(300 if ALL else 3):
         matrix = np.tril(rng.normal(size=(6, 6))) / 4.0
         matrix += np.eye(6)
         with pytest.warns(pe.ApproximationWarning, match="upper bound of what random bins leak"):

@@ -284,39 +284,86 @@ def test_what_has_no_law_is_refused() -> None:
         pe.delta(wide, 0.1)
 
 
+def closed_profile(thing: dict[str, Any], epsilon: float, *, add: bool) -> float:
+    """Profile of one mechanism of `menu`, by its closed form or a sum over its outcomes."""
+    if "mu" in thing:
+        rows = thing.get("outcomes", [(1.0, 1.0)])
+        return sampled_profile(rows, thing["mu"], thing.get("rate", 1.0), epsilon, add=add)
+    if "scale" in thing:
+        return max(-math.expm1(0.5 * (epsilon - 1.0 / thing["scale"])), 0.0)
+    pairs = thing["outcomes"] if add else [(b, a) for a, b in thing["outcomes"]]
+    return sum(max(a - math.exp(epsilon) * b, 0.0) for a, b in pairs)
+
+
+def menu(rng: np.random.Generator) -> list[tuple[pe.Mechanism, dict[str, Any]]]:
+    """Mechanisms, and what their profiles follow from."""
+    noises, (truth, rate) = rng.uniform(0.5, 4.0, 4).tolist(), rng.uniform(0.5, 0.9, 2).tolist()
+    number, p, delta = int(rng.integers(1, 4)), float(rng.uniform(0.01, 0.5)), 0.01 * rate
+    epsilon = float(rng.uniform(0.0, 1.0))
+    high = (1.0 - delta) / (1.0 + math.exp(-epsilon))
+    generic = [(high, 1.0 - delta - high), (1.0 - delta - high, high), (delta, 0.0), (0.0, delta)]
+    both = math.hypot(1.0 / noises[1], 1.0 / noises[2])
+    coins = pe.RandomizedResponse(truth).composed(number)
+    return [
+        (G(noises[0]), {"mu": 1.0 / noises[0]}),
+        (G(noises[1]) + G(noises[2]), {"mu": both}),
+        (pe.dp_sgd(noises[0], p, 1), {"mu": 1.0 / noises[0], "rate": p}),
+        (coins, {"outcomes": together(*[response(truth)] * number)}),
+        (pe.GenericMechanism(epsilon, delta), {"outcomes": generic}),
+        (pe.LaplaceMechanism(noises[3]), {"scale": noises[3]}),
+    ]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_revealed_mixtures(seed: int) -> None:
     """The profile is the mean of the profiles; of two runs, the mean over all pairs."""
     rng = np.random.default_rng(seed + 3000)
-    menu = [
-        G(float(rng.uniform(0.5, 4.0))),
-        G(float(rng.uniform(0.5, 4.0))) + G(float(rng.uniform(0.5, 4.0))),
-        pe.dp_sgd(float(rng.uniform(0.5, 2.0)), float(rng.uniform(0.01, 0.5)), 1),
-        pe.RandomizedResponse(float(rng.uniform(0.5, 0.9))).composed(int(rng.integers(1, 4))),
-        pe.GenericMechanism(float(rng.uniform(0.0, 1.0)), float(rng.uniform(0.0, 0.01))),
-        pe.LaplaceMechanism(float(rng.uniform(0.5, 4.0))),
-    ]
-    chosen = rng.permutation(len(menu))[: int(rng.integers(2, 5))]
+    drawn = menu(rng)
+    chosen = rng.permutation(len(drawn))[: int(rng.integers(2, 5))]
     weights = [
         Fraction(int(w), 100) for w in rng.multinomial(100, rng.dirichlet(np.ones(len(chosen))))
     ]
-    rows = [(w, menu[i]) for w, i in zip(weights, chosen, strict=True)]
-    mixture, epsilon = pe.revealed_mixture(rows), float(rng.uniform(0.0, 2.0))
+    rows = [(w, *drawn[i]) for w, i in zip(weights, chosen, strict=True)]
+    mixture = pe.revealed_mixture([row[:2] for row in rows])
+    epsilon = float(rng.uniform(0.0, 2.0))
     for adjacency in ("add", "remove"):
-        parts = [
-            (float(w), pe.delta(thing, epsilon, adjacency=adjacency, bounds=True))
-            for w, thing in rows
-        ]
+        truth = sum(
+            float(w) * closed_profile(thing, epsilon, add=adjacency == "add")
+            for w, _, thing in rows
+        )
         found = pe.delta(mixture, epsilon, adjacency=adjacency, bounds=True)
-        holds(found, sum(w * x.value for w, x in parts), 1e-10)
+        holds(found, truth, 1e-10)
         twice = pe.delta(mixture.composed(2), epsilon, adjacency=adjacency, bounds=True)
         low = high = 0.0
-        for (v, one), (w, other) in itertools.product(rows, rows):
+        for (v, one, _), (w, other, _) in itertools.product(rows, rows):
             if v and w:
                 part = pe.delta(pe.compose(one, other), epsilon, adjacency=adjacency, bounds=True)
                 low, high = low + float(v * w) * part.lower, high + float(v * w) * part.upper
         assert twice.lower <= high * (1.0 + 1e-12)
         assert low <= twice.upper * (1.0 + 1e-12) + 1e-15
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_runs_of_finite_mixtures_by_brute_force(seed: int) -> None:
+    """Up to three runs of coins and vectors, some beside noise: all outcomes of all draws."""
+    rng = np.random.default_rng(seed + 5000)
+    p, r = rng.dirichlet(np.ones(3), 2)
+    pair, truth = pe.from_probabilities(p, r), float(rng.uniform(0.5, 0.9))
+    share = Fraction(int(rng.integers(1, 100)), 100)
+    mixture = pe.revealed_mixture([(share, pair), (1 - share, pe.RandomizedResponse(truth))])
+    runs, epsilon = int(rng.integers(1, 4)), float(rng.uniform(0.0, 1.5))
+    draw = [(float(share) * a, float(share) * b) for a, b in zip(pair.p, pair.q, strict=True)]
+    draw += [(float(1 - share) * a, float(1 - share) * b) for a, b in response(truth)]
+    outcomes = together(*[draw] * runs)
+    noise = float(rng.uniform(0.5, 4.0))
+    for adjacency in ("add", "remove"):
+        add = adjacency == "add"
+        exact = closed_profile({"outcomes": outcomes}, epsilon, add=add)
+        holds(pe.delta(mixture.composed(runs), epsilon, adjacency=adjacency, bounds=True), exact)
+        beside = mixture.composed(runs) + G(noise)
+        exact = closed_profile({"outcomes": outcomes, "mu": 1.0 / noise}, epsilon, add=add)
+        found = pe.delta(beside, epsilon, adjacency=adjacency, bounds=True)
+        holds(found, exact, 1e-10)
 
 
 def test_random_outcomes_of_a_mixture_by_brute_force() -> None:

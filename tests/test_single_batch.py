@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 from bounds_tally import TINY
 from smooth_contour import batches
+from thorough import ALL
 
 import pyengine as pe
 from pyengine.api import answers
@@ -16,7 +17,7 @@ from pyengine.api import answers
 def test_bounds_hold_the_truth_and_are_close() -> None:
     """Normal tails in 40 digits at the threshold of each answer."""
     asked = 0
-    for index in range(12):
+    for index in range(300 if ALL else 12):
         run, truths = batches(np.random.default_rng([2, index]), None)  # type: ignore[arg-type]
         for name in ("gamma_bound", "trade_off", "delta", "epsilon"):
             members = [one for one in truths if one.name == name]

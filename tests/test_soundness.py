@@ -104,7 +104,7 @@ def test_what_is_no_accountant() -> None:
     for thing in (3, object, dict):
         with pytest.raises(ValueError, match="accountant must be an adapter, or a class"):
             assert_sound(thing)
-    with pytest.raises(ValueError, match=r"settings must be among a, b, .*, epochs, got 'd'"):
+    with pytest.raises(ValueError, match=r"settings must be among a, b, .*, curve, got 'd'"):
         assert_sound(Estimates, settings=["d"])
 
 

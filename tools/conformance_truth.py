@@ -24,7 +24,7 @@ from tests.reference.saddle import Cumulants
 from tests.reference.solve import solve
 from tools import scheme_truth
 
-OUTPUT = Path(__file__).resolve().parents[1] / "pyengine" / "conformance" / "grid.json"
+OUTPUT = Path(__file__).resolve().parents[1] / "pyengine/accounting/conformance/grid.json"
 DIGITS = 16
 POISSON = f"two contour inversions in ball arithmetic (tests/reference), equal in {DIGITS} digits"
 SETTINGS = {

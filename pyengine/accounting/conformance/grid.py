@@ -9,18 +9,27 @@ from fractions import Fraction
 
 __all__ = ["Case", "Setting", "load"]
 
+DRAWN = "noise {noise_multiplier:g}, p {sampling_probability:.6g}, "
 SCHEMES = {
-    "poisson": "",
-    "group": "groups of {group_size}, ",
-    "truncated_poisson": "cut to {batch_size} of {dataset_size:,}, ",
-    "without_replacement": "{batch_size} of {dataset_size:,} without replacement, ",
-    "random_allocation": "random allocation, {epochs} x ",
+    "poisson": DRAWN,
+    "group": DRAWN + "groups of {group_size}, ",
+    "truncated_poisson": DRAWN + "cut to {batch_size} of {dataset_size:,}, ",
+    "without_replacement": DRAWN + "{batch_size} of {dataset_size:,} without replacement, ",
+    "random_allocation": DRAWN + "random allocation, {epochs} x ",
+    "tree": "noise {noise_multiplier:g} on the nodes of a tree, ",
+    "selection": "noise {noise_multiplier:g}, the best of {runs:g} runs (geometric mean), ",
+    "laplace": "Laplace noise {noise_multiplier:g}, ",
+    "discrete_laplace": "discrete Laplace noise {noise_multiplier:g}, ",
+    "discrete_gaussian": "discrete Gaussian noise {noise_multiplier:g}, ",
+    "randomized_response": "a coin in place of a bit with probability {noise_multiplier:g}, ",
+    "exponential": "exponential mechanism of range {noise_multiplier:g}, ",
+    "zcdp": "any {noise_multiplier:g}-zCDP mechanism, ",
 }
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A DP-SGD run: the doubles that an accountant is called with.
+    """A run of DP-SGD or of another mechanism: the doubles that an accountant is called with.
 
     Parameters
     ----------
@@ -28,18 +37,25 @@ class Setting:
         Short name.
     noise_multiplier, sampling_probability : float
         As in `pyengine.dp_sgd`; the second is the share of the steps in which a record takes part
-        where batches are not Poisson samples.
+        where batches are not Poisson samples.  Of mechanisms without noise the first is their own
+        parameter, which ``scheme`` names.
     steps : int
         Number of steps, of all epochs together.
     scheme : str
         How batches are drawn: ``poisson``; ``group``, each of ``group_size`` records of a user
         independently; ``truncated_poisson``, cut to ``batch_size`` of ``dataset_size`` records;
         ``without_replacement``, with batches of exactly that size; or ``random_allocation``, every
-        record in one step of each of ``epochs`` epochs of equal length.
+        record in one step of each of ``epochs`` epochs of equal length.  Or what is released of all
+        records: ``tree`` with ``steps`` leaves; ``selection``, the best of a geometric number of
+        ``runs`` in the mean; ``laplace``, ``discrete_laplace`` or ``discrete_gaussian`` noise;
+        ``randomized_response`` of a bit, with the probability of a fair coin; ``exponential`` with
+        its range ε; or ``zcdp`` with ρ.
     adjacency : {"add_remove", "substitute"}
         Which data sets are neighbours.
     group_size, batch_size, dataset_size, epochs : int
         What the scheme needs, else 1, 0, 0 and 0.
+    runs : float
+        Mean number of runs of a selection, else 0.
     """
 
     name: str
@@ -52,17 +68,15 @@ class Setting:
     batch_size: int = 0
     dataset_size: int = 0
     epochs: int = 0
+    runs: float = 0.0
 
     @property
     def words(self) -> str:
         """The run in a line."""
         steps = self.steps // self.epochs if self.epochs else self.steps
-        drawn = SCHEMES[self.scheme].format(**vars(self))
         order = ", substitution" if self.adjacency == "substitute" else ""
-        return (
-            f"noise {self.noise_multiplier:g}, p {self.sampling_probability:.6g}, {drawn}"
-            f"{steps:,} step{'' if steps == 1 else 's'}{order}"
-        )
+        many = f"{steps:,} step{'' if steps == 1 else 's'}{order}"
+        return SCHEMES[self.scheme].format(**vars(self)) + many
 
 
 @dataclass(frozen=True)
@@ -80,7 +94,8 @@ class Case:
     truth : str
         The answer to 16 digits, or to 12 for several epochs of random allocation.  γ has H0 without
         the record; δ and ε are the larger ones of both orders.  Under substitution both orders are
-        the same.
+        the same.  Of a selection, and of exponential mechanisms, it is the most that is known to be
+        attained: no better bound from above is known to be tight.
     attained : str
         What two data sets are known to attain where that is less than ``truth``, which then is the
         answer of a pair that dominates all neighbours; else empty.

@@ -30,7 +30,7 @@ def assert_sound(
         (``step``, ``history``, ``get_epsilon``, and if it has them ``get_delta``, ``get_beta`` and
         ``get_gamma``) or of dp_accounting's (``compose``, ``get_epsilon`` and ``get_delta``).
     settings : collection of str, optional
-        Names of DP-SGD runs to ask about (docs, Conformance); all that the accountant supports if
+        Names of runs to ask about (docs, Conformance); all that the accountant supports if
         not given.
     refusals : type of exception, or tuple of them
         What the accountant raises where it has no answer; nothing else may be raised.

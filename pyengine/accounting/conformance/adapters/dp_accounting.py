@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyengine.accounting.conformance.adapters.events import RELATIONS, event, takes
+from pyengine.accounting.conformance.adapters.events import event, relation_of, takes
 from pyengine.accounting.conformance.grid import Setting
 
 __all__ = ["DpAccounting"]
@@ -24,7 +24,7 @@ class DpAccounting:
         self._accountants = {"pld": pld.PLDAccountant, "rdp": rdp.RdpAccountant}
 
     def _made(self, method: str, setting: Setting) -> Any:
-        relation = self._relations[RELATIONS[setting.adjacency]]
+        relation = self._relations[relation_of(setting)]
         return self._accountants[method](neighboring_relation=relation)
 
     def supports(self, method: str, setting: Setting) -> bool:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from pyengine.accounting.conformance.grid import Setting
 
-__all__ = ["event", "takes"]
+__all__ = ["event", "relation_of", "takes"]
 
 RELATIONS = {"add_remove": "ADD_OR_REMOVE_ONE", "substitute": "REPLACE_ONE"}
+ALONE: dict[str, tuple[str, Callable[[float], tuple[float, ...]]]] = {  # events and their arguments
+    "laplace": ("LaplaceDpEvent", lambda noise: (noise,)),
+    "discrete_laplace": ("DiscreteLaplaceDpEvent", lambda noise: (1.0 / noise, 1)),
+    "discrete_gaussian": ("DiscreteGaussianDpEvent", lambda noise: (noise, 1)),
+    "randomized_response": ("RandomizedResponseDpEvent", lambda coin: (coin, 2)),
+    "exponential": ("ExponentialMechanismDpEvent", lambda epsilon: (epsilon,)),
+    "zcdp": ("ZCDpEvent", lambda rho: (rho,)),
+}
 
 
 def event(setting: Setting) -> Any | None:
@@ -24,6 +33,11 @@ def event(setting: Setting) -> Any | None:
 
     module: Any = dp_accounting.dp_event
     noise, p, k = setting.noise_multiplier, setting.sampling_probability, setting.group_size
+    if setting.scheme in ALONE:
+        name, parameters = ALONE[setting.scheme]
+        if not hasattr(module, name):  # of a later version
+            return None
+        return module.SelfComposedDpEvent(getattr(module, name)(*parameters(noise)), setting.steps)
     gaussian = module.GaussianDpEvent(noise)
     sizes = setting.dataset_size, setting.batch_size
     if setting.scheme == "poisson":
@@ -35,9 +49,18 @@ def event(setting: Setting) -> Any | None:
         step = module.TruncatedSubsampledGaussianDpEvent(sizes[0], p, sizes[1], noise)
     elif setting.scheme == "without_replacement":
         step = module.SampledWithoutReplacementDpEvent(*sizes, gaussian)
+    elif setting.scheme == "selection":
+        step = module.RepeatAndSelectDpEvent(gaussian, mean=setting.runs, shape=1.0)
+    elif setting.scheme == "tree":
+        return module.SingleEpochTreeAggregationDpEvent(noise, setting.steps)
     else:
         return None
     return module.SelfComposedDpEvent(step, setting.steps)
+
+
+def relation_of(setting: Setting) -> str:
+    """Name of dp_accounting's relation for the setting's neighbours; a tree keeps every place."""
+    return "REPLACE_SPECIAL" if setting.scheme == "tree" else RELATIONS[setting.adjacency]
 
 
 def takes(accountant: Any, setting: Setting) -> bool:
@@ -52,8 +75,7 @@ def takes(accountant: Any, setting: Setting) -> bool:
         The run.
     """
     relation = getattr(accountant, "neighboring_relation", None)
-    wanted = RELATIONS[setting.adjacency]
-    if getattr(relation, "name", RELATIONS["add_remove"]) != wanted:
+    if getattr(relation, "name", RELATIONS["add_remove"]) != relation_of(setting):
         return False
     if not hasattr(accountant, "supports"):
         return setting.scheme == "poisson"

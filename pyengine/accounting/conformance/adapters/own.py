@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 from pyengine._support.caches import clear_cache
 from pyengine._version import DISTRIBUTION
 from pyengine.accounting.conformance.grid import Setting
 from pyengine.api import delta, epsilon, gamma_bound
-from pyengine.mechanisms import GaussianMechanism, Mechanism, dp_sgd, dp_sgd_allocated
+from pyengine.mechanisms import (
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+    ExponentialMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+    Mechanism,
+    RandomizedResponse,
+    Step,
+    ZeroConcentrated,
+    dp_sgd,
+    dp_sgd_allocated,
+    matrix_mechanism,
+    repeat_and_select,
+    tree_aggregation_matrix,
+)
 
 __all__ = ["Pyengine"]
 
@@ -16,6 +32,14 @@ QUESTIONS: dict[str, Callable[..., float]] = {
     "gamma": gamma_bound,
     "delta": delta,
     "epsilon": epsilon,
+}
+ALONE: dict[str, Callable[[float], Step]] = {
+    "laplace": LaplaceMechanism,
+    "discrete_laplace": DiscreteLaplaceMechanism,
+    "discrete_gaussian": DiscreteGaussianMechanism,
+    "randomized_response": lambda coin: RandomizedResponse(1 - Fraction(coin) / 2),
+    "exponential": ExponentialMechanism,
+    "zcdp": ZeroConcentrated,
 }
 
 
@@ -41,6 +65,13 @@ class Pyengine:
 
 def _mechanism(setting: Setting) -> Mechanism:
     noise, p, steps = setting.noise_multiplier, setting.sampling_probability, setting.steps
+    if setting.scheme in ALONE:
+        return ALONE[setting.scheme](noise).composed(steps)
+    if setting.scheme == "tree":
+        return matrix_mechanism(noise, tree_aggregation_matrix(steps))
+    if setting.scheme == "selection":
+        run = repeat_and_select(GaussianMechanism(noise), "geometric", stopping=1.0 / setting.runs)
+        return run.composed(steps)
     sizes = {"batch_size": setting.batch_size, "dataset_size": setting.dataset_size}
     if setting.scheme == "truncated_poisson":
         return GaussianMechanism(noise).truncated_poisson_sampled(p, **sizes).composed(steps)
