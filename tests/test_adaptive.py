@@ -588,7 +588,7 @@ def test_statement_of_an_adaptive_run() -> None:
     sampled = pe.adaptive(MENU[:1], 2)
     words: dict[str, Any] = {"kappas": [], "false_positive_rates": []}
     stated = pe.statement.privacy_statement(sampled, 1e-3, **words)
-    assert "A loader that shuffles is different, and these figures are none of its." in str(stated)
+    assert "A loader that shuffles is different: these figures do not hold for it." in str(stated)
 
 
 def test_the_strategy_as_intervals() -> None:

@@ -99,6 +99,10 @@ def test_no_command_gets_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["epsilon", "--noise", "1", "--detla", "1"], "no option --detla; did you mean '--delta'?"),
         (["epsilon", "--nosie", "1", "--delta", "1"], "no option --nosie; did you mean '--noise'?"),
+        (["epsilon", "--format", "latex"], "no option --format; did you mean '--json'?"),
+        (["tradeoff", "--fpr", "0.1"], "no option --fpr; did you mean '--alpha'?"),
+        (["epsilon", "--proven"], "no option --proven; pyengine calibrate has it"),
+        (["epsilon", "--vary", "p"], "no option --vary; pyengine calibrate has it"),
         (["epsilon", "--epsilon", "1"], "epsilon is what is asked for; give --delta"),
         (["gamma", "--gamma=1"], "gamma is what is asked for; give --kappa"),
         (["delta", "--rate", "0.01"], "did you mean '--sampling-probability'?"),

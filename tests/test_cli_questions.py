@@ -116,6 +116,21 @@ def test_without_the_reference(
     assert "needs flint: pip install 'pyengine-dp[reference]'" in capsys.readouterr().err
 
 
+def test_named_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "b.csv").write_text("noise,rate,steps\n2,0.01,100\n1,0.02,9\n", "utf-8")
+    runs = ["--run", "a", "noise=1,p=0.01,steps=10", "--run", "b", str(tmp_path / "b.csv")]
+    assert main(["epsilon", *runs, "--delta", "1e-5", "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["runs"]
+    assert (first["run"], second["run"]) == ("a", "b")
+    assert first["rows"][0]["value"] == pe.epsilon(pe.dp_sgd(1.0, 0.01, 10), 1e-5)
+    both = pe.dp_sgd(2.0, 0.01, 100) + pe.dp_sgd(1.0, 0.02, 9)
+    assert second["rows"][0]["value"] == pytest.approx(pe.epsilon(both, 1e-5), 1e-12)
+    assert main(["epsilon", *runs, "--noise", "1", "--delta", "1e-5"]) == 2
+    assert "give mechanisms by --run, or one by flags" in capsys.readouterr().err
+    assert main(["epsilon", *runs[:3], *runs[:3], "--delta", "1e-5"]) == 2
+    assert "two runs are named 'a'" in capsys.readouterr().err
+
+
 def test_ranges_and_fractions(capsys: pytest.CaptureFixture[str]) -> None:
     content = ask(capsys, "gamma", *RUN, "--kappa", "1e-6:1e-2:5", "1/8", "0", "1")
     kappas = [row["kappa"] for row in content["rows"]]

@@ -340,6 +340,16 @@ def test_no_profile(wrong: float) -> None:
         pe.gamma_bound(lambda e: wrong + 0.0 * e, 0.1)
 
 
+def test_what_is_no_mechanism_is_told_in_words() -> None:
+    run = pe.dp_sgd(1.0, 0.1, 3)
+    with pytest.raises(ValueError, match=r"got a list of them; .* compose\(\*mechanisms\)"):
+        pe.compose([run, run])
+    with pytest.raises(ValueError, match=r"taken for a privacy profile δ\(ε\) and refused ε = 0:"):
+        pe.epsilon(pe.dp_sgd, 1e-5)
+    with pytest.raises(ValueError, match="fixed steps here, got a run that adapts"):
+        pe.report.privacy_report(pe.adaptive([pe.GaussianMechanism(3.0)], 4), delta=1e-5)
+
+
 def test_own_words_only() -> None:
     with pytest.raises(ValueError, match="method must be 'auto'"):
         pe.gamma_bound(lambda e: 0.0 * e, 0.1, method="spectral")

@@ -221,6 +221,61 @@ def test_tables(scheme: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
         assert "is rounded down" in each
 
 
+@pytest.mark.parametrize(
+    ("flags", "mechanism", "batches", "neighbours"),
+    [
+        (
+            f"{SIZES} --sampling poisson --steps 9",
+            "9 steps of about 256 of 60,000 clients",
+            "each client joins each batch independently with probability 256/60,000",
+            "two data sets that differ by adding or removing it",
+        ),
+        (
+            f"{SIZES} --sampling shuffle --epochs 2",
+            "2 epochs in batches of 256 of 60,000 clients",
+            "all clients are shuffled once an epoch",
+            "two data sets, one with it and one with an empty client in its place",
+        ),
+    ],
+)
+def test_federated_runs_protect_clients(
+    flags: str,
+    mechanism: str,
+    batches: str,
+    neighbours: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Labels spoke of records, whatever the unit."""
+    run = ["--noise", "2", *flags.split(), "--unit", "client"]
+    page = tmp_path / "page.html"
+    assert main(["report", *run, "-o", str(page), "--groups", "2"]) == 0
+    for command in (["epsilon", *run, *DELTA], ["statement", *run], ["statement", *run]):
+        assert main(command) == 0
+        text = capsys.readouterr().out
+        for part in (mechanism, batches, f"one client, with all its records: {neighbours}"):
+            assert part in text
+    shown = unescaped(page.read_text("utf-8"))
+    assert mechanism in shown
+    assert "a user of 2 records" not in shown
+
+
+def test_units_are_words_only() -> None:
+    run, plain = (pe.dp_sgd(0.8, "1/1000", 1500, **more) for more in ({"unit": "client"}, {}))
+    assert run == plain
+    assert label_of(run) == label_of(pe.from_json(pe.to_json(run))) != label_of(plain)
+    assert (
+        "one client" in label_of(pe.repeat_and_select(run, "geometric", stopping=0.1))[0].protects
+    )
+    assert "one client" in label_of(pe.revealed_mixture([(0.5, run), (0.5, run)]))[0].protects
+    with pytest.raises(ValueError, match="unit must be one of 'record', 'user', 'client'"):
+        pe.dp_sgd(0.8, 0.1, 3, unit="clients")
+    with pytest.raises(ValueError, match="group_size must be 1 where unit is 'client', got 2"):
+        pe.dp_sgd(0.8, 0.1, 3, unit="client", group_size=2)
+    with pytest.raises(ValueError, match="group_size must be left out where unit is 'user', got 2"):
+        composed_of([{"noise": "1", "p": "0.1", "steps": "3", "group_size": "2", "unit": "user"}])
+
+
 def test_calibration_says_what_it_assumes(capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--p", "0.01", "--steps", "100", "--epsilon", "1", *DELTA]
     assert main(["calibrate", *flags]) == 0
@@ -413,8 +468,8 @@ def test_what_no_loader_shuffles_has_no_such_remark() -> None:
         assert without_amplification(pe.compose(run)) is None
     different = "A loader that shuffles is different"
     for run, note in (
-        (pe.LaplaceMechanism(2.0).poisson_sampled(0.1), ", and these figures are none of its."),
-        (pe.dp_sgd(1.0, 0.1, 10, group_size=3), ", and these figures are none of its."),
+        (pe.LaplaceMechanism(2.0).poisson_sampled(0.1), ": these figures do not hold for it."),
+        (pe.dp_sgd(1.0, 0.1, 10, group_size=3), ": these figures do not hold for it."),
         (pe.GaussianMechanism(1.0), ": pyengine statement ... --sampling shuffle."),
         (pe.LaplaceMechanism(2.0), ""),
         (pe.matrix_mechanism(2.0, np.eye(2)), ""),

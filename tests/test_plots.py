@@ -17,6 +17,7 @@ from matplotlib import rc_context
 
 from pyengine.plots import (
     delta_figure,
+    epsilon_figure,
     gamma_figure,
     noise_figure,
     save,
@@ -143,6 +144,27 @@ def test_strategy_figure() -> None:
         strategy_figure(many)
 
 
+def test_epsilon_over_epochs() -> None:
+    """The curve ends at ε of the whole run, and has a point where a phase ends."""
+    phases = [pe.dp_sgd(2.0, 0.01, 150), pe.dp_sgd(1.0, 0.04, 50)]
+    runs = {"two": phases, "one": RUN}
+    (axes,) = epsilon_figure(runs, 1e-5).axes
+    (epochs, epsilon), (others, _) = (map(np.asarray, x.get_data()) for x in axes.get_lines())
+    assert epochs[-1] == pytest.approx(1.5 + 2.0)
+    assert epsilon[-1] == pytest.approx(pe.epsilon(pe.compose(*phases), 1e-5))
+    (at,) = np.flatnonzero(np.isclose(epochs, 1.5))
+    assert epsilon[at] == pytest.approx(pe.epsilon(phases[0], 1e-5))
+    assert others[-1] == pytest.approx(10.0)
+    assert len(epsilon_figure(pe.dp_sgd(1.0, 0.5, 3), 0.1).axes[0].get_lines()[0].get_xdata()) == 3
+    for wrong, delta, message in (
+        (phases[0] + phases[1], 1e-5, "phases of equal steps in their order, got one of 2 kinds"),
+        (pe.dp_sgd(1.0, 0.5, 0), 1e-5, "a step at least, got none in 'this run'"),
+        (RUN, 1.0, r"delta must lie in \(0, 1\), got 1.0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            epsilon_figure(wrong, delta)
+
+
 def test_noise_figure() -> None:
     families = {f"p = {p}": (lambda s, p=p: pe.dp_sgd(s, p, 100)) for p in (0.1, 1.0)}
     (axes,) = noise_figure(families, 1e-5, epsilons=(0.5, 2.0)).axes
@@ -153,7 +175,7 @@ def test_noise_figure() -> None:
         assert pe.delta(pe.dp_sgd(noise[at], 1.0, 100), epsilon[at]) == pytest.approx(1e-5, 2e-3)
 
 
-@pytest.mark.parametrize("picture", ["tradeoff", "gamma", "delta", "noise"])
+@pytest.mark.parametrize("picture", ["tradeoff", "gamma", "delta", "epsilon", "noise"])
 def test_command(picture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / f"{picture}.png"
     run = ["--noise", "1", "--p", "0.01", "--steps", "1000"]

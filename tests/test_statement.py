@@ -80,6 +80,10 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_markup_is_escaped() -> None:
+    numbers = [["1e-05", "2.64e-12"], ["ε at δ = 1e-05", "x1e5 1.5e+03"]]
+    made = latex_table(["", ""], numbers).splitlines()
+    assert made[4] == r"$10^{-5}$ & $2.64\cdot 10^{-12}$ \\"
+    assert made[5] == r"$\varepsilon$ at $\delta$ = $10^{-5}$ & x1e5 $1.5\cdot 10^{3}$ \\"
     heads, rows = ["a|b", "ε"], [["50 %_{x}", "a\nb\\"]]
     assert markdown_table(heads, rows) == ("| a\\|b | ε |\n| --- | --- |\n| 50 %_{x} | a b\\\\ |\n")
     lines = latex_table(heads, rows).splitlines()

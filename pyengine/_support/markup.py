@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -34,6 +35,9 @@ LATEX = {
     "·": r"$\cdot$",
     "≈": r"$\approx$",
 }
+
+
+SCIENTIFIC = re.compile(r"(?<![\w.$])(\d+(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
 
 
 def terminal_width() -> int:
@@ -83,7 +87,14 @@ def latex_table(
 
 
 def _in_latex(cell: str) -> str:
-    return "".join(LATEX.get(letter, letter) for letter in " ".join(cell.split()))
+    text = "".join(LATEX.get(letter, letter) for letter in " ".join(cell.split()))
+    return SCIENTIFIC.sub(_power, text)
+
+
+def _power(found: re.Match[str]) -> str:
+    """A number such as 2.5e-05 as papers have it."""
+    factor = "" if found[1] == "1" else rf"{found[1]}\cdot "
+    return f"${factor}10^{{{int(found[2])}}}$"
 
 
 def html_table(

@@ -314,7 +314,7 @@ delta=1e-06): with it all releases have epsilon 1, delta 1.00037e-06; nothing wa
         return int(found.value)
 
     def remaining_epsilon(self, delta: float = 0.0) -> float:
-        """Largest ε of one more release of which nothing is known but that it is (ε, δ)-DP.
+        """Largest ε of one more release that is (ε, δ)-DP, whatever it is.
 
         Parameters
         ----------
@@ -324,8 +324,8 @@ delta=1e-06): with it all releases have epsilon 1, delta 1.00037e-06; nothing wa
         Returns
         -------
         float
-            `GenericMechanism` of this ε and δ fits, and so does all that is (ε, δ)-DP; 0 if nothing
-            with a positive ε does.
+            Every (ε, δ)-DP release with this ε fits, `GenericMechanism` included; 0 if none with a
+            positive ε does.
 
         Raises
         ------

@@ -347,7 +347,7 @@ class Filter(Odometer):
 
 
 def _common(costs: Iterable[Fraction]) -> Fraction:
-    """The largest number of which all costs are multiples."""
+    """The largest number that divides all costs."""
     found = Fraction(0)
     for cost in costs:
         whole = math.lcm(found.denominator, cost.denominator)
@@ -379,7 +379,7 @@ class _AllBudgets:
     high : int
         The largest budget, in units.
     orders : tuple of {"add", "remove"}
-        Orders of the neighbours, each of which must keep the target.
+        Orders of the neighbours; the target must hold for each.
     """
 
     def __init__(self, budget: Filter, unit: Fraction, high: int, orders: tuple[Any, ...]) -> None:

@@ -155,7 +155,7 @@ def last_iterate(
     contraction: float,
     diameter: float = math.inf,
 ) -> LastIterate:
-    """The last iterate of noisy (stochastic) gradient descent, all others of which stay hidden.
+    """The last iterate of noisy (stochastic) gradient descent; all others stay hidden.
 
     An update is x ↦ Π(x - η g(x) + noise), Π the projection on a convex set, with a gradient g of
     the records of a batch that, without noise, brings any two points nearer by a factor c <= 1.

@@ -135,7 +135,7 @@ def solved(
     question : Asked
         What is asked.
     orders : tuple of {"add", "remove"}
-        Orders of the pairs, of which the largest value counts.
+        Orders of the pairs; the largest value counts.
     tolerance : float
         Width of bounds that is aimed at.
     """

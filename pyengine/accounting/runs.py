@@ -326,8 +326,9 @@ def adaptive(
 
     Notes
     -----
-    The menu is fixed before the run: a step of which not even the menu was fixed, and whatever
-    leaks beside the releases, is not covered.  Theorem, proof and cost: docs, theory/adaptive.
+    The menu is fixed before the run.  Steps that are not on it are not covered, nor what leaks
+    beside the releases, such as a loss without noise.  Theorem, proof and cost: docs,
+    theory/adaptive.
 
     Examples
     --------

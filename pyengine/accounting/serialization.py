@@ -355,7 +355,7 @@ def _base(name: str, value: Any) -> Mechanism:
 
 
 def _infinite(name: str, value: Any) -> list[Any]:
-    """Numbers, some of which may be infinite."""
+    """Numbers; some may be infinite."""
     items = checks.listed(name, value)
     return [INFINITE.get(item, item) if isinstance(item, str) else item for item in items]
 

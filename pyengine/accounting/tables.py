@@ -316,7 +316,7 @@ class Choosing:
         return up, down
 
     def _window(self, detail: Detail) -> tuple[int, int, float]:
-        """First and last node, and the tilt; all of them choices, of which no bound depends."""
+        """First and last node, and the tilt.  They are choices; bounds hold for any of them."""
         up, down = self._moments(detail)
         place = detail.place
         rest = -fn.log(detail.left_out) + fn.log(10.0 * max(self.plan.depth, 1))

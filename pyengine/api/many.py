@@ -1,4 +1,4 @@
-"""Questions to many mechanisms at once: shapes are broadcast, answers are those of each alone."""
+"""Questions to many mechanisms at once: shapes broadcast; each answer is that of one alone."""
 
 from __future__ import annotations
 

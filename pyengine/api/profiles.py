@@ -65,7 +65,7 @@ class Profile(Questions):
         if self._takes_arrays:
             found = np.asarray(self._function(epsilon), dtype=float)
         else:
-            found = np.array([float(self._function(float(x))) for x in epsilon])
+            found = np.array([self._at(float(x)) for x in epsilon])
         wrong = ~((found >= -1e-12) & (found <= 1.0 + 1e-12))
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
@@ -74,6 +74,15 @@ class Profile(Questions):
             )
         clipped: FloatArray = np.clip(found, 0.0, 1.0)
         return clipped
+
+    def _at(self, epsilon: float) -> float:
+        try:
+            return float(self._function(epsilon))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "mechanism is a function, which is taken for a privacy profile δ(ε) and refused "
+                f"ε = {epsilon:g}: {error}"
+            ) from error
 
     def _try_arrays(self) -> bool:
         probe = np.array([0.5, 1.0, 2.0])

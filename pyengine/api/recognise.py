@@ -1,4 +1,4 @@
-"""Which of the things that describe a mechanism an object is."""
+"""Recognises objects that describe a mechanism: of other libraries, profiles, samples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyengine.api.profiles import Profile
 from pyengine.api.prvs import from_prv, from_prvs
 from pyengine.api.relations import ADJACENCY, mechanism_under
 from pyengine.api.sampled import SampledTradeOff
-from pyengine.engines.answers import Questions
+from pyengine.engines.answers import Answering, Questions
 from pyengine.mechanisms import Mechanism, as_mechanism
 
 __all__ = ["mechanism_of", "recognise"]
@@ -78,6 +78,11 @@ def mechanism_of(thing: Any) -> Mechanism:
 
 
 def _unknown(thing: Any) -> ValueError:
+    if isinstance(thing, Answering):
+        return ValueError(
+            "mechanism must have fixed steps here, got a run that adapts: questions and "
+            "pyengine.statement.privacy_statement take it alone"
+        )
     hint = "; the mechanism is the first argument" if isinstance(thing, int | float) else ""
     return ValueError(
         "mechanism must be a Mechanism or describe one (see pyengine.interop), got "
@@ -149,6 +154,11 @@ def _sequence(thing: Any, adjacency: str) -> Mechanism | Questions:
     """A history has rows of three numbers, samples have rows of two."""
     if all(isinstance(row, Mapping) for row in thing):
         return from_history(thing)
+    if any(as_mechanism(row) is not None for row in thing):
+        raise ValueError(
+            "mechanism must be one mechanism here, got a list of them; pyengine.compose takes each "
+            "as an argument of its own: compose(*mechanisms)"
+        )
     widths = {np.size(row) for row in thing}
     if widths == {3}:
         return from_history(thing)

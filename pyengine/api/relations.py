@@ -1,4 +1,4 @@
-"""Neighbouring relations of dp_accounting: which adjacency they are, and what they leave open."""
+"""Neighbouring relations of dp_accounting, as adjacencies, and what they do not define."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ def mechanism_under(event: Any, relation: str) -> Mechanism:
     - Randomized response answers for a record that is there, so it is not defined under
       ``ADD_OR_REMOVE_ONE``; the special record answers uniformly.
     - Trees have a place for each record, which under ``ADD_OR_REMOVE_ONE`` they have not.
-    - A discrete Gaussian whose dimension is not 1 is known by its curve, of four times the ρ for
-      two records that each move it; other curves, and (ε, δ), are of whichever relation is asked.
+    - A discrete Gaussian of another dimension than 1 is known by its curve.  Where two records each
+      move it, ρ is four times as large.  Other curves, and (ε, δ), hold for the relation that is
+      asked.
     - With replacement the special record is drawn as often, and moves nothing.
     - Under ``REPLACE_ONE`` either record of a mixture moves the sum by its sensitivities.
     - Without replacement the special record still takes a place in the batch.  The pair of that is

@@ -1,4 +1,4 @@
-"""Bounds that are proven, whichever engine is the fastest one."""
+"""Proven bounds, also where a faster engine only estimates its error."""
 
 from __future__ import annotations
 

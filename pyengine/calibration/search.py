@@ -451,7 +451,7 @@ class NoiseSearch:
         raise Unbounded(min(self.points), max(self.points))
 
     def _end(self, edge: float) -> float:
-        """The end of the domain, all of which meets the target."""
+        """The end of the domain, if the whole domain meets the target."""
         domain = self.domain
         if edge != domain.high and (edge != domain.low or domain.integer):
             return edge

@@ -159,12 +159,10 @@ def _remaining(arguments: argparse.Namespace) -> int:
     budget = _opened(arguments)
     achieved = budget.achieved()
     content: dict[str, Any] = {"spent": _as_object(achieved)}
-    lines = [_spent_line(achieved)]
+    lines = [_spent_line(budget, achieved)]
     delta = getattr(budget.target, "delta", None)
     if delta is not None:
-        epsilon = budget.spent_epsilon()
-        content["spent_epsilon"] = {"epsilon": epsilon, "delta": delta}
-        lines.append(f"spent: ε {_up(epsilon)} at δ {delta:g}")
+        content["spent_epsilon"] = {"epsilon": budget.spent_epsilon(), "delta": delta}
     if grammar.is_given(arguments):
         key = arguments.vary
         found: float = _missing(budget, arguments)
@@ -208,7 +206,7 @@ def _show(arguments: argparse.Namespace) -> int:
         "releases": [{"name": r.name, "mechanism": describe(r.mechanism)} for r in releases],
     }
     words = [f"{r.name or '-'}: {', '.join(in_words(r.mechanism))}" for r in releases]
-    lines = [_target_line(budget.target), *words, _spent_line(achieved)]
+    lines = [_target_line(budget.target), *words, _spent_line(budget, achieved)]
     label = label_lines(budget.spent, adjacency) if releases else []
     _print(arguments, content, [*lines, *label, f"assumes: {ASSUMPTION}"])
     return 0
@@ -230,13 +228,17 @@ def _target_line(target: Target) -> str:
     return f"target: {target.in_words()} (adjacency {target.adjacency})"
 
 
-def _spent_line(found: Target) -> str:
-    """Figures that hold as they are printed."""
+def _spent_line(budget: Budget, found: Target) -> str:
+    """Figures that hold as they are printed: ε at the δ of the target, not δ at its ε."""
+    how = f"(adjacency {found.adjacency}; proven)"
+    delta = getattr(budget.target, "delta", None)
+    if delta is not None:
+        return f"spent: ε = {_up(budget.spent_epsilon())} at δ = {delta:g} {how}"
     figures = (
         f"{name} {number(value, DIGITS, ROUND_FLOOR if name in AT_LEAST else ROUND_CEILING)}"
         for name, value in figures_of(found).items()
     )
-    return f"spent: {', '.join(figures)} (adjacency {found.adjacency}; proven)"
+    return f"spent: {', '.join(figures)} {how}"
 
 
 def _up(value: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from pyengine._support import checks
@@ -10,6 +11,7 @@ from pyengine.cli.errors import CommandError
 from pyengine.cli.parsers import is_run_file
 from pyengine.laws.kinds import named_kinds
 from pyengine.mechanisms import Mechanism
+from pyengine.mechanisms.words import UNITS
 from pyengine.workbench.runs.files import RunFile, runs_of_tables
 from pyengine.workbench.runs.files import read_runs as read_file
 from pyengine.workbench.runs.grammar import SAMPLINGS, NamedRun
@@ -18,13 +20,16 @@ from pyengine.workbench.runs.makers import makers
 __all__ = [
     "HELP",
     "add_mechanism",
+    "add_named_runs",
     "is_given",
+    "named_runs",
     "read_mechanism",
     "read_run_file",
-    "read_runs",
     "records_of",
     "run_file_of",
     "run_file_of_text",
+    "run_files",
+    "runs_of",
 ]
 
 HELP = """\
@@ -48,7 +53,7 @@ for whole numbers, FROM:TO:COUNT evenly in the logarithm"""
 
 FLAGS = (
     *("mechanism", "noise", "p", "steps", "epochs", "batch_size", "dataset_size", "sampling"),
-    *("steps_per_epoch", "selected", "group_size", "truncated_batch_size"),
+    *("steps_per_epoch", "selected", "group_size", "unit", "truncated_batch_size"),
     *("matrix", "participation", "times", "separation", "bins", "classes"),
 )
 
@@ -103,6 +108,12 @@ def add_mechanism(parser: argparse.ArgumentParser) -> None:
         "--group-size", metavar="K", help="records of a user, each sampled by itself (1)"
     )
     group.add_argument(
+        "--unit",
+        choices=UNITS,
+        metavar="WORD",
+        help=f"what joins batches and is protected, for labels: {', '.join(UNITS)} (record)",
+    )
+    group.add_argument(
         "--matrix",
         metavar="FILE",
         help="C of a matrix mechanism, .npy or .csv: noise is that of C x + z, unscaled",
@@ -127,6 +138,32 @@ def add_mechanism(parser: argparse.ArgumentParser) -> None:
         help="one kind of step and how often, in the keys of a run file; give it again for more",
     )
     group.add_argument("--file", type=Path, metavar="RUN", help="the run file, as an option")
+
+
+def add_named_runs(parser: argparse.ArgumentParser) -> None:
+    """Add ``--run LABEL RUN``, which describes one of several mechanisms."""
+    parser.add_argument(
+        "--run",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("LABEL", "RUN"),
+        dest="runs",
+        help="one of several mechanisms: its name, and KEY=VALUE,... as for --phase, further "
+        "phases after semicolons, or a run file",
+    )
+
+
+def named_runs(arguments: argparse.Namespace) -> dict[str, RunFile]:
+    """Each run of ``--run`` by its name; none if the mechanism is said in another way."""
+    if arguments.runs and is_given(arguments):
+        raise CommandError("give mechanisms by --run, or one by flags such as --noise, not both")
+    found: dict[str, RunFile] = {}
+    for label, text in arguments.runs:
+        if label in found:
+            raise CommandError(f"two runs are named {label!r}")
+        found[label] = run_file_of_text(text)
+    return found
 
 
 def _flags(arguments: argparse.Namespace) -> dict[str, str]:
@@ -167,10 +204,18 @@ def run_file_of_text(text: str) -> RunFile:
     return runs_of_tables([_parse(part) for part in text.split(";")])
 
 
-def read_runs(arguments: argparse.Namespace) -> list[NamedRun]:
-    """All runs that the arguments describe."""
+def run_files(arguments: argparse.Namespace) -> list[RunFile]:
+    """What ``--run`` names, each with one run, or else what describes all runs."""
+    return list(named_runs(arguments).values()) or [run_file_of(arguments)]
+
+
+def runs_of(arguments: argparse.Namespace, files: list[RunFile]) -> list[NamedRun]:
+    """All runs of these files; those of ``--run`` have its names."""
     try:
-        return list(run_file_of(arguments).runs())
+        if arguments.runs:
+            named = zip(arguments.runs, files, strict=True)
+            return [replace(file.only(), name=label) for (label, _), file in named]
+        return list(files[0].runs())
     except ValueError as error:
         raise CommandError(str(error)) from None
 

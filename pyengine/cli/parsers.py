@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyengine._support import checks
@@ -20,7 +21,12 @@ MEANT = {
     "--sample-rate": "--sampling-probability",
     "--sigma": "--noise-multiplier",
     "--q": "--sampling-probability",
+    "--fpr": "--alpha",
+    "--alpha": "--fpr",
+    "--format": "--json",
 }
+
+ALIKE = 0.7  # of difflib: what two names must have in common to be taken for each other
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -37,6 +43,7 @@ def is_run_file(text: str) -> bool:
 class Parser(argparse.ArgumentParser):
     """A parser that takes ``-1e-6`` for a number and suggests names that are nearly right."""
 
+    siblings: Mapping[str, Parser] = MappingProxyType({})  # of the commands
     needed: tuple[str, ...] = ()  # options that a run file may stand for
 
     def __init__(self, **words: Any) -> None:
@@ -99,7 +106,7 @@ class Parser(argparse.ArgumentParser):
         if any(isinstance(action, argparse._SubParsersAction) for action in self._actions):
             self._command_first(args)
             return  # the parser of the command knows its options
-        options = [flag for action in self._actions for flag in action.option_strings]
+        options = self.options
         for word in args:
             if word == "--":
                 return
@@ -107,10 +114,14 @@ class Parser(argparse.ArgumentParser):
             if re.match(r"--[a-z]", name) and not any(flag.startswith(name) for flag in options):
                 self.error(f"there is no option {name}{self._hint(name, options)}")
 
+    @property
+    def options(self) -> list[str]:
+        """All spellings of its options."""
+        return [flag for action in self._actions for flag in action.option_strings]
+
     def _command_first(self, args: Sequence[str]) -> None:
-        own = [flag for action in self._actions for flag in action.option_strings]
         first = args[0] if args else ""
-        if first.startswith("--") and not any(flag.startswith(first) for flag in own):
+        if first.startswith("--") and not any(flag.startswith(first) for flag in self.options):
             self.error(f"{first.partition('=')[0]} goes after a command: pyengine COMMAND {first}")
 
     def _hint(self, name: str, options: Sequence[str]) -> str:
@@ -124,7 +135,13 @@ class Parser(argparse.ArgumentParser):
         meant = MEANT.get(name)
         if meant in options:
             return f"; did you mean {meant!r}?"
-        return checks.did_you_mean(name, options)
+        import difflib  # only where something is wrong
+
+        words = [flag[2:] for flag in options if flag.startswith("--")]
+        for near in difflib.get_close_matches(name[2:], words, 1, ALIKE):
+            return f"; did you mean '--{near}'?"
+        have = [word for word, other in self.siblings.items() if name in other.options]
+        return f"; pyengine {', '.join(have)} {'has' if len(have) == 1 else 'have'} it" * bool(have)
 
     def _get_option_tuples(self, option_string: str) -> Any:
         """As argparse, and spellings of one option are no choice between several."""
@@ -172,5 +189,6 @@ def command(
     """
     parser: Any = commands.add_parser(name, help=summary, description=description, epilog=epilog)
     parser.set_defaults(run=run)
+    parser.siblings = commands.choices
     made: Parser = parser
     return made

@@ -15,7 +15,7 @@ from pyengine.cli.output import remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 from pyengine.engines.registry import ADJACENCIES
 from pyengine.mechanisms import in_words
-from pyengine.workbench.runs.files import RunFile
+from pyengine.workbench.runs.grammar import NamedRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,18 +28,20 @@ Draw one of these, as .png, .svg or .pdf:
   tradeoff   trade-off functions for both orders and their convex hull
   gamma      reconstruction robustness γ(κ) with its bounds
   delta      privacy profiles δ(ε) for both orders
+  epsilon    ε at δ over the epochs of a run
   noise      the smallest noise that gives (ε, δ)-differential privacy, against ε"""
 EPILOG = f"""\
 examples:
   pyengine plot gamma run.toml -o gamma.svg
   pyengine plot tradeoff --noise 1 --p 0.1 --steps 30 -o tradeoff.png
   pyengine plot delta --mechanism gaussian --noise 2 -o delta.png
+  pyengine plot epsilon --noise 1 --p 256/60000 --epochs 20 --delta 1e-5 -o epochs.png
   pyengine plot noise --p 0.1 --steps 1000 --delta 1e-6 -o noise.png
   pyengine plot tradeoff --run "noise 1" noise=1,p=0.01,steps=1000 \\
       --run "two phases" "noise=2,p=0.01,steps=100; noise=1,p=0.01,steps=900" -o two.png
 
 {grammar.HELP}"""
-PICTURES = ("tradeoff", "gamma", "delta", "noise")
+PICTURES = ("tradeoff", "gamma", "delta", "epsilon", "noise")
 
 
 def register(commands: Commands) -> None:
@@ -49,17 +51,10 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "-o", "--output", required=True, type=Path, metavar="FILE", help="where the picture goes"
     )
-    parser.add_argument("--delta", default="1e-6", metavar="D", help="of the noise (1e-6)")
     parser.add_argument(
-        "--run",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("LABEL", "RUN"),
-        dest="runs",
-        help="one of several mechanisms in one picture: its name, and KEY=VALUE,... as for "
-        "--phase, further phases after semicolons, or a run file",
+        "--delta", default="1e-6", metavar="D", help="δ of epsilon and noise (1e-6)"
     )
+    grammar.add_named_runs(parser)
     parser.add_argument(
         "--adjacency",
         choices=ADJACENCIES,
@@ -74,7 +69,7 @@ def register(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Draw a picture and write it."""
     check_picture("--output", arguments.output)
-    draw = _noise if arguments.picture == "noise" else _curves
+    draw = {"noise": _noise, "epsilon": _growth}.get(arguments.picture, _curves)
     try:
         made = draw(arguments)
     except ValueError as error:
@@ -87,12 +82,30 @@ def run(arguments: argparse.Namespace) -> int:
 def _noise(arguments: argparse.Namespace) -> Figure:
     from pyengine.workbench.plots import noise_figure
 
-    runs = _runs(arguments) or {"": grammar.run_file_of(arguments)}
+    runs = grammar.named_runs(arguments) or {"": grammar.run_file_of(arguments)}
     families = {label or _said(file.tables()): file.family("noise") for label, file in runs.items()}
     delta = float(checks.exact("--delta", arguments.delta))
     remark(remarks_on(deltas=[delta]))
     words = {"adjacency": arguments.adjacency} if arguments.adjacency else {}
     return noise_figure(families, delta, title=arguments.title or "", **words)
+
+
+def _growth(arguments: argparse.Namespace) -> Figure:
+    from pyengine.workbench.plots import epsilon_figure
+
+    found = _found(arguments)
+    delta = float(checks.exact("--delta", arguments.delta))
+    remark(remarks_on(deltas=[delta]))
+    runs = {run.name: [phase.mechanism for phase in run.phases] for run in found}
+    title = arguments.title
+    if title is None:
+        title = "\n".join(in_words(found[0].mechanism)) if len(found) == 1 else ""
+    words = {"adjacency": arguments.adjacency} if arguments.adjacency else {}
+    return epsilon_figure(runs, delta, title=title, **words)
+
+
+def _found(arguments: argparse.Namespace) -> list[NamedRun]:
+    return grammar.runs_of(arguments, grammar.run_files(arguments))
 
 
 def _said(phases: list[dict[str, Any]]) -> str:
@@ -104,12 +117,9 @@ def _said(phases: list[dict[str, Any]]) -> str:
 def _curves(arguments: argparse.Namespace) -> Figure:
     from pyengine.workbench.plots import delta_figure, gamma_figure, trade_off_figure
 
-    files = _runs(arguments)
-    mechanisms: Any = {label: file.only().mechanism for label, file in files.items()}
-    if not files:
-        found = grammar.read_runs(arguments)
-        mechanisms = {run.name: run.mechanism for run in found}
-    single = not files and len(mechanisms) == 1
+    found = _found(arguments)
+    mechanisms: Any = {run.name: run.mechanism for run in found}
+    single = not arguments.runs and len(found) == 1
     if single:
         (mechanisms,) = mechanisms.values()
     title = arguments.title
@@ -121,20 +131,6 @@ def _curves(arguments: argparse.Namespace) -> Figure:
         return gamma_figure(mechanisms, adjacency=arguments.adjacency or "add", title=title)
     draw = trade_off_figure if arguments.picture == "tradeoff" else delta_figure
     return draw(mechanisms, adjacency=arguments.adjacency, title=title)
-
-
-def _runs(arguments: argparse.Namespace) -> dict[str, RunFile]:
-    """Each labelled run; none if there is one without a label."""
-    if not arguments.runs:
-        return {}
-    if grammar.is_given(arguments):
-        raise CommandError("give mechanisms by --run, or one by flags such as --noise, not both")
-    found: dict[str, RunFile] = {}
-    for label, text in arguments.runs:
-        if label in found:
-            raise CommandError(f"two runs are named {label!r}")
-        found[label] = grammar.run_file_of_text(text)
-    return found
 
 
 def check_picture(option: str, path: Path) -> None:

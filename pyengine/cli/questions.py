@@ -133,6 +133,7 @@ def _register(commands: Commands, asked: Command) -> None:
     parser.needed = (f"--{option}",)
     parser.add_argument(f"--{option}", dest="values", nargs="+", metavar="X", help=asked.argument)
     grammar.add_mechanism(parser)
+    grammar.add_named_runs(parser)
     how = parser.add_argument_group("how to answer")
     for flag, words, default, text in (
         ("--adjacency", ADJACENCIES, asked.adjacency, "which data set is the null hypothesis"),
@@ -175,19 +176,16 @@ def run(arguments: argparse.Namespace) -> int:
     asked: Command = arguments.asked
     question = QUESTIONS[asked.question]
     digits = _digits(arguments.digits)
-    file = grammar.run_file_of(arguments)
-    given = _take_words(arguments, file)
-    try:
-        runs = list(file.runs())
-    except ValueError as error:
-        raise CommandError(str(error)) from None
+    files = grammar.run_files(arguments)
+    given = _take_words(arguments, files[0])
+    runs = grammar.runs_of(arguments, files)
     if not runs:
-        raise CommandError(f"{file.source}: no run")
+        raise CommandError(f"{files[0].source}: no run")
     texts = read_numbers(question.argument, given, logarithmic=question.upper == 1.0)
     values = [_in_domain(question.argument, text, question.upper) for text in texts]
     found = [_found(each, arguments, texts, values, digits) for each in runs]
     rows = [row for each in found for row in each.rows]
-    remarks = _remarks(values, rows, file) if asked.question == "epsilon" else []
+    remarks = _remarks(values, rows, files) if asked.question == "epsilon" else []
     if arguments.json:
         answers = [_as_object(each, arguments, values) for each in found]
         content = answers[0] if len(answers) == 1 else {"runs": answers}
@@ -262,10 +260,11 @@ def _as_object(
     }
 
 
-def _remarks(values: list[float], rows: list[dict[str, Any]], file: RunFile) -> list[str]:
+def _remarks(values: list[float], rows: list[dict[str, Any]], files: list[RunFile]) -> list[str]:
     """What to say of δ that was asked for and of ε that was found."""
     found = [float(row["value"]) for row in rows if row["value"] is not None]
-    return remarks_on(deltas=values, epsilons=found, records=grammar.records_of(file))
+    records = max(filter(None, map(grammar.records_of, files)), default=None)
+    return remarks_on(deltas=values, epsilons=found, records=records)
 
 
 def _digits(text: str) -> int:

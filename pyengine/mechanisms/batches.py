@@ -205,7 +205,7 @@ class TruncatedPoissonSampled(UnsampledStep):
         return {**self.mechanism.described(), **cut}
 
     def own_words(self) -> Words:
-        """A Poisson sample, of which records are left out where it is too large."""
+        """A Poisson sample; where it is too large, records are left out at random."""
         rate = number_in_words(self.probability)
         return Words(
             self.mechanism.on_batches,

@@ -70,7 +70,7 @@ class Stage(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Gaussian noise in several steps, of which a random set has a record.
+    """Gaussian noise in several steps; a record takes part in a random set of them.
 
     Parameters
     ----------
@@ -275,10 +275,11 @@ class Step(Mechanism):
 
         Notes
         -----
-        Few outcomes, t and k of which make at most 20,000 numbers of steps with each ratio, are
-        answered exactly.  Others are replaced by a pair that dominates: δ of Laplace noise
-        exceeds the truth by less than 1e-5 of it for noise from 0.7 on, and by up to 1e-3 for 0.3;
-        δ of discrete Gaussian noise from 2 on by less than 1 % where it is above 1e-8.
+        A mechanism of few outcomes is answered exactly, if t steps with k of them chosen have at
+        most 20,000 different counts of each ratio.  Others are replaced by a pair that dominates:
+        δ of Laplace noise exceeds the truth by less than 1e-5 of it for noise from 0.7 on, and by
+        up to 1e-3 for 0.3; δ of discrete Gaussian noise from 2 on by less than 1 % where it is
+        above 1e-8.
 
         Examples
         --------
@@ -534,7 +535,7 @@ class Composition(Mechanism):
 
 
 def as_mechanism(value: Any) -> Mechanism | None:
-    """Return a value that is a mechanism, of whichever kind; None for any other value."""
+    """Return a value if it is a mechanism of any kind; None for any other value."""
     return value if isinstance(value, Mechanism) else None
 
 

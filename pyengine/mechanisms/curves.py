@@ -1,4 +1,4 @@
-"""Mechanisms of which bounds on Rényi divergences are known: curves that add up."""
+"""Mechanisms with known bounds on their Rényi divergences: curves that add up."""
 
 from __future__ import annotations
 

@@ -41,6 +41,7 @@ def dp_sgd(
     epochs: checks.NumberLike | None = None,
     sampling: str | None = None,
     group_size: int = 1,
+    unit: str = "record",
 ) -> Composition: ...
 @overload
 def dp_sgd(
@@ -75,6 +76,7 @@ def dp_sgd(
     epochs: checks.NumberLike | None = None,
     sampling: str | None = None,
     group_size: int = 1,
+    unit: str = "record",
 ) -> Any:
     """DP-SGD: the Poisson-subsampled Gaussian mechanism, composed.
 
@@ -103,8 +105,11 @@ def dp_sgd(
         amplification (docs, how batches are chosen), and of ``steps`` as many epochs are
         counted as they can be at most.
     group_size : int
-        Number k of records of one user, >= 1, of which each enters a batch independently of the
-        others; neighbours differ in all of them.  For Poisson samples only.
+        Number k of records of one user, >= 1.  Each enters a batch independently of the others;
+        neighbours differ in all of them.  For Poisson samples only.
+    unit : {"record", "user", "client"}
+        What joins batches, is counted by the sizes, and is protected as a whole: in federated
+        learning a client, whose update is clipped.  Labels say it; no number depends on it.
 
     Returns
     -------
@@ -136,8 +141,26 @@ def dp_sgd(
     if not (type(noise_multiplier) is type(sampling_probability) is float and type(steps) is int):
         given = noise_multiplier, sampling_probability, sample_rate, steps
         if any(map(checks.is_many, given)):
-            others = batch_size, dataset_size, epochs, sampling
+            others = batch_size, dataset_size, epochs, sampling, None if unit == "record" else unit
             return _runs(*given, others=others, group_size=group_size)
+    if unit != "record":
+        from pyengine.mechanisms.report import of_units
+        from pyengine.mechanisms.words import UNITS
+
+        checks.choice("unit", unit, UNITS)
+        if group_size != 1:
+            raise ValueError(f"group_size must be 1 where unit is {unit!r}, got {group_size!r}")
+        plain: Any = dp_sgd(
+            noise_multiplier,
+            sampling_probability,
+            steps,
+            sample_rate=sample_rate,
+            batch_size=batch_size,
+            dataset_size=dataset_size,
+            epochs=epochs,
+            sampling=sampling,
+        )
+        return of_units(plain, unit)
     noise = checks.positive("noise_multiplier", noise_multiplier)
     size = checks.count("group_size", group_size, least=1)
     if sampling_probability is None and sample_rate is not None:

@@ -47,7 +47,7 @@ SHOWN = {"add": " + ", "subtract": " - ", "multiply": "*", "divide": "/", "power
 
 
 class Program(NamedTuple):
-    """The steps of an expression, each of which takes what earlier ones have made.
+    """The steps of an expression; each takes the results of earlier ones.
 
     Parameters
     ----------

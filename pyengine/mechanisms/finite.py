@@ -135,9 +135,9 @@ class ExponentialMechanism(Step):
 class AboveThreshold(Step):
     """The first of several queries above a threshold, both with Gaussian noise: sparse vector.
 
-    Queries, each of which may depend on the answers before, are compared with one noisy threshold
-    until one is above it or all are asked; only which one it was is released.  Sparse vector with c
-    answers is ``composed(c)``: the threshold has new noise after each.
+    Queries are compared with one noisy threshold, until one lies above it or all are asked.  Only
+    its number is released.  Each query may depend on earlier answers.  Sparse vector with c answers
+    is ``composed(c)``: the threshold gets new noise after each.
 
     Parameters
     ----------

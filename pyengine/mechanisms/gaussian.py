@@ -153,8 +153,8 @@ class GaussianMechanism(Step):
         Notes
         -----
         For k > 1 values are **upper bounds** of γ, δ and ε, and lower ones of β, and the engine is
-        ``blocks``: the epoch leaks at most what k epochs of t/k steps do, in each of which the
-        record takes part once.  With ``bounds="estimated"`` the other bound holds for the epoch
+        ``blocks``: the epoch leaks at most as much as k epochs of t/k steps, where the record takes
+        part once in each.  With ``bounds="estimated"`` the other bound holds for the epoch
         itself.
         ``method="monte_carlo"`` samples the epoch itself (docs, theory/allocation).
 

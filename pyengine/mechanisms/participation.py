@@ -35,7 +35,7 @@ FloatArray = npt.NDArray[np.float64]
 
 PARTICIPATIONS = ("single", "fixed_order", "min_separation")
 UNIT = 2.0**-52
-LONGEST = 10**7  # steps of a Toeplitz matrix, of which only the column is formed
+LONGEST = 10**7  # steps of a Toeplitz matrix; only its column is formed
 LARGEST = 16_384  # columns; the products of two columns are formed in blocks of rows
 BLOCK = 256
 CANDIDATES = 64  # patterns whose sums are formed exactly
@@ -235,8 +235,8 @@ def bin_products(C: Any, bins: int, noise: float, classes: int | None = None) ->
 
     Notes
     -----
-    If it is not given, c is 1 where that is exact, and else the number that has the least
-    E_Q(dP/dQ)² of what dominates: a choice, each of which is a bound.
+    If it is not given, c is 1 where that is exact.  Else it is the number whose dominating pair has
+    the least E_Q(dP/dQ)².  Every c gives a bound.
     """
     matrix, moves = bin_moves(C, bins)
     number = moves.shape[1]

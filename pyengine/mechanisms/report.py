@@ -5,10 +5,19 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from pyengine.mechanisms.core import Mechanism, Step, phases_of, steps_of
-from pyengine.mechanisms.words import Words, number_in_words
+from pyengine.mechanisms.core import Composition, Mechanism, Step, compose, phases_of, steps_of
+from pyengine.mechanisms.words import Words, number_in_words, worded
 
-__all__ = ["Label", "describe", "in_words", "label_of", "shown_as_html", "step_in_words", "summary"]
+__all__ = [
+    "Label",
+    "describe",
+    "in_words",
+    "label_of",
+    "of_units",
+    "shown_as_html",
+    "step_in_words",
+    "summary",
+]
 
 FEW = 4  # entries of a vector that a line shows
 FIRST = 3  # kinds of steps that a summary shows
@@ -81,6 +90,16 @@ class Label(NamedTuple):
     known: str
 
 
+def of_units(run: Composition, unit: str) -> Composition:
+    """Return an equal run whose labels speak of units, such as clients, in the place of records."""
+    if unit == "record":
+        return run
+    parts = (
+        worded(step, step.words._replace(whose=unit)).composed(n) for step, n in phases_of(run)
+    )
+    return compose(*parts)
+
+
 def describe(mechanism: Mechanism) -> list[dict[str, Any]]:
     """Return the parameters of each kind of step.
 
@@ -111,8 +130,9 @@ def label_of(mechanism: Mechanism, adjacency: str = "add_remove") -> list[Label]
     return [
         Label(
             _line(step, number),
-            step.words.batches,
-            f"{step.words.unit}: {NEIGHBOURS[step.words.neighbours][adjacency]}",
+            step.words.said(step.words.batches),
+            f"{step.words.protected}: "
+            + step.words.said(NEIGHBOURS[step.words.neighbours][adjacency]),
             step.words.known,
         )
         for step, number in phases_of(mechanism)
@@ -184,7 +204,8 @@ def in_words(mechanism: Mechanism) -> list[str]:
 
 def step_in_words(step: Step) -> str:
     """Return the kind of a step, its parameters and how it is sampled, for people."""
-    return f"{_named(step)},{step.words.size}" if step.words.size else _named(step)
+    size = step.words.said(step.words.size)
+    return f"{_named(step)},{size}" if size else _named(step)
 
 
 def epochs_in_words(words: Words, number: int) -> str:
@@ -200,7 +221,7 @@ def _line(step: Step, number: int) -> str:
     epochs = epochs_in_words(words, number)
     several = "" if number == 1 else "s"
     passes = f" ({epochs} epoch{'' if epochs == '1' else 's'})" if epochs else ""
-    return f"{_named(step)}, {number:,} {words.counted}{several}{passes}{words.size}"
+    return f"{_named(step)}, {number:,} {words.counted}{several}{passes}{words.said(words.size)}"
 
 
 def _named(step: Step) -> str:

@@ -1,4 +1,4 @@
-"""One of several mechanisms, of which whoever sees the release knows which one ran."""
+"""One of several mechanisms, drawn at random; the release shows which one ran."""
 
 from __future__ import annotations
 
@@ -136,6 +136,7 @@ class RevealedMixture(Step):
             neighbours=first.neighbours,
             hidden=("weights", "mechanisms"),
             known=next((found.known for found in words if found.known), ""),
+            whose=first.whose,
         )
 
 

@@ -1,4 +1,4 @@
-"""The best of a number of runs, of which only the best one is released: tuning among them."""
+"""The best of a number of runs, where only the best is released, as in tuning."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class RepeatAndSelect(UnsampledStep):
 
     @property
     def enclosing(self) -> tuple[Mechanism, tuple[Step, ...]] | None:
-        """All runs of a fixed number, of which publishing the best one is a part."""
+        """All runs of a fixed number; publishing the best one releases no more than all of them."""
         if self.number is None or self.runs != "fixed":
             return None
         nothing = GenericMechanism(0)
@@ -117,6 +117,7 @@ class RepeatAndSelect(UnsampledStep):
             counted="selection",
             hidden=("base", "runs", *self._numbers()),
             known="upper bound",
+            whose=first.whose,
         )
 
     def _how_many(self) -> str:
@@ -173,8 +174,8 @@ def repeat_and_select(
     shape : float
         η > -1 of the truncated law ``negative_binomial``, as in `duality.repeat_and_select`.
     stopping : float
-        γ in (0, 1): of ``geometric`` runs, each of which is the last with that probability, so
-        that E K = 1/γ; and of ``negative_binomial``.
+        γ in (0, 1), of ``geometric`` and ``negative_binomial``.  Each ``geometric`` run is the last
+        with probability γ, so that E K = 1/γ.
     number : int
         Runs of ``fixed``, and n of ``binomial``, >= 1.
     probability : float

@@ -12,8 +12,9 @@ from pyengine._support import checks
 if TYPE_CHECKING:
     from pyengine.mechanisms.core import Composition, Step
 
-__all__ = ["Words", "as_given", "number_in_words", "shuffled_words", "worded"]
+__all__ = ["UNITS", "Words", "as_given", "number_in_words", "shuffled_words", "worded"]
 
+UNITS = ("record", "user", "client")
 LONG = 10**12  # denominators that nobody reads
 
 
@@ -37,7 +38,7 @@ class Words(NamedTuple):
     rate : str
         Sampling probability as ``batches`` and ``size`` have it.
     hidden : tuple of str
-        Parameters of the step of which the name says enough.
+        Parameters that the name says already.
     known : str
         "lower bound" where answers are no guarantee, "upper bound" where they are that of a
         mechanism that dominates this one; else empty.
@@ -49,6 +50,8 @@ class Words(NamedTuple):
         A number of steps, and the epochs that they are.
     least : tuple of (float or Fraction, int) or None
         Arguments of `pyengine.shuffled_lower_bound`, where it says what certainly leaks.
+    whose : str
+        What joins batches and is counted by ``sizes``: "record", or "client" with all its records.
     """
 
     name: str
@@ -64,6 +67,18 @@ class Words(NamedTuple):
     given: tuple[tuple[str, str], ...] = ()
     epochs: tuple[int, str] | None = None
     least: tuple[checks.Number, int] | None = None
+    whose: str = "record"
+
+    def said(self, text: str) -> str:
+        """A text about records, as one about what joins batches here."""
+        return text if self.whose == "record" else text.replace("record", self.whose)
+
+    @property
+    def protected(self) -> str:
+        """The unit, with all that is protected of it."""
+        return (
+            self.unit if self.whose == "record" else f"{self.said(self.unit)}, with all its records"
+        )
 
 
 def worded(step: Step, words: Words) -> Step:
@@ -107,7 +122,7 @@ def as_given(
     epochs : number, optional
         The epochs that these steps are.
     sizes : tuple of (int, int), optional
-        Batch and data set, of which the sampling probability is the quotient.
+        Sizes of the batch and the data set; their quotient is the sampling probability.
     rate : str
         The sampling probability as a fraction of two numbers.
     """

@@ -239,8 +239,8 @@ class HistoryAccountant:
         Returns
         -------
         Composition
-            One Gaussian step for each epoch, without amplification: answers are upper bounds, for
-            neighbours one of which has an empty record in the place of the other's.
+            One Gaussian step for each epoch, without amplification.  Answers are upper bounds.  One
+            of two neighbours has an empty record in the place of the other's record.
 
         Raises
         ------

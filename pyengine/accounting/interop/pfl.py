@@ -50,8 +50,8 @@ class PyenginePrivacyAccountant:
     Raises
     ------
     ValueError
-        For an argument outside its domain, fewer than two of the three, or three of which the noise
-        does not meet the others.
+        For an argument outside its domain, for fewer than two of the three, or for noise that is
+        too small for the given ε and δ.
     AccuracyError
         Where nothing can be proven.
 

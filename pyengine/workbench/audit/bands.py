@@ -55,13 +55,15 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tu
     return lower, 1.0 - success_bound(trials - successes, trials, tail)
 
 
-def success_bound(successes: Any, trials: Any, error: float) -> float:
+def success_bound(
+    successes: Any, trials: Any, error: float, names: tuple[str, str] = ("successes", "trials")
+) -> float:
     """Return a bound below a probability that fails with probability at most ``error``."""
     if not (isinstance(trials, int | np.integer) and 1 <= trials <= checks.PLAIN_COUNT):
-        raise ValueError(f"trials must be an integer in [1, 2^53], got {checks.shown(trials)}")
+        raise ValueError(f"{names[1]} must be an integer in [1, 2^53], got {checks.shown(trials)}")
     if not (isinstance(successes, int | np.integer) and 0 <= successes <= trials):
         raise ValueError(
-            f"successes must be an integer in [0, {trials}], got {checks.shown(successes)}"
+            f"{names[0]} must be an integer in [0, {trials}], got {checks.shown(successes)}"
         )
     if successes == 0:
         return 0.0

@@ -158,9 +158,6 @@ class _Errors(NamedTuple):
 
 def _rates(name: str, successes: int, trials: int, error: float) -> tuple[float, float]:
     """A lower and an upper bound on a rate, each of which errs so often."""
-    try:
-        lower = success_bound(successes, trials, error)
-        upper = 1.0 - success_bound(trials - successes, trials, error)
-    except (ValueError, TypeError) as wrong:
-        raise ValueError(f"{name}: {wrong}") from None
-    return lower, upper
+    names = f"{'true' if name == 'positives' else 'false'}_positives", name
+    lower = success_bound(successes, trials, error, names)
+    return lower, 1.0 - success_bound(trials - successes, trials, error)

@@ -5,6 +5,7 @@ Functions return a `matplotlib.figure.Figure` that belongs to no window; `save` 
 
 from pyengine.workbench.plots.curves import delta_figure, gamma_figure, trade_off_figure
 from pyengine.workbench.plots.files import SUFFIXES, save
+from pyengine.workbench.plots.growth import epsilon_figure
 from pyengine.workbench.plots.noise import noise_figure
 from pyengine.workbench.plots.series import Series
 from pyengine.workbench.plots.strategy import strategy_figure
@@ -15,6 +16,7 @@ __all__ = [
     "Curve",
     "Series",
     "delta_figure",
+    "epsilon_figure",
     "gamma_figure",
     "gamma_png",
     "noise_figure",

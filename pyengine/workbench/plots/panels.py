@@ -15,7 +15,15 @@ from pyengine.workbench.plots.ticks import ticked
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Entries", "curve_panel", "gain_panel", "gamma_panel", "power_panel", "profile_panel"]
+__all__ = [
+    "Entries",
+    "curve_panel",
+    "gain_panel",
+    "gamma_panel",
+    "growth_panel",
+    "power_panel",
+    "profile_panel",
+]
 
 # wide and pale below the other curves, which it follows nearly everywhere
 HULL: dict[str, Any] = {
@@ -80,6 +88,15 @@ def profile_panel(axes: Axes, lines: Sequence[Series], smallest: float) -> Entri
     _logarithmic(
         axes, xscale="linear", xlabel="ε", ylabel="δ", ylim=(smallest, 1.0), xlim=(0.0, last)
     )
+    return entries
+
+
+def growth_panel(axes: Axes, lines: Sequence[Series]) -> Entries:
+    """ε against epochs, which are the arguments of the series."""
+    entries = _lines(axes, lines)
+    last = float(max(each.argument.max() for each in lines))
+    frame(axes, xlabel="epochs", ylabel="ε", xlim=(0.0, last))
+    axes.set_ylim(bottom=0.0)
     return entries
 
 

@@ -9,6 +9,7 @@ from pyengine._support.certainty import certainty
 from pyengine.api import answers
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, in_words, label_of
+from pyengine.mechanisms.core import phases_of
 from pyengine.workbench.report.variants import resampled, with_group
 from pyengine.workbench.statement import ADJACENCIES, Figure
 
@@ -74,6 +75,8 @@ def alternatives(
             yield _changed("adjacency", neighbours(mechanism, word), mechanism, word, asked, proven)
     for what, run in resampled(mechanism).items():
         yield _changed("sampling", what, run, adjacency, asked, proven)
+    if any(step.words.whose != "record" for step, _ in phases_of(mechanism)):
+        return  # a whole client, or user, is protected as it is
     for size in group_sizes:
         what = f"a user of {size:,} records"
         group = with_group(mechanism, size)

@@ -14,6 +14,7 @@ from pyengine.mechanisms import (
 )
 from pyengine.mechanisms.core import phases_of
 from pyengine.mechanisms.mixture import group_sample
+from pyengine.mechanisms.report import of_units
 from pyengine.mechanisms.words import as_given, worded
 
 __all__ = ["noise_of", "resampled", "with_group", "with_noise"]
@@ -53,7 +54,9 @@ def resampled(mechanism: Mechanism) -> dict[str, Mechanism]:
             inner.composed(steps) for inner, _, steps, _ in stages
         ],
     }
-    made = {what: compose(*parts) for what, parts in found.items()}
+    units = {step.words.whose for step, _ in phases_of(mechanism)}
+    unit = units.pop() if len(units) == 1 else "record"
+    made = {what: of_units(compose(*parts), unit) for what, parts in found.items()}
     own = compose(*_exact(mechanism))
     return {what: each for what, each in made.items() if compose(*_exact(each)) != own}
 

@@ -26,7 +26,8 @@ from pyengine.mechanisms import (
     steps_of,
 )
 from pyengine.mechanisms.dp_sgd import SHUFFLED
-from pyengine.mechanisms.words import as_given, worded
+from pyengine.mechanisms.report import of_units
+from pyengine.mechanisms.words import UNITS, as_given, worded
 from pyengine.workbench.runs.makers import (
     ALIASES,
     ALLOCATED,
@@ -78,6 +79,7 @@ SAMPLINGS = ("poisson", "without_replacement", "with_replacement", "shuffle")
 BY_DP_SGD = ("with_replacement", *SHUFFLED)  # which take nothing that dp_sgd does not
 TRUNCATED = "truncated_batch_size"
 GROUP = "group_size"
+UNIT = "unit"  # what joins batches and is protected, for labels
 SIZES = ("batch_size", "dataset_size")
 SAMPLING = ("sampling_probability", "batch_size", TRUNCATED, "dataset_size", "sampling")
 REPEATED = ("steps", "epochs")
@@ -201,7 +203,7 @@ def keys_of(maker: Maker) -> tuple[str, ...]:
     more = (*SAMPLING, *group, *REPEATED)
     if maker.word == MATRIX or "steps" in maker.parameters:  # all steps are in it
         more = ()
-    return (*maker.parameters, *(key for key in more if key not in maker.parameters))
+    return (*maker.parameters, *(key for key in more if key not in maker.parameters), UNIT)
 
 
 def _named(table: Table) -> tuple[str, Maker, dict[str, Any]]:
@@ -237,8 +239,11 @@ def phase(table: Table, beside: Beside = HERE) -> Phase:
         return Phase(compose(*said), plain.said)
     word, maker, keys = _named(table)
     _check_names(word, maker, keys)
+    unit = checks.choice(UNIT, keys.pop(UNIT, "record"), UNITS)
+    if unit != "record" and GROUP in keys:
+        raise ValueError(f"{GROUP} must be left out where {UNIT} is {unit!r}, got {keys[GROUP]}")
     given = {key: _value(maker, key, value, beside) for key, value in keys.items()}
-    made = _made(word, maker, given)
+    made = of_units(compose(_made(word, maker, given)), unit)
     return Phase(made, _said(word, maker, given))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyengine._version import __version__
+from pyengine.mechanisms.words import UNITS
 from pyengine.threat.risks import ASKED
 from pyengine.workbench.runs.files import OPTIONS, RUNS, SECTIONS, VARIED
 from pyengine.workbench.runs.grammar import ADJACENCIES, SAMPLINGS, keys_of, short
@@ -28,6 +29,7 @@ MEANINGS = {
     "epochs": "instead of steps: how often they pass over the data; of random allocation, epochs",
     "truncated_batch_size": "largest size of a Poisson sample",
     "group_size": "records of one user",
+    "unit": "what joins batches and is protected as a whole, for labels",
     "steps_per_epoch": "random allocation: each record enters one step of an epoch",
     "selected": "random allocation: in so many steps of an epoch",
     "matrix": "file .npy or .csv with C of a matrix mechanism",
@@ -139,8 +141,8 @@ def _joined(known: Any, found: dict[str, Any]) -> dict[str, Any]:
 
 def _value(maker: Maker, key: str) -> dict[str, Any]:
     meaning = {"description": MEANINGS[key]} if key in MEANINGS else {}
-    if key == "sampling":
-        return {**meaning, "enum": list(SAMPLINGS)}
+    if key in ("sampling", "unit"):
+        return {**meaning, "enum": list(SAMPLINGS if key == "sampling" else UNITS)}
     if key in maker.texts:
         return {**meaning, **({"enum": WORDS[key]} if key in WORDS else {"type": "string"})}
     if key in maker.nested:

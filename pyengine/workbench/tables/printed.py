@@ -75,7 +75,7 @@ def labelled(runs: Sequence[tuple[str, Mechanism]]) -> list[str]:
     for name, mechanism in runs:
         for step, _ in phases_of(mechanism):
             words = step.words
-            text = words.batches
+            text = words.said(words.batches)
             if words.rate:
                 text = text.replace(f"probability {words.rate}", "the sampling probability")
             found.setdefault(text, []).append(name)
