@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyengine.accounting.noise_range import NoiseRange
     from pyengine.accounting.runs import AdaptiveRun
 
-__all__ = ["SCHEMA", "from_json", "plain", "read_words", "to_json"]
+__all__ = ["SCHEMA", "from_json", "in_words_of", "plain", "to_json"]
 
 SCHEMA = "pyengine/1"
 COUNTS = {
@@ -77,11 +77,11 @@ def to_json(value: Mechanism | AdaptiveRun | Target | Bounds, *, indent: int | N
     Examples
     --------
     >>> import pyengine as pe
-    >>> text = pe.to_json(pe.dp_sgd(1.0, "1/3", 10))
+    >>> text = pe.to_json(pe.dp_sgd(1.0, "0.01", 10))
     >>> print(text[24:])
     "mechanism": [{"mechanism": "GaussianMechanism", "noise_multiplier": 1.0, \
-"sampling_probability": "1/3", "steps": 10}]}
-    >>> pe.from_json(text) == pe.dp_sgd(1.0, "1/3", 10)
+"sampling_probability": "1/100", "steps": 10}]}
+    >>> pe.from_json(text) == pe.dp_sgd(1.0, "0.01", 10)
     True
     """
     mechanism = as_mechanism(value)
@@ -191,13 +191,9 @@ def _step(step: Step) -> dict[str, Any]:
         described["mechanisms"] = [_phases(each) for each in inner.mechanisms]
     elif "base" in described and hasattr(inner, "base"):
         described["base"] = _phases(inner.base)
-    return described if step._words is None else {**described, "words": _words(step._words)}
-
-
-def _words(words: Words) -> dict[str, Any]:
-    """The words that are not those of most steps."""
-    usual = Words("", "")._asdict()
-    return {key: text for key, text in words._asdict().items() if text != usual[key]}
+    own = step.own_words()._asdict()
+    words = {key: text for key, text in step.words._asdict().items() if text != own[key]}
+    return {**described, "words": words} if words else described
 
 
 def _target(target: Target) -> dict[str, Any]:
@@ -299,16 +295,16 @@ def _read_step(value: Any) -> Mechanism:
         rate = value["sampling_probability"]
         raise checks.both_given(**{"sampling_probability": rate, size: how[size]})
     if words is not None:
-        step = worded(step, read_words(words))
+        step = in_words_of(step, words)
     return step if count is None else step.composed(count)
 
 
-def read_words(value: Any) -> Words:
-    """Return the words of a step; what labels look up must be one of theirs."""
-    if not isinstance(value, dict) or not {"name", "batches"} <= set(value) <= set(Words._fields):
+def in_words_of(step: Step, value: Any) -> Step:
+    """Return an equal step with the words of a text; what labels look up must be one of theirs."""
+    if not isinstance(value, dict) or not set(value) <= set(Words._fields):
         raise ValueError(
-            f"words must be an object with name and batches, and with none but "
-            f"{', '.join(Words._fields)}, got {checks.shown(value)}"
+            f"words must be an object with none but {', '.join(Words._fields)}, got "
+            f"{checks.shown(value)}"
         )
     given = dict(value)
     for key, read in TUPLES.items():
@@ -323,7 +319,7 @@ def read_words(value: Any) -> Words:
         _text(f"words.{key}", given[key])
     checks.choice("words.neighbours", given.get("neighbours", "present"), tuple(NEIGHBOURS))
     checks.choice("words.known", given.get("known", ""), KNOWN)
-    return Words(**given)
+    return worded(step, step.own_words()._replace(**given))
 
 
 def _applied(read: Callable[[str, Any], Any], name: str, value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -74,8 +74,8 @@ def epsilon_figure(
 def _course(run: Run, delta: float, adjacency: str, label: str) -> Series:
     """ε after some numbers of steps; the argument of the series is the epochs until then."""
     phases = []
-    alone = as_mechanism(run)
-    for phase in run if alone is None else [alone]:
+    alone, several = as_mechanism(run), cast(Sequence[Mechanism], run)
+    for phase in several if alone is None else [alone]:
         steps = steps_of(phase)
         if len(steps) > 1:
             raise ValueError(

@@ -27,7 +27,7 @@ from pyengine.mechanisms import (
 )
 from pyengine.mechanisms.dp_sgd import SHUFFLED
 from pyengine.mechanisms.report import of_units
-from pyengine.mechanisms.words import UNITS, as_given, worded
+from pyengine.mechanisms.words import UNITS, as_given
 from pyengine.workbench.runs.makers import (
     ALIASES,
     ALLOCATED,
@@ -231,11 +231,11 @@ def phase(table: Table, beside: Beside = HERE) -> Phase:
         For unknown names, missing parameters, and values outside their domains.
     """
     if "words" in table and isinstance(table["words"], Mapping):  # a row of `pyengine.to_json`
-        from pyengine.accounting.serialization import read_words
+        from pyengine.accounting.serialization import in_words_of
 
         rest = {key: value for key, value in table.items() if key != "words"}
-        words, plain = read_words(table["words"]), phase(rest, beside)
-        said = (worded(step, words).composed(number) for step, number in steps_of(plain.mechanism))
+        words, plain = table["words"], phase(rest, beside)
+        said = (in_words_of(step, words).composed(n) for step, n in steps_of(plain.mechanism))
         return Phase(compose(*said), plain.said)
     word, maker, keys = _named(table)
     _check_names(word, maker, keys)
