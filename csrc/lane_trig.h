@@ -1,4 +1,4 @@
-/* Lane-wise elementary functions for the transform and convolution kernels.
+/* Lane-wise elementary functions for the transforms.
  *
  * Each function works on one double, has no branch and no library call, so a loop of LANES
  * iterations over it becomes vector code, and every instruction set gives the same bits

@@ -84,26 +84,19 @@ static double sampled_steps(const side *s) {
 
 /* Whether laws of few steps may know more than lines do. */
 static int has_laws(const side *s) {
-    return s->plan->thorough && sampled_steps(s) <= s->plan->few;
+    return sampled_steps(s) <= s->plan->few;
 }
 
 /* Which lines are asked: laws of the fewest steps come before those of much work. */
 static int thorough(const side *s) {
-    if (!s->plan->thorough) return PE_NEAREST;
     return sampled_steps(s) <= s->plan->fewest ? PE_SOON : PE_THOROUGH;
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------- */
 
 static int certify(const side *s, int functional, double c, double *row) {
-    switch (thorough(s)) {
-    case PE_NEAREST:
-        return pe_pair_certify_nearest(s->pair, functional, 1, &c, row);
-    case PE_SOON:
-        return pe_pair_certify_soon(s->pair, functional, 1, &c, row);
-    default:
-        return pe_pair_certify(s->pair, functional, 1, &c, row);
-    }
+    if (thorough(s) == PE_SOON) return pe_pair_certify_soon(s->pair, functional, 1, &c, row);
+    return pe_pair_certify(s->pair, functional, 1, &c, row);
 }
 
 /* A row at a threshold, or where the log of a functional has a value; PE_TOO_COSTLY where arrays may have another. */
@@ -336,7 +329,7 @@ static int alone_at(const side *add, const side *remove, double alpha, errors_at
 
 static int of_level(const side *first, const side *second, int question, double alpha, double *out) {
     errors_at found;
-    if (!first->plan->levels || !(alpha > 0.0 && alpha < 1.0)) return PE_TOO_COSTLY;
+    if (!(alpha > 0.0 && alpha < 1.0)) return PE_TOO_COSTLY;
     int status = second ? alone_at(first, second, alpha, &found) : level(first, alpha, &found);
     if (second && status == PE_TOO_COSTLY) status = straight_at(first, alpha, &found);
     if (status) return status;

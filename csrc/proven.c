@@ -27,8 +27,6 @@ static const double LOUD =
 
 static const double SOON_WORK = 3e6; /* nodes times values, a millisecond or two, for each sum of a law */
 static const double WORSE = 4.0; /* times the error at hand, at the mean of a line that is not asked */
-static const double FAR_SHORT =
-    30.0; /* how far a line's best row falls short of one that is enough, if none is */
 
 enum {
     DIVIDED = 3, /* of `thorough`: divided laws as well, whatever other laws there are */
@@ -173,13 +171,10 @@ static void put_better(const pe_row *out, int functional, double c, double *row)
 }
 
 /* The same of the row of a line, from sums of two doubles where those in double are not close. */
-static void put_row_of(const pe_certified *line, const pe_row *out, int functional, double close_to, double c,
-                       double *row) {
+static void put_row_of(const pe_certified *line, const pe_row *out, int functional, double c, double *row) {
     put_better(out, functional, c, row);
     const double shortfall = pe_row_shortfall(row, functional);
-    if (!(shortfall > close_to) || !isfinite(shortfall) || out->rounded < ROUNDED) return;
-    /* a value is not worth them where they would not settle it */
-    if (close_to > CLOSE && shortfall * (1.0 - out->rounded) > close_to) return;
+    if (!(shortfall > CLOSE) || !isfinite(shortfall) || out->rounded < ROUNDED) return;
     pe_row close;
     pe_certified_evaluate_closely(line, c, &close);
     put_better(&close, functional, c, row);
@@ -213,13 +208,13 @@ static int nearest_line(pe_contours *contours, int functional, double c, thresho
 }
 
 /* Rows of a line at n <= PE_LANES thresholds. */
-static void rows_on(const pe_certified *line, int functional, double close_to, size_t n, const double *c,
+static void rows_on(const pe_certified *line, int functional, size_t n, const double *c,
                     double (*rows)[PE_ROW]) {
     pe_row out[PE_LANES];
     pe_certified_evaluate(line, n, c, out);
     for (size_t u = 0; u < n; u++) {
         pe_fail_row(rows[u]);
-        put_row_of(line, &out[u], functional, close_to, c[u], rows[u]);
+        put_row_of(line, &out[u], functional, c[u], rows[u]);
     }
 }
 
@@ -229,16 +224,11 @@ static double shortfall_at_mean(pe_certified *line, int functional) {
     double *known = &line->centre[functional];
     if (*known == 0.0) {
         double row[1][PE_ROW];
-        rows_on(line, functional, CLOSE, 1, &line->line.c_ref, row);
+        rows_on(line, functional, 1, &line->line.c_ref, row);
         const double shortfall = pe_row_shortfall(row[0], functional);
         *known = shortfall > 0.0 ? shortfall : 1.0;
     }
     return *known;
-}
-
-/* Whether a line proves nothing that settles a value. */
-static int is_hopeless(pe_certified *line, int functional) {
-    return line->line.nt >= MANY_VALUES && shortfall_at_mean(line, functional) > FAR_SHORT * ENOUGH;
 }
 
 /* A row of a line, unless one of many values is not to be expected to improve what is there. */
@@ -249,7 +239,7 @@ static int certify_on(int status, pe_certified *line, int functional, double c, 
         return PE_OK;
     pe_row out;
     pe_certified_evaluate(line, 1, &c, &out);
-    put_row_of(line, &out, functional, CLOSE, c, row);
+    put_row_of(line, &out, functional, c, row);
     return PE_OK;
 }
 
@@ -260,18 +250,16 @@ static int by_line(const void *a, const void *b) {
 }
 
 /* Rows of the nearest contours' lines, in batches of one line. */
-static void on_nearest_lines(threshold *at, size_t n, int functional, double close_to, const double *c,
-                             double *rows) {
+static void on_nearest_lines(threshold *at, size_t n, int functional, const double *c, double *rows) {
     qsort(at, n, sizeof *at, by_line);
     for (size_t i = 0, m; i < n; i += m) {
         double x[PE_LANES];
         pe_row out[PE_LANES];
         for (m = 0; m < PE_LANES && i + m < n && at[i + m].line == at[i].line; m++) x[m] = c[at[i + m].index];
         if (!at[i].line || at[i].status) continue;
-        if (close_to > CLOSE && is_hopeless(at[i].line, functional)) continue;
         pe_certified_evaluate(at[i].line, m, x, out);
         for (size_t u = 0; u < m; u++)
-            put_row_of(at[i].line, &out[u], functional, close_to, x[u], rows + PE_ROW * at[i + u].index);
+            put_row_of(at[i].line, &out[u], functional, x[u], rows + PE_ROW * at[i + u].index);
     }
 }
 
@@ -364,11 +352,11 @@ static int certify(pe_pair *pair, int functional, size_t n, const double *c, int
         if (next->status == PE_NO_MEMORY) status = PE_NO_MEMORY;
     }
     if (status) return status;
-    on_nearest_lines(at, finite, functional, thorough ? CLOSE : ENOUGH, c, rows);
+    on_nearest_lines(at, finite, functional, c, rows);
     for (size_t i = 0; i < finite && status != PE_NO_MEMORY; i++) {
         double *row = rows + PE_ROW * at[i].index;
         if (is_settled(at[i].status, row, functional)) continue;
-        if (!thorough || (!at[i].line && !at[i].status)) continue; /* Chernoff's bounds have said all */
+        if (!at[i].line && !at[i].status) continue; /* Chernoff's bounds have said all */
         status = certify_farther(pair, contours, functional, c[at[i].index], thorough, &at[i], row);
         if (status) worst = status;
     }
@@ -398,16 +386,12 @@ int pe_pair_certify_divided(pe_pair *pair, int functional, size_t n, const doubl
     return certified(pair, functional, n, c, DIVIDED, rows);
 }
 
-int pe_pair_certify_nearest(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
-    return certified(pair, functional, n, c, PE_NEAREST, rows);
-}
-
 int pe_pair_chernoff(pe_pair *pair, size_t n, const double *c, double *rows) {
     pe_contours *contours;
     pe_pair_retry(pair);
     for (size_t i = 0; i < n; i++) pe_fail_row(rows + PE_ROW * i);
     if (!pe_pair_is_exact(pair)) return n ? PE_TOO_COSTLY : PE_OK;
-    int status = proven_contours(pair, 0, PE_NEAREST, &contours), worst = PE_OK;
+    int status = proven_contours(pair, 0, PE_THOROUGH, &contours), worst = PE_OK;
     if (status) return status;
     for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
         if (!isfinite(c[i])) continue;
@@ -478,7 +462,6 @@ enum { MOST_MOVES = 4 };
 /* Targets of one place whose rows are looked for together: each comes out as it does alone. */
 typedef struct {
     size_t n;
-    double close_to; /* errors above which sums of two doubles are made, as of put_row_of */
     const double *log_target[PE_LANES];
     double *row[PE_LANES];
     int status[PE_LANES]; /* whether a row is proven beyond its target, and closely enough */
@@ -497,7 +480,7 @@ static void beyond_roots(const pe_certified *line, int functional, double slack,
         c[n++] = t->c[u];
     }
     if (!n) return;
-    rows_on(line, functional, t->close_to, n, c, rows);
+    rows_on(line, functional, n, c, rows);
     for (size_t i = 0; i < n; i++) {
         const double *near = rows[i], log_target = *t->log_target[of[i]];
         const pe_row values = row_values(near);
@@ -508,7 +491,7 @@ static void beyond_roots(const pe_certified *line, int functional, double slack,
         of[m++] = of[i];
     }
     if (!m) return;
-    rows_on(line, functional, t->close_to, m, there, rows);
+    rows_on(line, functional, m, there, rows);
     for (size_t i = 0; i < m; i++) {
         const double miss = fabs(rows[i][2 + functional] - target[i]);
         const int found = miss <= 0.01 * margin[i] + 0x1p-51 * fabs(target[i]);
@@ -522,7 +505,6 @@ static int solve_at(pe_contours *contours, int place, int functional, double sla
     const pe_edge *e = pe_contours_edge(contours, 2 * place);
     pe_certified *line = NULL;
     int status = e ? certified_at(contours, place, functional, e->k.k1, &line) : pe_edge_status(contours);
-    if (!status && t->close_to > CLOSE && is_hopeless(line, functional)) status = PE_TOO_COSTLY;
     for (size_t u = 0; u < t->n; u++) {
         t->status[u] = status;
         t->c[u] = NAN;
@@ -557,8 +539,7 @@ static int solve_together(pe_contours *contours, int place, int functional, doub
         if (status == PE_OK) continue;
         if (isfinite(t->c[u])) {
             const int nearest = pe_contours_nearest(contours, t->c[u], place);
-            targets one = {
-                .n = 1, .close_to = t->close_to, .log_target = {t->log_target[u]}, .row = {t->row[u]}};
+            targets one = {.n = 1, .log_target = {t->log_target[u]}, .row = {t->row[u]}};
             if (nearest != place) status = solve_from(contours, nearest, 1, functional, slack, &one);
         }
         if (!status) continue;
@@ -576,7 +557,7 @@ int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double
     if (!pe_pair_is_exact(pair)) return n ? PE_TOO_COSTLY : PE_OK;
     int status = proven_contours(pair, 0, thorough, &contours), worst = PE_OK;
     if (status) return status;
-    targets t = {.close_to = thorough ? CLOSE : ENOUGH};
+    targets t = {.n = 0};
     int at = 0;
     for (size_t i = 0; i <= n && status != PE_NO_MEMORY; i++) {
         const int ends = i == n;

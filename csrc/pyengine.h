@@ -202,9 +202,6 @@ int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, do
 /* The same where few sampled Gaussian steps have no close row elsewhere: divided laws, some 0.1 s each, are asked, too. */
 int pe_pair_certify_divided(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 
-/* The same from the line of the nearest place alone: what that does not prove takes others 0.1 ms to 0.1 s each. */
-int pe_pair_certify_nearest(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
-
 /* The same from all lines of little work: what few sampled Gaussian steps ask before a law is made. */
 int pe_pair_certify_soon(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 /* Chernoff's bounds at thresholds, as rows whose errors are proven and large: they say what is next to nothing. */
@@ -214,9 +211,8 @@ int pe_pair_certified_solve(pe_pair *pair, int functional, size_t n, const doubl
 
 /* Proven rows at thresholds that are looked for on the proven lines themselves: so little beyond the root that the
  * functional, its bounds moved outwards by `slack`, lies below its value, or above it for PE_A_BELOW.  NaN where one
- * line does not prove enough, and other lines of pe_pair_certify may.  Thorough rows are as narrow as sums of two doubles
- * make them; others have errors of up to 4e-11 where doubles do, as a value needs no more.  `thorough` is one of these. */
-enum { PE_NEAREST = 0, PE_THOROUGH = 1, PE_SOON = 2 };
+ * line does not prove enough, and other lines of pe_pair_certify may.  `thorough` is one of these. */
+enum { PE_THOROUGH = 1, PE_SOON = 2 };
 int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double *log_target, double slack,
                            int thorough, double *rows);
 int pe_pair_at(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
@@ -577,12 +573,10 @@ typedef struct {
     double straight[2];  /* levels between which the hull of both orders is a line */
 } pe_order;
 
-/* How questions are asked: as of rows that are `thorough` or not, with bounds of values and of those below 1e-30 that
- * are no wider than `widest`, relative.  Rows of errors of `enough` need no law of few steps, which others have whose
- * values' logs are not below `smallest`, and which comes before all lines but the nearest ones for the `fewest` steps;
- * levels may be left to arrays. */
+/* How questions are asked: with bounds of values and of those below 1e-30 that are no wider than `widest`, relative.
+ * Rows of errors of `enough` need no law of few steps, which others have whose values' logs are not below `smallest`,
+ * and which comes before all lines but the nearest ones for the `fewest` steps. */
 typedef struct {
-    int thorough, levels;
     double widest[2], enough, few, fewest, smallest, slack;
     pe_order order[2];
 } pe_plan;
@@ -640,33 +634,6 @@ void pe_epsilon_answers(size_t n, const double *rows, double *out);
  */
 void pe_chebyshev_panels(size_t n, const double *s, double width, long first, size_t panels,
                          const double *coefficients, int of_log, double *out);
-
-/* ---- composed privacy loss by direct convolution: loss_law.c, loss_step.c, convolution.c, loss_rows.c --
- *
- * For few steps, or rare large ones: what the spectral engine resolves slowly or not at all.
- */
-typedef struct pe_law pe_law;
-
-/* The law under A of the loss of one step, A = N(0, 1) and B = w_0 (N(0, 1) + sum of ratio_j N(shift_j, 1)), and
- * of the sum of two independent losses: terms >= 1 of shift > 0, ratio > 0, `rest` the log of each ratio beyond that
- * of its double.  floor + floor_low is log w_0, the smallest loss, to twice double precision; densities are kept down
- * to a log of deepest, for log values down to half of it.  Immutable once made; *out must be freed in any case.
- *
- * Method          log density over log(S - smallest S), piecewise polynomials of degree 15; sums as
- *                 Gauss-Legendre integrals of positive terms (docs/estimates)
- * Returns         a status: PE_TOO_COSTLY where max_panels or half a minute do not suffice
- */
-int pe_law_step(size_t terms, const double *shift, const double *ratio, const double *rest, double floor,
-                double floor_low, double deepest, size_t max_panels, pe_law **out);
-int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law **out);
-void pe_law_free(pe_law *a);
-size_t pe_law_panels(const pe_law *a);
-size_t pe_law_bytes(const pe_law *a); /* memory of a law */
-
-/* Rows as pe_pair_at and pe_pair_solve give them; all functionals at once.  Errors are estimates. */
-void pe_law_at(const pe_law *a, int reversed, size_t n, const double *c, double *rows);
-void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n, const double *log_target,
-                  double *rows);
 
 /* ---- composed privacy loss with proven errors: sector_*.c ----------------------------------------------- */
 

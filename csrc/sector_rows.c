@@ -5,7 +5,6 @@
 
 #include "arithmetic.h"
 #include "doubles.h"
-#include "loss_law.h"
 #include "sector.h"
 #include "spectral.h"
 
@@ -14,7 +13,60 @@
 static const double UNIT = 0x1p-53;
 static const double RULE_ERROR = 1e-14; /* of nodes and weights of Gauss's rule, relative */
 
-enum { PIECES = 4 }; /* of a panel */
+enum {
+    PIECES = 4, /* of a panel */
+    RULE = 16, /* nodes of Gauss's rule */
+};
+
+/* Gauss's rule on [-1, 1]. */
+typedef struct {
+    double x[RULE], w[RULE];
+} gauss_rule;
+
+static void make_rule(gauss_rule *r, int n) {
+    const double pi = 3.14159265358979323846;
+    for (int i = 0; i < n / 2; i++) {
+        double x = pe_d_cos(pi * (i + 0.75) / (n + 0.5)), d = 1.0;
+        for (int it = 0; it < 20; it++) {
+            double a = 1.0, b = x;
+            for (int k = 2; k <= n; k++) {
+                const double c = ((2 * k - 1) * x * b - (k - 1) * a) / k;
+                a = b;
+                b = c;
+            }
+            d = n * (x * b - a) / (x * x - 1.0);
+            const double step = b / d;
+            x -= step;
+            if (fabs(step) < 1e-16) break;
+        }
+        r->x[i] = -x;
+        r->x[n - 1 - i] = x;
+        r->w[i] = r->w[n - 1 - i] = 2.0 / ((1.0 - x * x) * d * d);
+    }
+}
+
+/* What is integrated against the law of A; s is the loss, c the threshold. */
+typedef enum {
+    UNDER_A,    /* 1 */
+    UNDER_B,    /* e^s */
+    GAIN_BELOW, /* 1 - e^(s-c) */
+    GAIN_ABOVE, /* e^s (1 - e^(c-s)) */
+} integrand;
+
+/* A sum total e^top. */
+typedef struct {
+    double top, total;
+} log_sum;
+
+static void accumulate(log_sum *s, double top, double total) {
+    if (!(total > 0.0)) return;
+    if (top > s->top) {
+        s->total = s->total * pe_d_exp(s->top - top) + total;
+        s->top = top;
+    } else {
+        s->total += total * pe_d_exp(top - s->top);
+    }
+}
 
 /* A threshold: w = high + low, what the loss has beyond the floor, which is e^w or w, and the loss. */
 typedef struct {
@@ -25,16 +77,16 @@ static const double LEAST_LOSS = 1e-280; /* beyond the floor, far below all pane
 
 typedef struct {
     const pe_sector *a;
-    const pe_rules *r;
+    const gauss_rule *r;
     place at;
-    pe_law_weight weight;
-    pe_log_sum sum;
+    integrand weight;
+    log_sum sum;
     double pieces; /* in it */
     double log_error;
 } integral;
 
-static int is_gain(pe_law_weight weight) {
-    return weight == PE_GAIN_BELOW || weight == PE_GAIN_ABOVE;
+static int is_gain(integrand weight) {
+    return weight == GAIN_BELOW || weight == GAIN_ABOVE;
 }
 
 /* Log of the weight at a distance from the threshold, w = high + low, and what rounding does to it; the loss of the
@@ -44,13 +96,13 @@ static double log_weight(const integral *q, double w_high, double w_low, double 
     const double y = is_ratio ? w_high + w_low : pe_dd_exp(pe_two_sum(w_high, w_low)).h;
     double x, y_log;
     switch (q->weight) {
-    case PE_UNDER_A:
+    case UNDER_A:
         *error = 0.0;
         return 0.0;
-    case PE_UNDER_B:
+    case UNDER_B:
         *error = 4.0 * UNIT * fabs(y);
         return y;
-    case PE_GAIN_BELOW:
+    case GAIN_BELOW:
         x = is_ratio ? -distance : q->at.y * -pe_d_expm1(distance); /* c - s */
         y_log = pe_d_log(-pe_d_expm1(-x));
         *error = (20.0 + 8.0 * fabs(y_log)) * UNIT;
@@ -66,11 +118,11 @@ static double log_weight(const integral *q, double w_high, double w_low, double 
 static double weight_bound(const integral *q, double to) {
     const double y = pe_sector_loss(q->a, to);
     switch (q->weight) {
-    case PE_UNDER_A:
+    case UNDER_A:
         return 0.0;
-    case PE_UNDER_B:
+    case UNDER_B:
         return y;
-    case PE_GAIN_BELOW:
+    case GAIN_BELOW:
         return pe_d_log1p(pe_d_exp(fmin(y - q->at.y, 700.0)));
     default:
         return pe_log_add(y, q->at.y);
@@ -99,9 +151,9 @@ static double log_remainder(const integral *q, double mid, double half) {
 static void add_piece(integral *q, size_t panel, double from, double from_low, double to, double to_low) {
     const pe_sector *a = q->a;
     const double half = 0.5 * ((to - from) + (to_low - from_low));
-    double e[PE_RULE], off[PE_RULE], top = -INFINITY, sum = 0.0, error = 0.0;
+    double e[RULE], off[RULE], top = -INFINITY, sum = 0.0, error = 0.0;
     if (!(half > 0.0)) return;
-    for (int i = 0; i < PE_RULE; i++) {
+    for (int i = 0; i < RULE; i++) {
         const double step = half * (1.0 + q->r->x[i]);
         const double distance = ((from - q->at.high) + (from_low - q->at.low)) + step;
         const double value = pe_sector_value(a, panel, from, from_low + step);
@@ -110,14 +162,14 @@ static void add_piece(integral *q, size_t panel, double from, double from_low, d
         off[i] += 3.0 * UNIT * (fabs(value) + fabs(weight));
         top = fmax(top, e[i]);
     }
-    for (int i = 0; i < PE_RULE; i++) {
+    for (int i = 0; i < RULE; i++) {
         const double share = q->r->w[i] * pe_d_exp(e[i] - top);
         sum += share;
         error += share * off[i];
     }
     const double log_value = top + pe_d_log(sum * half);
     const double rounding = error / sum + 3.0 * a->off[panel] + RULE_ERROR;
-    pe_accumulate(&q->sum, top, sum * half);
+    accumulate(&q->sum, top, sum * half);
     q->pieces += 1.0;
     q->log_error = pe_log_add(q->log_error, log_value + pe_d_log(rounding));
     q->log_error = pe_log_add(q->log_error, log_remainder(q, from + from_low + half, half));
@@ -146,8 +198,8 @@ enum { MASSES = 6 }; /* kept of an edge: integrals of three weights below it, an
 static const pe_sector_mass NOTHING = {-INFINITY, 0.0, -INFINITY};
 
 /* Where the integral of a weight on one side of an edge is kept. */
-static int kept_at(pe_law_weight weight, int above) {
-    return (above ? 3 : 0) + (is_gain(weight) ? 2 : weight == PE_UNDER_B);
+static int kept_at(integrand weight, int above) {
+    return (above ? 3 : 0) + (is_gain(weight) ? 2 : weight == UNDER_B);
 }
 
 static double log_of_mass(const pe_sector_mass *m) {
@@ -173,8 +225,8 @@ static void add_mass(pe_sector_mass *m, double log_factor, double factor, double
     units += 2.0 + (log_factor == 0.0 ? 0.0 : 2.0 * (fabs(more->top) + fabs(log_factor)));
     m->log_error =
         pe_log_add(pe_log_add(m->log_error, own.log_error), log_of_mass(&own) + pe_d_log(UNIT * units));
-    pe_log_sum sum = {m->top, m->total};
-    pe_accumulate(&sum, own.top, own.total);
+    log_sum sum = {m->top, m->total};
+    accumulate(&sum, own.top, own.total);
     m->top = sum.top;
     m->total = sum.total;
     m->log_error = pe_log_add(pe_log_add(m->log_error, moved), log_of_mass(m) + pe_d_log(8.0 * UNIT));
@@ -184,7 +236,7 @@ static void add_mass(pe_sector_mass *m, double log_factor, double factor, double
  * it gains from there to this one. */
 static void add_beyond(const integral *q, pe_sector_mass *m, size_t edge, int above,
                        const pe_sector_mass *kept) {
-    const pe_sector_mass *side = kept + MASSES * edge, *whole = side + kept_at(PE_UNDER_A, above);
+    const pe_sector_mass *side = kept + MASSES * edge, *whole = side + kept_at(UNDER_A, above);
     const int is_ratio = q->a->kinds.are_ratios;
     if (!is_gain(q->weight)) {
         add_mass(m, 0.0, 1.0, 0.0, side + kept_at(q->weight, above));
@@ -207,7 +259,7 @@ static void add_beyond(const integral *q, pe_sector_mass *m, size_t edge, int ab
 }
 
 /* The integral of a weight on one side of an edge, given that of the next edge on that side. */
-static pe_sector_mass mass_beyond(const pe_sector *a, const pe_rules *r, size_t edge, pe_law_weight weight,
+static pe_sector_mass mass_beyond(const pe_sector *a, const gauss_rule *r, size_t edge, integrand weight,
                                   int above, const pe_sector_mass *kept) {
     if (edge == (above ? a->n : 0)) return NOTHING;
     const double w = a->edge[edge];
@@ -219,9 +271,8 @@ static pe_sector_mass mass_beyond(const pe_sector *a, const pe_rules *r, size_t 
     return m;
 }
 
-static pe_sector_mass *masses_of(const pe_sector *a, const pe_rules *r) {
-    static const pe_law_weight WEIGHTS[2][3] = {{PE_UNDER_A, PE_UNDER_B, PE_GAIN_BELOW},
-                                                {PE_UNDER_A, PE_UNDER_B, PE_GAIN_ABOVE}};
+static pe_sector_mass *masses_of(const pe_sector *a, const gauss_rule *r) {
+    static const integrand WEIGHTS[2][3] = {{UNDER_A, UNDER_B, GAIN_BELOW}, {UNDER_A, UNDER_B, GAIN_ABOVE}};
     pe_sector_mass *kept = malloc(MASSES * (a->n + 1) * sizeof *kept);
     if (!kept) return NULL;
     for (int above = 0; above < 2; above++)
@@ -235,8 +286,8 @@ static pe_sector_mass *masses_of(const pe_sector *a, const pe_rules *r) {
 }
 
 int pe_sector_keep(pe_sector *a) {
-    pe_rules r;
-    pe_law_rules(&r);
+    gauss_rule r;
+    make_rule(&r, RULE);
     if (!a->kept) a->kept = masses_of(a, &r);
     return a->kept ? PE_OK : PE_NO_MEMORY;
 }
@@ -255,20 +306,20 @@ static double integral_beyond(integral *q, int above, const pe_sector_mass *kept
 }
 
 /* The same with the floor, and a bound of its relative error. */
-static double weighed(const pe_sector *a, const pe_sector_mass *kept, const pe_rules *r, const place *at,
-                      pe_law_weight weight, int above, double *relative) {
+static double weighed(const pe_sector *a, const pe_sector_mass *kept, const gauss_rule *r, const place *at,
+                      integrand weight, int above, double *relative) {
     integral q = {a, r, *at, weight, {-INFINITY, 0.0}, 0.0, -INFINITY};
-    const int of_b = weight == PE_UNDER_B || weight == PE_GAIN_ABOVE;
+    const int of_b = weight == UNDER_B || weight == GAIN_ABOVE;
     const double log_sum = integral_beyond(&q, above, kept), floor = of_b ? a->floor : 0.0;
     /* beyond the ends of the panels */
     const double beyond = above ? a->tail[of_b] - floor : a->below[of_b];
     /* the threshold is not known better than `off` */
     const double to = at->high + 2.0 * q.at.off + 1e-12;
     double moved = pe_sector_top(&a->cells, at->high - 2.0 * q.at.off - 1e-12, to) + pe_d_log(q.at.off);
-    if (weight == PE_UNDER_B) moved += pe_sector_loss(a, to);
+    if (weight == UNDER_B) moved += pe_sector_loss(a, to);
     if (is_gain(weight)) { /* the slope in c is at most the tail under the law of the threshold */
         double own;
-        const double tail = weighed(a, kept, r, at, PE_UNDER_A, above, &own),
+        const double tail = weighed(a, kept, r, at, UNDER_A, above, &own),
                      most = fmin(0.0, tail + pe_d_log1p(own));
         const double turn = a->kinds.are_ratios ? 1.0 : at->y; /* of the loss with w */
         moved = pe_d_log(q.at.off * turn) + most + (above ? at->y : 0.0);
@@ -294,7 +345,7 @@ static void complete(double *value, double *error, int one, int other) {
     }
 }
 
-static void sector_row(const pe_sector *a, const pe_sector_mass *kept, const pe_rules *r, int reversed,
+static void sector_row(const pe_sector *a, const pe_sector_mass *kept, const gauss_rule *r, int reversed,
                        double c, double *row) {
     pe_fail_row(row);
     const double own = reversed ? -c : c;
@@ -310,12 +361,12 @@ static void sector_row(const pe_sector *a, const pe_sector_mass *kept, const pe_
     double value[PE_FUNCTIONALS], error[PE_FUNCTIONALS];
     const int below_a = reversed ? PE_B_ABOVE : PE_A_BELOW, above_a = reversed ? PE_B_BELOW : PE_A_ABOVE;
     const int below_b = reversed ? PE_A_ABOVE : PE_B_BELOW, above_b = reversed ? PE_A_BELOW : PE_B_ABOVE;
-    value[below_a] = weighed(a, kept, r, &at, PE_UNDER_A, 0, &error[below_a]);
-    value[above_a] = weighed(a, kept, r, &at, PE_UNDER_A, 1, &error[above_a]);
-    value[below_b] = weighed(a, kept, r, &at, PE_UNDER_B, 0, &error[below_b]);
-    value[above_b] = weighed(a, kept, r, &at, PE_UNDER_B, 1, &error[above_b]);
+    value[below_a] = weighed(a, kept, r, &at, UNDER_A, 0, &error[below_a]);
+    value[above_a] = weighed(a, kept, r, &at, UNDER_A, 1, &error[above_a]);
+    value[below_b] = weighed(a, kept, r, &at, UNDER_B, 0, &error[below_b]);
+    value[above_b] = weighed(a, kept, r, &at, UNDER_B, 1, &error[above_b]);
     value[PE_PROFILE] =
-        weighed(a, kept, r, &at, reversed ? PE_GAIN_ABOVE : PE_GAIN_BELOW, reversed, &error[PE_PROFILE]);
+        weighed(a, kept, r, &at, reversed ? GAIN_ABOVE : GAIN_BELOW, reversed, &error[PE_PROFILE]);
     complete(value, error, below_a, above_a);
     complete(value, error, below_b, above_b);
     row[0] = c;
@@ -328,8 +379,8 @@ static void sector_row(const pe_sector *a, const pe_sector_mass *kept, const pe_
 }
 
 int pe_sector_at(const pe_sector *a, int reversed, size_t n, const double *c, double *rows) {
-    pe_rules r;
-    pe_law_rules(&r);
+    gauss_rule r;
+    make_rule(&r, RULE);
     pe_sector_mass *own = a->kept ? NULL : masses_of(a, &r);
     const pe_sector_mass *kept = a->kept ? a->kept : own;
     for (size_t i = 0; i < n && !kept; i++) pe_fail_row(rows + PE_ROW * i);
@@ -341,14 +392,14 @@ int pe_sector_at(const pe_sector *a, int reversed, size_t n, const double *c, do
 /* ---- thresholds: choices ------------------------------------------------------------------------------- */
 
 /* Which weight a functional has on which side, of the law in the order of A and B. */
-static pe_law_weight weight_of(int functional, int reversed, int *above) {
+static integrand weight_of(int functional, int reversed, int *above) {
     *above = reversed != (functional == PE_A_ABOVE || functional == PE_B_ABOVE);
-    if (functional == PE_PROFILE) return *above ? PE_GAIN_ABOVE : PE_GAIN_BELOW;
-    return reversed == (functional == PE_A_ABOVE || functional == PE_A_BELOW) ? PE_UNDER_B : PE_UNDER_A;
+    if (functional == PE_PROFILE) return *above ? GAIN_ABOVE : GAIN_BELOW;
+    return reversed == (functional == PE_A_ABOVE || functional == PE_A_BELOW) ? UNDER_B : UNDER_A;
 }
 
 /* The w where the log of an integral, which rises or falls, has a value: an edge, then a root between two. */
-static double place_of(const pe_sector *a, const pe_rules *r, pe_law_weight weight, int above, double goal) {
+static double place_of(const pe_sector *a, const gauss_rule *r, integrand weight, int above, double goal) {
     enum { MOST_STEPS = 60 };
     const pe_sector_mass *kept = a->kept + kept_at(weight, above);
     const double sign = above ? -1.0 : 1.0;
@@ -384,11 +435,11 @@ static double place_of(const pe_sector *a, const pe_rules *r, pe_law_weight weig
 
 void pe_sector_solve(const pe_sector *a, int reversed, int functional, size_t n, const double *log_target,
                      double *c) {
-    pe_rules r;
-    pe_law_rules(&r);
+    gauss_rule r;
+    make_rule(&r, RULE);
     int above;
-    const pe_law_weight weight = weight_of(functional, reversed, &above);
-    const int of_b = weight == PE_UNDER_B || weight == PE_GAIN_ABOVE;
+    const integrand weight = weight_of(functional, reversed, &above);
+    const int of_b = weight == UNDER_B || weight == GAIN_ABOVE;
     for (size_t i = 0; i < n; i++) {
         c[i] = NAN;
         if (!a->kept || isnan(log_target[i])) continue;

@@ -112,7 +112,7 @@ MOVED = {  # addresses of pages that are gone, and where what they said stands
     "theory/exact": "theory/finite.html",
     "theory/libm": "theory/arithmetic.html#other-libraries",
     "theory/spectral": "estimates.html",
-    "theory/convolution": "estimates.html#the-convolution-engine",
+    "theory/convolution": "theory/sector_laws.html",
 }
 html_additional_pages = dict.fromkeys(MOVED, "moved.html")
 html_context = {"moved": MOVED}

@@ -47,7 +47,6 @@ class _Lib:
     PE_ADD: int
     PE_REMOVE: int
     PE_ADD_REMOVE: int
-    PE_NEAREST: int
     PE_THOROUGH: int
     PE_SOON: int
     PE_ASKS_BETA: int
@@ -235,9 +234,6 @@ class _Lib:
     def pe_pair_bytes(self, pair: Any, /) -> int: ...
     def pe_pair_certify(self, pair: Any, functional: int, n: int, c: Any, rows: Any, /) -> int: ...
     def pe_pair_certify_divided(
-        self, pair: Any, functional: int, n: int, c: Any, rows: Any, /
-    ) -> int: ...
-    def pe_pair_certify_nearest(
         self, pair: Any, functional: int, n: int, c: Any, rows: Any, /
     ) -> int: ...
     def pe_pair_certify_soon(

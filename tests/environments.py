@@ -138,9 +138,8 @@ DISCRETE = pe.DiscreteGaussianMechanism(2.0).composed(3)
 # What each engine is asked, and all rooms beside the engines.
 QUESTIONS: dict[str, Callable[[], Any]] = {
     "closed_form": _named("auto", GAUSS, bounds=True),
-    "spectral": _named("spectral", RUN),
+    "values": _named("auto", RUN),
     "certified": _named("certified", RUN, bounds=True),
-    "convolution": _named("convolution", FEW),
     "few steps": lambda: pe.gamma_bound(FEW, 1e-3, bounds=True),
     "exact": _named("exact", RESPONSE, bounds=True),
     "panels": _named("auto", pe.LaplaceMechanism(1.5).composed(3), bounds=True),

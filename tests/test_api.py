@@ -155,15 +155,22 @@ def test_mechanisms_are_values() -> None:
         pe.GaussianMechanism(1.0).noise_multiplier = 2.0  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
-    ("noise", "steps"), [(4.0, 5), (4.0, 30), (1.5, 100), (1.5, 400), (0.8, 1000)]
-)
-def test_engines_agree(noise: float, steps: int) -> None:
-    mechanism = pe.dp_sgd(noise, 0.05, steps)
+@pytest.mark.parametrize("word", ["spectral", "convolution"])
+def test_engines_of_earlier_versions_are_auto(word: str) -> None:
     kappa = np.geomspace(1e-60, 0.4, 12)
-    spectral = pe.gamma_bound(mechanism, kappa, method="spectral")
-    convolution = pe.gamma_bound(mechanism, kappa, method="convolution")
-    assert np.all(np.abs(spectral / convolution - 1.0) < 2e-11)
+    former = pe.gamma_bound(MECHANISM, kappa, method=word)  # type: ignore[call-overload]
+    assert (former == pe.gamma_bound(MECHANISM, kappa)).all()
+    found = pe.gamma_bound(MECHANISM, 1e-3, method=word, bounds=True)  # type: ignore[call-overload]
+    assert found == pe.gamma_bound(MECHANISM, 1e-3, bounds=True)
+
+
+@pytest.mark.parametrize("question", ["gamma_bound", "trade_off", "delta", "epsilon"])
+def test_values_are_those_between_proven_bounds(question: str) -> None:
+    ask, x = getattr(pe, question), np.geomspace(1e-30, 0.5, 40)
+    for run in (MECHANISM, pe.dp_sgd(0.9, 1e-6, 400), pe.dp_sgd(2.0, 0.01, 9, group_size=3)):
+        bounds = ask(run, x, bounds=True)
+        assert (ask(run, x) == bounds.value).all()
+        assert ask(run, float(x[20])) == ask(run, float(x[20]), bounds=True).value
 
 
 def test_closed_form_is_refused_where_there_is_none() -> None:
@@ -172,8 +179,9 @@ def test_closed_form_is_refused_where_there_is_none() -> None:
 
 
 def test_accuracy_error_says_what_would_help() -> None:
-    with pytest.raises(pe.AccuracyError, match=r"estimated relative error .* method='auto'"):
-        pe.gamma_bound(pe.dp_sgd(0.2, 1e-7, 3), 1e-3, method="spectral")
+    run = pe.dp_sgd(0.5, 1e-7, 10**8)
+    with pytest.raises(pe.AccuracyError, match=r"tolerance=\S+ or more gives this answer"):
+        pe.epsilon(run, 1e-5, tolerance=1e-15)
 
 
 def test_scalar_and_array_give_the_same_bits() -> None:

@@ -180,7 +180,7 @@ def everything_that_keeps() -> None:
     """Questions after which each kind of value is kept."""
     few, run = pe.dp_sgd(1.0, 0.05, 2), pe.dp_sgd(1.0, 0.01, 100)
     pe.gamma_bound(run, 0.1)
-    pe.gamma_bound(few, 0.1, method="convolution")
+    pe.gamma_bound(few, 0.1)
     pe.delta(pe.LaplaceMechanism(1.0).poisson_sampled(0.1).composed(20), 0.5)
     pe.gamma_bound(pe.RandomizedResponse(0.75).composed(20), 0.1)
     MonteCarloPair(run, "add", samples=10_000).trade_off(np.array([0.1]))

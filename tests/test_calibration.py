@@ -375,13 +375,13 @@ def test_mistakes_inside_make_are_seen() -> None:
 
 
 def test_far_from_the_target_some_digits_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    # at noise 2 δ(3) is 3e-84, six digits of which the fast engine knows
-    from pyengine.engines.convolution import Convolution
+    # at noise 2 δ(3) is 3e-84, of which lines know some digits
+    from pyengine.engines.lattice import LatticePair
 
     def refused(*_: object, **__: object) -> None:
-        raise AssertionError("the convolution was asked")
+        raise AssertionError("the lattice was asked")
 
-    monkeypatch.setattr(Convolution, "at", refused)
+    monkeypatch.setattr(LatticePair, "profile", refused)
     target = pe.targets.EpsilonDelta(3.0, 1e-8)
     found = pe.calibrate(lambda s: pe.dp_sgd(s, 0.001, 10_000), target)
     assert found.value == pytest.approx(0.6738376301945, rel=1e-11)
@@ -394,7 +394,7 @@ def test_a_tolerance_or_a_method_is_kept_on_the_way() -> None:
     assert free.roughly().tolerance == 1e-2
     for bound in (
         pe.targets.EpsilonDelta(1.0, 1e-6, tolerance=1e-5),
-        pe.targets.EpsilonDelta(1.0, 1e-6, method="spectral"),
+        pe.targets.EpsilonDelta(1.0, 1e-6, method="lattice"),
     ):
         assert bound.roughly() is bound
 
@@ -500,6 +500,6 @@ def test_a_chance_to_take_part_bounds_what_steps_tell(kinds: list[tuple[str, int
 
 def test_a_target_that_every_noise_meets_is_found_to_be_one() -> None:
     """The search for the least noise that an engine answers took two minutes."""
-    target = pe.targets.Advantage(0.1, method="spectral")
+    target = pe.targets.Advantage(0.1, method="certified")
     with pytest.raises(ValueError, match=r"every parameter from .* meets the target"):
         pe.calibrate(lambda noise: pe.dp_sgd(noise, 0.01, 2), target, start=0.02)

@@ -48,7 +48,7 @@ def test_polynomials_take_the_place_of_values(question: Any, adjacency: str) -> 
     assert np.mean((values != own)[own > 1e-29]) > 0.5
     assert _miss(question, values, own) < 1e-12
     # of the polynomials alone, whose values at nodes are estimates
-    words = {"adjacency": adjacency, "method": "spectral"}
+    words = {"adjacency": adjacency, "method": "auto"}
     own = _one_by_one(question, KEPT, x, **words)
     check(f"chebyshev_panels.{question.__name__}", _miss(question, question(KEPT, x, **words), own))
 

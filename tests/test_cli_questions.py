@@ -40,7 +40,7 @@ def ask(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> d
         ("tradeoff", "alpha", "0.1", pe.trade_off, {}),
         ("tradeoff", "alpha", "0.1", pe.trade_off, {"adjacency": "add"}),
         ("delta", "epsilon", "1", pe.delta, {}),
-        ("delta", "epsilon", "1", pe.delta, {"method": "convolution"}),
+        ("delta", "epsilon", "1", pe.delta, {"method": "certified"}),
         ("epsilon", "delta", "1e-5", pe.epsilon, {"threat_model": "dp"}),
     ],
 )
@@ -94,7 +94,7 @@ def test_arbitrary_precision(capsys: pytest.CaptureFixture[str]) -> None:
     content = ask(capsys, "epsilon", *RUN, "--delta", "0", "1e-5", "--digits", "20")
     assert content["rows"][0]["value"] == "inf"
     assert content["rows"][1]["value"].startswith("0.78238778113306")
-    assert main([*run, "--digits", "20", "--method", "spectral"]) == 2
+    assert main([*run, "--digits", "20", "--method", "lattice"]) == 2
     assert "--digits above 15 takes --method auto" in capsys.readouterr().err
     other = ["gamma", *RUN, "--kappa", "0.1", "--digits", "20", "--adjacency", "substitute"]
     assert main(other) == 0

@@ -1,23 +1,17 @@
-"""Convolution engine: narrow laws far from their smallest loss, whose axis is rounded most."""
+"""Rows by convolution, which audits trust: narrow laws far from their smallest loss."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
-from error_budget import check
-from test_normal_mixtures import mechanism_of
-from thorough import ALL, sampled, some
-from truth import load
+from convolution_rows import Convolution, bounded_steps
+from thorough import sampled, some
 
 import pyengine as pe
-from pyengine.caches import clear_cache
-from pyengine.engines import convolution
-from pyengine.engines.convolution import Convolution, bounded_steps
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
 from pyengine.engines.pairs import GaussianPair
 
@@ -108,30 +102,6 @@ def test_the_error_of_a_narrow_law_is_within_its_estimate(
     assert error <= (5e-11 if steps < 2e5 else 2e-10)
 
 
-def _mixtures() -> list[dict[str, Any]]:
-    rows = [row for row in load("normal_mixtures.json") if row["kind"] == "mixture"]
-    return rows if ALL else rows[::4]  # a law takes 0.1 to 1 s
-
-
-def test_mixtures_against_another_contour() -> None:
-    """Profiles of mixtures that have a share of N(0, 1), to 20 digits by other code."""
-    worst, compared = 0.0, 0
-    for row in _mixtures():
-        asked = partial(
-            pe.delta, adjacency=row["adjacency"], method="convolution", bounds="estimated"
-        )
-        if "0" not in row["shifts"]:
-            with pytest.raises(pe.AccuracyError, match="bounded below"):
-                asked(mechanism_of(row), float(row["epsilon"]))
-            continue
-        found, truth = asked(mechanism_of(row), float(row["epsilon"])), float(row["delta"])
-        slack = 2.0**-50 * truth * max(1.0, row["steps"] / 300)  # of weights and truths to doubles
-        assert found.lower - slack <= truth <= found.upper + slack, row
-        worst, compared = max(worst, abs(found.value / truth - 1.0)), compared + 1
-    assert compared > (30 if ALL else 8)
-    check("mixtures.convolution", worst, whole=ALL)
-
-
 # Few loud steps, or rare ones, whose transform falls slowly: group, noise, p, steps, ε, order.
 LOUD = [
     (3, 1.0, "1e-6", 2000, 1.0, "remove"),
@@ -150,26 +120,8 @@ def test_groups_that_no_contour_resolves_within_the_lattice_s_brackets(
 ) -> None:
     run = pe.dp_sgd(noise, Fraction(p), steps, group_size=group)
     asked = partial(pe.delta, run, epsilon, adjacency=adjacency)
-    with pytest.raises(pe.AccuracyError):
-        asked(method="spectral")
     bracket = asked(method="lattice", bounds=True)
-    value = asked()
-    assert bracket.lower <= value <= bracket.upper
-    assert value == asked(method="convolution")
-
-
-def test_a_mixture_with_one_shift_is_a_sampled_step() -> None:
-    mixture = pe.GaussianMixtureMechanism("0.7", ["0", "1"], ["0.99", "0.01"]).composed(7)
-    run = pe.GaussianMechanism("0.7").poisson_sampled("0.01").composed(7)
-    for question in (pe.gamma_bound, pe.trade_off, pe.delta):
-        ours, theirs = (question(m, 0.02, method="convolution") for m in (mixture, run))
-        assert ours == pytest.approx(theirs, rel=1e-12)
-
-
-def test_a_loss_without_a_lower_end_has_no_such_law() -> None:
-    run = pe.dp_sgd(1.0, 0.01, 10)
-    with pytest.raises(pe.AccuracyError, match="bounded below; ask method='auto'"):
-        pe.delta(run, 0.1, adjacency="substitute", method="convolution")
+    assert bracket.lower <= asked() <= bracket.upper
 
 
 def test_a_reversed_pair_has_the_same_tails_with_the_same_errors() -> None:
@@ -180,26 +132,3 @@ def test_a_reversed_pair_has_the_same_tails_with_the_same_errors() -> None:
     for own, mirrored in ((A_ABOVE, B_BELOW), (A_BELOW, B_ABOVE), (B_ABOVE, A_BELOW)):
         np.testing.assert_allclose(ours[:, 2 + own], theirs[:, 2 + mirrored], rtol=1e-13)
         np.testing.assert_allclose(ours[:, ERRORS + own], theirs[:, ERRORS + mirrored], rtol=1e-6)
-
-
-def test_a_tail_that_is_deep_under_one_law_only_takes_the_shallow_law(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """β is e^-266 where the loss is -260, and either density there is far above the cut."""
-    made = []
-    compose = convolution._composed
-
-    def counted(steps: convolution.BoundedSteps, deepest: float) -> Any:
-        made.append(deepest)
-        return compose(steps, deepest)
-
-    monkeypatch.setattr(convolution, "_composed", counted)
-    clear_cache()
-    run, level = pe.dp_sgd(0.16, 0.1, 1000), 0.0025
-    bounds = pe.trade_off(run, level, adjacency="add", method="convolution", bounds="estimated")
-    assert made == [convolution.SHALLOW]
-    assert bounds.upper < 1e-40
-    assert bounds.upper - bounds.lower < 1e-8 * bounds.value
-    bracket = pe.trade_off(run, level, adjacency="add", method="lattice", bounds=True)
-    assert bracket.lower <= bounds.value <= bracket.upper
-    clear_cache()

@@ -251,7 +251,7 @@ def test_spectral_engine_with_hardly_any_noise(noise: float) -> None:
     truths = {"gamma_bound": 1.0 - 0.7 * unseen, "trade_off": 0.7 * unseen}
     for name, truth in truths.items():
         try:
-            found = getattr(pe, name)(run, 0.3, method="spectral", bounds=True)
+            found = getattr(pe, name)(run, 0.3, bounds=True)
         except pe.AccuracyError:
             continue
         assert found.lower <= truth * (1.0 + 1e-9), name

@@ -19,7 +19,7 @@ from pyengine.engines import sector
 
 
 def assert_within(law: Composition, asked: Asked) -> None:
-    for method in ("auto", "spectral"):  # proven bounds, and the estimates
+    for method in ("auto", "lattice"):
         verdict, text = judge(law, asked, method)
         assert verdict == "within", text
 

@@ -50,11 +50,9 @@ def test_the_first_refusal_is_raised_where_both_refuse() -> None:
         pair.profile(np.array([0.5]))
 
 
-def test_bounds_of_gaussian_steps_whose_estimates_are_refused() -> None:
+def test_bounds_of_a_gaussian_step_beside_a_loud_one() -> None:
     loud = pe.GaussianMechanism(0.024033707745678926).poisson_sampled(0.00023)
     mechanism = pe.compose(loud, pe.GaussianMechanism(1.3640891771923522))
-    with pytest.raises(pe.AccuracyError):
-        pe.trade_off(mechanism, 0.9995, adjacency="remove", method="spectral")
     found = pe.trade_off(mechanism, 0.9995, adjacency="remove", bounds=True)
     assert 0.0 < found.lower <= found.value <= found.upper <= (1 + 1e-4) * found.lower
     assert found.lower <= pe.trade_off(mechanism, 0.9995, adjacency="remove") <= found.upper

@@ -25,14 +25,15 @@ MECHANISMS = {
     "response": pe.RandomizedResponse(1.0).composed(3),
     "mixed": pe.RandomizedResponse(1.0) + pe.GaussianMechanism(2.0),
 }
-FAST = ("auto", "closed_form", "spectral", "convolution", "exact", "certified")
+FAST = ("auto", "closed_form", "exact", "certified")
 
 
 def test_every_word_has_an_engine() -> None:
     own = {engine.name for engine in registry.ENGINES}
     further = {word for engine in registry.ENGINES for word in engine.methods}
-    assert own | further == set(registry.METHODS)
-    for method in registry.METHODS:
+    words = set(registry.METHODS) - set(registry.FORMER)
+    assert own | further == words | {"spectral"}  # the name of estimates, which no word asks for
+    for method in words:
         assert registry.considered(method)
 
 

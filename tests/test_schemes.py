@@ -48,7 +48,7 @@ def test_the_command_writes_what_the_page_says(
     first = rows[0]
     truth = pe.epsilon(pe.dp_sgd(1.0, "1/10", 100), 1e-5, adjacency="remove")
     assert float(first["epsilon"]) == truth
-    assert (first["engine"], first["certainty"]) == ("spectral", "estimate")
+    assert (first["engine"], first["certainty"]) == ("certified", "proven")
     picture = (tmp_path / "out" / "schemes.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
 

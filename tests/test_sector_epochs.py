@@ -41,7 +41,7 @@ def test_plain_steps_have_their_closed_forms(noise: tuple[float, ...]) -> None:
     lib.pe_sector_ends(law, ends)
     c = np.linspace(ends[0] + 1e-3, ends[1] - 1e-3, 60)
     for backward in (False, True):
-        rows = rows_of(law, lib.pe_sector_at, backward, c)
+        rows = rows_of(law, backward, c)
         truth = np.array([sector_epochs.normal_row(variance, float(x)) for x in c])
         found = tally([(rows[:, VALUES], rows[:, ERRORS:] + 1e-15 * (1 - truth), truth)])
         assert found.asked > 150

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import pyengine as pe
 from pyengine._core import lib
 from pyengine._support.status import finished
 from pyengine.caches import clear_cache
-from pyengine.engines import convolution, plan, spectral
+from pyengine.engines import plan, sector, spectral
 
 RUN, FEW = pe.dp_sgd(1.0, 0.01, 1000), pe.dp_sgd(1.0, 0.05, 2)
 
@@ -31,32 +32,33 @@ class Without:
         return (lambda *_: self._status) if name in self._names else getattr(lib, name)
 
 
-SPECTRAL = ["pe_pair_new", "pe_pair_at", "pe_pair_solve", "pe_pair_certify_beyond"]
+LINES = ["pe_pair_new", "pe_pair_solve", "pe_pair_certify_beyond"]
 
 
-@pytest.mark.parametrize("kernel", SPECTRAL)
-@pytest.mark.parametrize("argument", [0.1, np.array([0.1, 0.2])], ids=["float", "array"])
-def test_spectral_engine(kernel: str, argument: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kernel", LINES)
+@pytest.mark.parametrize("argument", [0.1, np.linspace(0.1, 0.2, 9)], ids=["float", "array"])
+def test_lines(kernel: str, argument: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clear_cache()
     monkeypatch.setattr(spectral, "lib", Without(lib.PE_NO_MEMORY, kernel))
-    question = pe.delta if kernel == "pe_pair_at" else pe.gamma_bound
-    method = "auto" if kernel == "pe_pair_certify_beyond" else "spectral"
-    if method == "auto":  # in one call of the core
+    run = RUN
+    if kernel == "pe_pair_solve":  # of densities that are known by nodes
+        run = pe.from_distributions(stats.logistic(), stats.logistic(0.3)).composed(300)
+    elif kernel == "pe_pair_certify_beyond":  # in one call of the core
         monkeypatch.setattr(plan, "plan_one", lambda *_: lib.PE_NO_MEMORY)
     with pytest.raises(MemoryError, match="not enough memory for"):
-        question(RUN, argument, method=method)
+        pe.gamma_bound(run, argument, adjacency="add")
     clear_cache()
 
 
-@pytest.mark.parametrize("kernel", ["pe_law_step", "pe_law_convolve"])
-def test_convolution_engine(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kernel", ["pe_sector_step", "pe_sector_convolve"])
+def test_laws_on_pieces(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     clear_cache()
-    monkeypatch.setattr(convolution, "lib", Without(lib.PE_NO_MEMORY, kernel))
+    monkeypatch.setattr(sector, "lib", Without(lib.PE_NO_MEMORY, kernel))
     with pytest.raises(MemoryError, match="not enough memory for a law"):
-        pe.gamma_bound(FEW, 0.1, method="convolution")
-    monkeypatch.setattr(convolution, "lib", Without(lib.PE_TOO_COSTLY, kernel))
-    with pytest.raises(pe.AccuracyError, match="cannot resolve"):
-        pe.gamma_bound(FEW, 0.1, method="convolution")
+        pe.delta(FEW, 1.0, adjacency="remove")
+    monkeypatch.setattr(sector, "lib", Without(lib.PE_TOO_COSTLY, kernel))
+    found = pe.delta(FEW, 1.0, adjacency="remove", bounds=True)  # of lines alone
+    assert found.lower <= 2.673491448847589e-05 <= found.upper
     clear_cache()
 
 

@@ -91,7 +91,7 @@ def test_rows_are_the_answers_of_the_package(built_in: list[Row]) -> None:
         assert lower <= expected.value <= upper
         assert lower <= value <= upper
         assert float(cell.error or "") == max(value - lower, upper - value)
-        assert cell.engine in {"exact", "closed_form", "certified", "spectral", "convolution"}
+        assert cell.engine in {"exact", "closed_form", "certified"}
         assert not cell.message
     engines = {row.cell.engine for row in built_in if row.workflow.name == "full batch"}
     assert engines == {"closed_form"}

@@ -3,7 +3,7 @@
 ``python tools/audit_divided.py`` draws compositions of one to three kinds of
 few or rarely sampled steps and thresholds that one large loss decides, and asks rows of
 docs/theory/divided_lines.md for all tails and the profile.  Truth are the sums of positive terms of
-the convolution engine, which share no code with lines and are good to some 1e-12; what that may be
+a convolution, which share no code with lines and are good to some 1e-12; what that may be
 off by is allowed for.  The harness is ``error_terms.py``.  ``--taper`` prints how far the core's
 error function in the plane is off.
 """
@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 from compiling import CERTIFIED, FLAGS, ROOT, doubles
+from convolution_rows import Convolution, bounded_steps
 from error_terms import Kernel, Switch, Term, constant, kernel, report, times
 from random_mechanisms import evenly
 from scipy.special import wofz
 
-from pyengine.engines.convolution import Convolution, bounded_steps
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
 from pyengine.engines.pairs import GaussianPair
 from pyengine.errors import AccuracyError
@@ -66,7 +66,7 @@ TERMS = (
 
 
 class Point(NamedTuple):
-    """A composition, the order of its pair, a threshold, and rows of the convolution engine."""
+    """A composition, the order of its pair, a threshold, and rows of the convolution."""
 
     pair: GaussianPair
     c: float

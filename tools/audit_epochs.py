@@ -61,7 +61,7 @@ def compared(run: Drawn, rng: np.random.Generator, number: int = 12) -> list[tup
     found = []
     for backward in (False, True):
         c = thresholds(law, backward, rng, number)
-        own = rows_of(law, lib.pe_sector_at, backward, c)
+        own = rows_of(law, backward, c)
         other = TabulatedEpoch(AllocatedLaw(noise, steps), backward, epochs).at(0, c)
         estimate, unsure = other[:, VALUES], other[:, ERRORS:]
         estimate = np.where((unsure < KNOWN) & (estimate > REACHED), estimate, np.nan)

@@ -1,10 +1,11 @@
 """Audit of laws with proven errors: their rows against other engines, their terms made to matter.
 
 ``python tools/audit_sector.py --points 4000`` draws compositions of one to three kinds of steps and
-thresholds over the whole law, and holds rows of all five functionals against the convolution
-engine, whose own errors are allowed for.  ``--terms`` compiles the kernel with switches
-(``sector_switches.py``): one choice is made coarse at a time, or one operation errs, so that its
-error term must carry the error alone, and how many values are outside is printed with the term,
+thresholds over the whole law, and holds rows of all five functionals against a convolution
+(`convolution_rows.py`), whose own errors are allowed for.  ``--terms`` compiles the kernel with
+switches (``sector_switches.py``): one choice is made coarse at a time, or one operation errs, so
+that its error term must carry the error alone, and how many values are outside is printed with the
+term,
 without it and with a hundredth of it: sums of two steps against an integral of closed forms,
 densities and rows of one step against closed forms.
 """
@@ -23,10 +24,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from compiling import ROOT, doubles
+from convolution_rows import DEEP, bounded_steps, composed_law, rows_at
 from error_terms import Change, kernel
 from random_mechanisms import evenly
 
-from pyengine.engines.convolution import DEEP, _composed_law, bounded_steps
 from pyengine.engines.functionals import ERRORS, call_kernel
 from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.sector import _law_or_refusal
@@ -47,9 +48,9 @@ SOURCES = (
         "sector_rows",
         "sector_sums",
     ),
-    *("loss_law", "normal"),
+    "normal",
 )
-REACHED = -330.0  # log values down to which the convolution engine's deep law leaves nothing out
+REACHED = -330.0  # log values down to which the convolution's deep law leaves nothing out
 Array = np.ndarray[Any, Any]
 Kinds = tuple[tuple[float, float, int], ...]
 
@@ -94,11 +95,11 @@ def drawn(rng: np.random.Generator) -> Kinds:
     )
 
 
-def rows_of(law: Any, kernel: Any, backward: bool, c: Array) -> Array:
-    """Rows of a law of either engine."""
+def rows_of(law: Any, backward: bool, c: Array) -> Array:
+    """Rows of a law on pieces."""
 
     def at(own: Any, _: int, n: int, x: Any, rows: Any) -> None:
-        kernel(own, backward, n, x, rows)
+        lib.pe_sector_at(own, backward, n, x, rows)
 
     return call_kernel(at, law, 0, c)
 
@@ -106,7 +107,7 @@ def rows_of(law: Any, kernel: Any, backward: bool, c: Array) -> Array:
 def places(law: Any, floor: float, rng: np.random.Generator, number: int) -> Array:
     """Random losses over all of what a law has rows of."""
     w = np.linspace(-200.0, 6.5, 2000)
-    within = np.isfinite(rows_of(law, lib.pe_sector_at, False, floor + np.exp(w))[:, 0])
+    within = np.isfinite(rows_of(law, False, floor + np.exp(w))[:, 0])
     if not within.any():
         return np.zeros(0)
     ends = w[within].min() - 0.1, w[within].max() + 0.1
@@ -117,9 +118,8 @@ def places(law: Any, floor: float, rng: np.random.Generator, number: int) -> Arr
 def compared(kinds: Kinds, depth: float, c: Array, backward: bool) -> tuple[Array, Array, Array]:
     """Values, errors and truths of the five functionals; the truth's errors are added."""
     pair = GaussianPair(*zip(*kinds, strict=True), False)
-    truth = _composed_law(bounded_steps(pair), DEEP)
-    own = rows_of(_law_or_refusal(kinds, depth), lib.pe_sector_at, backward, c)
-    other = rows_of(truth, lib.pe_law_at, backward, c)
+    own = rows_of(_law_or_refusal(kinds, depth), backward, c)
+    other = rows_at(composed_law(bounded_steps(pair), DEEP), backward, c)
     log_value, unsure = other[:, VALUES], other[:, ERRORS:]
     for large, small in ((0, 1), (1, 0), (2, 3), (3, 2)):  # both add up to 1
         known = log_value[:, small] < -2.0

@@ -81,7 +81,7 @@ def mixture(rng: np.random.Generator) -> Case:
             raise NoTruthError(f"{first!r} and {second!r}")
         return first
 
-    run, order_of = mechanism_of(row), {"adjacency": row["adjacency"], "method": "spectral"}
+    run, order_of = mechanism_of(row), {"adjacency": row["adjacency"]}
     return (
         str(row),
         truth,

@@ -106,8 +106,7 @@ def judge(law: Composition, asked: Asked, method: str = "auto") -> tuple[str, st
         f"pe.{asked.name}(pe.dp_sgd{tuple(law)}, {asked.argument!r}, "
         f"adjacency={asked.adjacency!r}, method={method!r})"
     )
-    bounds = "estimated" if method == "spectral" else True
-    given = {"adjacency": asked.adjacency, "method": method, "bounds": bounds}
+    given = {"adjacency": asked.adjacency, "method": method, "bounds": True}
     try:
         bounds = question(pe.dp_sgd(*law), asked.argument, **given)
     except pe.AccuracyError:
@@ -125,9 +124,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="composition to begin with")
     parser.add_argument("--questions", type=int, default=20_000)
-    parser.add_argument(
-        "--method", default="auto", help="spectral: its estimates, where auto proves bounds"
-    )
+    parser.add_argument("--method", default="auto")
     arguments = parser.parse_args()
     verdicts: Counter[str] = Counter()
     index = arguments.first

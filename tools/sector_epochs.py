@@ -24,8 +24,6 @@ from pyengine.engines.functionals import ERRORS
 from pyengine.engines.sector import _epochs_or_refusal
 from pyengine.numerics.exact_numbers import in_two_doubles
 
-from pyengine._core import lib  # isort: skip
-
 __all__ = [
     "deep_losses",
     "rows_of_losses",
@@ -152,7 +150,7 @@ def rows_of_means(runs: Sequence[Run], number: int = 40) -> Found:
         for backward in (False, True):
             asked = -c if backward else c
             own = law.rows(backward, asked)
-            truth = rows_of(truths, lib.pe_sector_at, backward, asked)
+            truth = rows_of(truths, backward, asked)
             unsure = np.where(truth[:, ERRORS:] < 1e-9, truth[:, ERRORS:], np.inf)
             found.append((own[:, VALUES], own[:, ERRORS:] + unsure, truth[:, VALUES]))
     return found

@@ -47,8 +47,8 @@ SWITCHES = (
     _choice("wave", 0.0, P, "memset(coef, 0, TERMS * sizeof(double));",
             "memset(coef, 0, TERMS * sizeof(double));\n    coef[CHECKS < TERMS ? CHECKS : "
             "CHECKS / 2 < TERMS ? CHECKS / 2 : 0] = {x};"),
-    Switch("rule", 16.0, (("loss_law.c", "PE_RULE", "((int){x})"),
-                          (R, "i < PE_RULE", "i < (int){x}"),
+    Switch("rule", 16.0, ((R, "make_rule(&r, RULE)", "make_rule(&r, (int){x})"),
+                          (R, "i < RULE", "i < (int){x}"),
                           (R, "32.0 * pe_d_log(rho)", "2.0 * {x} * pe_d_log(rho)"))),
     _choice("digits of a threshold", 2.0**80, R, "place at = {.high = w.h, .low = w.l,",
             "const double digits = nearbyint(w.h * {x}) / {x};\n"
@@ -98,8 +98,8 @@ SWITCHES = (
     operation("term of the rule", (R, "e[i] = value + weight;",
                                 "e[i] = value + weight + 2.9 * {x} * (fabs(value) + "
                                 "fabs(weight));")),
-    operation("piece", (R, "pe_accumulate(&q->sum, top, sum * half);",
-                     "pe_accumulate(&q->sum, top, sum * half * (1.0 + 15.9 * {x}));")),
+    operation("piece", (R, "accumulate(&q->sum, top, sum * half);",
+                     "accumulate(&q->sum, top, sum * half * (1.0 + 15.9 * {x}));")),
     operation("pieces before", (R, "q->pieces += 1.0;",
                              "q->pieces += 1.0;\n    q->sum.total *= 1.0 + 7.9 * {x};")),
     operation("integral beyond an edge", (R, "more->total * factor,",

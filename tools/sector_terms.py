@@ -40,8 +40,6 @@ from sector_switches import ERRING, SIZES, SWITCHES, TERMS, signed
 from pyengine.engines.functionals import ERRORS
 from pyengine.engines.sector import _law_or_refusal
 
-from pyengine._core import lib  # isort: skip
-
 ALL, TAILS = slice(0, 5), slice(0, 4)  # of the functionals
 
 
@@ -228,7 +226,7 @@ def added_pairs(kernel: Any, steps: Pairs) -> list[Made]:
 def deep_rows(steps: tuple[Step, ...], backward: bool, c: tuple[float, ...]) -> Array:
     """Rows of sums by laws of the engine that end where nothing counts."""
     law = _law_or_refusal(tuple((noise, p, 1) for noise, p in steps), DEPTH)
-    return rows_of(law, lib.pe_sector_at, backward, np.array(c))
+    return rows_of(law, backward, np.array(c))
 
 
 def added_rows(laws: Sequence[Made], number: int = 30) -> Found:

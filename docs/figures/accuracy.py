@@ -31,8 +31,6 @@ ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "docs"
 ENGINES = {
     "closed_form": "#1b9e77",
-    "spectral": "#3b6fb6",
-    "convolution": "#d95f02",
     "certified": "#7570b3",
     "lattice": "#e7298a",
 }

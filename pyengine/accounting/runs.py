@@ -185,8 +185,7 @@ class AdaptiveRun(Answering):
                 method="auto",
                 threat_model="dp",
                 tolerance=tolerance,
-                proven=True,
-            )
+            ).proving
         if adjacency == "substitute":
             raise NotDefinedError(
                 "adjacency must be 'add', 'remove' or 'add_remove' for an adaptive run, got "

@@ -101,10 +101,9 @@ def _asked(
     threat_model: str | ThreatModel,
     tolerance: Any,
     wanted: str | None = None,
-    proven: bool = False,
 ) -> Questions:
     """Check the keywords and return what answers; the same object for the same question."""
-    key: Any = (mechanism, adjacency, method, threat_model, tolerance, proven)
+    key: Any = (mechanism, adjacency, method, threat_model, tolerance)
     try:
         kept = _prepared.peek(key)
     except TypeError:  # not to be hashed: an object of another library, or a wrong word
@@ -121,9 +120,8 @@ def _asked(
             threat_model=threat_model,
             tolerance=None,
             wanted=wanted,
-            proven=proven,
         )
-        run = questions_of_run(mechanism, adjacency, method, proven, chosen)
+        run = questions_of_run(mechanism, adjacency, method, chosen)
         if run is not None:
             return _prepared.keep(key, run, epoch)
     tolerance = check_words(adjacency, method, threat_model, tolerance)
@@ -141,7 +139,6 @@ def _asked(
         threat_model=threat_model,
         tolerance=tolerance,
         wanted=wanted,
-        proven=proven,
     )
     if asked.is_light and own is not None and key is not None and tolerance is None:
         return _prepared.keep(key, asked, epoch)
@@ -300,8 +297,9 @@ def _ask(
         if several is not None:
             words = adjacency, method, threat_model, tolerance
             return _ask_many(name, several, argument, *words, bounds=bounds)
-    wanted, proven = WANTED.get(name), bounds is True
-    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, wanted, proven)
+    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, WANTED.get(name))
+    if bounds is True:
+        asked = asked.proving
     if type(asked) is EqualQuestions:
         how = adjacency, method, threat_model, tolerance, bounds
         _latest[name] = asked.plan.one, epoch, mechanism, *how
@@ -414,7 +412,9 @@ def answers(
     Bounds, list of str, list of bool
         Values between bounds, one engine for each, and whether its bounds are proven.
     """
-    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, WANTED.get(name), proven)
+    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, WANTED.get(name))
+    if proven:
+        asked = asked.proving
     question = QUESTIONS[name]
     flat = checks.real_array(question.argument, argument, 0.0, question.upper).ravel() + 0.0
     answer = asked.answer(name, flat)
@@ -487,11 +487,12 @@ def trade_off(
         ``add``: H0 is the data without the record; ``remove``: H0 is the data with it;
         ``add_remove``: lower convex hull of both functions; ``substitute``: another record takes
         its place.
-    method : {"auto", "certified", "closed_form", "spectral", "convolution", "exact", "lattice", \
-"edgeworth", "clt", "monte_carlo"}
-        Engine; ``auto`` takes the fastest one whose error is small enough, and never one of the
+    method : {"auto", "certified", "closed_form", "exact", "lattice", "edgeworth", "clt", \
+"monte_carlo"}
+        Engine; ``auto`` takes one that proves its bounds where there is one, and never one of the
         last three, which are the papers' approximations.  ``certified`` takes those whose bounds
-        are proven, floating point included: with it ``bounds=True`` returns guarantees.
+        are proven, floating point included.  ``spectral`` and ``convolution``, engines of earlier
+        versions, mean ``auto``.
     threat_model : {"dp", "relaxed"} or ThreatModel
         ``dp``: the adversary of differential privacy, who knows everything but whether the record
         took part; ``relaxed``: one who does not know the record, see `pyengine.threat_models`.
@@ -502,8 +503,9 @@ def trade_off(
         1e-300 counts as 0.  None stands for the accuracy below.
     bounds : bool or "estimated"
         True returns `Bounds` that are proven, floating point included, and raises AccuracyError
-        where no engine proves any.  ``"estimated"`` returns `Bounds` from the engine that gives the
-        value, proven or not, as fast as the value.
+        where no engine proves any.  ``"estimated"`` returns `Bounds` of the value, which are
+        estimates where the value is.  A value without bounds is that of the proven answer, except
+        for epochs of random allocation and where nothing is proven.
 
     Returns
     -------
@@ -524,20 +526,14 @@ def trade_off(
     - Gaussian noise in full batches, and one step of it on a Poisson sample or without
       replacement: error below 1e-11, usually 1e-15, bounds proven (theory/closed_form).
     - Gaussian noise in several steps, on Poisson samples (DP-SGD) or without replacement, and their
-      mixtures, under ``add``, ``remove`` and ``add_remove``: error below 1e-11 (1e-9 below 1e-30),
-      bounds proven, mostly 1e-12 to 1e-10 apart.  Where lines prove 1e-10, some nine in ten
-      ordinary questions, a value without bounds is that of the proven answer (theory/gaussian);
-      elsewhere its error is estimated, as proofs take seconds there: laws of few steps, or the
-      lattice, whose bounds are up to 1e-4 apart.  Where estimates refuse, the value is the middle
-      of proven bounds, and no more accurate than these.
-    - Mixtures of Gaussians and groups, DP-SGD under ``substitute``, truncated Poisson samples, in
-      several steps, composed with each other and with the above: the same errors, estimated, or
-      where estimates refuse, the middle of what certified lines prove or, at last, the lattice;
-      bounds are proven, mostly 1e-12 to 1e-10 apart, those of the lattice at most 1e-4
-      (theory/gaussian).
+      mixtures, groups, DP-SGD under ``substitute`` and truncated Poisson samples, composed with
+      each other: bounds proven, mostly 1e-12 to 1e-10 apart (theory/gaussian, theory/sector_laws).
+      Far out, where steps are rare or loud, they come from the lattice, at most 1e-4 apart, or up
+      to 1e-2 where rounding allows no less and no ``tolerance`` is set.
     - Epochs of random allocation, by themselves and with Gaussian steps: error below 1e-11,
-      estimated; bounds are proven, mostly 1e-5 to 1e-3 apart (theory/epochs).  With other steps
-      the value lies between these bounds and is no more accurate.
+      estimated; bounds are proven, mostly 1e-12 to 1e-9 apart (theory/sector_laws), and 1e-5 to
+      1e-3 for more than 12,000 steps or little noise (theory/epochs).  With other steps the value
+      lies between these bounds and is no more accurate.
     - One step of anything else, losses with finitely many values (randomized response, the
       generic mechanism, probability vectors) whose sums are short, and both together: error below
       1e-9, bounds proven (theory/finite).  Next to the level from which on β is 0, and to the
@@ -550,8 +546,8 @@ def trade_off(
       randomized response), under ``add``, ``remove`` and ``add_remove``: bounds proven, mostly
       1e-11 apart, else those of the lattice (theory/gaussian).
     - All else, on the lattice: other noise in many steps, and compositions of Gaussian with other
-      noise: bounds proven and at most 1e-4 apart, or ``tolerance``, and the value between them is
-      no more accurate than that (theory/lattice).
+      noise: bounds proven and at most 1e-4 apart, or ``tolerance`` (1e-2 as above), and the value
+      between them is no more accurate than that (theory/lattice).
 
     Arrays of 2,048 values and more of Gaussian noise and its mixtures, without ``bounds`` and
     ``tolerance``, are interpolated where many of them lie close together: values differ from those

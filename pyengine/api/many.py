@@ -69,7 +69,7 @@ def answers_of_many(
         found, answered = np.empty((x.size, 3)), np.zeros(x.size, dtype=np.bool_)
     else:
         asked = AskedTogether(name, mechanisms, which, x)
-        found, answered = answered_together(asked, *words, proven=bounds is True)
+        found, answered = answered_together(asked, *words)
         low: Any = x[:, None] if name == "gamma_bound" else 0.0
         np.clip(found[:, 1:], low, question.ceiling, out=found[:, 1:])
         answered &= found[:, 1] <= found[:, 2]

@@ -37,8 +37,6 @@ Method = Literal[
     "auto",
     "certified",
     "closed_form",
-    "spectral",
-    "convolution",
     "exact",
     "lattice",
     "blocks",
@@ -46,6 +44,8 @@ Method = Literal[
     "edgeworth",
     "clt",
     "monte_carlo",
+    "spectral",
+    "convolution",
 ]
 ThreatModelWord = Literal["dp", "relaxed"]
 BoundsWord = Literal[True, "estimated"]

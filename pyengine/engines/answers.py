@@ -150,10 +150,24 @@ class Questions:
         the same question again may be given the same object.
     otherwise : callable or None
         Makes the questions that are asked what these refuse; None where nobody is.
+    prover : callable or None
+        Makes the questions that prove bounds of what these estimate; None where these do.
     """
 
     is_light: ClassVar[bool] = False
     otherwise: Callable[[], Questions] | None = None
+    prover: Callable[[], Questions] | None = None
+    _proofs: Questions | None = None
+
+    @property
+    def proving(self) -> Questions:
+        """Questions to ask for bounds that are proven."""
+        if self.prover is None:
+            return self
+        found = self._proofs or self.prover()
+        if found.is_light:
+            self._proofs = found
+        return found
 
     @property
     def is_estimated(self) -> bool:

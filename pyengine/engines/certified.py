@@ -17,6 +17,7 @@ from pyengine._core import ffi, lib
 from pyengine.engines.answers import Answer, ErrorCurve, PairQuestions
 from pyengine.engines.answers import names as named
 from pyengine.engines.curves import taken
+from pyengine.engines.declared.sums import LOOSEST
 from pyengine.engines.functionals import (
     A_ABOVE,
     A_BELOW,
@@ -32,12 +33,14 @@ from pyengine.engines.row_bounds import (
     crossed,
 )
 from pyengine.engines.row_sides import LineSide, RowSide
+from pyengine.engines.within import too_wide
 from pyengine.errors import AccuracyError
 
 __all__ = ["WIDEST", "CertifiedPair", "middle", "relative_width"]
 
 BoolArray = npt.NDArray[np.bool_]
 WIDEST = 1e-4  # relative width of bounds that are not left to the lattice, as is the lattice's own
+NEARLY = 0.5  # of a width, which leaves room for roundings
 TINY = 1e-30  # estimates of values below have larger errors
 NOTHING = 1e-305  # an answer below this is as narrow as doubles show
 NEAR_ZERO = 1.0 / 16.0  # part of a bound of the profile at 0 from which on δ may be above it
@@ -52,11 +55,11 @@ class CertifiedPair:
         Pairs on both sides of the one that is asked for: the more private one bounds the privacy
         loss from below, the other one from above.  Mostly they are the same.
     tolerance : float or None
-        Largest relative width of the bounds; None for 1e-4.
-    otherwise : callable or None
-        Makes the questions that answer what is wider; None where nobody is asked.
+        Largest relative width of the bounds; None for 1e-4, and 1e-2 where nothing else answers.
+    otherwise : callable
+        Makes the questions that answer what is wider.
     proven : bool
-        Whether the errors of the rows are, and they are those of the very pair that is asked for.
+        Whether the errors of the rows are.
 
     Attributes
     ----------
@@ -64,25 +67,21 @@ class CertifiedPair:
         Largest relative widths of bounds, and of those below 1e-30.
     is_ordinary : bool
         Whether values may be interpolated, as nobody has set a tolerance.
-    knows_levels : bool
-        Whether rows alone tell all of a level.
     """
-
-    is_ordinary = True
-    knows_levels = True
 
     def __init__(
         self,
         private: RowSide,
         public: RowSide,
         tolerance: float | None,
-        otherwise: Callable[[], PairQuestions] | None,
+        otherwise: Callable[[], PairQuestions],
         *,
         proven: bool = True,
     ) -> None:
         self._private, self._public = private, public
         self._proven, self._name = proven, public.name
         self.widest = (WIDEST, WIDEST) if tolerance is None else (tolerance, tolerance)
+        self.is_ordinary = tolerance is None
         self._otherwise = otherwise
 
     @property
@@ -106,30 +105,33 @@ class CertifiedPair:
         """What several questions need, kept with the lines."""
         return self._public.memo
 
-    def told_apart(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray] | None:
-        """Curves where β is next to nothing, and where; None where rows have to be asked."""
-        del alpha
-        return None
-
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """T(A, B) at α in [0, 1]."""
         curve, weak = self.proven(alpha)
         if weak.any():
-            other = self._other(np.maximum(relative_width(curve.beta), relative_width(curve.gamma)))
-            found = other.trade_off(alpha[weak])
-            curve.beta.put(weak, found.beta)
-            curve.gamma.put(weak, found.gamma)
-            curve.c[weak] = found.c
+            own = taken(curve.beta, weak), taken(curve.gamma, weak)
+            try:
+                found = self._otherwise().trade_off(alpha[weak])
+            except AccuracyError as refusal:
+                self.raise_unless_known(refusal, *own)
+            else:
+                curve.beta.put(weak, found.beta)
+                curve.gamma.put(weak, found.gamma)
+                curve.c[weak] = found.c
         return curve
 
-    def _other(self, width: FloatArray) -> PairQuestions:
-        """Questions on the engine that answers what is too wide here."""
-        if self._otherwise is None:
-            raise AccuracyError(
-                f"an estimated relative error of {0.5 * float(width.max()):.1e} is too large, with "
-                f"method={self._name!r}; method='auto' may find an engine that errs by less"
-            )
-        return self._otherwise()
+    def raise_unless_known(self, refusal: AccuracyError, *own: Answer) -> None:
+        """Raise the refusal of another engine unless bounds from rows are close enough without it.
+
+        They are if nobody has set a tolerance, and else the refusal says which one would do.
+        """
+        width, answer = max(((relative_width(x), x) for x in own), key=lambda x: x[0].max())
+        at = int(np.argmax(width))
+        if not width[at] <= LOOSEST:
+            raise refusal
+        if not self.is_ordinary:
+            lower, upper = float(answer.lower[at]), float(answer.upper[at])
+            raise too_wide(f"method={self._name!r}", lower, upper, float(width[at])) from None
 
     def proven(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
         """T(A, B) by rows alone, and where its bounds are too wide."""
@@ -141,7 +143,26 @@ class CertifiedPair:
             if chosen.any():
                 self._one_side(functional, chosen, alpha, beta, gamma, c)
         weak = inside & ~(self._is_close(beta) & self._is_close(gamma))
+        if weak.any():
+            *both, nothing = self.next_to_nothing(alpha)
+            for answer, known in zip((beta, gamma), both, strict=True):
+                answer.put(weak & nothing, taken(known, weak & nothing))
+            weak &= ~nothing
         return ErrorCurve(beta, gamma, c), weak
+
+    def next_to_nothing(self, alpha: FloatArray) -> tuple[Answer, Answer, BoolArray]:
+        """β and γ, of every order, from the distance of the laws alone; and where that is enough.
+
+        γ is at most α and the profile at 0.
+        """
+        most = self._public.most_at_zero
+        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
+        beta.lower = np.maximum(np.nextafter(beta.lower - most, -1.0), 0.0)
+        gamma.upper = np.minimum(np.nextafter(alpha + most, 2.0), 1.0)
+        for answer in (beta, gamma):
+            answer.engine, answer.certified[:] = named(self._name, alpha.size), self._proven
+        enough = most <= NEARLY * min(self.widest[0], WIDEST) * np.minimum(alpha, 1.0 - alpha)
+        return beta, gamma, np.asarray(enough & (alpha > 0.0) & (alpha < 1.0))
 
     def _is_close(self, answer: Answer) -> BoolArray:
         """Whether bounds are as close as they have to be."""
@@ -362,11 +383,16 @@ class CertifiedPair:
         """
         weak = ~self._is_close(answer)
         if weak.any():
-            other = ask(self._other(relative_width(answer)), weak)
-            own, width = _widths(taken(answer, weak)), _widths(other)
-            closer = ~((own >= 0.0) & (own < width))
-            weak[weak] = closer
-            answer.put(weak, taken(other, closer))
+            known = taken(answer, weak)
+            try:
+                other = ask(self._otherwise(), weak)
+            except AccuracyError as refusal:
+                self.raise_unless_known(refusal, known)
+            else:
+                own, width = _widths(known), _widths(other)
+                closer = ~((own >= 0.0) & (own < width))
+                weak[weak] = closer
+                answer.put(weak, taken(other, closer))
         return answer
 
 

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine.engines.functionals import ERRORS, ROW, WIDTH, FloatArray, call_kernel
@@ -107,13 +106,6 @@ class TabulatedEpoch:
         """Rows at the thresholds where the log of a functional has given values."""
         kernel = lib.pe_epoch_reversed_solve if self.is_reversed else lib.pe_epoch_solve
         return call_kernel(kernel, self.law.table(self.epochs), functional, log_target)
-
-    def labelled(
-        self, functional: int, x: FloatArray, *, by_value: bool
-    ) -> tuple[FloatArray, npt.NDArray[np.str_]]:
-        """Rows of `at` or `solve`, and the engine of each."""
-        table = self.solve(functional, x) if by_value else self.at(functional, x)
-        return table, np.full(x.size, self.name)
 
     def one(self, functional: int, x: float, by_value: bool) -> Any:
         """One row of `at` or `solve`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from functools import partial
 
@@ -19,7 +18,6 @@ from pyengine.errors import AccuracyError
 __all__ = ["CertifiedBothOrders", "RowsOfOneOrder"]
 
 MANY = 2048  # values that are interpolated where they lie close together
-FEW = 18  # values that are proven one by one: fewer than a polynomial is made of
 SLACK = 2.0**-49  # of the few operations of a chord, relative to its positive terms
 
 
@@ -27,7 +25,6 @@ class _Interpolated(Questions):
     """Values of smooth functions, interpolated where thousands are asked at once."""
 
     is_light = True
-    quick: Callable[[], Questions | None] | None = None  # makes who is asked thousands
     _keeper: CertifiedPair  # with whose lines polynomials are kept
 
     @property
@@ -48,15 +45,7 @@ class _Interpolated(Questions):
             except AccuracyError:  # of δ(0), by which panels are placed
                 return super().values(name, x)
         panels: ChebyshevPanels = memo[key]
-        return panels.values(x, partial(self._many, name))
-
-    def _many(self, name: str, x: FloatArray) -> FloatArray:
-        """Values by the engine that estimates, as a line may take milliseconds for each."""
-        quick = None if self.quick is None or x.size < FEW else self.quick()
-        if quick is not None:
-            with contextlib.suppress(AccuracyError):
-                return quick.answer(name, x).value
-        return super().values(name, x)
+        return panels.values(x, partial(super().values, name))
 
     def _at_zero(self) -> float:
         return float(self.profile(np.zeros(1)).value[0])
@@ -206,12 +195,6 @@ class CertifiedBothOrders(_Interpolated, BothOrders):
         add, remove = self._pairs
         beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
         open_ = np.ones(alpha.size, dtype=np.bool_)
-        for pair in self._pairs:
-            told = pair.told_apart(alpha)
-            if told is not None:
-                beta.put(told[1], told[0].beta)
-                gamma.put(told[1], told[0].gamma)
-                open_ &= ~told[1]
         if add.is_of_one and remove.is_of_one:
             *both, straight = add.straight(np.where(open_, alpha, np.nan))
             beta.put(straight, both[0])
@@ -258,14 +241,23 @@ class CertifiedBothOrders(_Interpolated, BothOrders):
 
     def _of_both(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """Where both orders have to be known."""
+        *both, nothing = self._keeper.next_to_nothing(alpha)
+        if nothing.all():
+            return both[0], both[1]
         (first, weak), (second, too_weak) = (pair.proven(alpha) for pair in self._pairs)
         weak |= too_weak
-        if not weak.any():
+        if not (weak.any() or nothing.any()):
             return self.hull(alpha, first, second)
         if weak.all():
-            return self._otherwise().trade_off(alpha)
+            try:
+                return self._otherwise().trade_off(alpha)
+            except AccuracyError as refusal:
+                own = first.beta, first.gamma, second.beta, second.gamma
+                self._keeper.raise_unless_known(refusal, *own)
+                return self.hull(alpha, first, second)
         beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
-        for where, ask in ((weak, self._otherwise().trade_off), (~weak, self._of_both)):
-            for answer, part in zip((beta, gamma), ask(alpha[where]), strict=True):
-                answer.put(where, part)
+        for where in (nothing, weak & ~nothing, ~weak & ~nothing):
+            if where.any():
+                for answer, part in zip((beta, gamma), self._of_both(alpha[where]), strict=True):
+                    answer.put(where, part)
         return beta, gamma

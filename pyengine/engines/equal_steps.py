@@ -20,36 +20,29 @@ from pyengine.engines.plan import PLAN, FloatPlan, settings
 from pyengine.mechanisms.dp_sgd import equal_gaussian_steps
 
 __all__ = [
-    "CLOSE",
     "FEW",
     "ORDERS",
-    "TELLING",
     "EqualQuestions",
     "questions_of_run",
     "run_settings",
 ]
 
-CLOSE = 1e-10  # relative width of bounds whose value needs no estimate
-TELLING = 0.15  # noise from which on a step no longer shows a record for certain
 FEW = 8  # floats of an array that are answered sooner one by one
 LEAST = 1e-69  # upper bounds below which laws of few steps know more of arrays, see `SMALLEST`
 ORDERS = {"add": (False,), "remove": (True,), "add_remove": (False, True)}  # A with the record
 METHODS = ("auto", "certified")
 
 
-SETTINGS = [
-    settings(thorough=thorough, widest=(width, width))
-    for thorough, width in ((False, CLOSE), (True, WIDEST))
-]
+SETTINGS = settings((WIDEST, WIDEST))
 
 
-def run_settings(*, proven: bool) -> Any:
-    """How the C core is to ask: for bounds, or for values that need no estimate."""
-    return ffi.new(PLAN, SETTINGS[proven][0])
+def run_settings() -> Any:
+    """How the C core is to ask."""
+    return ffi.new(PLAN, SETTINGS[0])
 
 
 def questions_of_run(
-    mechanism: Any, adjacency: Any, method: Any, proven: bool, otherwise: Callable[[], Questions]
+    mechanism: Any, adjacency: Any, method: Any, otherwise: Callable[[], Questions]
 ) -> EqualQuestions | None:
     """Questions on equal steps; None where the registry has to choose.
 
@@ -57,23 +50,18 @@ def questions_of_run(
     ----------
     mechanism, adjacency, method
         What was asked, whatever it is.
-    proven : bool
-        Whether bounds are to be proven.
     otherwise : callable
         Makes the questions that the registry chooses.
     """
     run = equal_gaussian_steps(mechanism)
     if run is None or adjacency not in ORDERS or method not in METHODS:
         return None
-    proven = proven or method == "certified"
     noise, rate, steps = run
-    if not proven and noise <= TELLING:  # what is known there without lines
-        return None
     first, *others = (
-        GaussianSide(GaussianPair((noise,), (rate,), (steps,), order), thorough=proven)
+        GaussianSide(GaussianPair((noise,), (rate,), (steps,), order))
         for order in ORDERS[adjacency]
     )
-    plan = FloatPlan(first, others[0] if others else None, run_settings(proven=proven), proven=True)
+    plan = FloatPlan(first, others[0] if others else None, run_settings(), proven=True)
     return EqualQuestions(plan, otherwise)
 
 

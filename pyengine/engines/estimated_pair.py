@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.engines.answers import Answer, Judged, names
+from pyengine.engines.answers import Answer, Judged, PairQuestions, names
 from pyengine.engines.certified import BoolArray, CertifiedPair
 from pyengine.engines.functionals import (
     A_ABOVE,
@@ -26,6 +26,11 @@ BOTH = ffi.typeof("double[6]")
 LARGEST = 0.01  # error that a tolerance may allow
 
 
+def nobody() -> PairQuestions:
+    """Rows are judged themselves, and nobody is asked beside them."""
+    raise AssertionError
+
+
 class EstimatedPair(CertifiedPair):
     """Values between what the errors of rows leave, at the thresholds that an engine finds.
 
@@ -35,13 +40,11 @@ class EstimatedPair(CertifiedPair):
         Rows of the pair.
     tolerance : float or None
         Largest relative width of the bounds; what is wider is refused.
-    advice : str
-        What a refusal tells to do.
     """
 
-    def __init__(self, side: EstimatedSide, tolerance: float | None, advice: str) -> None:
-        super().__init__(side, side, tolerance, None, proven=False)
-        self._side, self._limits, self._advice = side, Limits.of(tolerance), advice
+    def __init__(self, side: EstimatedSide, tolerance: float | None) -> None:
+        super().__init__(side, side, tolerance, nobody, proven=False)
+        self._side, self._limits = side, Limits.of(tolerance)
         self.widest = (np.inf, np.inf)  # rows are judged themselves
 
     def _one_side(
@@ -56,7 +59,7 @@ class EstimatedPair(CertifiedPair):
         level = alpha[chosen]
         tail, out = np.empty(level.size), np.empty((level.size, 6))
         lib.pe_log_tails(level.size, array(level), array(tail, writable=True))
-        table, label = self._side.engine.labelled(functional, tail, by_value=True)
+        table, label = self._side.engine.solve(functional, tail), names(self._name, level.size)
         lib.pe_trade_off_answers(level.size, array(level), array(table), array(out, writable=True))
         self._judge(functional, table)
         c[chosen] = table[:, 0]
@@ -68,7 +71,7 @@ class EstimatedPair(CertifiedPair):
         errors, good = row_errors(table, functional, self._limits)
         if not good.all():
             worst = float(errors[~good].max())
-            advice = self._advice
+            advice = "give a larger tolerance"
             if self._limits != Limits() and worst < LARGEST:
                 advice = f"for this value, tolerance={2.2 * worst:.1e} would do"
             raise AccuracyError(
@@ -92,9 +95,7 @@ class EstimatedPair(CertifiedPair):
         out, asked = np.zeros((epsilon.size, 3)), ~self._ended(epsilon)
         label = names(self._name, epsilon.size)
         if asked.any():
-            table, label[asked] = self._side.engine.labelled(
-                PROFILE, -epsilon[asked], by_value=False
-            )
+            table = self._side.engine.at(PROFILE, -epsilon[asked])
             self._judge(PROFILE, table)
             found = np.empty((len(table), 3))
             lib.pe_profile_answers(len(table), array(table), array(found, writable=True))
@@ -109,7 +110,7 @@ class EstimatedPair(CertifiedPair):
             level = delta[asked]
             target, found = np.empty(level.size), np.empty((level.size, 3))
             lib.pe_natural_logs(level.size, array(level), array(target, writable=True))
-            table, label[asked] = self._side.engine.labelled(PROFILE, target, by_value=True)
+            table = self._side.engine.solve(PROFILE, target)
             self._judge(PROFILE, table)
             lib.pe_epsilon_answers(level.size, array(table), array(found, writable=True))
             out[asked] = found

@@ -20,23 +20,19 @@ from pyengine.engines.row_bounds import LogBounds
 from pyengine.engines.row_sides import (
     CLOSE,
     BoolArray,
-    EstimatedSide,
     LineSide,
-    completed_thresholds,
+    estimated_threshold,
+    first_found,
     log_slope,
 )
 from pyengine.engines.spectral import SOON, KeptLines, Spectral
 from pyengine.errors import AccuracyError
 
 if TYPE_CHECKING:
-    from pyengine.engines.convolution import Convolution
-    from pyengine.engines.estimates import Estimates
     from pyengine.engines.sector import SectorLaws
 
 __all__ = ["GaussianSide"]
 
-# Of steps, each of which takes a convolution some 20 ms: many of them are proven sooner.
-MOST_KINDS = 24
 OFF = 1e-3  # what the log of a functional may be off by at a threshold that is looked for
 
 _lines: Cache[KeptLines] = Cache(128, lambda kept: kept.bytes(), grows=True)
@@ -58,19 +54,14 @@ class GaussianSide(LineSide):
         The ordered pair.
     rates : sequence of number, optional
         Sampling probabilities before they were rounded; those of the pair if not given.
-    thorough : bool
-        As of `LineSide`.
     """
 
     def __init__(
         self,
         pair: GaussianPair,
         rates: Sequence[float | Fraction] | None = None,
-        *,
-        thorough: bool = True,
     ) -> None:
         self._pair, self._rates = pair, pair.probability if rates is None else rates
-        self.thorough = thorough
         self._found: tuple[object, Callable[[], KeptLines | None]] = (None, lambda: None)
 
     @cached_property
@@ -82,8 +73,6 @@ class GaussianSide(LineSide):
     def table(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows of the lines, and of the law of few steps."""
         table = super().table(functional, c)
-        if not self.thorough:
-            return table
         self._laws.improve(functional, c, table, CLOSE)
         if self.asked == SOON:
             self._ask(self.prover().certify, functional, c, table)
@@ -115,14 +104,13 @@ class GaussianSide(LineSide):
     def solved_table(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows of the lines at their thresholds, and of the law of few steps."""
         table, elsewhere = self._placed(functional, log_target)
-        if not (self.thorough and self._laws.serves):
+        if not self._laws.serves:
             return table
         put = self._laws.improve(functional, table[:, 0].copy(), table, CLOSE)
         # where lines knew little, they have found no threshold either
         off = np.isfinite(log_target) & ~(abs(table[:, 2 + functional] - log_target) < OFF)
         if off.any():
-            found = self._estimated_threshold(functional, log_target[off])
-            table[off] = self.table(functional, found)
+            table[off] = self.table(functional, self.threshold(functional, log_target[off]))
         self._approach(functional, log_target, table, put | off | elsewhere)
         return table
 
@@ -149,24 +137,19 @@ class GaussianSide(LineSide):
     @property
     def asked(self) -> int:
         """Those of little work where a law of few steps comes before others."""
-        return SOON if self.thorough and self._laws.comes_first else super().asked
+        return SOON if self._laws.comes_first else super().asked
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds of a law of few steps that comes first; else as follows."""
-        if self.asked != SOON:
-            return self._estimated_threshold(functional, log_target)
-        found = self._laws.threshold(functional, log_target)
-        missing = np.isnan(found) & np.isfinite(log_target)
-        if missing.any():
-            found[missing] = self._estimated_threshold(functional, log_target[missing])
-        return found
+        """Thresholds by estimates and by laws of few steps; else those that the lines find."""
+        ways = [self._estimated_threshold, self._laws.threshold]
+        if self.asked == SOON:
+            ways.reverse()
+        return first_found((*ways, self.prover().certified_threshold), functional, log_target)
 
     def _estimated_threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds that are estimated; else those that the lines find."""
         with contextlib.suppress(AccuracyError):
-            table = self.engine().solve(functional, log_target)
-            return completed_thresholds(self.prover(), functional, log_target, table)
-        return self.prover().certified_solve(functional, log_target)[:, 0]
+            return estimated_threshold(self.prover(), functional, log_target)
+        return np.full(log_target.size, np.nan)
 
     @cached_property
     def next_to_largest(self) -> NextToLargest:  # type: ignore[override]
@@ -206,24 +189,3 @@ class GaussianSide(LineSide):
             found = _kept(self._pair)
             self._found = Epoch.current, weakref.ref(found)
         return found.spectral
-
-    def engine(self, word: str = "auto") -> Estimates:
-        """The engines that estimate rows of this pair, or the one of a name."""
-        from pyengine.engines.estimates import Estimates
-
-        return Estimates(self.prover, self._convolution, word)
-
-    def estimated(self, word: str) -> EstimatedSide:
-        """Rows that they estimate."""
-        engine = self.engine(word)
-        side = EstimatedSide(lambda: engine, engine.name, self.ends)
-        side.most_at_zero = self.most_at_zero
-        return side
-
-    def _convolution(self) -> Convolution | None:
-        from pyengine.engines.convolution import Convolution, bounded_steps
-
-        pair = self._pair
-        if len(pair.steps) > MOST_KINDS:
-            return None
-        return Convolution(bounded_steps(pair), reversed=pair.reversed)

@@ -18,7 +18,7 @@ from pyengine._core import ffi, lib
 from pyengine._support.pool import shared_pool
 from pyengine._support.status import finished
 from pyengine.engines.answers import FloatArray
-from pyengine.engines.equal_steps import METHODS, TELLING, run_settings
+from pyengine.engines.equal_steps import METHODS, run_settings
 from pyengine.engines.functionals import array
 from pyengine.engines.plan import ASKS
 from pyengine.engines.spectral import COST_LIMIT
@@ -74,7 +74,7 @@ class AskedTogether(NamedTuple):
 
 
 def answered_together(
-    asked: AskedTogether, adjacency: str, method: str, *, proven: bool
+    asked: AskedTogether, adjacency: str, method: str
 ) -> tuple[FloatArray, Flags]:
     """Values, lower and upper bounds of what the C core answers, shape (n, 3), and where.
 
@@ -84,16 +84,13 @@ def answered_together(
         The questions.
     adjacency, method : str
         Words that were checked.
-    proven : bool
-        Whether bounds are to be as narrow as they can be proven.
     """
     n = asked.x.size
     out, answered = np.empty((n, 3)), np.zeros(n, dtype=np.bool_)
     if adjacency not in ORDERS or method not in METHODS or not n:
         return out, answered
-    proven = proven or method == "certified"
     noise, rate, steps = _numbers(asked.mechanisms)
-    serves = (rate > 0.0) & (rate < 1.0) & (steps >= 2.0) & (noise > (0.0 if proven else TELLING))
+    serves = (rate > 0.0) & (rate < 1.0) & (steps >= 2.0) & (noise > 0.0)
     places = np.flatnonzero(serves[asked.which])
     which = asked.which[places]
     if (which[1:] < which[:-1]).any():  # what is asked of one mechanism stands together
@@ -101,7 +98,7 @@ def answered_together(
         places, which = places[order], which[order]
     if places.size:
         parts = (np.ascontiguousarray(numbers[which]) for numbers in (noise, rate, steps))
-        work = _Chunks(asked.name, ORDERS[adjacency], proven, which, (*parts, asked.x[places]))
+        work = _Chunks(asked.name, ORDERS[adjacency], which, (*parts, asked.x[places]))
         work.done()
         out[places], answered[places] = work.out, work.answered
     return out, answered
@@ -127,14 +124,13 @@ class _Chunks:
         self,
         name: str,
         orders: int,
-        proven: bool,
         which: npt.NDArray[np.intp],
         numbers: tuple[FloatArray, ...],
     ) -> None:
         n = which.size
         self.out, self.answered = np.empty((n, 3)), np.zeros(n, dtype=np.bool_)
         self._question, self._orders, self._numbers = ASKS[name], orders, numbers
-        self._settings, self._edges = run_settings(proven=proven), _edges(which)
+        self._settings, self._edges = run_settings(), _edges(which)
         self._next = itertools.count().__next__
         self._stop = np.zeros(1, dtype=np.uint8)
 

@@ -45,20 +45,16 @@ OK: int = lib.PE_OK
 NULL, plan_one = ffi.NULL, lib.pe_plan_one
 
 
-def settings(*, thorough: bool, widest: tuple[float, float], levels: bool = True) -> Any:
+def settings(widest: tuple[float, float]) -> Any:
     """How the C core is to ask, as it takes it.
 
     Parameters
     ----------
-    thorough : bool
-        As of `LineSide`.
     widest : tuple of float
         As of `CertifiedPair`.
-    levels : bool
-        Whether levels of the trade-off function are asked.
     """
     plan = ffi.new(PLAN)
-    plan.thorough, plan.levels, plan.widest = thorough, levels, widest
+    plan.widest = widest
     plan.few, plan.fewest = FEW_STEPS, FEWEST_STEPS
     plan.enough, plan.smallest, plan.slack = CLOSE_ROW, SMALLEST, SLACK
     return plan
@@ -118,7 +114,7 @@ def plan_of(first: CertifiedPair, second: CertifiedPair | None = None) -> FloatP
     one, two = first.lines, None if second is None else second.lines
     if one is None or (second is not None and two is None):
         return NoPlan()
-    plan = settings(thorough=one.thorough, widest=first.widest, levels=first.knows_levels)
+    plan = settings(first.widest)
     for order, side in zip(plan.order, (one, two), strict=True):
         known = None if side is None else side.known_largest
         if known is not None:

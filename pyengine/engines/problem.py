@@ -41,8 +41,6 @@ class Problem:
         Relative width of a certified bracket; None for the engine's default.
     wanted : {"beta", "gamma"} or None
         Which error of a trade-off function is to have that width; None for both.
-    proven : bool
-        Whether bounds are to be proven.
     given : sequence of (StepLaw, int), optional
         Laws of steps in the place of the mechanism's, for a pair of data sets that is not the
         dominating one.
@@ -61,7 +59,6 @@ class Problem:
     threat_model: ThreatModel = DP
     tolerance: float | None = None
     wanted: str | None = None
-    proven: bool = False
     given: tuple[tuple[StepLaw, int], ...] | None = None
     is_relaxed: bool = field(init=False)
     rows: GaussianRows | None = field(init=False)

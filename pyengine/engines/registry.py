@@ -8,7 +8,6 @@ of.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -23,7 +22,7 @@ from pyengine.engines.declared.closed_forms import (
     RelaxedClosedFormEngine,
     RelaxedLimitEngine,
 )
-from pyengine.engines.declared.contours import CertifiedEngine, EstimateEngine
+from pyengine.engines.declared.contours import CertifiedEngine, NodesEngine
 from pyengine.engines.declared.lines import LineEngine
 from pyengine.engines.declared.published import (
     BlocksEngine,
@@ -47,7 +46,7 @@ ENGINES: tuple[Engine, ...] = (
     NothingReleasedEngine(),
     RelaxedClosedFormEngine(),
     AnalyticEngine(),
-    EstimateEngine(),
+    NodesEngine(),
     CertifiedEngine(),
     LineEngine(),
     ExactEngine(),
@@ -62,8 +61,6 @@ METHODS = (
     "auto",
     "certified",
     "closed_form",
-    "spectral",
-    "convolution",
     "exact",
     "lattice",
     "blocks",
@@ -71,7 +68,10 @@ METHODS = (
     "edgeworth",
     "clt",
     "monte_carlo",
+    "spectral",
+    "convolution",
 )
+FORMER = ("spectral", "convolution")  # engines of earlier versions: "auto"
 
 
 def considered(method: str) -> list[Engine]:
@@ -101,7 +101,6 @@ def questions(
     threat_model: str | ThreatModel,
     tolerance: float | None,
     wanted: str | None = None,
-    proven: bool = False,
 ) -> Questions:
     """Return what answers questions on a mechanism.
 
@@ -117,14 +116,12 @@ def questions(
         Relative width of a certified bracket; None for the engine's default.
     wanted : {"beta", "gamma"} or None
         Which error of a trade-off function is to have that width; None for both.
-    proven : bool
-        Whether ``method="auto"`` is to ask an engine that proves its bounds where the first one
-        estimates; what that cannot prove either keeps estimates, as each answer says.
 
     Returns
     -------
     Questions
-        Ready to be asked.
+        Ready to be asked.  Where ``method="auto"`` estimates, its `Questions.proving` are what
+        proves bounds; what cannot be proven either keeps estimates, as each answer says.
 
     Raises
     ------
@@ -134,30 +131,32 @@ def questions(
         Where no engine can answer for the mechanism.
     """
     model = threat_model_of(threat_model)
-    problem = Problem(mechanism, adjacency, method, model, tolerance, wanted, proven)
+    method = "auto" if method in FORMER else method
+    problem = Problem(mechanism, adjacency, method, model, tolerance, wanted)
     engine = _chosen(problem)
-    if method != "auto" or engine.certified:
-        return _asked_of(engine, problem)
-    prover = _prover(engine, problem)
-    if proven:
-        asked = (prover or partial(answered, replace(problem, method="certified")))()
-        # an estimate tells that there is an answer, which nothing proves
-        asked.otherwise = partial(_asked_of, engine, replace(problem, proven=False))
-        return asked
     asked = _asked_of(engine, problem)
-    if prover is not None:  # before anything is refused
-        asked.otherwise = prover
+    if method != "auto" or engine.certified:
+        return asked
+    estimates = partial(_asked_of, engine, problem)
+
+    def proving() -> Questions:
+        found = _proofs(engine, problem)
+        # an estimate tells that there is an answer, which nothing proves
+        found.otherwise = estimates
+        return found
+
+    asked.prover = proving
+    if engine.prover() is not None:  # before anything is refused
+        asked.otherwise = partial(_proofs, engine, problem)
     return asked
 
 
-def _prover(engine: Engine, problem: Problem) -> Callable[[], Questions] | None:
-    """What makes the questions that prove what an engine estimates."""
+def _proofs(engine: Engine, problem: Problem) -> Questions:
+    """Questions that prove what an engine estimates."""
     prover = engine.prover()
-    if prover is None:
-        return None
-    if prover.supports(problem):
-        return partial(_asked_of, prover, problem)
-    return partial(answered, replace(problem, method="certified"))
+    if prover is not None and prover.supports(problem):
+        return _asked_of(prover, problem)
+    return answered(replace(problem, method="certified"))
 
 
 def answered(problem: Problem) -> Questions:

@@ -7,8 +7,8 @@ The spectral engine finds a threshold; rows at it and beside it, whose errors ar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from pyengine.engines.functionals import (
 )
 from pyengine.engines.next_to_largest import NextToLargest
 from pyengine.engines.row_bounds import SLACK, LogBounds
-from pyengine.engines.spectral import NEAREST, THOROUGH, Spectral
+from pyengine.engines.spectral import THOROUGH, Spectral
 from pyengine.numerics import functions as fn
 
 __all__ = [
@@ -35,11 +35,13 @@ __all__ = [
     "EstimatedSide",
     "LineSide",
     "RowSide",
-    "completed_thresholds",
+    "estimated_threshold",
+    "first_found",
     "log_slope",
 ]
 
 BoolArray = npt.NDArray[np.bool_]
+Threshold = Callable[[int, FloatArray], FloatArray]
 ANY = Limits(0.5, 0.5)  # of thresholds, which enter no bound
 CLOSE_ROW = 3e-11  # error of rows of lines, for which no law is built
 CLOSE = Limits(CLOSE_ROW, CLOSE_ROW)
@@ -126,33 +128,29 @@ class RowSide:
         return self.rows(functional, self.threshold(functional, log_target))
 
 
-def completed_thresholds(
-    prover: Spectral, functional: int, log_target: FloatArray, table: FloatArray
-) -> FloatArray:
-    """Thresholds of estimated rows, and where there is no estimate those that proven rows find."""
-    found = table[:, 0].copy()
-    missing = np.isfinite(log_target) & ~(table[:, ERRORS + functional] <= MISSED)
-    if missing.any():
-        proven = prover.certified_solve(functional, log_target[missing])[:, 0]
-        found[missing] = np.where(np.isnan(proven), found[missing], proven)
+def estimated_threshold(lines: Spectral, functional: int, log_target: FloatArray) -> FloatArray:
+    """Thresholds of estimated rows; NaN where there is no estimate."""
+    table = lines.solve(functional, log_target)
+    return np.where(table[:, ERRORS + functional] <= MISSED, table[:, 0], np.nan)
+
+
+def first_found(ways: Sequence[Threshold], functional: int, log_target: FloatArray) -> FloatArray:
+    """Thresholds by the first way that finds each; NaN where none does."""
+    found = np.full(log_target.size, np.nan)
+    for find in ways:
+        missing = np.isnan(found) & np.isfinite(log_target)
+        if missing.any():
+            found[missing] = find(functional, log_target[missing])
     return found
 
 
 class LineSide(RowSide):
-    """Certified rows of steps whose proven lines are kept with their contours.
-
-    Attributes
-    ----------
-    thorough : bool
-        Whether what the nearest lines do not prove is asked of others, and of laws of few steps.
-    """
-
-    thorough = True
+    """Certified rows of steps whose proven lines are kept with their contours."""
 
     @property
     def asked(self) -> int:
         """Which lines are asked before all else."""
-        return THOROUGH if self.thorough else NEAREST
+        return THOROUGH
 
     @property
     def known_largest(self) -> float | None:
@@ -191,15 +189,6 @@ class LineSide(RowSide):
         return table, missing
 
 
-class LabelledRows(RowEngine, Protocol):
-    """A `RowEngine` that tells which engine gave each row."""
-
-    def labelled(
-        self, functional: int, x: FloatArray, *, by_value: bool
-    ) -> tuple[FloatArray, npt.NDArray[np.str_]]:
-        """Rows at thresholds, or where the log of a functional has values, and their engines."""
-
-
 class EstimatedSide(RowSide):
     """Rows whose errors are estimates, of an engine that proves nothing.
 
@@ -208,17 +197,17 @@ class EstimatedSide(RowSide):
     engine : callable
         Returns what gives the rows, which is kept elsewhere.
     name : str
-        Its name.
+        The word for it.
     ends : tuple of float or None
         The largest loss between its bounds.
     """
 
-    def __init__(self, engine: Callable[[], LabelledRows], name: str, ends: Triple | None) -> None:
+    def __init__(self, engine: Callable[[], RowEngine], name: str, ends: Triple | None) -> None:
         super().__init__()
         self._engine, self.name, self.ends = engine, name, ends
 
     @property
-    def engine(self) -> LabelledRows:
+    def engine(self) -> RowEngine:
         """What gives the rows."""
         return self._engine()
 

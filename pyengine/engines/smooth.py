@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from pyengine._core import lib
 from pyengine._support.caches import Cache, cached_property
 from pyengine.engines.answers import Triple
-from pyengine.engines.bounded_mixtures import bounded_mixtures
-from pyengine.engines.convolution import Convolution
-from pyengine.engines.estimates import Estimates
-from pyengine.engines.functionals import FloatArray, RowEngine
+from pyengine.engines.functionals import FloatArray
 from pyengine.engines.pairs import GaussianPair
-from pyengine.engines.row_sides import EstimatedSide, LineSide, completed_thresholds
+from pyengine.engines.row_sides import EstimatedSide, LineSide, estimated_threshold, first_found
 from pyengine.engines.spectral import KeptLines, Spectral
 from pyengine.laws.base import StepLaw
 from pyengine.laws.normals import STANDARD, Alternatives, ExactAlternatives, LossNodes
@@ -134,24 +132,22 @@ class SmoothSide(LineSide):
     ----------
     pair : SmoothPair
         Laws of the steps, whose numbers are known exactly.
-    thorough : bool
-        As of `LineSide`.
     """
 
-    def __init__(self, pair: SmoothPair, *, thorough: bool) -> None:
-        # what it keeps is with its lines
-        self._pair, self.thorough = pair, thorough
+    def __init__(self, pair: SmoothPair) -> None:
+        self._pair = pair  # what it keeps is with its lines
 
     @classmethod
-    def of(cls, pair: SmoothPair, *, thorough: bool) -> SmoothSide | None:
+    def of(cls, pair: SmoothPair) -> SmoothSide | None:
         """The side of a pair; None where a step's numbers are not known well enough."""
         known = all(law.exact_mixtures() is not None for law, _ in pair)
-        return cls(pair, thorough=thorough) if known else None
+        return cls(pair) if known else None
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds that are estimated; where there are none, of the lines that prove."""
-        table = self._estimating().solve(functional, log_target)
-        return completed_thresholds(self.prover(), functional, log_target, table)
+        lines = _lines(self._pair, proving=False).spectral
+        ways = partial(estimated_threshold, lines), self.prover().certified_threshold
+        return first_found(ways, functional, log_target)
 
     @property
     def memo(self) -> dict[Any, Any]:  # type: ignore[override]
@@ -161,9 +157,6 @@ class SmoothSide(LineSide):
     def prover(self) -> Spectral:
         """The spectral engine with exact numbers."""
         return _lines(self._pair, proving=True).spectral
-
-    def _estimating(self) -> Spectral:
-        return _lines(self._pair, proving=False).spectral
 
     @cached_property
     def ends(self) -> Triple:  # type: ignore[override]
@@ -177,20 +170,10 @@ class SmoothSide(LineSide):
         return value, max(value - off, 0.0), value + off
 
 
-def estimated_side(pair: SmoothPair, word: str, epochs: RowEngine | None = None) -> EstimatedSide:
-    """Rows of a pair in doubles, with estimated errors: of all engines, or of one by its name.
-
-    Of equal epochs an engine is given, which has no other convolution.
-    """
+def estimated_side(pair: SmoothPair) -> EstimatedSide:
+    """Rows of a pair in doubles, with estimated errors."""
 
     def spectral() -> Spectral:
         return _lines(pair, proving=False).spectral
 
-    def convolution() -> RowEngine | None:
-        if epochs is not None:
-            return epochs
-        found = bounded_mixtures(pair)
-        return None if found is None else Convolution(found[0], reversed=found[1])
-
-    engine = Estimates(spectral, convolution, word)
-    return EstimatedSide(lambda: engine, engine.name, SmoothSide(pair, thorough=False).ends)
+    return EstimatedSide(spectral, Spectral.name, SmoothSide(pair).ends)

@@ -20,14 +20,12 @@ from pyengine.numerics.exact_numbers import in_two_doubles
 if TYPE_CHECKING:
     from pyengine.laws.normals import Alternatives, ExactAlternatives, LossNodes
 
-__all__ = ["NEAREST", "SOON", "THOROUGH", "KeptLines", "Spectral"]
+__all__ = ["SOON", "THOROUGH", "KeptLines", "Spectral"]
 
-# Which lines are asked: the nearest one, all, and all of little work.
-NEAREST: int = lib.PE_NEAREST
+# Which lines are asked: all, and all of little work.
 THOROUGH: int = lib.PE_THOROUGH
 SOON: int = lib.PE_SOON
 CERTIFY = {
-    NEAREST: lib.pe_pair_certify_nearest,
     THOROUGH: lib.pe_pair_certify,
     SOON: lib.pe_pair_certify_soon,
 }
@@ -157,6 +155,10 @@ class Spectral:
         """Rows with proven errors at thresholds as of `solve`, which are found by such rows."""
         with self.lock:
             return call_kernel(lib.pe_pair_certified_solve, self._pair, functional, log_target)
+
+    def certified_threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Thresholds of such rows; NaN where there is none."""
+        return np.asarray(self.certified_solve(functional, log_target)[:, 0])
 
     def certify_beyond(
         self, functional: int, log_target: FloatArray, slack: float, *, lines: int = THOROUGH

@@ -138,8 +138,7 @@ def from_distributions(p: Any, q: Any, *, breakpoints: Any = ()) -> Distribution
     Accuracy: masses are integrals of the densities by Gauss-Legendre rules of two orders between
     breakpoints; ten times their difference, and 1e-13, is taken as the error.  That is an estimate:
     it is a bound for densities that are smooth between the breakpoints.  Values of many steps of
-    smooth densities, without bounds, come from the spectral engine, with 11 digits as far as was
-    seen.
+    smooth densities come from lines over nodes, with 11 digits as far as was seen.
 
     Examples
     --------

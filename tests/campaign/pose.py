@@ -332,10 +332,10 @@ TOUCHING = ("gaussian, two steps", "laplace, two steps", "mixture")
 PLAIN = ("gaussian, many", "laplace, many")
 FINITE = ("auto", "lattice")
 METHODS = {
-    "gaussian": ("auto", "closed_form", "spectral"),
+    "gaussian": ("auto", "closed_form"),
     "gaussian, one step": ("auto", "closed_form"),
-    "gaussian, two steps": ("spectral", "convolution", "lattice"),
-    "gaussian, many": ("spectral", "lattice"),
+    "gaussian, two steps": ("auto", "lattice"),
+    "gaussian, many": ("auto", "lattice"),
     "laplace, one step": FINITE,
     "laplace, two steps": FINITE,
     "discrete laplace": FINITE,

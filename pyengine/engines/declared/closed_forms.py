@@ -27,7 +27,7 @@ class NothingReleasedEngine(Engine):
     """Gaussian steps that never look at the record, and the same in the relaxed threat model."""
 
     name = "closed_form"
-    methods = ("auto", "spectral", "convolution", "exact", "lattice", "clt")
+    methods = ("auto", "exact", "lattice", "clt")
     certified = True
 
     def supports(self, problem: Problem) -> bool:

@@ -106,7 +106,7 @@ class BlocksEngine(Engine):
     """Epochs with several random steps of a record, and selections: others bound them."""
 
     name = "blocks"
-    methods = ("auto", "certified", "spectral", "convolution", "lattice", "reference")
+    methods = ("auto", "certified", "lattice", "reference")
 
     def supports(self, problem: Problem) -> bool:
         if problem.is_relaxed or problem.given is not None or problem.adjacency == "substitute":

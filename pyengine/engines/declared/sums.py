@@ -6,7 +6,9 @@ from pyengine.engines.answers import PairQuestions, Questions
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import AccuracyError
 
-__all__ = ["ExactEngine", "LatticeEngine"]
+__all__ = ["LOOSEST", "ExactEngine", "LatticeEngine"]
+
+LOOSEST = 1e-2  # relative width of bounds that are an answer where none narrower are had
 
 
 class ExactEngine(Engine):
@@ -85,7 +87,8 @@ class LatticeEngine(Engine):
         told_apart = disjoint_questions(laws, "lattice")
         if told_apart is not None:
             return told_apart
-        pair = LatticePair(laws, tolerance, problem.wanted, self._most_points)
+        loosest = LOOSEST if problem.tolerance is None else 0.0
+        pair = LatticePair(laws, tolerance, problem.wanted, self._most_points, loosest)
         if sum(number for _, number in pair.parts) == 1:  # one edge is all that it takes
             return ThresholdQuestions(SingleStep(pair.parts[0][0]), "lattice")
         return pair

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.answers import Answer, ErrorCurve
+from pyengine.engines.curves import taken
 from pyengine.engines.lattice.coarse_cumulants import Part, scaled_tail
 from pyengine.engines.lattice.plan import MOST_POINTS
 from pyengine.engines.lattice.refine import Search
@@ -40,6 +41,7 @@ VANISHES = 710.0  # nats
 BEYOND_LOST = 1e-6
 JOINING = 4.0  # units: half of those of a square, a quotient and a sum, a root and a quotient
 MANY = 2.0 * MOST_POINTS  # roundings: more than a sum over a lattice has
+CLOSE = 2e-11  # width of what is known without a composition, where that is had
 NEAR_END = 0.05  # of the tolerance: nearer to the smallest loss its ratio serves
 
 
@@ -77,6 +79,8 @@ class LatticePair:
         Which of both errors of a trade-off function is to have that width; None for both.
     most_points : int or None
         Points that a lattice may have; None for all that fit.
+    loosest : float
+        Width up to which a bracket is an answer where none of that tolerance is had.
     """
 
     def __init__(
@@ -85,6 +89,7 @@ class LatticePair:
         tolerance: float = TOLERANCE,
         wanted: str | None = None,
         most_points: int | None = None,
+        loosest: float = 0.0,
     ) -> None:
         overflow = overflow_of(parts)
         if overflow is not None:
@@ -92,7 +97,7 @@ class LatticePair:
         # without a reversal that changes nothing
         self.parts = _joined([(reverse(reverse(law)), n) for law, n in parts if n > 0])
         self.tolerance, self.wanted = tolerance, wanted
-        self.most_points = most_points
+        self.most_points, self.loosest = most_points, loosest
         self._rungs: dict[bool, TiltGrid] = {}
         self._simple = uncomposed(self.parts, tolerance, wanted)
 
@@ -107,13 +112,14 @@ class LatticePair:
     def reversed(self) -> LatticePair:
         """Questions on the reversed pair."""
         parts = [(reverse(law), number) for law, number in self.parts]
-        return LatticePair(parts, self.tolerance, self.wanted, self.most_points)
+        return LatticePair(parts, self.tolerance, self.wanted, self.most_points, self.loosest)
 
     def _search(self, rungs: TiltGrid, outer: bool, share: str, last: int | None = None) -> Search:
         """What brackets questions on the given rungs, at most on the last one."""
         if last is None:
             last = (rungs.lower_rungs if outer else rungs.middle_rungs()) - 1
-        return Search(rungs, outer, share, self.tolerance, last, self.most_points)
+        limits = self.tolerance, self.loosest
+        return Search(rungs, outer, share, *limits, last, self.most_points)
 
     def tests(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """For each c in the range of the loss, an event with at least A and at most B of it.
@@ -300,6 +306,11 @@ class LatticePair:
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """T(A, B) at α in [0, 1]: certified bounds."""
         curve, rest = self._simple.trade_off(alpha)
+        if (~rest & (alpha > 0.0) & (alpha < 1.0)).any() and self.tolerance > CLOSE:
+            closer, wide = uncomposed(self.parts, CLOSE, self.wanted).trade_off(alpha)
+            curve.beta.put(~wide, taken(closer.beta, ~wide))
+            curve.gamma.put(~wide, taken(closer.gamma, ~wide))
+            curve.c[~wide] = closer.c[~wide]
         if rest.any():
             self._composed_trade_off(alpha, rest, curve.beta, curve.gamma, curve.c)
             clip_curve(alpha, curve)

@@ -41,6 +41,8 @@ class Search(NamedTuple):
         Which tail sets the first spacing.
     tolerance : float
         Largest relative width of a bracket.
+    loosest : float
+        That of one that is taken where no narrower one is had.
     last : int
         The deepest rung that need be asked.
     most : int or None
@@ -51,6 +53,7 @@ class Search(NamedTuple):
     outer: bool
     share: str
     tolerance: float
+    loosest: float
     last: int
     most: int | None
 
@@ -90,7 +93,12 @@ class Search(NamedTuple):
                 done = width <= self.tolerance
                 pending[at[done]] = False
                 if not done.all():
-                    tries.refine(tails, float(width.max()))
+                    try:
+                        tries.refine(tails, float(width.max()))
+                    except AccuracyError:
+                        if not width.max() <= self.loosest:
+                            raise
+                        pending[at] = False
         return result
 
 

@@ -23,7 +23,6 @@ static const struct {
     {"one step in closed form", run_step},
     {"composed loss, inversion", run_pair},
     {"composed loss, mixtures", run_mixtures},
-    {"composed loss, convolution", run_law},
     {"lattice engine", run_lattice},
     {"from rows to answers", run_answers},
     {"polynomials on panels", run_panels},

@@ -12,7 +12,6 @@ int run_ternary(void);
 int run_step(void);
 int run_pair(void);
 int run_mixtures(void);
-int run_law(void);
 
 /* sector.c */
 int run_sector(void);

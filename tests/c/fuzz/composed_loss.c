@@ -148,33 +148,31 @@ void fuzz_pair(void) {
 }
 
 void fuzz_law(void) {
-    pe_law *one = NULL, *two = NULL;
+    pe_sector *one = NULL, *two = NULL;
+    pe_sector_pieces *pieces = pe_sector_pieces_new();
     const double noise = log_uniform(0.3, 30.0), p = log_uniform(1e-7, 0.999);
-    const size_t panels = 4 + below(200), n = below(4), terms = 1 + below(3);
-    double shift[3], ratio[3], rest[3], all = 0.0;
-    for (size_t j = 0; j < terms; ++j) {
-        shift[j] = (double)(j + 1) / noise;
-        ratio[j] = j ? ratio[j - 1] * log_uniform(1e-9, 1.0) : p / (1.0 - p);
-        rest[j] = 1e-17 * (double)below(9);
-        all += ratio[j];
-    }
-    const double deepest = below(2) ? -160.0 : -780.0;
-    if (pe_law_step(terms, shift, ratio, rest, -log1p(all), 0.0, deepest, panels, &one) == PE_OK) {
-        const pe_law *law = one;
-        if (below(4) == 0 && pe_law_convolve(one, one, panels, &two) == PE_OK) law = two;
+    const double shift[2] = {1.0 / noise, 1e-17 * (double)below(9)}, ratio[2] = {p / (1.0 - p), 0.0};
+    const double floor[2] = {log1p(-p), 0.0}, deepest = below(2) ? -75.0 : -200.0;
+    const size_t n = below(4);
+    if (pieces && pe_sector_step(shift, ratio, floor, p, deepest, -75.0, 2.0, &one) == PE_OK) {
+        pe_sector *law = one;
+        if (below(4) == 0 && pe_sector_convolve(one, one, pieces, &two) == PE_OK) law = two;
         double *rows = allocate(PE_ROW * n), *c = filled(n, anything);
-        double *target = filled(n, log_target);
+        double *target = filled(n, log_target), *found = allocate(n);
         const int reversed = (int)below(2);
-        pe_law_at(law, reversed, n, c, rows);
-        check_rows("law_at", n, c, rows);
-        pe_law_solve(law, reversed, SOLVED[below(LENGTH(SOLVED))], n, target, rows);
-        check_rows("law_solve", n, target, rows);
+        for (size_t i = 0; i < n; ++i)
+            if (!isfinite(c[i])) c[i] = 0.0;
+        if (pe_sector_at(law, reversed, n, c, rows) == PE_OK) check_rows("sector_at", n, c, rows);
+        if (pe_sector_keep(law) == PE_OK)
+            pe_sector_solve(law, reversed, SOLVED[below(LENGTH(SOLVED))], n, target, found);
         free(rows);
         free(c);
         free(target);
+        free(found);
     }
-    pe_law_free(one);
-    pe_law_free(two);
+    pe_sector_free(one);
+    pe_sector_free(two);
+    pe_sector_pieces_free(pieces);
 }
 
 /* Rows of any bits must not lead outside the arrays; rows of probabilities give bounds in order. */

@@ -20,7 +20,7 @@ static const struct {
     size_t weight;
 } KINDS[] = {
     {"one argument", fuzz_unary, 185},     {"three arguments", fuzz_ternary, 170},
-    {"inversion", fuzz_pair, 2},           {"convolution", fuzz_law, 3},
+    {"inversion", fuzz_pair, 2},           {"laws on pieces", fuzz_law, 3},
     {"answers", fuzz_answers, 130},        {"normal cells", fuzz_normal_cells, 70},
     {"lattice cells", fuzz_lattice, 70},   {"sums", fuzz_sums, 70},
     {"frequencies", fuzz_frequencies, 50}, {"sparse_power", fuzz_sparse_power, 50},

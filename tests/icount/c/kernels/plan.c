@@ -21,7 +21,7 @@ static void runs(double low, double high) {
         x[i] = exp(icount_between(log(low), log(high), 7 * i));
     }
     /* as pyengine/engines/equal_steps.py has it for bounds */
-    how = (pe_plan){.thorough = 1, .levels = 1, .enough = 3e-11, .few = 1000.0, .smallest = -160.0};
+    how = (pe_plan){.enough = 3e-11, .few = 1000.0, .smallest = -160.0};
     how.slack = 0x1p-49;
     how.widest[0] = how.widest[1] = 1e-4;
 }

@@ -9,8 +9,8 @@
 
 /* The law of Y = S - (smallest S) as a density on the axis w = log Y, kept as the logarithm of
  * g(w) = density of w, piecewise polynomial on panels that adapt to it.  Sums are direct integrals
- * of positive terms, so that tails keep their relative accuracy whatever their shape; see
- * docs/estimates.md. */
+ * of positive terms, so that tails keep their relative accuracy whatever their shape.  It shares no code with laws on pieces
+ * and lines, and says what these are held against in audits; its own errors are estimates. */
 
 enum { PE_RULE = 16 }; /* nodes of a panel, and of the Gauss-Legendre rule */
 
@@ -18,6 +18,29 @@ enum { PE_RULE = 16 }; /* nodes of a panel, and of the Gauss-Legendre rule */
 #define PE_LAW_MISSING 1e-9
 /* Change of the log integrand over one application of the rule. */
 #define PE_LAW_PIECE_CHANGE 12.0
+
+typedef struct pe_law pe_law;
+
+/* The law under A of the loss of one step, A = N(0, 1) and B = w_0 (N(0, 1) + sum of ratio_j N(shift_j, 1)), and
+ * of the sum of two independent losses: terms >= 1 of shift > 0, ratio > 0, `rest` the log of each ratio beyond that
+ * of its double.  floor + floor_low is log w_0, the smallest loss, to twice double precision; densities are kept down
+ * to a log of deepest, for log values down to half of it.  Immutable once made; *out must be freed in any case.
+ *
+ * Method          log density over log(S - smallest S), piecewise polynomials of degree 15; sums as
+ *                 Gauss-Legendre integrals of positive terms
+ * Returns         a status: PE_TOO_COSTLY where max_panels or half a minute do not suffice
+ */
+int pe_law_step(size_t terms, const double *shift, const double *ratio, const double *rest, double floor,
+                double floor_low, double deepest, size_t max_panels, pe_law **out);
+int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law **out);
+void pe_law_free(pe_law *a);
+size_t pe_law_panels(const pe_law *a);
+size_t pe_law_bytes(const pe_law *a); /* memory of a law */
+
+/* Rows as pe_pair_at and pe_pair_solve give them; all functionals at once.  Errors are estimates. */
+void pe_law_at(const pe_law *a, int reversed, size_t n, const double *c, double *rows);
+void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n, const double *log_target,
+                  double *rows);
 
 struct pe_law {
     size_t n, room;

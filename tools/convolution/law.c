@@ -1,5 +1,5 @@
-#include "loss_law.h"
 #include "doubles.h"
+#include "loss_law.h"
 
 #include <float.h>
 #include <math.h>
