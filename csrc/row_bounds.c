@@ -69,6 +69,12 @@ static double level_high(const double *bounds, int functional, double tail) {
     return functional == PE_A_ABOVE ? high(bounds, functional) - tail : tail - low(bounds, functional);
 }
 
+/* A lower bound of alpha / a_c, at most 1: gamma is concave and at least 0 at 0. */
+static double share_of_level(const double *bounds, int functional, double tail) {
+    const double most = functional == PE_A_ABOVE ? high(bounds, functional) : 1.0 - low(bounds, functional);
+    return fmin((functional == PE_A_ABOVE ? tail : 1.0 - tail) / most, 1.0);
+}
+
 /* x e^c, without the overflow of the factor alone */
 static double times_exp(double x, double c) {
     return x == 0.0 ? 0.0 : copysign(pe_d_exp(pe_d_log(fabs(x)) + c), x);
@@ -116,6 +122,8 @@ void pe_bounds_chord(size_t n, int functional, const double *tail, const double 
         const double lower = low(bounds, PE_B_ABOVE) - moved;
         beta[i] = isnan(upper) ? INFINITY : upper;
         gamma[i] = lower > 0.0 ? lower * (1.0 - slack) : 0.0; /* and where it is not known */
+        const double through_0 = low(bounds, PE_B_ABOVE) * share_of_level(bounds, functional, tail[i]);
+        gamma[i] = fmax(gamma[i], through_0 * (1.0 - 4.0 * slack));
     }
 }
 
@@ -133,6 +141,8 @@ void pe_bounds_cross(size_t n, double *beta_low, double *beta_high, double *gamm
     for (size_t i = 0; i < n; i++) {
         gamma_low[i] = fmax(gamma_low[i], nextafter(1.0 - beta_high[i], 0.0));
         beta_low[i] = fmax(beta_low[i], nextafter(1.0 - gamma_high[i], 0.0));
+        beta_high[i] = fmin(beta_high[i], nextafter(1.0 - gamma_low[i], 2.0));
+        gamma_high[i] = fmin(gamma_high[i], nextafter(1.0 - beta_low[i], 2.0));
         beta_high[i] = fmin(beta_high[i], 1.0);
         gamma_high[i] = fmin(gamma_high[i], 1.0);
     }

@@ -198,3 +198,17 @@ def test_errors_of_the_second_kind_are_at_most_1() -> None:
             one = pe.trade_off(run, alpha, adjacency=adjacency, bounds=True)
             assert one.lower <= one.value == found.value[i] <= one.upper <= 1.0
             assert pe.trade_off(run, alpha, adjacency=adjacency) <= 1.0
+
+
+@pytest.mark.parametrize("noise", [1e11, 1e13, 1e16])
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_next_to_nothing_is_released_by_much_noise(noise: float, adjacency: str) -> None:
+    """γ is between κ and κ + δ(0), which lines lose in the rounding of losses."""
+    run, expected = pe.dp_sgd(noise, 0.01, 1000), 1000 * 0.01 / noise / math.sqrt(2.0 * math.pi)
+    for x in (1e-4, 0.01, 0.3, 0.9):
+        found = pe.gamma_bound(run, x, adjacency=adjacency, bounds=True)
+        assert x <= found.lower <= found.value <= found.upper
+        assert found.upper <= (x + 1.01 * expected) * (1.0 + 1e-4)
+        beta = pe.trade_off(run, x, adjacency=adjacency, bounds=True)
+        assert beta.lower <= 1.0 - x - 0.1 * expected * min(x, 1.0 - x)
+        assert beta.upper >= 1.0 - x - 1.01 * expected

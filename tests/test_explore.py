@@ -111,7 +111,7 @@ def test_answers_are_those_of_the_package() -> None:
         )
         assert bounds == pytest.approx(truth, rel=1e-9)
         words = {figure["certainty"] for figure in found["figures"]}
-        assert words == {"proven"} if proven else "estimate" in words
+        assert words == {"proven"}
         assert found["mechanism"] == [
             "DP-SGD, noise multiplier 1, 2,344 steps (10 epochs) of about 256 of 60,000 records"
         ]

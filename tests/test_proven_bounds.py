@@ -14,7 +14,6 @@ import pyengine as pe
 from pyengine.api import answers
 from pyengine.approximations import edgeworth_gamma
 from pyengine.cli import main
-from pyengine.engines import convolution
 
 RUN = pe.dp_sgd(1.0, 0.01, 100)
 FAR = pe.dp_sgd(
@@ -223,25 +222,13 @@ def kinds(number: int) -> pe.Mechanism:
     ],
     ids=["halved", "divided by three", "many kinds"],
 )
-def test_what_estimates_refuse_is_asked_of_the_proof(mechanism: pe.Mechanism, truth: float) -> None:
+def test_schedules_have_the_value_of_the_proof(mechanism: pe.Mechanism, truth: float) -> None:
     found = pe.epsilon(mechanism, 1e-5)
     assert found == pytest.approx(truth, rel=2e-11)
     proven = pe.epsilon(mechanism, 1e-5, bounds=True)
     assert proven.lower <= found <= proven.upper
-    both = pe.epsilon(mechanism, np.array([1e-3, 1e-5, 0.1]))  # of which others have estimates
+    both = pe.epsilon(mechanism, np.array([1e-3, 1e-5, 0.1]))
     assert both.tolist() == [pe.epsilon(mechanism, x) for x in (1e-3, 1e-5, 0.1)]
-
-
-def test_many_kinds_are_not_convolved_before_they_are_proven(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Each kind takes some 20 ms there, and all of them on a line little more than one."""
-    monkeypatch.setattr(convolution, "_composed", None)
-    mechanism = kinds(60)
-    for level in (1e-4, 1e-8):
-        proven = pe.gamma_bound(mechanism, level, adjacency="remove", bounds=True)
-        found = pe.gamma_bound(mechanism, level, adjacency="remove")
-        assert proven.lower <= found <= proven.upper
 
 
 def test_a_refusal_says_which_tolerance_would_do() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import pyengine as pe
 from pyengine.engines import registry
-from pyengine.engines.answers import Answer, ErrorCurve, names
+from pyengine.engines.answers import Answer, ErrorCurve, Questions, names
 from pyengine.engines.problem import Engine, Problem
 
 MECHANISMS = {
@@ -74,7 +74,7 @@ def test_the_certified_method_takes_engines_that_prove(name: str) -> None:
         assert proven == [True], engines
 
 
-class _HalfPair:
+class _HalfPair(Questions):
     """The pair of a coin: B is A, but for a half of its mass that A never shows."""
 
     def trade_off(self, alpha: Any) -> ErrorCurve:

@@ -214,7 +214,7 @@ def test_attacks_beside_their_bounds(report: PrivacyReport, text: str) -> None:
 
 
 def test_estimates_are_called_so() -> None:
-    few = pe.dp_sgd(0.5, 1e-3, 5)  # lines prove less of few steps
+    few = pe.dp_sgd_allocated(1.0, 20, 2)  # whose proofs take longer
     quick = privacy_report(few, 1e-5, group_sizes=[], proven=False)
     page = quick.html()
     assert {word for table in quick.tables for word in table.certainty} == {"estimate"}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 
 from pyengine._core import ffi, lib
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, ERRORS, PROFILE
@@ -112,3 +113,24 @@ def test_rows_of_nothing_bound_by_0_and_1() -> None:
     found = level_bounds(A_ABOVE, 0.1, rows[0].tolist())
     assert (found[0], found[3]) == (0.0, 1.0)
     assert epsilon_bounds(0.1, rows[0].tolist()) is None
+
+
+@pytest.mark.parametrize("functional", [A_ABOVE, A_BELOW])
+def test_a_test_of_too_large_a_level_bounds_gamma_by_a_line_through_0(functional: int) -> None:
+    """Of normal laws, where no second row is to be had; γ is concave."""
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        mu, c = rng.uniform(0.05, 3.0), rng.uniform(-3.0, 4.0)
+        above, below = (c + 0.5 * mu * mu) / mu, (c - 0.5 * mu * mu) / mu
+        tails = [ndtr(-above), ndtr(above), ndtr(-below), ndtr(below)]
+        error = 10.0 ** rng.uniform(-12.0, -1.0)
+        row = np.concatenate([[c, 0.0], np.log([*tails, 0.5]), np.full(5, error)])
+        level = tails[0] * (1.0 - 0.5 * error)  # which the test may exceed
+        tail = level if functional == A_ABOVE else 1.0 - level
+        found = LogBounds.of_rows(np.array([c]), row[None])
+        nothing = LogBounds.of_rows(np.array([math.nan]), np.full((1, 12), np.nan))
+        _, gamma = found.chord(functional, np.array([tail]), lambda _, other=nothing: other)
+        truth = ndtr(ndtri(level) + mu)
+        assert gamma[0] <= truth * (1.0 + 1e-13)
+        if functional == A_ABOVE or tail < 0.9:
+            assert gamma[0] >= truth * (1.0 - 40.0 * error - 1e-12)

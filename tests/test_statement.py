@@ -37,7 +37,7 @@ def test_figures_are_on_the_safe_side() -> None:
 
 
 def test_estimates_are_called_so() -> None:
-    few = pe.dp_sgd(0.5, 1e-3, 5)  # lines prove less of few steps
+    few = pe.dp_sgd_allocated(1.0, 20, 2)  # whose proofs take longer
     quick = privacy_statement(few, 1e-5, proven=False)
     assert {figure.certainty for figure in quick.figures} == {"estimate"}
     assert "are not proven" in str(quick)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pyengine._support.caches import cached_property
 from pyengine.accounting.kernels import ORDERS, REVERSED
 from pyengine.accounting.recursion import StatePlan
-from pyengine.engines.answers import Answer, Questions, Triple, names
+from pyengine.engines.answers import Answer, ErrorCurve, Questions, Triple, names
 from pyengine.errors import AccuracyError
 from pyengine.laws.composition import step_law
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
@@ -286,7 +286,7 @@ class CornerRun(Questions):
         off = 8.0 * ELEMENTARY * UNIT * (1.0 + upper)
         return value, max(lower - off, 0.0), upper + off if upper > 0.0 else 0.0
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β = T(α) and γ = 1 - T(α) of the worst strategies, which may be drawn at random."""
         order = self._adjacency
         worst = self._function(order if order == "add_remove" else REVERSED[order])
@@ -302,7 +302,7 @@ class CornerRun(Questions):
                 return value, low, high
             return 1.0 - value, max(1.0 - high - 2.0 * UNIT, 0.0), min(1.0 - low + UNIT, 1.0)
 
-        return (
+        return ErrorCurve(
             self._each(alpha, lambda x: gamma(x, of_beta=True)),
             self._each(alpha, lambda x: gamma(x, of_beta=False)),
         )

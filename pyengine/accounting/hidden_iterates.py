@@ -14,7 +14,7 @@ from pyengine import api
 from pyengine._support import checks
 from pyengine._support.caches import cached_property, kept
 from pyengine.api import compose
-from pyengine.engines.answers import Answer, Answering, Questions, names
+from pyengine.engines.answers import Answer, Answering, ErrorCurve, Questions, names
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import GaussianMechanism, Label, Mechanism, label_of
 from pyengine.numerics import functions as fn
@@ -269,9 +269,10 @@ class LeastOf(Questions):
         """The smallest ε >= 0 with δ(ε) <= δ."""
         return self._least(api.epsilon, delta, 1.0)
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β and γ."""
-        return self._least(api.trade_off, alpha, -1.0), self._least(api.gamma_bound, alpha, 1.0)
+        beta = self._least(api.trade_off, alpha, -1.0)
+        return ErrorCurve(beta, self._least(api.gamma_bound, alpha, 1.0))
 
     def answer(self, name: str, x: FloatArray) -> Answer:
         """As of all questions; of both errors of a test only the one that is asked for."""

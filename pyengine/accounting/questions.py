@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pyengine.accounting.kernels import ORDERS, REVERSED, StepProfile
 from pyengine.accounting.recursion import StatePlan
 from pyengine.accounting.tables import MOST_POINTS, SMALLEST, Choosing, Detail, ProfileTable
-from pyengine.engines.answers import Answer, Questions, Triple, names
+from pyengine.engines.answers import Answer, ErrorCurve, Questions, Triple, names
 from pyengine.engines.within import BELOW_DOUBLES
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
@@ -77,10 +77,10 @@ class WorstCase(Questions):
         """The smallest ε >= 0 with δ(ε) <= δ."""
         return self._each(delta, self._epsilon)
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β = T(α) and γ = 1 - T(α) of the worst strategies, which may be drawn at random."""
         gamma = self._each(alpha, lambda x: self._error(x, of_beta=False))
-        return self._each(alpha, lambda x: self._error(x, of_beta=True)), gamma
+        return ErrorCurve(self._each(alpha, lambda x: self._error(x, of_beta=True)), gamma)
 
     def answer(self, name: str, x: FloatArray) -> Answer:
         """As of all questions; of both errors of a test only the one that is asked for."""

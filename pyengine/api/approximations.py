@@ -130,8 +130,7 @@ def edgeworth_gamma(
             f"bounds must be False or {ESTIMATED!r} here, as approximations prove none, got True"
         )
     asked = edgeworth_questions(checked_mechanism(mechanism), adjacency, order)
-    answer = asked.trade_off(array.ravel())
-    gamma = answer[1] if isinstance(answer, tuple) else answer.gamma
+    gamma = asked.trade_off(array.ravel()).gamma
     if bounds == ESTIMATED:
         return Bounds(*(_shaped(part, array) for part in (gamma.lower, gamma.value, gamma.upper)))
     return _shaped(gamma.value, array)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._fenv import Guarded
-from pyengine.engines.answers import Answer, Questions, names
+from pyengine.engines.answers import Answer, ErrorCurve, Questions, names
 from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import bisected
 from pyengine.numerics.golden_section import lowest
@@ -99,7 +99,7 @@ class Profile(Questions):
         value[finite] = self(epsilon[finite])
         return Answer(value, np.zeros(value.size), value.copy(), names(self._name, value.size))
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β from below and γ from above."""
         on_grid = np.empty(0)
         gamma = np.empty(alpha.size)
@@ -107,7 +107,7 @@ class Profile(Questions):
             gamma[index], on_grid = self._gamma(kappa, on_grid)
         engine = names(self._name, alpha.size)
         beta = np.maximum(1.0 - gamma - UNIT, 0.0)  # what rounding may add to the difference
-        return (
+        return ErrorCurve(
             Answer(beta, beta.copy(), 1.0 - alpha, engine),
             Answer(gamma, alpha.copy(), gamma.copy(), engine.copy()),
         )

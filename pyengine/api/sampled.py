@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support import checks
-from pyengine.engines.answers import Answer, Questions, names
+from pyengine.engines.answers import Answer, ErrorCurve, Questions, names
 from pyengine.numerics import functions as fn
 from pyengine.numerics.point_hull import lower_hull
 from pyengine.numerics.rounding import UNIT
@@ -62,7 +62,7 @@ class SampledTradeOff(Questions):
         self._lower = lower[0] if len(lower) == 1 else _hull(np.concatenate(lower))
         self._upper = upper[0] if len(upper) == 1 else _hull(np.concatenate(upper))
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β and γ between the lines and the chords."""
         low = np.minimum(np.interp(alpha, *self._lower.T), 1.0 - alpha)
         high = np.minimum(np.interp(alpha, *self._upper.T), 1.0 - alpha)
@@ -72,7 +72,7 @@ class SampledTradeOff(Questions):
         engine = names(NAME, alpha.size)
         # of the same points, each with the complement that is safe
         gamma = np.maximum(1.0 - low, alpha)
-        return (
+        return ErrorCurve(
             Answer(low, low.copy(), high, engine),
             Answer(gamma, np.maximum(1.0 - high, alpha), gamma.copy(), engine.copy()),
         )

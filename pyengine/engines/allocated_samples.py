@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine._support.caches import cached_property, kept
-from pyengine.engines.answers import Answer, FloatArray, Questions
+from pyengine.engines.answers import Answer, ErrorCurve, FloatArray, Questions
 from pyengine.engines.intervals import empirical_bernstein
 from pyengine.engines.shifted_samples import (
     CONFIDENCE,
@@ -537,7 +537,7 @@ class AllocatedSampleQuestions(Questions):
             return [self._with, self._without]
         return [self._with if (self._adjacency == "remove") != of_b else self._without]
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β = T(α) and γ = 1 - T(α)."""
         rows = [self._gamma(float(x)) for x in alpha]
         gamma = answer_of(
@@ -546,9 +546,10 @@ class AllocatedSampleQuestions(Questions):
         low, high = 1.0 - gamma.upper, np.minimum(1.0 - gamma.lower, 1.0 - alpha)
         value = np.clip(1.0 - gamma.value, low, high)
         if self._wanted == "gamma":
-            return Answer(value, low, high, gamma.engine.copy()), gamma
+            return ErrorCurve(Answer(value, low, high, gamma.engine.copy()), gamma)
         found = zip(value.tolist(), low.tolist(), high.tolist(), rows, strict=True)
-        return answer_of([Found(x, least, most, row.error) for x, least, most, row in found]), gamma
+        beta = answer_of([Found(x, least, most, row.error) for x, least, most, row in found])
+        return ErrorCurve(beta, gamma)
 
     def _gamma(self, alpha: float) -> Found:
         """γ(α), the least of αK + D(K), D the larger profile, at slopes K about that of blocks."""

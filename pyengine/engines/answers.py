@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,20 +15,27 @@ if TYPE_CHECKING:
     from pyengine.mechanisms import Label, Mechanism
 
 __all__ = [
+    "EPSILON",
+    "PROFILE",
+    "TRADE_OFF",
     "Answer",
     "Answering",
     "ErrorCurve",
+    "Found",
     "Judged",
-    "PairQuestions",
+    "LawQuestion",
     "Questions",
     "Triple",
+    "Wrapped",
     "complement_above",
+    "each",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 Triple = tuple[float, float, float]  # a value, its lower bound and its upper one
 Judged = tuple[float, float, float, bool]  # the same, and whether the bounds are proven
+Found = TypeVar("Found", "Answer", "ErrorCurve")
 
 
 @dataclass(eq=False)
@@ -117,31 +124,41 @@ def names(engine: str, size: int) -> npt.NDArray[np.str_]:
 
 @dataclass(eq=False)
 class ErrorCurve:
-    """T(A, B) at some α: both errors of the test, with slope -e^c."""
+    """A trade-off function at some α: both errors of the test.
+
+    Parameters
+    ----------
+    beta, gamma : Answer
+        β = T(α) and γ = 1 - T(α), each with its own accuracy.
+    c : ndarray of float
+        The slope of T there is -e^c; empty where nobody needs it.
+    """
 
     beta: Answer
     gamma: Answer
-    c: FloatArray
+    c: FloatArray = field(default_factory=lambda: np.empty(0))
 
+    def __iter__(self) -> Iterator[Answer]:
+        return iter((self.beta, self.gamma))
 
-class PairQuestions(Protocol):
-    """All questions on one ordered pair of laws (A, B); arguments are flat arrays."""
+    def put(self, where: npt.NDArray[np.bool_], other: ErrorCurve) -> None:
+        """Replace the entries of a mask, and their slopes where there are any."""
+        self.beta.put(where, other.beta)
+        self.gamma.put(where, other.gamma)
+        if self.c.size:
+            self.c[where] = other.c
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1]."""
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """H_{e^ε}(A‖B) at ε >= 0."""
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ, for δ in [0, 1]."""
+    @classmethod
+    def trivial(cls, alpha: FloatArray) -> ErrorCurve:
+        """That of a mechanism which releases nothing: β = 1 - α."""
+        return cls(Answer.rest(alpha), Answer.exact(alpha.copy()))
 
 
 class Questions:
-    """All questions on a mechanism, its adjacency settled; arguments lie in their domains.
+    """All questions on an ordered pair of laws (A, B), or on both orders of it.
 
-    Derived classes answer for flat arrays.  Those that have a quicker way for one number override
-    `one`, which gives the same bits.
+    Arguments lie in their domains.  Derived classes answer for flat arrays.  Those that have a
+    quicker way for one number override `one`, which gives the same bits.
 
     Attributes
     ----------
@@ -174,16 +191,16 @@ class Questions:
         """Whether no answer inside of its domain is proven, however it is asked."""
         return False
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
-        """β = T(α) and γ = 1 - T(α), each with its own accuracy."""
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
+        """T(A, B) at α in [0, 1]; the hull of both orders."""
         raise NotImplementedError
 
     def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) at ε >= 0."""
+        """δ(ε) = H_{e^ε}(A‖B) at ε >= 0; the larger one of both orders."""
         raise NotImplementedError
 
     def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with δ(ε) <= δ."""
+        """The smallest ε >= 0 with δ(ε) <= δ, for δ in [0, 1]."""
         raise NotImplementedError
 
     def answer(self, name: str, x: FloatArray) -> Answer:
@@ -207,7 +224,8 @@ class Questions:
             return self.profile(x)
         if name == "epsilon":
             return self.epsilon(x)
-        return self.trade_off(x)[name == "gamma_bound"]
+        curve = self.trade_off(x)
+        return curve.gamma if name == "gamma_bound" else curve.beta
 
     def values(self, name: str, x: FloatArray) -> FloatArray:
         """As `answer` without bounds; derived classes may interpolate where many are asked."""
@@ -216,6 +234,61 @@ class Questions:
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number: a value, its bounds, and whether they are proven."""
         return self.answer(name, np.array([x])).first()
+
+
+class LawQuestion(Generic[Found]):
+    """One of the three questions, to be asked of anybody."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, asked: Questions, x: FloatArray) -> Found:
+        """What is answered."""
+        found: Found = getattr(asked, self._name)(x)
+        return found
+
+
+TRADE_OFF: LawQuestion[ErrorCurve] = LawQuestion("trade_off")
+PROFILE: LawQuestion[Answer] = LawQuestion("profile")
+EPSILON: LawQuestion[Answer] = LawQuestion("epsilon")
+
+
+class Wrapped(Questions):
+    """Questions whose answers are made of other answers, in one way for all three questions."""
+
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """The answer to one of the questions."""
+        raise NotImplementedError
+
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
+        """T(A, B) at α in [0, 1]; the hull of both orders."""
+        return self.ask(TRADE_OFF, alpha)
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """δ(ε) at ε >= 0."""
+        return self.ask(PROFILE, epsilon)
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with δ(ε) <= δ."""
+        return self.ask(EPSILON, delta)
+
+
+def each(make: Callable[[Sequence[Answer], bool], Answer], *found: Found) -> Found:
+    """Return what is made of several answers, or of both errors of several curves.
+
+    Parameters
+    ----------
+    make : callable
+        Takes answers to one question, and whether that is β, which falls where others rise.
+    found : Answer or ErrorCurve
+        All of one kind; the slopes are those of the first.
+    """
+    first = found[0]
+    if isinstance(first, Answer):
+        return make(found, False)
+    curves: Sequence[Any] = found
+    betas, gammas = [x.beta for x in curves], [x.gamma for x in curves]
+    return ErrorCurve(make(betas, True), make(gammas, False), first.c)
 
 
 class Answering:

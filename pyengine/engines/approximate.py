@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.answers import Answer, ErrorCurve, Questions, complement_above, names
-from pyengine.engines.curves import OneOrder
 from pyengine.engines.hull import OneLineHull
 from pyengine.errors import ApproximationWarning
 from pyengine.mechanisms import Mechanism
@@ -32,20 +30,12 @@ DOUBTFUL = 0.1  # relative error estimate from which on an approximation warns
 LARGEST_EPSILON = 1e6
 
 
-class ApproximatePair(Protocol):
+class ApproximatePair(Questions):
     """Questions on one ordered pair, and its curve's point of slope -1."""
-
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1]."""
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """H_{e^ε}(A‖B) at ε >= 0."""
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ, for δ in [0, 1]."""
 
     def middle(self) -> tuple[float, float]:
         """A(S > 0) and B(S <= 0)."""
+        raise NotImplementedError
 
 
 class JoinedOrders(OneLineHull):
@@ -61,15 +51,15 @@ class JoinedOrders(OneLineHull):
     def _touching(self) -> tuple[float, float]:
         return self._add.middle()
 
-    def _on_add(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def _on_add(self, alpha: FloatArray) -> ErrorCurve:
         a, b = self._touching()
         return _within(self._add, alpha, 0.0, max(a, 1.0 - b))
 
-    def _on_remove(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def _on_remove(self, alpha: FloatArray) -> ErrorCurve:
         a, b = self._touching()
         return _within(self._remove, alpha, min(b, 1.0 - a), 1.0)
 
-    def _on_line(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def _on_line(self, alpha: FloatArray) -> ErrorCurve:
         a, b = self._touching()
         # the whole line is as uncertain as its ends
         ends = self._add.trade_off(np.array([a]))
@@ -80,15 +70,14 @@ class JoinedOrders(OneLineHull):
         low = np.zeros(alpha.size)
         beta = Answer.around(a + b - alpha, error, engine)
         gamma = Answer.around(1.0 - (a + b) + alpha, error, engine)
-        return _clipped(beta, low, 1.0 - alpha), _clipped(gamma, alpha, low + 1.0)
+        return ErrorCurve(_clipped(beta, low, 1.0 - alpha), _clipped(gamma, alpha, low + 1.0))
 
 
-def _within(
-    pair: ApproximatePair, alpha: FloatArray, least: float, most: float
-) -> tuple[Answer, Answer]:
+def _within(pair: ApproximatePair, alpha: FloatArray, least: float, most: float) -> ErrorCurve:
     """Errors of one curve, γ in a range: such curves need not meet where the true ones do."""
     curve = pair.trade_off(alpha)
-    return _moved(curve.beta, 1.0 - most, 1.0 - least), _moved(curve.gamma, least, most)
+    beta = _moved(curve.beta, 1.0 - most, 1.0 - least)
+    return ErrorCurve(beta, _moved(curve.gamma, least, most))
 
 
 def in_orders(
@@ -96,7 +85,7 @@ def in_orders(
 ) -> Questions:
     """Return what answers for an adjacency, from what makes the pair of one order."""
     if adjacency != "add_remove":
-        return OneOrder(make(mechanism, adjacency))
+        return make(mechanism, adjacency)
     return JoinedOrders(make(mechanism, "add"), make(mechanism, "remove"))
 
 

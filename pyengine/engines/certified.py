@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.engines.answers import Answer, ErrorCurve, PairQuestions
+from pyengine.engines.answers import Answer, ErrorCurve, Judged, Questions
 from pyengine.engines.answers import names as named
 from pyengine.engines.curves import taken
 from pyengine.engines.declared.sums import LOOSEST
@@ -27,18 +27,16 @@ from pyengine.engines.functionals import (
     FloatArray,
     array,
 )
-from pyengine.engines.row_bounds import (
-    TRIES,
-    LogBounds,
-    crossed,
-)
+from pyengine.engines.plan import FloatPlan, NoPlan, plan_of
+from pyengine.engines.row_bounds import TRIES, LogBounds, crossed
 from pyengine.engines.row_sides import LineSide, RowSide
 from pyengine.engines.within import too_wide
 from pyengine.errors import AccuracyError
 
-__all__ = ["WIDEST", "CertifiedPair", "middle", "relative_width"]
+__all__ = ["WIDEST", "CertifiedPair", "Interpolated", "middle", "relative_width"]
 
 BoolArray = npt.NDArray[np.bool_]
+MANY = 2048  # values that are interpolated where they lie close together
 WIDEST = 1e-4  # relative width of bounds that are not left to the lattice, as is the lattice's own
 NEARLY = 0.5  # of a width, which leaves room for roundings
 TINY = 1e-30  # estimates of values below have larger errors
@@ -46,7 +44,37 @@ NOTHING = 1e-305  # an answer below this is as narrow as doubles show
 NEAR_ZERO = 1.0 / 16.0  # part of a bound of the profile at 0 from which on δ may be above it
 
 
-class CertifiedPair:
+class Interpolated(Questions):
+    """Values of smooth functions, interpolated where thousands are asked at once."""
+
+    is_light = True
+    _keeper: CertifiedPair  # with whose lines polynomials are kept
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether no answer inside of its domain is proven, however it is asked."""
+        return not self._keeper.is_proven
+
+    def values(self, name: str, x: FloatArray) -> FloatArray:
+        """As `answer` without bounds: thousands of values from polynomials between them."""
+        if x.size < MANY or not self._keeper.is_ordinary:
+            return super().values(name, x)
+        from pyengine.engines.chebyshev_panels import ChebyshevPanels
+
+        memo, key = self._keeper.memo, (type(self), name)
+        if key not in memo:
+            try:
+                memo[key] = ChebyshevPanels(name, self._at_zero)
+            except AccuracyError:  # of δ(0), by which panels are placed
+                return super().values(name, x)
+        panels: ChebyshevPanels = memo[key]
+        return panels.values(x, partial(super().values, name))
+
+    def _at_zero(self) -> float:
+        return float(self.profile(np.zeros(1)).value[0])
+
+
+class CertifiedPair(Interpolated):
     """Questions on one ordered pair, answered from rows; proven where the rows are.
 
     Parameters
@@ -74,7 +102,7 @@ class CertifiedPair:
         private: RowSide,
         public: RowSide,
         tolerance: float | None,
-        otherwise: Callable[[], PairQuestions],
+        otherwise: Callable[[], Questions],
         *,
         proven: bool = True,
     ) -> None:
@@ -82,7 +110,14 @@ class CertifiedPair:
         self._proven, self._name = proven, public.name
         self.widest = (WIDEST, WIDEST) if tolerance is None else (tolerance, tolerance)
         self.is_ordinary = tolerance is None
-        self._otherwise = otherwise
+        self._otherwise, self._keeper = otherwise, self
+        self._plan: FloatPlan | NoPlan | None = None
+
+    def one(self, name: str, x: float) -> Judged:
+        """As `answer` for one number, in one call of the C core where a line says all."""
+        if self._plan is None:
+            self._plan = plan_of(self)
+        return self._plan.one(name, x) or super().one(name, x)
 
     @property
     def is_proven(self) -> bool:
@@ -115,9 +150,7 @@ class CertifiedPair:
             except AccuracyError as refusal:
                 self.raise_unless_known(refusal, *own)
             else:
-                curve.beta.put(weak, found.beta)
-                curve.gamma.put(weak, found.gamma)
-                curve.c[weak] = found.c
+                curve.put(weak, found)
         return curve
 
     def raise_unless_known(self, refusal: AccuracyError, *own: Answer) -> None:
@@ -135,39 +168,41 @@ class CertifiedPair:
 
     def proven(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
         """T(A, B) by rows alone, and where its bounds are too wide."""
-        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
-        c = np.where(alpha == 0.0, np.inf, np.where(alpha == 1.0, -np.inf, 0.0))
+        curve = ErrorCurve.trivial(alpha)
+        curve.c = np.where(alpha == 0.0, np.inf, np.where(alpha == 1.0, -np.inf, 0.0))
+        beta, gamma = curve
         inside = (alpha > 0.0) & (alpha < 1.0)
         for functional in (A_ABOVE, A_BELOW):
             chosen = inside & ((alpha <= 0.5) == (functional == A_ABOVE))
             if chosen.any():
-                self._one_side(functional, chosen, alpha, beta, gamma, c)
+                self._one_side(functional, chosen, alpha, beta, gamma, curve.c)
         weak = inside & ~(self._is_close(beta) & self._is_close(gamma))
         if weak.any():
-            *both, nothing = self.next_to_nothing(alpha)
-            for answer, known in zip((beta, gamma), both, strict=True):
-                answer.put(weak & nothing, taken(known, weak & nothing))
+            known, nothing = self.next_to_nothing(alpha)
+            for answer, part in zip(curve, known, strict=True):
+                answer.put(weak & nothing, taken(part, weak & nothing))
             weak &= ~nothing
-        return ErrorCurve(beta, gamma, c), weak
+        return curve, weak
 
-    def next_to_nothing(self, alpha: FloatArray) -> tuple[Answer, Answer, BoolArray]:
+    def next_to_nothing(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
         """β and γ, of every order, from the distance of the laws alone; and where that is enough.
 
         γ is at most α and the profile at 0.
         """
         most = self._public.most_at_zero
-        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
+        found = ErrorCurve.trivial(alpha)
+        beta, gamma = found
         beta.lower = np.maximum(np.nextafter(beta.lower - most, -1.0), 0.0)
         gamma.upper = np.minimum(np.nextafter(alpha + most, 2.0), 1.0)
         for answer in (beta, gamma):
             answer.engine, answer.certified[:] = named(self._name, alpha.size), self._proven
         enough = most <= NEARLY * min(self.widest[0], WIDEST) * np.minimum(alpha, 1.0 - alpha)
-        return beta, gamma, np.asarray(enough & (alpha > 0.0) & (alpha < 1.0))
+        return found, np.asarray(enough & (alpha > 0.0) & (alpha < 1.0))
 
     def _is_close(self, answer: Answer) -> BoolArray:
         """Whether bounds are as close as they have to be."""
         widest = np.where(answer.upper < TINY, self.widest[1], self.widest[0])
-        return np.asarray(relative_width(answer) <= widest)
+        return np.asarray((relative_width(answer) <= widest) | (answer.lower == np.inf))
 
     def _both(self, ask: Callable[[RowSide], LogBounds]) -> tuple[LogBounds, LogBounds]:
         """Return what both sides find, which are asked once where they are the same."""
@@ -360,7 +395,7 @@ class CertifiedPair:
             step = 8.0 * step
         return upper
 
-    def straight(self, alpha: FloatArray) -> tuple[Answer, Answer, BoolArray]:
+    def straight(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
         """β and γ of the hull of both orders where it is a line, and where: `RowSide.straight`."""
         side, n = self._public, alpha.size
         out, where = np.empty((2, n, 3)), np.empty(n, dtype=np.bool_)
@@ -372,11 +407,9 @@ class CertifiedPair:
         for part in out:
             value, lower, upper = part[where].T.copy()
             answers.append(Answer(value, lower, upper, named(self._name, known), self._proven))
-        return answers[0], answers[1], where
+        return ErrorCurve(answers[0], answers[1]), where
 
-    def _completed(
-        self, answer: Answer, ask: Callable[[PairQuestions, BoolArray], Answer]
-    ) -> Answer:
+    def _completed(self, answer: Answer, ask: Callable[[Questions, BoolArray], Answer]) -> Answer:
         """Leave to the other engine what is too wide, unless that is wider still.
 
         Next to δ(0) the error of a profile is all of a small ε, and that of a lattice is larger.

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pyengine._core import ffi, lib
-from pyengine.engines.functionals import ERRORS, ROW, WIDTH, FloatArray, call_kernel
+from pyengine.engines.functionals import (
+    DEFAULT,
+    ERRORS,
+    ROW,
+    WIDTH,
+    FloatArray,
+    RowEngine,
+    call_kernel,
+    row_errors,
+)
 from pyengine.engines.row_bounds import LogBounds
-from pyengine.engines.row_sides import ANY, CLOSE, RowSide, log_slope
+from pyengine.engines.row_sides import ANY, CLOSE, RowSide, beyond, log_slope
 from pyengine.engines.sector import EpochKinds, EpochLaws
 from pyengine.laws.base import StepLaw, TabulatedLaw
 
-__all__ = ["EpochSide", "TabulatedEpoch", "tabulated_epochs"]
+__all__ = ["EpochSide", "NodesOrTable", "TabulatedEpoch", "tabulated_epochs"]
 
 
 class EpochSide(RowSide):
@@ -64,7 +74,7 @@ class EpochSide(RowSide):
         return self._laws.threshold(functional, log_target)
 
     def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
-        """Bounds where a functional lies below its target by twice its error.
+        """Bounds where a functional is beyond its target by twice its error.
 
         So one row proves both sides: the test's level, or δ, is met by it.
         """
@@ -72,7 +82,7 @@ class EpochSide(RowSide):
         table = self.table(functional, c)
         value, error = table[:, 2 + functional], table[:, ERRORS + functional]
         with np.errstate(invalid="ignore", over="ignore"):
-            step = (value - log_target + 2.0 * error) / log_slope(functional, table)
+            step = (value - beyond(functional, log_target, error)) / log_slope(functional, table)
         moved = np.isfinite(step) & (error < ANY.ordinary)
         table[moved] = self.table(functional, c[moved] - step[moved])
         return LogBounds.of_rows(table[:, 0], table)
@@ -116,6 +126,51 @@ class TabulatedEpoch:
         row = ffi.new(ROW)
         kernel(self.law.table(self.epochs), functional, 1, (x,), row)
         return row
+
+
+class NodesOrTable:
+    """Rows of lines over nodes of epochs, and of their table where those are not good enough.
+
+    Parameters
+    ----------
+    lines : callable
+        Returns the lines, which are kept elsewhere.
+    table : TabulatedEpoch
+        The same epochs.
+    """
+
+    name = "spectral"
+
+    def __init__(self, lines: Callable[[], RowEngine], table: TabulatedEpoch) -> None:
+        self._lines, self._table = lines, table
+
+    def at(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows at thresholds of the loss."""
+        return self._better(functional, self._lines().at(functional, c), c, self._table.at)
+
+    def solve(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Rows at the thresholds where the log of a functional has given values."""
+        rows = self._lines().solve(functional, log_target)
+        return self._better(functional, rows, log_target, self._table.solve)
+
+    def one(self, functional: int, x: float, by_value: bool) -> Any:
+        """One row of `at` or `solve` by the lines; None where they know too little."""
+        row = self._lines().one(functional, x, by_value)
+        return row if row is not None and lib.pe_row_good(row, functional, *DEFAULT) else None
+
+    def _better(
+        self,
+        functional: int,
+        rows: FloatArray,
+        x: FloatArray,
+        ask: Callable[[int, FloatArray], FloatArray],
+    ) -> FloatArray:
+        errors, good = row_errors(rows, functional, DEFAULT)
+        if not good.all():
+            found = ask(functional, x[~good])
+            better = row_errors(found, functional, DEFAULT)[0] < errors[~good]
+            rows[np.flatnonzero(~good)[better]] = found[better]
+        return rows
 
 
 def tabulated_epochs(laws: list[tuple[StepLaw, int]]) -> TabulatedEpoch | None:

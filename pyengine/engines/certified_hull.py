@@ -3,67 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
 from pyengine.engines.answers import Answer, ErrorCurve, Judged, Questions
-from pyengine.engines.certified import CertifiedPair
-from pyengine.engines.curves import OneOrder, larger, taken
+from pyengine.engines.certified import CertifiedPair, Interpolated
+from pyengine.engines.curves import larger, taken
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, FloatArray
 from pyengine.engines.hull import BoolArray, BothOrders
 from pyengine.engines.plan import plan_of
 from pyengine.errors import AccuracyError
 
-__all__ = ["CertifiedBothOrders", "RowsOfOneOrder"]
+__all__ = ["CertifiedBothOrders"]
 
-MANY = 2048  # values that are interpolated where they lie close together
 SLACK = 2.0**-49  # of the few operations of a chord, relative to its positive terms
 
 
-class _Interpolated(Questions):
-    """Values of smooth functions, interpolated where thousands are asked at once."""
-
-    is_light = True
-    _keeper: CertifiedPair  # with whose lines polynomials are kept
-
-    @property
-    def is_estimated(self) -> bool:
-        """Whether no answer inside of its domain is proven, however it is asked."""
-        return not self._keeper.is_proven
-
-    def values(self, name: str, x: FloatArray) -> FloatArray:
-        """As `answer` without bounds: thousands of values from polynomials between them."""
-        if x.size < MANY or not self._keeper.is_ordinary:
-            return super().values(name, x)
-        from pyengine.engines.chebyshev_panels import ChebyshevPanels
-
-        memo, key = self._keeper.memo, (type(self), name)
-        if key not in memo:
-            try:
-                memo[key] = ChebyshevPanels(name, self._at_zero)
-            except AccuracyError:  # of δ(0), by which panels are placed
-                return super().values(name, x)
-        panels: ChebyshevPanels = memo[key]
-        return panels.values(x, partial(super().values, name))
-
-    def _at_zero(self) -> float:
-        return float(self.profile(np.zeros(1)).value[0])
-
-
-class RowsOfOneOrder(_Interpolated, OneOrder):
-    """Questions on one order of the pair."""
-
-    def __init__(self, pair: CertifiedPair) -> None:
-        super().__init__(pair)
-        self._keeper, self._plan = pair, plan_of(pair)
-
-    def one(self, name: str, x: float) -> Judged:
-        """As `answer` for one number, in one call of the C core where a line says all."""
-        return self._plan.one(name, x) or super().one(name, x)
-
-
-class CertifiedBothOrders(_Interpolated, BothOrders):
+class CertifiedBothOrders(Interpolated, BothOrders):
     """Questions on both orders: adjacency ``add_remove``, by rows of the order that decides.
 
     Levels where both decide are on a line, or on chords of both curves.  A hull of rows of one
@@ -147,11 +103,7 @@ class CertifiedBothOrders(_Interpolated, BothOrders):
             at = np.zeros(alpha.size, dtype=np.bool_)
             at[inner] = wide
             others = taken(own[0], wide), taken(own[1], wide)
-            curves = [
-                ErrorCurve(taken(curve.beta, at), taken(curve.gamma, at), curve.c[at])
-                for curve in (first, second)
-            ]
-            super()._bound_from_outside(alpha[at], curves[0], curves[1], *others)
+            super()._bound_from_outside(alpha[at], taken(first, at), taken(second, at), *others)
             others[0].lower = np.maximum(others[0].lower, low[wide])
             others[1].upper = np.minimum(others[1].upper, high[wide])
             beta.put(at, others[0])
@@ -190,15 +142,14 @@ class CertifiedBothOrders(_Interpolated, BothOrders):
             power[rest], error[rest], within[rest] = super()._chord(alpha[rest], c[rest])
         return power, error, within
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
-        """β = T(α) and γ = 1 - T(α), each with its own accuracy."""
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
+        """The hull of both orders."""
         add, remove = self._pairs
-        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
+        found = ErrorCurve.trivial(alpha)
         open_ = np.ones(alpha.size, dtype=np.bool_)
         if add.is_of_one and remove.is_of_one:
-            *both, straight = add.straight(np.where(open_, alpha, np.nan))
-            beta.put(straight, both[0])
-            gamma.put(straight, both[1])
+            line, straight = add.straight(np.where(open_, alpha, np.nan))
+            found.put(straight, line)
             open_ &= ~straight
         for pair, functional in ((add, A_ABOVE), (remove, A_BELOW)):
             asked = open_ & (alpha > 0.0) & (alpha < 1.0)
@@ -207,12 +158,10 @@ class CertifiedBothOrders(_Interpolated, BothOrders):
                 curve, settled = self._alone(pair, functional, alpha[asked])
                 asked[asked] = settled
                 open_ &= ~asked
-                beta.put(asked, taken(curve.beta, settled))
-                gamma.put(asked, taken(curve.gamma, settled))
+                found.put(asked, taken(curve, settled))
         if open_.any():
-            for answer, part in zip((beta, gamma), self._of_both(alpha[open_]), strict=True):
-                answer.put(open_, part)
-        return beta, gamma
+            found.put(open_, self._of_both(alpha[open_]))
+        return found
 
     def _alone(
         self, pair: CertifiedPair, functional: int, alpha: FloatArray
@@ -239,11 +188,11 @@ class CertifiedBothOrders(_Interpolated, BothOrders):
             settled[at] = self._is_alone("delta", np.abs(curve.c[at]), gain)
         return curve, settled
 
-    def _of_both(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def _of_both(self, alpha: FloatArray) -> ErrorCurve:
         """Where both orders have to be known."""
-        *both, nothing = self._keeper.next_to_nothing(alpha)
+        found, nothing = self._keeper.next_to_nothing(alpha)
         if nothing.all():
-            return both[0], both[1]
+            return found
         (first, weak), (second, too_weak) = (pair.proven(alpha) for pair in self._pairs)
         weak |= too_weak
         if not (weak.any() or nothing.any()):
@@ -255,9 +204,7 @@ class CertifiedBothOrders(_Interpolated, BothOrders):
                 own = first.beta, first.gamma, second.beta, second.gamma
                 self._keeper.raise_unless_known(refusal, *own)
                 return self.hull(alpha, first, second)
-        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
-        for where in (nothing, weak & ~nothing, ~weak & ~nothing):
+        for where in (weak & ~nothing, ~weak & ~nothing):
             if where.any():
-                for answer, part in zip((beta, gamma), self._of_both(alpha[where]), strict=True):
-                    answer.put(where, part)
-        return beta, gamma
+                found.put(where, self._of_both(alpha[where]))
+        return found

@@ -16,8 +16,7 @@ import numpy as np
 
 from pyengine._core import ffi, lib
 from pyengine._support.checks import Number
-from pyengine.engines.answers import Answer, ErrorCurve, Judged, Triple
-from pyengine.engines.curves import OneOrder
+from pyengine.engines.answers import Answer, ErrorCurve, Judged, Questions, Triple
 from pyengine.engines.functionals import LIMIT, LIMIT_TINY, FloatArray, array
 from pyengine.engines.pairs import GaussianRows
 from pyengine.engines.within import too_wide
@@ -32,7 +31,7 @@ from pyengine.numerics.exact_numbers import (
     two_doubles,
 )
 
-__all__ = ["ClosedForm", "ClosedFormPair", "closed_form_step", "has_closed_form"]
+__all__ = ["ClosedForm", "closed_form_step", "has_closed_form"]
 
 ORDERS = {
     "add": lib.PE_ADD,
@@ -105,8 +104,10 @@ def _root(above: int, below: int) -> tuple[float, float]:
     )
 
 
-class ClosedFormPair:
+class ClosedForm(Questions):
     """Questions in closed form on one order of the pair, or on both at once.
+
+    Where floats are refused arrays say why.
 
     Parameters
     ----------
@@ -115,6 +116,8 @@ class ClosedFormPair:
     tolerance : float or None
         Largest relative width of the bounds; None for the package's own limit.
     """
+
+    is_light = True
 
     def __init__(self, step: Any, tolerance: float | None) -> None:
         self._step = step
@@ -152,8 +155,8 @@ class ClosedFormPair:
         lower, upper = max(lower, found[1]), min(upper, found[2])
         return min(max(found[0], lower), upper), lower, upper
 
-    def one(self, name: str, x: float) -> Judged | None:
-        """Value of a public function between its proven bounds; None where they are too wide."""
+    def one(self, name: str, x: float) -> Judged:
+        """Value of a public function between its proven bounds."""
         start = 0
         if name in ("trade_off", "gamma_bound"):
             out = ffi.new(CURVE_POINT)
@@ -170,7 +173,9 @@ class ClosedFormPair:
                 return *self._closer(x, value, lower, upper), True
             return value, lower, upper, True
         value, lower, upper = out[start], out[start + 1], out[start + 2]
-        return (value, lower, upper, True) if upper - lower <= self._width(value) else None
+        if upper - lower <= self._width(value):
+            return value, lower, upper, True
+        return super().one(name, x)
 
     def _call(self, kernel: Any, x: FloatArray, width: int) -> FloatArray:
         x = np.ascontiguousarray(x, dtype=np.float64)
@@ -194,9 +199,3 @@ class ClosedFormPair:
                     raise too_wide("the closed form", low, high, width)
         names = np.where(lower == upper, "exact", "closed_form").astype("<U12")
         return Answer(value, lower, upper, names, True)
-
-
-class ClosedForm(OneOrder):
-    """Questions in closed form; where floats are refused arrays say why."""
-
-    is_light = True

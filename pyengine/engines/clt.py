@@ -13,7 +13,7 @@ import warnings
 
 import numpy as np
 
-from pyengine.engines.answers import Answer, ErrorCurve, names
+from pyengine.engines.answers import Answer, ErrorCurve, Questions, names
 from pyengine.engines.approximate import FloatArray, curve_of, inverse_profile, warn_where
 from pyengine.engines.edgeworth import EdgeworthPair, edgeworth_questions
 from pyengine.engines.loss_quadrature import pearson
@@ -36,7 +36,7 @@ def clt_distance(mechanism: Mechanism) -> float:
     return distance
 
 
-class CltPair:
+class CltPair(Questions):
     """The Gaussian in the place of a composition; it is the same for all adjacencies."""
 
     def __init__(self, mechanism: Mechanism, adjacency: str) -> None:
@@ -54,9 +54,8 @@ class CltPair:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ApproximationWarning)
             judged = self._judge.trade_off(alpha)
-        other = (judged.beta, judged.gamma) if isinstance(judged, ErrorCurve) else judged
         # what is near 1 has none of the digits in which its complement differs
-        error = np.where(beta < gamma, _distance(beta, other[0]), _distance(gamma, other[1]))
+        error = np.where(beta < gamma, _distance(beta, judged.beta), _distance(gamma, judged.gamma))
         inner = (alpha > 0.0) & (alpha < 1.0) & (self._mu > 0.0)
         smaller = np.minimum(beta, gamma)[inner]
         warn_where(smaller, error[inner], np.zeros(smaller.size, dtype=bool), "clt")

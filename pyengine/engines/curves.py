@@ -1,27 +1,48 @@
-"""What holds for all engines when answers on ordered pairs become answers on an adjacency."""
+"""What holds for all engines: answers joined, and questions made of other questions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, FloatArray, Judged, PairQuestions, Questions
+from pyengine.engines.answers import (
+    TRADE_OFF,
+    Answer,
+    ErrorCurve,
+    FloatArray,
+    Found,
+    Judged,
+    LawQuestion,
+    Questions,
+    Wrapped,
+    complement_above,
+    each,
+)
+from pyengine.errors import AccuracyError
 
-__all__ = ["NothingReleased", "OneOrder", "Substitution", "larger", "smaller", "taken"]
+__all__ = [
+    "Between",
+    "Dominated",
+    "NothingReleased",
+    "Substitution",
+    "Unproven",
+    "larger",
+    "smaller",
+    "taken",
+]
 
-
-def _nothing(name: str, x: float) -> None:
-    """The short way of a pair that has none."""
+SHARE = 1.0 / 3.0  # of the bracket that is due to the law below, which loses half of what is gained
 
 
 class NothingReleased(Questions):
     """Questions on a mechanism that releases nothing about the record."""
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β = 1 - α and γ = α."""
-        return Answer.rest(alpha), Answer.exact(alpha.copy())
+        return ErrorCurve.trivial(alpha)
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """δ = 0."""
@@ -30,34 +51,6 @@ class NothingReleased(Questions):
     def epsilon(self, delta: FloatArray) -> Answer:
         """ε = 0."""
         return Answer.exact(np.zeros(delta.size))
-
-
-class OneOrder(Questions):
-    """Questions on one order of the pair: every adjacency but ``add_remove``.
-
-    A pair may have a short way for floats, ``one``, which gives None where arrays have to be asked.
-    """
-
-    def __init__(self, pair: PairQuestions) -> None:
-        self._pair = pair
-        self._short: Callable[[str, float], Judged | None] = getattr(pair, "one", _nothing)
-
-    def one(self, name: str, x: float) -> Judged:
-        """As `answer` for one number, by the short way where there is one."""
-        return self._short(name, x) or super().one(name, x)
-
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
-        """β = T(α) and γ = 1 - T(α) at α in [0, 1]."""
-        curve = self._pair.trade_off(alpha)
-        return curve.beta, curve.gamma
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) at ε >= 0."""
-        return self._pair.profile(epsilon)
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with δ(ε) <= δ."""
-        return self._pair.epsilon(delta)
 
 
 def larger(first: Answer, second: Answer) -> Answer:
@@ -71,14 +64,17 @@ def larger(first: Answer, second: Answer) -> Answer:
     )
 
 
-def taken(answer: Answer, where: npt.NDArray[np.bool_]) -> Answer:
+def taken(found: Found, where: npt.NDArray[np.bool_]) -> Found:
     """Return the entries of a mask."""
+    if isinstance(found, ErrorCurve):
+        slopes = found.c[where] if found.c.size else found.c
+        return ErrorCurve(taken(found.beta, where), taken(found.gamma, where), slopes)
     return Answer(
-        answer.value[where],
-        answer.lower[where],
-        answer.upper[where],
-        answer.engine[where],
-        answer.certified[where],
+        found.value[where],
+        found.lower[where],
+        found.upper[where],
+        found.engine[where],
+        found.certified[where],
     )
 
 
@@ -93,49 +89,136 @@ def smaller(first: Answer, second: Answer) -> Answer:
     )
 
 
-class Substitution(Questions):
+class Unproven(Wrapped):
+    """Questions whose bounds hold if the masses of the steps err by no more than is estimated.
+
+    Parameters
+    ----------
+    asked : Questions
+        The engine's own; nothing that they answer is called proven.
+    """
+
+    def __init__(self, asked: Questions) -> None:
+        self._asked = asked
+
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """What the engine answers."""
+        return each(_estimated, question(self._asked, x))
+
+    def values(self, name: str, x: FloatArray) -> FloatArray:
+        """As `answer` without bounds."""
+        return self._asked.values(name, x)
+
+    def one(self, name: str, x: float) -> Judged:
+        """As `answer` for one number."""
+        return *self._asked.one(name, x)[:3], False
+
+
+def _estimated(found: Sequence[Answer], _: bool) -> Answer:
+    found[0].certified[:] = False
+    return found[0]
+
+
+class Between(Wrapped):
+    """Questions on a law that two other laws enclose.
+
+    Parameters
+    ----------
+    below, above : Questions
+        Questions on a less and on a more informative law.
+    """
+
+    def __init__(self, below: Questions, above: Questions) -> None:
+        self._below, self._above = below, above
+
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """From the lower bounds of one answer and the upper ones of the other."""
+        return each(_between, question(self._above, x), question(self._below, x))
+
+
+def _between(found: Sequence[Answer], falls: bool) -> Answer:
+    small, large = found if falls else found[::-1]
+    lower, upper = small.lower, large.upper
+    with np.errstate(invalid="ignore"):
+        value = np.where(upper < np.inf, lower + SHARE * (upper - lower), upper)
+    # what an engine gives a value for without a bracket has that value still
+    same = (small.value == large.value) & (lower <= small.value) & (small.value <= upper)
+    value = np.where(same, small.value, value)
+    certified = small.certified & large.certified
+    return Answer(value, lower, upper, large.engine, certified)
+
+
+class Substitution(Wrapped):
     """Questions on a substituted record where only bounds are known: values are the safe ones.
 
     Parameters
     ----------
-    dominating : PairQuestions
+    dominating : Questions
         A pair that dominates all pairs of data sets: its answers are on the safe side.
-    attained : list of PairQuestions
+    attained : list of Questions
         Pairs of data sets, each of which bounds the truth from the other side.
     """
 
-    def __init__(self, dominating: PairQuestions, attained: list[PairQuestions]) -> None:
-        self._dominating = dominating
-        self._attained = attained
+    def __init__(self, dominating: Questions, attained: list[Questions]) -> None:
+        self._dominating, self._attained = dominating, attained
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
-        """β and γ of the dominating pair, bounded from the other side by the attained ones."""
-        curve = self._dominating.trade_off(alpha)
-        others = [pair.trade_off(alpha) for pair in self._attained]
-        beta, gamma = curve.beta, curve.gamma
-        upper = np.min([other.beta.upper for other in others], axis=0)
-        proven = _all_certified(beta, [other.beta for other in others])
-        beta = Answer(beta.lower, beta.lower, np.maximum(upper, beta.lower), beta.engine, proven)
-        return beta, _safe(gamma, [other.gamma for other in others])
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) of the dominating pair."""
-        others = [pair.profile(epsilon) for pair in self._attained]
-        return _safe(self._dominating.profile(epsilon), others)
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 at which the dominating pair's profile is <= δ."""
-        others = [pair.epsilon(delta) for pair in self._attained]
-        return _safe(self._dominating.epsilon(delta), others)
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """What the dominating pair has, bounded from the other side by the attained ones."""
+        others = [question(pair, x) for pair in self._attained]
+        return each(_safe, question(self._dominating, x), *others)
 
 
-def _safe(dominating: Answer, others: list[Answer]) -> Answer:
-    """The upper bound of the dominating pair, above the lower bounds of the others."""
+def _safe(found: Sequence[Answer], falls: bool) -> Answer:
+    first, *others = found
+    proven = _all_certified(found)
+    if falls:
+        upper = np.min([other.upper for other in others], axis=0)
+        upper = np.maximum(upper, first.lower)
+        return Answer(first.lower, first.lower, upper, first.engine, proven)
     lower = np.max([other.lower for other in others], axis=0)
-    upper = dominating.upper
-    proven = _all_certified(dominating, others)
-    return Answer(upper, np.minimum(lower, upper), upper, dominating.engine, proven)
+    return Answer(first.upper, np.minimum(lower, first.upper), first.upper, first.engine, proven)
 
 
-def _all_certified(first: Answer, others: list[Answer]) -> npt.NDArray[np.bool_]:
-    return np.asarray(np.all([first.certified, *(other.certified for other in others)], axis=0))
+def _all_certified(found: Sequence[Answer]) -> npt.NDArray[np.bool_]:
+    return np.asarray(np.all([answer.certified for answer in found], axis=0))
+
+
+class Dominated(Wrapped):
+    """Questions whose values are those of a mechanism that dominates.
+
+    Parameters
+    ----------
+    above : Questions
+        Of the mechanism that dominates.
+    below : sequence of callable
+        Make questions on mechanisms that are dominated; those that no engine answers are left out.
+    name : str
+        The engine.
+    """
+
+    def __init__(
+        self, above: Questions, below: Sequence[Callable[[], Questions]], name: str
+    ) -> None:
+        self._above, self._below, self._name = above, below, name
+
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """β from below, and everything else from above."""
+        others = []
+        for make in self._below:
+            with suppress(AccuracyError):
+                others.append(question(make(), x))
+        least = x if question is TRADE_OFF else np.zeros(x.size)
+
+        def bounded(found: Sequence[Answer], falls: bool) -> Answer:
+            sure, *others = found
+            lower, upper = sure.lower, sure.upper
+            if falls:
+                highest = [complement_above(x), *(other.upper for other in others)]
+                upper = np.maximum(np.min(highest, axis=0), sure.value)
+            else:
+                lowest = np.max([least, *(other.lower for other in others)], axis=0)
+                lower = np.minimum(lowest, sure.value)
+            engine = np.full_like(sure.engine, self._name)
+            return Answer(sure.value, lower, upper, engine, _all_certified(found))
+
+        return each(bounded, question(self._above, x), *others)

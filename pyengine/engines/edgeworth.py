@@ -17,6 +17,7 @@ import numpy.typing as npt
 from pyengine.engines.answers import Answer, ErrorCurve, names
 from pyengine.engines.approximate import (
     DOUBTFUL,
+    ApproximatePair,
     FloatArray,
     JoinedOrders,
     curve_of,
@@ -38,7 +39,7 @@ ROUNDING = 1e-9
 JUDGED = 6e-3
 
 
-class EdgeworthPair:
+class EdgeworthPair(ApproximatePair):
     """Expansions of order 0 to 4 on one ordered pair.
 
     Parameters

@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 
 from pyengine._core import ffi
-from pyengine.engines.answers import Answer, FloatArray, Judged, Questions, names
+from pyengine.engines.answers import (
+    Answer,
+    FloatArray,
+    Found,
+    Judged,
+    LawQuestion,
+    Questions,
+    Wrapped,
+    names,
+)
 from pyengine.engines.certified import WIDEST
 from pyengine.engines.gaussian import GaussianSide
 from pyengine.engines.pairs import GaussianPair
@@ -65,7 +74,7 @@ def questions_of_run(
     return EqualQuestions(plan, otherwise)
 
 
-class EqualQuestions(Questions):
+class EqualQuestions(Wrapped):
     """Questions on equal steps.
 
     Parameters
@@ -115,14 +124,6 @@ class EqualQuestions(Questions):
         value, lower, upper = np.array(rows).T.copy()
         return Answer(value, lower, upper, names("certified", x.size), True)
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
-        """β = T(α) and γ = 1 - T(α)."""
-        return self.others.trade_off(alpha)
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) at ε >= 0."""
-        return self.others.profile(epsilon)
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with δ(ε) <= δ."""
-        return self.others.epsilon(delta)
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """What the others answer."""
+        return question(self.others, x)

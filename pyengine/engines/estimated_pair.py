@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.engines.answers import Answer, Judged, PairQuestions, names
+from pyengine.engines.answers import Answer, Judged, Questions, names
 from pyengine.engines.certified import BoolArray, CertifiedPair
 from pyengine.engines.functionals import (
     A_ABOVE,
@@ -26,7 +26,7 @@ BOTH = ffi.typeof("double[6]")
 LARGEST = 0.01  # error that a tolerance may allow
 
 
-def nobody() -> PairQuestions:
+def nobody() -> Questions:
     """Rows are judged themselves, and nobody is asked beside them."""
     raise AssertionError
 
@@ -117,12 +117,13 @@ class EstimatedPair(CertifiedPair):
         out[delta == 0.0] = (0.0, 0.0, np.inf) if self._side.ends is None else self._side.ends
         return _answer(out, label)
 
-    def one(self, name: str, x: float) -> Judged | None:
-        """A question about a float by one row."""
-        if name in ("trade_off", "gamma_bound"):
-            found = self.level(x) if 0.0 < x < 1.0 else None
-            return None if found is None else found[:2][name == "gamma_bound"]
-        return None
+    def one(self, name: str, x: float) -> Judged:
+        """As `answer` for one number, by one row where that is enough."""
+        if name in ("trade_off", "gamma_bound") and 0.0 < x < 1.0:
+            found = self.level(x)
+            if found is not None:
+                return found[1] if name == "gamma_bound" else found[0]
+        return super().one(name, x)
 
 
 def _answer(triples: FloatArray, label: npt.NDArray[np.str_]) -> Answer:

@@ -21,6 +21,7 @@ from pyengine.engines.row_sides import (
     CLOSE,
     BoolArray,
     LineSide,
+    beyond,
     estimated_threshold,
     first_found,
     log_slope,
@@ -119,17 +120,18 @@ class GaussianSide(LineSide):
     ) -> None:
         """Move thresholds of rows that came to be closer than those that placed them.
 
-        What a threshold misses counts like an error of its row.  They end where the functional is
-        below its target by no more than twice the error.
+        What a threshold misses counts like an error of its row.  They end on the side of the target
+        where the level, or δ, is met for certain, by no more than three errors.
         """
-        value, error = table[:, 2 + functional], table[:, ERRORS + functional]
-        miss = value - log_target + 2.0 * error
-        far = chosen & (error < OFF) & (abs(miss) > 2.0 * error) & (abs(miss) < OFF)
+        error = table[:, ERRORS + functional]
+        aim = beyond(functional, log_target, error)
+        miss = table[:, 2 + functional] - aim
+        far = chosen & (error < OFF) & (abs(miss) > error) & (abs(miss) < OFF)
         if not far.any():
             return
         step = miss[far] / log_slope(functional, table[far])
         moved = self.table(functional, table[far, 0] - step)
-        nearer = abs(moved[:, 2 + functional] - log_target[far]) < abs(value - log_target)[far]
+        nearer = abs(moved[:, 2 + functional] - aim[far]) < abs(miss)[far]
         closed = moved[:, ERRORS + functional] <= 2.0 * error[far]
         far[far] = nearer & closed
         table[far] = moved[nearer & closed]

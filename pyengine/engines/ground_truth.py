@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyengine.engines.answers import Answer, FloatArray, Questions
+from pyengine.engines.answers import Answer, ErrorCurve, FloatArray, Questions
 from pyengine.mechanisms import Mechanism
 from pyengine.mechanisms.threat_models import ThreatModel
 
@@ -40,11 +40,12 @@ class GroundTruth(Questions):
         self.mechanism, self.adjacency = mechanism, adjacency
         self.threat_model = threat_model
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β = T(α) and γ = 1 - T(α)."""
         from pyengine import reference
 
-        return self._ask(reference.trade_off, alpha), self._ask(reference.gamma_bound, alpha)
+        beta = self._ask(reference.trade_off, alpha)
+        return ErrorCurve(beta, self._ask(reference.gamma_bound, alpha))
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """δ(ε) at ε >= 0."""

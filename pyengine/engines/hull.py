@@ -21,7 +21,6 @@ from pyengine.engines.answers import (
     Answer,
     ErrorCurve,
     FloatArray,
-    PairQuestions,
     Questions,
     complement_above,
 )
@@ -50,11 +49,11 @@ class BothOrders(Questions):
 
     Parameters
     ----------
-    add, remove : PairQuestions
+    add, remove : Questions
         The ordered pairs (A, B) and (B, A).
     """
 
-    def __init__(self, add: PairQuestions, remove: PairQuestions) -> None:
+    def __init__(self, add: Questions, remove: Questions) -> None:
         self._add = add
         self._remove = remove
 
@@ -66,13 +65,11 @@ class BothOrders(Questions):
         """The smallest ε >= 0 at which both profiles are <= δ."""
         return larger(self._remove.epsilon(delta), self._add.epsilon(delta))
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β and γ of the hull: the better of both curves, or a line that touches both."""
         return self.hull(alpha, self._add.trade_off(alpha), self._remove.trade_off(alpha))
 
-    def hull(
-        self, alpha: FloatArray, first: ErrorCurve, second: ErrorCurve
-    ) -> tuple[Answer, Answer]:
+    def hull(self, alpha: FloatArray, first: ErrorCurve, second: ErrorCurve) -> ErrorCurve:
         """As `trade_off`, from the curves of ``add`` and ``remove`` at α."""
         beta, gamma = smaller(first.beta, second.beta), larger(first.gamma, second.gamma)
         inner = (alpha > 0.0) & (alpha < 1.0)
@@ -92,7 +89,7 @@ class BothOrders(Questions):
                 c, _ = lowest(partial(self._odds, alpha[wide]), low, high, rounds=ROUNDS)
             self._bridge(alpha, beta, gamma, c, wide)
             _clip(alpha, beta, gamma)
-        return beta, gamma
+        return ErrorCurve(beta, gamma)
 
     def _bound_from_outside(
         self,
@@ -129,7 +126,7 @@ class BothOrders(Questions):
                     bound[where] += side
 
     def _excess(
-        self, c: FloatArray, small: FloatArray, own: PairQuestions, other: PairQuestions
+        self, c: FloatArray, small: FloatArray, own: Questions, other: Questions
     ) -> tuple[FloatArray, BoolArray]:
         """What a line of slope e^c that touches one curve is lowered by, to be below the other.
 
@@ -264,7 +261,7 @@ def _is_narrow(beta: Answer, gamma: Answer) -> BoolArray:
     )
 
 
-def _steeper_by(pair: PairQuestions, c: FloatArray, log_alpha: FloatArray) -> FloatArray:
+def _steeper_by(pair: Questions, c: FloatArray, log_alpha: FloatArray) -> FloatArray:
     """What the slope at a level exceeds another one by, as logarithms."""
     return pair.trade_off(fn.exp(log_alpha)).c - c
 
@@ -290,10 +287,10 @@ class OneLineHull(BothOrders):
     (b, a), and T_remove, the mirror image of T_add, from there.
     """
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β and γ of the hull by its known shape."""
         a, b = self._touching()
-        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
+        found = ErrorCurve.trivial(alpha)
         line = (alpha > a) & (alpha < b)
         for chosen, ask in (
             (line, self._on_line),
@@ -301,22 +298,21 @@ class OneLineHull(BothOrders):
             ((alpha > a) & ~line, self._on_remove),
         ):
             if chosen.any():
-                for answer, part in zip((beta, gamma), ask(alpha[chosen]), strict=True):
-                    answer.put(chosen, part)
-        return beta, gamma
+                found.put(chosen, ask(alpha[chosen]))
+        return found
 
     def _touching(self) -> tuple[float, float]:
         """The point (a, b) of slope -1 of T_add."""
         raise NotImplementedError
 
-    def _on_line(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def _on_line(self, alpha: FloatArray) -> ErrorCurve:
         """β and γ between both points of slope -1."""
         raise NotImplementedError
 
-    def _on_add(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def _on_add(self, alpha: FloatArray) -> ErrorCurve:
         """β and γ up to the first of them."""
         raise NotImplementedError
 
-    def _on_remove(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def _on_remove(self, alpha: FloatArray) -> ErrorCurve:
         """β and γ from the second one on."""
         raise NotImplementedError

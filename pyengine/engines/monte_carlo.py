@@ -17,7 +17,13 @@ import numpy as np
 
 from pyengine._support.caches import cached_property, kept
 from pyengine.engines.answers import Answer, ErrorCurve, names
-from pyengine.engines.approximate import FloatArray, curve_of, inverse_profile, warn_where
+from pyengine.engines.approximate import (
+    ApproximatePair,
+    FloatArray,
+    curve_of,
+    inverse_profile,
+    warn_where,
+)
 from pyengine.engines.intervals import (
     bennett_interval,
     deviation,
@@ -121,7 +127,7 @@ def _plain(mechanism: Mechanism, adjacency: str, samples: int, seed: int) -> tup
     return Sample(mechanism, adjacency, samples, seed), pilot
 
 
-class MonteCarloPair:
+class MonteCarloPair(ApproximatePair):
     """Algorithm 1 of Hayes et al. 2023 on one ordered pair."""
 
     def __init__(

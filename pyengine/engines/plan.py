@@ -32,7 +32,7 @@ FEW_STEPS = 32_768  # of which laws of the loss may know more than lines do
 FEWEST_STEPS = 150  # whose laws are as close as lines have to be, and made sooner than far ones
 # Logs of values below are left to lines: where one order's profile is next to nothing beside the
 # other one's, Chernoff's bound says all that is asked, and a law would be made for nothing.
-SMALLEST = -160.0
+SMALLEST = -720.0
 
 ASKS: dict[str, int] = {
     "trade_off": lib.PE_ASKS_BETA,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from pyengine._support.caches import cached_property
-from pyengine.engines.answers import PairQuestions, Questions
+from pyengine.engines.answers import Questions
 from pyengine.engines.pairs import GaussianRows, gaussian_rows
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism
@@ -183,6 +183,6 @@ class Engine:
         del problem, ask
         return None
 
-    def pair(self, problem: Problem) -> PairQuestions:
+    def pair(self, problem: Problem) -> Questions:
         """What answers on one ordered pair."""
         raise NotImplementedError

@@ -13,8 +13,8 @@ from functools import partial
 
 import pyengine.engines.certified_hull
 import pyengine.engines.gaussian  # noqa: F401  these answer DP-SGD, whose first question imports nothing
-from pyengine.engines.answers import PairQuestions, Questions
-from pyengine.engines.curves import OneOrder, Substitution
+from pyengine.engines.answers import Questions
+from pyengine.engines.curves import Substitution, Unproven
 from pyengine.engines.declared.analytic import AnalyticEngine
 from pyengine.engines.declared.closed_forms import (
     ClosedFormEngine,
@@ -183,9 +183,7 @@ def _unjudged(engine: Engine, problem: Problem) -> Questions:
     """Questions that one engine answers, proven only where the masses of all steps are."""
     found = _of_orders(engine, problem)
     if engine.certified and engine.needs_masses and not problem.has_proven_masses:
-        from pyengine.engines.unproven import UnprovenMasses
-
-        return UnprovenMasses(found)
+        return Unproven(found)
     return found
 
 
@@ -198,10 +196,10 @@ def _of_orders(engine: Engine, problem: Problem) -> Questions:
         return whole
     pair, attained = engine.pair(problem), problem.attained
     if not attained:
-        return OneOrder(pair)
+        return pair
     return Substitution(pair, [questions_on_pair(other) for other in attained])
 
 
-def questions_on_pair(problem: Problem) -> PairQuestions:
+def questions_on_pair(problem: Problem) -> Questions:
     """Return what answers questions on one ordered pair of laws."""
     return _chosen(problem).pair(problem)

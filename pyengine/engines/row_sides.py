@@ -17,6 +17,7 @@ from pyengine._support.caches import cached_property
 from pyengine.engines.answers import Triple
 from pyengine.engines.functionals import (
     A_ABOVE,
+    A_BELOW,
     B_BELOW,
     ERRORS,
     PROFILE,
@@ -35,6 +36,7 @@ __all__ = [
     "EstimatedSide",
     "LineSide",
     "RowSide",
+    "beyond",
     "estimated_threshold",
     "first_found",
     "log_slope",
@@ -224,6 +226,11 @@ class EstimatedSide(RowSide):
         if not closely:
             return np.ones(epsilon.size)
         return self.rows(PROFILE, -epsilon).values(PROFILE)[1]
+
+
+def beyond(functional: int, log_target: FloatArray, error: FloatArray) -> FloatArray:
+    """Logs of a functional for which a row of such an error meets the level, or δ, for certain."""
+    return log_target + (2.0 if functional == A_BELOW else -2.0) * error
 
 
 def log_slope(functional: int, table: FloatArray) -> FloatArray:

@@ -30,8 +30,9 @@ from pyengine.numerics.exact_numbers import in_two_doubles, log_of_rest
 __all__ = ["EpochKinds", "EpochLaws", "SectorLaws"]
 
 # Log densities where laws end: values down to about half of it are served.  Most are by the first.
-DEPTHS = (-75.0, -200.0, -760.0)
-TOO_DEEP = -45.0  # log values below are not asked of the first
+DEPTHS = (-75.0, -200.0, -760.0, -1500.0)
+TOO_DEEP = (-45.0, -160.0, -375.0, SMALLEST)  # log values below are not asked of each
+SOLVED = (-45.0, -100.0, -375.0, SMALLEST)  # and those whose thresholds it has
 # Of steps whose sum does not end below it.  Squaring laws that are normal gives others like them
 # from the first on; sums of many rare losses lose more at their low ends.
 LOWEST, LOWEST_OF_MANY = -200.0, -320.0
@@ -51,6 +52,7 @@ MANY_STEPS = 1000
 MOST_ALLOCATED = 12_000
 MOST_EPOCH_WORK = 8e7
 EPOCH_DEPTHS = ((-230.0, -760.0), (-330.0, -760.0))
+DEEPEST = -160.0  # log values below are not asked of them
 QUIET = 2.5  # noise
 WIDEST = 80.0  # of the spread of a loss
 LOUDEST = 26.0  # inverse of a noise; more of it is as wide
@@ -234,6 +236,7 @@ class _Level(NamedTuple):
 
     law: Callable[[], Any]
     least: float
+    solved: float
     then: Limits | None
 
 
@@ -253,14 +256,15 @@ class SectorLaws:
         self.serves = 0 < steps <= FEW_STEPS and 1.0 not in pair.probability
         self.comes_first = self.serves and steps <= FEWEST_STEPS
         self.left, self._least_error = LEFT, LEAST_ERROR * steps
-        first, *others = (partial(_law_or_refusal, kinds, depth) for depth in DEPTHS)
-        then: Limits | None = None
+        enough: tuple[Limits | None, ...] = (None, TOO_SHALLOW, TOO_SHALLOW, TOO_SHALLOW)
         self.are_costly = self.serves and steps > MANY_STEPS
         if self.are_costly:
             self.left = self._least_error = LEFT_OF_MANY + LEFT_OF_EACH * steps
-            then, others = Limits(self.left, self.left), others[:1]
-        deeper = (_Level(law, SMALLEST, TOO_SHALLOW) for law in others)
-        self._levels = (_Level(first, TOO_DEEP, then), *deeper)
+            enough = (Limits(self.left, self.left), TOO_SHALLOW)
+        self._levels = tuple(
+            _Level(partial(_law_or_refusal, kinds, depth), least, solved, then)
+            for depth, least, solved, then in zip(DEPTHS, TOO_DEEP, SOLVED, enough, strict=False)
+        )
 
     def improve(
         self,
@@ -318,15 +322,19 @@ class SectorLaws:
         return int(lib.pe_sector_at(law, self._reversed, n, x, rows))
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds where a law has the log of a functional; NaN where it has none."""
+        """Thresholds where a law has the log of a functional; NaN where there is no law.
+
+        What is deeper than laws are proven for is looked for at the end of the deepest one.
+        """
         found = np.full(log_target.size, np.nan)
-        left = np.isfinite(log_target)
-        for level in self._levels if self.serves else ():
-            here = left & (log_target >= level.least)
-            law = level.law() if here.any() else NOT_PROVEN
-            if not isinstance(law, str):
-                found[here] = self._threshold(law, functional, log_target[here])
-                left &= ~here
+        left = np.isfinite(log_target) & self.serves
+        for solved in (True, False):
+            for level in self._levels if solved else self._levels[::-1]:
+                here = left & (log_target >= level.solved) if solved else left
+                law = level.law() if here.any() else NOT_PROVEN
+                if not isinstance(law, str):
+                    found[here] = self._threshold(law, functional, log_target[here])
+                    left &= ~here
         return found
 
     def _threshold(self, law: Any, functional: int, goal: FloatArray) -> FloatArray:
@@ -359,4 +367,4 @@ class EpochLaws(SectorLaws):
             partial(_epochs_or_refusal, kinds, first),
             partial(_deeper_epochs, kinds, first, deeper),
         )
-        self._levels = tuple(_Level(law, SMALLEST, EPOCHS_TOO_SHALLOW) for law in laws)
+        self._levels = tuple(_Level(law, DEEPEST, DEEPEST, EPOCHS_TOO_SHALLOW) for law in laws)

@@ -14,6 +14,7 @@ from typing import Any
 from pyengine._core import lib
 from pyengine._support.caches import Cache, cached_property
 from pyengine.engines.answers import Triple
+from pyengine.engines.certified_epochs import NodesOrTable, TabulatedEpoch
 from pyengine.engines.functionals import FloatArray
 from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.row_sides import EstimatedSide, LineSide, estimated_threshold, first_found
@@ -170,10 +171,14 @@ class SmoothSide(LineSide):
         return value, max(value - off, 0.0), value + off
 
 
-def estimated_side(pair: SmoothPair) -> EstimatedSide:
-    """Rows of a pair in doubles, with estimated errors."""
+def estimated_side(pair: SmoothPair, epochs: TabulatedEpoch | None = None) -> EstimatedSide:
+    """Rows of a pair in doubles, with estimated errors; of equal epochs their table helps."""
 
-    def spectral() -> Spectral:
+    def lines() -> Spectral:
         return _lines(pair, proving=False).spectral
 
-    return EstimatedSide(spectral, Spectral.name, SmoothSide(pair).ends)
+    ends = SmoothSide(pair).ends
+    if epochs is None:
+        return EstimatedSide(lines, Spectral.name, ends)
+    rows = NodesOrTable(lines, epochs)
+    return EstimatedSide(lambda: rows, rows.name, ends)

@@ -9,7 +9,15 @@ from contextlib import suppress
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, Questions
+from pyengine.engines.answers import (
+    EPSILON,
+    Answer,
+    ErrorCurve,
+    Found,
+    LawQuestion,
+    Questions,
+    Wrapped,
+)
 from pyengine.errors import AccuracyError
 
 __all__ = ["WithinTolerance", "crossed", "too_wide"]
@@ -51,7 +59,7 @@ def crossed(what: str, lower: float, upper: float) -> AccuracyError:
     )
 
 
-class WithinTolerance(Questions):
+class WithinTolerance(Wrapped):
     """Questions of an engine, held to a tolerance.
 
     Engines judge ε by scales of their own: where its bounds are too wide by little, they are asked
@@ -85,24 +93,22 @@ class WithinTolerance(Questions):
         """Whether no answer inside of its domain is proven, however it is asked."""
         return self._asked.is_estimated
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
-        """β = T(α) and γ = 1 - T(α), each with its own accuracy."""
-        beta, gamma = self._asked.trade_off(alpha)
-        if self._wanted != "gamma":
-            self._judge(beta, _widths(beta))
-        if self._wanted != "beta":
-            self._judge(gamma, _widths(gamma))
-        return beta, gamma
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) at ε >= 0."""
-        found = self._asked.profile(epsilon)
-        self._judge(found, _widths(found))
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """What the engine answers, if it is narrow enough."""
+        found = question(self._asked, x)
+        if isinstance(found, ErrorCurve):
+            if self._wanted != "gamma":
+                self._judge(found.beta, _widths(found.beta))
+            if self._wanted != "beta":
+                self._judge(found.gamma, _widths(found.gamma))
+        elif question is EPSILON:
+            self._judge(found, self._closer(found, x))
+        else:
+            self._judge(found, _widths(found))
         return found
 
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with δ(ε) <= δ."""
-        found = self._asked.epsilon(delta)
+    def _closer(self, found: Answer, delta: FloatArray) -> FloatArray:
+        """Widths of ε in δ, of bounds that are put nearer where they are too wide by little."""
         width = self._widths_in_delta(self._asked, found, delta)
         close = (width > self._tolerance) & (width <= CLOSE * self._tolerance)
         if close.any() and not self._only_bounds:
@@ -111,8 +117,7 @@ class WithinTolerance(Questions):
                 again = narrower.epsilon(delta[close])
                 found.put(close, again)
                 width[close] = self._widths_in_delta(narrower, again, delta[close])
-        self._judge(found, width)
-        return found
+        return width
 
     @staticmethod
     def _widths_in_delta(asked: Questions, found: Answer, delta: FloatArray) -> FloatArray:

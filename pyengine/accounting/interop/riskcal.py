@@ -59,7 +59,7 @@ def get_beta_for_dpsgd(
     0.925864
     """
     array = checks.real_array("alpha", alpha, 0.0, 1.0)
-    beta, _ = _asked(noise_multiplier, sample_rate, num_steps).trade_off(array.ravel())
+    beta = _asked(noise_multiplier, sample_rate, num_steps).trade_off(array.ravel()).beta
     return beta.value.reshape(array.shape) if array.shape else float(beta.value[0])
 
 

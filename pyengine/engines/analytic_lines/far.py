@@ -12,7 +12,15 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, Questions
+from pyengine.engines.answers import (
+    EPSILON,
+    Answer,
+    ErrorCurve,
+    Found,
+    LawQuestion,
+    Questions,
+    Wrapped,
+)
 from pyengine.engines.certified import relative_width
 from pyengine.engines.curves import taken
 from pyengine.engines.vertical_lines.questions import is_small
@@ -28,7 +36,7 @@ CLOSE = 1e-8  # relative width of bounds that are close enough
 
 
 # Map: values next to the ends of analytic densities | test_analytic_far | theory/analytic_densities
-class FarQuestions(Questions):
+class FarQuestions(Wrapped):
     """Questions of which a law that ends far out answers what another one does not know.
 
     Parameters
@@ -57,33 +65,32 @@ class FarQuestions(Questions):
         self._widest = CLOSE if tolerance is None else min(tolerance, CLOSE)
         self._made: tuple[Questions, float] | None = None
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
-        """β = T(α) and γ = 1 - T(α) at α in [0, 1]."""
-        beta, gamma = self._near.trade_off(alpha)
-        inside = (alpha > 0.0) & (alpha < 1.0)
-        faint = inside & self._is_open(beta, self._known)
-        self._replace(beta, faint, lambda asked: asked.trade_off(alpha[faint])[0])
-        level = inside & self._is_open(gamma, self._known, alpha)
-        self._replace(gamma, level, lambda asked: asked.trade_off(alpha[level])[1], alpha[level])
-        return beta, gamma
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) at ε >= 0."""
-        found = self._near.profile(epsilon)
-        faint = np.isfinite(epsilon) & self._is_open(found, self._known)
-        self._replace(found, faint, lambda asked: asked.profile(epsilon[faint]))
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """What the usual law says, and where that is too little the one that ends far out."""
+        found = question(self._near, x)
+        if isinstance(found, ErrorCurve):
+            inside = (x > 0.0) & (x < 1.0)
+            faint = inside & self._is_open(found.beta, self._known)
+            self._replace(found.beta, faint, lambda asked: asked.trade_off(x[faint]).beta)
+            level = inside & self._is_open(found.gamma, self._known, x)
+            self._replace(
+                found.gamma, level, lambda asked: asked.trade_off(x[level]).gamma, x[level]
+            )
+        elif question is EPSILON:
+            self._replace_epsilon(found, x)
+        else:
+            faint = np.isfinite(x) & self._is_open(found, self._known)
+            self._replace(found, faint, lambda asked: asked.profile(x[faint]))
         return found
 
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with δ(ε) <= δ."""
-        found = self._near.epsilon(delta)
+    def _replace_epsilon(self, found: Answer, delta: FloatArray) -> None:
+        """The same of ε."""
         faint = (delta > 0.0) & (delta < self._known) & self._is_rough(found)
         if faint.any():
             asked, known = self._far_questions()
             far, near = asked.epsilon(delta[faint]), taken(found, faint)
             self._refuse((delta[faint] < known) & self._is_rough(far), far, known)
             found.put(faint, _proven(far, near))
-        return found
 
     def _is_rough(self, answer: Answer) -> BoolArray:
         """Whether bounds are far apart, or estimates."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyengine.engines.answers import Questions
+from pyengine.engines.curves import Unproven
 from pyengine.engines.declared.sums import LatticeEngine
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import AccuracyError
@@ -50,17 +51,16 @@ class AnalyticEngine(Engine):
 
     def _asked(self, problem: Problem, ask: Ask, *, far: bool) -> tuple[Questions, float]:
         """Questions on laws that end near or far out, and what they know to be small alone."""
-        from pyengine.engines.vertical_lines.questions import LineBothOrders, LineOneOrder
+        from pyengine.engines.vertical_lines.questions import LineBothOrders
 
         if problem.adjacency != "add_remove":
             pair = self._pair(problem, far)
-            return LineOneOrder(pair), pair.law.least_known
+            return pair, pair.law.least_known
         add, remove = (self._pair(problem.ordered(order), far) for order in ("add", "remove"))
         asked = LineBothOrders(add, remove, lambda: ask(replace(problem, method="lattice")))
         return asked, max(pair.law.least_known for pair in (add, remove))
 
     def _pair(self, problem: Problem, far: bool) -> LineQuestions:
-        from pyengine.engines.unproven import UnprovenPair
         from pyengine.engines.vertical_lines.questions import LineQuestions
         from pyengine.engines.vertical_lines.range import line_order
 
@@ -71,5 +71,5 @@ class AnalyticEngine(Engine):
                 "no lines; method='lattice' estimates"
             )
         return LineQuestions(
-            law, problem.tolerance, lambda: UnprovenPair(LatticeEngine().pair(problem))
+            law, problem.tolerance, lambda: Unproven(LatticeEngine().pair(problem))
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pyengine.engines.answers import Questions
 from pyengine.engines.closed_form import (
     ClosedForm,
-    ClosedFormPair,
     closed_form_step,
     has_closed_form,
 )
@@ -57,7 +56,7 @@ class ClosedFormEngine(Engine):
             rows, adjacency = _single_batch(problem), "add_remove"
         assert rows is not None
         step = closed_form_step(rows, adjacency)
-        return ClosedForm(ClosedFormPair(step, problem.tolerance))
+        return ClosedForm(step, problem.tolerance)
 
 
 def _single_batch(problem: Problem) -> GaussianRows | None:

@@ -14,6 +14,7 @@ from pyengine.errors import AccuracyError
 
 if TYPE_CHECKING:
     from pyengine.engines.certified import CertifiedPair
+    from pyengine.engines.certified_epochs import TabulatedEpoch
     from pyengine.engines.row_sides import EstimatedSide, RowSide
 
 __all__ = ["CertifiedEngine", "NodesEngine"]
@@ -56,7 +57,7 @@ class CertifiedEngine(Engine):
         import pyengine.engines.certified_hull as hulls  # names from it would take longer
 
         if problem.adjacency != "add_remove":
-            return None if problem.attained else hulls.RowsOfOneOrder(self.pair(problem))
+            return None if problem.attained else self.pair(problem)
         add, remove = (self.pair(problem.ordered(order)) for order in ("add", "remove"))
         other = partial(both_orders, LatticeEngine(), problem, ask)
         return hulls.CertifiedBothOrders(add, remove, other)
@@ -131,7 +132,7 @@ class NodesEngine(Engine):
         import pyengine.engines.certified_hull as hulls
 
         if problem.adjacency != "add_remove":
-            return None if problem.attained else hulls.RowsOfOneOrder(self.pair(problem))
+            return None if problem.attained else self.pair(problem)
         add, remove = (self.pair(problem.ordered(order)) for order in ("add", "remove"))
         return hulls.CertifiedBothOrders(add, remove, partial(never, problem))
 
@@ -145,6 +146,7 @@ class NodesEngine(Engine):
 
 def _estimated(problem: Problem) -> EstimatedSide | None:
     """Rows with estimated errors; None where there are none."""
+    found: TabulatedEpoch | None = None
     if _has_epochs(problem):
         from pyengine.engines.certified_epochs import tabulated_epochs
         from pyengine.engines.row_sides import EstimatedSide
@@ -157,4 +159,4 @@ def _estimated(problem: Problem) -> EstimatedSide | None:
     from pyengine.engines.smooth import estimated_side, smooth_pair
 
     pair = smooth_pair(problem.laws)
-    return None if pair is None else estimated_side(pair)
+    return None if pair is None else estimated_side(pair, found)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from pyengine.engines.answers import PairQuestions, Questions
+from pyengine.engines.answers import Questions
 from pyengine.engines.declared.sums import ExactEngine, LatticeEngine
 from pyengine.engines.problem import Ask, Engine, Problem
 
@@ -44,10 +44,10 @@ class LineEngine(Engine):
         return _has_lines(problem)
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
-        from pyengine.engines.vertical_lines.questions import LineBothOrders, LineOneOrder
+        from pyengine.engines.vertical_lines.questions import LineBothOrders
 
         if problem.adjacency != "add_remove":
-            return LineOneOrder(self.pair(problem))
+            return self.pair(problem)
 
         def sums() -> Questions:
             return ask(replace(problem, method=_after_lines(problem).name))
@@ -112,7 +112,7 @@ def _always(made: Made) -> Callable[[], Made]:
     return lambda: made
 
 
-def _sums(problem: Problem) -> PairQuestions:
+def _sums(problem: Problem) -> Questions:
     return _after_lines(problem).pair(problem)
 
 

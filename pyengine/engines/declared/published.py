@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from pyengine.engines.answers import Questions
-from pyengine.engines.curves import OneOrder
+from pyengine.engines.curves import Dominated
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, Step, steps_of
@@ -74,7 +74,7 @@ class CentralLimitEngine(ApproximationEngine):
     def questions(self, problem: Problem, ask: Ask) -> Questions:
         from pyengine.engines.clt import CltPair
 
-        return OneOrder(CltPair(problem.mechanism, problem.adjacency))
+        return CltPair(problem.mechanism, problem.adjacency)
 
 
 class MonteCarloEngine(ApproximationEngine):
@@ -128,7 +128,7 @@ class BlocksEngine(Engine):
         return _ProvenBlocks()
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
-        from pyengine.engines.blocks import BlocksQuestions, dominated, dominating
+        from pyengine.engines.blocks import NAME, dominated, dominating
 
         method = self._method(problem)
 
@@ -144,7 +144,7 @@ class BlocksEngine(Engine):
             )
 
         below = [partial(asked, mechanism) for mechanism in dominated(problem.mechanism)]
-        return BlocksQuestions(asked(dominating(problem.mechanism, best_of)), below)
+        return Dominated(asked(dominating(problem.mechanism, best_of)), below, NAME)
 
     def _method(self, problem: Problem) -> str:
         """By which the other mechanisms are asked."""

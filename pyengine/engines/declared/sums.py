@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pyengine.engines.answers import PairQuestions, Questions
+from pyengine.engines.answers import Questions
+from pyengine.engines.curves import Between
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import AccuracyError
 
@@ -28,7 +29,7 @@ class ExactEngine(Engine):
 
         return AccuracyError(exact_refusal(problem.laws))
 
-    def pair(self, problem: Problem) -> PairQuestions:
+    def pair(self, problem: Problem) -> Questions:
         from pyengine.engines.exact import exact_questions
 
         return exact_questions(problem.laws)
@@ -63,12 +64,11 @@ class LatticeEngine(Engine):
             return None
         if not _has_enclosed(problem):
             return None
-        from pyengine.engines.between import BetweenQuestions
         from pyengine.engines.orders import both_orders
 
-        return BetweenQuestions(*(both_orders(side, problem, ask) for side in self._sides()))
+        return Between(*(both_orders(side, problem, ask) for side in self._sides()))
 
-    def pair(self, problem: Problem) -> PairQuestions:
+    def pair(self, problem: Problem) -> Questions:
         from pyengine.engines.exact import disjoint_questions
         from pyengine.engines.exact.single import SingleStep
         from pyengine.engines.exact.threshold import ThresholdQuestions
@@ -78,9 +78,7 @@ class LatticeEngine(Engine):
         tolerance = TOLERANCE if problem.tolerance is None else problem.tolerance
         if _has_enclosed(problem):
             if self._side is None:
-                from pyengine.engines.between import BetweenPairs
-
-                return BetweenPairs(*(side.pair(problem) for side in self._sides()))
+                return Between(*(side.pair(problem) for side in self._sides()))
             # two brackets, and what lies between them, have to fit
             tolerance *= 0.25
             laws = [(law.enclosed(problem.tolerance)[self._side], number) for law, number in laws]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from pyengine.engines.answers import PairQuestions
+from pyengine.engines.answers import Questions
 from pyengine.engines.exact.finite import composition
 from pyengine.engines.exact.kept import finite_composition, laplace_composition
 from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceSum, OneLaplaceStep
@@ -35,7 +35,7 @@ class _Closed(NamedTuple):
     number: int
 
 
-def disjoint_questions(laws: list[tuple[StepLaw, int]], engine: str) -> PairQuestions | None:
+def disjoint_questions(laws: list[tuple[StepLaw, int]], engine: str) -> Questions | None:
     """Return what answers where one step alone tells both laws apart surely; None elsewhere.
 
     Whatever the other steps do, A and B then have no outcome in common.
@@ -83,7 +83,7 @@ def exact_refusal(laws: list[tuple[StepLaw, int]]) -> str | None:
     return made.too_many(MAX_WEIGHTS)
 
 
-def exact_questions(laws: list[tuple[StepLaw, int]]) -> PairQuestions:
+def exact_questions(laws: list[tuple[StepLaw, int]]) -> Questions:
     """Return what answers questions on a composition exactly, where `exact_refusal` has no reason.
 
     Parameters
@@ -93,7 +93,7 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> PairQuestions:
 
     Returns
     -------
-    PairQuestions
+    Questions
         All questions on the composed pair.
     """
     told_apart = disjoint_questions(laws, "exact")

@@ -13,12 +13,11 @@ below.  All sums have positive terms, so that the digits of small errors are kep
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, PairQuestions, complement_above, names
+from pyengine.engines.answers import Answer, ErrorCurve, complement_above, names
 from pyengine.engines.curves import larger, smaller
 from pyengine.engines.exact.levels import (
     ComposedLaw,
@@ -30,7 +29,8 @@ from pyengine.engines.exact.levels import (
     tangents,
     thresholds,
 )
-from pyengine.engines.exact.mixed import joined
+from pyengine.engines.exact.mixed import Enclosed, joined
+from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.engines.hull import BothOrders
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -136,18 +136,7 @@ def hull(
     return answers[0], answers[1]
 
 
-class ExactPair(PairQuestions, Protocol):
-    """Questions on a law between two laws that are known."""
-
-    @property
-    def inner(self) -> ComposedLaw:
-        """A law whose trade-off function is nowhere below its own."""
-
-    @property
-    def outer(self) -> ComposedLaw:
-        """A law whose trade-off function is nowhere above its own."""
-
-    engine: str
+ExactPair = ThresholdQuestions | Enclosed
 
 
 class ExactBothOrders(BothOrders):
@@ -169,23 +158,22 @@ class ExactBothOrders(BothOrders):
         """The smallest ε >= 0 at which both profiles are <= δ."""
         return self._add.epsilon(delta) if self._is_one_law else super().epsilon(delta)
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β and γ of the hull: proven bounds."""
+        add, remove = self._add, self._remove
         if self._is_one_law:
-            found = self._add.trade_off(alpha)
-            return found.beta, found.gamma
-        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
+            return add.trade_off(alpha)
+        curve = ErrorCurve.trivial(alpha)
         nothing, inside = alpha == 0.0, (alpha > 0.0) & (alpha < 1.0)
         if nothing.any():  # what only one law of a pair shows
-            first, second = (pair.trade_off(alpha[nothing]) for pair in (self._add, self._remove))
-            beta.put(nothing, smaller(first.beta, second.beta))
-            gamma.put(nothing, larger(first.gamma, second.gamma))
+            first, second = (pair.trade_off(alpha[nothing]) for pair in (add, remove))
+            curve.beta.put(nothing, smaller(first.beta, second.beta))
+            curve.gamma.put(nothing, larger(first.gamma, second.gamma))
         if inside.any():
-            add, remove, level = self._add, self._remove, alpha[inside]
-            beta_in, gamma_in = hull(add.outer, remove.outer, level, add.engine)
+            level = alpha[inside]
+            beta, gamma = hull(add.outer, remove.outer, level, add.engine)
             if add.inner is not add.outer:
                 beta_up, gamma_low = hull(add.inner, remove.inner, level, add.engine)
-                beta_in, gamma_in = joined(beta_in, beta_up), joined(gamma_low, gamma_in)
-            beta.put(inside, beta_in)
-            gamma.put(inside, gamma_in)
-        return beta, gamma
+                beta, gamma = joined(beta, beta_up), joined(gamma_low, gamma)
+            curve.put(inside, ErrorCurve(beta, gamma))
+        return curve

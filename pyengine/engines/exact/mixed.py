@@ -7,13 +7,13 @@ profile has chords for the curve and dominates.  The bracket is as narrow as the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property
-from pyengine.engines.answers import Answer, ErrorCurve
+from pyengine.engines.answers import Answer, Found, LawQuestion, Wrapped, each
 from pyengine.engines.exact.levels import SUBNORMAL, WEAK, ClosedLaw, ComposedLaw, Tails
 from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.base import StepLaw
@@ -184,7 +184,7 @@ class Mixed:
         return np.concatenate(values), np.concatenate(errors)
 
 
-class Enclosed:
+class Enclosed(Wrapped):
     """Questions on a pair between two others: one that it dominates, and one that dominates it."""
 
     def __init__(self, below: ComposedLaw, above: ComposedLaw) -> None:
@@ -192,18 +192,13 @@ class Enclosed:
         self.inner, self.outer = below, above
         self.engine = "exact"
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1]."""
-        low, high = self._below.trade_off(alpha), self._above.trade_off(alpha)
-        return ErrorCurve(joined(high.beta, low.beta), joined(low.gamma, high.gamma), low.c)
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """Between the answers on both."""
+        return each(_between, question(self._below, x), question(self._above, x))
 
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """H_{e^ε}(A‖B) at ε >= 0."""
-        return joined(self._below.profile(epsilon), self._above.profile(epsilon))
 
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
-        return joined(self._below.epsilon(delta), self._above.epsilon(delta))
+def _between(found: Sequence[Answer], falls: bool) -> Answer:
+    return joined(*(found[::-1] if falls else found))
 
 
 def joined(lower: Answer, upper: Answer) -> Answer:

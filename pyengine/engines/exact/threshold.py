@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, ErrorCurve, complement_above, names
+from pyengine.engines.answers import Answer, ErrorCurve, Questions, complement_above, names
 from pyengine.engines.exact.by_ratios import narrowed
 from pyengine.engines.exact.levels import (
     BELOW_DOUBLES,
@@ -32,7 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 LARGEST = 1.7976931348623157e308
 
 
-class ThresholdQuestions:
+class ThresholdQuestions(Questions):
     """All questions on one composed law."""
 
     def __init__(self, law: ComposedLaw, engine: str = "exact") -> None:

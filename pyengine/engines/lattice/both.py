@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer
+from pyengine.engines.answers import Answer, ErrorCurve
 from pyengine.engines.curves import larger
 from pyengine.engines.hull import STEEPEST, BoolArray, BothOrders
 from pyengine.engines.lattice.pair import LatticePair
@@ -29,14 +29,13 @@ class LatticeBothOrders(BothOrders):
         super().__init__(add, remove)
         self._pairs = (add, remove)
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β and γ of the hull: certified bounds."""
         add, remove = self._pairs
         if add.parts == remove.parts:
-            curve = add.trade_off(alpha)
-            return curve.beta, curve.gamma
-        beta, gamma = super().trade_off(alpha)
-        left = (alpha > 0.0) & (alpha < 1.0) & self._is_wide(beta, gamma)
+            return add.trade_off(alpha)
+        curve = super().trade_off(alpha)
+        left = (alpha > 0.0) & (alpha < 1.0) & self._is_wide(curve.beta, curve.gamma)
         if left.any():
             raise AccuracyError(
                 "the hull of both trade-off functions has no bracket of relative width "
@@ -44,7 +43,7 @@ class LatticeBothOrders(BothOrders):
                 "of adjacency 'add' and 'remove' cross or nearly do: ask for each adjacency "
                 "apart, or for a larger tolerance"
             )
-        return beta, gamma
+        return curve
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """The larger of both profiles at ε >= 0, which are the same at 0."""

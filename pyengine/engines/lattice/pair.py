@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, ErrorCurve
+from pyengine.engines.answers import Answer, ErrorCurve, Questions
 from pyengine.engines.curves import taken
 from pyengine.engines.lattice.coarse_cumulants import Part, scaled_tail
 from pyengine.engines.lattice.plan import MOST_POINTS
@@ -66,7 +66,7 @@ def _joined(parts: list[Part]) -> tuple[Part, ...]:
     return (*others, (GaussianLaw(1.0 / math.sqrt(square), own + JOINING), 1))
 
 
-class LatticePair:
+class LatticePair(Questions):
     """Questions on a composition of one-step laws.
 
     Parameters
@@ -308,9 +308,7 @@ class LatticePair:
         curve, rest = self._simple.trade_off(alpha)
         if (~rest & (alpha > 0.0) & (alpha < 1.0)).any() and self.tolerance > CLOSE:
             closer, wide = uncomposed(self.parts, CLOSE, self.wanted).trade_off(alpha)
-            curve.beta.put(~wide, taken(closer.beta, ~wide))
-            curve.gamma.put(~wide, taken(closer.gamma, ~wide))
-            curve.c[~wide] = closer.c[~wide]
+            curve.put(~wide, taken(closer, ~wide))
         if rest.any():
             self._composed_trade_off(alpha, rest, curve.beta, curve.gamma, curve.c)
             clip_curve(alpha, curve)

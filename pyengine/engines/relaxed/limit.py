@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from pyengine import special
-from pyengine.engines.answers import Answer, FloatArray, Questions, names
+from pyengine.engines.answers import Answer, ErrorCurve, FloatArray, Questions, names
 from pyengine.engines.relaxed.gaussian import GaussianDistance
 from pyengine.errors import NotDefinedError
 
@@ -29,7 +29,7 @@ class LimitQuestions(Questions):
         self.shift = kappa / math.sqrt(2.0 * pair.dimension)
         self.scale = math.sqrt(1.0 + 2.0 * kappa / pair.dimension)
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β and γ at α in [0, 1]."""
         z = -special.ndtri(alpha)
         if self.adjacency == "add":
@@ -38,7 +38,7 @@ class LimitQuestions(Questions):
             x = z * self.scale - self.shift
         else:
             x = z - self.shift
-        return self._answer(special.ndtr(x)), self._answer(special.ndtr(-x))
+        return ErrorCurve(self._answer(special.ndtr(x)), self._answer(special.ndtr(-x)))
 
     def _answer(self, value: FloatArray | float) -> Answer:
         flat = np.atleast_1d(np.asarray(value, dtype=np.float64))

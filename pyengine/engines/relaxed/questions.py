@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from pyengine.engines.answers import Answer, ErrorCurve, FloatArray, Questions, names
-from pyengine.engines.curves import OneOrder
 from pyengine.engines.hull import BothOrders
 from pyengine.engines.problem import Problem
 from pyengine.engines.relaxed.core import ROUNDING, Errors, MagnitudePair
@@ -47,7 +46,7 @@ def answers_of(errors: Errors) -> tuple[Answer, Answer]:
     )
 
 
-class RelaxedPairQuestions:
+class RelaxedPairQuestions(Questions):
     """Questions on one order of a pair of laws of a distance."""
 
     def __init__(self, pair: MagnitudePair, *, backward: bool) -> None:
@@ -125,9 +124,9 @@ class MagnitudeQuestions(BothOrders):
         """β, γ and log β of J = C(j, j⁻¹) at α in [0, 1]."""
         return hull(self._pair, alpha, self._add.errors(alpha), self._remove.errors(alpha))
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """Lower convex hull of j and its inverse."""
-        return answers_of(self.errors(alpha))
+        return ErrorCurve(*answers_of(self.errors(alpha)))
 
 
 def _on(pair: MagnitudePair, adjacency: str) -> RelaxedPairQuestions | MagnitudeQuestions:
@@ -138,8 +137,7 @@ def _on(pair: MagnitudePair, adjacency: str) -> RelaxedPairQuestions | Magnitude
 
 def relaxed_closed_form(pair: MagnitudePair, adjacency: str) -> Questions:
     """Return what answers for one distance."""
-    found = _on(pair, adjacency)
-    return OneOrder(found) if isinstance(found, RelaxedPairQuestions) else found
+    return _on(pair, adjacency)
 
 
 def relaxed_log_beta(

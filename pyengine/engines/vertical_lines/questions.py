@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, ErrorCurve, PairQuestions, Questions, names
+from pyengine.engines.answers import Answer, ErrorCurve, Questions, names
 from pyengine.engines.certified import relative_width
-from pyengine.engines.curves import OneOrder, larger, taken
+from pyengine.engines.curves import larger, taken
 from pyengine.engines.exact.both import hull
 from pyengine.engines.exact.levels import BELOW_DOUBLES, Tails, Thresholds, between, bounds
 from pyengine.engines.hull import BothOrders
@@ -23,7 +23,7 @@ from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["LineBothOrders", "LineOneOrder", "LineQuestions", "is_small"]
+__all__ = ["LineBothOrders", "LineQuestions", "is_small"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -43,8 +43,8 @@ NEXT = 1e-3  # how far beyond one order's ε that of the other one is looked for
 ENGINE = "certified"
 
 
-class LineQuestions:
-    """Questions on one order.
+class LineQuestions(Questions):
+    """Questions on one order; lines and laws are kept elsewhere.
 
     Parameters
     ----------
@@ -56,11 +56,13 @@ class LineQuestions:
         Makes the questions of the engine that answers what is wider.
     """
 
+    is_light = True
+
     def __init__(
         self,
         law: OrderedLaw,
         tolerance: float | None,
-        otherwise: Callable[[], PairQuestions],
+        otherwise: Callable[[], Questions],
     ) -> None:
         self.law = law
         self.widest = WIDEST if tolerance is None else tolerance
@@ -70,11 +72,13 @@ class LineQuestions:
         """T(A, B) at α in [0, 1]."""
         law = self.law
         hidden, shown = law.alone_masses
-        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
+        curve = ErrorCurve.trivial(alpha)
+        beta, gamma = curve
         _show(beta, gamma, alpha, hidden, shown)
         _leave_open(beta, gamma, alpha, law.infinite()[1])
-        c = np.where(alpha == 0.0, np.inf, np.where(_is_whole(alpha, hidden), -np.inf, 0.0))
-        inside = (alpha > 0.0) & ~_is_whole(alpha, hidden)
+        whole = _is_whole(alpha, hidden)
+        curve.c = c = np.where(alpha == 0.0, np.inf, np.where(whole, -np.inf, 0.0))
+        inside = (alpha > 0.0) & ~whole
         if inside.any():
             level = alpha[inside]
             at, points = points_at(
@@ -92,7 +96,7 @@ class LineQuestions:
                 _narrow(beta, wide[0], taken(other.beta, wide[0][weak]))
                 _narrow(gamma, wide[1], taken(other.gamma, wide[1][weak]))
                 c[weak] = other.c
-        return ErrorCurve(beta, gamma, c)
+        return curve
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""
@@ -258,12 +262,6 @@ def _slope(profile: Callable[[float], float], root: float, end: float) -> float:
         apart *= FURTHER
 
 
-class LineOneOrder(OneOrder):
-    """Questions on one order of Laplace steps; lines and laws are kept elsewhere."""
-
-    is_light = True
-
-
 class LineBothOrders(BothOrders):
     """Questions on both orders of Laplace steps: adjacency ``add_remove``.
 
@@ -343,16 +341,17 @@ class LineBothOrders(BothOrders):
             return first, second, None
         return second, first, np.array([near])
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β and γ of the hull of both orders."""
-        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
+        curve = ErrorCurve.trivial(alpha)
+        beta, gamma = curve
         laws = self._add.law, self._remove.law
         hidden, shown = (max(law.alone_masses[i] for law in laws) for i in (0, 1))
         _show(beta, gamma, alpha, hidden, shown)
         _leave_open(beta, gamma, alpha, max(law.infinite()[1] for law in laws))
         inside = (alpha > 0.0) & ~_is_whole(alpha, hidden)
         if not inside.any():
-            return beta, gamma
+            return curve
         level = alpha[inside]
         orders = (self._add.law, self._remove.law)
 
@@ -377,9 +376,9 @@ class LineBothOrders(BothOrders):
         weak = wide[0] | wide[1]
         if weak.any():
             other = self._otherwise().trade_off(alpha[weak])
-            _narrow(beta, wide[0], taken(other[0], wide[0][weak]))
-            _narrow(gamma, wide[1], taken(other[1], wide[1][weak]))
-        return beta, gamma
+            _narrow(beta, wide[0], taken(other.beta, wide[0][weak]))
+            _narrow(gamma, wide[1], taken(other.gamma, wide[1][weak]))
+        return curve
 
 
 def is_small(
