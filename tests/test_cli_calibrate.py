@@ -108,6 +108,10 @@ def test_words(capsys: pytest.CaptureFixture[str]) -> None:
             ["--noise", "1", "--advantage", "0.1"],
             "noise is given in every phase; omit it in the phase where it is to be found, or have",
         ),
+        (
+            ["--p", "0.1 0.2", "--steps", "9", "--advantage", "0.1"],
+            "here, got a grid: ask once for",
+        ),
         (["--p", "0.1", "--advantage", "2"], "eta must lie in [0, 1], got 2.0"),
         (["--p", "0.1", "--advantage", "x"], "--advantage must be a number"),
         (["--p", "0.1", "--steps", "9", "--kappa", "0.1", "--gamma", "0.05"], "within reach"),

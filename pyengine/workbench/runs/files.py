@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,10 @@ class RunFile:
 
     def family(self, key: str, *, others: bool = False) -> Callable[[Any], Mechanism]:
         """The only run as a function of a key that is missing; see `grammar.family`."""
-        return family(self.tables(), key, self._beside, others=others)
+        tables = self.tables()
+        if len([*islice(choices(tables), 2)]) > 1:
+            raise self.error("one run is asked for here, got a grid: ask once for each of its runs")
+        return family(tables, key, self._beside, others=others)
 
     def inputs(self) -> dict[str, str]:
         """Other files that phases name, with their SHA-256."""
