@@ -199,7 +199,8 @@ function tell(run, found) {
     if (control) control[1].classList.add("wrong");
   } else {
     run.answer = found;
-    run.box.querySelector(".words").textContent = [...found.mechanism, ...found.label].join("; ");
+    run.box.querySelector(".words").textContent = [...found.mechanism, ...found.label]
+      .map((text) => text.replace(/\.$/, "")).join("; ");
     run.box.querySelector(".short").textContent = `${found.figures[0].what}: ${found.figures[0].printed}`;
   }
   show();
