@@ -228,10 +228,7 @@ class CornerRun(Questions):
 
     def _worst(self, steps: Sequence[OutcomePair]) -> CornerFunction:
         moves = self._plan.moves
-        uses = [0] * len(moves)
-        for way in moves:
-            for _, then in way:
-                uses[then] += 1
+        uses = self._plan.uses
         kept = {0: CornerFunction(np.ones(1), np.ones(1), 0.0, 0.0)}
         left = MOST_PRODUCTS
         for state, choices in enumerate(moves):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -27,7 +28,7 @@ from pyengine.numerics.rounding import ELEMENTARY, UNIT
 if TYPE_CHECKING:
     from pyengine.api.typing import Adjacency
 
-__all__ = ["Kernel", "StepProfile", "between", "kernel", "values_below"]
+__all__ = ["GradedLaw", "Kernel", "StepProfile", "between", "graded", "kernel", "values_below"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -35,6 +36,8 @@ ORDERS: tuple[Adjacency, ...] = ("add", "remove")
 REVERSED = {"add": "remove", "remove": "add"}
 PARTS = 8  # of a cell: lower bounds are chords between the parts 3 and 5
 DISTANCES = np.geomspace(2.0**-12, 300.0, 1400)  # at which steps may be cut off
+DOUBLED = 3  # how often the nodes of a graded law thin out by 2
+Ends = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -132,14 +135,71 @@ def kernel(profile: StepProfile, spacing: float, low: float, high: float, is_upp
     """
     first, last = -math.ceil(low / spacing) - 1, math.ceil(high / spacing) + 1
     index = np.arange(first, last + 1)
-    nodes: FloatArray = index * np.float64(spacing)
+    return Kernel(first, *_law(profile, index * np.float64(spacing), is_upper), is_upper)
+
+
+@dataclass(frozen=True, eq=False)
+class GradedLaw:
+    """As `Kernel`, on some of the nodes: all about k = 1, fewer farther out.
+
+    ``index`` has j of each.
+    """
+
+    index: npt.NDArray[np.int64]
+    weights: FloatArray
+    far: float
+    values: FloatArray
+    slack: float
+
+
+@kept(64)
+def graded(
+    profile: StepProfile, spacing: float, nodes: int, parts: int, ends: Ends, is_upper: bool
+) -> GradedLaw:
+    """Law on a grid that bounds a step from one side, with few nodes where little of it lies.
+
+    Parameters
+    ----------
+    profile : StepProfile
+        The step.
+    spacing : float
+        h, a power of two.
+    nodes : int
+        All nodes from -nodes to nodes are taken, and every second, fourth and so on from there to
+        twice, four times and so on as far, up to `DOUBLED` times: a multiple of ``parts``.
+    parts : int
+        Beyond only multiples of it are taken.
+    ends : (float, float)
+        How far the nodes reach below and above 0.
+    is_upper : bool
+        The side.
+    """
+    last = [(math.ceil(end / (spacing * parts)) + 1) * parts for end in ends]
+    steps = [min(1 << level, parts) for level in range(DOUBLED + 1)]
+    starts = [0] + [nodes << level for level in range(DOUBLED + 1)]
+    sides = []
+    for end in last:
+        pieces = [
+            np.arange(start, min(stop, end), step)
+            for (start, stop), step in zip(pairwise(starts), steps, strict=True)
+        ]
+        pieces.append(np.arange(starts[-1], end, parts))
+        sides.append(np.append(np.concatenate(pieces), end))
+    index = np.concatenate([-sides[0][:0:-1], sides[1]])
+    return GradedLaw(index, *_law(profile, index * np.float64(spacing), is_upper))
+
+
+def _law(
+    profile: StepProfile, nodes: FloatArray, is_upper: bool
+) -> tuple[FloatArray, float, FloatArray, float]:
+    """Weights, A-mass at infinity, values and slack of a law on some nodes, of which 0 is one."""
     values = profile.at(nodes)[1] if is_upper else values_below(profile, nodes)
-    values, weights = _corners(nodes, values, -first, is_upper)
+    values, weights = _corners(nodes, values, int(np.flatnonzero(nodes == 0.0)[0]), is_upper)
     far = float(values[-1])
     k = fn.exp(nodes)
-    call = values + np.where(index < 0, -fn.expm1(np.minimum(nodes, 0.0)), 0.0)
+    call = values + np.where(nodes < 0.0, -fn.expm1(np.minimum(nodes, 0.0)), 0.0)
     above, error = _suffix_sums(weights)
-    gaps = k[:-1] * fn.expm1(spacing)
+    gaps = k[:-1] * fn.expm1(np.diff(nodes))
     areas, more = _suffix_sums(gaps * above[1:])
     error += more + (3.0 * ELEMENTARY + 8.0) * UNIT
     summed = np.append(areas, 0.0) + far
@@ -152,7 +212,7 @@ def kernel(profile: StepProfile, spacing: float, low: float, high: float, is_upp
         raise AssertionError("weights where the call function vanishes")
     off = np.abs(summed[alive] / call[alive] - 1.0).max(initial=abs(total - 1.0))
     slack = (float(off) + 2.0 * error + (1.0 - shrink)) * (1.0 + 1e-6)
-    return Kernel(first, weights * shrink, far * shrink, values, slack, is_upper)
+    return weights * shrink, far * shrink, values, slack
 
 
 def between(lower: FloatArray, upper: FloatArray, steps: int) -> FloatArray:

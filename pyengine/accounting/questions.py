@@ -29,6 +29,8 @@ Found = tuple[Triple, float, Places]
 
 TOLERANCE = 1e-6  # relative width of bounds where none is given
 ROUNDS = 12
+SMOOTH_FROM = 3e7  # points of plain tables from which on smooth ones are tried
+MOST_SMOOTH = 4e9  # points of smooth tables: one or two minutes
 ROUGH = 0.3  # relative width above which it says little
 NAME = "adaptive"
 FARTHEST = 600.0  # largest ε
@@ -208,7 +210,8 @@ class WorstCase(Questions):
             order: Detail(spacing, place, 1e-20, tail, reach, is_whole)
             for order, (place, reach) in places.items()
         }
-        found, before = None, math.inf
+        narrowest, before = None, math.inf
+        plain: dict[str, Detail] = {}  # to go on with where smooth tables do not come close
         for _ in range(ROUNDS):
             tables = {order: self._choosing[order].table(details[order]) for order in orders}
             found = ask(tables)
@@ -218,28 +221,47 @@ class WorstCase(Questions):
                         at,
                         place=min(2.0 * at.place, FARTHEST),
                         left_out=max(at.left_out**1.5, SMALLEST),
+                        is_smooth=False,
                     )
                     for order, at in details.items()
                 }
                 continue
             triple, width, places = found
+            if narrowest is None or width <= narrowest[1]:
+                narrowest = found
             if width <= self._tolerance or triple[2] <= BELOW_DOUBLES:
                 self._latest = tables
                 return triple
-            if self._is_rounded(tables, details, places):
+            was_smooth = any(at.is_smooth for at in details.values())
+            if was_smooth and width > 0.5 * before:
+                details, before = plain, math.inf
+            elif not was_smooth and self._is_rounded(tables, details, places):
                 break  # no finer table helps
-            # smooth laws have widths like h², atoms between nodes ones like h
-            is_slow = before < ROUGH and width > 0.1 * before
-            before = width
-            details = {
-                order: self._finer(details[order], tables[order], place, width, is_slow=is_slow)
-                for order, place in places.items()
-            }
-            if sum(self._choosing[o].points(at, 2) for o, at in details.items()) > MOST_POINTS:
+            else:
+                # smooth laws have widths like h², atoms between nodes ones like h
+                is_slow = not was_smooth and before < ROUGH and width > 0.1 * before
+                before = width
+                needed = self._points(details) * math.sqrt(width / (0.8 * self._tolerance))
+                details = {
+                    order: self._finer(details[order], tables[order], place, width, is_slow=is_slow)
+                    for order, place in places.items()
+                }
+                if not plain and width < ROUGH and needed > SMOOTH_FROM:
+                    other = {order: self._smooth(order, at) for order, at in details.items()}
+                    if self._points(other) < min(0.5 * needed, MOST_SMOOTH) and all(
+                        self._choosing[order].least_width(at, self._delta_at(order, tables, at))
+                        < self._tolerance
+                        for order, at in other.items()
+                    ):
+                        plain, details, before = details, other, math.inf
+            is_smooth = any(at.is_smooth for at in details.values())
+            if is_smooth and self._points(details) > MOST_SMOOTH:
+                details, before, is_smooth = plain, math.inf, False
+            if not is_smooth and self._points(details) > MOST_POINTS:
                 break
-        if found is None:
+        if narrowest is None:
             raise AccuracyError(f"the worst strategy's {what} is below what the recursion keeps")
-        (_, lower, upper), width, _ = found
+        (_, lower, upper), width, _ = narrowest
         advice = (
             f"tolerance={1.5 * width:.1g} or more gives this answer"
             if width < ROUGH
@@ -249,6 +271,22 @@ class WorstCase(Questions):
             f"the bounds {lower!r} and {upper!r} of the worst strategy's {what} are wider than "
             f"asked; {advice}"
         )
+
+    def _points(self, details: dict[str, Detail]) -> float:
+        """Points of all products of both sides of tables."""
+        return sum(self._choosing[order].points(at, 2) for order, at in details.items())
+
+    def _delta_at(self, order: str, tables: Tables, detail: Detail) -> float:
+        """δ where a table is to have its digits."""
+        found = tables[order].delta(min(detail.place, float(tables[order].epsilon[-2])))
+        return 0.0 if found is None else found[0]
+
+    def _smooth(self, order: str, detail: Detail) -> Detail:
+        """The detail of the first smooth table: of a finer grid where few steps make it smooth."""
+        choosing = self._choosing[order]
+        share = 1e-6 / self._tolerance * 1600.0 / max(choosing.plan.depth, 1)
+        halvings = min(max(math.ceil(0.5 * fn.log2(share)), 0), 5) + 3
+        return replace(detail, spacing=choosing.coarse * 2.0**-halvings, is_smooth=True)
 
     def _is_rounded(self, tables: Tables, details: dict[str, Detail], places: Places) -> bool:
         """Whether rounding alone makes bounds too wide where tables are to have their digits."""

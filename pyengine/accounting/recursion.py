@@ -18,7 +18,7 @@ from pyengine.accounting.kernels import Kernel
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
-__all__ = ["COARSER", "Recursion", "StatePlan", "Values"]
+__all__ = ["COARSER", "FFT_ROUNDING", "Recursion", "StatePlan", "Values", "length"]
 
 FloatArray = npt.NDArray[np.float64]
 FFT_ROUNDING = 10.0 * UNIT  # per level of a transform: docs/theory/lattice
@@ -65,6 +65,23 @@ class StatePlan:
             choice, state = self.moves[state][best[state]]
             counts[choice] += 1
         return tuple(counts)
+
+    @property
+    def uses(self) -> list[int]:
+        """How many moves lead to each state."""
+        found = [0] * len(self.moves)
+        for way in self.moves:
+            for _, then in way:
+                found[then] += 1
+        return found
+
+    @property
+    def depths(self) -> list[int]:
+        """Largest number of choices on the way from each state to one without any."""
+        found: list[int] = []
+        for way in self.moves:
+            found.append(max((1 + found[then] for _, then in way), default=0))
+        return found
 
     @property
     def products(self) -> int:
@@ -142,7 +159,7 @@ class Recursion:
         count = self._x.size
         cut = [_within(kernel, count) for kernel in kernels]
         reach = max(max(-start, start + weights.size - 1) for start, weights in cut)
-        self._size = _length(count + reach)
+        self._size = length(count + reach)
         self._damping = fn.exp(-tilt * self._x)
         # W lies between (r - 1)+ and r: so neither values nor errors grow beyond
         self._most = fn.exp(np.minimum(self._x, 0.0)) * self._damping * (1.0 + 16.0 * UNIT)
@@ -229,18 +246,12 @@ class Recursion:
             Index < 0 of a node below which values are not returned.
         """
         moves = plan.moves
-        uses = np.zeros(len(moves), dtype=np.int64)
-        for way in moves:
-            for _, then in way:
-                uses[then] += 1
+        uses, depth = plan.uses, plan.depths
         kept: dict[int, _KeptState] = {}
         found: dict[int, Values] = {}
         level = FFT_ROUNDING * fn.log2(self._size)
         rounding = (3.0 * level + (ELEMENTARY + 8.0) * UNIT) * (1.0 + 1e-9)
-        depth = np.zeros(len(moves), dtype=np.int64)
         for state, choices in enumerate(moves):
-            for _, then in choices:
-                depth[state] = max(depth[state], depth[then] + 1)
             best = None
             if with_choices and state in wanted:
                 best = np.full(self._x.size, -1, dtype=np.int8)
@@ -262,7 +273,7 @@ class Recursion:
             if uses[state]:
                 kept[state] = self._kept(value, error, race.winners(error))
             if state in wanted:
-                whole = self._values(value, error, int(depth[state]), best)
+                whole = self._values(value, error, depth[state], best)
                 found[state] = whole if lowest is None else whole.down_to(lowest)
         return found
 
@@ -457,7 +468,7 @@ def _within(kernel: Kernel, count: int) -> tuple[int, FloatArray]:
     return start, kernel.weights[start - kernel.first : stop + 1 - kernel.first]
 
 
-def _length(least: int) -> int:
+def length(least: int) -> int:
     """The smallest length 2^k or 3 2^k that is not below."""
     power = 1 << max(least - 1, 1).bit_length()
     return 3 * power // 4 if 3 * power // 4 >= least else power

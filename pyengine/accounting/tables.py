@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.accounting.kernels import StepProfile, between, kernel
+from pyengine.accounting.kernels import GradedLaw, StepProfile, between, graded, kernel
 from pyengine.accounting.recursion import COARSER, Recursion, StatePlan, Values
+from pyengine.accounting.smooth import READ, Bells, SmoothRecursion, begin_error
 from pyengine.engines.answers import Triple
 from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
@@ -21,6 +23,7 @@ from pyengine.numerics.rounding import ELEMENTARY, UNIT
 __all__ = ["SMALLEST", "Choosing", "Detail", "ProfileTable"]
 
 FloatArray = npt.NDArray[np.float64]
+V = TypeVar("V")
 
 RATES = np.unique(np.round(8.0 * np.geomspace(1.0, 400.0, 90))) / 8.0  # of exponential tilts
 COARSE = 0.25  # of the smallest standard deviation of a loss, roughly: the spacing to begin with
@@ -29,6 +32,7 @@ MOST_NODES = 1 << 22
 SMALLEST = 1e-280  # of what is left out
 WHOLE = 20.0  # largest θ ε of a table that keeps digits between 0 and ε
 TILTED = 300.0  # largest exponent of a tilt
+FINEST = 2.0**-10  # of `COARSE` spacings: the fine grid of bells for a tolerance of 1e-6
 DISTANCES = (1, 2, 4, 8, 16)  # of the nodes through which lines below a profile are drawn
 
 
@@ -52,6 +56,8 @@ class Detail:
         Whether values down to ε = 0 are to keep digits, too.
     stop : float
         The table may end beyond it.
+    is_smooth : bool
+        Whether values are sums of bells, for which coarse grids are enough.
     """
 
     spacing: float
@@ -61,6 +67,7 @@ class Detail:
     reach: float = 0.0
     is_whole: bool = False
     stop: float = math.inf
+    is_smooth: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,9 +212,12 @@ class Choosing:
 
     def points(self, detail: Detail, sides: int = 1) -> float:
         """Points of all products of a table."""
-        first, last, _ = self._window(detail)
+        first, last, _ = (self._wide_window if detail.is_smooth else self._window)(detail)
         nodes = float(last - first)
-        return sides * nodes * max(self.plan.products, 1) if nodes <= MOST_NODES else math.inf
+        products = self.plan.products
+        if detail.is_smooth:  # upper values compute all choices
+            products = (products + sum(map(len, self.plan.moves))) // 2
+        return sides * nodes * max(products, 1) if nodes <= MOST_NODES else math.inf
 
     def table(self, detail: Detail) -> ProfileTable:
         """Profile of the state where a run begins."""
@@ -215,6 +225,8 @@ class Choosing:
 
     def tables(self, detail: Detail, states: Sequence[int]) -> list[ProfileTable]:
         """Profiles of some states."""
+        if detail.is_smooth:
+            return self._smooth_tables(detail, states)
         above, below = self._both(detail, states)
         found = []
         for state in states:
@@ -235,24 +247,64 @@ class Choosing:
     def _both(
         self, detail: Detail, states: Sequence[int]
     ) -> tuple[dict[int, Values], dict[int, Values]]:
-        """Upper and lower values, side by side: the lower ones try what the upper ones computed."""
-        upper, lower = (self._recursion(detail, is_upper=side) for side in (True, False))
-        numbers: SimpleQueue[tuple[int, ...] | None] = SimpleQueue()
-
-        def among(_: int) -> tuple[int, ...]:
-            told = numbers.get()
-            if told is None:
-                raise RuntimeError("the upper values ended before the lower ones")
-            return told
-
+        """Upper and lower values."""
         ends = math.ceil(min(detail.stop / detail.spacing, float(MOST_NODES))) + 2 * DISTANCES[-1]
-        with ThreadPoolExecutor(1) as pool:
-            below = pool.submit(lower.run, self.plan, states, among=among, lowest=-ends)
-            try:
-                above = upper.run(self.plan, states, tell=numbers.put, lowest=-ends)
-            finally:
-                numbers.put(None)
-            return above, below.result()
+        upper, lower = (self._recursion(detail, is_upper=side) for side in (True, False))
+        return _side_by_side(
+            lambda tell: upper.run(self.plan, states, tell=tell, lowest=-ends),
+            lambda among: lower.run(self.plan, states, among=among, lowest=-ends),
+        )
+
+    def _bells(self, detail: Detail, tilt: float) -> Bells:
+        finest = FINEST * self.coarse * math.sqrt(detail.tail / 1e-11)
+        parts = 1 << min(max(math.ceil(fn.log2(detail.spacing / finest)), 3), 10)
+        return Bells(detail.spacing, parts, tilt)
+
+    def _laws(self, detail: Detail, bells: Bells, *, is_upper: bool) -> list[GradedLaw]:
+        """Laws on the fine grid: all of its nodes up to 4 deviations of the smallest choice."""
+        nodes = math.ceil(32.0 * self.coarse / bells.spacing) * bells.parts
+        return [
+            graded(profile, bells.fine, nodes, bells.parts, self._ends(profile, detail), is_upper)
+            for profile in self.menu
+        ]
+
+    def least_width(self, detail: Detail, delta: float) -> float:
+        """Relative width, about, of a smooth table's bounds where δ is as given, at the least."""
+        first, last, tilt = self._wide_window(detail)
+        if last - first > MOST_NODES or delta <= 0.0:
+            return math.inf
+        bells = self._bells(detail, tilt)
+        up, _ = self._moments(detail)
+        growth = float(up[tilt == RATES][0]) + (1.0 - tilt) * detail.place
+        worst = max(begin_error(law, bells) for law in self._laws(detail, bells, is_upper=True))
+        return 2.0 * worst * fn.exp(min(growth, 700.0)) / delta
+
+    def _smooth_tables(self, detail: Detail, states: Sequence[int]) -> list[ProfileTable]:
+        first, last, tilt = self._wide_window(detail)
+        if last - first > MOST_NODES:
+            raise AccuracyError("the worst strategy would need too many likelihood ratios")
+        h, bells = detail.spacing, self._bells(detail, tilt)
+        end = min(
+            -first * h, 2.0 * max(detail.place, detail.reach) + 64.0 * h, detail.stop + 8.0 * h
+        )
+        count = READ * math.ceil(end / h)
+
+        def recursion(is_upper: bool) -> SmoothRecursion:
+            laws = self._laws(detail, bells, is_upper=is_upper)
+            return SmoothRecursion(laws, bells, first, last, is_upper=is_upper)
+
+        above, below = _side_by_side(
+            lambda tell: recursion(True).run(self.plan, states, count, tell=tell),
+            lambda among: recursion(False).run(self.plan, states, count, among=among),
+        )
+        found = []
+        for state in states:
+            top = np.minimum(np.nan_to_num(above[state].bounds, nan=1.0), 1.0)
+            bottom = np.minimum(np.nan_to_num(below[state].bounds, nan=0.0), top)
+            middle = 0.5 * (above[state].values + below[state].values)
+            value = np.clip(np.nan_to_num(middle, nan=0.0), bottom, top)
+            found.append(ProfileTable(h / READ, bottom, value, top, np.zeros(count)))
+        return found
 
     def choices(self, detail: Detail) -> tuple[int, list[npt.NDArray[np.int8]]]:
         """Index of the first node, and the best choice at each node, of all states."""
@@ -297,14 +349,28 @@ class Choosing:
         )
         return low, high
 
-    def _moments(self, detail: Detail) -> tuple[FloatArray, FloatArray]:
-        """Logs of the largest E R^ρ and E R^-ρ of a whole run under B, at all `RATES`."""
+    def _moments(
+        self,
+        detail: Detail,
+        keep: Callable[[FloatArray], npt.NDArray[np.bool_]] | None = None,
+        tilt: float = 1.0,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Logs of the largest E R^ρ and E R^-ρ of a whole run under B, at all `RATES`.
+
+        Of nodes whose log E R^θ, with all that is above, is kept.
+        """
         logs = []
         for profile in self.menu:
             step = kernel(profile, self.coarse, *self._ends(profile, detail), True)
             nodes = np.arange(step.first, step.last + 1) * self.coarse
             with np.errstate(divide="ignore"):
                 mass = fn.log(step.weights)
+            if keep is not None:
+                tilted = mass + tilt * nodes
+                with np.errstate(divide="ignore"):
+                    sums = fn.log(np.cumsum(fn.exp(tilted - tilted.max())[::-1])[::-1])
+                kept = keep(sums + tilted.max())
+                nodes, mass = nodes[kept], mass[kept]
             logs.append(
                 [
                     [float(fn.log_sum(mass + sign * rate * nodes)) for rate in RATES]
@@ -314,6 +380,30 @@ class Choosing:
         gains = np.array(logs)
         up, down = (self.plan.most(gains[:, side])[-1] for side in (0, 1))
         return up, down
+
+    def _wide_window(self, detail: Detail) -> tuple[int, int, float]:
+        """As `_window`, where W e^{-θx} is small beyond both ends: choices, too."""
+        up, down = self._moments(detail)
+        place, h = detail.place, detail.spacing
+        ends = [max(self._ends(profile, detail)) for profile in self.menu]
+        most = TILTED / max(ends)  # no square of a tilted number overflows
+        if detail.is_whole and place > 0.0:
+            most = min(most, WHOLE / place)
+        size = np.where(max(most, 1.0) >= RATES, up - RATES * place, math.inf)
+        tilt = float(RATES[int(np.argmin(size))])
+        # δ is e^ε W, and W e^{-θx} is to be known to a part of what is left out
+        rest = -fn.log(detail.left_out) + fn.log(10.0 * max(self.plan.depth, 1))
+        rest += (1.0 - tilt) * place
+        # single large losses, which decide the moments of high rates, are left out where they can
+        few = rest + float(up[tilt == RATES][0]) + fn.log(max(self.plan.depth, 1))
+        up, _ = self._moments(detail, lambda log_sums: log_sums > -few, tilt)
+        more = tilt < RATES
+        low = float(((up + rest)[more] / (RATES - tilt)[more]).min(initial=math.inf))
+        low = max(low, place + 16.0 * h, detail.reach + h)
+        high = max(float(((down + rest) / (RATES + tilt)).min()), 16.0 * h)
+        if not low + high <= MOST_NODES * h:
+            return -MOST_NODES, MOST_NODES, tilt
+        return -math.ceil(low / h) - 1, math.ceil(high / h) + 1, tilt
 
     def _window(self, detail: Detail) -> tuple[int, int, float]:
         """First and last node, and the tilt.  They are choices; bounds hold for any of them."""
@@ -334,3 +424,25 @@ class Choosing:
         most = min(TILTED / reach, WHOLE / place if detail.is_whole and place > 0.0 else math.inf)
         tilt = max(1.0, min(tilt, math.floor(8.0 * most) / 8.0))
         return low, high, tilt
+
+
+def _side_by_side(
+    upper: Callable[[Callable[[tuple[int, ...]], object]], V],
+    lower: Callable[[Callable[[int], Sequence[int]]], V],
+) -> tuple[V, V]:
+    """Upper and lower values; the lower ones try the choices that the upper ones tell of."""
+    numbers: SimpleQueue[tuple[int, ...] | None] = SimpleQueue()
+
+    def among(_: int) -> tuple[int, ...]:
+        told = numbers.get()
+        if told is None:
+            raise RuntimeError("the upper values ended before the lower ones")
+        return told
+
+    with ThreadPoolExecutor(1) as pool:
+        below = pool.submit(lower, among)
+        try:
+            above = upper(numbers.put)
+        finally:
+            numbers.put(None)
+        return above, below.result()

@@ -1,0 +1,498 @@
+"""The worst strategy on coarse grids: W between sums of bells whose coefficients are kept.
+
+S = Σ f_k B(x - kh) is the mean, over a little noise g, of the function that is f_k at the nodes
+x = kh and linear in r between them.  A step takes a bell to a sum of bells, up to a residual that
+is summed up once for each step, and maxima are taken of coefficients.  `theory/adaptive` has the
+proof; the names are those of that page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._support.caches import cached_property, kept
+from pyengine.accounting.kernels import GradedLaw
+from pyengine.accounting.recursion import CLEAR, FFT_ROUNDING, StatePlan, length
+from pyengine.numerics import functions as fn
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
+
+__all__ = ["READ", "Bells", "SmoothRecursion", "SmoothValues", "StepOnBells", "begin_error"]
+
+FloatArray = npt.NDArray[np.float64]
+ComplexArray = npt.NDArray[np.complex128]
+WIDTH = 2.0  # standard deviation of g, in nodes
+REACH = 6.5  # of g, in standard deviations
+MARGIN = 400  # nodes on which coefficients of a step fade out beyond those of its law
+DAMPED = 1e-12  # of the largest square of a bell's transform: keeps first coefficients small
+ALIASES = 2  # on each side: transforms of bells vanish beyond, in doubles
+READ = 8  # places of a cell at which values are read off
+
+
+@dataclass(frozen=True)
+class Bells:
+    """A bell about each node x = kh, on a grid of so many parts of h.
+
+    Parameters
+    ----------
+    spacing : float
+        h, a power of two.
+    parts : int
+        A power of two >= `READ`.
+    tilt : float
+        θ >= 1: functions are kept times e^{-θx}.
+    """
+
+    spacing: float
+    parts: int
+    tilt: float
+
+    @property
+    def fine(self) -> float:
+        """Spacing of the fine grid."""
+        return self.spacing / self.parts
+
+    @cached_property
+    def noise(self) -> FloatArray:
+        """Masses of g at -n, ..., n fine spacings; the mean of e^y is 1, up to rounding."""
+        deviation = WIDTH * self.spacing
+        n = int(REACH * WIDTH) * self.parts
+        y = np.arange(-n, n + 1) * self.fine
+        shift = 0.5 * deviation**2
+        for _ in range(8):
+            mass = fn.exp(-0.5 * ((y + shift) / deviation) ** 2)
+            mass /= mass.sum()
+            shift += fn.log(float((mass * fn.exp(y)).sum()))
+        return np.asarray(mass)
+
+    @property
+    def half(self) -> int:
+        """Fine nodes from the middle of a bell to its end."""
+        return self.noise.size // 2 + self.parts
+
+    @property
+    def rounding(self) -> float:
+        """Relative error of the bells."""
+        return (self.noise.size + 16.0 + 4.0 * ELEMENTARY) * UNIT
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """B e^{-θx} at the fine nodes -half, ..., half."""
+        x = np.arange(self.parts + 1) * self.fine
+        h = self.spacing
+        fall = fn.expm1(h - x) * fn.exp(x) / fn.expm1(h)
+        rise = fn.expm1(h - x) / fn.expm1(h)  # at -x
+        hat = np.concatenate([rise[:0:-1], fall])
+        bell = np.convolve(hat, self.noise[::-1])
+        return np.asarray(
+            bell * fn.exp(-self.tilt * self.fine * np.arange(-self.half, self.half + 1))
+        )
+
+    def at(self, part: int) -> tuple[int, FloatArray]:
+        """From some k on, B e^{-θx} at (k + part / parts) h, for all k where it is not 0."""
+        first = -((self.half + part) // self.parts)
+        start = first * self.parts + part + self.half
+        return first, self.values[start :: self.parts]
+
+    @cached_property
+    def total(self) -> float:
+        """Σ_k B(x - kh) e^{-θ(x - kh)}, from above."""
+        sums = max(float(self.at(part)[1].sum()) for part in range(self.parts))
+        return sums * fn.exp(self.tilt * self.fine) * (1.0 + 2.0 * self.rounding)
+
+    @cached_property
+    def beside(self) -> tuple[FloatArray, FloatArray]:
+        """What bells of nodes k = 1, 2, ... of either side are halfway from 0 to their neighbour.
+
+        Over the sum of both bells there: for x = h / 2 those at kh, for x = -h / 2 those at -kh.
+        """
+        middle = self.half + self.parts // 2
+        both = self.values[middle] + self.values[middle - self.parts]
+        right = self.values[middle - self.parts :: -self.parts]
+        mirror = self.values[::-1]
+        left = mirror[middle - self.parts :: -self.parts]
+        return np.asarray(right / both), np.asarray(left / both)
+
+    def noisy_stop(self, index: npt.NDArray[np.int64]) -> FloatArray:
+        """Mean of (r e^y - 1)+ over g, less (r - 1)+, at fine nodes."""
+        n = self.noise.size // 2
+        y = np.arange(-n, n + 1)
+        found = np.zeros(index.size)
+        near = np.flatnonzero(np.abs(index) <= n)
+        if near.size:
+            # E (rR - 1)+ - (r - 1)+ is E (rR - 1)+ at r <= 1 and E (1 - rR)+ at r > 1
+            mean = self.noise * fn.exp(y * self.fine)
+            above = np.append(np.cumsum(self.noise[::-1])[::-1], 0.0)
+            high = np.append(np.cumsum(mean[::-1])[::-1], 0.0)
+            below, low = (np.append(0.0, np.cumsum(each)) for each in (self.noise, mean))
+            at = index[near]
+            r, first = fn.exp(at * self.fine), n - at  # place of y = -x
+            put = below[first] - r * low[first]
+            call = r * high[first] - above[first]
+            found[near] = np.maximum(np.where(at > 0, put, call), 0.0)
+        return found
+
+
+class StepOnBells:
+    """One choice: what its law makes of a bell and of (r - 1)+, as sums of bells, with errors.
+
+    Parameters
+    ----------
+    law : GradedLaw
+        Bounds the choice from one side, on the fine grid.
+    bells : Bells
+        The bells.
+    """
+
+    def __init__(self, law: GradedLaw, bells: Bells) -> None:
+        parts, tilt = bells.parts, bells.tilt
+        self.far, self.slack = law.far, law.slack
+        tilted = law.weights * fn.exp(tilt * bells.fine * law.index)
+        self.mass = float(tilted.sum()) * (1.0 + (tilted.size + 8.0) * UNIT)
+        around = bells.half // parts + 2
+        low, high = -int(law.index[-1]) // parts - MARGIN, -int(law.index[0]) // parts + MARGIN
+        cells = 1 << (high - low + 2 * around - 1).bit_length()
+        size = cells * parts
+        place, bell = np.zeros(size), np.zeros(size)
+        place[-law.index % size] = tilted
+        bell[np.arange(-bells.half, bells.half + 1) % size] = bells.values
+        of_law, of_bell = np.fft.rfft(place), np.fft.rfft(bell)
+        square = np.abs(of_bell) ** 2
+        shape = _folded(square, cells).real
+        m = np.arange(low, high + 1)
+        c = np.fft.irfft(_folded(of_law * square, cells) / shape, cells)[m % cells]
+        self.first, self.c = low, np.where(np.abs(c) < TINY, 0.0, c)
+        left = np.fft.irfft((of_law - _stuffed(self.c, m, cells, size)) * of_bell, size)
+        error = _rounding(tilted, self.c, bells, size)
+        self.weight = float(np.abs(self.c).sum()) * (1.0 + m.size * UNIT)
+        residual = float(np.abs(left.reshape(cells, parts)).sum(axis=0).max())
+        residual += math.sqrt(cells) * error
+        residual += bells.rounding * (self.mass + self.weight) * bells.total
+        self.residual = residual * fn.exp(tilt * bells.fine) * (1.0 + 1e-6)
+        self.start = low - around
+        begin = self.start * parts
+        wanted, lost = self._wanted(law, bells, np.arange(begin, begin + size))
+        of_wanted = np.fft.rfft(np.roll(wanted, begin % size))
+        damped = shape + DAMPED * float(shape.max())
+        v = np.fft.irfft(_folded(of_wanted * np.conj(of_bell), cells) / damped, cells)
+        m = np.arange(self.start, self.start + cells)
+        self.begin = v[m % cells]
+        left = np.fft.irfft(of_wanted - _stuffed(self.begin, m, cells, size) * of_bell, size)
+        error = float(np.abs(left).max()) + _rounding(wanted, self.begin, bells, size)
+        error += bells.rounding * bells.total * float(np.abs(v).max()) + lost
+        self.begin_error = error * fn.exp(tilt * bells.fine) * (1.0 + 1e-6)
+
+    def _wanted(
+        self, law: GradedLaw, bells: Bells, index: npt.NDArray[np.int64]
+    ) -> tuple[FloatArray, float]:
+        """E (rR - 1)+ of the law less the mean of (r - 1)+ over the noise, tilted; its error."""
+        x, k = index * bells.fine, fn.exp(law.index * bells.fine)
+        call = law.values - law.far + np.maximum(1.0 - k, 0.0)  # linear between nodes of the law
+        inside = np.clip(-index, law.index[0], law.index[-1])
+        at = fn.exp(inside * bells.fine)
+        cell = np.clip(np.searchsorted(law.index, inside, side="right") - 1, 0, k.size - 2)
+        share = (at - k[cell]) / (k[cell + 1] - k[cell])
+        value = call[cell] + share * (call[cell + 1] - call[cell])
+        tilted = fn.exp((1.0 - bells.tilt) * x)  # r e^{-θx}
+        most = float((value * tilted).max())
+        value = np.where(inside == -index, value - np.maximum(1.0 - at, 0.0), 0.0)
+        found = value * tilted - bells.noisy_stop(index) * fn.exp(-bells.tilt * x)
+        # at r beyond the law only masses that are left out, and those of R = 0, are missing
+        lost = abs(float(law.weights.sum()) - 1.0) + abs(float((law.weights * k).sum()) - 1.0)
+        lost += 2.0 * k.size * UNIT + (8.0 * ELEMENTARY + 32.0) * UNIT * most
+        return found, lost + 2.0 * bells.rounding
+
+
+@kept(64)
+def _step(law: GradedLaw, bells: Bells) -> StepOnBells:
+    """That of a law, which is one object as long as it is kept."""
+    return StepOnBells(law, bells)
+
+
+def begin_error(law: GradedLaw, bells: Bells) -> float:
+    """How far the sum of bells for one step before the end is off: no table has less."""
+    return _step(law, bells).begin_error
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothValues:
+    """e^ε W of one state at x = -ε, ε = 0, h / 8, 2 h / 8, ...
+
+    Parameters
+    ----------
+    values : ndarray of float
+        As computed.
+    bounds : ndarray of float
+        The proven bound on the recursion's side.
+    """
+
+    values: FloatArray
+    bounds: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _KeptBells:
+    """Coefficients of a state, less those of (r - 1)+, and bounds of errors in W e^{-θx}."""
+
+    value: FloatArray
+    transform: ComplexArray
+    error: float
+    norm: float
+    most: float
+    far: float
+
+
+# Map: the worst strategy on coarse grids | test_adaptive_smooth | theory/adaptive
+class SmoothRecursion:
+    """Values of states on one side of the true ones, from coefficients of bells.
+
+    Parameters
+    ----------
+    laws : sequence of GradedLaw
+        One for each choice, all of the recursion's side.
+    bells : Bells
+        The bells.
+    first, last : int
+        The nodes at both ends of the window, first < 0 < last: beyond, coefficients are those of
+        (r - 1)+.
+    is_upper : bool
+        The side.
+    """
+
+    def __init__(
+        self, laws: Sequence[GradedLaw], bells: Bells, first: int, last: int, *, is_upper: bool
+    ) -> None:
+        self._bells, self._first, self._is_upper = bells, first, is_upper
+        self._count = last - first + 1
+        self._steps = [_step(law, bells) for law in laws]
+        reach = max(max(-step.first, step.first + step.c.size - 1) for step in self._steps)
+        self._size = length(self._count + reach + 1)
+        self._level = FFT_ROUNDING * fn.log2(self._size) * 3.0 + 16.0 * UNIT
+        self._spectra, self._gains, self._left_out = zip(
+            *(self._part(step, reach) for step in self._steps), strict=True
+        )
+        self._begins = [self._begin(step) for step in self._steps]
+        self._norms = [_norm(step.c) for step in self._steps]
+        self._slack = max(step.slack for step in self._steps)
+        x = np.arange(first, last + 1) * bells.spacing
+        self._stop = _stopped(x, bells.tilt)  # coefficients of (r - 1)+, and their most beyond
+        self._beyond = fn.exp((1.0 - bells.tilt) * float(x[-1]))
+
+    def _part(self, step: StepOnBells, reach: int) -> tuple[ComplexArray, FloatArray, float]:
+        """Transform of c; what c makes of (r - 1)+ less that, and the most of it that is left out.
+
+        The latter with the rounding of both.
+        """
+        h, tilt, count = self._bells.spacing, self._bells.tilt, self._count
+        place = np.zeros(self._size)
+        m = np.arange(step.first, step.first + step.c.size)
+        place[m % self._size] = step.c
+        x = np.arange(self._first - 2 * reach, self._first + count + 2 * reach) * h
+        stop = _stopped(x, tilt)
+        size = length(x.size + step.c.size)
+        wide = np.zeros(size)
+        wide[m % size] = step.c
+        gain = np.fft.irfft(np.fft.rfft(wide) * np.fft.rfft(stop, size), size)[: x.size] - stop
+        level = FFT_ROUNDING * fn.log2(size) * 3.0 + 16.0 * UNIT
+        rounding = (
+            level * _norm(step.c) * _norm(stop) + (4.0 * ELEMENTARY + 8.0) * UNIT * step.weight
+        )
+        gain = gain[reach:-reach]
+        # farther right (r - 1)+ is linear, and so is what becomes of it
+        farthest = float(x[-1 - reach])
+        parts = [
+            (step.c * fn.exp((tilt - off) * (h * m - farthest)), fn.exp((off - tilt) * farthest))
+            for off in (0.0, 1.0)
+        ]
+        end = sum(
+            abs(float(part.sum()) - own) + (m.size + 16.0) * UNIT * float(np.abs(part).sum())
+            for part, own in parts
+        )
+        inside = slice(reach, reach + count)
+        outside = np.concatenate([gain[:reach], gain[reach + count :]])
+        left_out = max(float(np.abs(outside).max()), end) + rounding
+        return np.fft.rfft(place), gain[inside].copy(), left_out
+
+    def _begin(self, step: StepOnBells) -> tuple[FloatArray, float]:
+        """Coefficients of one step before (r - 1)+, and their error with what is left out."""
+        value = np.zeros(self._count)
+        at = step.start - self._first
+        low, high = max(at, 0), min(at + step.begin.size, self._count)
+        value[low:high] = step.begin[low - at : high - at]
+        outside = np.abs(np.concatenate([step.begin[: low - at], step.begin[high - at :]]))
+        left_out = float(outside.max(initial=0.0)) * self._bells.total
+        return value, step.begin_error + left_out
+
+    def run(
+        self,
+        plan: StatePlan,
+        wanted: Sequence[int],
+        count: int,
+        *,
+        among: Callable[[int], Sequence[int]] | None = None,
+        tell: Callable[[tuple[int, ...]], object] | None = None,
+    ) -> dict[int, SmoothValues]:
+        """Values of the states that are wanted, at so many ε.
+
+        Parameters
+        ----------
+        plan : StatePlan
+            The states.
+        wanted : sequence of int
+            Those whose values are returned.
+        count : int
+            How many ε.
+        among : callable, optional
+            From a state to the numbers of the moves that are tried there: of a lower bound.
+        tell : callable, optional
+            Called with the numbers of the moves that are the best ones somewhere, state by state.
+        """
+        moves = plan.moves
+        uses, depth = plan.uses, plan.depths
+        kept: dict[int, _KeptBells] = {}
+        found: dict[int, SmoothValues] = {}
+        for state, way in enumerate(moves):
+            tried = range(len(way)) if among is None else among(state)
+            if not way:
+                if tell is not None:
+                    tell(())
+                continue
+            parts = [self._after(way[number][0], kept.get(way[number][1])) for number in tried]
+            error, far = max(part[1] for part in parts), max(part[2] for part in parts)
+            value, best = self._best([part[0] for part in parts], error)
+            error += 8.0 * UNIT * float(np.abs(value).max())
+            if tell is not None:
+                tell(tuple(tried[i] for i in best))
+            for _, then in way:
+                uses[then] -= 1
+                if not uses[then]:
+                    kept.pop(then, None)
+            if state in wanted:
+                found[state] = self._read(value, error, far, depth[state], count)
+            if uses[state]:
+                most = max(float(np.abs(value + self._stop).max()), self._beyond) * (1.0 + 1e-9)
+                kept[state] = _KeptBells(
+                    value, np.fft.rfft(value, self._size), error, _norm(value), most, far
+                )
+        return found
+
+    def _after(self, choice: int, then: _KeptBells | None) -> tuple[FloatArray, float, float]:
+        """Coefficients of one choice, an error of W e^{-θx}, and the A-mass at infinity."""
+        step = self._steps[choice]
+        if then is None:
+            value, error = self._begins[choice]
+            return value, error, step.far
+        whole = np.fft.irfft(self._spectra[choice] * then.transform, self._size)
+        error = step.mass * then.error + step.residual * then.most
+        off = self._level * self._norms[choice] * then.norm + self._left_out[choice]
+        off += float(np.abs(whole[self._count :]).max())
+        value = whole[: self._count] + self._gains[choice]
+        return value, error + off * self._bells.total, step.far + then.far
+
+    def _best(self, values: list[FloatArray], error: float) -> tuple[FloatArray, list[int]]:
+        """Coefficients of the best choices, and which ones these are.
+
+        Upper ones are the maxima.  Where neighbours belong to different choices lower ones are
+        less, by so much that the sum of bells lies below that of one of the two everywhere.
+        """
+        if len(values) == 1:
+            return values[0], [0]
+        value = values[0].copy()
+        owner = np.zeros(value.size, dtype=np.int64)
+        for number, other in enumerate(values[1:], 1):
+            better = other > value
+            owner[better] = number
+            np.copyto(value, other, where=better)
+        clear = value > CLEAR * error
+        best = np.unique(owner[clear]) if clear.any() else owner[[int(np.argmax(value))]]
+        if not self._is_upper:
+            change = np.flatnonzero(owner[1:] != owner[:-1])
+            right, left = self._bells.beside
+            names, row = np.unique(owner, return_inverse=True)
+            whole = np.array([values[int(name)] for name in names])
+            less = np.zeros(change.size)
+            for sides, own, start, sign in ((right, change, 1, 1), (left, change + 1, 0, -1)):
+                total = np.zeros(change.size)
+                for k in range(sides.size):
+                    j = change + start + sign * k
+                    inside = (j >= 0) & (j < value.size)
+                    at = np.clip(j, 0, value.size - 1)
+                    total += np.where(inside, sides[k] * (value[at] - whole[row[own], at]), 0.0)
+                np.maximum(less, total, out=less)
+            less *= 1.0 + 2.0 * self._bells.rounding
+            np.subtract.at(value, change, less)
+            np.subtract.at(value, change + 1, less)
+        return value, [int(number) for number in best]
+
+    def _read(
+        self, value: FloatArray, error: float, far: float, depth: int, count: int
+    ) -> SmoothValues:
+        """e^ε W at ε = 0, h / 8, ...; beyond the window only its error is known."""
+        bells, part = self._bells, self._bells.parts // READ
+        found = np.zeros(count)
+        for phase in range(READ):
+            first, bell = bells.at(phase * part)
+            sums = np.convolve(value, bell)  # at nodes from self._first + first... of x / h
+            places = -np.arange(-phase % READ, count, READ)  # x in READths of h
+            node = (places - phase) // READ
+            at = node - self._first - first
+            inside = (at >= 0) & (at < sums.size)
+            found[-places[inside]] = sums[at[inside]]
+        epsilon = np.arange(count) * (bells.spacing / READ)
+        off = error + (
+            8.0 * bells.half / bells.parts * UNIT + bells.rounding
+        ) * bells.total * float(np.abs(value).max())
+        stop = bells.noisy_stop(-np.arange(count) * part) * fn.exp(epsilon)
+        with np.errstate(over="ignore"):
+            weight = fn.exp((1.0 - bells.tilt) * epsilon)
+        side = 1.0 if self._is_upper else -1.0
+        plain = found * weight + stop
+        bounds = plain + side * (off * weight + 4.0 * bells.rounding * np.abs(stop))
+        bounds += far if self._is_upper else 0.0
+        slack = depth * self._slack * (1.0 + 1e-6) + 32.0 * ELEMENTARY * UNIT
+        bounds *= 1.0 + side * slack * (1.0 + slack)
+        return SmoothValues(plain, np.maximum(bounds, 0.0))
+
+
+TINY = 1e-19  # coefficients below it are 0
+
+
+def _stopped(x: npt.NDArray[np.floating[Any]], tilt: float) -> FloatArray:
+    """(r - 1)+ e^{-θx}."""
+    right = np.maximum(x, 0.0)
+    return np.asarray(fn.exp((1.0 - tilt) * right) * -fn.expm1(-right))
+
+
+def _folded(spectrum: npt.NDArray[Any], cells: int) -> npt.NDArray[Any]:
+    """Sums over the frequencies that the coarse nodes cannot tell apart, from half of all."""
+    base = np.arange(cells // 2 + 1)
+    total = spectrum[base].astype(np.complex128)
+    for alias in range(1, ALIASES + 1):
+        total += spectrum[base + alias * cells]
+        total += np.conj(spectrum[alias * cells - base])
+    return total
+
+
+def _stuffed(c: FloatArray, m: npt.NDArray[np.int64], cells: int, size: int) -> ComplexArray:
+    """Transform on the fine grid of coefficients at nodes of the coarse one."""
+    placed = np.zeros(cells)
+    placed[m % cells] = c
+    return np.asarray(np.fft.fft(placed)[np.arange(size // 2 + 1) % cells])
+
+
+def _rounding(one: FloatArray, two: FloatArray, bells: Bells, size: int) -> float:
+    """2-norm of the rounding of products of bells with both, by Lemma 7 of theory/adaptive."""
+    level = FFT_ROUNDING * fn.log2(size) + 4.0 * UNIT
+    both = float(np.abs(one).sum() + np.abs(two).sum())
+    norms = (_norm(one) + _norm(two)) * float(bells.values.sum())
+    return float(1.1 * level * (norms + 2.0 * both * _norm(bells.values)))
+
+
+def _norm(values: FloatArray) -> float:
+    """The 2-norm, from above."""
+    return math.sqrt(float((values * values).sum())) * (1.0 + 64.0 * UNIT)
