@@ -1,9 +1,33 @@
 """The worst strategy on coarse grids: W between sums of bells whose coefficients are kept.
 
-S = Σ f_k B(x - kh) is the mean, over a little noise g, of the function that is f_k at the nodes
-x = kh and linear in r between them.  A step takes a bell to a sum of bells, up to a residual that
-is summed up once for each step, and maxima are taken of coefficients.  `theory/adaptive` has the
-proof; the names are those of that page.
+Names are those of `theory/adaptive`.  Laws of steps have nodes on a fine grid, of spacing h / M; g
+is a little noise on it, normal of deviation 2h, cut off.  A bell B is the mean over g of the
+function that is 1 at a node, 0 at all others and linear in r between them; B_k(x) = B(x - kh).
+Kept are the f_k of S = Σ f_k B_k.  What follows is the proof; errors are those of S e^{-θx}.
+
+(a) Let ρ be the largest Σ e^{-θx} |E_Q B(x + log R) - Σ c_m B_m(x)| over all x of x_0 + hZ.  Then
+E_Q S is Σ (c * f)_k B_k up to ρ max |f_k| e^{-θkh}: all is linear in f.  It is linear in r between
+fine nodes, too, so the largest sum at fine x_0 times e^{θh/M} is no smaller than ρ.
+
+(b) Σ max_a f^a_k B_k >= max_a Σ f^a_k B_k, as B_k >= 0.
+
+(c) Let f_k = f_k^{a(k)} be these maxima.  Where a(i) != a(i + 1) subtract from f_i and f_{i+1} the
+larger of Σ_{j>i} (f_j - f_j^{a(i)}) B_j / (B_i + B_{i+1}) and
+Σ_{j<=i} (f_j - f_j^{a(i+1)}) B_j / (B_i + B_{i+1}), both at x = (i + 1/2) h: the sum is then at
+most max_a Σ f^a_k B_k.  Let the node nearest to x be in a run l, ..., i of nodes of one choice a.
+In Σ (f_j - f_j^a) B_j only j > i and j < l count.  g and the hat are log-concave, so B is on the
+fine grid, and ratios of linear functions are monotone: B_j / B_i and B_j / B_{i+1}, j > i, grow
+with x, and so does B_j / (B_i + B_{i+1}).  What is subtracted is enough at (i + 1/2) h, hence at
+all x before.  The nodes j < l alike.
+
+(d) W_s <= (1 + λ)^n (S_s + e_s r^θ + m_s r) after n steps.  W is convex, so that laws bound its
+means; λ is their slack, m_s the sum of the masses at infinity that they leave out, and
+e_s = max_a (e_{s-a} E_Q R^θ + ρ max |f| e^{-θkh}), plus rounding and what the coefficients outside
+of a window are, where f is taken to be that of (r - 1)+.  One step before the end
+E_Q (rR - 1)+ itself is fitted by bells, with a measured error.  Lower values are alike, with (c).
+
+c is a choice: transforms are weighed over the frequencies that the nodes cannot tell apart, which
+makes ρ about e^{-2π²} times the step's transform at π / h.  Of order h² is (c) alone.
 """
 
 from __future__ import annotations
