@@ -301,7 +301,7 @@ def test_the_line_of_both_orders_counts_its_roundings() -> None:
         alpha[:] = 1.0 - delta - 10.0 ** rng.uniform(-12.0, -1.0, 50) * (1.0 - delta)
         side = RowSide()
         side.zero, side.straight = (delta, delta, delta), (0.0, 1.0)  # as if exactly known
-        beta, gamma, where = CertifiedPair(side, side, None, None).straight(alpha)
+        (beta, gamma), where = CertifiedPair(side, side, None, None).straight(alpha)
         for i, level in enumerate(alpha[where].tolist()):
             truth = 1 - Fraction(level) - Fraction(delta)
             assert Fraction(beta.lower[i]) <= truth <= Fraction(beta.upper[i])

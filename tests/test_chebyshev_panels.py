@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import pyengine as pe
 from pyengine.caches import clear_cache, kept_bytes
 from pyengine.engines import chebyshev_panels
-from pyengine.engines.certified_hull import MANY
+from pyengine.engines.certified import MANY
 from pyengine.engines.chebyshev_panels import CROWD, ChebyshevPanels
 
 KEPT = pe.dp_sgd(1.0, 0.01, 1000)
