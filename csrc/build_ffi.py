@@ -56,6 +56,7 @@ SOURCES = [
     "csrc/tabulated.c",
     "csrc/sector_cells.c",
     "csrc/sector_laws.c",
+    "csrc/sector_nodes.c",
     "csrc/sector_panels.c",
     "csrc/sector_pieces.c",
     "csrc/sector_rows.c",

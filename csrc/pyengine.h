@@ -679,6 +679,17 @@ int pe_sector_at(const pe_sector *a, int reversed, size_t n, const double *c, do
 void pe_sector_solve(const pe_sector *a, int reversed, int functional, size_t n, const double *log_target,
                      double *c);
 
+/* What sums with other laws need of a law of losses over w, the logarithm of the loss beyond the smallest one: logs of
+ * densities of w at n places from + step, NaN-free between both ends, with bounds of their errors, those of places within 4
+ * units of `step` included; logs of bounds of its modulus on ellipses about [mid - half, mid + half], of shape (n, m), whose
+ * half axes add up to rho half, INFINITY where it may not be analytic; and the smallest loss as a sum of two doubles, both
+ * ends, and logs of bounds of the probabilities under A and B below the first one and above the last one. */
+void pe_sector_densities(const pe_sector *a, size_t n, const double *from, const double *step, double *value,
+                         double *error);
+void pe_sector_ellipses(const pe_sector *a, size_t n, const double *mid, const double *half, size_t m,
+                        const double *rho, double *bound);
+void pe_sector_beyond(const pe_sector *a, double *out);
+
 /* A loss as a function of a standard normal variate x: cubics on cells of equal width from `low` on,
  * in q = (x - low) per_width, held beyond the ends.  `last` is the largest q taken, below the number
  * of cells; cell k is c[4k] + c[4k+1] d + c[4k+2] d^2 + c[4k+3] d^3, d = q - k.  The loss is drawn

@@ -321,6 +321,13 @@ class _Lib:
     def pe_sector_solve(
         self, law: Any, is_reversed: bool, functional: int, n: int, log_target: Any, c: Any, /
     ) -> None: ...
+    def pe_sector_densities(
+        self, law: Any, n: int, start: Any, step: Any, value: Any, error: Any, /
+    ) -> None: ...
+    def pe_sector_ellipses(
+        self, law: Any, n: int, mid: Any, half: Any, m: int, rho: Any, bound: Any, /
+    ) -> None: ...
+    def pe_sector_beyond(self, law: Any, out: Any, /) -> None: ...
     def pe_law_step(
         self,
         terms: int,

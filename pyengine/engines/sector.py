@@ -318,6 +318,15 @@ class SectorLaws:
             limits = level.then or Limits(*(min(limit, own_error) for limit in limits))
         return put
 
+    @property
+    def depths(self) -> int:
+        """How many laws there are, each of which ends farther out than the one before."""
+        return len(self._levels)
+
+    def law(self, depth: int) -> Any:
+        """Return a law, or why there is none."""
+        return self._levels[depth].law()
+
     def _rows(self, law: Any, _: int, n: int, x: Any, rows: Any) -> int:
         return int(lib.pe_sector_at(law, self._reversed, n, x, rows))
 

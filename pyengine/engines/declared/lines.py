@@ -65,9 +65,11 @@ class LineEngine(Engine):
 
 
 def _has_lines(problem: Problem) -> bool:
-    from pyengine.engines.vertical_lines.range import line_order
+    from pyengine.engines.vertical_lines.range import line_order, order_on_nodes
 
-    return line_order(problem.laws) is not None
+    if line_order(problem.laws) is not None:
+        return True
+    return order_on_nodes(tuple(problem.laws)) is not None
 
 
 def _levels(problem: Problem) -> list[LineQuestions]:
@@ -77,6 +79,7 @@ def _levels(problem: Problem) -> list[LineQuestions]:
     from pyengine.engines.vertical_lines.range import (
         deformed_order,
         line_order,
+        order_on_nodes,
         order_on_pieces,
         work_of,
     )
@@ -97,6 +100,11 @@ def _levels(problem: Problem) -> list[LineQuestions]:
         if steps:
             steps[-1] = (steps[-1][0], CLOSE)
         steps.append((pieces, WIDE))
+    nodes = order_on_nodes(tuple(problem.laws))
+    if nodes is not None:
+        if steps:
+            steps[-1] = (steps[-1][0], CLOSE)
+        steps.append((nodes, WIDE))
     found: list[LineQuestions] = []
     for law, width in reversed(steps):
         narrow = width if problem.tolerance is None else min(width, problem.tolerance)

@@ -23,7 +23,7 @@ from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["ClosedOrder", "PiecesOrder", "closed_order", "pieces_order"]
+__all__ = ["ClosedOrder", "PiecesOrder", "closed_order", "gaussian_pair", "pieces_order"]
 
 FloatArray = npt.NDArray[np.float64]
 Laws = tuple[tuple[StepLaw, int], ...]
@@ -237,16 +237,27 @@ def _sharpen(
 
 def pieces_order(laws: Laws) -> PiecesOrder | None:
     """Return the order of few or rare sampled Gaussian steps whose numbers are doubles."""
-    steps = [(_sampled_gaussian(law), number) for law, number in laws]
-    known = [(*found, number) for found, number in steps if found is not None]
-    if len(known) < len(steps):
+    known = gaussian_pair(laws)
+    if known is None or known[1]:
+        return None
+    made = SectorLaws(known[0])
+    return PiecesOrder(known[0], made) if made.serves and not made.are_costly else None
+
+
+def gaussian_pair(laws: Laws) -> tuple[GaussianPair, Laws] | None:
+    """Return the sampled Gaussian steps whose numbers are doubles, and all other steps.
+
+    None where there are none, or of both orders.
+    """
+    steps = [(_sampled_gaussian(law), law, number) for law, number in laws]
+    known = [(*found, number) for found, _, number in steps if found is not None]
+    if not known:
         return None
     noise, rate, orders, number = zip(*known, strict=True)
     if len(set(orders)) > 1:
         return None
-    pair = GaussianPair(noise, rate, number, orders[0])
-    made = SectorLaws(pair)
-    return PiecesOrder(pair, made) if made.serves and not made.are_costly else None
+    others = tuple((law, number) for found, law, number in steps if found is None)
+    return GaussianPair(noise, rate, number, orders[0]), others
 
 
 def _sampled_gaussian(law: StepLaw) -> tuple[float, float, bool] | None:

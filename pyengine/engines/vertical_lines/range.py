@@ -13,6 +13,8 @@ import pyengine.engines.vertical_lines.finite_steps as finite_steps
 from pyengine._support.caches import kept
 from pyengine.engines.exact import FEW_RANGES, exact_refusal
 from pyengine.engines.exact.kept import finite_composition
+from pyengine.engines.exact.mixed import Weights
+from pyengine.engines.sector import SectorLaws
 from pyengine.engines.vertical_lines.alone import AloneOrder, parted
 from pyengine.engines.vertical_lines.build import is_served, terms_of_lines
 from pyengine.engines.vertical_lines.choice import Kinds, cumulants_at
@@ -21,15 +23,16 @@ from pyengine.engines.vertical_lines.deformation import (
     is_deformable,
     is_deformed,
 )
-from pyengine.engines.vertical_lines.inner import closed_order, pieces_order
-from pyengine.engines.vertical_lines.laplace_shapes import shape_of
+from pyengine.engines.vertical_lines.inner import closed_order, gaussian_pair, pieces_order
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, shape_of
 from pyengine.engines.vertical_lines.mixed import Inner, MixedOrder, WeightedOrder
+from pyengine.engines.vertical_lines.noded import MOST_PLACES, CornerBounds, NodedOrder
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 from pyengine.laws.finite import FiniteLaw
 
-__all__ = ["deformed_order", "line_order", "order_on_pieces", "work_of"]
+__all__ = ["deformed_order", "line_order", "order_on_nodes", "order_on_pieces", "work_of"]
 
 LEAST = 20  # Laplace steps
 LEAST_RANGES = 20  # equal steps of bounded range that have no exact sums alone
@@ -39,6 +42,9 @@ FEW_TERMS = 2**23  # of a line, which take less time than sums over few losses
 SHORT_TERMS = 2**18
 FEW_LOSSES, MOST_LOSSES = 2**12, 2**17  # that sums of others are weighted over
 FARTHEST_LOSS = 1e100
+# of orders that are asked at thousands of places: terms of a line, squares of steps in closed form,
+# places of deformed lines, and how many terms of a line take as long as one
+QUICK_TERMS, QUICK_CLOSED, QUICK_PLACES, PLACE_TERMS = 2**13, 2**11, 40, 2**9
 LOUD = 30.0  # variance of few losses over that of the others, from which on those have own lines
 Laws = tuple[tuple[StepLaw, int], ...]
 
@@ -56,6 +62,101 @@ def line_order(
 def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> WeightedOrder | AloneOrder | None:
     """Return one order of few or rare sampled Gaussian steps beside few losses; None of others."""
     return _beside_losses(tuple(laws), pieces_order)
+
+
+@kept(64)
+def order_on_nodes(laws: Laws) -> WeightedOrder | AloneOrder | None:
+    """Return one order of few or rare sampled Gaussian steps beside steps with corners.
+
+    Few losses may stand beside both; None of others.
+    """
+    parts = parted(list(laws))
+    rest = laws if parts is None else tuple(parts.laws)
+    inner = _on_nodes(rest)
+    found = None if inner is None else _kinds(rest, far=False)
+    if inner is None or found is None:
+        return None
+    none = np.zeros(1)
+    alone = Weights(none, none + 1.0, none + 1.0, 0.0, lambda: (none, 0.0))
+    order = WeightedOrder(*found, alone, inner)
+    return order if parts is None else AloneOrder(order, parts)
+
+
+def _on_nodes(laws: Laws) -> NodedOrder | None:
+    """The order of all steps, by nodes of the law of the sampled Gaussian ones."""
+    known = gaussian_pair(laws)
+    if known is None:
+        return None
+    pair, others = known
+    corners: list[tuple[LaplaceShape, int]] = []
+    places = 1
+    for law, number in _without_few(others):
+        found = shape_of(law)
+        if found is None or not isinstance(found[0], LaplaceShape):
+            return None
+        if not found[0].is_symmetric and found[1] != pair.reversed:
+            return None
+        corners.append((found[0], number))
+        places *= number + 1
+    laws_on_pieces = SectorLaws(pair)
+    if not corners or places > MOST_PLACES or not laws_on_pieces.serves:
+        return None
+    losses, masses, off = np.zeros((2, 1)), np.ones(1), 0.0
+    few = [(law.finite(), number) for law, number in others]
+    finite = [(law, number) for law, number in few if law is not None]
+    if finite:
+        made = finite_composition(finite)
+        if isinstance(made, str) or made.size * places > MOST_PLACES:
+            return None
+        weights = made.weights()
+        low, off = weights.low or (np.zeros(weights.loss.size), 2.0 * weights.error)
+        losses, masses = np.array([weights.loss, low]), weights.a
+        if pair.reversed:
+            losses, masses = -losses, weights.b
+    inner = _quick(others)
+    if inner is None:
+        return None
+    return NodedOrder(
+        pair, laws_on_pieces, inner, CornerBounds(tuple(corners), losses, masses, off)
+    )
+
+
+def _quick(laws: Laws) -> Inner | None:
+    """The order of steps with corners, and of few losses, if it takes little time at a place."""
+    found = _kinds(laws, far=False)
+    if found is None:
+        return None
+    kinds, exchanged = found
+    corners = _without_few(laws)
+    number = sum(number for _, number in corners)
+    losses = 1
+    if len(corners) < len(laws):
+        try:
+            if not _is_loud(kinds) and terms_of_lines(kinds) <= QUICK_TERMS:
+                return MixedOrder(kinds, exchanged)
+        except AccuracyError:
+            return None
+        few = [(law.finite(), number) for law, number in laws]
+        made = finite_composition([(law, number) for law, number in few if law is not None])
+        if isinstance(made, str):
+            return None
+        losses = made.size
+    inner: Inner | None = None
+    if number >= LEAST:
+        inner = _order(corners, far=False, has_exact=False)
+    if inner is None and losses * number * number <= QUICK_CLOSED:
+        inner = closed_order(corners)
+    inner = inner or _order(corners, far=False, has_exact=False) or _deformed(corners)
+    if inner is None or losses * _places_of(inner) > QUICK_PLACES:
+        return None
+    return inner if losses == 1 else _weighted(laws, kinds, losses, inner, exchanged=exchanged)
+
+
+def _places_of(inner: Inner) -> float:
+    """How many terms masses have, in places of a deformed line."""
+    if isinstance(inner, DeformedOrder):
+        return float(inner.jumps.size)
+    return terms_of_lines(inner.kinds) / PLACE_TERMS if isinstance(inner, LineOrder) else 0.0
 
 
 @kept(64)

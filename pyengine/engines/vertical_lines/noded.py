@@ -1,0 +1,524 @@
+"""Sampled Gaussian steps beside steps with corners, by nodes of the law of the former on pieces.
+
+Few or rare sampled Gaussian steps have a law whose density is known on pieces and analytic in a
+sector.  Steps of Laplace noise or of bounded range have masses that are analytic between their
+corners.  So masses of all steps together are integrals over pieces that end where a corner is met:
+sums over Gauss nodes of the other steps' own masses (docs/theory/kinds).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._core import lib
+from pyengine._support.caches import cached_property
+from pyengine.engines.functionals import array
+from pyengine.engines.pairs import GaussianPair, largest_epsilon
+from pyengine.engines.sector import SectorLaws
+from pyengine.engines.vertical_lines.deformed import places_error
+from pyengine.engines.vertical_lines.gauss import gauss_nodes
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape
+from pyengine.engines.vertical_lines.mixed import Inner
+from pyengine.numerics import functions as fn
+from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.wide import Wide
+
+__all__ = ["CornerBounds", "NodedOrder"]
+
+FloatArray = npt.NDArray[np.float64]
+CornerKinds = tuple[tuple[LaplaceShape, int], ...]
+
+MOST_PLACES = 3000
+SIZES = (16, 32)  # of rules
+LARGE = 60.0  # logarithm of a bound over what rules may leave, from which on they have more nodes
+RHO = np.array([1.5, 2.0, 2.7, 3.6, 5.0, 7.0, 10.0, 15.0, 25.0])  # of ellipses
+TILTS = np.concatenate([[0.0], np.ldexp(1.0, np.arange(-3, 14))])
+PIECE = 0.5  # of the axis, which are halved as far as rules need it,
+HALVED = 40  # and how often
+MOST_PIECES = 4000
+LEFT = 36.0  # e^-LEFT of a mass may be left out by all rules, and by ends of laws
+FIRST = -4.0  # logarithm of the masses that are expected first
+TURNS = 3  # with others, at most,
+ENOUGH, ROUGH, TINY = (
+    3e-13,
+    1e-12,
+    1e-290,
+)  # until so much of a mass is missed, or it is next to nothing
+MOST_LOG = 600.0
+SMALL, DEEPER = (
+    1e-9,
+    1e-11,
+)  # masses, and their errors, of which laws are asked that end farther out
+SLACK = 1.0 + 1e-9
+CELLS = 600  # of integrals of densities at a corner
+WEDGE = 2.0**1.25 * (1.0 + 1e-6)  # of an integral along a ray over that along the axis
+UP = 1.25  # the largest imaginary part of distances from corners
+NEAR = 0.4  # logarithm of the growth of tilted terms next to a corner
+MERGED = 4.0 * UNIT  # places so near to each other are one
+
+
+class CornerBounds:
+    """Places of the corners of all steps, and what bounds their masses off the real axis.
+
+    Parameters
+    ----------
+    kinds : tuple of (LaplaceShape, int)
+        The steps, A without the record, and how many there are of each.
+    losses : ndarray of shape (2, n)
+        Few losses that others of the steps have, sums of two doubles.
+    masses : ndarray of shape (n,)
+        A's masses of them.
+    off : float
+        What those losses are off by.
+    """
+
+    def __init__(
+        self, kinds: CornerKinds, losses: FloatArray, masses: FloatArray, off: float
+    ) -> None:
+        places, low, atoms = losses[0], losses[1], masses
+        for shape, number in kinds:
+            j = np.arange(number + 1.0)
+            ends = [Wide.of(end) for end in shape.ends]
+            own = ((number - j) * ends[0] + j * ends[1]).parts
+            logs = np.array([fn.log_integer(math.comb(number, k)) for k in range(number + 1)])
+            first, last = (max(float(x), 1e-300) for x in shape.atoms)
+            logs += (number - j) * fn.log(first) + j * fn.log(last)
+            whole = np.add.outer(places, own[0])
+            back = whole - places[:, None]
+            rounded = (places[:, None] - (whole - back)) + (own[0] - back)  # exact, Knuth
+            low = (np.add.outer(low, own[1]) + rounded).ravel()
+            places = whole.ravel()
+            atoms = np.multiply.outer(atoms, fn.exp(logs)).ravel()
+        order = np.argsort(places)
+        places, low, atoms = places[order], low[order], atoms[order]
+        size = 1.0 + float(np.abs(places).max())
+        starts = np.flatnonzero(np.append(True, np.diff(places) > MERGED * size))
+        ends_at = np.append(starts[1:], places.size) - 1
+        self.atoms = np.add.reduceat(atoms, starts) * SLACK
+        # places that are merged lie between the first and the last one
+        spread = np.where(ends_at > starts, places[ends_at] - places[starts] + MERGED * size, 0.0)
+        self.off = spread + places_error(kinds) + off + UNIT * UNIT * 64.0 * size
+        self.places, self.low = places[starts], low[starts]
+        slopes = [float(shape.slope) for shape, _ in kinds]
+        near = fn.log1p(0.5 / max(slopes))
+        with np.errstate(divide="ignore"):
+            self.near = np.minimum(near, 0.2 / TILTS)  # of each tilt
+        fall = np.minimum(np.outer(TILTS, losses[0] - losses[0].min()), MOST_LOG)
+        self.log_grown = fn.log((fn.exp(-fall) @ masses) * SLACK)
+        self._steepest = 0.0
+        for shape, number in kinds:
+            self.log_grown += number * fn.log(_grown(shape, self.near))
+            share = float(shape.branches[0].falling)
+            self._steepest += 2.0 * number * share * float(shape.slope)
+
+    def tilt_at(self, above: float) -> int:
+        """Which tilt bounds best so far above the least loss: a choice."""
+        return int(np.argmin(TILTS * max(above, 0.0) + self.log_grown))
+
+    def at(self, tilt: int, above: FloatArray, apart: FloatArray) -> FloatArray:
+        """Logarithms of bounds of A's mass at most at a place, continued, by a tilt.
+
+        ``above`` is the largest real part of the distance from the least loss, and ``apart`` the
+        largest distance from the nearest corner below where there is no wedge about it, else 0.
+        """
+        logs = TILTS[tilt] * np.maximum(above, 0.0) + (self.log_grown[tilt] + NEAR)
+        return np.asarray(np.where(3.0 * apart <= self.near[tilt], logs, np.inf))
+
+    def beside(self, off: FloatArray, index: npt.NDArray[np.intp]) -> FloatArray:
+        """Bounds of A's mass at most so far from corners, and of what is continued there."""
+        return np.asarray(self.atoms[index] + self._steepest * off)
+
+
+def _grown(shape: LaplaceShape, near: FloatArray) -> FloatArray:
+    """Bounds of both atoms and integrals of |f| e^(-σ y) from both corners on, for all tilts."""
+    slope, length, mu = (float(x) for x in (shape.slope, shape.length, shape.distance))
+    share = float(shape.branches[0].falling)
+    u = np.concatenate([[0.0], fn.exp(np.linspace(fn.log(1e-9 / slope), fn.log(100.0), CELLS))])
+    grown = fn.expm1(u)
+    up = slope * fn.exp(length)
+    found = np.zeros(TILTS.size)
+    fall = fn.exp(-np.minimum(np.outer(TILTS, u), MOST_LOG))
+    pairs = zip((1.0, fn.exp(2.0 * mu)), (slope, up), (0.0, length), shape.atoms, strict=True)
+    for base, rate, start, atom in pairs:
+        rest = 0.5 / np.sqrt(base + rate * grown)
+        cells = np.append(-np.diff(rest), rest[-1])
+        own = WEDGE * share * (fall @ cells) + 1e-13
+        disc = near * 0.25 * share * rate * fn.exp(near) * 2.0**1.5 / (base * math.sqrt(base))
+        own = np.maximum(own, disc * fn.exp(0.2))
+        found += fn.exp(-TILTS * start) * (float(atom) + own)
+    return found * SLACK
+
+
+class _Law(NamedTuple):
+    """A law on pieces: its handle, smallest loss, ends, and logs of what lies beyond them."""
+
+    core: Any
+    floor: float
+    floor_low: float
+    low: float
+    high: float
+    below: FloatArray  # under A and B
+    above: FloatArray
+
+
+class _Nodes(NamedTuple):
+    """Losses beyond the smallest one, and masses of A, with relative errors and what is missed.
+
+    ``missed`` are bounds under A and B, of shape (2,).
+    """
+
+    y: FloatArray
+    mass: FloatArray
+    error: FloatArray
+    missed: FloatArray
+
+
+def _taken(core: Any) -> _Law:
+    out = np.empty(8)
+    lib.pe_sector_beyond(core, array(out, writable=True))
+    floor, low_part, low, high, *rest = out.tolist()
+    return _Law(core, floor, low_part, low, high, np.array(rest[:2]), np.array(rest[2:]))
+
+
+class NodedOrder:
+    """One order of sampled Gaussian steps beside others that have corners.
+
+    Parameters
+    ----------
+    pair : GaussianPair
+        The sampled Gaussian steps.
+    laws : SectorLaws
+        Their laws.
+    others : Inner
+        The order of the other steps, of that pair.
+    corners : CornerBounds
+        Theirs, A without the record.
+    """
+
+    has_atoms = True  # next to which all these steps together have lost little
+
+    def __init__(
+        self, pair: GaussianPair, laws: SectorLaws, others: Inner, corners: CornerBounds
+    ) -> None:
+        self._is_reversed, self._laws = pair.reversed, laws
+        self._others, self._corners = others, corners
+        self._end = largest_epsilon(pair._replace(reversed=False), pair.probability)
+
+    @cached_property
+    def jumps(self) -> FloatArray:
+        """Losses at corners, rising, beside which much of the mass may lie."""
+        places = self._corners.places - self._end[0]
+        return np.asarray(-places[::-1] if self._is_reversed else places)
+
+    @property
+    def least_known(self) -> float:
+        """As of the other steps."""
+        return self._others.least_known
+
+    def lowest(self) -> tuple[float, float]:
+        """Numbers not above and not below the smallest loss; -inf where there is none."""
+        if self._is_reversed:
+            return -math.inf, -math.inf
+        low, high = self._others.lowest()
+        least, most = -self._end[2], -self._end[1]
+        off = 4.0 * UNIT * (abs(low) + abs(least))
+        return low + least - off, high + most + off
+
+    def shift(self, c: FloatArray) -> FloatArray:
+        """By how much thresholds may be moved: as those of the other steps, and losses round."""
+        above = np.maximum((-c if self._is_reversed else c) + self._end[2], 0.0)
+        most = np.maximum(above - self._corners.places[0], 0.0)  # beyond, nothing changes
+        return np.asarray(self._inner_shift + UNIT * (2.0 * (np.abs(c) + above) + 4.0 * most))
+
+    @cached_property
+    def _inner_shift(self) -> float:
+        """How far the other steps' thresholds may be moved between their corners at most."""
+        places = self._corners.places
+        return float(self._others.shift(np.array([places[0], 0.0, places[-1]])).max())
+
+    def _law(self, depth: int) -> _Law | None:
+        core = self._laws.law(depth)
+        return None if isinstance(core, str) else _taken(core)
+
+    # ---- nodes ---------------------------------------------------------------------------------
+
+    def _nodes(self, law: _Law, x: float, x_low: float, goal: FloatArray, size: int) -> _Nodes:
+        """Nodes for a threshold x above the smallest loss of A, of rules that leave e^goal."""
+        corners = self._corners
+        met = x - corners.places
+        back = met - x
+        rounded = (x - (met - back)) - (corners.places + back)  # exact, Knuth
+        met = met + (rounded + (x_low - corners.low))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = np.where(met > 0.0, fn.log(np.maximum(met, 1e-300)), -np.inf)
+        inside = (ends > law.low) & (ends < law.high)
+        base = np.linspace(law.low, law.high, 1 + math.ceil((law.high - law.low) / PIECE))
+        edges = np.unique(np.concatenate([base, ends[inside]]))
+        left, right = edges[:-1], edges[1:]
+        rising = np.sort(ends)  # of corners at or above a piece the first one counts
+        missed, kept_left, kept_right = np.zeros(2), [], []
+        c = x + law.floor
+        share = goal - fn.log(64.0)
+        for turn in range(HALVED + 1):
+            mid, half = 0.5 * (left + right), 0.5 * (right - left)
+            remainder, whole = self._left_out(law, x, c, mid, half, right, rising, size)
+            is_last = turn == HALVED or left.size > MOST_PIECES
+            is_nothing = np.asarray((whole <= share).all(axis=1) | is_last)
+            missed += fn.exp(np.minimum(whole[is_nothing], MOST_LOG)).sum(axis=0)
+            serves = ~is_nothing & (remainder <= share).all(axis=1)
+            missed += fn.exp(remainder[serves]).sum(axis=0)
+            kept_left.append(left[serves])
+            kept_right.append(right[serves])
+            rest = ~is_nothing & ~serves
+            if not rest.any():
+                break
+            left, mid, right = left[rest], mid[rest], right[rest]
+            left, right = np.concatenate([left, mid]), np.concatenate([mid, right])
+        # corners are met a little beside the ends of pieces
+        at = np.flatnonzero(inside)
+        if at.size:
+            moved = -c if self._is_reversed else c
+            off = 2.0 * (corners.off[at] + float(self.shift(np.array([moved]))[0]))
+            off += 8.0 * UNIT * met[at] * (1.0 + np.abs(ends[at]))
+            near = np.minimum(np.maximum(1e-9, 2.0 * off / met[at]), 0.5)
+            log_top = self._tops(law, ends[at], near)
+            beside = fn.exp(np.minimum(log_top - ends[at], MOST_LOG)) * off
+            beside[2.0 * off > 0.4 * met[at]] = np.inf
+            jump = min(float((beside * corners.beside(off, at)).sum()) * 2.0, 1.0)
+            missed += jump * np.array([1.0, fn.exp(min(c, MOST_LOG))])
+        return self._placed(
+            law, np.concatenate(kept_left), np.concatenate(kept_right), size, missed
+        )
+
+    def _tops(self, law: _Law, mid: FloatArray, half: FloatArray) -> FloatArray:
+        """Logs of bounds of the density on pieces."""
+        return self._ellipses(law, mid, half, np.ones(1))[:, 0]
+
+    @staticmethod
+    def _ellipses(law: _Law, mid: FloatArray, half: FloatArray, rho: FloatArray) -> FloatArray:
+        out = np.empty((mid.size, rho.size))
+        lib.pe_sector_ellipses(
+            law.core,
+            mid.size,
+            array(np.ascontiguousarray(mid)),
+            array(np.ascontiguousarray(half)),
+            rho.size,
+            array(rho),
+            array(out.reshape(-1), writable=True),
+        )
+        return out
+
+    def _left_out(
+        self,
+        law: _Law,
+        x: float,
+        c: float,
+        mid: FloatArray,
+        half: FloatArray,
+        right: FloatArray,
+        rising: FloatArray,
+        size: int,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Logs of bounds under A and B on what rules leave out of pieces, and on these."""
+        corners = self._corners
+        real = half[:, None] * (0.5 * (RHO + 1.0 / RHO))
+        imag = half[:, None] * (0.5 * (RHO - 1.0 / RHO))
+        middle = mid[:, None]
+        tops = self._ellipses(law, mid, half, RHO)
+        # the nearest corner below the places that a piece asks for; none is as far as can be
+        at = np.searchsorted(rising, right * (1.0 - 0.0), side="left")
+        meets = np.append(rising, np.inf)[at][:, None]
+        in_wedge = middle + fn.hypot(real, imag) <= meets
+        exponent = np.minimum(middle + real, MOST_LOG)
+        in_wedge &= fn.exp(exponent) * imag <= UP
+        way = (meets - middle) + real
+        with np.errstate(invalid="ignore", over="ignore"):
+            apart = np.where(
+                np.isfinite(meets),
+                fn.exp(np.minimum(meets, MOST_LOG)) * fn.expm1(np.minimum(way, MOST_LOG)),
+                np.inf,
+            )
+        nothing = np.isinf(meets)  # no corner lies below: no mass
+        above = (x - corners.places[0]) - fn.exp(middle - real) * fn.cos(imag)
+        tilt = corners.tilt_at(x - float(corners.places[0]))
+        log_mass = corners.at(tilt, above * SLACK + 1e-12, np.where(in_wedge, 0.0, apart * SLACK))
+        log_mass = np.where(nothing, -np.inf, log_mass)
+        rule = tops - 2.0 * size * fn.log(RHO) - fn.log1p(-1.0 / (RHO * RHO))
+        rule += fn.log(64.0 / 15.0 * half)[:, None] + 1e-6
+        grown = law.floor + fn.exp(exponent)
+        under_a = rule + np.logaddexp(0.0, log_mass)
+        under_b = rule + np.logaddexp(grown, c + log_mass)
+        best = np.argmin(np.maximum(under_a, under_b), axis=1)[:, None]
+        found = np.concatenate(
+            [np.take_along_axis(each, best, axis=1) for each in (under_a, under_b)], axis=1
+        )
+        whole = self._tops(law, mid, half) + fn.log(2.0 * half) + 1e-6
+        most = law.floor + fn.exp(np.minimum(right, MOST_LOG))
+        return found, np.stack([whole, whole + most], axis=1)
+
+    def _placed(
+        self, law: _Law, left: FloatArray, right: FloatArray, size: int, missed: FloatArray
+    ) -> _Nodes:
+        rule = gauss_nodes(size)
+        width = (right - left)[:, None]
+        step = (width * rule.place[0]).ravel()
+        start = np.repeat(left, size)
+        value, error = np.empty((2, step.size))
+        lib.pe_sector_densities(
+            law.core,
+            step.size,
+            array(start),
+            array(step),
+            array(value, writable=True),
+            array(error, writable=True),
+        )
+        place = start + step
+        low = step - (place - start)  # exact next to the larger one
+        y = fn.exp(place) * (1.0 + low)
+        mass = (width * rule.weight[0]).ravel() * fn.exp(value)
+        error = error * (1.0 + 1e-6) + rule.error + 12.0 * UNIT + UNIT * np.abs(value)
+        return _Nodes(y, mass, error, missed)
+
+    # ---- masses --------------------------------------------------------------------------------
+
+    def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """Masses as of `Tails`, each with a bound on its absolute error."""
+        found = np.array([self._masses_at(float(each)) for each in c]).reshape(-1, 4, 2)
+        return [(found[:, i, 0], found[:, i, 1]) for i in range(4)]
+
+    def _masses_at(self, c: float) -> FloatArray:
+        """Four masses and their errors."""
+        return self._best(c, None)
+
+    def _best(self, c: float, epsilon: float | None, *, roughly: bool = False) -> FloatArray:
+        """The values of the law that serves best, of those that are asked one after the other."""
+        best: FloatArray | None = None
+        for depth in range(self._laws.depths):
+            law = self._law(depth)
+            if law is None:
+                continue
+            found = self._of_law(law, c, epsilon, roughly=roughly)
+            if best is None:
+                best = found
+            else:
+                better = found[:, 1] < best[:, 1]
+                best[better] = found[better]
+            small = best.sum(axis=1) < SMALL
+            if roughly or not (small & (best[:, 1] > DEEPER * best[:, 0])).any():
+                break
+        if best is None:
+            return np.array([[0.5, 0.5 * SLACK]] * (4 if epsilon is None else 1))
+        return best
+
+    def _of_law(self, law: _Law, c: float, epsilon: float | None, *, roughly: bool) -> FloatArray:
+        threshold = -c if self._is_reversed else c
+        x = threshold - law.floor
+        back = x - threshold
+        x_low = ((threshold - (x - back)) - (law.floor + back)) - law.floor_low  # exact, Knuth
+        goal = np.full(2, FIRST - LEFT)
+        if not math.isfinite(x):
+            above = 1.0 if (x < 0.0) != self._is_reversed else 0.0
+            return np.array([[above, 0.0], [1.0 - above, 0.0]] * 2)
+        size = SIZES[0]
+        above = x - float(self._corners.places[0])
+        if above < -16.0 * UNIT * (abs(x) + self._end[2]):  # below all losses
+            mass, share = (0.0, 1.0) if self._is_reversed else (1.0, 0.0)
+            if epsilon is not None:
+                whole = -fn.expm1(epsilon) if self._is_reversed else 0.0
+                return np.array([[whole, 4.0 * UNIT * whole]])
+            return np.array([[mass, 0.0], [share, 0.0]] * 2)
+        tilt = self._corners.tilt_at(above)
+        log_mass = float(TILTS[tilt] * above + self._corners.log_grown[tilt])
+        best: FloatArray | None = None
+        for _ in range(TURNS):
+            if max(log_mass, 0.0) - float(goal.min()) > LARGE:
+                size = SIZES[1]
+            nodes = self._nodes(law, x, x_low, goal, size)
+            found = self._summed(law, nodes, x, epsilon)
+            if best is not None:
+                worse = best[:, 1] <= found[:, 1]
+                found[worse] = best[worse]
+            best = found
+            known = self._least(found[:, 0], threshold, epsilon)
+            enough = (nodes.missed <= (ROUGH if roughly else ENOUGH) * known) | (known < TINY)
+            if enough.all():
+                break
+            goal = np.minimum(goal, fn.log(np.maximum(known, TINY)) - LEFT)
+        assert best is not None
+        return best
+
+    def _least(self, value: FloatArray, c: float, epsilon: float | None) -> FloatArray:
+        """About the values that what is missed under A and B without the record adds to."""
+        if epsilon is None:
+            least = value.reshape(2, 2).min(axis=1)
+            return least[::-1] if self._is_reversed else least
+        # the profile is a difference of both, one of which has the weight e^ε
+        grown = fn.exp(min(max(c, -MOST_LOG), MOST_LOG))
+        return np.asarray(np.array([1.0 / grown if self._is_reversed else 1.0, grown]) * value)
+
+    def _summed(self, law: _Law, nodes: _Nodes, x: float, epsilon: float | None) -> FloatArray:
+        """Sums over nodes, with errors, of shape (4, 2), or (1, 2) of the profile."""
+        sign = -1.0 if self._is_reversed else 1.0
+        ends = np.exp([law.low, law.high])
+        at = np.concatenate([nodes.y, [0.0], ends])
+        where = sign * (x - at)
+        # under A without the record, and under B, which has e^loss of it
+        of_a = nodes.mass
+        of_b = nodes.mass * fn.exp(np.minimum(law.floor + nodes.y, MOST_LOG))
+        rounded = nodes.error + UNIT * (8.0 + 4.0 * (abs(law.floor) + nodes.y))
+        below, above = np.exp(law.below), np.exp(law.above)
+        missed = nodes.missed
+        if self._is_reversed:
+            of_a, of_b, below, above, missed = of_b, of_a, below[::-1], above[::-1], missed[::-1]
+        count = nodes.y.size
+        if epsilon is not None:
+            value, off = self._others.profile(-where)
+            own, error = value[:count], off[:count]
+            total = float(of_a @ own)
+            wrong = float(of_a @ (error + rounded * own)) + count * UNIT * total
+            # profiles of the other steps fall with these losses, and rise in the other order
+            most = np.minimum(value + off, 1.0)[count:]
+            wrong += below[0] * most[1 if self._is_reversed else 0]
+            wrong += above[0] * (1.0 if self._is_reversed else most[2])
+            both = missed[0] + fn.exp(min(epsilon, MOST_LOG)) * missed[1]
+            return np.array([[total, (wrong + both) * SLACK]])
+        found = []
+        inner = self._others.masses(where)
+        for i, (value, off) in enumerate(inner):
+            law_index, is_above = i // 2, i % 2 == 0
+            weight = (of_a, of_b)[law_index]
+            own, error = value[:count], off[:count]
+            total = float(weight @ own)
+            wrong = float(weight @ (error + rounded * own)) + count * UNIT * total
+            # masses below the first end and above the last one
+            rises = is_above != self._is_reversed  # with the loss of these steps
+            low, high = (
+                np.minimum(value + off, 1.0)[count:][k] for k in ((1, 2) if rises else (0, 2))
+            )
+            wrong += below[law_index] * low + above[law_index] * (1.0 if rises else high)
+            found.append([total, (wrong + missed[law_index]) * SLACK])
+        table = np.array(found)
+        for one in (0, 2):  # the smaller part knows the larger one
+            for small, large in ((one, one + 1), (one + 1, one)):
+                value, off = table[small]
+                if value + off < 0.5 and off + 2.0 * UNIT < table[large, 1]:
+                    table[large] = 1.0 - value, off + 2.0 * UNIT
+        return table
+
+    def rough_masses(self, c: FloatArray) -> FloatArray:
+        """About the masses, of shape (4, n)."""
+        found = [self._best(float(each), None, roughly=True)[:, 0] for each in c]
+        return np.array(found).reshape(-1, 4).T
+
+    def rough_profile(self, epsilon: FloatArray) -> FloatArray:
+        """About the profile at any real ε."""
+        return np.array([self._best(-float(e), float(e), roughly=True)[0, 0] for e in epsilon])
+
+    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The profile of the first law against the second one, and a bound on absolute errors."""
+        found = np.array([self._best(-float(e), float(e))[0] for e in epsilon]).reshape(-1, 2)
+        return found[:, 0], found[:, 1]
