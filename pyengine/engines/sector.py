@@ -80,7 +80,14 @@ def _pieces() -> Any:
     return _thread.pieces
 
 
-def _step(noise: float, probability: float, number: int, deepest: float, rarest: float) -> Any:
+def _step(
+    noise: float,
+    probability: float,
+    number: int,
+    deepest: float,
+    rarest: float,
+    reach: float = -math.inf,
+) -> Any:
     p = Fraction(probability)
     out = ffi.new("pe_sector **")
     status = lib.pe_sector_step(
@@ -91,6 +98,7 @@ def _step(noise: float, probability: float, number: int, deepest: float, rarest:
         deepest,
         rarest,
         float(number),
+        reach,
         out,
     )
     return _law(status, out)
@@ -133,8 +141,13 @@ def _composed(kinds: Kinds, deepest: float) -> Any:
     else:
         reach = _reach_of_parts(kinds, math.sqrt(-2.0 * deepest))
         low = max(-0.5 * reach**2, min(deepest, LOWEST))
-    for noise, probability, number in kinds:
-        power = _power(_step(noise, probability, steps, low, deepest), number, _convolve)
+    ones = [_step(noise, rate, steps, low, deepest) for noise, rate, _ in kinds]
+    # tables of all go as far as those of the one whose losses are the largest
+    reaches = [float(lib.pe_sector_reach(one)) for one in ones]
+    most = max(reaches)
+    for (noise, rate, number), one, reach in zip(kinds, ones, reaches, strict=True):
+        own = one if reach == most else _step(noise, rate, steps, low, deepest, most)
+        power = _power(own, number, _convolve)
         result = power if result is None else _convolve(result, power)
     return result
 

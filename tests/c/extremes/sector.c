@@ -77,7 +77,8 @@ int run_sector(void) {
                 const double shift[2] = {1.0 / NOISES[a], 0.0}, p = RATES[b];
                 const double ratio[2] = {p / (1.0 - p), 0.0}, least[2] = {log1p(-p), 0.0};
                 pe_sector *one, *two = NULL;
-                const int status = pe_sector_step(shift, ratio, least, p, DEPTHS[d], DEPTHS[d], 2.0, &one);
+                const int status =
+                    pe_sector_step(shift, ratio, least, p, DEPTHS[d], DEPTHS[d], 2.0, -INFINITY, &one);
                 if (!status) failures += check_law(one, NOISES[a], p, 1.0);
                 if (!status && a != 1 && pe_sector_convolve(one, one, pieces, &two) == PE_OK)
                     failures += check_law(two, NOISES[a], p, 2.0);

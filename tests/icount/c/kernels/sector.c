@@ -28,7 +28,7 @@ static void sector_steps(void) {
     const double shift[] = {1.0, 0.0}, ratio[] = {1.0 / 999.0, 0.0},
                  floor_parts[] = {-1.0005003335835335e-3, 0.0};
     pe_sector *one, *two;
-    int status = pe_sector_step(shift, ratio, floor_parts, 1e-3, DEEPEST, DEEPEST, 2.0, &one);
+    int status = pe_sector_step(shift, ratio, floor_parts, 1e-3, DEEPEST, DEEPEST, 2.0, -INFINITY, &one);
     icount_require(status == PE_OK, "the law of a step is made");
     status = pe_sector_convolve(one, one, pieces, &two);
     icount_require(status == PE_OK, "the law of both steps is made");
