@@ -455,7 +455,7 @@ class NodedOrder:
         """About the values that what is missed under A and B without the record adds to."""
         if epsilon is None:
             least = value.reshape(2, 2).min(axis=1)
-            return least[::-1] if self._is_reversed else least
+            return np.asarray(least[::-1] if self._is_reversed else least)
         # the profile is a difference of both, one of which has the weight e^ε
         grown = fn.exp(min(max(c, -MOST_LOG), MOST_LOG))
         return np.asarray(np.array([1.0 / grown if self._is_reversed else 1.0, grown]) * value)
