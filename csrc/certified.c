@@ -647,6 +647,17 @@ void pe_certified_chernoff_at(const pe_contours *contours, double lambda, pe_che
     }
 }
 
+double pe_chernoff_exponent(double k, double l, double c) {
+    return k - l * c + (l * pe_d_log1p(-1.0 / l) - pe_d_log1p(-l));
+}
+
+/* log of half of e^exponent and a bound of what is removed, upwards */
+static double chernoff_log(double exponent, double log_removed, double rounding) {
+    const double large = fmax(exponent, log_removed);
+    return large + 1e-9 * (1.0 + fabs(large)) + rounding +
+           pe_d_log1p(pe_d_exp(fmin(exponent, log_removed) - large)) - 0.69;
+}
+
 void pe_certified_chernoff(const pe_chernoff *at, double c, pe_row *row) {
     const double l = at->lambda, k = at->k, *removed = at->removed;
     row->density_log = NAN;
@@ -656,15 +667,13 @@ void pe_certified_chernoff(const pe_chernoff *at, double c, pe_row *row) {
     }
     if (!isfinite(k) || l == 0.0 || l == 1.0) return;
     double bound[2]; /* half of the bounds, as logs: they stand for all from 0 to twice themselves */
-    for (int i = 0; i < 2; i++) {
-        const double exponent = k - (l - i) * c, large = fmax(exponent, pe_d_log(removed[i]));
-        bound[i] = large + 1e-9 * (1.0 + fabs(large)) + 8.0 * U * (fabs(k) + fabs(l * c)) +
-                   pe_d_log1p(pe_d_exp(fmin(exponent, pe_d_log(removed[i])) - large)) - 0.69;
-    }
+    for (int i = 0; i < 2; i++)
+        bound[i] = chernoff_log(k - (l - i) * c, pe_d_log(removed[i]), 8.0 * U * (fabs(k) + fabs(l * c)));
     put_pair(row, l > 0.0 ? PE_A_ABOVE : PE_A_BELOW, l > 0.0 ? PE_A_BELOW : PE_A_ABOVE, bound[0], 1.0);
     put_pair(row, l > 1.0 ? PE_B_ABOVE : PE_B_BELOW, l > 1.0 ? PE_B_BELOW : PE_B_ABOVE, bound[1], 1.0);
     if (l < 0.0) {
-        row->log_value[PE_PROFILE] = bound[0];
+        row->log_value[PE_PROFILE] = chernoff_log(pe_chernoff_exponent(k, l, c), pe_d_log(removed[0]),
+                                                  8.0 * U * (fabs(k) + fabs(l * c)));
         row->error[PE_PROFILE] = 1.0;
     } else if (l < 1.0) { /* E min(1, e^{S-c}) <= e^{K - lambda c} */
         pe_row side;

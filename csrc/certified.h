@@ -39,6 +39,10 @@ typedef struct pe_chernoff {
 
 void pe_certified_chernoff_at(const pe_contours *contours, double lambda, pe_chernoff *out);
 
+/* log of the bound of the profile at lambda < 0: (1 - e^x)+ is at most e^(lambda x) (-lambda)^(-lambda)/(1 - lambda)^(1 -
+ * lambda), where both touch (C. Canonne, G. Kamath, T. Steinke (2020), Prop. 12). */
+double pe_chernoff_exponent(double k, double lambda, double c);
+
 /* The row of Chernoff's bounds e^{K(lambda) - lambda c}: with errors of 1, from 0 to the bound. */
 void pe_certified_chernoff(const pe_chernoff *at, double c, pe_row *row);
 

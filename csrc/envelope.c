@@ -22,15 +22,15 @@ static const pe_envelope NONE = {INFINITY, 0.0, 0.0, INFINITY, INFINITY};
 /* Half the height of the strip about Im z = y, with the widest spacing of a sum that misses e^-digits. */
 static double strip(const pe_part *s, double y, double digits, double *half, double *size) {
     const pe_tilted *law = &s->law;
-    const double unit = s->log_m, highest = PI / law->farthest;
+    const double unit = s->log_m, highest = PI / law->farthest, at_edge = pe_tilted_log(law, s->x_high);
     const double most = fmin(fmin(0.499 * highest, 0.9 * (highest - y)), 3.0);
     double best = 0.0;
-    for (double a = most; a > 0.02 * most; a *= 0.5) {
+    /* until no lower strip has a wider spacing, whatever its size */
+    for (double a = most; a > 0.02 * most && 2.0 * PI * a / digits > best; a *= 0.5) {
         const double grown = pe_d_exp(0.5 * (a * a + y * y));
-        if (!pe_tilted_lift(law, a + y)) continue;
-        const double side = pe_d_log(2.0 * a * grown) + pe_tilted_log(law, s->x_high) - unit +
-                            pe_tilted_growth(law, s->x_high);
-        if (side > -digits) continue;
+        const double plain = pe_d_log(2.0 * a * grown) + at_edge - unit; /* growth is not negative */
+        if (plain > -digits || !pe_tilted_lift(law, a + y)) continue;
+        if (plain + pe_tilted_growth(law, s->x_high) > -digits) continue;
         const double one = grown * pe_tilted_lifted(law, s->x_high + 1.5 * WIDEST, unit, 1.0);
         const double h = 2.0 * PI * a / (pe_d_log(1.0 + 2.0 * one) + digits);
         if (h > best) {
@@ -228,9 +228,10 @@ double pe_shifted_beyond(const pe_shifted *s, double t) {
     return sum;
 }
 
-/* log of what the edge of the window adds to a sum over the strip of half height a, in units of e^unit */
-static double edge_log(const pe_tilted *t, double a, double edge, double unit) {
-    return pe_d_log(2.0 * a) + t->bulge * a * a + pe_tilted_log(t, edge) + pe_tilted_growth(t, edge) - unit;
+/* log of what the edge of the window adds to a sum over the strip of half height a, in units of e^unit, given log F
+ * there and its growth */
+static double edge_log(const pe_tilted *t, double a, double at_edge, double growth, double unit) {
+    return pe_d_log(2.0 * a) + t->bulge * a * a + at_edge + growth - unit;
 }
 
 /* Upper bound of log M of one part at another power */
@@ -241,9 +242,15 @@ static double part_above(const pe_part *s, double q, double digits) {
     double h = 0.0, miss = INFINITY, half = 0.0, found = INFINITY;
     /* the whole law up to the cut: where there is no window the sum goes on to the last node before it */
     if (!failed && pe_tilted_whole(&t, digits, &w)) {
-        for (double a = fmin(0.98 * PI / t.farthest, 6.0); a > 0.01; a *= 0.7) {
+        const int is_ended = w.is_whole || t.log_taper;
+        const double at_end = is_ended ? pe_tilted_log(&t, w.high) : 0.0;
+        /* until no lower strip has a wider spacing, whatever its size; growth is not negative */
+        for (double a = fmin(0.98 * PI / t.farthest, 6.0);
+             a > 0.01 && fmin(2.0 * PI * a / digits, WIDEST) > h; a *= 0.7) {
+            if (is_ended && edge_log(&t, a, at_end, 0.0, w.log_total) > -digits) continue;
             if (!pe_tilted_lift(&t, a)) continue;
-            if ((w.is_whole || t.log_taper) && edge_log(&t, a, w.high, w.log_total) > -digits) continue;
+            if (is_ended && edge_log(&t, a, at_end, pe_tilted_growth(&t, w.high), w.log_total) > -digits)
+                continue;
             const double grown = pe_d_exp(t.bulge * a * a);
             const double size = 2.0 * grown * pe_tilted_lifted(&t, w.high + 1.5 * WIDEST, w.log_total, 1.1);
             const double next = fmin(2.0 * PI * a / (pe_d_log(1.0 + size) + digits), WIDEST);
@@ -260,7 +267,8 @@ static double part_above(const pe_part *s, double q, double digits) {
         const double edge = (last + 0.5) * h;
         const double sum = h * pe_tilted_nodes(&t, ceil(w.low / h), last, h, w.log_total);
         pe_tilted_lift(&t, half);
-        double beyond = pe_d_exp(edge_log(&t, half, edge, w.log_total));
+        double beyond =
+            pe_d_exp(edge_log(&t, half, pe_tilted_log(&t, edge), pe_tilted_growth(&t, edge), w.log_total));
         pe_tilted_lift(&t, 0.0); /* what is left out of the sum lies on the real line */
         beyond += pe_tilted_sum(&t, -INFINITY, w.low, w.log_total, h / PE_CELL);
         beyond += pe_tilted_rest(&t, edge, w.end, w.log_total);

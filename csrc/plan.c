@@ -3,6 +3,7 @@
 
 #include "doubles.h"
 #include "pair.h"
+#include "proven.h"
 #include "pyengine.h"
 
 /* Parameters in, answer out: questions about floats by rows of proven lines, of one order of a pair or of both.  What
@@ -282,7 +283,8 @@ static int is_below(const side *s, double epsilon, double known, int *out) {
     *out = is_ended && known >= 0.0;
     for (int closely = 0; !is_ended && !*out && closely < 2; closely++) {
         double row[PE_ROW], found[3];
-        const int status = closely ? certify(s, PE_PROFILE, c, row) : pe_pair_chernoff(s->pair, 1, &c, row);
+        const int status = closely ? certify(s, PE_PROFILE, c, row)
+                                   : pe_pair_chernoff_below(s->pair, c, pe_natural_log(known), row);
         if (status == PE_NO_MEMORY) return status;
         profile_of(s->plan, row, found);
         *out = found[2] <= known;

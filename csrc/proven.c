@@ -25,6 +25,7 @@ static const double FEW_STEPS = 1000.0;
 static const double LOUD =
     0.7; /* noise up to which large losses stand apart from the others, which divides laws well */
 
+static const double NEAR_BOUND = 0.1; /* of logs, that an estimate of Chernoff's bound may be off */
 static const double SOON_WORK = 3e6; /* nodes times values, a millisecond or two, for each sum of a law */
 static const double WORSE = 4.0; /* times the error at hand, at the mean of a line that is not asked */
 
@@ -402,6 +403,20 @@ int pe_pair_chernoff(pe_pair *pair, size_t n, const double *c, double *rows) {
         if (status) worst = status;
     }
     return status == PE_NO_MEMORY ? status : worst;
+}
+
+int pe_pair_chernoff_below(pe_pair *pair, double c, double log_most, double *row) {
+    pe_contours *contours;
+    pe_pair_retry(pair);
+    pe_fail_row(row);
+    if (!pe_pair_is_exact(pair)) return PE_TOO_COSTLY;
+    const int status = pe_pair_contours(pair, 0, &contours);
+    if (status) return status;
+    const pe_edge *e = pe_contours_edge(contours, 2 * pe_contours_nearest(contours, c, 0));
+    if (!e) return pe_edge_status(contours);
+    const int is_above =
+        e->lambda < 0.0 && pe_chernoff_exponent(e->k.k0, e->lambda, c) > log_most + NEAR_BOUND;
+    return is_above ? PE_OK : pe_pair_chernoff(pair, 1, &c, row);
 }
 
 /* What the slope of a row needs */

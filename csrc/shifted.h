@@ -65,7 +65,8 @@ typedef struct {
     double ht, *turn_re, *turn_im; /* spacing of t, and W^{i ht} */
     double longest; /* the largest |log W|, */
     int top; /* and the power of 2 that is not below it */
-    pe_small *small; /* for each level */
+    pe_small *small; /* for levels that differ, */
+    unsigned char of_level[PE_LEVELS_OF_SIZE]; /* and which of them is that of each */
     pe_dd log_m; /* log M */
     double log_m_error; /* bound of its error */
     double mean_re, mean_im; /* sum of weight log W, whose real part is (log M)' */

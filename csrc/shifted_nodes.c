@@ -105,6 +105,10 @@ static void take_nodes(const pe_wide_nodes *nodes, size_t i, weighed *at) {
     take_lanes(nodes, PE_LOG_ERROR, i, at->log_error);
 }
 
+static inline double larger(double a, double b) {
+    return b > a ? b : a;
+}
+
 /* To doubles once; the mean, which the number of steps magnifies, stays a sum of two. */
 static void put_nodes(pe_shifted *s, const pe_part *part, const pe_wide_nodes *nodes, size_t at, pe_dd *mean,
                       double *mean_error) {
@@ -128,14 +132,20 @@ static void put_nodes(pe_shifted *s, const pe_part *part, const pe_wide_nodes *n
             s->angle[i] = w.angle[u];
             s->size[i] = w.size[u];
             s->reach[i] = w.reach[u];
-            s->longest = fmax(s->longest, w.reach[u]);
-            if (w.size[u] > 0.0) s->rounding = fmax(s->rounding, w.of_weight[u] * w.whole[u] / w.size[u] / U);
+            s->longest = larger(s->longest, w.reach[u]);
+            if (w.size[u] > 0.0)
+                s->rounding = larger(s->rounding, w.of_weight[u] * w.whole[u] / w.size[u] / U);
             s->drifts[i] = w.whole[u] * of_log;
             s->drift += s->drifts[i];
             s->bend += s->drifts[i] * w.reach[u];
             *mean_error += w.whole[u] * (w.reach[u] * (w.of_weight[u] + PE_WIDE_UNIT * of.count) + of_log);
         }
     }
+}
+
+static void move_nodes(const pe_wide_nodes *nodes, size_t from, size_t n, size_t to) {
+    for (int k = 0; from != to && n && k < PE_NODE_COLUMNS; k++)
+        memmove(pe_column(nodes, k) + to, pe_column(nodes, k) + from, n * sizeof(double));
 }
 
 /* Moves nodes together that count at other t than 0, and returns how many they are: those that stand for the Gaussians
@@ -147,10 +157,12 @@ static size_t drop_nothing(pe_shifted *s, const pe_wide_nodes *nodes) {
         pe_part *part = &s->part[i];
         const double least = pe_d_exp(fmax(NOTHING + s->log_m.h - pe_unit_of(part), -700.0));
         const size_t before = kept, end = at + part->count;
-        for (; at < end; at++) {
-            if (!(size[at] * power[at] > least)) continue;
-            for (int k = 0; k < PE_NODE_COLUMNS; k++) pe_column(nodes, k)[kept] = pe_column(nodes, k)[at];
-            kept++;
+        while (at < end) {
+            const size_t from = at;
+            while (at < end && size[at] * power[at] > least) at++;
+            move_nodes(nodes, from, at - from, kept);
+            kept += at - from;
+            while (at < end && !(size[at] * power[at] > least)) at++;
         }
         part->count = kept - before;
     }

@@ -70,13 +70,13 @@ PE_CLONES static void add_moments(const pe_shifted *s, size_t from, size_t to, d
     out->square += pe_lane_sum(square);
 }
 
-/* What levels know of the nodes that are not small, [0, large), and of the mean of those that are: `large` rises from
- * level to level, and each sum goes on with that of the level before. */
-static void put_sums(pe_shifted *s, const pe_dd *mean, const size_t *order) {
+/* What n levels know of the nodes that are not small, [0, large), and of the mean of those that are: `large` falls from
+ * one to the next, and each sum goes on with that of the one beside it. */
+static void put_sums(pe_shifted *s, size_t n, const pe_dd *mean, const size_t *order) {
     pe_dd sum_re = pe_dd_of(0.0), sum_im = sum_re, mean_re = sum_re, mean_im = sum_re;
     double size = 0.0, drift = 0.0;
     size_t j = 0;
-    for (int i = 0; i < PE_LEVELS_OF_SIZE; i++) {
+    for (size_t i = n; i-- > 0;) {
         pe_small *out = &s->small[i];
         for (; j < out->large; j++) {
             sum_re = pe_dd_add_d(sum_re, s->weight_re[j]);
@@ -90,7 +90,7 @@ static void put_sums(pe_shifted *s, const pe_dd *mean, const size_t *order) {
         out->drift = drift;
     }
     j = s->m;
-    for (int i = PE_LEVELS_OF_SIZE - 1; i >= 0; i--) {
+    for (size_t i = 0; i < n; i++) {
         pe_small *out = &s->small[i];
         for (; j > out->large; j--) {
             mean_re = pe_dd_add(mean_re, mean[2 * order[j - 1]]);
@@ -104,7 +104,7 @@ static void put_sums(pe_shifted *s, const pe_dd *mean, const size_t *order) {
 int pe_shifted_arrange(pe_shifted *s, const pe_dd *mean) {
     s->top = exponent_of(s->longest);
     size_t *order = malloc(s->m * (sizeof *order + sizeof(int)));
-    s->small = calloc(PE_LEVELS_OF_SIZE, sizeof *s->small);
+    s->small = malloc(PE_LEVELS_OF_SIZE * sizeof *s->small);
     if (!order || !s->small) {
         free(order);
         return PE_NO_MEMORY;
@@ -117,21 +117,24 @@ int pe_shifted_arrange(pe_shifted *s, const pe_dd *mean) {
     }
     const int status = sort_nodes(s, level, order);
     const double unit = ldexp(1.0, -s->top);
-    size_t end = s->m;
+    size_t end = s->m, n = 0;
     for (int i = PE_LEVELS_OF_SIZE - 1; i >= 0 && !status; i--) {
-        pe_small *at = &s->small[i];
-        if (i + 1 < PE_LEVELS_OF_SIZE) *at = s->small[i + 1];
         size_t from = end; /* lanes belong to the level of their largest node */
         while (from && level[order[from - PE_LANES]] >= i) from -= PE_LANES;
-        if (from == end && i + 1 < PE_LEVELS_OF_SIZE) continue;
-        at->large = from;
-        if (from < end) {
-            add_moments(s, from, end, unit, at);
-            at->depth += (double)(end - from) / PE_LANES + 1.0;
+        if (from < end || !n) { /* else it is that of the level above */
+            pe_small *at = &s->small[n];
+            *at = n ? at[-1] : (pe_small){0};
+            at->large = from;
+            if (from < end) {
+                add_moments(s, from, end, unit, at);
+                at->depth += (double)(end - from) / PE_LANES + 1.0;
+            }
+            end = from;
+            n++;
         }
-        end = from;
+        s->of_level[i] = (unsigned char)(n - 1);
     }
-    if (!status) put_sums(s, mean, order);
+    if (!status) put_sums(s, n, mean, order);
     free(order);
     return status;
 }
@@ -235,7 +238,7 @@ void pe_shifted_values(const pe_shifted *s, size_t first, double *re, double *im
     const int least = s->top + exponent_of(end) - 1;
     /* nodes serve so far, and so does the reduction of angles */
     const int is_known = least < PE_LEVELS_OF_SIZE && end <= s->t_top && end * s->longest < 1e7;
-    const pe_small *of = &s->small[least > 0 && is_known ? least : 0];
+    const pe_small *of = &s->small[s->of_level[least > 0 && is_known ? least : 0]];
     rotated_run(s, of->large, start, re, im);
     add_small(of, s->top, (double)first, ht, re, im);
     for (size_t from = 0, i = 0; from < PE_SHIFTED_RUN; from = ends[i++] + 1) {

@@ -54,14 +54,23 @@ static double start_of(const pe_normals *a, const pe_normals *b, double q) {
  * shifts, and in `change` their sum less 1 where nothing is taken out. */
 PE_INLINE void cell_terms(const pe_normals *s, double start, const double *out, double *sum, double *first,
                           double *change, double *share, size_t stride) {
+    int is_plain = 1;
+    for (int u = 0; u < PE_LANES; u++) is_plain &= out[u] == 0.0;
     for (size_t j = 0; j < s->n; j++) {
         const double c = s->shift[j], w = s->weight[j];
         double own[PE_LANES], less_one[PE_LANES];
-        for (int u = 0; u < PE_LANES; u++) {
-            const double x = start + u * PE_CELL, e = c * (x - 0.5 * c) - out[u], power = pe_vexp(e);
-            own[u] = w * power;
-            less_one[u] = w * pe_vexpm1(e < 600.0 ? e : 600.0, power);
-        }
+        const int is_one = c == 0.0 && is_plain;
+        if (is_one)
+            for (int u = 0; u < PE_LANES; u++) {
+                own[u] = w;
+                less_one[u] = 0.0;
+            }
+        if (!is_one)
+            for (int u = 0; u < PE_LANES; u++) {
+                const double x = start + u * PE_CELL, e = c * (x - 0.5 * c) - out[u], power = pe_vexp(e);
+                own[u] = w * power;
+                less_one[u] = w * pe_vexpm1(e < 600.0 ? e : 600.0, power);
+            }
         for (int u = 0; u < PE_LANES; u++) {
             change[u] += less_one[u];
             sum[u] += own[u];
@@ -87,14 +96,22 @@ PE_CLONES static void set_side(const pe_tilted *t, const pe_normals *s, double *
         /* terms are taken as they are where they are doubles, else beside the largest one */
         for (int u = 0; u < PE_LANES; u++) out[u] = fabs(out[u]) <= 600.0 ? 0.0 : out[u];
         cell_terms(s, start, out, sum, first, change, share + i, t->stride);
+        int are_changes = 1;
         for (int u = 0; u < PE_LANES; u++) {
             /* beside -1 the change would lose what is left */
             const int is_change = out[u] == 0.0 && change[u] > -0.5;
             const double r = is_change ? change[u] : 0.0;
-            const double near = pe_vlog1p_real(r, 1.0 + r), far = pe_log(sum[u]);
-            log_of[u] = (is_change ? near : far) + out[u];
+            log_of[u] = pe_vlog1p_real(r, 1.0 + r);
             mean[u] = first[u] / sum[u];
+            are_changes &= is_change;
         }
+        if (!are_changes)
+            for (int u = 0; u < PE_LANES; u++) {
+                const int is_change = out[u] == 0.0 && change[u] > -0.5;
+                const double far = pe_log(sum[u]);
+                log_of[u] = is_change ? log_of[u] : far;
+            }
+        for (int u = 0; u < PE_LANES; u++) log_of[u] += out[u];
         memcpy(log_side + i, log_of, sizeof log_of);
         memcpy(slope + i, mean, sizeof mean);
         for (size_t j = 0; j < s->n; j++)

@@ -19,6 +19,12 @@ static int grows(const pe_tilted *t) {
     return (t->q > 1.0 && t->a.n > 1) || (t->q < 0.0 && t->b.n > 1);
 }
 
+/* 1 - cos of twice an angle */
+static double less_cosine(double half) {
+    const double sine = pe_d_sin(half);
+    return 2.0 * sine * sine;
+}
+
 int pe_tilted_lift(const pe_tilted *t, double y) {
     for (int side = 0; side < 2; side++) {
         const pe_normals *s = pe_side_of(t, side);
@@ -28,12 +34,12 @@ int pe_tilted_lift(const pe_tilted *t, double y) {
             if (pe_power_of(t, side) < 0.0) return 0;
             continue;
         }
-        double *turned = t->turned[side];
-        for (size_t j = 0; j < s->n; j++) {
-            const double up = pe_d_sin(0.5 * (s->shift[j] - first) * y),
-                         down = pe_d_sin(0.5 * (last - s->shift[j]) * y);
-            turned[j] = 2.0 * up * up;
-            turned[s->n + j] = 2.0 * down * down;
+        double *up = t->turned[side], *down = up + s->n;
+        up[0] = down[s->n - 1] = 0.0;
+        up[s->n - 1] = down[0] = less_cosine(0.5 * (last - first) * y);
+        for (size_t j = 1; j + 1 < s->n; j++) {
+            up[j] = less_cosine(0.5 * (s->shift[j] - first) * y);
+            down[j] = less_cosine(0.5 * (last - s->shift[j]) * y);
         }
     }
     return 1;
@@ -44,8 +50,12 @@ static double half_range(const pe_normals *s, const double *turned) {
     return (1.0 - sqrt(fmax(1.0 - 0.5 * turned[s->n - 1], 0.0))) * (1.0 + 1e-12);
 }
 
-static double shrinks_by(double most) {
+PE_INLINE double shrinks_by(double most) {
     return most < 1.0 ? -pe_d_log1p(-most) * (1.0 + PE_OUTWARDS) + 1e-15 : INFINITY;
+}
+
+PE_INLINE double smaller(double a, double b) {
+    return a < b ? a : b;
 }
 
 /* Growth at no place exceeds this. */
@@ -69,7 +79,7 @@ static double shrinks(const pe_normals *s, const double *turned, const double *l
         up += right[j * stride] * turned[j];
         down += left[j * stride] * turned[s->n + j];
     }
-    return shrinks_by(fmin(half_range(s, turned), fmin(up, down)));
+    return shrinks_by(smaller(half_range(s, turned), smaller(up, down)));
 }
 
 /* Growth between places whose shares are given: at cells `left` and `right` */
@@ -83,6 +93,31 @@ static double growth(const pe_tilted *t, size_t left, size_t right) {
         sum -= power * shrinks(s, t->turned[side], share + left, share + right, t->stride);
     }
     return sum;
+}
+
+enum { CHUNK = 64 }; /* cells that are taken together */
+
+/* Adds the growth over each of the cells [from, from + m), m <= CHUNK. */
+PE_INLINE void add_growths(const pe_tilted *t, size_t from, size_t m, double *out) {
+    double sum[CHUNK], up[CHUNK], down[CHUNK];
+    for (size_t i = 0; i < m; i++) sum[i] = 0.0;
+    for (int side = 0; side < 2; side++) {
+        const pe_normals *s = pe_side_of(t, side);
+        const double power = pe_power_of(t, side), *turned = t->turned[side];
+        if (power >= 0.0 || s->n == 1) continue;
+        for (size_t i = 0; i < m; i++) up[i] = down[i] = 0.0;
+        for (size_t j = 0; j < s->n; j++) {
+            const double *share = t->share[side] + j * t->stride + from;
+            const double rising = turned[j], falling = turned[s->n + j];
+            for (size_t i = 0; i < m; i++) {
+                up[i] += share[i + 1] * rising;
+                down[i] += share[i] * falling;
+            }
+        }
+        const double half = half_range(s, turned);
+        for (size_t i = 0; i < m; i++) sum[i] -= power * shrinks_by(smaller(half, smaller(up[i], down[i])));
+    }
+    for (size_t i = 0; i < m; i++) out[i] += sum[i];
 }
 
 /* Growth left of the first cell: only what rises with x is known there. */
@@ -125,14 +160,23 @@ PE_CLONES static double sum_plain(const pe_tilted *t, size_t from, size_t to, do
     return pe_lane_sum(sum) + rest;
 }
 
+/* The same with what each cell grows by */
+PE_CLONES static double sum_growing(const pe_tilted *t, size_t from, size_t to, double unit) {
+    double sum = 0.0;
+    for (size_t i = from; i < to; i += CHUNK) {
+        double e[CHUNK];
+        const size_t m = to - i < CHUNK ? to - i : CHUNK;
+        for (size_t u = 0; u < m; u++) e[u] = t->most[i + u] - unit;
+        add_growths(t, i, m, e);
+        for (size_t u = 0; u < m; u++) e[u] = e[u] > -700.0 ? pe_d_exp(e[u]) : 1e-300;
+        for (size_t u = 0; u < m; u++) sum += e[u];
+    }
+    return sum;
+}
+
 static double sum_cells(const pe_tilted *t, double low, double high, double unit, int is_growing) {
     const size_t from = pe_cell_of(t, low, 0), last = pe_cell_of(t, high, 1);
-    double sum = 0.0;
-    if (!is_growing) sum = sum_plain(t, from, last, unit);
-    for (size_t i = from; is_growing && i < last; i++) {
-        const double e = t->most[i] - unit + growth(t, i, i + 1);
-        sum += e > -700.0 ? pe_d_exp(e) : 1e-300;
-    }
+    const double sum = is_growing ? sum_growing(t, from, last, unit) : sum_plain(t, from, last, unit);
     return sum * PE_CELL * (1.0 + 1e-8);
 }
 
@@ -159,8 +203,6 @@ double pe_tilted_lifted(const pe_tilted *t, double high, double unit, double who
     return most < LOOSE ? whole * pe_d_exp(most) * (1.0 + 1e-9)
                         : pe_tilted_sum(t, -INFINITY, high, unit, 0.0);
 }
-
-enum { CHUNK = 64 }; /* cells that are taken together */
 
 /* ---- angles ---------------------------------------------------------------------------------------- */
 
@@ -222,7 +264,7 @@ PE_CLONES static double sum_raised(const pe_tilted *t, size_t last, double y, do
         angles_below(t, 0, i, m, y, of_a);
         angles_below(t, 1, i + 1, m, y, of_b);
         for (size_t u = 0; u < m; u++) e[u] = most[u] - unit + time * (of_a[u] + of_b[u]);
-        for (size_t u = 0; is_growing && u < m; u++) e[u] += growth(t, i + u, i + u + 1);
+        if (is_growing) add_growths(t, i, m, e);
         for (size_t u = 0; u < m; u++) top = e[u] > top ? e[u] : top;
         if (!(top < 700.0)) return INFINITY;
         for (size_t u = 0; u < m; u++) e[u] = pe_vexp(e[u]) + 1e-300;
@@ -270,9 +312,9 @@ PE_CLONES static double sum_turned(const pe_tilted *t, size_t last, const double
             const size_t k = i + u < last ? i + u : last - 1;
             least[u] = (of_b[k] + of_a[k + 1]) * (1.0 - 1e-9);
             e[u] = i + u < last ? t->most[k] - unit - time * least[u] : -INFINITY;
-            if (is_growing && i + u < last) e[u] += growth(t, k, k + 1);
-            most = e[u] > most ? e[u] : most;
         }
+        if (is_growing) add_growths(t, i, last - i < PE_LANES ? last - i : PE_LANES, e);
+        for (int u = 0; u < PE_LANES; u++) most = e[u] > most ? e[u] : most;
         if (!(most < 700.0)) return INFINITY;
         for (int u = 0; u < PE_LANES; u++) e[u] = (pe_vexp(e[u]) + 1e-300) / (over ? least[u] : 1.0);
         sum += pe_lane_sum(e);

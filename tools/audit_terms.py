@@ -184,7 +184,7 @@ TERMS = (
     times("nodes: log W of large ones", V, "drift = ", "high * of->drift", "sums", {"log W": LOUD}),
     times("nodes: log W of small ones", V, "",
          "high * fmin(2.0 * s->drift, high * s->bend)", "sums", {"log W": LOUD}),
-    times("nodes: weights", N, "s->rounding = fmax(s->rounding, ",
+    times("nodes: weights", N, "s->rounding = larger(s->rounding, ",
          "w.of_weight[u] * w.whole[u] / w.size[u] / U", "sums", {"bell": 20.0 * LOUD}),
     times("nodes: sides in runs", REAL, "term->fixed = 6.0 + ", "OF_RUN", "sums",
          {"rise of a run": 2.5 * LOUD}, PART_WIDE),
