@@ -102,8 +102,8 @@ def test_what_answers_and_what_does_not() -> None:
     epoch = pe.GaussianMechanism(1.0).randomly_allocated(20, selected=2)
     with pytest.raises(pe.AccuracyError, match="only bounds are known"):
         reference.delta(epoch, "0.5")
-    with pytest.raises(pe.NotDefinedError, match="substitute"):
-        pe.delta(epoch, 0.5, adjacency="substitute")
+    replaced = pe.delta(epoch, 0.5, adjacency="substitute", bounds=True)
+    assert pe.delta(epoch, 0.5, bounds=True).lower <= replaced.lower < replaced.upper
     for run in (epoch, epoch + pe.LaplaceMechanism(1.0)):
         sure, quick = (pe.delta(run, 0.5, bounds=kind) for kind in (True, "estimated"))
         assert 0.0 < sure.lower <= quick.lower < quick.value <= sure.upper

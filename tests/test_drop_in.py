@@ -360,6 +360,10 @@ def test_relations_of_dp_accounting() -> None:
         assert made == pe.GaussianMixtureMechanism(2.0, moves, weights).composed(1)
     best = event("RepeatAndSelect", event=response, mean=2.0, shape=math.inf)
     assert mechanism_under(best, "REPLACE_SPECIAL").base == special
+    assert mechanism_under(best, "REPLACE_ONE").base == pe.RandomizedResponse("5/8", 4)
+    epoch = event("RandomAllocation", event=gaussian, num_selected=1, num_steps=9)
+    allocated = pe.GaussianMechanism(2.0).randomly_allocated(9)
+    assert mechanism_under(epoch, "REPLACE_ONE") == allocated
     sampled = event("PoissonSampled", sampling_probability=0.5, event=response)
     mixture = event(
         "MixtureOfGaussians", standard_deviation=1.0, sensitivities=[1], sampling_probs=[1]
@@ -378,7 +382,7 @@ def test_relations_of_dp_accounting() -> None:
         (batch, "REPLACE_SPECIAL"),
         (sampled, "REPLACE_ONE"),
         (event("Composed", events=[several, batch]), "REPLACE_SPECIAL"),
-        (event("RandomAllocation", event=gaussian, num_selected=1, num_steps=9), "REPLACE_ONE"),
+        (event("RandomAllocation", event=response, num_selected=1, num_steps=9), "REPLACE_ONE"),
         (event("RepeatAndSelect", event=tree, mean=2.0, shape=0.0), "ADD_OR_REMOVE_ONE"),
     ):
         with pytest.raises(ValueError, match=f"must be defined under {relation}"):

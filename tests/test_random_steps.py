@@ -243,5 +243,5 @@ def test_compositions_and_blocks() -> None:
     for wrong in (step.poisson_sampled(0.1), epoch, pe.GaussianMixtureMechanism(1, [1], [1])):
         with pytest.raises(ValueError, match=r"single step that is not|cannot be|can run on"):
             wrong.randomly_allocated(3)
-    with pytest.raises(ValueError, match="substitute"):
-        pe.delta(epoch, 0.5, adjacency="substitute")
+    replaced = pe.delta(epoch, 0.5, adjacency="substitute", bounds=True)
+    assert pe.delta(epoch, 0.5) <= replaced.lower * (1.0 + 1e-6) <= replaced.upper

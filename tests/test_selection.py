@@ -170,10 +170,6 @@ def test_json_and_words() -> None:
         (lambda: tuning("negative_binomial", shape=-1, stopping=0.5), "above -1"),
         (lambda: tuning("binomial", number=0, probability=0.5), "number must be an integer >= 1"),
         (lambda: tuning("fixed", number=2).poisson_sampled(0.5), "sample what a run does"),
-        (
-            lambda: pe.delta(tuning("poisson", mean=1), 1.0, adjacency="substitute"),
-            "adjacency 'substitute' needs",
-        ),
     ],
 )
 def test_what_is_wrong_is_said(ask: Callable[[], Any], words: str) -> None:

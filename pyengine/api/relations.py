@@ -28,7 +28,7 @@ ADJACENCY: dict[str, Adjacency] = {
     SPECIAL: "add_remove",
 }
 MIXED = {"MixtureOfGaussiansDpEvent", "SampledWithReplacementDpEvent"}
-SAMPLES = ("PoissonSampledDpEvent", "SampledWithoutReplacementDpEvent")
+SAMPLES = ("PoissonSampledDpEvent", "RandomAllocationDpEvent", "SampledWithoutReplacementDpEvent")
 
 
 def mechanism_under(event: Any, relation: str) -> Mechanism:
@@ -74,7 +74,7 @@ def mechanism_under(event: Any, relation: str) -> Mechanism:
             return _beside_uniform(event)
         if relation == ADD_OR_REMOVE:
             raise _undefined(event, relation)
-    if name == "RepeatAndSelectDpEvent" and relation != REPLACE:
+    if name == "RepeatAndSelectDpEvent":
         return best_of(mechanism_under(event.event, relation), event)
     if name == "DiscreteGaussianDpEvent" and relation == REPLACE:
         return discrete_gaussian(event, times=2)
@@ -83,7 +83,7 @@ def mechanism_under(event: Any, relation: str) -> Mechanism:
     kinds = _kinds(event)
     undefined = {
         ADD_OR_REMOVE: {"RandomizedResponseDpEvent", "SingleEpochTreeAggregationDpEvent"},
-        REPLACE: {"RandomAllocationDpEvent", "RepeatAndSelectDpEvent"},
+        REPLACE: set(),
         SPECIAL: {"SampledWithoutReplacementDpEvent", "RandomizedResponseDpEvent"},
     }[relation]
     if name == "RandomizedResponseDpEvent" and event.num_buckets == 1:

@@ -97,13 +97,20 @@ class RandomlyAllocated(UnsampledStep):
         The sum of the epoch's releases moves by k at noise σ√t; and it leaks at least what an epoch
         does in which the record takes part once.
         """
-        found = self.places
+        found = self.summed
         if self.selected == 1 or found is None:
+            return None
+        return self.blocks(), (found, RandomlyAllocated(self.mechanism, self.steps_per_epoch))
+
+    @property
+    def summed(self) -> Step | None:
+        """The sum of Gaussian releases, which moves by k at noise σ√t; None for others."""
+        found = self.places
+        if found is None:
             return None
         noise = float(found.noise_multiplier) * math.sqrt(self.steps_per_epoch)
         noise *= (1.0 + 2.0**-50) / self.selected  # not below that of the sum
-        once = RandomlyAllocated(self.mechanism, self.steps_per_epoch)
-        return self.blocks(), (self.mechanism.with_multiplier(noise), once)
+        return self.mechanism.with_multiplier(noise)
 
     @property
     def stage(self) -> Stage:

@@ -208,6 +208,11 @@ class Step(Mechanism):
         return None
 
     @property
+    def summed(self) -> Step | None:
+        """The sum of all releases of an epoch, where it is a step of its own; else None."""
+        return None
+
+    @property
     def repeated(self) -> tuple[Mechanism, dict[str, Any]] | None:
         """One of the runs whose best is released, and the law of their number; else None."""
         return None

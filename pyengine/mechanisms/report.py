@@ -133,10 +133,15 @@ def label_of(mechanism: Mechanism, adjacency: str = "add_remove") -> list[Label]
             step.words.said(step.words.batches),
             f"{step.words.protected}: "
             + step.words.said(NEIGHBOURS[step.words.neighbours][adjacency]),
-            step.words.known,
+            "upper bound" if _is_replaced(step, adjacency) else step.words.known,
         )
         for step, number in phases_of(mechanism)
     ]
+
+
+def _is_replaced(step: Step, adjacency: str) -> bool:
+    """Whether another record is bounded by none: no worst pair of both is known for epochs."""
+    return adjacency == "substitute" and step.scheme == "allocated"
 
 
 def summary(mechanism: Mechanism) -> str:

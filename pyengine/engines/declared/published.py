@@ -103,14 +103,21 @@ class MonteCarloEngine(ApproximationEngine):
 
 
 class BlocksEngine(Engine):
-    """Epochs with several random steps of a record, and selections: others bound them."""
+    """Others bound them: epochs with several random steps of a record, and selections.
+
+    So with any epoch of random allocation where another record takes the place of one.
+    """
 
     name = "blocks"
     methods = ("auto", "certified", "lattice", "reference")
 
     def supports(self, problem: Problem) -> bool:
-        if problem.is_relaxed or problem.given is not None or problem.adjacency == "substitute":
+        if problem.is_relaxed or problem.given is not None:
             return False
+        if problem.adjacency == "substitute":
+            from pyengine.engines.replaced import needs_the_rest
+
+            return needs_the_rest(problem.mechanism)
         if problem.rows is not None:  # Gaussian steps, which have laws
             return False
         return any(step.enclosing or step.repeated for step, _ in steps_of(problem.mechanism))
@@ -132,7 +139,7 @@ class BlocksEngine(Engine):
 
         method = self._method(problem)
 
-        def asked(mechanism: Mechanism) -> Questions:
+        def asked(mechanism: Mechanism, problem: Problem = problem) -> Questions:
             return ask(replace(problem, mechanism=mechanism, method=method))
 
         def best_of(step: Step) -> Mechanism:
@@ -143,6 +150,25 @@ class BlocksEngine(Engine):
                 step, lambda base, epsilon: ask(replace(run, mechanism=base)).profile(epsilon)
             )
 
+        if problem.adjacency == "substitute":
+            from pyengine.engines.replaced import ThroughTheRest, needs_the_rest, summed
+
+            above = dominating(problem.mechanism)
+            if not needs_the_rest(above):  # all runs of a selection
+                return Dominated(asked(above), [], NAME)
+
+            def of(order: str) -> Questions:
+                one = replace(problem, adjacency=order)
+                return self.questions(one, ask) if self.supports(one) else asked(one.mechanism, one)
+
+            def lower() -> Questions:
+                try:
+                    return asked(summed(problem.mechanism))
+                except NotDefinedError as error:  # of other steps, so that it tells nothing
+                    raise AccuracyError(str(error)) from error
+
+            through = ThroughTheRest(of("add"), of("remove"))
+            return Dominated(through, [partial(of, "add_remove"), lower], NAME)
         below = [partial(asked, mechanism) for mechanism in dominated(problem.mechanism)]
         return Dominated(asked(dominating(problem.mechanism, best_of)), below, NAME)
 
