@@ -53,7 +53,7 @@ def test_exponent_of_profiles(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("adjacency", ["add", "remove"])
 def test_bound_of_profiles(adjacency: str) -> None:
-    """At 4 or 5 standard deviations Chernoff's bound is above the profile by a factor of 30 at most."""
+    """At 4 or 5 standard deviations Chernoff's bound is at most 30 times the profile."""
     for noise, rate, steps in ((1.0, 0.01, 1000), (0.8, 0.001, 10_000), (10.5, 0.08192, 1000)):
         lines = Spectral(GaussianPair((noise,), (rate,), (steps,), adjacency == "remove"))
         epsilon = np.array([4.0, 5.0]) * rate * np.sqrt(steps) / noise

@@ -20,7 +20,7 @@ from pyengine.engines.functionals import (
     row_errors,
 )
 from pyengine.engines.row_bounds import LogBounds
-from pyengine.engines.row_sides import ANY, CLOSE, RowSide, beyond, log_slope
+from pyengine.engines.row_sides import ANY, CLOSE, RowSide, beyond, first_found, log_slope
 from pyengine.engines.sector import EpochKinds, EpochLaws
 from pyengine.laws.base import StepLaw, TabulatedLaw
 
@@ -71,7 +71,8 @@ class EpochSide(RowSide):
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds of the law."""
-        return self._laws.threshold(functional, log_target)
+        ways = self._laws.threshold, self._laws.farthest
+        return first_found(ways, functional, log_target)
 
     def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
         """Bounds where a functional is beyond its target by twice its error.

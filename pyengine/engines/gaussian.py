@@ -146,7 +146,8 @@ class GaussianSide(LineSide):
         ways = [self._estimated_threshold, self._laws.threshold]
         if self.asked == SOON:
             ways.reverse()
-        return first_found((*ways, self.prover().certified_threshold), functional, log_target)
+        ways += [self._laws.farthest, self.prover().certified_threshold]
+        return first_found(ways, functional, log_target)
 
     def _estimated_threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         with contextlib.suppress(AccuracyError):

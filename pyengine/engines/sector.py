@@ -37,6 +37,7 @@ SOLVED = (-45.0, -100.0, -375.0, SMALLEST)  # and those whose thresholds it has
 # from the first on; sums of many rare losses lose more at their low ends.
 LOWEST, LOWEST_OF_MANY = -200.0, -320.0
 APART = 8.2  # standard deviations: terms of a sum that are so far from its largest do not count
+AT_END = 1e-2  # of an end: thresholds that are so near are where a law ends
 SMALL_ERROR = 3e-12  # of rows: below it no deeper law is asked
 OWN_ERRORS = 4.0  # of a law, what its rows are off by at most if its ends do not count
 LEAST_ERROR = 2e-13  # of rows, for each step: lines that are as close gain nothing by a law
@@ -344,20 +345,23 @@ class SectorLaws:
         return int(lib.pe_sector_at(law, self._reversed, n, x, rows))
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds where a law has the log of a functional; NaN where there is no law.
-
-        What is deeper than laws are proven for is looked for at the end of the deepest one.
-        """
+        """Thresholds where a law has the log of a functional; NaN where none reaches so far."""
         found = np.full(log_target.size, np.nan)
-        left = np.isfinite(log_target) & self.serves
-        for solved in (True, False):
-            for level in self._levels if solved else self._levels[::-1]:
-                here = left & (log_target >= level.solved) if solved else left
-                law = level.law() if here.any() else NOT_PROVEN
-                if not isinstance(law, str):
-                    found[here] = self._threshold(law, functional, log_target[here])
-                    left &= ~here
+        for level in self._levels if self.serves else ():
+            here = np.isfinite(log_target) & np.isnan(found) & (log_target >= level.solved)
+            law = level.law() if here.any() else NOT_PROVEN
+            if not isinstance(law, str):
+                places = self._threshold(law, functional, log_target[here])
+                found[here] = np.where(_is_end(law, places), np.nan, places)
         return found
+
+    def farthest(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Thresholds where the deepest law has it or ends; NaN where there is no law."""
+        for level in self._levels[::-1] if self.serves else ():
+            law = level.law()
+            if not isinstance(law, str):
+                return self._threshold(law, functional, log_target)
+        return np.full(log_target.size, np.nan)
 
     def _threshold(self, law: Any, functional: int, goal: FloatArray) -> FloatArray:
         """Thresholds of one law, between its ends."""
@@ -365,6 +369,13 @@ class SectorLaws:
         out = array(found, writable=True)
         lib.pe_sector_solve(law, self._reversed, functional, goal.size, array(goal), out)
         return found
+
+
+def _is_end(law: Any, c: FloatArray) -> npt.NDArray[np.bool_]:
+    """Whether thresholds, of either order, are next to an end of a law."""
+    ends = np.empty(2)
+    lib.pe_sector_ends(law, array(ends, writable=True))
+    return np.asarray(np.any([abs(abs(c) - abs(end)) <= AT_END * abs(end) for end in ends], axis=0))
 
 
 class EpochLaws(SectorLaws):

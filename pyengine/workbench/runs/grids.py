@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyengine._support import checks
@@ -18,7 +18,7 @@ MANY = 1_000_000  # runs of one grid: more is a slip of the pen
 MOST = 100_000  # values of one range
 
 
-def choices(tables: list[Table]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def choices(tables: Sequence[Table]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Return phases for each choice from the lists and ranges that they hold.
 
     Parameters
