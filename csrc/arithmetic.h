@@ -173,13 +173,6 @@ PE_INLINE pe_dd pe_dd_div(pe_dd a, pe_dd b) {
     return pe_fast_two_sum(q, r);
 }
 
-/* The square root of a > 0 */
-PE_INLINE pe_dd pe_dd_sqrt(pe_dd a) {
-    double s = sqrt(a.h);
-    pe_dd p = pe_two_square(s);
-    return pe_fast_two_sum(s, (((a.h - p.h) - p.l) + a.l) / (2.0 * s));
-}
-
 static const pe_dd PE_PI = {0x1.921fb54442d18p+1, 0x1.1a62633145c07p-53};
 static const pe_dd PE_HALF_LOG_2PI = {0x1.d67f1c864beb5p-1, -0x1.65b5a1b7ff5dfp-55};
 

@@ -7,8 +7,7 @@
 #ifndef PE_LANE_TRIG_H
 #define PE_LANE_TRIG_H
 
-#include <stdint.h>
-#include <string.h>
+#include "arithmetic.h"
 
 #define PE_LANES 8
 
@@ -20,18 +19,6 @@
 #else
 #define PE_DOMAIN(holds) ((void)0)
 #endif
-
-static inline double pe_bits_to_double(uint64_t u) {
-    double x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
-
-static inline uint64_t pe_double_to_bits(double x) {
-    uint64_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
 
 /* (exp(r) - 1 - r)/r^2 for small r */
 static inline double pe_vexp_series(double r) {
@@ -58,11 +45,11 @@ static inline double pe_vexp(double x) {
     const double shift = 0x1.8p52;
     double xc = x < -708.0 ? -708.0 : x;
     double kd = xc * 0x1.71547652b82fep+0 + shift;
-    uint64_t ki = pe_double_to_bits(kd);
+    uint64_t ki = pe_bits(kd);
     kd -= shift;
     double r = (xc - kd * 0x1.62e42fefa3800p-1) - kd * 0x1.ef35793c76730p-45;
     double e = 1.0 + (r + r * r * pe_vexp_series(r));
-    double y = e * pe_bits_to_double((ki + 1023) << 52);
+    double y = e * pe_from_bits((ki + 1023) << 52);
     return x < -708.0 ? 0.0 : y;
 }
 
@@ -73,7 +60,7 @@ static inline void pe_vcosm1_sinmx(double b, double *cm1, double *smx) {
     PE_DOMAIN(!(b <= -0x1p50 || b >= 0x1p50)); /* the multiple of pi/2 is an integer of 52 bits */
     const double shift = 0x1.8p52;
     double kd = b * 0x1.45f306dc9c883p-1 + shift;
-    uint64_t k = pe_double_to_bits(kd);
+    uint64_t k = pe_bits(kd);
     kd -= shift;
     double y = ((b - kd * 0x1.921fb54400000p+0) - kd * 0x1.0b4611a600000p-34) - kd * 0x1.3198a2e037073p-69;
     double z = y * y;

@@ -242,70 +242,6 @@ void pe_spectrum_power(size_t n, double *z, double steps, double error, const do
     }
 }
 
-/* ---- lowest frequencies ---------------------------------------------------------------------------- */
-
-#define MOMENTS PE_BLOCK_MOMENTS
-#define SLOTS 16
-
-static void block_moments(size_t n, const double *y, double half, double *moments) {
-    double sums[MOMENTS][SLOTS] = {{0.0}};
-    for (size_t i = 0; i < n; ++i) {
-        const double t = ((double)i - half) / half;
-        double power = y[i];
-        for (int m = 0; m < MOMENTS; ++m) {
-            sums[m][i % SLOTS] += power;
-            power *= t / (double)(m + 1);
-        }
-    }
-    for (int m = 0; m < MOMENTS; ++m) {
-        moments[m] = 0.0;
-        for (int i = 0; i < SLOTS; ++i) moments[m] += sums[m][i];
-    }
-}
-
-static void add_compensated(double term, double *sum, double *low) {
-    const double next = *sum + term;
-    *low += fabs(*sum) >= fabs(term) ? (*sum - next) + term : (term - next) + *sum;
-    *sum = next;
-}
-
-double pe_low_frequencies(size_t n, const double *y, int64_t centre, int64_t points, size_t block,
-                          size_t count, double *moments, double *z) {
-    const double half = 0.5 * (double)block, turn = TWO_PI / (double)points;
-    const size_t blocks = (n + block - 1) / block;
-    double reach = 0.0;
-    for (size_t b = 0; b < blocks; ++b) {
-        const size_t start = b * block;
-        block_moments(n - start < block ? n - start : block, y + start, half, moments + b * MOMENTS);
-        const double away = fabs((double)((int64_t)start - centre) + half);
-        reach += moments[b * MOMENTS] * (away + half);
-    }
-    for (size_t j = 0; j < count; ++j) {
-        const double a = turn * (double)j * half;
-        double re = 0.0, re_low = 0.0, im = 0.0, im_low = 0.0;
-        for (size_t b = 0; b < blocks; ++b) {
-            const double *m = moments + b * MOMENTS;
-            if (m[0] == 0.0) continue;
-            /* (e^{-iat} - 1) over the block, by its moments */
-            const double s = a * a;
-            const double even = -s * (m[2] - s * (m[4] - s * (m[6] - s * m[8])));
-            const double odd = -a * (m[1] - s * (m[3] - s * (m[5] - s * (m[7] - s * m[9]))));
-            const int64_t place = (int64_t)(b * block + block / 2) - centre;
-            int64_t r = (int64_t)j * place % points;
-            r = r > points / 2 ? r - points : r < -(points / 2) ? r + points : r;
-            const double angle = -turn * (double)r, sine = pe_d_sin(angle), half_sine = pe_d_sin(0.5 * angle);
-            const double less = -2.0 * half_sine * half_sine; /* cos - 1 */
-            add_compensated(m[0] * less, &re, &re_low);
-            add_compensated((1.0 + less) * even - sine * odd, &re, &re_low);
-            add_compensated(m[0] * sine, &im, &im_low);
-            add_compensated((1.0 + less) * odd + sine * even, &im, &im_low);
-        }
-        z[2 * j] = re + re_low;
-        z[2 * j + 1] = im + im_low;
-    }
-    return reach;
-}
-
 /* ---- powers of steps with few losses ---------------------------------------------------------------- */
 
 /* e^{-2 pi i k/points} - 1 for |k| <= points/2, by two short tables: k + offset = low + 2^bits high */
@@ -386,22 +322,6 @@ void pe_sparse_power(size_t n, int64_t points, size_t count, const int64_t *plac
 }
 
 /* ---- sums ----------------------------------------------------------------------------------------------- */
-
-double pe_sum_less_one(size_t n, const double *y) {
-    double sums[SLOTS] = {0.0}, lows[SLOTS] = {0.0};
-    size_t at = 0;
-    for (; at + SLOTS <= n; at += SLOTS)
-        for (int i = 0; i < SLOTS; ++i) { /* no term is negative: Knuth's sum without a branch */
-            const double next = sums[i] + y[at + i], part = next - sums[i];
-            lows[i] += (sums[i] - (next - part)) + (y[at + i] - part);
-            sums[i] = next;
-        }
-    double sum = -1.0, low = 0.0;
-    for (int i = 0; i < SLOTS; ++i) add_compensated(sums[i], &sum, &low);
-    for (; at < n; ++at) add_compensated(y[at], &sum, &low);
-    for (int i = 0; i < SLOTS; ++i) low += lows[i];
-    return sum + low;
-}
 
 void pe_exponential_sums(size_t n, const double *y, double centre, double rate, double *out) {
     double powers[LANES], total = 0.0, first = 0.0;

@@ -492,9 +492,8 @@ void pe_less_products(const pe_dd *a, double b, size_t n, const double *c, doubl
  *
  * PE_BOUNDS numbers for each threshold: for each functional lower and upper bound of its log, and of its
  * value.  `slack` is a relative error by which all of them are moved outwards, for rounding; what a row
- * does not know is bounded by 0 and 1.  The logs are given, 2 for each functional, or come from rows.
+ * does not know is bounded by 0 and 1.
  */
-void pe_bounds_of_logs(size_t n, const double *logs, double slack, double *bounds);
 void pe_bounds_of_rows(size_t n, const double *rows, double slack, double *bounds);
 
 /* Lower bounds of beta and upper ones of gamma from tests of thresholds c: T lies above its tangent of slope
@@ -825,27 +824,6 @@ void pe_spectrum_power(size_t n, double *z, double steps, double error, const do
 void pe_sparse_power(size_t n, int64_t points, size_t count, const int64_t *place, const double *y,
                      double excess, double missing, double steps, int64_t turned, int bits, double *tables,
                      const double *other, double *z, double *bound, double *slack);
-
-/* z_j = sum of y_k (e^{-2 pi i j (k - centre)/points} - 1) for j < count, y >= 0 of sum about 1; the sum of
- * y_k |k - centre| is at most the value returned, d.
- *
- * moments has room for PE_BLOCK_MOMENTS numbers for each of the (n + block - 1)/block blocks.
- *
- * Absolute error  of z_j at most 2^-53 (block/16 + 80) (min(2 pi j d/points, 2) + a) + a^10/10^6 with
- *                 a = pi j block/points
- * Domain          block even, a < 1/2, |centre| and points below 2^40, count below 2^20
- * Method          the block's phase exactly reduced, inside it ten moments
- */
-#define PE_BLOCK_MOMENTS 10
-double pe_low_frequencies(size_t n, const double *y, int64_t centre, int64_t points, size_t block,
-                          size_t count, double *moments, double *z);
-
-/* Sum of y_k >= 0, less 1.
- *
- * Absolute error  at most 2^-53 |result| + (n 2^-53)^2 times the sum
- * Method          compensated
- */
-double pe_sum_less_one(size_t n, const double *y);
 
 /* Sums of y_k e^{rate (k - centre)} and of (k - centre) times that, y >= 0.
  *

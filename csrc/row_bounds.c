@@ -41,11 +41,6 @@ static void put(double *bounds, int functional, double lower, double upper, doub
     out[3] = upper < 0.0 ? fmin(fmax(pe_d_exp(upper) * (1.0 + slack), LEAST), 1.0) : 1.0;
 }
 
-void pe_bounds_of_logs(size_t n, const double *logs, double slack, double *bounds) {
-    for (size_t i = 0; i < n; i++, logs += 2 * PE_FUNCTIONALS, bounds += PE_BOUNDS)
-        for (int f = 0; f < PE_FUNCTIONALS; f++) put(bounds, f, logs[2 * f], logs[2 * f + 1], slack);
-}
-
 void pe_bounds_of_rows(size_t n, const double *rows, double slack, double *bounds) {
     for (size_t i = 0; i < n; i++, rows += PE_ROW, bounds += PE_BOUNDS)
         for (int f = 0; f < PE_FUNCTIONALS; f++) {

@@ -46,10 +46,6 @@ PE_INLINE void pe_put_pairs(const pe_wide_nodes *nodes, int column, size_t i, co
     pe_put_lanes(nodes, column + 1, i, lanes->l);
 }
 
-PE_INLINE pe_dd pe_dd_at(const pe_wide_nodes *nodes, int column, size_t i) {
-    return pe_dd_make(pe_column(nodes, column)[i], pe_column(nodes, column + 1)[i]);
-}
-
 /* The largest log of |W^s| at a node, and the lowest one of a tapered law: numbers of that size are held. */
 #define PE_MOST_POWER 10900.0
 

@@ -58,7 +58,6 @@ class _Lib:
     PE_ROW: int
     PE_BOUNDS: int
     PE_TOO_COSTLY: int
-    def pe_bounds_of_logs(self, n: int, logs: Any, slack: float, bounds: Any, /) -> None: ...
     def pe_bounds_of_rows(self, n: int, rows: Any, slack: float, bounds: Any, /) -> None: ...
     def pe_bounds_line(
         self,
@@ -378,19 +377,6 @@ class _Lib:
     ) -> None: ...
     def pe_normal_cells(self, n: int, z: Any, shift: float, log_mass: Any, /) -> None: ...
     PE_SUM_BLOCK: int
-    PE_BLOCK_MOMENTS: int
-    def pe_low_frequencies(
-        self,
-        n: int,
-        y: Any,
-        centre: int,
-        points: int,
-        block: int,
-        count: int,
-        moments: Any,
-        z: Any,
-        /,
-    ) -> float: ...
     def pe_lattice_cells(self, grid: Any, cells: Any, out: Any, /) -> None: ...
     def pe_spectrum_power(
         self, n: int, z: Any, steps: float, error: float, other: Any, bound: Any, slack: Any, /
@@ -415,7 +401,6 @@ class _Lib:
         slack: Any,
         /,
     ) -> None: ...
-    def pe_sum_less_one(self, n: int, y: Any, /) -> float: ...
     def pe_exponential_sums(
         self, n: int, y: Any, centre: float, rate: float, out: Any, /
     ) -> None: ...

@@ -79,11 +79,11 @@ def test_operations(kernel: Any) -> None:
     near = rng.random(len(a)) < 0.3  # sums that cancel
     b[near, 0] = -a[near, 0] * (1.0 + rng.integers(-3, 4, near.sum()) * 2.0**-52)
     b[near, 1] = np.spacing(np.abs(b[near, 0])) * rng.uniform(-0.5, 0.5, near.sum())
-    found = np.empty((len(a), 5, 2))
+    found = np.empty((len(a), 4, 2))
     kernel.dd_operations(ctypes.c_size_t(len(a)), a.ctypes, b.ctypes, found.ctypes)
     for x, y, row in zip(a, b, found, strict=True):
         u, v = exact(x), exact(y)
-        for own, truth in zip(row, (u + v, u - v, u * v, u / v, abs(u).sqrt()), strict=True):
+        for own, truth in zip(row, (u + v, u - v, u * v, u / v), strict=True):
             assert abs(exact(own) - truth) <= OPERATION * abs(truth)
             assert abs(own[1]) <= 0.5 * np.spacing(abs(own[0]))
 

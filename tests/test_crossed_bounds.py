@@ -14,7 +14,7 @@ from pyengine.engines import equal_steps
 from pyengine.engines.answers import Answer, names
 from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.equal_steps import FEW, EqualQuestions, run_settings
-from pyengine.engines.functionals import A_ABOVE, B_ABOVE, B_BELOW, PROFILE
+from pyengine.engines.functionals import A_ABOVE, B_ABOVE, B_BELOW, PROFILE, WIDTH
 from pyengine.engines.gaussian import GaussianSide
 from pyengine.engines.hull import _clip
 from pyengine.engines.plan import FloatPlan
@@ -26,9 +26,10 @@ X = {"trade_off": 0.2, "gamma_bound": 1e-3, "delta": 0.4, "epsilon": 1e-5}
 
 def _swapped(found: LogBounds) -> LogBounds:
     """Rows whose lower bounds are 1e-3 above the upper ones."""
-    logs = np.stack([np.stack(found.logs(which), axis=1) for which in range(5)], axis=1)
-    logs[..., 0] += 1e-3
-    return LogBounds.of_logs(found.c, logs)
+    table = found._table.copy()
+    table[:, 0::4] += 1e-3
+    table[:, 2::4] *= math.exp(1e-3)
+    return LogBounds(found.c, table)
 
 
 @pytest.mark.parametrize("name", list(X))
@@ -111,10 +112,9 @@ def test_crossed_bounds_are_not_clipped_in_a_hull() -> None:
     _clip(alpha, answer(0.4, 0.4, True), answer(0.6, 0.6, True))
 
 
-def test_unknown_logs_bound_nothing() -> None:
+def test_unknown_rows_bound_nothing() -> None:
     """An upper bound that is no number once became the smallest double."""
-    logs = np.full((1, 5, 2), math.nan)
-    found = LogBounds.of_logs(np.zeros(1), logs)
+    found = LogBounds.of_rows(np.zeros(1), np.full((1, WIDTH), math.nan))
     for which in (A_ABOVE, B_ABOVE, B_BELOW, PROFILE):
         low, high = found.values(which)
         assert (low[0], high[0]) == (0.0, 1.0)

@@ -1,4 +1,4 @@
-"""The lattice engine where single large steps decide: terms, rest, and the lowest frequencies."""
+"""The lattice engine where single large steps decide: terms and rest."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from thorough import some
 import pyengine as pe
 from pyengine.engines.lattice.coarse_cumulants import survey
 from pyengine.engines.lattice.compose import compose_on
-from pyengine.engines.lattice.fft_convolution import lowest
 from pyengine.engines.lattice.large_steps import Partition, RestrictedLaw, Tail
 from pyengine.engines.lattice.lower_tails import LowerTails
-from pyengine.engines.lattice.plan import Place, Plan, StepGrid, make_layout
+from pyengine.engines.lattice.plan import Place, make_layout
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.gaussian import GaussianLaw
@@ -328,37 +327,6 @@ def test_many_steps_of_tiny_losses() -> None:
         )
     assert bounds.lower <= float(truth) * (1.0 + 1e-9)
     assert float(truth) * (1.0 - 1e-9) <= bounds.upper
-
-
-def test_lowest_frequencies() -> None:
-    """Against sums in 40 digits: within the bounds, and those far below a transform's."""
-    rng = np.random.default_rng(3)
-    points = 2**15
-    arrays, steps, grids = [], [30_000, 3], []
-    for width in (40.0, 300.0):
-        index = np.arange(1500)
-        centre = int(rng.integers(600, 900))
-        array = np.exp(-0.5 * ((index - centre) / width) ** 2) * rng.random(index.size)
-        arrays.append(array / array.sum())
-        grids.append(StepGrid(0.0, 0, index.size - 1, centre, 0.0))
-    place = Place(0.0, True, (-1.0, 0.0))
-    plan = Plan(place, 1.0, tuple(grids), Fraction(0), 0, points, (0.0, 0.0))
-    error = 10.0 * 2.0**-53 * math.log2(points)  # of a transform
-    values, bounds = lowest(arrays, steps, plan, 40)
-    assert values.size == 40
-    with mpmath.workdps(40):
-        for j in (0, 1, 2, 7, 39):
-            truth = mpmath.mpc(1)
-            for array, number, grid in zip(arrays, steps, grids, strict=True):
-                turned = [
-                    mpmath.mpf(float(mass))
-                    * mpmath.expjpi(mpmath.mpf(-2 * j * (k - grid.centre)) / points)
-                    for k, mass in enumerate(array)
-                ]
-                truth *= mpmath.fsum(turned) ** number
-            off = abs(mpmath.mpc(complex(values[j])) - truth)
-            assert off <= bounds[j]
-            assert bounds[j] < 0.1 * steps[0] * error
 
 
 def _comb_profile(noise: float, rate: float, steps: int, epsilon: float, removed: bool) -> float:

@@ -48,14 +48,6 @@ class LogBounds:
         lib.pe_bounds_of_rows(c.size, array(rows), SLACK, array(table, writable=True))
         return cls(c, table, rows)
 
-    @classmethod
-    def of_logs(cls, c: FloatArray, logs: FloatArray) -> LogBounds:
-        """Bounds from those of the logs, shape (n, 5, 2)."""
-        table = np.empty((c.size, COLUMNS))
-        given = np.ascontiguousarray(logs)
-        lib.pe_bounds_of_logs(c.size, array(given), SLACK, array(table, writable=True))
-        return cls(c, table)
-
     def logs(self, functional: int) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the log of a functional; not to be written to."""
         return self._table[:, 4 * functional], self._table[:, 4 * functional + 1]

@@ -14,8 +14,6 @@ from pyengine.engines.lattice.discretise import StepMasses, step_masses
 from pyengine.engines.lattice.fft_convolution import Sum, moments, sum_of
 from pyengine.engines.lattice.large_steps import Rest, is_small, whole_of
 from pyengine.engines.lattice.plan import Layout, Plan, StepGrid
-from pyengine.engines.lattice.regrid import regridded
-from pyengine.engines.lattice.scales import SmallSteps
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
@@ -117,32 +115,22 @@ def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
     lost: dict[StepLaw, float] = {}
     blurs: dict[StepLaw, float] = {}
     kept: dict[StepLaw, list[_OnLattice]] = {}
-    beyond = 0.0  # lost outside of the windows of sums that are steps of others
 
     def made(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
-        if isinstance(law, SmallSteps) and grid.inner is not None:
-            nonlocal beyond
-            sums = composed(law.parts, grid.inner, 0)
-            found = regridded(sums.spread, sums.a, sums.b, grid.inner, grid, plan)
-            beyond += found.beyond * fn.exp(min(plan.log_weight, 700.0))
-            return found.masses
         mass = step_masses(law, grid, plan)
         lost[law] = max(lost.get(law, 0.0), mass.lost)
         blurs[law] = max(blurs.get(law, 0.0), mass.blur)
         kept.setdefault(law, []).append(_OnLattice(mass.spread, grid, plan))
         return mass
 
-    def composed(own: tuple[Part, ...], plan: Plan, offset: int) -> Composed:
+    for own, plan in zip(layout.parts, layout.plans, strict=True):
         masses = [made(law, grid, plan) for (law, _), grid in zip(own, plan.grids, strict=True)]
         steps = [number for _, number in own]
         # a test's index rounds the loss of every step: the window goes with its mean
         moved = sum(
             number * (_mean(m.a) - _mean(m.spread)) for number, m in zip(steps, masses, strict=True)
         )
-        return Composed(plan, masses, steps, round(moved), offset)
-
-    for own, plan in zip(layout.parts, layout.plans, strict=True):
-        terms.append(composed(own, plan, layout.offset(plan)))
+        terms.append(Composed(plan, masses, steps, round(moved), layout.offset(plan)))
     rest = None if layout.rest is None else _rest(layout.rest, parts, kept)
     for law in layout.unseen:
         cells = law.cells(np.zeros(1))
@@ -151,9 +139,7 @@ def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
         number * max(blur for own, blur in blurs.items() if whole_of(own) == law)
         for law, number in parts
     )
-    least, most = _lost(parts, lost, shrunk)
-    most = min(most + beyond * fn.exp(shrunk) * (1.0 + 2.0**-40), 1.0)
-    return PlaceComposition(terms, rest, (least, most), shrunk)
+    return PlaceComposition(terms, rest, _lost(parts, lost, shrunk), shrunk)
 
 
 class _OnLattice(NamedTuple):

@@ -1,8 +1,8 @@
 """The N-fold sum of lattice steps by one FFT, with a bound on its rounding.
 
 The rounding of a transform is of the order of its length's logarithm, whatever the frequency, and
-the power multiplies it by the number of steps.  After many steps only the lowest frequencies are
-left, where each step's transform is near 1: its distance from 1 is summed directly.
+the power multiplies it by the number of steps.  Where a step has few losses, its transform's
+distance from a turn is summed directly.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from pyengine.engines.lattice.plan import Plan
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["Sum", "lowest", "moments", "sum_of"]
+__all__ = ["Sum", "moments", "sum_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
 FFT_ROUNDING = 10.0 * UNIT  # per level of the transform: docs/theory/lattice
-MOST_LOW = 1024  # frequencies computed to more digits than a transform gives
-GAIN = 16.0  # what they must be able to gain
 MANY = 1000  # steps from which the rounding of powers counts
 LIGHT = 1e-28  # masses that may be left out of a step of few losses
 DIVISION = 2.0 * UNIT  # of the masses by their sum; that it is rounded moves no product
@@ -138,12 +136,9 @@ def sum_of(
     below, above = _outside(normal, steps, plan.first + shift, plan)
     # rounding of the forward transforms and of the powers, then of the inverse
     slack += 3.0 * UNIT * (total + len(steps))
-    doubt = slack * bound
-    share = level_error * float(bound.sum())
-    if float(doubt.sum()) > GAIN * share:
-        _mend(product, doubt, share, min(MOST_LOW, points // 512), normal, steps, plan)
-    noise = 2.0 / points * (float(doubt.sum()) + share) * (1.0 + 4.0 * UNIT * sum(steps) + 1e-9)
-    del bound, slack, doubt, normal
+    doubt = float((slack * bound).sum()) + level_error * float(bound.sum())
+    noise = 2.0 / points * doubt * (1.0 + 4.0 * UNIT * sum(steps) + 1e-9)
+    del bound, slack, normal
     cyclic = np.fft.irfft(product, points)
     del product
     start = (plan.first + shift) % points
@@ -151,27 +146,6 @@ def sum_of(
     np.maximum(mass, 0.0, out=mass)
     scale_error += 4.0 * UNIT * abs(log_scale)
     return Sum(mass, rate, log_scale, scale_error, noise, below, above, plan.first + offset, shift)
-
-
-def _mend(
-    product: npt.NDArray[np.complex128],
-    doubt: FloatArray,
-    share: float,
-    most: int,
-    arrays: list[FloatArray],
-    steps: list[int],
-    plan: Plan,
-) -> None:
-    """Put in the lowest frequencies, at most so many, that are known better than by FFT.
-
-    They go up to where little doubt is left.
-    """
-    head = np.cumsum(doubt[:most])
-    enough = float(doubt.sum()) - 0.1 * share
-    count = min(int(np.searchsorted(head, enough)) + 1, head.size)
-    value, error = lowest(arrays, steps, plan, count)
-    better = np.flatnonzero(error < doubt[: error.size])
-    product[better], doubt[better] = value[better], error[better]
 
 
 def _few_losses(array: FloatArray) -> npt.NDArray[np.intp]:
@@ -203,7 +177,7 @@ def _sparse_power(
         few.size,
         ffi.from_buffer("int64_t[]", place),
         doubles(mass),
-        lib.pe_sum_less_one(mass.size, doubles(mass)),
+        math.fsum((-1.0, *mass.tolist())),
         LIGHT * array.size,
         float(number),
         (heaviest - centre) * number % points,
@@ -223,64 +197,3 @@ def _wrapped(array: FloatArray, centre: int, points: int) -> FloatArray:
     whole = np.zeros((start + array.size + points - 1) // points * points)
     whole[start : start + array.size] = array
     return whole if whole.size == points else whole.reshape(-1, points).sum(axis=0)
-
-
-MOST_WORK = 2e4  # bounds blocks times frequencies by 32 of it
-
-
-def lowest(
-    arrays: list[FloatArray],
-    steps: list[int],
-    plan: Plan,
-    count: int,
-) -> tuple[npt.NDArray[np.complex128], FloatArray]:
-    """Values of the composition's transform at the lowest frequencies, and bounds on their errors.
-
-    Parameters
-    ----------
-    arrays : list of ndarray
-        One step's masses of each kind, of sum 1 but for rounding.
-    steps : list of int
-        Numbers of steps.
-    plan : Plan
-        The lattice.
-    count : int
-        Number of frequencies, from 0 on; below a 512th of the points.
-    """
-    points = plan.points
-    longest = max(array.size for array in arrays)
-    count = min(count, int(math.sqrt(MOST_WORK * points / longest)))
-    block = int(np.clip(2 * (points // (64 * count)), 16, 256))
-    frequency = np.arange(count)
-    turn = 2.0 * np.pi * frequency / points
-    half = 0.5 * turn * block
-    log_value = np.zeros(count, dtype=np.complex128)
-    error = np.zeros(count)
-    for array, number, grid in zip(arrays, steps, plan.grids, strict=True):
-        moments = np.empty(lib.PE_BLOCK_MOMENTS * (array.size // block + 1))
-        z = np.empty(count, dtype=np.complex128)
-        reach = lib.pe_low_frequencies(
-            array.size,
-            ffi.from_buffer("double[]", array),
-            grid.centre,
-            points,
-            block,
-            count,
-            ffi.from_buffer("double[]", moments, require_writable=True),
-            ffi.from_buffer("double[]", z, require_writable=True),
-        )
-        z += lib.pe_sum_less_one(array.size, ffi.from_buffer("double[]", array))
-        with np.errstate(divide="ignore"):
-            real = 0.5 * fn.log1p(2.0 * z.real + (z.real**2 + z.imag**2))
-        own = real + 1j * fn.arctan2(z.imag, 1.0 + z.real)
-        off = UNIT * (block / 16.0 + 80.0) * (np.minimum(turn * reach, 2.0) + half)
-        off += 1e-6 * half**10 + 8.0 * UNIT * np.abs(z)
-        size = np.abs(1.0 + z) * (1.0 - 16.0 * UNIT)
-        with np.errstate(divide="ignore"):
-            relative = np.where(off < 0.5 * size, 2.0 * off / size, np.inf)
-        log_value = log_value + number * own
-        error += number * (relative + 8.0 * UNIT * np.abs(own))
-    with np.errstate(over="ignore", invalid="ignore"):
-        value = fn.exp(log_value.real) * fn.turn(log_value.imag)
-        bound = np.abs(value) * fn.expm1(error + 8.0 * UNIT) * (1.0 + 1e-9) + 1e-260
-    return value, np.where(np.isnan(bound), np.inf, bound)

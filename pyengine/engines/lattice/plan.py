@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from pyengine.engines.lattice.coarse_cumulants import CoarseCumulants, Part, scaled_tail
 from pyengine.engines.lattice.large_steps import Partition, Rest, Term, whole_of
-from pyengine.engines.lattice.scales import SmallSteps, by_scales
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
@@ -64,15 +63,13 @@ class StepGrid:
     """Lattice of one kind of step: points ``anchor + (first + k) spacing``, k = 0 ... last.
 
     ``centre`` is the k near the tilted mean, ``log_scale`` the log of the mass, tilted around it.
-    What is itself a sum of steps has the plan of its own finer lattice, ``inner``.
     """
 
-    anchor: float | Fraction
+    anchor: float
     first: int
     last: int
     centre: int
     log_scale: float
-    inner: Plan | None = None
 
 
 @dataclass(frozen=True)
@@ -87,16 +84,6 @@ class Plan:
     points: int
     aside: tuple[float, float]  # tilts of the Chernoff bounds below and above the window
     log_weight: float = 0.0
-
-    @property
-    def finest(self) -> float:
-        """The smallest spacing: that of the sums among its steps, where there are such."""
-        return min((x.inner.spacing for x in self.grids if x.inner), default=self.spacing)
-
-    @property
-    def longest(self) -> int:
-        """The largest number of points, of the sums among its steps as well."""
-        return max(self.points, *(x.inner.points for x in self.grids if x.inner), 0)
 
 
 class Layout(NamedTuple):
@@ -239,40 +226,6 @@ def _windows_at(
     return _Windows(tilt, ranges, (min(s_low, place.reach[0]), s_high, tilt_low, tilt_high))
 
 
-def _windows_of_sum(
-    parts: tuple[Part, ...], found: CoarseCumulants, tilt: float, log_small: float, log_lost: float
-) -> _Windows:
-    """Ranges and window of a sum that is to be one step of others.
-
-    What is outside counts at the ends of the window, and A's mass below as lost: tilts of at most 0
-    below and of at least 1 above bound it for both laws.  It is to be below ``log_small`` tilted,
-    and below ``log_lost`` as it is.
-    """
-    total, _, variance = found.cumulants(tilt)
-    away = FACTORS / math.sqrt(max(variance, 1e-300))
-    least, most = min(tilt, 0.0), max(tilt, 1.0)
-    below = np.append(least - away, tilt - away)
-    below = below[(below <= 0.0) & ((tilt - below) * found.width < 600.0)]
-    if not below.size:
-        below = np.array([least - 300.0 / max(found.width, 1e-300)])
-    above = np.append(most + away, most)
-    above = above[(above > tilt) & ((above - tilt) * found.width < 600.0)]
-    if not above.size:
-        above = np.array([most + 300.0 / max(found.width, 1e-300)])
-    logs = found.many(below)[0]
-    low = float(np.max((log_small + total - logs) / (tilt - below)))
-    bare = below < 0.0
-    if bare.any():
-        low = min(low, float(np.max((logs[bare] - log_lost) / below[bare])))
-    tilt_low = float(below[np.argmin((tilt - below) * low + logs)])
-    ends = (found.many(above)[0] - total - log_small) / (above - tilt)
-    high = float(np.min(ends))
-    tilt_high = float(above[np.argmin(ends)])
-    number = fn.log(sum(found.steps))
-    ranges = _ranges(parts, found, tilt, log_small - number, log_lost - number)
-    return _Windows(tilt, ranges, (low, high, tilt_low, tilt_high))
-
-
 def _cut(found: CoarseCumulants, ranges: list[Range]) -> CoarseCumulants:
     """The survey with each step folded onto its range."""
     return CoarseCumulants(
@@ -345,8 +298,6 @@ SPARE = 64  # points beyond the window
 NEARLY_ALL = 0.9  # of the tilted mass of a step
 BESIDE = 1e-6  # of the distance of two atoms
 MOST_BYTES = 3 * 2**29  # of arrays at once
-OUTSIDE_SUM = -45.0  # log of the tilted mass that may lie outside of the window of small steps
-BEYOND_SUM = -30.0  # log of what A's mass below it may be of the answer
 
 
 Landmarks = dict[StepLaw, tuple[float, float]]
@@ -419,35 +370,19 @@ def make_layout(
         _windows_of_term(term, replace(place, tilt=term.tilt), tolerance, len(terms) == 1)
         for term in terms
     ]
-    divided = [
-        by_scales(term, one.width, spacing) for term, one in zip(terms, windows, strict=True)
-    ]
-    times = 1.0  # by which the lattice of all is coarser than that of small steps
-    if all(divided):
-        # one lattice for all terms: as coarse as each of them allows
-        spacing = min(found.fine for found in divided if found)
-        times = min(found.coarse for found in divided if found) / spacing
-        terms = tuple(found.term for found in divided if found)
-        windows = [
-            _windows_of_term(term, replace(place, tilt=term.tilt), tolerance, len(terms) == 1)
-            for term in terms
-        ]
     widest = max(max(one.width, *(high - low for low, high, _ in one.ranges)) for one in windows)
     steepest = max(abs(term.tilt) for term in terms)
     limit = min(max(limit, int(widest * steepest)), MOST_POINTS)
-    spacing = max(spacing, widest / (times * (limit - SPARE)))
-    if times * spacing * steepest > 300.0:
+    spacing = max(spacing, widest / (limit - SPARE))
+    if spacing * steepest > 300.0:
         raise AccuracyError(
             f"a tilted law falls from one point of a lattice of {MOST_POINTS} to the next by more "
             "than a double can hold: the question is of a tail beyond this engine"
         )
-    # the spacing goes by the kinds that are on the lattice itself
-    small = {whole_of(own) for term in terms for own, _ in _small_parts(term)}
-    kinds = tuple(sorted(division.parts, key=lambda part: part[0] in small))
     while True:
-        anchors, h = _spacing(kinds, times * spacing, max(one.width for one in windows), landmarks)
+        anchors, h = _spacing(division.parts, spacing, max(one.width for one in windows), landmarks)
         plans = [
-            _plan(term, one, replace(place, tilt=one.tilt), anchors, h, spacing)
+            _plan(term, one, replace(place, tilt=one.tilt), anchors, h)
             for term, one in zip(terms, windows, strict=True)
         ]
         needed = _bytes(plans)
@@ -457,46 +392,28 @@ def make_layout(
     return Layout([term.parts for term in terms], plans, division.rest, division.unseen)
 
 
-def _small_parts(term: Term) -> tuple[Part, ...]:
-    """The steps that are composed on a lattice of their own."""
-    return next((law.parts for law, _ in term.parts if isinstance(law, SmallSteps)), ())
-
-
 def _bytes(plans: list[Plan]) -> int:
     """Memory that the masses of all steps and the largest transform take, roughly."""
-    plans = plans + [grid.inner for plan in plans for grid in plan.grids if grid.inner]
     masses = sum(grid.last for plan in plans for grid in plan.grids)
     transform = max(plan.points + sum(grid.last for grid in plan.grids) for plan in plans)
     return 8 * (3 * masses + 8 * transform)
 
 
 def _plan(
-    term: Term,
-    chosen: _Windows,
-    place: Place,
-    anchors: dict[StepLaw, float],
-    h: float,
-    finer: float = math.inf,
+    term: Term, chosen: _Windows, place: Place, anchors: dict[StepLaw, float], h: float
 ) -> Plan:
-    """Lattices of the steps and of their sum; ``finer`` is the spacing for small steps."""
+    """Lattices of the steps and of their sum."""
     s_low, s_high, *aside = chosen.window
     points = _points((s_high - s_low) / h + SPARE)
     grids, centre = [], Fraction(0)
     for (low, high, _), (law, steps), (scale, mean) in zip(
         chosen.ranges, term.parts, term.survey.step_cumulants(chosen.tilt), strict=True
     ):
-        inner = None
-        anchor: float | Fraction
-        if isinstance(law, SmallSteps):
-            inner = _plan_of_sum(term, law, chosen.tilt, place, anchors, h, finer)
-            anchor = _anchor_of_sum(law, anchors)
-            first, last = _reach_of_sum(inner, anchor, h)
-        else:
-            anchor = anchors[whole_of(law)]
-            first, last = math.floor((low - anchor) / h) - 2, math.ceil((high - anchor) / h)
+        anchor = anchors[whole_of(law)]
+        first, last = math.floor((low - anchor) / h) - 2, math.ceil((high - anchor) / h)
         middle = round((mean - anchor) / h)
         scale -= chosen.tilt * (anchor + middle * h)
-        grids.append(StepGrid(anchor, first, last - first, middle - first, scale, inner))
+        grids.append(StepGrid(anchor, first, last - first, middle - first, scale))
         centre += steps * (Fraction(anchor) + middle * Fraction(h))
     first_point = math.floor((s_low - float(centre)) / h) - SPARE // 2
     room = points - math.ceil((s_high - s_low) / h) - SPARE
@@ -510,39 +427,6 @@ def _plan(
         (aside[0], aside[1]),
         term.log_weight,
     )
-
-
-def _anchor_of_sum(law: SmallSteps, anchors: dict[StepLaw, float]) -> Fraction:
-    """A point of the lattices of the sum of small steps, fine and coarse."""
-    return sum((n * Fraction(anchors[whole_of(own)]) for own, n in law.parts), Fraction(0))
-
-
-def _plan_of_sum(
-    term: Term,
-    law: SmallSteps,
-    tilt: float,
-    place: Place,
-    anchors: dict[StepLaw, float],
-    h: float,
-    finer: float,
-) -> Plan:
-    """Lattice of the sum of small steps, whose spacing times a power of 2 is h."""
-    log_lost = math.inf
-    if place.outer:
-        value = term.log_weight + term.survey.cumulants(tilt)[0] - tilt * place.reach[0]
-        log_lost = min(value, place.log_least) - max(term.log_weight, 0.0) + BEYOND_SUM
-    chosen = _windows_of_sum(law.parts, law.found, tilt, OUTSIDE_SUM, log_lost)
-    finer = max(finer, chosen.width / (MOST_POINTS - SPARE))
-    finer = h / 2.0 ** max(math.ceil(math.log2(h / finer) - 1e-9), 0)
-    alone = Term(0.0, law.parts, law.found, tilt)
-    return _plan(alone, chosen, replace(place, tilt=tilt), anchors, finer)
-
-
-def _reach_of_sum(inner: Plan, anchor: Fraction, h: float) -> tuple[int, int]:
-    """First and last point of a coarser lattice that holds all points of a sum."""
-    start = (inner.centre - anchor) / Fraction(inner.spacing) + inner.first
-    ratio = round(h / inner.spacing)
-    return math.floor(start / ratio) - 1, math.ceil((start + inner.points) / ratio) + 1
 
 
 def _points(needed: float) -> int:

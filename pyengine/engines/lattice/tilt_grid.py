@@ -307,8 +307,8 @@ class TiltGrid:
     ) -> LowerTails | MiddleTails:
         place, division = self.place(rung, outer), self.division(rung, outer)
         layout = make_layout(division, place, spacing, tolerance, limit)
-        finest, points = min(plan.finest for plan in layout.plans), layout.plans[0].longest
-        needed = points * finest / spacing
+        first = layout.plans[0]
+        needed = first.points * first.spacing / spacing
         if needed > HOPELESS * MOST_POINTS:
             raise AccuracyError(
                 f"a bracket of relative width {tolerance:g} is likely to need some {needed:.0e} "

@@ -50,13 +50,12 @@ void dd_angle(size_t n, const pe_dd *x, const pe_dd *y, pe_dd *out) {
     for (size_t i = 0; i < n; i++) out[i] = pe_dd_angle(x[i], y[i]);
 }
 
-/* Sum, difference, product, quotient and the root of |a|, five numbers each */
+/* Sum, difference, product and quotient, four numbers each */
 void dd_operations(size_t n, const pe_dd *a, const pe_dd *b, pe_dd *out) {
-    for (size_t i = 0; i < n; i++, out += 5) {
+    for (size_t i = 0; i < n; i++, out += 4) {
         out[0] = pe_dd_add(a[i], b[i]);
         out[1] = pe_dd_sub(a[i], b[i]);
         out[2] = pe_dd_mul(a[i], b[i]);
         out[3] = pe_dd_div(a[i], b[i]);
-        out[4] = pe_dd_sqrt(pe_dd_abs(a[i]));
     }
 }

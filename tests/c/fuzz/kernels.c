@@ -23,7 +23,6 @@ static const struct {
     {"inversion", fuzz_pair, 2},           {"laws on pieces", fuzz_law, 3},
     {"answers", fuzz_answers, 130},        {"normal cells", fuzz_normal_cells, 70},
     {"lattice cells", fuzz_lattice, 70},   {"sums", fuzz_sums, 70},
-    {"frequencies", fuzz_frequencies, 50}, {"sparse_power", fuzz_sparse_power, 50},
     {"spectrum", fuzz_spectrum, 50},       {"random losses", fuzz_sampling, 40},
     {"Gauss's nodes", fuzz_gauss, 10},     {"losses' transforms", fuzz_loss_transform, 20},
     {"sums on lines", fuzz_trig_sums, 20}, {"integrals of places", fuzz_place_integrals, 20},

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-enum { CELLS = 4096, POINTS = CELLS + 1, BLOCK = 64, LOW = 32 };
+enum { CELLS = 4096, POINTS = CELLS + 1 };
 
 static double *z, *log_a, *log_b, *log_ratio, *error, *shift, *spread, *a, *b, *sums, *profile;
-static double *spectrum, *power, *bound, *slack, *moments, *low;
+static double *spectrum, *power, *bound, *slack;
 
 static void prepare(void) {
     z = icount_doubles(POINTS);
@@ -24,8 +24,6 @@ static void prepare(void) {
     power = icount_doubles(2 * POINTS);
     bound = icount_doubles(POINTS);
     slack = icount_doubles(POINTS);
-    moments = icount_doubles(PE_BLOCK_MOMENTS * (POINTS / BLOCK + 1));
-    low = icount_doubles(2 * LOW);
     for (size_t i = 0; i < POINTS; i++) {
         const double angle = 0.5 * (double)i / POINTS;
         z[i] = -38.0 + 76.0 * (double)i / CELLS;
@@ -72,13 +70,6 @@ static void lattice_spectrum_power(void) {
     icount_require_numbers(power, 2 * POINTS);
 }
 KERNEL("lattice_spectrum_power", prepare, lattice_spectrum_power);
-
-static void lattice_low_frequencies(void) {
-    const double reach = pe_low_frequencies(POINTS, sums, POINTS / 2, 16384, BLOCK, LOW, moments, low);
-    icount_require(reach > 0.0, "the mean distance is positive");
-    icount_require_numbers(low, 2 * LOW);
-}
-KERNEL("lattice_low_frequencies", prepare, lattice_low_frequencies);
 
 static void lattice_exponential_sums(void) {
     double both[2];
