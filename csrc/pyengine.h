@@ -811,20 +811,6 @@ void pe_lattice_cells(const pe_lattice *grid, const pe_cells *cells, pe_lattice_
 void pe_spectrum_power(size_t n, double *z, double steps, double error, const double *other, double *bound,
                        double *slack);
 
-/* Powers of the transform of a step of few losses, to more digits than those of `pe_spectrum_power`.
- *
- * z[j] becomes other[j] (1 where NULL) times w^turned X^steps, w = e^{-2 pi i j/points} and X = 1 + excess +
- * sum of y[k] (w^place[k] - 1) over k < count <= PE_MOST_SPARSE, j < n; what was left out of X is at most
- * missing.  bound and slack are multiplied and raised as there, with all that this power adds: of
- * |X^steps - result| <= bound slack.  tables has room for 2^(bits + 1) + 2 (points/2^bits + 3) numbers.
- *
- * Domain          0 <= place[k], turned < points < 2^40, n <= points/2 + 1, y >= 0, |excess| small
- */
-#define PE_MOST_SPARSE 48
-void pe_sparse_power(size_t n, int64_t points, size_t count, const int64_t *place, const double *y,
-                     double excess, double missing, double steps, int64_t turned, int bits, double *tables,
-                     const double *other, double *z, double *bound, double *slack);
-
 /* Sums of y_k e^{rate (k - centre)} and of (k - centre) times that, y >= 0.
  *
  * Relative error  of the first at most 2^-53 (n/32 + 70 + 6 |rate| max |k - centre|)

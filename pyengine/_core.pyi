@@ -381,26 +381,6 @@ class _Lib:
     def pe_spectrum_power(
         self, n: int, z: Any, steps: float, error: float, other: Any, bound: Any, slack: Any, /
     ) -> None: ...
-    PE_MOST_SPARSE: int
-    def pe_sparse_power(
-        self,
-        n: int,
-        points: int,
-        count: int,
-        place: Any,
-        y: Any,
-        excess: float,
-        missing: float,
-        steps: float,
-        turned: int,
-        bits: int,
-        tables: Any,
-        other: Any,
-        z: Any,
-        bound: Any,
-        slack: Any,
-        /,
-    ) -> None: ...
     def pe_exponential_sums(
         self, n: int, y: Any, centre: float, rate: float, out: Any, /
     ) -> None: ...

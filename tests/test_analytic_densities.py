@@ -18,7 +18,6 @@ from pyengine.api import answers
 flint = pytest.importorskip("flint")
 
 from bounds_tally import Tally  # noqa: E402 needs what may be missing
-from second_contour import second_contour  # noqa: E402
 from smooth_contour import expressions  # noqa: E402
 
 import pyengine.engines.analytic_lines.step  # noqa: E402 lines find shapes there
@@ -106,9 +105,9 @@ def test_sampled_normal_densities_are_dp_sgd(noise: str) -> None:
 
 def test_another_contour() -> None:
     """Random questions on four families, on all data and on samples: none is outside."""
-    library, tally = second_contour(), Tally()
+    tally = Tally()
     for index in some(range(120), 29):
-        run, truths = expressions(np.random.default_rng([17, index]), library)
+        run, truths = expressions(np.random.default_rng([17, index]))
         tally.judge(run, truths[::5], str(index))
     assert tally.verdicts["within"] >= 20
     assert set(tally.verdicts) <= {"within", "within an estimate"}

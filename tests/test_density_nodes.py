@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from second_contour import second_contour
 from smooth_contour import densities
 
 import pyengine as pe
@@ -25,9 +24,8 @@ def composed(p: Any, q: Any, steps: int) -> Any:
 
 def asked() -> Iterator[tuple[Any, str, str, list[Any]]]:
     """Mechanisms of smooth densities with questions and their truths by another contour."""
-    library = second_contour()
     for index in range(14):
-        run, truths = densities(np.random.default_rng([1, index]), library)
+        run, truths = densities(np.random.default_rng([1, index]))
         for name, order in sorted({(one.name, one.adjacency) for one in truths}):
             members = [one for one in truths if (one.name, one.adjacency) == (name, order)]
             if run.steps >= STEPS:

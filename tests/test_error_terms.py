@@ -22,7 +22,7 @@ from compiling import CERTIFIED
 from error_terms import Kernel, Term, changed, kernel, operation, patched, times
 from flint import ctx
 from sector_switches import SIZES
-from thorough import sampled
+from thorough import ALL, sampled
 
 Ask = Callable[[Term, float], Any]
 CORE = (audit_terms, audit_envelope, audit_divided)
@@ -213,8 +213,9 @@ def test_lines_hold_without_errors_put_in(lines: Any) -> None:
 
 
 def test_random_rows_of_divided_laws_hold_the_sums_of_positive_terms(core: Kernel) -> None:
-    found = audit_divided.tally(core.library, audit_divided.points(30, 20261124))
-    assert found.asked > 30
+    number = 30 if ALL else 8  # truths take seconds
+    found = audit_divided.tally(core.library, audit_divided.points(number, 20261124))
+    assert found.asked > number
     assert found.outside == 0
 
 

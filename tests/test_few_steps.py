@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from few_step_campaign import Asked, judge
+from bounds_tally import Tally, Truth
 from few_step_truth import Composition, in_balls, inverted, saddle
 
 import pyengine as pe
@@ -18,10 +18,11 @@ from pyengine.caches import clear_cache
 from pyengine.engines import sector
 
 
-def assert_within(law: Composition, asked: Asked) -> None:
+def assert_within(law: Composition, asked: Truth) -> None:
     for method in ("auto", "lattice"):
-        verdict, text = judge(law, asked, method)
-        assert verdict == "within", text
+        tally = Tally(method=method)
+        tally.judge(pe.dp_sgd(*law), [asked], f"{law}, {method}")
+        assert set(tally.verdicts) == {"within"}
 
 
 # Found by random questions to lie outside: the first, second and fourth because the Gaussians that
@@ -72,7 +73,7 @@ def test_found_outside(
     law: tuple[float, float, int], epsilon: float, adjacency: str, truth: str
 ) -> None:
     for order in (adjacency, "add_remove") if adjacency == "remove" else (adjacency,):
-        assert_within(Composition(*law), Asked("delta", epsilon, order, Decimal(truth)))
+        assert_within(Composition(*law), Truth("delta", epsilon, order, Decimal(truth)))
 
 
 def test_truth_by_quadrature_and_by_inversion() -> None:

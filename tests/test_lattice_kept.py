@@ -72,7 +72,7 @@ def test_refusals_compose_little(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     compose = tilt_grid.compose_on
 
     def counted(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
-        points.append(sum(plan.longest for plan in layout.plans))
+        points.append(sum(plan.points for plan in layout.plans))
         return compose(parts, layout)
 
     monkeypatch.setattr(tilt_grid, "compose_on", counted)

@@ -6,12 +6,10 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pyengine.engines.lattice import fft_convolution
 from pyengine.engines.lattice.fft_convolution import Sum, sum_of
 from pyengine.engines.lattice.plan import Place, Plan, StepGrid
 
@@ -104,42 +102,3 @@ def test_bounds_outside_hold_for_any_tilts() -> None:
         got = found(replace(middle, aside=(TILT - away, TILT + away)))
         assert below <= got.below
         assert above <= got.above
-
-
-@pytest.mark.parametrize("points", [16, 24, 64])
-def test_steps_of_few_losses_one_by_one(points: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same masses, whether steps are transformed or each of their losses is."""
-    whole = found(plan(-20, points))
-    monkeypatch.setattr(fft_convolution, "MANY", 1)
-    each = found(plan(-20, points))
-    assert np.abs(each.mass - whole.mass).max() <= whole.noise + each.noise
-    assert each.noise < whole.noise
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_power_of_few_losses(seed: int) -> None:
-    """Against 50 digits: within the bounds, which are hundreds of times below a transform's."""
-    rng = np.random.default_rng(seed)
-    points = int(rng.choice([2**14, 3 * 2**13, 2**16]))
-    number = int(10.0 ** rng.uniform(3.0, 6.0))
-    array = np.zeros(int(rng.choice([300, 2 * points + 7])))
-    at = rng.choice(array.size, size=int(rng.integers(2, 9)), replace=False)
-    array[at] = 10.0 ** -rng.uniform(3.0, 9.0, at.size)
-    array[at[0]] = 1.0
-    array /= array.sum()
-    centre = int(rng.integers(0, array.size))
-    half = points // 2 + 1
-    bound, slack = np.ones(half), np.zeros(half)
-    few = fft_convolution._few_losses(array)
-    value = fft_convolution._sparse_power(array, few, number, centre, points, None, bound, slack)
-    error = 10.0 * 2.0**-53 * math.log2(points)
-    with mpmath.workdps(50):
-        for j in (0, 1, 2, *rng.integers(3, half, 6).tolist(), half - 1):
-            step = mpmath.fsum(
-                mpmath.mpf(float(array[k]))
-                * mpmath.expjpi(mpmath.mpf(-2 * j * (k - centre)) / points)
-                for k in at.tolist()
-            )
-            off = abs(mpmath.mpc(complex(value[j])) - step**number)
-            assert off <= bound[j] * slack[j]
-            assert slack[j] < max(0.02 * number * error, 1e-13)

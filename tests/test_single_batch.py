@@ -18,7 +18,7 @@ def test_bounds_hold_the_truth_and_are_close() -> None:
     """Normal tails in 40 digits at the threshold of each answer."""
     asked = 0
     for index in range(300 if ALL else 12):
-        run, truths = batches(np.random.default_rng([2, index]), None)  # type: ignore[arg-type]
+        run, truths = batches(np.random.default_rng([2, index]))
         for name in ("gamma_bound", "trade_off", "delta", "epsilon"):
             members = [one for one in truths if one.name == name]
             x = [one.argument for one in members]

@@ -43,10 +43,6 @@ def table_of(specification: Specification) -> list[Row]:
     return list(rows(specification, work, cells))
 
 
-def records_of(specification: Specification) -> list[list[str | None]]:
-    return [record(row, specification) for row in table_of(specification)]
-
-
 @pytest.fixture(scope="module")
 def built_in() -> list[Row]:
     return table_of(load(None))

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
 import mpmath
 import numpy as np
 from bounds_tally import Truth
-from few_step_campaign import questions
 
-__all__ = ["CLOSED", "FARTHEST", "LD", "LEAST_LOG", "doubted", "mass", "of_one_step", "truths"]
+__all__ = [
+    "CLOSED",
+    "FARTHEST",
+    "LD",
+    "LEAST_LOG",
+    "doubted",
+    "mass",
+    "of_one_step",
+    "questions",
+    "truths",
+]
 
 LD = np.longdouble
 CLOSED = 1e-24  # what closed forms are off by at most, as Decimal has 28 digits
 LEAST_LOG = math.log(1e-300)
 FARTHEST = 1e6  # losses, and epsilons
+SMALLEST = Decimal("1e-290")
+NEXT = Decimal("1e-9")
+
+Sides = Mapping[str, Decimal]  # both masses beyond a threshold and the profile: p, q and h
 
 
 def mass(log: Any) -> Decimal:
@@ -30,6 +43,35 @@ def mass(log: Any) -> Decimal:
     return exact.exp() if log < -600.0 else exact
 
 
+def questions(sides: Sides, c: float, right: bool, other: Sides | None = None) -> Iterator[Truth]:
+    """What the functionals at one threshold answer, corrected for the rounding of arguments."""
+    p, q, h = sides["p"], sides["q"], sides["h"]
+    level, power = (p, q) if right else (q, p)  # of the test that rejects on this side
+    order = "add" if right else "remove"
+    slope = Decimal(abs(c)).exp() if (c > 0) == right else (-Decimal(abs(c))).exp()
+    if SMALLEST < level < Decimal("0.9") and power > SMALLEST:
+        argument = float(level)
+        yield Truth("gamma_bound", argument, order, power + slope * (Decimal(argument) - level))
+    # the other order's test accepts on this side, with type-II error ``level``
+    argument = float(1 - power)
+    moved = (1 - Decimal(argument)) - power
+    # both masses are known to 19 digits, of which their differences from 1 must keep some
+    if NEXT < power < 1 - NEXT and level > SMALLEST:
+        name = "remove" if right else "add"
+        yield Truth("trade_off", argument, name, level + moved / slope)
+    if (c > 0) != right or h < SMALLEST:
+        return
+    order = "remove" if right else "add"
+    yield Truth("delta", abs(c), order, h)
+    # d delta / d epsilon = -e^epsilon times the level
+    argument = float(h)
+    yield Truth(
+        "epsilon", argument, order, Decimal(abs(c)) + (h - Decimal(argument)) / (slope * level)
+    )
+    if other is not None:
+        yield Truth("delta", abs(c), "add_remove", max(h, other["h"]))
+
+
 def doubted(sides: dict[str, Decimal], c: float, right: bool, off: float) -> Iterator[Truth]:
     """Questions on a threshold whose masses and profile are off by a relative error.
 
@@ -39,7 +81,7 @@ def doubted(sides: dict[str, Decimal], c: float, right: bool, off: float) -> Ite
     p, q, h = sides["p"], sides["q"], sides["h"]
     level, power = (p, q) if right else (q, p)
     moved = level * (Decimal(c) if right else -Decimal(c)).exp()  # by the slope at the threshold
-    for one in questions(sides, c, right, None):
+    for one in questions(sides, c, right):
         factor, bent = 1.0, 0.0
         if one.name == "gamma_bound":
             factor = float((power + moved) / one.truth)
@@ -52,7 +94,7 @@ def doubted(sides: dict[str, Decimal], c: float, right: bool, off: float) -> Ite
             # the slope changes, too, while the level is rounded: next to 1 that shows
             way = one.truth - abs(Decimal(c))
             bent = float(4 * way * way * moved / min(h, 1 - h) / one.truth)
-        yield Truth(*one, off * factor + bent)
+        yield one._replace(doubt=off * factor + bent)
 
 
 def truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:

@@ -12,12 +12,9 @@ shifts; no code of the engines is shared.
 
 from __future__ import annotations
 
-import argparse
-import collections
 import ctypes
 import math
 import sys
-import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
@@ -34,7 +31,7 @@ sys.path[:0] = [
     str(ROOT / "tests" / "reference_mixtures"),
 ]
 
-from bounds_tally import Tally, Truth  # noqa: E402
+from bounds_tally import Case, Truth, campaign  # noqa: E402
 from contour_ends import at_levels, at_zero, levels_next_to_ends  # noqa: E402
 from contour_lines import CHOICES, Line  # noqa: E402
 from contour_truths import LD  # noqa: E402
@@ -262,40 +259,27 @@ def renamed(found: list[Truth], substituted: bool) -> Iterator[Truth]:
             yield one._replace(adjacency="substitute")
 
 
+def case(
+    name: str, make: Callable[[np.random.Generator], list[Kind]], rng: np.random.Generator
+) -> Case:
+    """A random composition of a family with its truths."""
+    kinds = make(rng)
+    line = partial(MixtureLine, second_contour(), kinds)
+    found = asked_on(line, rng)
+    if found and rng.random() < SHARE:
+        found += [*at_zero(line, rng), *at_levels(line, levels_next_to_ends(None, rng), rng)]
+    run = pe.compose(*(kind.step.composed(kind.steps) for kind in kinds))
+    return Case(run, f"{run}", list(renamed(found, name == "substitute")))
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0, help="composition to begin with")
-    parser.add_argument("--answers", type=int, default=10_000)
-    parser.add_argument("--minutes", type=float, default=math.inf)
-    parser.add_argument("--family", choices=FAMILIES, help="only this one")
-    parser.add_argument("--stride", type=int, default=1, help="from one composition to the next")
-    parser.add_argument("--list", action="store_true", help="print what is wide or falls back")
-    arguments = parser.parse_args()
-    library, counts = second_contour(), collections.Counter[str]()
-    tallies = {name: Tally(arguments.list) for name in FAMILIES}
-    started, index = time.monotonic(), arguments.first
-    while sum(tally.judged for tally in tallies.values()) < arguments.answers:
-        if time.monotonic() - started > 60.0 * arguments.minutes:
-            break
-        name = arguments.family or list(FAMILIES)[index % len(FAMILIES)]
-        rng = np.random.default_rng([arguments.seed, index])
-        kinds = FAMILIES[name](rng)
-        line = partial(MixtureLine, library, kinds)
-        found = asked_on(line, rng)
-        if found and rng.random() < SHARE:
-            found += [*at_zero(line, rng), *at_levels(line, levels_next_to_ends(None, rng), rng)]
-        counts[f"{name}, {'truth' if found else 'none'}"] += 1
-        if found:
-            run = pe.compose(*(kind.step.composed(kind.steps) for kind in kinds))
-            tallies[name].judge(run, list(renamed(found, name == "substitute")), f"{index}, {run}")
-        index += arguments.stride
-        if (index - arguments.first) // arguments.stride % 100 == 0:
-            print(index, dict(counts), flush=True)
-    print(index, f"compositions: {dict(counts)}")
-    for name, tally in tallies.items():
-        if tally.judged:
-            print(f"{name}: {tally.report()}")
+    campaign(
+        __doc__,
+        {
+            name: lambda rng, _, name=name, make=make: case(name, make, rng)
+            for name, make in FAMILIES.items()
+        },
+    )
 
 
 if __name__ == "__main__":

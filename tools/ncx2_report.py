@@ -26,7 +26,6 @@ import scipy.stats
 from pyengine import special
 
 ROOT = Path(__file__).parents[1]
-EPS = 2.0**-52
 mpmath.mp.dps = 40
 
 

@@ -21,16 +21,15 @@ threshold may, times what a question's answer makes of it.
 from __future__ import annotations
 
 import argparse
-import collections
 import ctypes
 import math
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,7 +41,7 @@ from random_mechanisms import evenly
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests")]
 
-from bounds_tally import Tally, Truth  # noqa: E402
+from bounds_tally import Case, Truth, campaign  # noqa: E402
 from compiling import compiled  # noqa: E402
 from contour_ends import at_ends  # noqa: E402
 from contour_lines import LOOSE, Line  # noqa: E402
@@ -79,6 +78,7 @@ class Kinds(NamedTuple):
         return -sum(n * math.log1p(-p) for p, n in parts)
 
 
+@cache
 def second_contour() -> ctypes.CDLL:
     """The second contour, compiled for this run; in no flags of the core."""
     library = Path(tempfile.mkdtemp(prefix="second_contour")) / "second_contour.so"
@@ -292,42 +292,23 @@ def referred(
     return found
 
 
+def case(rng: np.random.Generator, given: argparse.Namespace) -> Case:
+    """A random composition with its truths."""
+    kinds, library = drawn(rng), second_contour()
+    if given.reference:
+        run = kinds.mechanism()
+        return Case(run, f"{kinds}", referred(run, rng, given.seconds, kinds.largest()))
+    asked = asked_of(library, kinds, rng)
+    return Case(kinds.mechanism(), f"{kinds}", asked, ends_of(library, kinds, rng))
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0, help="composition to begin with")
-    parser.add_argument("--stride", type=int, default=1, help="to share a seed among processes")
-    parser.add_argument("--answers", type=int, default=10_000)
-    parser.add_argument("--minutes", type=float, default=math.inf)
-    parser.add_argument("--reference", action="store_true", help="truths are the reference's")
-    parser.add_argument(
+    more = argparse.ArgumentParser(add_help=False)
+    more.add_argument("--reference", action="store_true", help="truths are the reference's")
+    more.add_argument(
         "--seconds", type=float, default=1.0, help="of the processor, for those of one function"
     )
-    parser.add_argument("--list", action="store_true", help="print what is wide or falls back")
-    arguments = parser.parse_args()
-    library, tally = second_contour(), Tally(arguments.list)
-    counts = collections.Counter[str]()
-    started, index = time.monotonic(), arguments.first
-    while tally.judged < arguments.answers:
-        if time.monotonic() - started > 60.0 * arguments.minutes:
-            break
-        rng = np.random.default_rng([arguments.seed, index])
-        kinds = drawn(rng)
-        if arguments.reference:
-            largest = kinds.largest()
-            asked = referred(kinds.mechanism(), rng, arguments.seconds, largest)
-        else:
-            asked = asked_of(library, kinds, rng)
-        counts["truth" if asked else "none"] += 1
-        if not arguments.reference:
-            asked += ends_of(library, kinds, rng)
-        if asked:
-            tally.judge(kinds.mechanism(), asked, f"{index}, {kinds}")
-        index += arguments.stride
-        if (index - arguments.first) // arguments.stride % 200 == 0:
-            print(index, dict(counts), dict(tally.verdicts), flush=True)
-    print(index, f"compositions: {dict(counts)}")
-    print(tally.report())
+    campaign(__doc__, {"compositions": case}, more)
 
 
 if __name__ == "__main__":

@@ -15,20 +15,20 @@ such.
 from __future__ import annotations
 
 import argparse
-import collections
 import ctypes
 import math
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
-from bounds_tally import Tally, Truth
+from bounds_tally import Case, Family, Truth, campaign
 from contour_truths import LD
 from mixture_contour import MixtureLine
+from random_mechanisms import evenly
 from scipy import stats
 from second_contour import asked_on, referred, second_contour
 
@@ -40,7 +40,7 @@ DEEPEST = 11_000.0  # logs of weights that long double holds
 
 
 def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
-    return float(f"{math.exp(rng.uniform(math.log(low), math.log(high))):.4g}")
+    return float(f"{evenly(rng, low, high):.4g}")
 
 
 def _logistic(x: Any) -> Any:
@@ -172,17 +172,17 @@ class DensityLine(MixtureLine):
         return [1, *pointers, ctypes.c_double(self._lam)], arrays
 
 
-def densities(rng: np.random.Generator, library: ctypes.CDLL) -> tuple[pe.Mechanism, list[Truth]]:
+def densities(rng: np.random.Generator) -> tuple[pe.Mechanism, list[Truth]]:
     """Equal steps of a pair of analytic densities."""
     shape = SHAPES[rng.integers(len(SHAPES))]
     scale = float(f"{rng.uniform(0.8, 1.25):.3g}") if shape.name == "norm" else 1.0
     steps = int(_log_uniform(rng, 12.0, 2000.0))
     kind = DensityKind(shape, _log_uniform(rng, 0.05, 2.0), scale, steps)
-    found = asked_on(lambda lam: DensityLine(library, [kind], lam), rng)  # type: ignore[list-item]
+    found = asked_on(lambda lam: DensityLine(second_contour(), [kind], lam), rng)  # type: ignore[list-item]
     return kind.mechanism(), found[:: max(1, len(found) // 60)]
 
 
-def expressions(rng: np.random.Generator, library: ctypes.CDLL) -> tuple[pe.Mechanism, list[Truth]]:
+def expressions(rng: np.random.Generator) -> tuple[pe.Mechanism, list[Truth]]:
     """Equal steps of a pair of densities that are expressions, on samples or on all data."""
     shapes = (*SHAPES, STUDENT)
     shape = shapes[rng.integers(len(shapes))]
@@ -190,13 +190,12 @@ def expressions(rng: np.random.Generator, library: ctypes.CDLL) -> tuple[pe.Mech
     rate = _log_uniform(rng, 1e-3, 1.0) if rng.random() < 0.5 else 1.0
     steps = int(_log_uniform(rng, 2.0, 1e5))
     kind = DensityKind(shape, _log_uniform(rng, 0.02, 2.0), scale, steps, rate)
-    found = asked_on(lambda lam: DensityLine(library, [kind], lam), rng)  # type: ignore[list-item]
+    found = asked_on(lambda lam: DensityLine(second_contour(), [kind], lam), rng)  # type: ignore[list-item]
     return kind.expressed(), found[:: max(1, len(found) // 60)]
 
 
-def batches(rng: np.random.Generator, library: ctypes.CDLL) -> tuple[pe.Mechanism, list[Truth]]:
+def batches(rng: np.random.Generator) -> tuple[pe.Mechanism, list[Truth]]:
     """One batch of fixed size under substitution, by the threshold of its one step."""
-    del library
     noise, records = _log_uniform(rng, 0.4, 30.0), int(_log_uniform(rng, 4.0, 1e5))
     batch = int(rng.integers(1, max(2, records // 2)))
     run = pe.GaussianMechanism(noise).sampled_without_replacement(
@@ -233,45 +232,34 @@ def _of_one_test(level: Decimal, power: Decimal, profile: Decimal, epsilon: floa
     ]
 
 
-def epochs(
-    rng: np.random.Generator, library: ctypes.CDLL, seconds: float
-) -> tuple[pe.Mechanism, list[Truth]]:
+def epochs(rng: np.random.Generator, seconds: float) -> tuple[pe.Mechanism, list[Truth]]:
     """One to five epochs of random allocation; the truth is the reference, as far as it goes."""
-    del library
     steps = int(_log_uniform(rng, 2.0, 1e4))
     run = pe.GaussianMechanism(_log_uniform(rng, 0.6, 6.0)).randomly_allocated(steps)
     run = run.composed(int(rng.integers(1, 6)))
     return run, referred(run, rng, seconds)
 
 
+FAMILIES = {"densities": densities, "expressions": expressions, "batches": batches}
+
+
+def case(
+    draw: Callable[[np.random.Generator], tuple[pe.Mechanism, list[Truth]]],
+    rng: np.random.Generator,
+) -> Case:
+    """A random mechanism with its truths."""
+    run, asked = draw(rng)
+    return Case(run, f"{run}", asked)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--minutes", type=float, default=5.0)
-    parser.add_argument("--seconds", type=float, default=20.0, help="of a truth by the reference")
-    parser.add_argument("--family", choices=("densities", "expressions", "batches", "epochs"))
-    arguments = parser.parse_args()
-    library = second_contour()
-    families: dict[str, Callable[[np.random.Generator], tuple[pe.Mechanism, list[Truth]]]] = {
-        "densities": lambda rng: densities(rng, library),
-        "expressions": lambda rng: expressions(rng, library),
-        "batches": lambda rng: batches(rng, library),
-        "epochs": lambda rng: epochs(rng, library, arguments.seconds),
+    more = argparse.ArgumentParser(add_help=False)
+    more.add_argument("--seconds", type=float, default=20.0, help="of a truth by the reference")
+    families: dict[str, Family] = {
+        name: lambda rng, _, draw=draw: case(draw, rng) for name, draw in FAMILIES.items()
     }
-    names = [arguments.family] if arguments.family else list(families)
-    tallies, counts = {name: Tally() for name in names}, collections.Counter[str]()
-    started, index = time.monotonic(), 0
-    while time.monotonic() - started < 60.0 * arguments.minutes:
-        name = names[index % len(names)]
-        rng = np.random.default_rng([arguments.seed, index])
-        run, asked = families[name](rng)
-        counts[f"{name}, {'truth' if asked else 'none'}"] += 1
-        tallies[name].judge(run, asked, f"{index}, {run}")
-        index += 1
-    print(index, f"mechanisms: {dict(counts)}")
-    for name, tally in tallies.items():
-        if tally.judged:
-            print(f"{name}: {tally.report()}")
+    families["epochs"] = lambda rng, given: case(partial(epochs, seconds=given.seconds), rng)
+    campaign(__doc__, families, more, minutes=5.0, answers=10**9)
 
 
 if __name__ == "__main__":

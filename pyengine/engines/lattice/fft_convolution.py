@@ -1,8 +1,7 @@
 """The N-fold sum of lattice steps by one FFT, with a bound on its rounding.
 
 The rounding of a transform is of the order of its length's logarithm, whatever the frequency, and
-the power multiplies it by the number of steps.  Where a step has few losses, its transform's
-distance from a turn is summed directly.
+the power multiplies it by the number of steps.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ __all__ = ["Sum", "moments", "sum_of"]
 FloatArray = npt.NDArray[np.float64]
 
 FFT_ROUNDING = 10.0 * UNIT  # per level of the transform: docs/theory/lattice
-MANY = 1000  # steps from which the rounding of powers counts
-LIGHT = 1e-28  # masses that may be left out of a step of few losses
 DIVISION = 2.0 * UNIT  # of the masses by their sum; that it is rounded moves no product
 
 
@@ -108,18 +105,11 @@ def sum_of(
     log_scale = plan.log_weight + rate * offset
     scale_error = 8.0 * UNIT * (abs(plan.log_weight) + abs(rate * offset))
     normal = []
-    total = 0  # steps whose powers are squared repeatedly
     for array, number, scale, grid in zip(arrays, steps, scales, plan.grids, strict=True):
         norm = float(array.sum())
         log_scale += number * (scale + fn.log(norm))
         scale_error += number * (DIVISION + 4.0 * UNIT * (abs(scale) + abs(fn.log(norm))))
         normal.append(array / norm)
-        if number >= MANY and (few := _few_losses(normal[-1])).size:
-            product = _sparse_power(
-                normal[-1], few, number, grid.centre, points, product, bound, slack
-            )
-            continue
-        total += number
         spectrum = np.fft.rfft(_wrapped(normal[-1], grid.centre, points))
         lib.pe_spectrum_power(
             half,
@@ -135,7 +125,7 @@ def sum_of(
     assert product is not None
     below, above = _outside(normal, steps, plan.first + shift, plan)
     # rounding of the forward transforms and of the powers, then of the inverse
-    slack += 3.0 * UNIT * (total + len(steps))
+    slack += 3.0 * UNIT * (sum(steps) + len(steps))
     doubt = float((slack * bound).sum()) + level_error * float(bound.sum())
     noise = 2.0 / points * doubt * (1.0 + 4.0 * UNIT * sum(steps) + 1e-9)
     del bound, slack, normal
@@ -146,49 +136,6 @@ def sum_of(
     np.maximum(mass, 0.0, out=mass)
     scale_error += 4.0 * UNIT * abs(log_scale)
     return Sum(mass, rate, log_scale, scale_error, noise, below, above, plan.first + offset, shift)
-
-
-def _few_losses(array: FloatArray) -> npt.NDArray[np.intp]:
-    """Where a step has its masses, if these are few; none where a transform serves better."""
-    found = np.flatnonzero(array > LIGHT)
-    return found if found.size <= lib.PE_MOST_SPARSE else found[:0]
-
-
-# Map: the power of a step of few losses | test_lattice_sums | theory/lattice
-def _sparse_power(
-    array: FloatArray,
-    few: npt.NDArray[np.intp],
-    number: int,
-    centre: int,
-    points: int,
-    product: npt.NDArray[np.complex128] | None,
-    bound: FloatArray,
-    slack: FloatArray,
-) -> npt.NDArray[np.complex128]:
-    """Times the power of a step's transform; its phase is that of the heaviest loss."""
-    mass = np.ascontiguousarray(array[few])
-    heaviest = int(few[np.argmax(mass)])
-    place = np.ascontiguousarray((few - heaviest) % points, dtype=np.int64)
-    bits = max(points.bit_length() // 2, 1)
-    spectrum = np.empty(bound.size, dtype=np.complex128)
-    lib.pe_sparse_power(
-        bound.size,
-        points,
-        few.size,
-        ffi.from_buffer("int64_t[]", place),
-        doubles(mass),
-        math.fsum((-1.0, *mass.tolist())),
-        LIGHT * array.size,
-        float(number),
-        (heaviest - centre) * number % points,
-        bits,
-        doubles(np.empty(2 ** (bits + 1) + 2 * (points // 2**bits + 3)), True),
-        ffi.NULL if product is None else ffi.from_buffer("double[]", product),
-        ffi.from_buffer("double[]", spectrum, require_writable=True),
-        doubles(bound, True),
-        doubles(slack, True),
-    )
-    return spectrum
 
 
 def _wrapped(array: FloatArray, centre: int, points: int) -> FloatArray:

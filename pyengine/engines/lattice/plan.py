@@ -107,9 +107,6 @@ Range = tuple[float, float, npt.NDArray[np.bool_]]  # ends, and the atoms of the
 
 SMALL = 1e-3  # what truncation and aliases may take of the tolerance
 FACTORS = np.geomspace(2.0**-10, 64.0, 49)  # distances of tilts, in units of 1/sd
-NOISE = 1e-12  # rounding of a tail sum, roughly, in parts of the tilted mass
-SMALLER = (0.8, 0.6, 0.4, 0.2)  # tilts tried, as parts of the saddle point's
-LIGHT = 16.0  # nats by which what is folded down must lie below the tilted mass
 
 
 # Map: truncation of a lattice to a window | test_lattice | theory/lattice
@@ -208,20 +205,6 @@ def _windows_at(
     log_value = min(total - tilt * place.reach[0], place.log_least) if place.outer else 0.0
     ranges = _ranges(parts, found, tilt, log_each, log_each + log_value)
     window = _window(_cut(found, ranges), tilt, log_small)
-    if place.outer:
-        # a step beyond what takes the sum out of reach, whatever the others do, may lie nearer
-        top = place.reach[1]
-        if top == math.inf:
-            _, mean, variance = found.cumulants(0.0)
-            top = max(mean + 2.0 * math.sqrt(variance), 0.0)
-        room = 1.1 * (top - window[0])
-        ranges = [
-            _lowered(loss, given, mean + room, log_a + tilt * loss[0] - scale, tilt)
-            for given, loss, log_a, (scale, mean) in zip(
-                ranges, found.loss, found.log_mass, found.step_cumulants(tilt), strict=True
-            )
-        ]
-        window = _window(_cut(found, ranges), tilt, log_small)
     s_low, s_high, tilt_low, tilt_high = window
     return _Windows(tilt, ranges, (min(s_low, place.reach[0]), s_high, tilt_low, tilt_high))
 
@@ -238,57 +221,17 @@ def _cut(found: CoarseCumulants, ranges: list[Range]) -> CoarseCumulants:
     )
 
 
-def _lowered(
-    loss: FloatArray, given: Range, ceiling: float, log_a: FloatArray, tilt: float
-) -> Range:
-    """A range without what lies above a ceiling, unless folding gives much tilted mass.
-
-    ``log_a`` is that of all masses as they were at the first loss.
-    """
-    low, high, inside = given
-    away = loss - loss[0]
-    folded = fn.log_sums(log_a[::-1])[::-1] + tilt * away
-    of_b = fn.log_sums((log_a + away)[::-1])[::-1] + (tilt - 1.0) * away
-    folded = np.maximum(folded, of_b)
-    heavy = np.flatnonzero(folded > -LIGHT)
-    if heavy.size:
-        ceiling = max(ceiling, float(loss[min(int(heavy[-1]) + 1, loss.size - 1)]))
-    kept = inside & (loss <= ceiling)
-    last = int(np.flatnonzero(inside)[-1])
-    if ceiling >= high or np.count_nonzero(kept) < 2 or kept[last]:
-        return given
-    return low, float(loss[np.flatnonzero(kept)[-1]]), kept
-
-
-def _windows_of_term(term: Term, place: Place, tolerance: float, alone: bool) -> _Windows:
-    """Ranges and window that take a small part of the tolerance.
-
-    The saddle point needs the fewest digits, but where single large steps matter its tilted law is
-    wider than that of a smaller tilt: of those at which rounding does not matter, the narrowest,
-    unless the term is one of several.
-    """
+def _windows_of_term(term: Term, place: Place, tolerance: float) -> _Windows:
+    """Ranges and window that take a small part of the tolerance."""
     found = term.survey
-    total, _, variance = found.cumulants(place.tilt)
+    variance = found.cumulants(place.tilt)[2]
     share = min(scaled_tail(abs(place.tilt) * math.sqrt(max(variance, 1e-300))), 1.0)
     if place.outer:
         share *= -fn.expm1(-min(1.0 / (1.0 + abs(place.tilt)), 0.3 * math.sqrt(variance)))
     share = max(share, 1e-300)
     log_small = fn.log(max(SMALL * tolerance * share / (1.0 + abs(place.tilt)), 1e-300)) - 3.0
-    best = _windows_at(term.parts, found, place, place.tilt, min(log_small - term.excess, -3.0))
-    if not (place.outer and alone) or place.tilt == 0.0:
-        return best
-    allowed = fn.log(0.05 * tolerance * share / NOISE)
-    low = place.reach[0]
-    tail = min(place.log_least, total - place.tilt * low)
-    for factor in SMALLER:
-        tilt = factor * place.tilt
-        excess = found.cumulants(tilt)[0] - tilt * low - tail
-        if excess > allowed:
-            break
-        other = _windows_at(term.parts, found, place, tilt, log_small - excess)
-        if other.width < best.width:
-            best = other
-    return best
+    log_small = min(log_small - term.excess, -3.0)
+    return _windows_at(term.parts, found, place, place.tilt, log_small)
 
 
 # ---- lattices ------------------------------------------------------------------------------------
@@ -366,10 +309,7 @@ def make_layout(
     """
     terms = division.terms
     landmarks = landmarks_of(terms[0])
-    windows = [
-        _windows_of_term(term, replace(place, tilt=term.tilt), tolerance, len(terms) == 1)
-        for term in terms
-    ]
+    windows = [_windows_of_term(term, replace(place, tilt=term.tilt), tolerance) for term in terms]
     widest = max(max(one.width, *(high - low for low, high, _ in one.ranges)) for one in windows)
     steepest = max(abs(term.tilt) for term in terms)
     limit = min(max(limit, int(widest * steepest)), MOST_POINTS)

@@ -64,7 +64,6 @@ class SumRange:
     def __init__(self, composed: PlaceComposition) -> None:
         plan = composed.terms[0].plan
         self.h = plan.spacing
-        self.finest = min(term.plan.finest for term in composed.terms)
         high = float(plan.centre)
         self._centre = (high, float(plan.centre - type(plan.centre)(high)))
         low, top = ((x - high) / self.h for x in plan.place.reach)
@@ -76,7 +75,7 @@ class SumRange:
         ]
         self.first = max(math.floor(max(low, -1e15)), min(starts))
         self.last = max(min(math.ceil(min(top, 1e15)), max(ends)), self.first)
-        self.points = max(term.plan.longest for term in composed.terms)
+        self.points = max(term.plan.points for term in composed.terms)
         self.is_open = plan.place.reach[1] == math.inf
         self.index = np.arange(self.first, self.last + 1, dtype=np.float64)
         self.middle = float(self.index[self.index.size // 2])
@@ -174,12 +173,12 @@ class OnSumRange:
 
     @property
     def spacing(self) -> float:
-        """Spacing of the finest lattice."""
-        return self._slice.finest
+        """Spacing of the lattice."""
+        return self._slice.h
 
     @property
     def points(self) -> int:
-        """Number of points of the longest lattice."""
+        """Number of points of the longest window."""
         return self._slice.points
 
 

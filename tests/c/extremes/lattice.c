@@ -48,11 +48,6 @@ int run_lattice(void) {
             pe_profile_sums(n + 1, points, -0.01, grid.spacing, sums, profile);
             pe_exponential_sums(n + 1, points, grid.centre, 0.1, both);
             failures += !(sums[n] >= 0.0) || !(profile[n] >= 0.0) || !(both[0] >= 0.0);
-            const int64_t place[2] = {0, 5};
-            const double pair[2] = {0.75, 0.25};
-            double tables[2 * 32 + 2 * 35], low[4], even[2] = {1.0, 1.0}, odd[2] = {0.0, 0.0};
-            pe_sparse_power(2, 1024, 2, place, pair, 0.0, 0.0, 1000.0, 3, 5, tables, NULL, low, even, odd);
-            failures += !(fabs(low[0] - 1.0) <= even[0] * odd[0]) || !(hypot(low[2], low[3]) <= 1.0);
             free(log_a);
             free(log_b);
             free(error);

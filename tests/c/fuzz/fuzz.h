@@ -31,7 +31,6 @@ void fuzz_answers(void);
 void fuzz_normal_cells(void);
 void fuzz_lattice(void);
 void fuzz_sums(void);
-void fuzz_sparse_power(void);
 void fuzz_spectrum(void);
 
 /* gauss.c */

@@ -98,38 +98,6 @@ void fuzz_sums(void) {
     free(profile);
 }
 
-void fuzz_sparse_power(void) {
-    const size_t count = 1 + below(PE_MOST_SPARSE), n = 1 + below(40);
-    const int64_t points = (int64_t)(2 * n) << below(12);
-    const int bits = 1 + (int)below(6);
-    const size_t room = ((size_t)2 << bits) + 2 * (size_t)(points / ((int64_t)1 << bits) + 3);
-    int64_t *place = malloc(count * sizeof *place);
-    double *y = filled(count, mass), *tables = allocate(room), *z = allocate(2 * n);
-    double *bound = allocate(n), *slack = allocate(n), total = 0.0;
-    for (size_t k = 0; k < count; ++k) total += y[k];
-    for (size_t k = 0; k < count; ++k) {
-        place[k] = (int64_t)below((size_t)points);
-        y[k] = total > 0.0 ? y[k] / total : 1.0 / (double)count;
-    }
-    double excess = -1.0;
-    for (size_t k = 0; k < count; ++k) excess += y[k];
-    for (size_t j = 0; j < n; ++j) {
-        bound[j] = 1.0;
-        slack[j] = 0.0;
-    }
-    pe_sparse_power(n, points, count, place, y, excess, 0.0, 1.0 + (double)below(1000000),
-                    (int64_t)below((size_t)points), bits, tables, NULL, z, bound, slack);
-    for (size_t j = 0; j < n; ++j)
-        require(hypot(z[2 * j], z[2 * j + 1]) <= bound[j] * (1.0 + slack[j]), "sparse_power", "is bounded",
-                bound[j]);
-    free(place);
-    free(y);
-    free(tables);
-    free(z);
-    free(bound);
-    free(slack);
-}
-
 void fuzz_spectrum(void) {
     const size_t n = below(40);
     const int with_other = below(2) == 0;
