@@ -56,9 +56,9 @@ typedef enum {
 /* A sum total e^top. */
 typedef struct {
     double top, total;
-} log_sum;
+} scaled_sum;
 
-static void accumulate(log_sum *s, double top, double total) {
+static void accumulate(scaled_sum *s, double top, double total) {
     if (!(total > 0.0)) return;
     if (top > s->top) {
         s->total = s->total * pe_d_exp(s->top - top) + total;
@@ -80,7 +80,7 @@ typedef struct {
     const gauss_rule *r;
     place at;
     integrand weight;
-    log_sum sum;
+    scaled_sum sum;
     double pieces; /* in it */
     double log_error;
 } integral;
@@ -225,7 +225,7 @@ static void add_mass(pe_sector_mass *m, double log_factor, double factor, double
     units += 2.0 + (log_factor == 0.0 ? 0.0 : 2.0 * (fabs(more->top) + fabs(log_factor)));
     m->log_error =
         pe_log_add(pe_log_add(m->log_error, own.log_error), log_of_mass(&own) + pe_d_log(UNIT * units));
-    log_sum sum = {m->top, m->total};
+    scaled_sum sum = {m->top, m->total};
     accumulate(&sum, own.top, own.total);
     m->top = sum.top;
     m->total = sum.total;

@@ -1,6 +1,6 @@
 """Measured accuracy over the domain: docs/accuracy.png, and accuracy_measured.md beside it.
 
-Compares estimates with the arbitrary-precision values of tests/data/dp_sgd_random.json, each
+Compares values with the arbitrary-precision ones of tests/data/dp_sgd_random.json, each
 answer from nothing, and writes what it found.  Run with ``python docs/figures/accuracy.py`` (needs
 matplotlib).
 """
@@ -252,9 +252,7 @@ def report(results: list[Result], points: int) -> str:
         table(
             ["steps", "asked", "refused", "noise multiplier", "probability"], refused_rows(results)
         ),
-        "Processor time of one answer from nothing, in milliseconds; an answer by convolution\n"
-        "includes the attempt of the spectral engine before it, and the questions of a point\n"
-        "share its law.\n",
+        "Processor time of one answer from nothing, in milliseconds.\n",
         table(["engine", "answers", "median", "90 %", "largest"], timing_rows(results)),
     ]
     return "\n".join(parts)

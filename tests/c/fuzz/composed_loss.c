@@ -154,7 +154,7 @@ void fuzz_law(void) {
     const double shift[2] = {1.0 / noise, 1e-17 * (double)below(9)}, ratio[2] = {p / (1.0 - p), 0.0};
     const double floor[2] = {log1p(-p), 0.0}, deepest = below(2) ? -75.0 : -200.0;
     const size_t n = below(4);
-    if (pieces && pe_sector_step(shift, ratio, floor, p, deepest, -75.0, 2.0, &one) == PE_OK) {
+    if (pieces && pe_sector_step(shift, ratio, floor, p, deepest, -75.0, 2.0, -INFINITY, &one) == PE_OK) {
         pe_sector *law = one;
         if (below(4) == 0 && pe_sector_convolve(one, one, pieces, &two) == PE_OK) law = two;
         double *rows = allocate(PE_ROW * n), *c = filled(n, anything);

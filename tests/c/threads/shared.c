@@ -51,7 +51,7 @@ int main(void) {
     pe_sector *one = NULL;
     pe_sector_pieces *pieces = pe_sector_pieces_new();
     const double shift[2] = {1.0, 0.0}, ratio[2] = {0.1 / 0.9, 0.0}, floor[2] = {log1p(-0.1), 0.0};
-    if (!pieces || pe_sector_step(shift, ratio, floor, 0.1, -75.0, -75.0, 2.0, &one) != PE_OK ||
+    if (!pieces || pe_sector_step(shift, ratio, floor, 0.1, -75.0, -75.0, 2.0, -INFINITY, &one) != PE_OK ||
         pe_sector_convolve(one, one, pieces, &LAW) != PE_OK || pe_sector_keep(LAW) != PE_OK) {
         fprintf(stderr, "no law\n");
         return EXIT_FAILURE;
