@@ -202,9 +202,9 @@ def test_relaxed_threat_model() -> None:
 
 
 def test_what_no_engine_answers_is_said() -> None:
-    found = asked(sampling="allocation", adjacency="substitute")
+    found = asked(sampling="allocation", threat_model="relaxed")
     assert found["setting"] == ""
-    assert "substitute" in found["error"]
+    assert "covers Gaussian and Laplace mechanisms" in found["error"]
 
 
 # ---- answers in turn -----------------------------------------------------------------------------

@@ -350,8 +350,8 @@ class NodedOrder:
         rule = tops - 2.0 * size * fn.log(RHO) - fn.log1p(-1.0 / (RHO * RHO))
         rule += fn.log(64.0 / 15.0 * half)[:, None] + 1e-6
         grown = law.floor + fn.exp(exponent)
-        under_a = rule + np.logaddexp(0.0, log_mass)
-        under_b = rule + np.logaddexp(grown, c + log_mass)
+        under_a = rule + fn.logaddexp(0.0, log_mass)
+        under_b = rule + fn.logaddexp(grown, c + log_mass)
         best = np.argmin(np.maximum(under_a, under_b), axis=1)[:, None]
         found = np.concatenate(
             [np.take_along_axis(each, best, axis=1) for each in (under_a, under_b)], axis=1
@@ -463,14 +463,14 @@ class NodedOrder:
     def _summed(self, law: _Law, nodes: _Nodes, x: float, epsilon: float | None) -> FloatArray:
         """Sums over nodes, with errors, of shape (4, 2), or (1, 2) of the profile."""
         sign = -1.0 if self._is_reversed else 1.0
-        ends = np.exp([law.low, law.high])
+        ends = fn.exp([law.low, law.high])
         at = np.concatenate([nodes.y, [0.0], ends])
         where = sign * (x - at)
         # under A without the record, and under B, which has e^loss of it
         of_a = nodes.mass
         of_b = nodes.mass * fn.exp(np.minimum(law.floor + nodes.y, MOST_LOG))
         rounded = nodes.error + UNIT * (8.0 + 4.0 * (abs(law.floor) + nodes.y))
-        below, above = np.exp(law.below), np.exp(law.above)
+        below, above = fn.exp(law.below), fn.exp(law.above)
         missed = nodes.missed
         if self._is_reversed:
             of_a, of_b, below, above, missed = of_b, of_a, below[::-1], above[::-1], missed[::-1]
