@@ -50,13 +50,13 @@ def published(path: Path) -> None:
             print("delta", method, _label(row), _digits(value, row["delta"]), flush=True)
 
 
+@ctx.workprec(200)
 def _trade_off(phases: tuple[Phase, ...], row: dict[str, Any], method: str) -> tuple[arb, arb]:
     """Return gamma and beta at kappa: secant steps to a double c, then a tangent."""
     numerator, denominator = Fraction(row["kappa"]).as_integer_ratio()
     add = row["adjacency"] == "add"
     name, other = ("p_above", "q_above") if add else ("q_below", "p_below")
     rest = "q_below" if add else "p_above"
-    ctx.prec = 200
     kappa = arb(fmpq(numerator, denominator))
     cumulants = Cumulants(phases)
     c = cumulants.threshold(name, math.log(float(kappa))) + cumulants.shift
@@ -75,12 +75,12 @@ def _trade_off(phases: tuple[Phase, ...], row: dict[str, Any], method: str) -> t
     return values[other] + change, values[rest] - change
 
 
+@ctx.workprec(200)
 def nested_sample(path: Path, most: int) -> None:
     """Print the agreement of stored points of two and three steps with nested integration.
 
     Three steps take a million nodes a point: a third as many, of moderate noise and tail.
     """
-    ctx.prec = 200
     _, points, _ = store.read(path)
     done: dict[int, set[tuple[Phase, ...]]] = {2: set(), 3: set()}
     for record in points:
@@ -118,8 +118,8 @@ def _label(row: dict[str, Any]) -> str:
     return " ".join(str(v) for k, v in row.items() if k not in ("gamma", "beta", "delta"))
 
 
+@ctx.workprec(200)
 def _digits(value: arb, text: str) -> float:
     """Return the digits on which a value agrees with a decimal string."""
-    ctx.prec = 200
     gap = abs(value.mid() / arb(text) - 1).mid()
     return 99.0 if gap == 0 else round(-float(gap.log()) / math.log(10), 1)

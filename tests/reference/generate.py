@@ -77,6 +77,7 @@ def retry(path: Path, seed: int, seconds: float) -> None:
         print(f"{len(points)} points, {len(left)} failures", flush=True)
 
 
+@flint.ctx.workprec(53)  # whatever others set, that the points are the same
 def attempt(
     seed: int, stratum: str, index: int, points: list[Record], failures: list[Record]
 ) -> None:

@@ -100,8 +100,8 @@ def points(rng: random.Random):
         yield "df below 1/2", d, lam, 10.0 ** rng.uniform(-30, 2.5)
 
 
+@ctx.workprec(200)
 def main() -> None:
-    ctx.prec = 200
     rng = random.Random(SEED)
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")

@@ -75,8 +75,8 @@ def start(alpha: float, d: float, lam: float, above: bool) -> float:
     return place(d, lam, depth, above)
 
 
+@ctx.workprec(260)
 def main() -> None:
-    ctx.prec = 260
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["kind", "p", "a", "b", "c", "side", "log_value"])
