@@ -539,6 +539,13 @@ static void put_parts(double l, double c, const row_parts *parts, pe_row *row) {
     }
 }
 
+double pe_certified_least_error(const pe_certified *q, int functional, double c, double log_value) {
+    const int of_b = functional == PE_B_ABOVE || functional == PE_B_BELOW;
+    const int k = functional == PE_PROFILE ? 3 : of_b ? 2 : 1;
+    const double base = q->log_m.h - q->line.lambda * c + (of_b ? c : 0.0);
+    return q->line.ht / PI * (q->omitted[k] + q->uncertain[k]) * pe_d_exp(base - log_value);
+}
+
 static double last_time(const pe_line *ln) {
     return (double)ln->nt * ln->ht;
 }

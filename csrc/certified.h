@@ -20,8 +20,6 @@ typedef struct pe_certified {
     double zero_lost[2];     /* these under A and under B, and */
     double zero_theta, zero_k; /* e^(zero_k - zero_theta c) under A beyond c, and e^c times that under B */
     struct pe_certified *others; /* their line; NULL where that bound stands for them */
-    double centre
-        [PE_FUNCTIONALS]; /* shortfalls of rows at c_ref, where they are about the least; 0: not asked */
 } pe_certified;
 
 /* Builds the line at line.lambda, everything else zero, for thresholds up to `spread` from the mean.  Returns
@@ -48,6 +46,9 @@ void pe_certified_chernoff(const pe_chernoff *at, double c, pe_row *row);
 
 /* As pe_line_evaluate; the true value lies within the relative error of each functional. */
 void pe_certified_evaluate(const pe_certified *line, size_t n, const double *c, pe_row *rows);
+
+/* About the least relative error that a functional of known logarithm has in a row of a line: that of its values. */
+double pe_certified_least_error(const pe_certified *line, int functional, double c, double log_value);
 
 /* One such row from sums of two doubles, each of whose angles is formed afresh: where rounding counts; of a divided law
  * that of all paths. */

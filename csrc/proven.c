@@ -27,12 +27,12 @@ static const double LOUD =
 
 static const double NEAR_BOUND = 0.1; /* of logs, that an estimate of Chernoff's bound may be off */
 static const double SOON_WORK = 3e6; /* nodes times values, a millisecond or two, for each sum of a law */
-static const double WORSE = 4.0; /* times the error at hand, at the mean of a line that is not asked */
+static const double WORSE = 2.0; /* times the error at hand, in values of a line that is not asked */
+static const double VALUES = 4.0 * 0x1p-53; /* what all values err by at least: 24 units of 0.2 sd */
 
 enum {
     DIVIDED = 3, /* of `thorough`: divided laws as well, whatever other laws there are */
     MOST_WORSE = 2,
-    MANY_VALUES = 4096, /* of a line, from which on its best row is looked at first */
     ROOT_STEPS = 60,
     LINES_OF_REACH = 4 * (2 * PE_PLACES + 1),
     LINES_BESIDE_POLES = PE_REACHES * 2 * PE_NEAR,
@@ -117,20 +117,33 @@ static int certified_at(pe_contours *contours, int place, int functional, double
     return kept_certified(contours, lambda, spread, &(*places)->at[variant][place + PE_PLACES], out);
 }
 
+/* Whether the values of a line that errs by some roundings only would miss more of a functional than a row does. */
+static int misses_more(double lambda, double k0, double sd, int functional, double c, const double *row) {
+    const double error = pe_row_error(row, functional);
+    const int of_b = functional == PE_B_ABOVE || functional == PE_B_BELOW;
+    if (!(error <= 1.0)) return 0;
+    const double base = k0 - lambda * c + (of_b ? c : 0.0) - row[2 + functional];
+    double pole = 1.0;
+    if (functional == PE_PROFILE || !of_b) pole *= pe_d_hypot(lambda, 1.0 / sd);
+    if (functional == PE_PROFILE || of_b) pole *= pe_d_hypot(lambda - 1.0, 1.0 / sd);
+    return VALUES / (sd * pole) * pe_d_exp(base) > WORSE * error;
+}
+
 /* The line 4^-(i+1) standard deviations beside the pole 0, or 1, on the side where the functional is small:
  * it loses some digits to the pole, and sees little of a mode far out. */
-static int near_certified(pe_contours *contours, int i, int functional, double c, pe_certified **out) {
+static int near_certified(pe_contours *contours, int i, int functional, double c, const double *row,
+                          pe_certified **out) {
     int to_right = functional == PE_A_ABOVE;
     pe_near_place *at = &contours->proven->near_place[to_right][i];
     if (at->sd == 0.0) {
         double gap = ldexp(1.0, -2 * i - 2) / sqrt(pe_contours_cumulants(contours, 0.0).k2);
         at->lambda = to_right ? 1.0 + gap : -gap;
-        pe_cumulants k = pe_contours_cumulants(contours, at->lambda);
-        at->mean = k.k1;
-        at->sd = sqrt(k.k2);
+        at->k = pe_contours_cumulants(contours, at->lambda);
+        at->sd = sqrt(at->k.k2);
     }
+    if (misses_more(at->lambda, at->k.k0, at->sd, functional, c, row)) return PE_TOO_COSTLY;
     int reach;
-    double spread = spread_to(fabs(c - at->mean), at->sd, &reach);
+    double spread = spread_to(fabs(c - at->k.k1), at->sd, &reach);
     return kept_certified(contours, at->lambda, spread, &contours->proven->near[reach][to_right][i], out);
 }
 
@@ -219,24 +232,11 @@ static void rows_on(const pe_certified *line, int functional, size_t n, const do
     }
 }
 
-/* By how much the row of a line of many values falls short at its own mean, where it falls short least, about; found
- * once for each line, so that it does not depend on what else is asked. */
-static double shortfall_at_mean(pe_certified *line, int functional) {
-    double *known = &line->centre[functional];
-    if (*known == 0.0) {
-        double row[1][PE_ROW];
-        rows_on(line, functional, 1, &line->line.c_ref, row);
-        const double shortfall = pe_row_shortfall(row[0], functional);
-        *known = shortfall > 0.0 ? shortfall : 1.0;
-    }
-    return *known;
-}
-
-/* A row of a line, unless one of many values is not to be expected to improve what is there. */
+/* A row of a line, unless the errors of its values alone are more than that of what is there. */
 static int certify_on(int status, pe_certified *line, int functional, double c, double *row) {
     if (status) return status;
-    if (line->line.nt >= MANY_VALUES && row[2 + PE_FUNCTIONALS + functional] < 1.0 &&
-        shortfall_at_mean(line, functional) > WORSE * pe_row_shortfall(row, functional))
+    const double error = pe_row_error(row, functional);
+    if (error <= 1.0 && pe_certified_least_error(line, functional, c, row[2 + functional]) > WORSE * error)
         return PE_OK;
     pe_row out;
     pe_certified_evaluate(line, 1, &c, &out);
@@ -315,14 +315,18 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
     int worse = 0;
     for (int place = at->nearest; place && !is_settled(status, row, functional); place /= 2) {
         pe_certified *line = NULL;
-        status = certified_at(contours, place / 2, functional, c, &line);
+        const pe_edge *nearer = pe_contours_edge(contours, 2 * (place / 2));
+        status = !nearer ? pe_edge_status(contours)
+                 : misses_more(nearer->lambda, nearer->k.k0, nearer->sd, functional, c, row)
+                     ? PE_TOO_COSTLY
+                     : certified_at(contours, place / 2, functional, c, &line);
         status = certify_on(status, line, functional, c, row);
         worse = is_worse(row, functional, &error, worse);
     }
     for (int i = 0; i < PE_NEAR && !is_settled(status, row, functional); i++) {
         if (worse >= MOST_WORSE && row[2 + PE_FUNCTIONALS + functional] <= UNDIVIDED) break;
         pe_certified *line = NULL;
-        status = near_certified(contours, i, functional, c, &line);
+        status = near_certified(contours, i, functional, c, row, &line);
         status = certify_on(status, line, functional, c, row);
         worse = is_worse(row, functional, &error, worse);
     }

@@ -48,7 +48,8 @@ typedef struct pe_line {
 
 /* Where a line beside a pole stands; sd is 0 until it is known. */
 typedef struct {
-    double lambda, mean, sd;
+    double lambda, sd;
+    pe_cumulants k;
 } pe_near_place;
 
 /* Lines with proven errors of all places, as those of estimates. */

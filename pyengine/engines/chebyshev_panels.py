@@ -5,11 +5,12 @@ Where laws are smooth, the log of γ, of β and of δ, and ε itself, are analyt
 others farther, and next to ε = 0 the profile is as smooth as elsewhere.  That axis is divided into
 panels of one width.  A panel on which many arguments lie is given the polynomial of degree 15
 through the values at its Chebyshev points, and is kept with the mechanism's contours; where few
-lie, and where values are below 1e-30, every argument is asked by itself.
+lie, every argument is asked by itself.
 
-A panel is used if its last coefficients are next to nothing and two further points agree: a corner
-of the function, such as the end of a chord of the hull, is told by that and asked point by point.
-The distance to the engine's own values is an estimate, as those errors are that the values have.
+A panel is used if its last coefficients are next to nothing and two further points agree.  Where
+the coefficients fall fast enough, its halves are tried.  A corner of the function, such as the end
+of a chord of the hull, and noise are told by coefficients that do not fall, and asked point by
+point.  The distance to the engine's own values is an estimate.
 """
 
 from __future__ import annotations
@@ -28,13 +29,17 @@ from pyengine.numerics import functions as fn
 
 __all__ = ["ChebyshevPanels"]
 
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.intp]
+
 CROWD = 2 * lib.PE_CHEBYSHEV  # arguments on one panel from which on a polynomial is the cheaper way
 WIDTH, WIDTH_IN_LOG = 0.25, 0.125  # of a panel on sqrt(-log x), and on log(1 + x/s)
 SCALE, TINY = 4.0, 1e-300  # s over δ(0), which counts as at least the second number
 # What the last two coefficients, and the miss at two further points, may be: a relative error of γ,
 # β and δ, and of ε as a part of the largest ε of the panel.
 NEGLIGIBLE = 2e-13
-NOISY_LOG = -69.0  # values below 1e-30 have errors of 1e-12 and more, which no polynomial follows
+HALVINGS = 2  # of panels that one polynomial does not follow,
+FALL = 8.0  # if its coefficients fall by this and more from four to the next four
 LARGE_LEVEL = 31.0 / 32.0  # α above: 1 - α of a Chebyshev point is too coarse a number
 LEVELS = 8.0  # panels of α above 1/2 are 1/32 wide
 
@@ -107,11 +112,11 @@ class ChebyshevPanels:
             self._axis = _axis_of_profile(at_zero())
         else:
             self._axis = _DEPTHS if name == "epsilon" else _LEVELS
-        self._kept: dict[int, FloatArray] = {}  # coefficients by the number of the panel
+        self._kept: dict[tuple[int, int], FloatArray] = {}  # by how often halved, and number
 
     def bytes(self) -> int:
         """Memory of the panels that are kept."""
-        return len(self._kept) * (8 * DEGREE + 200)
+        return len(self._kept) * (8 * DEGREE + 240)
 
     def values(self, x: FloatArray, ask: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Values at many arguments.
@@ -129,54 +134,53 @@ class ChebyshevPanels:
             The polynomials' values on panels with a crowd of arguments, what ``ask`` returns
             elsewhere; which of them does not depend on what is kept.
         """
-        place = self._axis.place(x)
-        value = np.full(x.size, np.nan)
-        found = self._crowded(place)
-        if found is not None:
-            first, crowded = found
-            coefficients = self._coefficients(first + np.flatnonzero(crowded), ask)
-            table = np.full((crowded.size, DEGREE), np.nan)
-            table[crowded] = coefficients
-            lib.pe_chebyshev_panels(
-                x.size,
-                array(place),
-                self._axis.width,
-                first,
-                len(table),
-                array(table),
-                self._axis.of_log,
-                array(value, writable=True),
-            )
+        place, value = self._axis.place(x), np.full(x.size, np.nan)
+        open_ = np.isfinite(place)
+        for halvings in range(HALVINGS + 1):
+            if open_.any():
+                value[open_], open_[open_] = self._on_panels(halvings, place[open_], ask)
         alone = np.isnan(value)
         if alone.any():
             value[alone] = ask(x[alone])
         return value
 
-    def _crowded(self, place: FloatArray) -> tuple[int, npt.NDArray[np.bool_]] | None:
-        """The first panel, and on which panels from there on many places lie."""
-        panel = np.floor(place / self._axis.width)
-        known = np.isfinite(panel)
-        panels = panel[known].astype(np.intp)
-        if not panels.size:
-            return None
-        first = int(panels.min())
-        crowded = np.bincount(panels - first) >= CROWD
-        return (first, crowded) if crowded.any() else None
+    def _on_panels(
+        self, halvings: int, place: FloatArray, ask: Callable[[FloatArray], FloatArray]
+    ) -> tuple[FloatArray, BoolArray]:
+        """Values on panels of one width, NaN where none serves; and where halves may serve."""
+        width = self._width(halvings)
+        panel = np.floor(place / width).astype(np.intp)
+        first = int(panel.min())
+        crowded = np.bincount(panel - first) >= CROWD
+        table = np.full((crowded.size, DEGREE), np.nan)
+        value = np.full(place.size, np.nan)
+        if not crowded.any():
+            return value, np.zeros(place.size, dtype=np.bool_)
+        table[crowded] = self._coefficients(halvings, first + np.flatnonzero(crowded), ask)
+        halved = np.isposinf(table[:, 0])
+        table[halved] = np.nan
+        given = array(place), width, first, len(table), array(table), self._axis.of_log
+        lib.pe_chebyshev_panels(place.size, *given, array(value, writable=True))
+        return value, halved[panel - first]
+
+    def _width(self, halvings: int) -> float:
+        return self._axis.width * 0.5**halvings
 
     def _coefficients(
-        self, panels: npt.NDArray[np.intp], ask: Callable[[FloatArray], FloatArray]
+        self, halvings: int, panels: IntArray, ask: Callable[[FloatArray], FloatArray]
     ) -> FloatArray:
-        new = np.array([i for i in panels.tolist() if i not in self._kept], dtype=np.intp)
-        if new.size:
-            made = self._made(new, ask)
-            self._kept.update(zip(new.tolist(), made, strict=True))
-        return np.array([self._kept[i] for i in panels.tolist()])
+        keys = [(halvings, panel) for panel in panels.tolist()]
+        new = [key for key in keys if key not in self._kept]
+        if new:
+            made = self._made(halvings, np.array([panel for _, panel in new]), ask)
+            self._kept.update(zip(new, made, strict=True))
+        return np.array([self._kept[key] for key in keys])
 
     def _made(
-        self, panels: npt.NDArray[np.intp], ask: Callable[[FloatArray], FloatArray]
+        self, halvings: int, panels: IntArray, ask: Callable[[FloatArray], FloatArray]
     ) -> FloatArray:
-        """Coefficients of panels; NaN where no polynomial serves."""
-        places = self._axis.width * (panels[:, None] + _POINTS)
+        """Coefficients of panels; NaN where no polynomial serves, inf where those of halves may."""
+        places = self._width(halvings) * (panels[:, None] + _POINTS)
         argument = self._axis.argument(places)
         try:
             values = ask(argument.ravel()).reshape(places.shape)
@@ -184,18 +188,15 @@ class ChebyshevPanels:
             if len(panels) == 1:
                 return np.full((1, DEGREE), np.nan)
             parts = np.array_split(panels, 2)
-            return np.concatenate([self._made(part, ask) for part in parts])
-        scale = 1.0
-        if self._axis.of_log:
-            with np.errstate(divide="ignore"):  # log 0 is no number that a polynomial has
+            return np.concatenate([self._made(halvings, part, ask) for part in parts])
+        scale = 1.0 if self._axis.of_log else values.max(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):  # log 0 is no number
+            if self._axis.of_log:
                 values = fn.log(values)
-        else:
-            scale = values.max(axis=1)
-        with np.errstate(invalid="ignore"):
             made = np.asarray(values[:, :DEGREE] @ _TRANSFORM.T)
             miss = np.abs(made @ _AT_CHECKS - values[:, DEGREE:]).max(axis=1)
-            last = np.abs(made[:, -2:]).sum(axis=1)
-            made[~(np.maximum(miss, last) <= scale * NEGLIGIBLE)] = np.nan
-            if self._axis.of_log:
-                made[values.min(axis=1) < NOISY_LOG] = np.nan
+            sizes = np.abs(made)
+            wrong = ~(np.maximum(miss, sizes[:, -2:].sum(axis=1)) <= scale * NEGLIGIBLE)
+            falls = FALL * sizes[:, -4:].max(axis=1) <= sizes[:, -8:-4].max(axis=1)
+        made[wrong] = np.where(falls[wrong], np.inf, np.nan)[:, None]
         return made
