@@ -18,8 +18,8 @@
 
 #include "convolved.h"
 #include "doubles.h"
+#include "laws.h"
 #include "panels.h"
-#include "pyengine.h"
 
 static const double HALF_LOG_2PI = 0.91893853320467274178;
 

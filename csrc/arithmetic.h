@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "pyengine.h"
+#include "types.h"
 
 #if defined(__GNUC__)
 #define PE_INLINE static inline __attribute__((always_inline))

@@ -92,6 +92,12 @@ FENV_SOURCES = ["csrc/python/fenv.c", "csrc/environment.c"]
 HEADERS = [
     "csrc/environment.h",
     "csrc/pyengine.h",
+    "csrc/types.h",
+    "csrc/functions.h",
+    "csrc/contours.h",
+    "csrc/kinds.h",
+    "csrc/laws.h",
+    "csrc/answers.h",
     "csrc/pyengine.cdef",
     "csrc/simd.h",
     "csrc/arithmetic.h",

@@ -1,9 +1,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "answers.h"
 #include "doubles.h"
 #include "lane_trig.h"
-#include "pyengine.h"
 #include "simd.h"
 
 static const double LEAST_LOG = -700.0; /* below it the exponential on lanes gives no subnormal numbers */

@@ -1,10 +1,11 @@
 #include <float.h>
 #include <math.h>
 
+#include "answers.h"
 #include "doubles.h"
 #include "elementary.h"
+#include "functions.h"
 #include "normal.h"
-#include "pyengine.h"
 
 /* One step of the subsampled Gaussian, or a Gaussian under any composition: answers between proven
  * bounds.  What the constants count, and why the bounds hold, is derived in docs/theory/closed_form.

@@ -1,4 +1,4 @@
-#include "pyengine.h"
+#include "functions.h"
 
 #include "simd.h"
 

@@ -8,7 +8,6 @@
 
 #include "convolved.h"
 #include "doubles.h"
-#include "pyengine.h"
 
 #define LOOSE 5.0 /* how far from the depth that is asked for an end may lie */
 #define MOST_TRIALS 100000

@@ -1,10 +1,10 @@
 /* The functions of doubles.h at one number and on arrays, for Python. */
+
 #include "doubles.h"
-
-#include <stddef.h>
-
+#include "functions.h"
 #include "normal.h"
 #include "simd.h"
+#include <stddef.h>
 
 #if defined(__GNUC__)
 #define WHOLE __attribute__((flatten)) /* a loop over a function that is called is no vector code */

@@ -1,9 +1,10 @@
 #include <math.h>
 
+#include "answers.h"
 #include "arithmetic.h"
 #include "doubles.h"
+#include "functions.h"
 #include "normal.h"
-#include "pyengine.h"
 
 /* What sampled Gaussian steps say without a transform: the largest loss, a bound of the profile at 0, and levels whose
  * tests take next to nothing but the outcomes of the largest likelihood ratio. */

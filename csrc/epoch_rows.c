@@ -8,7 +8,7 @@
 
 #include "allocation.h"
 #include "doubles.h"
-#include "pyengine.h"
+#include "laws.h"
 
 /* Tails of the law of L at a threshold: its masses below and above under Q and P, and the two
  * profiles, E_Q(1 - e^{L-k})+ from below and E_Q(e^L - e^k)+ from above. */

@@ -1,8 +1,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "answers.h"
 #include "doubles.h"
-#include "pyengine.h"
 
 /* From the rows of an engine to what was asked, for one value and for arrays of them alike. */
 

@@ -1,6 +1,6 @@
 #include "arithmetic.h"
 #include "doubles.h"
-#include "pyengine.h"
+#include "kinds.h"
 
 /* P_n and P_{n-1} with maximum 1, and the sum of the squares of p_0 to p_{n-1}. */
 static void ends_of_recurrence(size_t n, pe_dd t, pe_dd *last, pe_dd *before, pe_dd *squares) {

@@ -1,8 +1,9 @@
 /* Kernels of the lattice engine; the bounds that rest on them are proven in docs/theory/lattice.md. */
 #include "doubles.h"
 #include "elementary.h"
+#include "functions.h"
+#include "laws.h"
 #include "normal.h"
-#include "pyengine.h"
 #include "simd.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "answers.h"
 #include "doubles.h"
-#include "pyengine.h"
 
 /* Bounds of a trade-off function at levels from masses at a few thresholds (docs/theory/conversions). */
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "doubles.h"
+#include "functions.h"
 #include "lane_log.h"
 #include "lane_trig.h"
-#include "pyengine.h"
 #include "simd.h"
 
 static const double HALF_LOG_2PI = 0.91893853320467274178;

@@ -12,7 +12,6 @@
 #include <stddef.h>
 
 #include "normals.h"
-#include "pyengine.h"
 
 /* Nodes z0 + j h, j < m (m is a multiple of PE_LANES; surplus nodes have weight 0). */
 typedef struct {

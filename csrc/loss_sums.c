@@ -7,7 +7,6 @@
 
 #include "convolved.h"
 #include "doubles.h"
-#include "pyengine.h"
 #include "simd.h"
 
 #define AGREED 2e-13    /* a narrow maximum may hide below 3e-8 of a wide one */

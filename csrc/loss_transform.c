@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
+#include "kinds.h"
 #include "lane_trig.h"
-#include "pyengine.h"
 #include "simd.h"
 
 /* Losses are summed in parts, and those parts, so that the error does not grow with their number. */

@@ -1,8 +1,8 @@
 /* Marcum's Q function, and compositions of noncentral chi-squared tails with quantiles that would
-   lose digits if they were put together from rounded values.  See pyengine.h. */
+   lose digits if they were put together from rounded values.  See functions.h. */
 #include "doubles.h"
+#include "functions.h"
 #include "ncx2_core.h"
-#include "pyengine.h"
 
 #define BLOCK PE_NCX2_BLOCK
 #define MAX_ROOT 0x1p149  /* a and b up to here are squared exactly within the block's range */

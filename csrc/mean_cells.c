@@ -1,7 +1,7 @@
 /* The law of a weighted mean of two independent positive numbers, put into cells.  Definition, domain and error are
- * in pyengine.h.
+ * in laws.h.
  */
-#include "pyengine.h"
+#include "laws.h"
 
 /* Products of masses below this are left out: what is kept has all its digits. */
 static const double LEAST = 0x1p-1000;

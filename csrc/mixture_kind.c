@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "certified_parts.h"
+#include "contours.h"
 #include "pair.h"
-#include "pyengine.h"
 
 /* Mixtures of normals as one kind of step on lines that other kinds share: docs/theory/kinds.md. */
 

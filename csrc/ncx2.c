@@ -1,9 +1,9 @@
 /* The noncentral chi-squared distribution: tails, density, logarithms.  Definitions, methods and
- * observed errors are in pyengine.h.
+ * observed errors are in functions.h.
  */
 #include "doubles.h"
+#include "functions.h"
 #include "ncx2_core.h"
-#include "pyengine.h"
 
 #define BLOCK PE_NCX2_BLOCK
 

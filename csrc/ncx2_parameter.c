@@ -1,8 +1,8 @@
 /* The noncentrality or the degrees of freedom at which a tail of the noncentral chi-squared
-   distribution is given, see pyengine.h and docs/special/ncx2.md. */
+   distribution is given, see functions.h and docs/special/ncx2.md. */
 #include "doubles.h"
+#include "functions.h"
 #include "ncx2_core.h"
-#include "pyengine.h"
 
 #define BLOCK PE_NCX2_BLOCK
 #define MAX_EVALUATIONS 120

@@ -1,7 +1,7 @@
-/* Quantiles of the noncentral chi-squared distribution, see pyengine.h and docs/special/ncx2.md. */
+/* Quantiles of the noncentral chi-squared distribution, see functions.h and docs/special/ncx2.md. */
 #include "doubles.h"
+#include "functions.h"
 #include "ncx2_core.h"
-#include "pyengine.h"
 
 #define BLOCK PE_NCX2_BLOCK
 #define MAX_EVALUATIONS 100

@@ -1,6 +1,5 @@
 #include "noise_nodes.h"
 #include "doubles.h"
-#include "pyengine.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "pyengine.h"
+#include "kinds.h"
 
 /* docs/theory/individual.md, "Sums of polynomials" */
 

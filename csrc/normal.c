@@ -1,9 +1,10 @@
 /* The standard normal distribution: density, distribution function, quantiles, and their
- * logarithmic forms.  Definitions, methods and observed errors are in pyengine.h.
+ * logarithmic forms.  Definitions, methods and observed errors are in functions.h.
  */
-#include "normal.h"
 
+#include "normal.h"
 #include "doubles.h"
+#include "functions.h"
 
 static const double INV_SQRT_2PI = 0x1.9884533d43651p-2;
 static const double SQRT_2PI = 0x1.40d931ff62706p+1;

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "pyengine.h"
+#include "types.h"
 
 typedef struct {
     size_t n;

@@ -2,8 +2,8 @@
 #ifndef PE_PAIR_H
 #define PE_PAIR_H
 
+#include "contours.h"
 #include "loss_nodes.h"
-#include "pyengine.h"
 #include "spectral.h"
 
 /* Level 0 keeps the whole law.  The others serve values down to a log-probability and remove the

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "doubles.h"
-#include "pyengine.h"
 
 typedef struct {
     size_t n, room;

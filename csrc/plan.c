@@ -1,10 +1,10 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "answers.h"
 #include "doubles.h"
 #include "pair.h"
 #include "proven.h"
-#include "pyengine.h"
 
 /* Parameters in, answer out: questions about floats by rows of proven lines, of one order of a pair or of both.  What
  * arrays are answered in pyengine/engines/certified.py and certified_hull.py has the same bits. */

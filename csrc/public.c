@@ -4,7 +4,7 @@
  */
 #include "../pyengine/include/libpyengine.h"
 #include "environment.h"
-#include "pyengine.h"
+#include "functions.h"
 
 #define NUMBER(x) (const char *)&(x), 0
 #define THREE(x, y, z) NUMBER(x), NUMBER(y), NUMBER(z)

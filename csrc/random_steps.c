@@ -4,7 +4,7 @@
 
 #include "doubles.h"
 #include "elementary.h"
-#include "pyengine.h"
+#include "laws.h"
 
 /* Losses of an epoch with a record in k of t steps, drawn with the set of the k steps fixed.
  *

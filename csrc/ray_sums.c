@@ -1,8 +1,8 @@
 #include <math.h>
 
 #include "doubles.h"
+#include "kinds.h"
 #include "lane_trig.h"
-#include "pyengine.h"
 #include "simd.h"
 
 enum { MOST_KINDS = 3 };

@@ -1,8 +1,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "answers.h"
 #include "doubles.h"
-#include "pyengine.h"
 
 /* From rows with proven errors to bounds of what was asked; docs/theory/conversions.md.  All bounds are
  * moved outwards by `slack`, a relative error of the few operations that form them. */

@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "elementary.h"
-#include "pyengine.h"
+#include "laws.h"
 
 /* Sums of random losses.  Sample i takes its normal variates 2j and 2j+1 of table g from the block
  * (i, j) of Threefry-2x64-20 (Salmon et al. 2011) with key (seed, g): any split of the samples over

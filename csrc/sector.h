@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "doubles.h"
-#include "pyengine.h"
+#include "laws.h"
 
 #ifndef PE_INLINE
 #define PE_INLINE static inline

@@ -4,6 +4,7 @@
 
 #include "arithmetic.h"
 #include "doubles.h"
+#include "functions.h"
 #include "sector.h"
 
 /* One step, and the sum of two independent losses; docs/theory/sector_laws.md. */

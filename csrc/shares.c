@@ -11,7 +11,6 @@
 
 #include "convolved.h"
 #include "doubles.h"
-#include "pyengine.h"
 #include "simd.h"
 
 #define AGREED 3e-8    /* two lattices agree to this: their union has the square of it */

@@ -5,7 +5,6 @@
 #include "lane_trig.h"
 #include "loss_nodes.h"
 #include "noise_nodes.h"
-#include "pyengine.h"
 
 typedef struct pe_edge {
     struct pe_edge *before; /* the one that was made before it */

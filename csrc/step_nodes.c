@@ -3,7 +3,7 @@
 
 #include "arithmetic.h"
 #include "doubles.h"
-#include "pyengine.h"
+#include "kinds.h"
 #include "simd.h"
 
 #define LEAST_EXPONENT -16000.0 /* what exponentials in parts take */

@@ -3,7 +3,6 @@
 
 #include "doubles.h"
 #include "lane_log.h"
-#include "pyengine.h"
 #include "simd.h"
 #include "tilted_cells.h"
 

@@ -1,0 +1,144 @@
+/* What kinds of steps offer to lines: nodes, transforms, and sums over them. */
+#ifndef PE_KINDS_H
+#define PE_KINDS_H
+
+#include "types.h"
+
+/* ---- sums over gradient norms, and over frequencies: norm_moments.c -------------------------------------
+ *
+ * Definition      moments[i][b][d] += times[j] times polynomial d of the norm j of record i on its block b,
+ *                 interpolated linearly between the nodes 2^-octaves (1 + k 2^-bits) 2^m of norm / clip;
+ *                 `rows` nodes are a block, basis has `degree` polynomials at rows + 1 of them.  count:
+ *                 norms > 0; below: those below the first node
+ * Domain          norm >= 0 finite, clip > 0, 2 <= bits <= 20, rows a divisor of 2^bits
+ * Error           as of sums of so many products: (columns + 4) 2^-53 times those of absolute values
+ */
+typedef struct {
+    int octaves, bits, rows, degree;
+} pe_norm_grid;
+void pe_norm_moments(const pe_norm_grid *grid, size_t records, size_t columns, const double *norm,
+                     double clip, const double *times, const double *basis, double *moments, double *count,
+                     double *below);
+
+/* Definition      out[i] = Re of the sum over f = 1, ..., n of parts[i][f] turn[i]^f, |turn[i]| = 1
+ * Method          Horner's scheme
+ * Error           8 n 2^-53 times the sum of |parts[i][f]|, if turn is within 2^-52
+ */
+void pe_turned_sums(size_t records, size_t n, const double *parts, const double *turn, double *out);
+
+/* ---- transforms of laws with finitely many losses: loss_transform.c -------------------------------------
+ *
+ * Definition      sum over j of share[j] (e^{i t apart[j]} - 1) at each of n frequencies t
+ * Domain          |t apart[j]| < 1e8; share[j] >= 0
+ * Method          e^{ib} - 1 by csrc/lane_trig.h, sums in 8 lanes
+ * Error           at most (m/8 + 20) 2^-53 times the sum of share[j] |t apart[j]|, of the modulus
+ *                 (docs/theory/laplace)
+ */
+void pe_loss_transform(size_t n, const double *frequency, size_t m, const double *apart, const double *share,
+                       double *real, double *imag);
+
+/* The same at the frequencies k spacing, k < n.
+ *
+ * Domain          as above, with k spacing exact
+ * Method          e^{i(a + b)} - 1 is (e^{ia} - 1) e^{ib} and e^{ib} - 1, a the angle at the begin of a run of 32 frequencies
+ * Error           at most (m/8 + 40) 2^-53 times the sum of share[j] |t apart[j]|
+ * Returns         a status
+ */
+int pe_loss_transform_grid(size_t n, double spacing, size_t m, const double *apart, const double *share,
+                           double *real, double *imag);
+
+/* ---- integrals along rays: ray_sums.c ----------------------------------------------------------------------
+ *
+ * Definition      sum over j < 8 blocks[i] of e^{factor[i] node[j]} weight[j] at each of n complex factors, for
+ *                 each of at most 3 kinds of weights in row[i] of them
+ * Domain          the real part of factor node is at most 0, and the imaginary one below 1e8 in size; size
+ *                 is a multiple of 8, weights are rows of kinds of size numbers, out pairs for each kind
+ * Method          e^z by csrc/lane_trig.h, sums in 8 lanes; 0 where the real part is below -708
+ * Error           at most (size/8 + 16 + 6 |factor node|) 2^-53 for each term (docs/theory/laplace)
+ */
+void pe_ray_sums(size_t n, const double *factor, const int64_t *blocks, const int64_t *row, size_t size,
+                 const double *node_real, const double *node_imag, size_t kinds, const double *weight_real,
+                 const double *weight_imag, double *out);
+
+/* Integrals beyond the turn of a line: ray_sums.c.  Nodes and weights of a ray; weights are rows of places of `kinds`
+ * rows of `size` numbers. */
+typedef struct {
+    const double *node_real, *node_imag, *weight_real, *weight_imag;
+    size_t size, kinds;
+} pe_ray;
+
+/* For n thresholds the sums over all places of the imaginary part of the sum of e^{x node} weight, on the ray to the
+ * right where the place is at x < 0 from the threshold, else on that to the left, for some kinds from a first one on.
+ *
+ * Domain          as of pe_ray_sums; a place takes about log2(reach/|x|) + 1 panels of `blocks` blocks of 8 nodes,
+ *                 at least `least` and at most `most`, which both rays have
+ * Error           as of pe_ray_sums
+ */
+void pe_place_integrals(size_t n, size_t places, const double *x, double reach, int64_t least, int64_t most,
+                        size_t blocks, const pe_ray *right, const pe_ray *left, size_t first, size_t kinds,
+                        double *out);
+
+/* What atoms at those places have in the integrals of e^{-tilt x} over the poles' sides, added to `out`
+ * (docs/theory/laplace): sums one after the other. */
+void pe_atom_integrals(size_t n, size_t places, const double *x, const double *mass, double tilt,
+                       size_t first, size_t kinds, double *out);
+
+/* ---- trigonometric sums: trig_sums.c -----------------------------------------------------------------------
+ *
+ * Definition      sum over j of real[k, j] cos(z t_j) + imag[k, j] sin(z t_j) at each of n numbers z, for at most 3
+ *                 kinds k; out has n rows
+ * Domain          size a multiple of 8, frequencies from 0 on, rising
+ * Method          e^{ib} by csrc/lane_trig.h, sums in 8 lanes; sines of csrc/doubles.h and one sum where an angle may exceed 1e8
+ * Error           at most (size + 12 + 4 z t_j) 2^-53 for each weight's modulus; NaN where an angle is 2^50 or more
+ */
+void pe_trig_sums(size_t n, const double *z, size_t size, const double *frequency, size_t kinds,
+                  const double *real, const double *imag, double *out);
+
+/* ---- n >= 2 Gauss-Legendre nodes on (0, 1), rising, and weights: gauss.c ---------------------------------
+ *
+ * Definition      sums of two doubles: n upper parts in each array, and n lower ones
+ * Method          Newton's method on the recurrence of the polynomials with maximum 1
+ * Error           docs/theory/line
+ */
+void pe_gauss_nodes(size_t n, double *place, double *weight);
+
+/* ---- nodes of steps on lines: step_nodes.c -------------------------------------------------------------
+ *
+ * Definition      arrays of n sums of two doubles have n upper parts, and n lower ones behind them; a mass is one times a
+ *                 power of 2.  Losses origin + sign log(1 + (e^v - 1)/slope) for v in (0, span), span <= 60, of the density
+ *                 (falling e^(-v/2) + rising e^(v/2))/4, by Gauss's rules between the edges, the last of which is span.
+ *                 Losses in [-epsilon, epsilon], epsilon <= 8192, of a density proportional to e^(-loss/2).
+ * Error           docs/theory/line
+ */
+typedef struct {
+    pe_dd span, slope, origin, falling, rising;
+    double sign;
+} pe_laplace_branch;
+
+void pe_laplace_nodes(const pe_laplace_branch *branch, size_t panels, const double *edges, size_t size,
+                      const double *place, const double *weight, double *loss, double *mass);
+
+void pe_range_nodes(double epsilon, size_t panels, size_t size, const double *place, const double *weight,
+                    double *loss, double *mass, double *power);
+
+/* value 2^power = e^x for x <= 16000; of x below -16000 nothing. */
+void pe_wide_exp(size_t n, const double *x, double *value, double *power);
+
+/* log(x 2^power) for x that are normal doubles, minus infinity for 0. */
+void pe_wide_log(size_t n, const double *x, const double *power, double *value);
+
+/* The log of the mean of e^(tilt loss), each node's share of it, and how far each loss is from the centre, which is
+ * returned and next to the tilted mean. */
+double pe_step_at_tilt(size_t n, const double *loss, const double *mass, const double *power, double tilt,
+                       pe_dd *log_mean, double *share, double *apart);
+
+/* That log less `top`, the largest term's. */
+double pe_log_mean_of_nodes(size_t n, const double *loss, const double *log_mass, double tilt, double *top);
+
+/* Sums of the first 1, ..., n numbers */
+void pe_running_sums(size_t n, const double *x, double *out);
+
+/* a - b c, rounded */
+void pe_less_products(const pe_dd *a, double b, size_t n, const double *c, double *out);
+
+#endif
