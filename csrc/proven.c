@@ -330,8 +330,10 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
         status = certify_on(status, line, functional, c, row);
         worse = is_worse(row, functional, &error, worse);
     }
-    const int leaves = !(row[2 + PE_FUNCTIONALS + functional] <= left_undivided(pair, contours, thorough));
-    if (leaves && !is_settled(status, row, functional)) {
+    /* a row that no line knows has no error to compare */
+    const double left = left_undivided(pair, contours, thorough);
+    const int divides = left < INFINITY && !(row[2 + PE_FUNCTIONALS + functional] <= left);
+    if (divides && !is_settled(status, row, functional)) {
         double found[PE_ROW];
         status = pe_divided_row(contours, functional, c, found);
         if (!status &&

@@ -60,6 +60,7 @@ def stages():
 
     cold()
     kappas = np.geomspace(1e-9, 0.5, 1000)
+    epsilons = np.linspace(0.5, 5.0, 200)  # at some no line knows a row
     floats = [1e-4 * (1.0 + i / 100) for i in range(100)]
     kept = pe.dp_sgd(1.0, 0.01, 1000)
     laplace = pe.LaplaceMechanism(1.0).poisson_sampled(0.1).composed(100)
@@ -97,6 +98,7 @@ def stages():
             for name in ("cifar10_resnet9", "full_batch")
         },
         "gamma_few_steps": ask(pe.gamma_bound, pe.dp_sgd(1.0, 0.01, 2), 1e-3),
+        "deltas_few_steps": ask(pe.delta, pe.dp_sgd(0.8, 0.01, 3), epsilons, adjacency="remove"),
         "gamma_200_kinds": ask(pe.gamma_bound, kinds, 1e-3),
         "gamma_1000_kappas": ask(pe.gamma_bound, kept, kappas),
         "epsilon": ask(pe.epsilon, kept, 1e-6),
