@@ -15,9 +15,9 @@ import pytest
 
 import pyengine
 from pyengine.cli import main
+from pyengine.workbench.papers import NAMES, paper
 from pyengine.workbench.papers import run as papers_run
 from pyengine.workbench.papers.item import AGREES, DIFFERS, WITHIN, Item, Paper, Table, check
-from pyengine.workbench.papers.registry import NAMES, paper
 
 pytest.importorskip("matplotlib")
 

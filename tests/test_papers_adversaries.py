@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyengine.workbench.papers import kaissis2023_relaxed, leemann2023
+from pyengine.workbench.papers import kaissis2023_relaxed, leemann2023, paper
 from pyengine.workbench.papers.item import AGREES, Table
-from pyengine.workbench.papers.registry import paper
 
 
 @pytest.mark.parametrize(("name", "number"), [("table_3", 6), ("table_4", 1), ("table_5", 120)])

@@ -14,9 +14,9 @@ import pytest
 from thorough import ALL, sampled
 
 from pyengine.errors import ApproximationWarning
+from pyengine.workbench.papers import NAMES, paper
 from pyengine.workbench.papers.item import Item, Table
 from pyengine.workbench.papers.pages import index_page
-from pyengine.workbench.papers.registry import NAMES, paper
 from pyengine.workbench.papers.run import _csv, _png
 
 pytest.importorskip("matplotlib")

@@ -7,8 +7,11 @@ import shutil
 import sys
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
-__all__ = ["html_table", "latex_table", "markdown_table", "terminal_width"]
+from pyengine._support.extras import needed
+
+__all__ = ["html_table", "latex_table", "markdown_table", "rendered_page", "terminal_width"]
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -95,6 +98,21 @@ def _power(found: re.Match[str]) -> str:
     """A number such as 2.5e-05 as papers have it."""
     factor = "" if found[1] == "1" else rf"{found[1]}\cdot "
     return f"${factor}10^{{{int(found[2])}}}$"
+
+
+def rendered_page(what: str, extra: str, package: str, folder: str, **words: Any) -> str:
+    """Text of ``page.html.jinja`` in a folder of a package, with all words escaped."""
+    with needed(what, extra):
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(package, folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return f"{environment.get_template('page.html.jinja').render(**words)}\n"
 
 
 def html_table(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyengine._support.decimals import number
 from pyengine.cli import grammar
 from pyengine.cli.calibrate import VARIED, add_targets, figures_of, rounded, targets_of
-from pyengine.cli.errors import FOUND, CommandError
+from pyengine.cli.errors import FOUND, CommandError, user_errors
 from pyengine.cli.output import label_lines, print_json, print_lines, print_table
 from pyengine.cli.parsers import Commands, command
 from pyengine.mechanisms import describe, in_words, label_of
@@ -95,10 +95,8 @@ def _action(actions: Any, name: str, summary: str, text: str, act: Any) -> Any:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what the action says."""
-    try:
+    with user_errors(arguments.budget):
         return int(arguments.act(arguments))
-    except (ValueError, OSError) as error:
-        raise CommandError(str(error)) from None
 
 
 def _opened(arguments: argparse.Namespace) -> Budget:

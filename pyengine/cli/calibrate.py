@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyengine._support import checks
 from pyengine._support.decimals import number
 from pyengine.cli import grammar
-from pyengine.cli.errors import CommandError
+from pyengine.cli.errors import CommandError, read_count
 from pyengine.cli.output import label_lines, print_json, print_lines, remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 from pyengine.mechanisms import describe, in_words, label_of
@@ -103,11 +103,9 @@ def run(arguments: argparse.Namespace) -> int:
     file = grammar.run_file_of(arguments)
     _take_targets(arguments, file.section("target"))
     varied = VARIED[arguments.vary]
+    digits = read_count("--digits", arguments.digits, MOST_DIGITS)
     targets: list[Target] = []
     try:
-        digits = checks.count("--digits", arguments.digits, least=1)
-        if digits > MOST_DIGITS:
-            raise ValueError(f"--digits must be at most {MOST_DIGITS}, got {arguments.digits}")
         targets = targets_of(arguments, proven=arguments.proven)
         make = file.family(arguments.vary, others=True)
         found = calibrate(make, targets, integer=varied.integer, maximize=not varied.improves)
@@ -227,12 +225,10 @@ def _in_words(found: Target, limits: dict[str, Fraction], digits: int) -> str:
 
     figures = figures_of(found)
     limits = {"slack": Fraction(0), "eta": limits.get("advantage", Fraction(0)), **limits}
-    up = {
-        key: _rounded(value, limits[key], digits, ROUND_CEILING) for key, value in figures.items()
-    }
-    down = {
-        key: _rounded(value, limits[key], digits, ROUND_FLOOR) for key, value in figures.items()
-    }
+    up, down = (
+        {key: _rounded(value, limits[key], digits, how) for key, value in figures.items()}
+        for how in (ROUND_CEILING, ROUND_FLOOR)
+    )
     adjacency = f"(adjacency {found.adjacency})"
     if isinstance(found, EpsilonDelta):
         return f"epsilon {up['epsilon']}, delta {up['delta']} {adjacency}"

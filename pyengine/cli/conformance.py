@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyengine._support import checks
 from pyengine._version import DISTRIBUTION
-from pyengine.cli.errors import CommandError
+from pyengine.cli.errors import CommandError, user_errors
 from pyengine.cli.output import RED, paint, print_json, print_table
 from pyengine.cli.parsers import Commands, command
 from pyengine.cli.plot import check_picture, write
@@ -42,13 +42,7 @@ examples:
 
 exit codes: 0 no answer is unsafe; 1 one is; 2 wrong input, or no accountant is installed"""
 LIMIT = 60.0
-DISTRIBUTIONS = {
-    "dp_accounting": "dp-accounting",
-    "gdpnum": "gdpnum",
-    "opacus": "opacus",
-    "prv_accountant": "prv-accountant",
-    "riskcal": "riskcal",
-}
+PEERS = ("dp_accounting", "gdpnum", "opacus", "prv_accountant", "riskcal")
 
 
 def register(commands: Commands) -> None:
@@ -70,10 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Ask, print and draw; 1 if an answer is unsafe."""
     from pyengine.accounting.conformance import run as ask
 
-    try:
+    with user_errors():
         limit = float(checks.positive("--time-limit", arguments.time_limit))
-    except ValueError as error:
-        raise CommandError(str(error)) from None
     if arguments.picture:
         check_picture("--picture", arguments.picture)
     cases = _cases(arguments.settings)
@@ -82,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     if sys.stderr.isatty():
         print(file=sys.stderr)
     for name, why in absent.items():
-        hint = f" (pip install {DISTRIBUTIONS[name]})" if name in DISTRIBUTIONS else ""
+        hint = f" (pip install {name.replace('_', '-')})" if name in PEERS else ""
         print(f"pyengine: {name} takes no part: {why}{hint}", file=sys.stderr)
     if len(absent) == len(names) - 1:
         raise CommandError(f"no accountant takes part: pip install '{DISTRIBUTION}[peers]'")
@@ -107,7 +99,7 @@ class _Counter:
 
 
 def _installed() -> list[str]:
-    return [name for name in DISTRIBUTIONS if importlib.util.find_spec(name) is not None]
+    return [name for name in PEERS if importlib.util.find_spec(name) is not None]
 
 
 def _cases(settings: list[str] | None) -> list[Case]:

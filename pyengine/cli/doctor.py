@@ -34,16 +34,8 @@ LEVELS = {
 }
 REQUIRED = ("numpy", "cffi")
 OPTIONAL = (
-    "matplotlib",
-    "scipy",
-    "mpmath",
-    "python-flint",
-    "numba",
-    "dp-accounting",
-    "gdpnum",
-    "opacus",
-    "prv-accountant",
-    "riskcal",
+    *("matplotlib", "scipy", "mpmath", "python-flint", "numba"),
+    *("dp-accounting", "gdpnum", "opacus", "prv-accountant", "riskcal"),
 )
 TOLERANCE = 1e-11  # what the engines promise
 
@@ -68,14 +60,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _facts() -> dict[str, Any]:
     from pyengine._core import lib
+    from pyengine.workbench.tables.pools import processors
 
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processors": os.cpu_count(),
-        "usable_processors": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
+        "usable_processors": processors(),
         "threads": os.cpu_count() or 1,  # of pyengine.special.threaded
         "vector_instructions": LEVELS[lib.pe_simd_level()],
         "packages": {name: _version(name) for name in (*REQUIRED, *OPTIONAL)},
@@ -101,13 +92,9 @@ def _tests() -> Iterator[dict[str, Any]]:
         truth = Decimal(gold["truth"])
         error = None if value is None else float(abs(Decimal(value) / truth - 1))
         name = {key: gold[key] for key in gold if key not in ("truth", "source")}
-        yield {
-            **name,
-            "value": value,
-            "truth": gold["truth"],
-            "relative_error": error,
-            "right": error is not None and error <= TOLERANCE,
-        }
+        right = error is not None and error <= TOLERANCE
+        found = {"value": value, "truth": gold["truth"], "relative_error": error, "right": right}
+        yield {**name, **found}
 
 
 def _compute(gold: dict[str, Any]) -> float | None:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["FOUND", "INTERNAL", "INTERRUPTED", "UNUSABLE", "CommandError"]
+import contextlib
+import importlib.util
+from collections.abc import Iterator
+
+from pyengine._support import checks
+from pyengine._support.extras import missing
+
+__all__ = [
+    *("FOUND", "INTERNAL", "INTERRUPTED", "UNUSABLE", "CommandError", "read_count"),
+    *("require", "user_errors"),
+]
 
 FOUND = 1  # a value was refused, or something unsafe was found
 UNUSABLE = 2  # wrong input, or output that cannot be written
@@ -12,3 +22,34 @@ INTERRUPTED = 130  # as shells have it for SIGINT
 
 class CommandError(Exception):
     """A command cannot be carried out; the message is all that its user needs."""
+
+
+@contextlib.contextmanager
+def user_errors(place: object = "", *others: type[Exception]) -> Iterator[None]:
+    """Turn wrong values, failing files and other errors of the user's into a `CommandError`.
+
+    ``place`` is where an error of the system happened that names no file.
+    """
+    caught: tuple[type[Exception], ...] = (ValueError, *others)
+    try:
+        yield
+    except caught as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(f"{error.filename or place}: {error.strerror or error}") from None
+
+
+def require(what: str, extra: str, *packages: str) -> None:
+    """End the command before any work where a package is missing that an extra brings."""
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            raise CommandError(missing(what, package, extra))
+
+
+def read_count(option: str, text: str, most: int) -> int:
+    """Whole number from 1 to ``most``."""
+    with user_errors():
+        found = checks.count(option, text, least=1)
+    if found > most:
+        raise CommandError(f"{option} must be at most {most}, got {text}")
+    return found

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 from pathlib import Path
 
 from pyengine._support import checks
-from pyengine._support.extras import missing
 from pyengine.cli import grammar
-from pyengine.cli.errors import CommandError
+from pyengine.cli.errors import CommandError, require, user_errors
 from pyengine.cli.parsers import Commands, command
 
 __all__ = ["register"]
@@ -46,9 +44,7 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until interrupted."""
-    for package in ("jinja2", "starlette", "uvicorn"):
-        if importlib.util.find_spec(package) is None:
-            raise CommandError(missing("the page", package, "explore"))
+    require("the page", "explore", "jinja2", "starlette", "uvicorn")
     from pyengine.workbench.explore import explore
     from pyengine.workbench.explore.link import link
 
@@ -69,9 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
             webbrowser.open(address)
 
     try:
-        port = checks.count("--port", arguments.port)
-        seconds = checks.positive("--seconds", arguments.seconds)
-        explore(port, seconds=float(seconds), ready=ready)
+        with user_errors():
+            port = checks.count("--port", arguments.port)
+            seconds = float(checks.positive("--seconds", arguments.seconds))
+        explore(port, seconds=seconds, ready=ready)
     except ValueError as error:
         raise CommandError(str(error)) from None
     except OSError as error:

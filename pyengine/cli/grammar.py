@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pyengine._support import checks
-from pyengine.cli.errors import CommandError
+from pyengine.cli.errors import CommandError, user_errors
 from pyengine.cli.parsers import is_run_file
 from pyengine.laws.kinds import named_kinds
 from pyengine.mechanisms import Mechanism
@@ -18,18 +18,8 @@ from pyengine.workbench.runs.grammar import SAMPLINGS, NamedRun
 from pyengine.workbench.runs.makers import makers
 
 __all__ = [
-    "HELP",
-    "add_mechanism",
-    "add_named_runs",
-    "is_given",
-    "named_runs",
-    "read_mechanism",
-    "read_run_file",
-    "records_of",
-    "run_file_of",
-    "run_file_of_text",
-    "run_files",
-    "runs_of",
+    *("HELP", "add_mechanism", "add_named_runs", "is_given", "named_runs", "read_mechanism"),
+    *("read_run_file", "records_of", "run_file_of", "run_file_of_text", "run_files", "runs_of"),
 ]
 
 HELP = """\
@@ -51,11 +41,55 @@ a run:
 numbers: decimal (1e-5) or a fraction (256/60000), taken exactly; several runs: "0.8 1.0", 1:100
 for whole numbers, FROM:TO:COUNT evenly in the logarithm"""
 
-FLAGS = (
-    *("mechanism", "noise", "p", "steps", "epochs", "batch_size", "dataset_size", "sampling"),
-    *("steps_per_epoch", "selected", "group_size", "unit", "truncated_batch_size"),
-    *("matrix", "participation", "times", "separation", "bins", "classes"),
+OPTIONS = (
+    ("--noise --noise-multiplier", "X", "noise multiplier"),
+    ("--p --sampling-probability", "P", "Poisson sampling probability (1)"),
+    ("--steps", "N", "number of steps (1, unless sampled)"),
+    ("--epochs", "E", "instead of steps: E / p, rounded up"),
+    ("--batch-size", "B", "instead of p: batch size"),
+    ("--dataset-size", "D", "... out of so many records"),
+    (
+        "--sampling",
+        "WORD",
+        "how batches of that size are drawn, which must be said: poisson, where it is the expected "
+        "size; without_replacement; with_replacement, which may repeat records; shuffle: a loader "
+        "that shuffles once an epoch, of which upper bounds are known, without amplification",
+    ),
+    (
+        "--steps-per-epoch",
+        "T",
+        "random allocation: each record takes part in one of T steps of each of E epochs",
+    ),
+    ("--selected", "K", "... in K of the T steps, of which upper bounds are known (1)"),
+    (
+        "--truncated-batch-size",
+        "B",
+        "largest size of a Poisson sample: records beyond it are left out at random",
+    ),
+    ("--group-size", "K", "records of a user, each sampled by itself (1)"),
+    (
+        "--unit",
+        "WORD",
+        f"what joins batches and is protected, for labels: {', '.join(UNITS)} (record)",
+    ),
+    (
+        "--matrix",
+        "FILE",
+        "C of a matrix mechanism, .npy or .csv: noise is that of C x + z, unscaled",
+    ),
+    (
+        "--participation",
+        "WORD",
+        "at which of its steps a record takes part: single (default), fixed_order, "
+        "min_separation, balls_in_bins",
+    ),
+    ("--times", "K", "... so often at most"),
+    ("--separation", "B", "... at least so many steps apart"),
+    ("--bins", "B", "number of bins of balls_in_bins"),
+    ("--classes", "C", "... in so many classes, bounded by themselves (the best)"),
 )
+CHOICES = {"--sampling": SAMPLINGS, "--unit": UNITS}
+FLAGS = ("mechanism", *(flags.split()[0][2:].replace("-", "_") for flags, _, _ in OPTIONS))
 
 
 def add_mechanism(parser: argparse.ArgumentParser) -> None:
@@ -72,64 +106,8 @@ def add_mechanism(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"{', '.join(listed)}, or the name of the class in Python",
     )
-    group.add_argument("--noise", "--noise-multiplier", metavar="X", help="noise multiplier")
-    group.add_argument(
-        "--p", "--sampling-probability", metavar="P", help="Poisson sampling probability (1)"
-    )
-    group.add_argument("--steps", metavar="N", help="number of steps (1, unless sampled)")
-    group.add_argument("--epochs", metavar="E", help="instead of steps: E / p, rounded up")
-    group.add_argument("--batch-size", metavar="B", help="instead of p: batch size")
-    group.add_argument("--dataset-size", metavar="D", help="... out of so many records")
-    group.add_argument(
-        "--sampling",
-        choices=SAMPLINGS,
-        metavar="WORD",
-        help="how batches of that size are drawn, which must be said: poisson, where it is the "
-        "expected size; without_replacement; with_replacement, which may repeat records; shuffle: "
-        "a loader that shuffles once an epoch, of which upper bounds are known, without "
-        "amplification",
-    )
-    group.add_argument(
-        "--steps-per-epoch",
-        metavar="T",
-        help="random allocation: each record takes part in one of T steps of each of E epochs",
-    )
-    group.add_argument(
-        "--selected",
-        metavar="K",
-        help="... in K of the T steps, of which upper bounds are known (1)",
-    )
-    group.add_argument(
-        "--truncated-batch-size",
-        metavar="B",
-        help="largest size of a Poisson sample: records beyond it are left out at random",
-    )
-    group.add_argument(
-        "--group-size", metavar="K", help="records of a user, each sampled by itself (1)"
-    )
-    group.add_argument(
-        "--unit",
-        choices=UNITS,
-        metavar="WORD",
-        help=f"what joins batches and is protected, for labels: {', '.join(UNITS)} (record)",
-    )
-    group.add_argument(
-        "--matrix",
-        metavar="FILE",
-        help="C of a matrix mechanism, .npy or .csv: noise is that of C x + z, unscaled",
-    )
-    group.add_argument(
-        "--participation",
-        metavar="WORD",
-        help="at which of its steps a record takes part: single (default), fixed_order, "
-        "min_separation, balls_in_bins",
-    )
-    group.add_argument("--times", metavar="K", help="... so often at most")
-    group.add_argument("--separation", metavar="B", help="... at least so many steps apart")
-    group.add_argument("--bins", metavar="B", help="number of bins of balls_in_bins")
-    group.add_argument(
-        "--classes", metavar="C", help="... in so many classes, bounded by themselves (the best)"
-    )
+    for flags, metavar, text in OPTIONS:
+        group.add_argument(*flags.split(), metavar=metavar, choices=CHOICES.get(flags), help=text)
     group.add_argument(
         "--phase",
         action="append",
@@ -211,21 +189,17 @@ def run_files(arguments: argparse.Namespace) -> list[RunFile]:
 
 def runs_of(arguments: argparse.Namespace, files: list[RunFile]) -> list[NamedRun]:
     """All runs of these files; those of ``--run`` have its names."""
-    try:
+    with user_errors():
         if arguments.runs:
             named = zip(arguments.runs, files, strict=True)
             return [replace(file.only(), name=label) for (label, _), file in named]
         return list(files[0].runs())
-    except ValueError as error:
-        raise CommandError(str(error)) from None
 
 
 def read_mechanism(arguments: argparse.Namespace) -> Mechanism:
     """Mechanism of the only run that the arguments describe."""
-    try:
+    with user_errors():
         return run_file_of(arguments).only().mechanism
-    except ValueError as error:
-        raise CommandError(str(error)) from None
 
 
 def records_of(file: RunFile) -> int | None:
@@ -254,9 +228,5 @@ def _parse(text: str) -> dict[str, str]:
 
 def read_run_file(path: Path) -> RunFile:
     """Runs of a file."""
-    try:
+    with user_errors(path):
         return read_file(path)
-    except OSError as error:
-        raise CommandError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise CommandError(str(error)) from None

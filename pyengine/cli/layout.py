@@ -25,21 +25,11 @@ class HelpFormatter(argparse.HelpFormatter):
 
 
 def laid_out(text: str, width: int) -> str:
-    """Break the lines of a text that are too long.
+    """Break the lines of a text that are longer than ``width``; words longer than that stay whole.
 
-    Parameters
-    ----------
-    text : str
-        Paragraphs without indentation are filled anew where a line is too long; indented lines are
-        commands, which are continued with a backslash, but not within quotes that fit a line,
-        or words with an explanation after two blanks.
-    width : int
-        Largest length of a line, in characters.
-
-    Returns
-    -------
-    str
-        Text of such lines; words longer than a line stay whole.
+    Paragraphs without indentation are filled anew where a line is too long; indented lines are
+    commands, which are continued with a backslash, but not within quotes that fit a line, or words
+    with an explanation after two blanks.
     """
     blocks = re.split(r"(\n\s*\n)", text)
     return "".join(block if not block.strip() else _block(block, width) for block in blocks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from pyengine._support import checks
-from pyengine.cli.errors import CommandError
+from pyengine.cli.errors import CommandError, user_errors
 from pyengine.workbench.runs.grids import spaced
 
 __all__ = ["read_numbers", "read_probabilities", "read_probability"]
@@ -14,30 +14,16 @@ __all__ = ["read_numbers", "read_probabilities", "read_probability"]
 def read_numbers(name: str, texts: list[str], *, logarithmic: bool) -> list[str]:
     """Values of ``1e-5``, ``1/60000`` and ``FROM:TO:COUNT``, each as a decimal string or fraction.
 
-    Parameters
-    ----------
-    name : str
-        Option that holds them, for messages.
-    texts : list of str
-        As typed.
-    logarithmic : bool
-        Whether a range is evenly spaced in the logarithm.
-
-    Returns
-    -------
-    list of str
-        At least one.
+    Ranges are evenly spaced, or ``logarithmic``: in the logarithm.
     """
     values: list[str] = []
-    try:
+    with user_errors():
         for text in texts:
             if ":" in text:
                 values += spaced(f"--{name}", text, logarithmic=logarithmic)
             else:
                 checks.exact(f"--{name}", text)
                 values.append(text.strip())
-    except ValueError as error:
-        raise CommandError(str(error)) from None
     return values
 
 

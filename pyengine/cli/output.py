@@ -160,15 +160,7 @@ def _plain(value: Any) -> Any:
 def remarks_on(
     *, deltas: Iterable[float] = (), epsilons: Iterable[float] = (), records: int | None = None
 ) -> list[str]:
-    """Return what to say of figures that protect nobody.
-
-    Parameters
-    ----------
-    deltas, epsilons : iterable of float
-        What was asked for or found.
-    records : int, optional
-        Number of records, if it is known.
-    """
+    """Return what to say of δ and ε, asked for or found, that protect nobody."""
     found = []
     delta = max(deltas, default=0.0)
     if records is not None and delta >= 1.0 / records:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
-from pyengine._support.extras import missing
-from pyengine.cli.errors import CommandError
+from pyengine.cli.errors import CommandError, require, user_errors
 from pyengine.cli.parsers import Commands, command
 from pyengine.cli.table import count
-from pyengine.workbench.papers.registry import NAMES
+from pyengine.workbench.papers import NAMES
 
 __all__ = ["register"]
 
@@ -55,17 +53,13 @@ def run(arguments: argparse.Namespace) -> int:
     for name in arguments.names:
         if name not in NAMES:
             raise CommandError(f"NAME must be one of {', '.join(NAMES)}; got {name!r}")
-    if importlib.util.find_spec("matplotlib") is None:
-        raise CommandError(missing("a picture", "matplotlib", "plots"))
+    require("a picture", "plots", "matplotlib")
     if arguments.workers < 1:
         raise CommandError(f"--workers must be at least 1, got {arguments.workers}")
     names = list(dict.fromkeys(arguments.names)) or list(NAMES)
     try:
-        return regenerate(names, arguments.output, arguments.workers)
+        with user_errors(arguments.output):
+            return regenerate(names, arguments.output, arguments.workers)
     except BrokenExecutor:
-        raise CommandError(
-            "a worker process was ended from outside; run the command again"
-        ) from None
-    except OSError as error:
-        where = error.filename or arguments.output
-        raise CommandError(f"{where}: {error.strerror or error}") from None
+        text = "a worker process was ended from outside; run the command again"
+        raise CommandError(text) from None

@@ -173,19 +173,7 @@ def command(
 ) -> Parser:
     """Add a command whose help keeps its line breaks and ends with examples.
 
-    Parameters
-    ----------
-    commands : action of argparse
-        What `argparse.ArgumentParser.add_subparsers` returned.
-    name, summary, description, epilog : str
-        Name and texts of the help.
-    run : callable
-        Called with the parsed arguments; returns the exit code.
-
-    Returns
-    -------
-    Parser
-        The command's own parser.
+    ``run`` is called with the parsed arguments and returns the exit code.
     """
     parser: Any = commands.add_parser(name, help=summary, description=description, epilog=epilog)
     parser.set_defaults(run=run)

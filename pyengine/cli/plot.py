@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyengine._support import checks
-from pyengine._support.extras import missing
 from pyengine.cli import grammar
-from pyengine.cli.errors import CommandError
+from pyengine.cli.errors import CommandError, require, user_errors
 from pyengine.cli.output import remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 from pyengine.engines.registry import ADJACENCIES
@@ -70,10 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Draw a picture and write it."""
     check_picture("--output", arguments.output)
     draw = {"noise": _noise, "epsilon": _growth}.get(arguments.picture, _curves)
-    try:
+    with user_errors():
         made = draw(arguments)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
     write(made, arguments.output)
     print(arguments.output)
     return 0
@@ -139,15 +135,12 @@ def check_picture(option: str, path: Path) -> None:
 
     if path.suffix.lower() not in SUFFIXES:
         raise CommandError(f"{option} must end in {', '.join(SUFFIXES)}; got {str(path)!r}")
-    if importlib.util.find_spec("matplotlib") is None:
-        raise CommandError(missing(option, "matplotlib", "plots"))
+    require(option, "plots", "matplotlib")
 
 
 def write(figure: Figure, path: Path) -> None:
     """Write a picture, or say why not."""
     from pyengine.workbench.plots import save
 
-    try:
+    with user_errors(path):
         save(figure, path)
-    except OSError as error:
-        raise CommandError(f"{path}: {error.strerror or error}") from None

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from typing import Any, NamedTuple
 
 from pyengine._support import checks
-from pyengine._support.certainty import ESTIMATE, PROVEN, certainty
+from pyengine._support.certainty import PROVEN, certainty
 from pyengine._support.decimals import number
 from pyengine._support.extras import needed
 from pyengine.api import ESTIMATED, QUESTIONS, answers
 from pyengine.api.shuffled import known_leak
 from pyengine.cli import grammar
-from pyengine.cli.errors import CommandError
+from pyengine.cli.errors import CommandError, read_count, user_errors
 from pyengine.cli.numbers import read_numbers
-from pyengine.cli.output import (
-    decimal,
-    print_json,
-    print_label,
-    print_table,
-    remark,
-    remarks_on,
-)
+from pyengine.cli.output import decimal, print_json, print_label, print_table, remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 from pyengine.cli.statement import as_texts
 from pyengine.engines.registry import ADJACENCIES, METHODS, THREAT_MODELS
@@ -175,7 +169,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Answer a question and print the answers; 1 if any was refused."""
     asked: Command = arguments.asked
     question = QUESTIONS[asked.question]
-    digits = _digits(arguments.digits)
+    digits = read_count("--digits", arguments.digits, MOST_DIGITS)
     files = grammar.run_files(arguments)
     given = _take_words(arguments, files[0])
     runs = grammar.runs_of(arguments, files)
@@ -267,16 +261,6 @@ def _remarks(values: list[float], rows: list[dict[str, Any]], files: list[RunFil
     return remarks_on(deltas=values, epsilons=found, records=records)
 
 
-def _digits(text: str) -> int:
-    try:
-        digits = checks.count("--digits", text, least=1)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
-    if digits > MOST_DIGITS:
-        raise CommandError(f"--digits must be at most {MOST_DIGITS}, got {text}")
-    return digits
-
-
 def _in_domain(name: str, text: str, upper: float) -> float:
     exact = checks.exact(f"--{name}", text)
     value = checks.as_double(exact)
@@ -300,10 +284,19 @@ def _quickly(
         columns = (*numbers, engines, map(certainty, proven))
         return [dict(zip(ROW, row, strict=True)) for row in zip(*columns, strict=True)]
 
+    return _each(ask, values)
+
+
+def _each(
+    ask: Callable[[list[Any]], list[dict[str, Any]]], values: list[Any]
+) -> list[dict[str, Any]]:
+    """Rows of all values at once, or one by one where some are refused."""
     try:
         return ask(values)
-    except AccuracyError:
-        return [row for value in values for row in _one(ask, value)]
+    except AccuracyError as error:
+        if len(values) == 1:
+            return [_refused(error)]
+        return [row for value in values for row in _each(ask, [value])]
 
 
 def _answered(
@@ -372,33 +365,20 @@ def _precisely(
         from pyengine import reference
     ask = getattr(reference, arguments.asked.question)
 
-    def answer(text: str) -> dict[str, Any]:
-        found = ask(
-            mechanism,
-            text,
-            adjacency=arguments.adjacency,
-            threat_model=arguments.threat_model,
-            digits=digits,
+    words = {key: getattr(arguments, key) for key in ("adjacency", "threat_model")}
+
+    def answer(text: list[str]) -> list[dict[str, Any]]:
+        found = ask(mechanism, *text, **words, digits=digits)
+        numbers = (
+            decimal(found, digits, ROUND_HALF_EVEN),
+            decimal(found.lower, digits, ROUND_FLOOR),
+            decimal(found.upper, digits, ROUND_CEILING),
         )
-        return {
-            "value": decimal(found, digits, ROUND_HALF_EVEN),
-            "lower": decimal(found.lower, digits, ROUND_FLOOR),
-            "upper": decimal(found.upper, digits, ROUND_CEILING),
-            "engine": "reference" if found.certified else "reference, error estimated",
-            "certainty": PROVEN if found.certified else ESTIMATE,
-        }
+        engine = "reference" if found.certified else "reference, error estimated"
+        return [dict(zip(ROW, (*numbers, engine, certainty(found.certified)), strict=True))]
 
-    try:
-        return [row for text in texts for row in _refusable(answer, text)]
-    except ValueError as error:
-        raise CommandError(str(error)) from None
-
-
-def _refusable(answer: Any, text: str) -> list[dict[str, Any]]:
-    try:
-        return [answer(text)]
-    except AccuracyError as error:
-        return [_refused(error)]
+    with user_errors():
+        return [row for text in texts for row in _each(answer, [text])]
 
 
 def _held_to_proofs(row: dict[str, Any]) -> dict[str, Any]:
@@ -411,13 +391,6 @@ def _held_to_proofs(row: dict[str, Any]) -> dict[str, Any]:
 
 def _refused(error: AccuracyError) -> dict[str, Any]:
     return {**dict.fromkeys(ROW), "message": str(error)}
-
-
-def _one(ask: Any, value: float) -> list[dict[str, Any]]:
-    try:
-        return list(ask([value]))
-    except AccuracyError as error:
-        return [_refused(error)]
 
 
 def _print(
@@ -459,10 +432,7 @@ def _print(
             ]
             if relaxed:
                 worst = row["dp"]
-                rounded = min(digits, DOUBLE)
-                cells.append(
-                    "refused" if worst is None else _shown(worst, rounded, ROUND_HALF_EVEN)
-                )
+                cells.append("refused" if worst is None else number(worst, min(digits, DOUBLE)))
             notes = [row["engine"] if arguments.verbose else "", _only_a_bound(row)]
             note = ", ".join(filter(None, notes))
             table.append([*said, text, *cells, row["certainty"], note])

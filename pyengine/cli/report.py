@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 from pathlib import Path
 
 from pyengine._support import checks
-from pyengine._support.extras import missing
 from pyengine.cli import grammar
-from pyengine.cli.errors import CommandError
+from pyengine.cli.errors import CommandError, require, user_errors
 from pyengine.cli.numbers import read_probability
 from pyengine.cli.output import remark, remarks_on
 from pyengine.cli.parsers import Commands, command
@@ -70,19 +68,15 @@ def run(arguments: argparse.Namespace) -> int:
     groups = arguments.groups
     if groups is None:
         groups = as_texts("statement", "groups", said.get("groups", ["2", "5"]))
-    try:
+    with user_errors():
         sizes = [checks.count("--groups", k, 2) for k in groups]
         attacks = [
             Attack(name, *(read_probability("attack", rate) for rate in rates))
             for name, *rates in arguments.attack
         ]
         report = privacy_report(**wanted, group_sizes=sizes, attacks=attacks, **words)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
-    try:
+    with user_errors(path):
         save_report(report, path)
-    except OSError as error:
-        raise CommandError(f"{path}: {error.strerror or error}") from None
     print(path)
     found = [report.statement.figures[0].bound]
     records = grammar.records_of(file)
@@ -94,9 +88,7 @@ def _check_output(path: Path) -> None:
     """Refuse what cannot become a page before anything is computed."""
     if path.suffix.lower() not in SUFFIXES:
         raise CommandError(f"--output must end in {', '.join(SUFFIXES)}; got {str(path)!r}")
-    for package in ("jinja2", "matplotlib"):
-        if importlib.util.find_spec(package) is None:
-            raise CommandError(missing("a report", package, "report"))
+    require("a report", "report", "jinja2", "matplotlib")
     if path.is_dir():
         raise CommandError(f"{path}: Is a directory")
     if not path.parent.is_dir():

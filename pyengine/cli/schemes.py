@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import io
 import math
 import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pyengine._support.extras import missing
-from pyengine.cli.errors import FOUND, CommandError
+from pyengine.cli.errors import FOUND, CommandError, require, user_errors
 from pyengine.cli.numbers import read_numbers, read_probability
 from pyengine.cli.output import remark, remarks_on
 from pyengine.cli.parsers import Commands, command
-
-if TYPE_CHECKING:
-    from pyengine.workbench.schemes import Compared
 
 __all__ = ["register"]
 
@@ -72,14 +65,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Ask all schemes, and write the files."""
     from pyengine._support.markup import markdown_table
     from pyengine.mechanisms import label_of
+    from pyengine.workbench.plots.schemes import schemes_figure
+    from pyengine.workbench.plots.style import image
     from pyengine.workbench.schemes import SchemeSetting, compare, figures, leaks
     from pyengine.workbench.tables.files import csv_text, prepare, replace_all
     from pyengine.workbench.tables.progress import Progress
 
-    if importlib.util.find_spec("matplotlib") is None:
-        raise CommandError(missing("a picture", "matplotlib", "plots"))
+    require("a picture", "plots", "matplotlib")
     delta = read_probability("delta", arguments.delta)
-    try:
+    with user_errors():
         settings = [
             SchemeSetting(float(Fraction(noise)), steps, epochs)
             for noise in read_numbers("noise", arguments.noise, logarithmic=True)
@@ -87,37 +81,25 @@ def run(arguments: argparse.Namespace) -> int:
             for epochs in _counts("epochs", arguments.epochs)
         ]
         asked = compare(settings, delta)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
-    try:
+    with user_errors(arguments.output):
         prepare(arguments.output)
         rows = []
         with Progress(6 * len(settings), "values", sys.stderr) as progress:
             for row in asked:
                 rows.append(row)
                 progress.advance(1)
-        records = [
-            (
-                repr(row.setting.noise),
-                str(row.setting.steps_per_epoch),
-                str(row.setting.epochs),
-                row.scheme.name,
-                *label_of(row.scheme.run(row.setting), row.adjacency)[0][1:3],
-                row.adjacency,
-                repr(delta),
-                repr(row.epsilon),
-                row.engine,
-                row.certainty,
-                "" if math.isnan(row.at_least) else repr(row.at_least),
-            )
-            for row in rows
-        ]
+        records = []
+        for row in rows:
+            label = label_of(row.scheme.run(row.setting), row.adjacency)[0]
+            setting = (repr(value) for value in vars(row.setting).values())
+            least = "" if math.isnan(row.at_least) else repr(row.at_least)
+            asked_of = (row.scheme.name, *label[1:3], row.adjacency, repr(delta))
+            found = (repr(row.epsilon), row.engine, row.certainty, least)
+            records.append((*setting, *asked_of, *found))
         text = f"{markdown_table(*figures(rows))}\n{LEAKS}\n\n{markdown_table(*leaks(rows))}"
         files = {"schemes.csv": csv_text(COLUMNS, records).encode(), "schemes.md": text.encode()}
-        replace_all(arguments.output, {**files, "schemes.png": _picture(rows, delta)})
-    except OSError as error:
-        where = error.filename or arguments.output
-        raise CommandError(f"{where}: {error.strerror or error}") from None
+        files["schemes.png"] = image(schemes_figure(rows, delta))
+        replace_all(arguments.output, files)
     print(f"ε at δ = {delta:g}; two numbers: remove / add\n\n{text}", end="")
     remark(remarks_on(deltas=[delta]))
     return FOUND if any(not row.certainty for row in rows) else 0
@@ -130,11 +112,3 @@ def _counts(name: str, texts: list[str]) -> list[int]:
     if any(abs(count - value) > count * 1e-9 for count, value in zip(whole, found, strict=True)):
         raise CommandError(f"--{name} must be integers, got {' '.join(texts)}")
     return whole
-
-
-def _picture(rows: list[Compared], delta: float) -> bytes:
-    from pyengine.workbench.plots.schemes import schemes_figure
-
-    buffer = io.BytesIO()
-    schemes_figure(rows, delta).savefig(buffer, format="png")
-    return buffer.getvalue()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyengine._support import checks
 from pyengine._support.markup import terminal_width
 from pyengine.cli import grammar
-from pyengine.cli.errors import CommandError
+from pyengine.cli.errors import CommandError, user_errors
 from pyengine.cli.numbers import read_probabilities, read_probability
 from pyengine.cli.output import (
     print_json,
@@ -111,7 +111,7 @@ def read_figures(arguments: argparse.Namespace, file: RunFile) -> dict[str, Any]
 
     adjacency = arguments.adjacency or said.get("adjacency", "add_remove")
     slack, priors = texts("slack"), texts("prior")
-    try:
+    with user_errors():
         return {
             "mechanism": file.only().mechanism,
             "delta": read_probability("delta", *texts("delta")[:1]),
@@ -122,8 +122,6 @@ def read_figures(arguments: argparse.Namespace, file: RunFile) -> dict[str, Any]
             "slack": read_probability("slack", slack[0]) if slack else None,
             "proven": not arguments.estimate,
         }
-    except ValueError as error:
-        raise CommandError(str(error)) from None
 
 
 def as_texts(section: str, name: str, value: Any) -> list[str]:
@@ -156,10 +154,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     file = grammar.run_file_of(arguments)
     wanted = read_figures(arguments, file)
-    try:
+    with user_errors():
         statement = privacy_statement(**wanted)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
     remarks = remarks_on(
         deltas=[wanted["delta"]],
         epsilons=[statement.figures[0].bound],

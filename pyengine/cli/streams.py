@@ -19,11 +19,6 @@ class Guarded(io.TextIOBase):
 
     A command then carries on, so that its files and its exit code do not hang on who reads its
     words, and no failure of the stream is taken for one of a file.
-
-    Parameters
-    ----------
-    stream : text file
-        Where the text goes.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -75,10 +70,7 @@ class Guarded(io.TextIOBase):
 def guarded() -> Iterator[Guarded | None]:
     """Put guarded streams in the places of ``sys.stdout`` and ``sys.stderr`` for a while.
 
-    Yields
-    ------
-    Guarded or None
-        Standard output; None if it is closed.
+    Yields standard output, or None if it is closed.
     """
     output, errors = sys.stdout, sys.stderr
     if isinstance(output, io.TextIOWrapper):

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyengine._support.extras import missing
-from pyengine.cli.errors import CommandError
+from pyengine.cli.errors import CommandError, require, user_errors
 from pyengine.cli.parsers import Commands, command
 
 if TYPE_CHECKING:
     from pyengine.workbench.tables.spec import Specification
 
-__all__ = ["check_package", "count", "register"]
+__all__ = ["count", "register"]
 
 DESCRIPTION = """\
 Compute tables and write them to a directory:
@@ -126,51 +124,35 @@ def run(arguments: argparse.Namespace) -> int:
     from pyengine.workbench.tables.journal import JournalError
     from pyengine.workbench.tables.spec import format_names, load
 
+    words = {key: getattr(arguments, key) for key in ("workers", "dask", "restart")}
     try:
-        specification = load(arguments.specification)
-        if arguments.formats is not None:
-            formats = format_names(arguments.formats.split(","))
-            specification = replace(specification, formats=formats)
-        _check_packages(specification, arguments.dask is not None, files=arguments.shard is None)
-        if arguments.merge:
-            if arguments.workers is not None or arguments.dask or arguments.restart:
+        with user_errors(arguments.output, JournalError):
+            specification = load(arguments.specification)
+            if arguments.formats is not None:
+                formats = format_names(arguments.formats.split(","))
+                specification = replace(specification, formats=formats)
+            _check_packages(specification, arguments)
+            if not arguments.merge:
+                return tables.run(specification, arguments.output, shard=arguments.shard, **words)
+            if words["workers"] is not None or words["dask"] or words["restart"]:
                 raise CommandError("--merge computes nothing: give no --workers, --dask, --restart")
             return tables.merge(specification, arguments.output)
-        return tables.run(
-            specification,
-            arguments.output,
-            workers=arguments.workers,
-            dask=arguments.dask,
-            restart=arguments.restart,
-            shard=arguments.shard,
-        )
-    except (JournalError, ValueError) as error:
-        raise CommandError(str(error)) from None
     except WorkersError as error:
         raise CommandError(f"{error}; what is done is kept, the same command goes on") from None
-    except OSError as error:
-        where = error.filename or arguments.output
-        raise CommandError(f"{where}: {error.strerror or error}") from None
     except tables.Interrupted as error:
         print(f"pyengine: interrupted; {error}", file=sys.stderr)
         return 130
 
 
-def _check_packages(specification: Specification, dask: bool, *, files: bool) -> None:
+def _check_packages(specification: Specification, arguments: argparse.Namespace) -> None:
     """Say what is missing before the work and not after it."""
     from pyengine.workbench.tables.picture import draws
 
-    for needed, what, package, extra in (
-        (files and draws(specification), "gamma.png", "matplotlib", "table"),
-        (files and "parquet" in specification.formats, "table.parquet", "pyarrow", "parquet"),
-        (specification.engine == "reference", "the reference", "flint", "reference"),
-        (dask, "--dask", "distributed", "dask"),
-    ):
-        if needed:
-            check_package(what, package, extra)
-
-
-def check_package(what: str, package: str, extra: str) -> None:
-    """Raise CommandError if a module is missing, with the extra that brings it."""
-    if importlib.util.find_spec(package) is None:
-        raise CommandError(missing(what, package, extra))
+    if arguments.shard is None and draws(specification):
+        require("gamma.png", "table", "matplotlib")
+    if arguments.shard is None and "parquet" in specification.formats:
+        require("table.parquet", "parquet", "pyarrow")
+    if specification.engine == "reference":
+        require("the reference", "reference", "flint")
+    if arguments.dask is not None:
+        require("--dask", "dask", "distributed")

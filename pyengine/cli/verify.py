@@ -9,11 +9,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyengine._support import checks
 from pyengine._support.certainty import ESTIMATE
-from pyengine.cli.errors import CommandError
+from pyengine.cli.errors import CommandError, require, user_errors
 from pyengine.cli.output import RED, paint, print_json, print_lines, print_table
 from pyengine.cli.parsers import Commands, command
-from pyengine.cli.table import check_package, count
+from pyengine.cli.table import count
 
 if TYPE_CHECKING:
     from pyengine.workbench.verification.verdicts import Verdict
@@ -91,25 +92,20 @@ def run(arguments: argparse.Namespace) -> int:
     from pyengine.workbench.tables.execute import WorkersError
     from pyengine.workbench.tables.printed import labelled
     from pyengine.workbench.tables.progress import Progress
-    from pyengine.workbench.verification.claims import ClaimsError, read
+    from pyengine.workbench.verification.claims import read
     from pyengine.workbench.verification.verdicts import Rule, judge, truths
 
-    try:
+    with user_errors(arguments.file, WorkersError):
         rule = Rule(_tolerance(arguments.tolerance), arguments.both_sides)
         if not 1 <= arguments.digits <= 200:
             raise CommandError(f"--digits must lie in [1, 200], got {arguments.digits}")
         if arguments.engine == "reference":
-            check_package("the reference", "flint", "reference")
+            require("the reference", "reference", "flint")
         claims = read(arguments.file, doubles=arguments.doubles, ignore=arguments.ignore)
         with Progress(len(claims), "values", sys.stderr) as progress:
             answers = truths(
                 claims, arguments.engine, arguments.digits, arguments.workers, progress.advance
             )
-    except (ClaimsError, WorkersError) as error:
-        raise CommandError(str(error)) from None
-    except OSError as error:
-        where = error.filename or arguments.file
-        raise CommandError(f"{where}: {error.strerror or error}") from None
     verdicts = [judge(claim, truth, rule) for claim, truth in zip(claims, answers, strict=True)]
     shown = [verdict for verdict in verdicts if verdict.failed or not arguments.failures]
     if arguments.json:
@@ -128,14 +124,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _tolerance(text: str) -> Fraction:
-    from pyengine._support import checks
-
-    try:
-        value = checks.exact("--tolerance", text)
-        if value < 0:
-            raise ValueError(f"--tolerance must be >= 0, got {text!r}")
-    except ValueError as error:
-        raise CommandError(str(error)) from None
+    value = checks.exact("--tolerance", text)
+    if value < 0:
+        raise CommandError(f"--tolerance must be >= 0, got {text!r}")
     return value
 
 
@@ -146,20 +137,13 @@ def _counts(verdicts: list[Verdict]) -> dict[str, int]:
 
 def _print(verdicts: list[Verdict]) -> None:
     heads = ["row", "workflow", "question", "adjacency", "at", "value", "truth", "error", "verdict"]
-    rows = [
-        [
-            str(verdict.claim.row),
-            verdict.claim.workflow,
-            verdict.claim.question,
-            verdict.claim.adjacency,
-            _short(verdict.claim.at),
-            _short(verdict.claim.value),
-            _short(verdict.truth.value),
-            "" if verdict.error is None else f"{verdict.error:+.1e}",
-            _word(verdict),
-        ]
-        for verdict in verdicts
-    ]
+    rows = []
+    for verdict in verdicts:
+        claim = verdict.claim
+        asked = [str(claim.row), claim.workflow, claim.question, claim.adjacency]
+        numbers = map(_short, (claim.at, claim.value, verdict.truth.value))
+        error = "" if verdict.error is None else f"{verdict.error:+.1e}"
+        rows.append([*asked, *numbers, error, _word(verdict)])
     print_table(heads, rows)
 
 
@@ -181,13 +165,9 @@ def _short(text: str | None) -> str:
 
 def _record(verdict: Verdict) -> dict[str, object]:
     claim, truth = verdict.claim, verdict.truth
+    keys = ("row", "workflow", "question", "adjacency", "at", "value")
     return {
-        "row": claim.row,
-        "workflow": claim.workflow,
-        "question": claim.question,
-        "adjacency": claim.adjacency,
-        "at": claim.at,
-        "value": claim.value,
+        **{key: getattr(claim, key) for key in keys},
         "truth": truth.value,
         "truth_lower": truth.lower,
         "truth_upper": truth.upper,

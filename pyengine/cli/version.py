@@ -29,12 +29,8 @@ class ShowVersion(argparse.Action):
 def commit(root: Path = ROOT) -> str | None:
     """Commit that the package comes from, or None where nothing says it.
 
-    Parameters
-    ----------
-    root : Path
-        Folder that holds the package: a checkout says its commit, with "-dirty" after it where
-        files were changed.  Elsewhere it is that which pip has noted when it installed from a
-        repository.
+    A checkout says its commit, with "-dirty" after it where files were changed.  Elsewhere it is
+    that which pip has noted when it installed from a repository.
     """
     if (root / ".git").exists():
         words = ["describe", "--always", "--dirty", "--exclude=*", f"--abbrev={DIGITS}"]

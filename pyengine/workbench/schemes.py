@@ -29,21 +29,17 @@ class SchemeSetting:
         checks.count("steps_per_epoch", self.steps_per_epoch, least=1)
         checks.count("epochs", self.epochs, least=1)
 
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """The numbers as tables show them."""
+        return f"{self.noise:g}", str(self.steps_per_epoch), str(self.epochs)
+
 
 @dataclass(frozen=True)
 class Scheme:
-    """One way to draw batches.
+    """One way to draw batches, with the adjacencies that are asked.
 
-    Parameters
-    ----------
-    name : str
-        In tables.
-    run : callable
-        From a setting to its mechanism.
-    adjacencies : tuple of str
-        What is asked: both orders where they differ and are of interest.
-    leak : callable, optional
-        From a setting to what certainly leaks, where the mechanism is an upper bound only.
+    ``leak`` leads from a setting to what certainly leaks, where ``run`` is an upper bound only.
     """
 
     name: str
@@ -88,22 +84,11 @@ SCHEMES = (
 
 @dataclass(frozen=True)
 class Compared:
-    """ε of one scheme at one setting.
+    """ε of one scheme at one setting, NaN where no engine answers.
 
-    Parameters
-    ----------
-    setting : SchemeSetting
-        Where.
-    scheme : Scheme
-        Of what.
-    adjacency : str
-        One of those of the scheme.
-    epsilon : float
-        NaN where no engine answers.
-    engine, certainty : str
-        Who answered and whether its bounds are proven; the reason of a refusal and "" there.
-    at_least : float
-        What ε is at the least, where the scheme has an upper bound only; no guarantee.  Else NaN.
+    ``engine`` and ``certainty`` say who answered and whether its bounds are proven; they are the
+    reason of a refusal and "" there.  ``at_least`` is what ε is at the least, where the scheme has
+    an upper bound only; it is no guarantee.
     """
 
     setting: SchemeSetting
@@ -116,20 +101,7 @@ class Compared:
 
 
 def compare(settings: Sequence[SchemeSetting], delta: float) -> Iterator[Compared]:
-    """ε at δ of all schemes, setting by setting.
-
-    Parameters
-    ----------
-    settings : sequence of SchemeSetting
-        Where.
-    delta : float
-        In (0, 1).
-
-    Raises
-    ------
-    ValueError
-        For δ outside its domain.
-    """
+    """ε at δ of all schemes, setting by setting."""
     if not 0.0 < checks.real("delta", delta) < 1.0:
         raise ValueError(f"delta must lie in (0, 1), got {delta!r}")
     return (
@@ -157,44 +129,20 @@ def _asked(setting: SchemeSetting, scheme: Scheme, adjacency: str, delta: float)
 
 
 def figures(rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of a table: a row for each setting, a column for each scheme.
-
-    Parameters
-    ----------
-    rows : sequence of Compared
-        What `compare` gave, all of it.
-    """
+    """Heads and cells of a table: a row for each setting, a column for each scheme."""
     heads = ["σ", "t", "epochs", *(scheme.name for scheme in SCHEMES)]
     table: dict[SchemeSetting, dict[str, list[str]]] = {}
     for row in rows:
         text = "–" if math.isnan(row.epsilon) else f"{row.epsilon:.5g}"
         table.setdefault(row.setting, {}).setdefault(row.scheme.name, []).append(text)
     return heads, [
-        [
-            f"{at.noise:g}",
-            str(at.steps_per_epoch),
-            str(at.epochs),
-            *(" / ".join(cells[scheme.name]) for scheme in SCHEMES),
-        ]
+        [*at.texts, *(" / ".join(cells[scheme.name]) for scheme in SCHEMES)]
         for at, cells in table.items()
     ]
 
 
 def leaks(rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of a table of what certainly leaks, apart from the guarantees.
-
-    Parameters
-    ----------
-    rows : sequence of Compared
-        What `compare` gave, all of it.
-    """
+    """Heads and cells of a table of what certainly leaks, apart from the guarantees."""
     return ["σ", "t", "epochs", "shuffled: ε is at least"], [
-        [
-            f"{row.setting.noise:g}",
-            str(row.setting.steps_per_epoch),
-            str(row.setting.epochs),
-            f"{row.at_least:.5g}",
-        ]
-        for row in rows
-        if not math.isnan(row.at_least)
+        [*row.setting.texts, f"{row.at_least:.5g}"] for row in rows if not math.isnan(row.at_least)
     ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import Any
@@ -33,13 +34,8 @@ NO_FIGURES = f"{DIFFERENT}: these figures do not hold for it."
 HEADS = ("what", "at most", "bound")
 ADJACENCIES = tuple(NEIGHBOURS["present"])
 METRICS = (
-    "epsilon",
-    "true_positive_rate",
-    "advantage",
-    "reconstruction",
-    "right_guess",
-    "gaussian_mu",
-    "gaussian_regret",
+    *("epsilon", "true_positive_rate", "advantage", "reconstruction", "right_guess"),
+    *("gaussian_mu", "gaussian_regret"),
 )
 
 
@@ -270,24 +266,33 @@ def privacy_statement(
             f"{'; '.join(each.mechanism for each in label)}: that is the least that leaks, and no "
             "guarantee"
         )
-    sure = checks.flag("proven", proven)
-    ask: Callable[..., Figure] = _Asker(run, adjacency, sure).figure
-    figures = [ask(f"ε at δ = {level:g}", "epsilon", level, METRICS[0])]
-    for rate in real_levels("false_positive_rates", false_positive_rates):
-        title = f"true positive rate at false positive rate {rate:g}"
-        figures.append(ask(title, "gamma_bound", rate, METRICS[1]))
-    title = "advantage of a test, true minus false positive rate"
-    figures.append(ask(title, "delta", 0.0, METRICS[2]))
-    for kappa in real_levels("kappas", kappas):
-        title = f"reconstruction or inference, where a guess succeeds at {kappa:g} (κ)"
-        figures.append(ask(title, "gamma_bound", kappa, METRICS[3]))
+    wanted = checks.flag("proven", proven)
+    leak = None if isinstance(run, Answering) else known_leak(run)
+
+    def ask(what: str, name: str, argument: float, metric: str) -> Figure:
+        lower, upper, sure = _bounds(run, name, argument, adjacency, wanted)
+        if leak is not None and name not in RISKS:
+            # the lower bound is that of the run itself, not of what dominates it
+            lower = least(name, leak, argument, adjacency)
+        return Figure(what, upper, sure, metric, argument, lower)
+
+    rates = real_levels("false_positive_rates", false_positive_rates)
+    guesses = real_levels("kappas", kappas)
+    asked = [(f"ε at δ = {level:g}", "epsilon", level, METRICS[0])]
+    title = "true positive rate at false positive rate"
+    asked += [(f"{title} {rate:g}", "gamma_bound", rate, METRICS[1]) for rate in rates]
+    asked.append(("advantage of a test, true minus false positive rate", "delta", 0.0, METRICS[2]))
+    title = "reconstruction or inference, where a guess succeeds at"
+    asked += [(f"{title} {guess:g} (κ)", "gamma_bound", guess, METRICS[3]) for guess in guesses]
+    figures = [ask(*each) for each in asked]
     for prior in real_levels("priors", priors):
         title = f"right guess whether the record took part, at prior {prior:g}"
         figures.append(_right_guess(ask(title, "bayes_risk", prior, METRICS[4])))
     if slack is not None:
         apart = checks.scalar("slack", slack, 0.0, 1.0)
-        beyond = f"up to δ = {apart:g}"
-        figures.append(ask(f"μ of Gaussian DP, {beyond}", "gaussian_mu", apart, METRICS[5]))
+        figures.append(
+            ask(f"μ of Gaussian DP, up to δ = {apart:g}", "gaussian_mu", apart, METRICS[5])
+        )
         title = "regret of that μ, in the chance of a right guess"
         figures.append(ask(title, "gaussian_regret", apart, METRICS[6]))
     notes = _notes_alone(run) if isinstance(run, Answering) else _notes(run, level, adjacency)
@@ -325,40 +330,18 @@ def least(question: str, leak: Mechanism, argument: float, adjacency: str) -> fl
     return float(proven_bounds(question, leak, argument, adjacency=order).lower)
 
 
-class _Asker:
-    """Asks a mechanism for figures."""
-
-    def __init__(self, run: Mechanism | Answering, adjacency: str, proven: bool) -> None:
-        self._run: Any = run
-        self._adjacency, self._proven = adjacency, proven
-        self._leak = None if isinstance(run, Answering) else known_leak(run)
-
-    def figure(self, what: str, name: str, argument: float, metric: str) -> Figure:
-        """One figure, proven if that is wanted and can be."""
-        found = self._found(what, name, argument, metric)
-        if self._leak is None or name in RISKS:
-            return found
-        # the lower bound is that of the run itself, not of what dominates it
-        return replace(found, lower=least(name, self._leak, argument, self._adjacency))
-
-    def _found(self, what: str, name: str, argument: float, metric: str) -> Figure:
-        words: dict[str, Any] = {"adjacency": self._adjacency, "proven": self._proven}
-        if name in RISKS:
-            bounds, _, proven = risk_answers(name, self._run, [argument], **words)
-            lower, upper = float(bounds.lower[0]), float(bounds.upper[0])
-            return Figure(what, upper, certainty(proven[0]), metric, argument, lower)
-        if self._proven:
-            try:
-                found = proven_bounds(name, self._run, argument, adjacency=self._adjacency)
-            except AccuracyError:
-                pass
-            else:
-                return Figure(what, found.upper, PROVEN, metric, argument, found.lower)
-        bounds, _, proven = answers(
-            name, self._run, [argument], adjacency=self._adjacency, proven=False
-        )
-        lower, upper = float(bounds.lower[0]), float(bounds.upper[0])
-        return Figure(what, upper, certainty(proven[0]), metric, argument, lower)
+def _bounds(
+    run: Any, name: str, argument: float, adjacency: str, proven: bool
+) -> tuple[float, float, str]:
+    """Lower and upper bound, and how sure they are: proven if that is wanted and can be."""
+    if proven and name not in RISKS:
+        with contextlib.suppress(AccuracyError):
+            found = proven_bounds(name, run, argument, adjacency=adjacency)
+            return found.lower, found.upper, PROVEN
+    ask: Any = risk_answers if name in RISKS else answers
+    words = {"adjacency": adjacency, "proven": proven and name in RISKS}
+    bounds, _, certain = ask(name, run, [argument], **words)
+    return float(bounds.lower[0]), float(bounds.upper[0]), certainty(certain[0])
 
 
 def _right_guess(risk: Figure) -> Figure:

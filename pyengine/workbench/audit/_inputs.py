@@ -16,18 +16,12 @@ FloatArray = npt.NDArray[np.float64]
 
 def finite_array(name: str, value: Any, dimensions: tuple[int, ...]) -> FloatArray:
     """Return an array of finite real numbers with one of the given numbers of dimensions."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise ValueError(f"{name} must be a regular array of real numbers") from None
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must hold real numbers, got an array of dtype {array.dtype}")
+    array = _real(name, value, "a regular array")
     if array.ndim not in dimensions:
         rule = " or ".join(map(str, dimensions))
         raise ValueError(f"{name} must have {rule} dimensions, got shape {array.shape}")
     if array.size == 0:
         raise ValueError(f"{name} must not be empty, got shape {array.shape}")
-    array = array.astype(np.float64, copy=False)
     bad = int(array.size - np.count_nonzero(np.isfinite(array)))
     if bad:
         raise ValueError(f"{name} must be finite, got {bad} entries that are NaN or infinite")
@@ -36,19 +30,23 @@ def finite_array(name: str, value: Any, dimensions: tuple[int, ...]) -> FloatArr
 
 def scores(name: str, value: Any) -> FloatArray:
     """Return a sample of scores, in which infinities are allowed and NaN is not."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise ValueError(f"{name} must be a one-dimensional array of real numbers") from None
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must hold real numbers, got an array of dtype {array.dtype}")
+    array = _real(name, value, "a one-dimensional array")
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{name} must be one-dimensional and not empty, got shape {array.shape}")
-    array = array.astype(np.float64, copy=False)
     missing = int(np.count_nonzero(np.isnan(array)))
     if missing:
         raise ValueError(f"{name} must not hold NaN, got {missing} of {array.size}")
     return array
+
+
+def _real(name: str, value: Any, what: str) -> FloatArray:
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} must be {what} of real numbers") from None
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must hold real numbers, got an array of dtype {array.dtype}")
+    return array.astype(np.float64, copy=False)
 
 
 def probability_level(name: str, value: Any) -> float:

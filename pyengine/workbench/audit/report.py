@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pyengine.workbench.plots import style
 __all__ = ["Finding", "picture", "report"]
 
 LEVELS = (1e-3, 1e-2, 1e-1)
+GAP = ("violated", "attained", "undecided", "verdict", "excess")
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,7 @@ class Finding:
         measured, claimed = self.curve.upper(levels), np.asarray(self.bound(levels))
         return {
             "name": self.name,
-            "violated": gap.violated,
-            "attained": gap.attained,
-            "undecided": gap.undecided,
-            "verdict": gap.verdict,
-            "excess": gap.excess,
+            **{key: getattr(gap, key) for key in GAP},
             "confidence": self.curve.confidence,
             "reversed": self.curve.is_reversed,
             "epsilon_lower_bound": epsilon_lower_bound(self.curve, self.delta),
@@ -130,9 +126,7 @@ def picture(findings: Mapping[str, Sequence[Finding]] | Sequence[Finding]) -> by
     for axis, (title, items) in zip(axes, panels.items(), strict=True):
         _panel(axis, title, items)
     axes[0].set_ylabel("false negative rate β")
-    target = io.BytesIO()
-    figure.savefig(target, format="png")
-    return target.getvalue()
+    return style.image(figure)
 
 
 def _panel(axis: Any, title: str, items: Sequence[Finding]) -> None:

@@ -43,14 +43,8 @@ class Answerer:
     """Asks a process of its own, one question after the other.
 
     A question takes the place of an older one of the same slot: one that waits is dropped, and one
-    that is computed has half a second to end.
-
-    Parameters
-    ----------
-    seconds : float
-        How long a question may be computed.
-    command : sequence of str
-        What to start: it answers each line of its input with a line of JSON.
+    that is computed has half a second to end.  The command answers each line of its input with a
+    line of JSON.
     """
 
     def __init__(self, seconds: float, command: Sequence[str] = COMMAND) -> None:
@@ -75,21 +69,10 @@ class Answerer:
                 job.supersede()
 
     async def ask(self, slot: str, question: str) -> dict[str, Any]:
-        """Return the reply to a question.
+        """Return the reply to a question of one line.
 
-        Parameters
-        ----------
-        slot : str
-            Whose question it is: a newer one of the same slot takes its place.
-        question : str
-            One line of text.
-
-        Raises
-        ------
-        SupersededError
-            If a newer question took its place.
-        BusyError
-            If too many others wait.
+        SupersededError says that a newer question of the slot took its place, BusyError that too
+        many others wait.
         """
         if self._running is not None and self._running[0] == slot:
             self._running[1].supersede()

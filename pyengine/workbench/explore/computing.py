@@ -24,18 +24,9 @@ MEMORY = 4 << 30  # bytes of addresses
 
 
 def answer(question: str) -> dict[str, Any]:
-    """Reply to a question, or what is wrong with it.
+    """Reply to settings in JSON as `reply` does, or say what is wrong with them.
 
-    Parameters
-    ----------
-    question : str
-        Settings as JSON.
-
-    Returns
-    -------
-    dict
-        As `pyengine.explore.replies.reply`; or ``error``, a sentence, and ``setting``, the name of
-        the setting that it is about, if there is one.
+    ``error`` is a sentence then, and ``setting`` the name of what it is about, if there is one.
     """
     try:
         with warnings.catch_warnings():

@@ -25,15 +25,8 @@ WORDS = ("gaussian", "dp_sgd", "dp_sgd_allocated", "GaussianMechanism")
 def link(file: RunFile) -> str:
     """Return what follows the address: ``#run=…``, for the first runs of a file.
 
-    Parameters
-    ----------
-    file : RunFile
-        Gaussian steps of one kind in each run, to the nearest doubles.
-
-    Raises
-    ------
-    ValueError
-        For runs that the sliders of the page cannot be.
+    Each has Gaussian steps of one kind; numbers are the nearest doubles.  ValueError for runs that
+    the sliders of the page cannot be.
     """
     grids = (choices(list(each.tables)) for each in file.described)
     found = itertools.islice(itertools.chain.from_iterable(grids), MOST)

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.resources import files
+from typing import NamedTuple
 
 from pyengine._support.extras import needed
+from pyengine._support.markup import rendered_page
 from pyengine.workbench.explore.settings import RANGES
 from pyengine.workbench.statement import ADJACENCIES
 
 __all__ = ["Control", "page", "style"]
 
 
-@dataclass(frozen=True)
-class Control:
-    """A slider with its number.
-
-    Parameters
-    ----------
-    name, label : str
-        Of the setting, and what it is called on the page.
-    value : float
-        Where it starts.
-    low, high : float
-        Ends of the slider, which is logarithmic; the number may lie beyond them.
-    """
+class Control(NamedTuple):
+    """A slider, which is logarithmic, with a number, which may lie beyond its ends."""
 
     name: str
     label: str
@@ -69,24 +59,12 @@ THREATS = {
 
 
 def page(version: str) -> str:
-    """Text of the page; all of it is the same for everyone.
-
-    Parameters
-    ----------
-    version : str
-        Of this package.
-    """
+    """Text of the page; all of it is the same for everyone."""
     with needed("the page", "explore"):
-        from jinja2 import Environment, PackageLoader, StrictUndefined
+        import jinja2
 
-    environment = Environment(
-        loader=PackageLoader("pyengine.explore", "assets"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    text: str = environment.get_template("page.html.jinja").render(
+    return rendered_page(
+        *(jinja2, "pyengine.explore", "assets"),
         version=version,
         controls=OF_A_RUN,
         shared=SHARED,
@@ -97,7 +75,6 @@ def page(version: str) -> str:
             "threat_model": ("Adversary", THREATS),
         },
     )
-    return f"{text}\n"
 
 
 def style() -> str:

@@ -37,15 +37,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 
 class SettingError(ValueError):
-    """A setting that cannot be used.
-
-    Parameters
-    ----------
-    name : str
-        Which one.
-    message : str
-        What is wrong, with the name, the rule and the value.
-    """
+    """A setting that cannot be used: which one, and the rule and the value in words."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -54,17 +46,7 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of one run.
-
-    Parameters
-    ----------
-    numbers : dict of str to float or int
-        Each name of `RANGES`, within its limits.
-    words : dict of str to str
-        Each name of `CHOICES`.
-    proven : bool
-        Whether to take the time for proofs.
-    """
+    """The settings of one run: all names of `RANGES` and `CHOICES`, within their limits."""
 
     numbers: dict[str, float]
     words: dict[str, str]
@@ -72,13 +54,7 @@ class Settings:
 
     @classmethod
     def read(cls, given: Any) -> Settings:
-        """Settings as JSON has them.
-
-        Raises
-        ------
-        SettingError
-            For what is missing, of another kind, or outside its limits.
-        """
+        """Settings as JSON has them; SettingError for what is missing, or outside its limits."""
         if not isinstance(given, Mapping):
             raise SettingError("", "settings must be an object of names and values")
         unknown = sorted(set(given) - {*RANGES, *CHOICES, "proven"}, key=str)
@@ -94,13 +70,7 @@ class Settings:
         )
 
     def mechanism(self) -> Mechanism:
-        """The run that is described.
-
-        Raises
-        ------
-        SettingError
-            If settings do not go together.
-        """
+        """The run that is described; SettingError if settings do not go together."""
         numbers, sampling = self.numbers, self.words["sampling"]
         noise = numbers["noise_multiplier"]
         if self.words["size"] == "rate":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from functools import partial
@@ -18,8 +19,8 @@ from pyengine.threat.baselines.information import (
     orthogonal_information,
 )
 from pyengine.workbench.papers import hayes2023_training as training
-from pyengine.workbench.papers.item import Check, Item, Paper, Table, check
-from pyengine.workbench.plots.style import frame, line
+from pyengine.workbench.papers.item import Check, Item, Paper, Table, check, curves
+from pyengine.workbench.plots.style import frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +29,6 @@ __all__ = ["PAPER"]
 
 BOTH = "add for γ, add_remove for (ε, δ)"
 
-METHODS = ("fano", "fano_exact_information", "exact")
 LABELS = {
     "fano": "Guo et al. 2022b (Fano)",
     "fano_exact_information": "Fano, exact mutual information",
@@ -61,17 +61,10 @@ def _advantages(size: int, noise: float) -> dict[str, float]:
 
 
 def _advantage_table(sizes: Iterable[int], noises: Iterable[float]) -> Table:
-    rows = [
-        (size, method, float(noise), value)
-        for size in sizes
-        for noise in noises
-        for method, value in _advantages(size, float(noise)).items()
-    ]
-    return Table(("prior_size", "method", "noise_multiplier", "advantage"), list(rows))
-
-
-def _table_2() -> Table:
-    return _advantage_table((10, 100), TABLE_2_NOISE)
+    columns = ("prior_size", "method", "noise_multiplier", "advantage")
+    asked = itertools.product(sizes, map(float, noises))
+    found = ((at, _advantages(*at).items()) for at in asked)
+    return Table(columns, [(k, method, s, x) for (k, s), each in found for method, x in each])
 
 
 def _information_error(size: int, noise: float) -> float:
@@ -115,16 +108,9 @@ def _check_table_2(table: Table) -> Iterable[Check]:
             )
 
 
-def _figure_11() -> Table:
-    return _advantage_table((10,), np.linspace(0.5, 3.0, 41))
-
-
 def _draw_figure_11(table: Table, figure: Figure) -> None:
     axes = figure.subplots()
-    for index, method in enumerate(METHODS):
-        rows = table.where(method=method)
-        x, y = rows.column("noise_multiplier"), rows.column("advantage")
-        axes.plot(x, y, **line(index), label=LABELS[method])
+    curves(axes, table, "noise_multiplier", "advantage", "method", LABELS.__getitem__)
     frame(axes, xlabel="noise multiplier σ", ylabel="advantage, at most", ylim=(0.0, 1.0))
     axes.legend(frameon=False)
 
@@ -163,14 +149,14 @@ PAPER = Paper(
         Item(
             "figure_11",
             "bounds on the advantage against the noise, ten candidates, one step",
-            _figure_11,
+            partial(_advantage_table, (10,), np.linspace(0.5, 3.0, 41)),
             _draw_figure_11,
             adjacency="add",
         ),
         Item(
             "table_2",
             "bounds on the advantage, ten and a hundred candidates, one step",
-            _table_2,
+            partial(_advantage_table, (10, 100), TABLE_2_NOISE),
             checks=_check_table_2,
         ),
         Item(

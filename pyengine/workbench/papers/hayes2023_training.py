@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from pyengine.calibration import calibrate
 from pyengine.calibration.targets import EpsilonDelta
 from pyengine.mechanisms import dp_sgd
 from pyengine.workbench.audit.prior_aware import orthogonal_success
-from pyengine.workbench.papers.item import Check, Table, check
+from pyengine.workbench.papers.item import Check, Table, check, curves
 from pyengine.workbench.plots.style import COLOURS, MARKERS, frame, line
 from pyengine.workbench.plots.ticks import ticked
 
@@ -22,16 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "check_figure_5a",
-    "check_figure_15",
-    "draw_attacks",
-    "draw_figure_5a",
-    "draw_figure_14",
-    "draw_figure_15",
-    "draw_prior_sizes",
-    "figure_9",
-    "figure_13",
-    "prior_sizes",
+    *("check_figure_5a", "check_figure_15", "draw_attacks", "draw_figure_5a", "draw_figure_14"),
+    *("draw_figure_15", "draw_prior_sizes", "figure_9", "figure_13", "prior_sizes"),
     "sampling_rates",
 ]
 
@@ -78,16 +71,12 @@ def draw_prior_sizes(table: Table, figure: Figure) -> None:
 def sampling_rates(budgets: Sequence[float], sizes: Sequence[int]) -> Table:
     """γ at one (ε, δ) for all sampling rates."""
     rows: list[tuple[Any, ...]] = []
-    for spent in budgets:
-        for rate in RATES:
-            noise = _noise(spent, rate)
-            gamma = gamma_bound(dp_sgd(noise, rate, STEPS), [1.0 / size for size in sizes])
-            rows += [
-                (spent, size, rate, noise, float(g)) for size, g in zip(sizes, gamma, strict=True)
-            ]
-    return Table(
-        ("epsilon", "prior_size", "sampling_probability", "noise_multiplier", "gamma"), rows
-    )
+    for spent, rate in itertools.product(budgets, RATES):
+        noise = _noise(spent, rate)
+        gamma = gamma_bound(dp_sgd(noise, rate, STEPS), [1.0 / size for size in sizes])
+        rows += [(spent, k, rate, noise, float(g)) for k, g in zip(sizes, gamma, strict=True)]
+    columns = ("epsilon", "prior_size", "sampling_probability", "noise_multiplier", "gamma")
+    return Table(columns, rows)
 
 
 def draw_figure_5a(table: Table, figure: Figure) -> None:
@@ -122,17 +111,11 @@ def check_figure_15(table: Table) -> Iterable[Check]:
 
 def draw_figure_14(table: Table, figure: Figure) -> None:
     """γ against the rate, one panel a prior size."""
-    sizes, budgets = table.distinct("prior_size"), table.distinct("epsilon")
+    sizes = table.distinct("prior_size")
     grid = figure.subplots(1, len(sizes), sharey=True)
     for axes, size in zip(grid, sizes, strict=True):
-        for index, spent in enumerate(budgets):
-            rows = table.where(prior_size=size, epsilon=spent)
-            axes.plot(
-                rows.column("sampling_probability"),
-                rows.column("gamma"),
-                **line(index),
-                label=f"ε = {spent:g}",
-            )
+        rows = table.where(prior_size=size)
+        curves(axes, rows, "sampling_probability", "gamma", "epsilon", "ε = {:g}".format)
         axes.axhline(1.0 / float(size), color="0.5", linewidth=0.8)
         axes.set_title(f"{size} candidates", fontsize=9)
         frame(axes, xlabel="sampling rate q", ylim=(0.0, 1.03))
@@ -182,17 +165,18 @@ def _simulated_success(size: int, mu: float, correlation: float, generator: Any)
     return float(np.mean(scores.argmax(axis=1) == 0))
 
 
-BUDGETS = (1.0, 2.0, 4.0, 7.0, 10.0, 20.0, 40.0)
+def _full_batches() -> Iterator[tuple[float, float, float]]:
+    """ε, γ at ten candidates, and the length of all gradients in units of the noise."""
+    for spent in (1.0, 2.0, 4.0, 7.0, 10.0, 20.0, 40.0):
+        noise = _noise(spent, 1.0)
+        yield spent, float(gamma_bound(dp_sgd(noise, 1.0, STEPS), 0.1)), math.sqrt(STEPS) / noise
 
 
 def figure_9() -> Table:
     """Success among similar and among unrelated candidates."""
     generator = np.random.default_rng(9)
     rows: list[tuple[Any, ...]] = []
-    for spent in BUDGETS:
-        noise = _noise(spent, 1.0)
-        gamma = float(gamma_bound(dp_sgd(noise, 1.0, STEPS), 0.1))
-        mu = math.sqrt(STEPS) / noise
+    for spent, gamma, mu in _full_batches():
         for label, correlation in (("similar", 0.3), ("noise", 0.0)):
             success = _simulated_success(10, mu, correlation, generator)
             rows.append((spent, label, success, gamma))
@@ -203,13 +187,11 @@ def figure_13() -> Table:
     """The average gradient falls from 0.9 of the clipping norm at ε = 1 to 0.5 at ε = 40."""
     generator = np.random.default_rng(13)
     rows: list[tuple[Any, ...]] = []
-    for spent in BUDGETS:
-        noise = _noise(spent, 1.0)
-        gamma = float(gamma_bound(dp_sgd(noise, 1.0, STEPS), 0.1))
+    for spent, gamma, mu in _full_batches():
         shorter = 0.9 - 0.4 * math.log(spent) / math.log(40.0)
         for label, norm in (("C = 0.1", 1.0), ("C = 1", shorter)):
-            mu = norm * math.sqrt(STEPS) / noise
-            rows.append((spent, label, norm, _simulated_success(10, mu, 0.0, generator), gamma))
+            success = _simulated_success(10, norm * mu, 0.0, generator)
+            rows.append((spent, label, norm, success, gamma))
     return Table(("epsilon", "clipping", "norm", "attack", "gamma"), rows)
 
 

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.workbench.plots.style import line
+
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Check", "Item", "Paper", "Table", "check"]
+__all__ = ["Check", "Item", "Paper", "Table", "check", "curves"]
 
 Cell = str | float | int
 
@@ -23,15 +26,7 @@ AGREES, WITHIN, DIFFERS = "agrees", "within its error", "differs"
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of an item, one CSV file.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        Names.
-    rows : list of tuple
-        Cells: text, int, or float; None for what does not apply.
-    """
+    """Rows of an item, one CSV file; a cell is None where it does not apply."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Cell | None, ...]]
@@ -56,23 +51,22 @@ class Table:
         return list(dict.fromkeys(cell for cell in cells if cell is not None))
 
 
+def curves(
+    axes: Axes, table: Table, x: str, y: str, by: str, label: Callable[..., str] = str
+) -> None:
+    """Draw ``y`` against ``x``, a line for each value of the column ``by``."""
+    for index, key in enumerate(table.distinct(by)):
+        rows = table.where(**{by: key})
+        axes.plot(rows.column(x), rows.column(y), **line(index), label=label(key))
+
+
 @dataclass(frozen=True)
 class Check:
     """A printed number beside ours.
 
-    Parameters
-    ----------
-    what : str
-        Which number.
-    printed : str
-        As it is printed.
-    value : float
-        Ours.
-    verdict : {"agrees", "within its error", "differs"}
-        ``agrees``: ours rounds to the printed digits.  ``within its error``: it does not, but the
-        printed number is an estimate and ours lies within its stated error.
-    reason : str
-        Why it differs, or what the error is; empty where it agrees.
+    ``agrees``: ours rounds to the printed digits.  ``within its error``: it does not, but the
+    printed number is an estimate and ours lies within its stated error.  The reason says what that
+    error is, or why the numbers differ; it is empty where they agree.
     """
 
     what: str
@@ -85,14 +79,7 @@ class Check:
 def check(what: str, printed: str, value: float, *, error: float = 0.0, reason: str = "") -> Check:
     """Compare a printed number with ours.
 
-    Parameters
-    ----------
-    what, printed, value
-        As in `Check`.
-    error : float
-        Error of the printed number, for example four standard deviations of a simulation.
-    reason : str
-        What the error is, or why the number differs; kept unless it agrees.
+    ``error`` is that of the printed number, for example four standard deviations of a simulation.
     """
     number = Decimal(printed.replace(",", ""))
     exponent = number.as_tuple().exponent
@@ -114,24 +101,10 @@ def _no_checks(_: Table) -> Iterable[Check]:
 class Item:
     """A figure or a table.
 
-    Parameters
-    ----------
-    name : str
-        Stem of its files, such as ``figure_1a`` or ``table_2``.
-    title : str
-        What it shows, in one line.
-    rows : callable
-        Without arguments; computes the `Table`.
-    draw : callable, optional
-        Draws the table into an empty `matplotlib.figure.Figure`.
-    checks : callable
-        From the table to the printed numbers; none by default.
-    chosen : str
-        Parameters that the paper does not print, and what they are chosen from.
-    size : (float, float)
-        Of the picture, in inches.
-    adjacency : str
-        What to say below the title of a picture whose lines do not say who are neighbours.
+    ``rows`` computes the table, ``draw`` draws it into an empty figure of a size in inches,
+    ``checks`` compares it with printed numbers.  ``chosen`` says which parameters the paper does
+    not print, and what they are chosen from; ``adjacency`` stands below the title of a picture
+    whose lines do not say who are neighbours.
     """
 
     name: str
@@ -156,19 +129,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper and its items.
-
-    Parameters
-    ----------
-    name : str
-        As on the command line, such as ``hayes2023``.
-    reference : str
-        Authors, title, year and arXiv number.
-    items : sequence of Item
-        In the order of the paper.
-    left_out : str
-        What is not regenerated and why.
-    """
+    """A paper by its name on the command line, its items in their order, and what is left out."""
 
     name: str
     reference: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from pyengine.api.approximations import clt_mu, monte_carlo_gamma
 from pyengine.calibration import calibrate
 from pyengine.calibration.targets import EpsilonDelta
 from pyengine.mechanisms import GaussianMechanism, LaplaceMechanism, Mechanism, dp_sgd
-from pyengine.workbench.papers.item import Check, Item, Paper, Table, check
+from pyengine.workbench.papers.item import Check, Item, Paper, Table, check, curves
 from pyengine.workbench.plots.style import COLOURS, MARKERS, frame, line
 
 if TYPE_CHECKING:
@@ -45,75 +46,46 @@ BOTH = "add for γ, add_remove for (ε, δ)"
 
 @dataclass(frozen=True)
 class Panel:
-    """One of Figures 1a to 1d: γ at one κ against the effect size.
+    """One of Figures 1a to 1d: γ at one κ against the effect size, sensitivity/noise.
 
-    Parameters
-    ----------
-    make : callable
-        From the effect size, sensitivity/noise, to the mechanism.
-    epsilon : callable
-        From the effect size to the ε that the paper states for it.
-    largest : float
-        Effect size at which the panel ends.
-    kappa : float
-        Prior success.
-    samples : int
-        Of Monte Carlo.
+    ``epsilon`` is the ε that the paper states for an effect size, that at δ = 1e-6 if not given.
     """
 
     make: Callable[[float], Mechanism]
-    epsilon: Callable[[float], float]
     largest: float
-    kappa: float
-    samples: int
+    kappa: float = 0.1
+    samples: int = 10**6
+    epsilon: Callable[[float], float] | None = None
 
 
-def _gaussian(x: float) -> Mechanism:
-    return GaussianMechanism(1.0 / x).composed(20)
-
-
-def _laplace(x: float) -> Mechanism:
-    return LaplaceMechanism(1.0 / x).composed(10)
-
-
-def _sampled_laplace(x: float) -> Mechanism:
-    return LaplaceMechanism(1.0 / x).poisson_sampled(0.1).composed(50)
-
-
-def _sampled_gaussian(x: float) -> Mechanism:
-    return dp_sgd(1.0 / x, 0.01, 1000)
-
-
-def _epsilon_at(make: Callable[[float], Mechanism], x: float) -> float:
-    return float(epsilon(make(x), 1e-6))
-
-
-def _printed_slm(x: float) -> float:
-    # as the paper converts; N log(1 + p (e^x - 1)) is the smaller, right one
-    return math.log1p(0.1 * math.expm1(50.0 * x))
-
-
-def _panels() -> dict[str, Panel]:
-    noise = float(calibrate(lambda s: GaussianMechanism(s).composed(20), EpsilonDelta(100.0, 1e-6)))
-    sampled = (100.0 + math.log(10.0)) / 50.0
-    gaussian = partial(_epsilon_at, _gaussian)
-    subsampled = partial(_epsilon_at, _sampled_gaussian)
-    return {
-        "a": Panel(_laplace, lambda x: 10.0 * x, 2.0, 0.1, 10**6),
-        "b": Panel(_sampled_laplace, _printed_slm, sampled, 0.1, 10**6),
-        "c": Panel(_gaussian, gaussian, 1.0 / noise, 0.1, 10**6),
-        "d": Panel(_sampled_gaussian, subsampled, 5.0, 1e-3, 2 * 10**5),
-    }
+def _panel(name: str) -> Panel:
+    if name == "a":
+        return Panel(
+            lambda x: LaplaceMechanism(1.0 / x).composed(10), 2.0, epsilon=lambda x: 10.0 * x
+        )
+    if name == "b":
+        return Panel(
+            lambda x: LaplaceMechanism(1.0 / x).poisson_sampled(0.1).composed(50),
+            (100.0 + math.log(10.0)) / 50.0,
+            # as the paper converts; N log(1 + p (e^x - 1)) is the smaller, right one
+            epsilon=lambda x: math.log1p(0.1 * math.expm1(50.0 * x)),
+        )
+    if name == "c":
+        target = EpsilonDelta(100.0, 1e-6)
+        noise = float(calibrate(lambda s: GaussianMechanism(s).composed(20), target))
+        return Panel(lambda x: GaussianMechanism(1.0 / x).composed(20), 1.0 / noise)
+    return Panel(lambda x: dp_sgd(1.0 / x, 0.01, 1000), 5.0, 1e-3, 2 * 10**5)
 
 
 COLUMNS = ("method", "effect_size", "epsilon", "gamma", "lower", "upper")
 
 
 def _effect_sizes(name: str) -> Table:
-    panel = _panels()[name]
+    panel = _panel(name)
     rows: list[tuple[Any, ...]] = []
     for i, x in enumerate(np.linspace(panel.largest / FINE, panel.largest, FINE)):
-        mechanism, spent = panel.make(float(x)), panel.epsilon(float(x))
+        mechanism = panel.make(float(x))
+        spent = panel.epsilon(float(x)) if panel.epsilon else float(epsilon(mechanism, 1e-6))
         found = {"exact": gamma_bound(mechanism, panel.kappa, bounds=True)}
         for method in ("edgeworth", "clt"):
             found[method] = gamma_bound(mechanism, panel.kappa, method=method, bounds="estimated")
@@ -147,34 +119,22 @@ def _largest_epsilon(name: str, printed: str, table: Table) -> Iterable[Check]:
     yield check(f"largest ε of panel {name}", printed, float(table.column("epsilon").max()))
 
 
-def _against_kappa(runs: Mapping[str, Mechanism], methods: Iterable[Method]) -> Table:
-    kappa = np.geomspace(1e-7, 0.1, POINTS)
-    rows: list[tuple[Any, ...]] = []
-    for name, mechanism in runs.items():
-        for method in methods:
-            word: Method = "auto" if method == "exact" else method
-            gamma = gamma_bound(mechanism, kappa, method=word)
-            rows += [(name, method, float(k), float(g)) for k, g in zip(kappa, gamma, strict=True)]
-    return Table(("workflow", "method", "kappa", "gamma"), rows)
-
-
-IMAGENET, CIFAR = (2.5, 16384 / 1281167, 72_000), (3.0, 4096 / 50_000, 1000)
-SMALL_RATE = (2.5, 0.001, 72_000)
 WORKFLOWS = {
-    "CIFAR-10 style": CIFAR,
+    "CIFAR-10 style": (3.0, 4096 / 50_000, 1000),
     "CIFAR-10 style, smaller rate": (3.0, 0.01, 1000),
-    "ImageNet style": IMAGENET,
-    "ImageNet style, smaller rate": SMALL_RATE,
+    "ImageNet style": (2.5, 16384 / 1281167, 72_000),
+    "ImageNet style, smaller rate": (2.5, 0.001, 72_000),
 }
 
 
-def _figure_1e() -> Table:
-    return _against_kappa({"ImageNet style, smaller rate": dp_sgd(*SMALL_RATE)}, DETERMINISTIC)
-
-
-def _figure_2() -> Table:
-    runs = {name: dp_sgd(*parameters) for name, parameters in WORKFLOWS.items()}
-    return _against_kappa(runs, DETERMINISTIC)
+def _against_kappa(names: Iterable[str]) -> Table:
+    kappa = np.geomspace(1e-7, 0.1, POINTS)
+    rows: list[tuple[Any, ...]] = []
+    for name, method in itertools.product(names, DETERMINISTIC):
+        word: Method = "auto" if method == "exact" else method
+        gamma = gamma_bound(dp_sgd(*WORKFLOWS[name]), kappa, method=word)
+        rows += [(name, method, float(k), float(g)) for k, g in zip(kappa, gamma, strict=True)]
+    return Table(("workflow", "method", "kappa", "gamma"), rows)
 
 
 def _draw_against_kappa(table: Table, figure: Figure) -> None:
@@ -182,11 +142,8 @@ def _draw_against_kappa(table: Table, figure: Figure) -> None:
     rows = 1 if len(names) == 1 else 2
     grid = np.atleast_2d(figure.subplots(rows, len(names) // rows, squeeze=False))
     for axes, name in zip(grid.ravel(), names, strict=True):
-        for index, method in enumerate(table.distinct("method")):
-            part = table.where(workflow=name, method=method)
-            axes.plot(
-                part.column("kappa"), part.column("gamma"), **line(index), label=LABELS[str(method)]
-            )
+        part = table.where(workflow=name)
+        curves(axes, part, "kappa", "gamma", "method", LABELS.__getitem__)
         noise, p, steps = WORKFLOWS[str(name)]
         axes.set_title(f"{name}: noise {noise:g}, p = {p:.3g}, N = {steps:,}", fontsize=9)
         frame(axes, xscale="log", yscale="log", xlabel="κ", ylabel="γ")
@@ -209,9 +166,7 @@ def _figure_1f() -> Table:
 
 def _draw_figure_1f(table: Table, figure: Figure) -> None:
     axes = figure.subplots()
-    for index, rate in enumerate(RATES):
-        rows = table.where(sampling_probability=rate)
-        axes.plot(rows.column("kappa"), rows.column("gamma"), **line(index), label=f"p = {rate:g}")
+    curves(axes, table, "kappa", "gamma", "sampling_probability", "p = {:g}".format)
     axes.axvline(0.1, color="0.6", linewidth=0.8)
     frame(axes, xlabel="κ", ylabel="γ", xlim=(0.0, 1.0), ylim=(0.0, 1.0))
     axes.legend(frameon=False)
@@ -258,10 +213,30 @@ def _draw_mechanisms(table: Table, figure: Figure) -> None:
     right.legend(frameon=False, fontsize=8)
 
 
-def _panel_item(name: str, title: str, label: str, printed: str, chosen: str) -> Item:
+# name, mechanism, label of the effect size, printed ε, and what is chosen
+PANELS = (
+    ("a", "Laplace mechanism, up to ε = 20", "Δ₁/b", "20", "10 steps, κ = 0.1"),
+    (
+        *("b", "Poisson-sampled Laplace mechanism, up to ε = 100", "Δ₁/b", "100"),
+        "50 steps, p = 0.1, κ = 0.1; ε by the paper's conversion",
+    ),
+    (
+        *("c", "Gaussian mechanism, up to ε = 100 at δ = 1e-6", "Δ₂/σ", "100"),
+        "20 steps, κ = 0.1",
+    ),
+    (
+        *("d", "Poisson-sampled Gaussian mechanism", "Δ₂/σ", ""),
+        "1,000 steps, p = 0.01, κ = 0.001, effect sizes up to 5, where γ has come within 0.001 "
+        "of 1 (the paper goes on to ε of the order of 1e8); 200,000 Monte Carlo samples where "
+        "the paper has 1,000,000",
+    ),
+)
+
+
+def _panel_item(name: str, mechanism: str, label: str, printed: str, chosen: str) -> Item:
     return Item(
         f"figure_1{name}",
-        title,
+        f"γ against the effect size, {mechanism}",
         partial(_effect_sizes, name),
         partial(_draw_effect_sizes, label),
         partial(_largest_epsilon, name, printed) if printed else lambda _: (),
@@ -275,40 +250,11 @@ PAPER = Paper(
     reference="G. Kaissis, J. Hayes, A. Ziller, D. Rueckert, Bounding data reconstruction attacks "
     "with the hypothesis testing interpretation of differential privacy (2023, arXiv 2307.03928)",
     items=(
-        _panel_item(
-            "a",
-            "γ against the effect size, Laplace mechanism, up to ε = 20",
-            "Δ₁/b",
-            "20",
-            "10 steps, κ = 0.1",
-        ),
-        _panel_item(
-            "b",
-            "γ against the effect size, Poisson-sampled Laplace mechanism, up to ε = 100",
-            "Δ₁/b",
-            "100",
-            "50 steps, p = 0.1, κ = 0.1; ε by the paper's conversion",
-        ),
-        _panel_item(
-            "c",
-            "γ against the effect size, Gaussian mechanism, up to ε = 100 at δ = 1e-6",
-            "Δ₂/σ",
-            "100",
-            "20 steps, κ = 0.1",
-        ),
-        _panel_item(
-            "d",
-            "γ against the effect size, Poisson-sampled Gaussian mechanism",
-            "Δ₂/σ",
-            "",
-            "1,000 steps, p = 0.01, κ = 0.001, effect sizes up to 5, where γ has come within 0.001 "
-            "of 1 (the paper goes on to ε of the order of 1e8); 200,000 Monte Carlo samples where "
-            "the paper has 1,000,000",
-        ),
+        *(_panel_item(*row) for row in PANELS),
         Item(
             "figure_1e",
             "γ against κ for a very low sampling rate and very many steps",
-            _figure_1e,
+            partial(_against_kappa, ["ImageNet style, smaller rate"]),
             _draw_against_kappa,
             chosen="noise 2.5, p = 0.001, 72,000 steps, in the manner of ImageNet workflows",
             adjacency="add",
@@ -324,7 +270,7 @@ PAPER = Paper(
         Item(
             "figure_2",
             "γ against κ for workflows in the manner of CIFAR-10 and ImageNet",
-            _figure_2,
+            partial(_against_kappa, list(WORKFLOWS)),
             _draw_against_kappa,
             chosen="all parameters, for which the paper refers to tables of another one",
             size=(10.0, 7.4),

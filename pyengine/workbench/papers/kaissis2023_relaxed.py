@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +14,10 @@ from pyengine.calibration import calibrate
 from pyengine.calibration.targets import EpsilonDelta
 from pyengine.mechanisms import GaussianMechanism, LaplaceMechanism, Mechanism, dp_sgd
 from pyengine.mechanisms.threat_models import Relaxed
-from pyengine.workbench.papers.item import Check, Item, Paper, Table, check
+from pyengine.workbench.papers.item import Check, Item, Paper, Table, check, curves
 from pyengine.workbench.plots.style import frame, line
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from pyengine.api.typing import Adjacency, ThreatModelWord
@@ -69,7 +69,8 @@ def _curves(mechanism: Mechanism, model: Relaxed, *, limit: bool = False) -> Tab
     return Table(COLUMNS, rows)
 
 
-def _draw_curves(table: Table, axes: Axes) -> None:
+def _draw(table: Table, figure: Figure) -> None:
+    axes = figure.subplots()
     for index, name in enumerate(table.distinct("curve")):
         rows = table.where(curve=name)
         style = line(index)
@@ -77,41 +78,23 @@ def _draw_curves(table: Table, axes: Axes) -> None:
         if np.isnan(spread).all():
             axes.plot(x, y, **style, label=LABELS[str(name)])
         else:
-            words: dict[str, Any] = {
-                "linestyle": "none",
-                "marker": "o",
-                "markersize": 3,
-                "elinewidth": 0.8,
-            }
+            words: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3}
+            words["elinewidth"] = 0.8
             axes.errorbar(x, y, yerr=spread, color=style["color"], label=LABELS[str(name)], **words)
     axes.plot([0.0, 1.0], [1.0, 0.0], color="0.6", linewidth=0.8)
     frame(axes, xlabel="α", ylabel="β")
     axes.legend(frameon=False)
 
 
-def _draw(table: Table, figure: Figure) -> None:
-    _draw_curves(table, figure.subplots())
-
-
-def _laplace(effect: float) -> Table:
-    return _curves(LaplaceMechanism(1.0 / effect), Relaxed())
-
-
-def _gaussian(effect: float) -> Table:
-    return _curves(GaussianMechanism(1.0 / effect), Relaxed())
+def _one_step(make: Callable[[float], Mechanism], effect: float) -> Table:
+    return _curves(make(1.0 / effect), Relaxed())
 
 
 def _figure_1f() -> Table:
     mechanism = GaussianMechanism(1.0)
-    rows: list[tuple[Any, ...]] = []
-    for d in (1, 30):
-        beta = trade_off(mechanism, LEVELS, threat_model=Relaxed(d))
-        rows += _curve(f"J, d = {d}", beta)
+    rows = _curve("J, d = 1", trade_off(mechanism, LEVELS, threat_model=Relaxed(1)))
+    rows += _curve("J, d = 30", trade_off(mechanism, LEVELS, threat_model=Relaxed(30)))
     return Table(COLUMNS, rows + _curve("dp", trade_off(mechanism, LEVELS)))
-
-
-def _figure_2a() -> Table:
-    return _curves(GaussianMechanism(5.0).composed(150), Relaxed(300), limit=True)
 
 
 # Power
@@ -132,10 +115,7 @@ def _power(rate: float) -> Table:
 
 def _draw_power(table: Table, figure: Figure) -> None:
     axes = figure.subplots()
-    for index, name in enumerate(table.distinct("curve")):
-        rows = table.where(curve=name)
-        label = LABELS[str(name)]
-        axes.plot(rows.column("effect"), rows.column("power"), **line(index), label=label)
+    curves(axes, table, "effect", "power", "curve", LABELS.__getitem__)
     frame(axes, xlabel="$\\Delta_2/\\sigma$", ylabel="power at $\\alpha = 10^{-3}$")
     axes.legend(frameon=False)
 
@@ -180,9 +160,7 @@ def _figure_5a() -> Table:
 def _draw_figure_5a(table: Table, figure: Figure) -> None:
     axes = figure.subplots()
     names = {"J": "Laplace", "J, sampled": "Laplace, $p = 0.3$"}
-    for index, (name, label) in enumerate(names.items()):
-        rows = table.where(curve=name)
-        axes.plot(rows.column("alpha"), rows.column("beta"), **line(index), label=label)
+    curves(axes, table, "alpha", "beta", "curve", names.__getitem__)
     axes.plot([0.0, 1.0], [1.0, 0.0], color="0.6", linewidth=0.8)
     frame(axes, xlabel="α", ylabel="β")
     axes.legend(frameon=False)
@@ -210,10 +188,8 @@ def _figure_7() -> Table:
 def _draw_figure_7(table: Table, figure: Figure) -> None:
     panels = figure.subplots(1, len(TRAINING), sharey=True)
     for axes, data in zip(panels, TRAINING, strict=True):
-        for index, name in enumerate(("dp", "relaxed")):
-            rows = table.where(data=data, curve=name)
-            label = "differential privacy" if name == "dp" else LABELS[name]
-            axes.plot(rows.column("epsilon"), rows.column("gamma"), **line(index), label=label)
+        names = {**LABELS, "dp": "differential privacy"}
+        curves(axes, table.where(data=data), "epsilon", "gamma", "curve", names.__getitem__)
         frame(axes, xlabel="ε", title=data)
         axes.axhline(PRIOR, color="0.6", linewidth=0.8)
     panels[0].set_ylabel(f"reconstruction bound γ, prior {PRIOR:g}")
@@ -249,10 +225,20 @@ PAPER = Paper(
     "for a relaxed threat model: addressing sub-optimal adversaries in differentially private "
     "machine learning (NeurIPS 2023)",
     items=(
-        Item("figure_1a", "Laplace, Δ/b = 0.6", lambda: _laplace(0.6), _draw),
-        Item("figure_1b", "Laplace, Δ/b = 1.5", lambda: _laplace(1.5), _draw),
-        Item("figure_1c", "Gaussian, Δ/σ = 0.6, d = 1", lambda: _gaussian(0.6), _draw),
-        Item("figure_1d", "Gaussian, Δ/σ = 1.5, d = 1", lambda: _gaussian(1.5), _draw),
+        Item("figure_1a", "Laplace, Δ/b = 0.6", partial(_one_step, LaplaceMechanism, 0.6), _draw),
+        Item("figure_1b", "Laplace, Δ/b = 1.5", partial(_one_step, LaplaceMechanism, 1.5), _draw),
+        Item(
+            "figure_1c",
+            "Gaussian, Δ/σ = 0.6, d = 1",
+            partial(_one_step, GaussianMechanism, 0.6),
+            _draw,
+        ),
+        Item(
+            "figure_1d",
+            "Gaussian, Δ/σ = 1.5, d = 1",
+            partial(_one_step, GaussianMechanism, 1.5),
+            _draw,
+        ),
         Item(
             "figure_1e",
             "sampled Gaussian, Δ/σ = 0.2, p = 0.4, 30 steps, d = 1",
@@ -263,7 +249,7 @@ PAPER = Paper(
         Item(
             "figure_2a",
             "Gaussian, Δ/σ = 1/5, d = 300, 150 steps, and equation 7",
-            _figure_2a,
+            lambda: _curves(GaussianMechanism(5.0).composed(150), Relaxed(300), limit=True),
             _draw,
             chosen="the right form of equation 7, corrected",
         ),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from pyengine.mechanisms import (
     RandomizedResponse,
     dp_sgd,
 )
-from pyengine.workbench.papers.item import Check, Item, Paper, Table, check
+from pyengine.workbench.papers.item import Check, Item, Paper, Table, check, curves
 from pyengine.workbench.plots.style import frame, line
 
 if TYPE_CHECKING:
@@ -59,13 +60,13 @@ REVERSED: dict[Adjacency, Adjacency] = {"remove": "add", "add": "remove"}
 def _proposition_11() -> Table:
     """δ at e^ε = 4/3 and 2 of two steps of randomized response, sampled with probability 1/2."""
     mechanism = RandomizedResponse("3/4").poisson_sampled("1/2").composed(2)
-    rows = []
-    for name, scale in (("4/3", 4.0 / 3.0), ("2", 2.0)):
-        for adjacency in ("add", "remove"):
-            rows.append(
-                (name, adjacency, float(delta(mechanism, math.log(scale), adjacency=adjacency)))
-            )
-    return Table(("exp_epsilon", "adjacency", "delta"), list(rows))
+    orders: tuple[Adjacency, ...] = ("add", "remove")
+    asked = itertools.product((("4/3", 4.0 / 3.0), ("2", 2.0)), orders)
+    rows: list[tuple[Any, ...]] = [
+        (name, order, float(delta(mechanism, math.log(scale), adjacency=order)))
+        for (name, scale), order in asked
+    ]
+    return Table(("exp_epsilon", "adjacency", "delta"), rows)
 
 
 def _check_proposition_11(table: Table) -> Iterable[Check]:
@@ -99,9 +100,7 @@ def _figure_1() -> Table:
 def _draw_figure_1(table: Table, figure: Figure) -> None:
     panels = figure.subplots(2, 2, sharex=True)
     for axes, steps in zip(panels.flat, FIGURE_1_STEPS, strict=True):
-        for index, adjacency in enumerate(("add", "remove")):
-            rows = table.where(steps=steps, adjacency=adjacency)
-            axes.plot(rows.column("epsilon"), rows.column("delta"), label=adjacency, **line(index))
+        curves(axes, table.where(steps=steps), "epsilon", "delta", "adjacency")
         frame(axes, title=f"k = {steps}", xlim=(0.0, 2.0), ylim=(0.0, None))
     panels[0, 0].legend(frameon=False)
     for axes in panels[1]:
@@ -127,36 +126,26 @@ def _figure_2() -> Table:
 
 def _draw_figure_2(table: Table, figure: Figure) -> None:
     axes = figure.subplots()
-    for index, target in enumerate(FIGURE_2_EPSILONS):
-        rows = table.where(sampling="poisson", epsilon=target)
-        axes.plot(
-            rows.column("sampling_probability"),
-            rows.column("noise_multiplier"),
-            label=f"Poisson, ε = {target:g}",
-            **line(index),
-        )
-    rows = table.where(sampling="without_replacement")
-    axes.plot(
-        rows.column("sampling_probability"),
-        rows.column("noise_multiplier"),
-        label="without replacement, ε = 10",
-        **line(len(FIGURE_2_EPSILONS)),
-    )
+    columns = ("sampling_probability", "noise_multiplier")
+    poisson, fixed = (table.where(sampling=word) for word in ("poisson", "without_replacement"))
+    curves(axes, poisson, *columns, "epsilon", "Poisson, ε = {:g}".format)
+    style = line(len(FIGURE_2_EPSILONS))
+    axes.plot(*map(fixed.column, columns), label="without replacement, ε = 10", **style)
     frame(axes, xscale="log", yscale="log", xlabel="sampling rate", ylabel="noise multiplier")
     axes.legend(frameon=False)
 
 
 def _table_1() -> Table:
-    poisson: Mechanism = dp_sgd(0.8, 0.001, STEPS)
     fixed = GaussianMechanism(0.8).sampled_without_replacement(batch_size=1, dataset_size=1000)
-    rows = []
-    for sampling, mechanism in (
-        ("poisson", poisson),
-        ("without_replacement", fixed.composed(STEPS)),
-    ):
-        values = epsilon(mechanism, TABLE_1_DELTAS)
-        rows += [(sampling, d, v) for d, v in zip(TABLE_1_DELTAS, values.tolist(), strict=True)]
-    return Table(("sampling", "delta", "epsilon"), list(rows))
+    runs: dict[str, Mechanism] = {
+        "poisson": dp_sgd(0.8, 0.001, STEPS),
+        "without_replacement": fixed.composed(STEPS),
+    }
+    rows: list[tuple[Any, ...]] = []
+    for sampling, mechanism in runs.items():
+        values = epsilon(mechanism, TABLE_1_DELTAS).tolist()
+        rows += [(sampling, d, v) for d, v in zip(TABLE_1_DELTAS, values, strict=True)]
+    return Table(("sampling", "delta", "epsilon"), rows)
 
 
 def _check_table_1(table: Table) -> Iterable[Check]:
@@ -196,9 +185,7 @@ def _figure_3() -> Table:
 
 def _draw_figure_3(table: Table, figure: Figure) -> None:
     axes = figure.subplots()
-    for index, name in enumerate(PAIRS):
-        rows = table.where(pair=name)
-        axes.plot(rows.column("epsilon"), rows.column("delta"), label=name, **line(index))
+    curves(axes, table, "epsilon", "delta", "pair")
     frame(axes, xlabel="ε", ylabel="hockey-stick divergence", xlim=(0.0, 1.3), ylim=(0.0, None))
     axes.legend(frameon=False)
 
@@ -226,10 +213,9 @@ def _figure_4() -> Table:
 def _draw_figure_4(table: Table, figure: Figure) -> None:
     left, right = figure.subplots(1, 2)
     for axes, steps in ((left, 1), (right, FIGURE_4_STEPS)):
-        for index, name in enumerate(("upper", "remove", "add")):
-            rows = table.where(steps=steps, curve=name)
-            label = "dominating pair" if name == "upper" else name
-            axes.plot(rows.column("epsilon"), rows.column("delta"), label=label, **line(index))
+        names = {"upper": "dominating pair", "remove": "remove", "add": "add"}
+        part = table.where(steps=steps)
+        curves(axes, part, "epsilon", "delta", "curve", names.__getitem__)
         frame(
             axes,
             xlabel="ε",

@@ -198,10 +198,6 @@ def _draw_audit(table: Table, axes: Axes) -> None:
     axes.legend(frameon=False, title="lines: theory, points: attack")
 
 
-def _draw_figure_2a(table: Table, figure: Figure) -> None:
-    _draw_audit(table, figure.subplots())
-
-
 def _draw_figure_5a(table: Table, figure: Figure) -> None:
     axes = figure.subplots()
     _draw_audit(table, axes)
@@ -330,7 +326,7 @@ PAPER = Paper(
             "figure_2a",
             "attack on simulated gradients of known distribution against equation 8 with K = d",
             _figure_2a,
-            _draw_figure_2a,
+            lambda table, figure: _draw_audit(table, figure.subplots()),
             chosen="standard normal gradients, 8,000 trials; the shift K - d of a record averages "
             "out",
         ),

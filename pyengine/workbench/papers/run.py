@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 import textwrap
@@ -14,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyengine.errors import ApproximationWarning
+from pyengine.workbench.papers import paper
 from pyengine.workbench.papers.item import DIFFERS, Cell, Check, Item, Table
 from pyengine.workbench.papers.pages import checks_csv, index_page
-from pyengine.workbench.papers.registry import paper
 from pyengine.workbench.tables.files import csv_text, prepare, replace_all
 from pyengine.workbench.tables.pools import Processes
 from pyengine.workbench.tables.progress import Progress
@@ -61,15 +60,13 @@ def _csv(table: Table) -> str:
 
 
 def _png(item: Item, table: Table) -> bytes:
-    from pyengine.workbench.plots.style import figure, titled
+    from pyengine.workbench.plots.style import figure, image, titled
 
     made = figure(*item.size)
     assert item.draw is not None
     item.draw(table, made)
     titled(made, _filled(item.heading, int(CHARACTERS * item.size[0])), item.adjacency)
-    buffer = io.BytesIO()
-    made.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
-    return buffer.getvalue()
+    return image(made, dpi=110, metadata={"Software": None})
 
 
 def _filled(text: str, most: int) -> str:
@@ -87,26 +84,9 @@ def _filled(text: str, most: int) -> str:
 def run(names: Sequence[str], output: Path, workers: int) -> int:
     """Regenerate papers and print what came of their numbers.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Papers.
-    output : Path
-        Directory; each paper gets one of its own in it, and ``index.md`` shows all.
-    workers : int
-        Processes, >= 1.
-
-    Returns
-    -------
-    int
-        0, or 1 if a printed number differs without a known reason.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be written; all others are complete.
-    BrokenExecutor
-        If a worker process ended before its work was done.
+    Each paper gets a directory of its own, and ``index.md`` shows all.  Returns 1 if a printed
+    number differs without a known reason.  OSError leaves all other files complete; BrokenExecutor
+    means that a worker process ended before its work was done.
     """
     papers = [paper(name) for name in names]
     for name in names:

@@ -24,15 +24,7 @@ SYMBOLS = {"gamma": "γ", "delta": "δ", "epsilon": "ε"}
 def errors_figure(results: list[Result]) -> Figure:
     """Relative errors and time ratios of accountants, unsafe answers marked.
 
-    Parameters
-    ----------
-    results : list of Result
-        All answers.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row for each accountant, method and question; errors on the left, times on the right.
+    One row for each accountant, method and question; errors on the left, times on the right.
     """
     own = times(results)
     rows = list(dict.fromkeys(_row(r) for r in results if r.accountant != YARDSTICK))

@@ -161,17 +161,7 @@ def delta_figure(
 def reach(
     mechanisms: Mapping[str, Mechanism], adjacencies: tuple[str, ...], smallest: float
 ) -> float:
-    """Return the ε at which the last of all profiles has fallen to the smallest δ; 1 if none does.
-
-    Parameters
-    ----------
-    mechanisms : mapping of str to Mechanism
-        What is released.
-    adjacencies : tuple of str
-        Those that are drawn.
-    smallest : float
-        That δ.
-    """
+    """Return the ε at which the last of all profiles has fallen to ``smallest``; 1 if none does."""
     ends = [
         float(answers("epsilon", mechanism, [smallest], adjacency=word, proven=False)[0].value[0])
         for mechanism in mechanisms.values()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyengine.workbench.plots.style import image
 from pyengine.workbench.tables.files import replace_all
 
 if TYPE_CHECKING:
@@ -40,7 +40,5 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     suffix = target.suffix.lower()
     if suffix not in SUFFIXES:
         raise ValueError(f"path must end in {', '.join(SUFFIXES)}, got {str(target)!r}")
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=suffix[1:])
     # a full disk leaves an older picture as it was
-    replace_all(target.parent, {target.name: buffer.getvalue()})
+    replace_all(target.parent, {target.name: image(figure, suffix[1:])})

@@ -16,23 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "Entries",
-    "curve_panel",
-    "gain_panel",
-    "gamma_panel",
-    "growth_panel",
-    "power_panel",
+    *("Entries", "curve_panel", "gain_panel", "gamma_panel", "growth_panel", "power_panel"),
     "profile_panel",
 ]
 
 # wide and pale below the other curves, which it follows nearly everywhere
-HULL: dict[str, Any] = {
-    "linestyle": "-",
-    "linewidth": 6.0,
-    "alpha": 0.35,
-    "zorder": 1,
-    "solid_capstyle": "butt",
-}
+HULL: dict[str, Any] = {"linestyle": "-", "linewidth": 6.0, "alpha": 0.35, "zorder": 1}
+HULL["solid_capstyle"] = "butt"
 CHANCE: dict[str, Any] = {"color": "0.5", "linewidth": 1.0}
 
 FloatArray = npt.NDArray[np.float64]
@@ -43,42 +33,25 @@ def curve_panel(axes: Axes, lines: Sequence[Series]) -> Entries:
     """β against α on linear axes."""
     entries = _lines(axes, lines)
     (chance,) = axes.plot([0.0, 1.0], [1.0, 0.0], **CHANCE)
-    frame(
-        axes,
-        xlabel="level α",
-        ylabel="type-II error β",
-        xlim=(0, 1),
-        ylim=(0, 1),
-        aspect="equal",
-    )
+    ends = {"xlim": (0, 1), "ylim": (0, 1)}
+    frame(axes, xlabel="level α", ylabel="type-II error β", **ends, aspect="equal")
     return [*entries, (chance, "no information")]
 
 
 def power_panel(axes: Axes, lines: Sequence[Series]) -> Entries:
     """1 - β against α on logarithmic axes; the series are of γ, which has all its digits."""
-    entries = _lines(axes, lines)
-    lowest = float(min(each.argument.min() for each in lines))
-    (chance,) = axes.plot([lowest, 1.0], [lowest, 1.0], **CHANCE)
-    _logarithmic(axes, xlabel="level α", ylabel="power 1 − β", xlim=(lowest, 1.0))
-    return [*entries, (chance, "no information")]
+    return _beside_chance(axes, lines, "no information", "level α", "power 1 − β")
 
 
 def gamma_panel(axes: Axes, lines: Sequence[Series]) -> Entries:
     """γ against κ on logarithmic axes."""
-    entries = _lines(axes, lines)
-    lowest = float(min(each.argument.min() for each in lines))
-    (equal,) = axes.plot([lowest, 1.0], [lowest, 1.0], **CHANCE)
-    _logarithmic(axes, xlabel="prior success κ", ylabel="γ", xlim=(lowest, 1.0))
-    return [*entries, (equal, "γ = κ: no help")]
+    return _beside_chance(axes, lines, "γ = κ: no help", "prior success κ", "γ")
 
 
 def gain_panel(axes: Axes, lines: Sequence[Series]) -> Entries:
     """γ/κ against κ on logarithmic axes."""
-    entries = _lines(axes, lines, relative=True)
-    lowest = float(min(each.argument.min() for each in lines))
-    (equal,) = axes.plot([lowest, 1.0], [1.0, 1.0], **CHANCE)
-    _logarithmic(axes, xlabel="prior success κ", ylabel="γ / κ", xlim=(lowest, 1.0))
-    return [*entries, (equal, "γ = κ: no help")]
+    words = ("γ = κ: no help", "prior success κ", "γ / κ")
+    return _beside_chance(axes, lines, *words, relative=True)
 
 
 def profile_panel(axes: Axes, lines: Sequence[Series], smallest: float) -> Entries:
@@ -98,6 +71,23 @@ def growth_panel(axes: Axes, lines: Sequence[Series]) -> Entries:
     frame(axes, xlabel="epochs", ylabel="ε", xlim=(0.0, last))
     axes.set_ylim(bottom=0.0)
     return entries
+
+
+def _beside_chance(
+    axes: Axes,
+    lines: Sequence[Series],
+    chance: str,
+    xlabel: str,
+    ylabel: str,
+    *,
+    relative: bool = False,
+) -> Entries:
+    """Lines on logarithmic axes, and that of an attacker whom the release does not help."""
+    entries = _lines(axes, lines, relative=relative)
+    lowest = float(min(each.argument.min() for each in lines))
+    (drawn,) = axes.plot([lowest, 1.0], [1.0 if relative else lowest, 1.0], **CHANCE)
+    _logarithmic(axes, xlabel=xlabel, ylabel=ylabel, xlim=(lowest, 1.0))
+    return [*entries, (drawn, chance)]
 
 
 def _lines(

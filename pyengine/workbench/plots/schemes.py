@@ -21,18 +21,8 @@ WIDTH, MOST = 4.2, 4  # inches of a panel, and how many there are at most
 def schemes_figure(rows: Sequence[Compared], delta: float) -> Figure:
     """One panel for each number of epochs, at the first noise; of two orders the worse one.
 
-    Parameters
-    ----------
-    rows : sequence of Compared
-        What `compare` gave.
-    delta : float
-        The δ that it was asked for.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Lines between the steps that were asked for: guarantees, below which what is not known of a
-        scheme is shaded, down to what certainly leaks.
+    Lines between the steps that were asked for are guarantees, below which what is not known of a
+    scheme is shaded, down to what certainly leaks.
     """
     noise = rows[0].setting.noise
     shown = [row for row in rows if row.setting.noise == noise]

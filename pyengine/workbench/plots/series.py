@@ -56,17 +56,7 @@ class Series:
 
     def as_object(self) -> dict[str, Any]:
         """Content for JSON, of which `pyengine.from_json` reads ``answer``."""
-        found: dict[str, Any] = plain(
-            {
-                "label": self.label,
-                "question": self.question,
-                "adjacency": self.adjacency,
-                "argument": self.argument,
-                "certainty": self.certainty,
-                "engine": self.engine,
-                "refused": self.refused,
-            }
-        )
+        found: dict[str, Any] = plain({k: v for k, v in vars(self).items() if k != "bounds"})
         return {**found, "answer": json.loads(to_json(self.bounds))}
 
 
@@ -82,21 +72,7 @@ def asked(
 ) -> Series:
     """Ask one question; as fast as it goes, or with proofs where there are some.
 
-    Parameters
-    ----------
-    question, label, adjacency
-        Of the series.
-    mechanism : Mechanism
-        What is released.
-    argument : array_like, one-dimensional
-        The question's second argument.
-    proven, tolerance
-        As in `pyengine.api.answers`.
-
-    Raises
-    ------
-    AccuracyError
-        If no engine answers at any of several arguments, or at the only one.
+    AccuracyError if no engine answers at any of several arguments, or at the only one.
     """
     at = np.asarray(argument, dtype=np.float64)
     words: dict[str, Any] = {"adjacency": adjacency, "proven": proven, "tolerance": tolerance}
@@ -112,11 +88,7 @@ def asked(
 
 
 def _known(
-    question: str,
-    label: str,
-    mechanism: Mechanism,
-    at: FloatArray,
-    words: dict[str, Any],
+    question: str, label: str, mechanism: Mechanism, at: FloatArray, words: dict[str, Any]
 ) -> Series:
     """Ask one by one, and join what has an answer."""
     found: list[Series] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
-__all__ = ["COLOURS", "DPI", "MARKERS", "STYLES", "figure", "frame", "legend", "line", "titled"]
+__all__ = [
+    *("COLOURS", "DPI", "MARKERS", "STYLES", "figure", "frame", "image", "legend", "line"),
+    "titled",
+]
 
 # Okabe and Ito's colours, told apart in any kind of colour vision, without the faint yellow; line
 # styles and markers tell them apart in grey.
@@ -43,6 +47,13 @@ def figure(width: float, height: float) -> Figure:
     return made
 
 
+def image(made: Figure, kind: str = "png", **words: Any) -> bytes:
+    """Content of a file with a figure."""
+    buffer = io.BytesIO()
+    made.savefig(buffer, format=kind, **words)
+    return buffer.getvalue()
+
+
 def frame(axes: Axes, **words: Any) -> None:
     """Set labels, scales and limits, with a faint grid and without the upper and right spines."""
     axes.set(**words)
@@ -60,16 +71,9 @@ def line(index: int) -> dict[str, Any]:
 
 
 def legend(made: Figure, entries: Sequence[tuple[Any, str]], **words: Any) -> Legend:
-    """Draw a legend of lines with their labels, to the letter.
+    """Draw a legend of lines with their labels, to the letter and in their order.
 
-    Parameters
-    ----------
-    made : Figure
-        Below whose axes it stands, unless ``loc`` says otherwise.
-    entries : sequence of (artist, str)
-        In their order.
-    **words
-        Of matplotlib's ``legend``.
+    It stands below the axes, unless ``loc`` among matplotlib's ``words`` says otherwise.
     """
     longest = max(len(text) for _, label in entries for text in label.split("\n"))
     columns = int(CHARACTERS * made.get_figwidth() / (longest + 6))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+from html import escape
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
 
 from pyengine._support.extras import needed
 from pyengine.workbench.plots.style import COLOURS
@@ -15,96 +15,54 @@ if TYPE_CHECKING:
 
 __all__ = ["VARIABLES", "inline_svg"]
 
-SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
+# What goes: what describes the file, a style sheet, which would hold for the whole page, and
+# identifiers that nothing refers to.
+TIDIED = (
+    (r"<metadata>.*?</metadata>", ""),
+    (r"<defs>\s*<style.*?</defs>", ""),
+    (r' id="(?![pm][0-9a-f]{10}")[^"]*"', ""),
+    ("xlink:href", "href"),
+    (r"(?<=[\" ])font-family: [^;\"]*;? ?", ""),
+)
 # Custom properties of CSS that the page sets, by the colours that figures are drawn in.
 VARIABLES = {
-    **{colour.lower(): f"--series-{index}" for index, colour in enumerate(COLOURS)},
-    "#000000": "--ink",
-    "#808080": "--muted",
-    "#e6e6e6": "--grid",
-    "#ffffff": "--page",
+    **{colour.lower(): f"var(--series-{index})" for index, colour in enumerate(COLOURS)},
+    "#000000": "var(--ink)",
+    "#808080": "var(--muted)",
+    "#e6e6e6": "var(--grid)",
+    "#ffffff": "var(--page)",
 }
 
 
 def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
     """Text of an ``<svg>`` element that scales with its place and loads nothing.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        What to write.
-    name : str
-        Letters, figures and hyphens; all its identifiers start with it.
-    title, description : str
-        For those who do not see the picture.
-
-    Returns
-    -------
-    str
-        The same for the same figure.  Colours are ``var(--series-0)``, ``var(--ink)`` and so on,
-        see `VARIABLES`; other colours stay.
+    The same for the same figure.  Identifiers depend on ``name``, of letters, figures and
+    hyphens.  Colours are ``var(--series-0)``, ``var(--ink)`` and so on, see `VARIABLES`; other
+    colours stay.  Title and description are for those who do not see the picture.
     """
     with needed("a picture", "plots"):
         from matplotlib import rc_context
 
     buffer = io.BytesIO()
     # one font, for sizes: looking for those of the default list takes most of the time
-    words: dict[Any, Any] = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": name,
-        "font.sans-serif": ["DejaVu Sans"],
-    }
-    with rc_context(words):
+    words: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": name}
+    with rc_context({**words, "font.sans-serif": ["DejaVu Sans"]}):
         figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
-    root = ElementTree.fromstring(buffer.getvalue())
-    for useless in (f"{SVG}metadata", f"{SVG}defs"):
-        for element in root.findall(useless):
-            # the definitions at the top are a style sheet, which would hold for the whole page
-            if element.find(f"{SVG}style") is not None or useless.endswith("metadata"):
-                root.remove(element)
-    _tidy(root, name)
-    for key in ("width", "height", "version"):
-        root.attrib.pop(key, None)
-    root.set("role", "img")
-    root.set("aria-labelledby", f"{name}-title {name}-description")
-    for place, (tag, text) in enumerate((("title", title), ("desc", description))):
-        element = ElementTree.Element(f"{SVG}{tag}")
-        element.text = text
-        element.set("id", f"{name}-{'title' if tag == 'title' else 'description'}")
-        root.insert(place, element)
-    ElementTree.register_namespace("", SVG.strip("{}"))
-    return ElementTree.tostring(root, encoding="unicode")
+    head, body = buffer.getvalue().decode().split("<svg", 1)[1].split(">", 1)
+    for pattern, instead in TIDIED:
+        body = re.sub(pattern, instead, body, flags=re.S)
+    body = re.sub(r' style="[^"]*"', _styled, body)
+    box = re.search(r'viewBox="[^"]*"', head)
+    assert box is not None
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box[0]} role="img" '
+        f'aria-labelledby="{name}-title {name}-description">'
+        f'<title id="{name}-title">{escape(title, quote=False)}</title>'
+        f'<desc id="{name}-description">{escape(description, quote=False)}</desc>{body.rstrip()}'
+    )
 
 
-def _tidy(root: ElementTree.Element, name: str) -> None:
-    """Prefix identifiers that something refers to and drop the others; let the page say fonts."""
-    named = set(re.findall(r"#([\w-]+)", " ".join(_values(root))))
-    for element in root.iter():
-        for key, value in list(element.attrib.items()):
-            if key == "id":
-                del element.attrib[key]
-                if value in named:
-                    element.set("id", f"{name}-{value}")
-            elif key == f"{XLINK}href":
-                del element.attrib[key]
-                element.set("href", f"#{name}-{value.removeprefix('#')}")
-            elif key == "style":
-                element.set("style", _styled(value))
-            elif key == "clip-path":
-                element.set(key, value.replace("url(#", f"url(#{name}-"))
-
-
-def _values(root: ElementTree.Element) -> list[str]:
-    """Attributes that may refer to identifiers."""
-    keys = (f"{XLINK}href", "clip-path")
-    return [element.attrib[key] for element in root.iter() for key in keys if key in element.attrib]
-
-
-def _styled(text: str) -> str:
-    kept = [part for part in text.split("; ") if not part.startswith("font-family")]
-    return re.sub(r"#[0-9a-fA-F]{6}", _variable, "; ".join(kept))
-
-
-def _variable(found: re.Match[str]) -> str:
-    colour = found[0].lower()
-    return f"var({VARIABLES[colour]})" if colour in VARIABLES else colour
+def _styled(found: re.Match[str]) -> str:
+    """A style without its font, in the colours of the page."""
+    return re.sub(r"#[0-9a-f]{6}", lambda c: VARIABLES.get(c[0], c[0]), found[0])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyengine.workbench.plots.style import MARKERS, figure, frame, legend, line, titled
+from pyengine.workbench.plots.style import MARKERS, figure, frame, image, legend, line, titled
 from pyengine.workbench.plots.ticks import ticked
 
 if TYPE_CHECKING:
@@ -21,15 +20,7 @@ SIZE = (11.0, 4.6)  # inches
 
 @dataclass(frozen=True)
 class Curve:
-    """A labelled γ(κ): a smooth line and the points of it that are in a table.
-
-    Parameters
-    ----------
-    label : str
-        Name in the legend.
-    line, points : sequence of (float, float)
-        Pairs (κ, γ), both positive.
-    """
+    """A labelled γ(κ): a smooth line and its points in a table, as positive pairs."""
 
     label: str
     line: Sequence[tuple[float, float]]
@@ -37,29 +28,14 @@ class Curve:
 
 
 def gamma_png(curves: Sequence[Curve], title: str) -> bytes:
-    """Picture of γ(κ) and of γ/κ, as a PNG file of 1650 x 690 pixels.
-
-    Parameters
-    ----------
-    curves : sequence of Curve
-        What to draw.
-    title : str
-        What holds for all curves.
-
-    Returns
-    -------
-    bytes
-        The content of the file.
-    """
+    """Picture of γ(κ) and of γ/κ, as a PNG file of 1650 x 690 pixels."""
     made = figure(*SIZE)
     left, right = made.subplots(1, 2)
     ends = [kappa for curve in curves for kappa, _ in (*curve.line, *curve.points)]
     ends = [min(ends), max(ends)]
     for axes, relative in ((left, False), (right, True)):
         frame(axes, xscale="log", yscale="log", xlabel="prior success κ")
-        handles = [
-            _draw(axes, index, curve, relative=relative) for index, curve in enumerate(curves)
-        ]
+        handles = [_draw(axes, i, curve, relative=relative) for i, curve in enumerate(curves)]
         bottom = [1.0, 1.0] if relative else ends
         (equal,) = axes.plot(ends, bottom, color="0.4", linewidth=1.0)
     left.set_title("Success of any reconstruction attack, γ at most", loc="left", fontsize=10)
@@ -72,17 +48,10 @@ def gamma_png(curves: Sequence[Curve], title: str) -> bytes:
     # in the order of the lines, from the top
     order = sorted(range(len(curves)), key=lambda index: _height(curves[index]), reverse=True)
     labels = [*(curves[index].label for index in order), "γ = κ\nthe release is no help"]
-    legend(
-        made,
-        list(zip([*(handles[index] for index in order), equal], labels, strict=True)),
-        loc="outside right center",
-        fontsize=8.5,
-        handlelength=3.2,
-        labelspacing=1.0,
-    )
-    buffer = io.BytesIO()
-    made.savefig(buffer, format="png")
-    return buffer.getvalue()
+    entries = list(zip([*(handles[index] for index in order), equal], labels, strict=True))
+    where = {"loc": "outside right center", "fontsize": 8.5, "handlelength": 3.2}
+    legend(made, entries, **where, labelspacing=1.0)
+    return image(made)
 
 
 def _height(curve: Curve) -> float:
@@ -97,12 +66,8 @@ def _draw(axes: Axes, index: int, curve: Curve, *, relative: bool) -> Line2D:
         return [k for k, _ in pairs], [g / k if relative else g for k, g in pairs]
 
     style = line(index)
-    mark: dict[str, Any] = {
-        "marker": MARKERS[index % len(MARKERS)],
-        "markersize": 5.5,
-        "markeredgecolor": "white",
-        "markeredgewidth": 0.4,
-    }
+    mark: dict[str, Any] = {"marker": MARKERS[index % len(MARKERS)], "markersize": 5.5}
+    mark |= {"markeredgecolor": "white", "markeredgewidth": 0.4}
     axes.plot(*scaled(curve.line), **style)
     axes.plot(*scaled(curve.points), **mark, color=style["color"], linestyle="none", zorder=3)
     (handle,) = axes.plot([], [], **style, **mark)  # line with marker

@@ -55,20 +55,9 @@ def alternatives(
     *,
     proven: bool,
 ) -> Iterator[Alternative]:
-    """Figures beside those of a run.
+    """Figures beside those of a run: for other neighbours, batches, and users of several records.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        The run.
-    adjacency : str
-        That of the run.
-    asked : sequence of (str, str, float)
-        Title, question and argument of each figure.
-    group_sizes : sequence of int
-        Numbers of records of one user.
-    proven : bool
-        Whether to take the time for proofs.
+    Each is asked by its title, question and argument.
     """
     for word in ADJACENCIES:
         if word != adjacency:

@@ -121,14 +121,7 @@ class PrivacyReport:
             "noises": self.noises,
             "stated": [figure.as_object() for figure in self.stated],
             "alternatives": [
-                {
-                    "kind": each.kind,
-                    "what": each.what,
-                    "adjacency": each.adjacency,
-                    "mechanism": each.mechanism,
-                    "figures": [figure.as_object() for figure in each.figures],
-                    "note": each.note,
-                }
+                {**vars(each), "figures": [figure.as_object() for figure in each.figures]}
                 for each in self.alternatives
             ],
             "attacks": [
@@ -218,7 +211,19 @@ def privacy_report(
         proven=proven,
     )
     level = float(delta)
-    ask = _RunQuestions(run, adjacency, proven)
+
+    def ask(question: str, argument: npt.ArrayLike, word: str = adjacency) -> Series:
+        return asked(question, word, run, argument, adjacency=word, proven=proven)
+
+    def curves(question: str, argument: FloatArray) -> tuple[Series, ...]:
+        """For both orders as well where the worse one is asked for."""
+        words = ORDERS if adjacency == "add_remove" else (adjacency,)
+        return tuple(ask(question, argument, word) for word in words)
+
+    def bound(rate: float) -> Figure:
+        found = ask("gamma_bound", [rate])
+        return Figure(f"TPR at FPR {rate:g}", float(found.bounds.upper[0]), found.certainty[0])
+
     first = [(f"ε at δ = {level:g}", "epsilon", level)]
     first += [(f"TPR at FPR {x:g}", "gamma_bound", float(x)) for x in rates[:1]]
     first += [(f"γ at κ = {x:g}", "gamma_bound", float(x)) for x in guesses[:1]]
@@ -226,21 +231,22 @@ def privacy_report(
     noises, noise = noise_curve(run, level, adjacency, proven=proven)
     levels = sorted({*LEVELS, *map(float, rates), *map(float, guesses)})
     fine = np.geomspace(min([LOWEST, *(x for x in levels if x > 0.0)]), 1.0, POINTS)
+    ends = [x for x in ask("epsilon", ENDS).bounds.value.tolist() if 0.0 < x < np.inf]
     return PrivacyReport(
         title,
         run,
         statement,
         level,
         (
-            ask.table("epsilon", [level, level / 10, level / 100]),
-            ask.table("gamma_bound", levels),
-            ask.table("trade_off", levels),
-            ask.table("delta", EPSILONS),
+            ask("epsilon", [level, level / 10, level / 100]),
+            ask("gamma_bound", levels),
+            ask("trade_off", levels),
+            ask("delta", EPSILONS),
         ),
         {
-            "trade_off": ask.orders("trade_off", np.linspace(0.0, 1.0, POINTS)),
-            "gamma": ask.orders("gamma_bound", fine),
-            "delta": ask.orders("delta", np.linspace(0.0, ask.reach(), POINTS)),
+            "trade_off": curves("trade_off", np.linspace(0.0, 1.0, POINTS)),
+            "gamma": curves("gamma_bound", fine),
+            "delta": curves("delta", np.linspace(0.0, max(ends, default=1.0), POINTS)),
             "noise": noise,
         },
         noises,
@@ -250,33 +256,5 @@ def privacy_report(
             for place, (title, _, _) in zip(places, first, strict=True)
         ),
         tuple(alternatives(run, adjacency, first, sizes, proven=proven)),
-        tuple((attack, ask.bound(attack.false_positive_rate)) for attack in measured),
+        tuple((attack, bound(attack.false_positive_rate)) for attack in measured),
     )
-
-
-class _RunQuestions:
-    """Asks a run, with proofs or without."""
-
-    def __init__(self, run: Mechanism, adjacency: str, proven: bool) -> None:
-        self._run, self._adjacency, self._proven = run, adjacency, proven
-
-    def table(self, question: str, argument: npt.ArrayLike, adjacency: str = "") -> Series:
-        """Answers to one question."""
-        word = adjacency or self._adjacency
-        return asked(question, word, self._run, argument, adjacency=word, proven=self._proven)
-
-    def orders(self, question: str, argument: FloatArray) -> tuple[Series, ...]:
-        """A curve; for both orders as well where the worse one is asked for."""
-        words = ORDERS if self._adjacency == "add_remove" else (self._adjacency,)
-        return tuple(self.table(question, argument, word) for word in words)
-
-    def reach(self) -> float:
-        """The ε at which curves of δ end."""
-        found = self.table("epsilon", ENDS)
-        ends = [end for end in found.bounds.value.tolist() if 0.0 < end < np.inf]
-        return float(max(ends, default=1.0))
-
-    def bound(self, rate: float) -> Figure:
-        """Upper bound of the true positive rate at a false positive rate."""
-        found = self.table("gamma_bound", [rate])
-        return Figure(f"TPR at FPR {rate:g}", float(found.bounds.upper[0]), found.certainty[0])

@@ -31,22 +31,8 @@ def noise_curve(
 ) -> tuple[FloatArray, tuple[Series, ...]]:
     """ε at δ for more and for less noise, as far as engines answer and ε can be drawn.
 
-    Parameters
-    ----------
-    run : Mechanism
-        The run.
-    delta : float
-        That δ.
-    adjacency : str
-        Who are neighbours.
-    proven : bool
-        Whether to take the time for proofs.
-
-    Returns
-    -------
-    ndarray, tuple of Series
-        Noise multipliers, increasing, or factors of the noise where steps differ, and one line of
-        ε at δ for each of them.  Both are empty for a run without noise.
+    Noise multipliers, increasing, or factors of the noise where steps differ, and one line of ε for
+    each of them.  Both are empty for a run without noise.
     """
     make = with_noise(run)
     if make is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyengine._support.certainty import PROVEN
 from pyengine._support.decimals import number
-from pyengine._support.extras import needed
+from pyengine._support.markup import rendered_page
 from pyengine.mechanisms import Step, step_in_words
 from pyengine.mechanisms.core import phases_of
 from pyengine.mechanisms.report import SAMPLING
@@ -16,7 +16,6 @@ from pyengine.mechanisms.words import number_in_words
 from pyengine.workbench.plots.series import Series
 from pyengine.workbench.report.alternatives import neighbours
 from pyengine.workbench.report.pictures import pictures
-from pyengine.workbench.statement import Figure
 
 if TYPE_CHECKING:
     from pyengine.workbench.report.content import PrivacyReport
@@ -45,25 +44,9 @@ ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def page(report: PrivacyReport) -> str:
-    """Text of the page, the same for the same report; needs Jinja2 and matplotlib.
-
-    Parameters
-    ----------
-    report : PrivacyReport
-        What it shows.  All text of it is escaped.
-    """
-    with needed("a report", "report"):
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("pyengine.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    template = environment.get_template("page.html.jinja")
-    text: str = template.render(
+    """Text of the page, the same for the same report; needs Jinja2 and matplotlib."""
+    return rendered_page(
+        *("a report", "report", "pyengine.report", "templates"),
         report=report,
         statement=report.statement,
         head=report.statement.head(),
@@ -77,7 +60,6 @@ def page(report: PrivacyReport) -> str:
         attacks=_attacks(report),
         data=json.dumps(report.as_object(), ensure_ascii=False, allow_nan=False).translate(ESCAPES),
     )
-    return f"{text}\n"
 
 
 def _steps(report: PrivacyReport) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -145,12 +127,7 @@ def _kinds(report: PrivacyReport) -> list[dict[str, Any]]:
         if rows:
             first = {"what": this[kind], "words": [], "figures": report.stated, "note": ""}
             others = [
-                {
-                    "what": each.what,
-                    "words": each.mechanism if kind == "sampling" else [],
-                    "figures": each.figures,
-                    "note": each.note,
-                }
+                {**vars(each), "words": each.mechanism if kind == "sampling" else []}
                 for each in rows
             ]
             found.append({"title": title, "rows": [first, *others]})
@@ -163,17 +140,12 @@ def _is_single(report: PrivacyReport) -> bool:
 
 
 def _attacks(report: PrivacyReport) -> list[dict[str, Any]]:
+    above = "above the bound: either chance, or the run is not the one that is described"
     return [
         {
             "attack": attack,
             "figure": figure,
-            "verdict": _verdict(attack.true_positive_rate, figure),
+            "verdict": "within the bound" if attack.true_positive_rate <= figure.bound else above,
         }
         for attack, figure in report.attacks
     ]
-
-
-def _verdict(measured: float, figure: Figure) -> str:
-    if measured <= figure.bound:
-        return "within the bound"
-    return "above the bound: either chance, or the run is not the one that is described"

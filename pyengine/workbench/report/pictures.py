@@ -35,13 +35,7 @@ ATTACKS = [(colour, mark) for mark in MARKERS for colour in (COLOURS[3], COLOURS
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture with its caption.
-
-    Parameters
-    ----------
-    name, title, caption, svg : str
-        Text; ``svg`` is an element of SVG.
-    """
+    """A picture, an element of SVG, with its caption."""
 
     name: str
     title: str
@@ -50,13 +44,7 @@ class Picture:
 
 
 def pictures(report: PrivacyReport) -> list[Picture]:
-    """Trade-off function, reconstruction, privacy profile and noise, as far as there are curves.
-
-    Parameters
-    ----------
-    report : PrivacyReport
-        Whose curves to draw.
-    """
+    """Trade-off function, reconstruction, privacy profile and noise, as far as there are curves."""
     adjacency = report.statement.adjacency
     found = [
         _drawn(

@@ -26,16 +26,8 @@ Stage = tuple[Step, Fraction, int]
 def resampled(mechanism: Mechanism) -> dict[str, Mechanism]:
     """Return the run with batches that are drawn in other ways, by what they are.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        The run.
-
-    Returns
-    -------
-    dict of str to Mechanism
-        Of equal noise, rate and number of steps.  Empty where nothing is sampled, or not single
-        records by themselves.  What equals the run itself is left out.
+    All of equal noise, rate and number of steps.  Empty where nothing is sampled, or not single
+    records by themselves.  What equals the run itself is left out.
     """
     shuffled = without_amplification(mechanism)
     if shuffled is None:
@@ -87,15 +79,7 @@ def _stage(step: Step, number: int) -> Stage:
 
 
 def with_group(mechanism: Mechanism, size: int) -> Mechanism | None:
-    """Return the run for a user of several records, or None where no pair is known.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        The run for one record.
-    size : int
-        Number of records of one user.
-    """
+    """Return the run for a user of several records, or None where no pair is known."""
     parts: list[Mechanism] = []
     for step, number in phases_of(mechanism):
         noise, words = step.inner.noise, step.words

@@ -22,16 +22,8 @@ from pyengine.workbench.runs.numbers import Literal
 from pyengine.workbench.runs.texts import Content, SpecificationError, read_text
 
 __all__ = [
-    "OPTIONS",
-    "RUNS",
-    "SECTIONS",
-    "VARIED",
-    "RunFile",
-    "Runs",
-    "load_run",
-    "parse_runs",
-    "read_runs",
-    "runs_of_tables",
+    *("OPTIONS", "RUNS", "SECTIONS", "VARIED", "RunFile", "Runs", "load_run", "parse_runs"),
+    *("read_runs", "runs_of_tables"),
 ]
 
 RUNS = ("run", "workflow")  # names of tables with a run each
@@ -52,18 +44,9 @@ BUDGET = b"SQLite format 3\0"  # how the file of a budget begins
 
 @dataclass(frozen=True)
 class Runs:
-    """A run, or a grid of them, as tables of phases.
+    """A run, or a grid of them, as tables of phases, each with its path in the file.
 
-    Parameters
-    ----------
-    name : str
-        That of the file if it gives none.
-    tables : tuple of dict
-        The phases.
-    paths : tuple of tuple
-        Where each stands in the file.
-    where : str
-        In words, for messages; empty for the only run.
+    ``where`` says it in words, for messages; it is empty for the only run.
     """
 
     name: str
@@ -76,22 +59,9 @@ class Runs:
 class RunFile:
     """What a run file holds.
 
-    Parameters
-    ----------
-    source : str
-        Where it came from, for messages.
-    described : tuple of Runs
-        Each a run or a grid of them.
-    sections : dict
-        The other tables and values, by their names.
-    directory : Path
-        Where names of files start.
-    content : Content
-        Of the text, for the lines of messages.
-    whole : Mechanism or None
-        What a text of `pyengine.to_json` or the file of a budget holds.
-    inside : tuple of Path
-        The file, and those that name it: none of them may be named again.
+    ``sections`` are its other tables and values by their names, ``whole`` is what a text of
+    `pyengine.to_json` or the file of a budget holds.  ``inside`` are the file and those that name
+    it: none of them may be named again.
     """
 
     source: str
@@ -107,13 +77,7 @@ class RunFile:
         return Beside(self.directory, partial(_inner, self.inside))
 
     def runs(self) -> Iterator[NamedRun]:
-        """All runs, those of grids one by one.
-
-        Raises
-        ------
-        SpecificationError
-            For what describes none.
-        """
+        """All runs, those of grids one by one; SpecificationError for what describes none."""
         if self.whole is not None:
             yield NamedRun(Path(self.source).stem, (Phase(self.whole),))
         for each in self.described:
@@ -143,13 +107,7 @@ class RunFile:
             raise self.error(f"{where}{error}", path, str(error)) from None
 
     def only(self) -> NamedRun:
-        """The run of a file that has one.
-
-        Raises
-        ------
-        SpecificationError
-            If there are none or several.
-        """
+        """The run of a file that has one; SpecificationError if there are none or several."""
         found = list(self.runs())
         if len(found) != 1:
             raise self.error(
@@ -284,23 +242,9 @@ def read_runs(path: str | os.PathLike[str], inside: tuple[Path, ...] = ()) -> Ru
 def parse_runs(
     text: str, source: str, directory: Path = Path(), inside: tuple[Path, ...] = ()
 ) -> RunFile:
-    """Read the text of a run file.
+    """Read the text of a run file; names of files in it start at ``directory``.
 
-    Parameters
-    ----------
-    text : str
-        The text.
-    source : str
-        Where it comes from, for messages.
-    directory : Path
-        Where names of files in it start.
-    inside : tuple of Path
-        As of `RunFile`.
-
-    Raises
-    ------
-    SpecificationError
-        For a text that is no run file.
+    SpecificationError for a text that is no run file.
     """
     suffix = Path(source).suffix.lower() if source else ""
     try:

@@ -40,20 +40,8 @@ from pyengine.workbench.runs.makers import (
 from pyengine.workbench.runs.numbers import Literal, number_text
 
 __all__ = [
-    "ADJACENCIES",
-    "COUNTS",
-    "SAMPLING",
-    "SAMPLINGS",
-    "Beside",
-    "NamedRun",
-    "Phase",
-    "Table",
-    "composed_of",
-    "default_word",
-    "family",
-    "keys_of",
-    "phase",
-    "short",
+    *("ADJACENCIES", "COUNTS", "SAMPLING", "SAMPLINGS", "Beside", "NamedRun", "Phase", "Table"),
+    *("composed_of", "default_word", "family", "keys_of", "phase", "short"),
 ]
 
 Table = Mapping[str, Any]
@@ -106,14 +94,10 @@ UNSAID = (
 
 @dataclass(frozen=True)
 class Phase:
-    """Equal steps, as they were said and as a mechanism.
+    """Equal steps, composed: a mechanism of exact parameters.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        The steps, composed; its parameters are exact.
-    said : tuple of (str, str), optional
-        Name of the class and the parameters, where they were given as JSON has them.
+    ``said`` holds the name of the class and the parameters, where they were given as JSON has
+    them.
     """
 
     mechanism: Mechanism
@@ -140,15 +124,7 @@ def _texts(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class NamedRun:
-    """A mechanism with a name.
-
-    Parameters
-    ----------
-    name : str
-        In tables and pictures.
-    phases : tuple of Phase
-        In their order.
-    """
+    """A mechanism with a name, for tables and pictures."""
 
     name: str
     phases: tuple[Phase, ...]
@@ -217,18 +193,9 @@ def _named(table: Table) -> tuple[str, Maker, dict[str, Any]]:
 def phase(table: Table, beside: Beside = HERE) -> Phase:
     """Phase of a table with one value for each key.
 
-    Parameters
-    ----------
-    table : mapping
-        ``mechanism`` (Gaussian, if it is not given), its parameters, those of its sampling, and
-        ``steps`` or ``epochs``; under the names of Python or those of the command line.
-    beside : Beside
-        Where names of files start.
-
-    Raises
-    ------
-    ValueError
-        For unknown names, missing parameters, and values outside their domains.
+    The keys are ``mechanism`` (Gaussian, if it is not given), its parameters, those of its
+    sampling, and ``steps`` or ``epochs``; under the names of Python or those of the command line.
+    ValueError for unknown names, missing parameters, and values outside their domains.
     """
     if "words" in table and isinstance(table["words"], Mapping):  # a row of `pyengine.to_json`
         from pyengine.accounting.serialization import in_words_of

@@ -19,23 +19,10 @@ MOST = 100_000  # values of one range
 
 
 def choices(tables: Sequence[Table]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Return phases for each choice from the lists and ranges that they hold.
+    """Yield phases for each choice from the lists and ranges that they hold, and it in words.
 
-    Parameters
-    ----------
-    tables : list of mapping
-        One for each phase.
-
-    Yields
-    ------
-    str, list of dict
-        What was chosen, in words, and the phases with it; one choice, and no words, if there is no
-        list.
-
-    Raises
-    ------
-    ValueError
-        For an empty list or range, and for more than a million runs.
+    Without a list that is one choice, and no words.  ValueError for an empty list or range, and for
+    more than a million runs.
     """
     phases, axes, number = [], [], 1
     for index, table in enumerate(tables):
@@ -82,21 +69,8 @@ def _several(maker: Maker, key: str, value: Any) -> list[Any] | None:
 def spaced(name: str, text: str, *, logarithmic: bool, whole: bool = False) -> list[str]:
     """Texts of ``FROM:TO:COUNT``, and of ``FROM:TO`` for whole numbers.
 
-    Parameters
-    ----------
-    name : str
-        For messages.
-    text : str
-        The range.
-    logarithmic : bool
-        Whether it is evenly spaced in the logarithm.
-    whole : bool
-        Whether all values are integers: ``FROM:TO`` are all of them between, both included.
-
-    Raises
-    ------
-    ValueError
-        For anything else.
+    A range is evenly spaced, or ``logarithmic``: in the logarithm.  Of ``whole`` numbers
+    ``FROM:TO`` are all between, both included.  ValueError for anything else.
     """
     parts = text.split(":")
     if len(parts) == 2 and whole:

@@ -22,19 +22,11 @@ DP_SGD = "dp_sgd"  # a Gaussian whose sampling must be said
 ALLOCATED = "dp_sgd_allocated"
 MATRIX = "matrix_mechanism"
 FUNCTIONS = (
-    "from_analytic_densities",
-    "from_distributions",
-    "from_log_likelihood_ratio",
-    "from_profile",
-    "AnalyticPair",
-    "DistributionPair",
-    "LikelihoodRatio",
+    *("from_analytic_densities", "from_distributions", "from_log_likelihood_ratio"),
+    *("from_profile", "AnalyticPair", "DistributionPair", "LikelihoodRatio"),
 )
 COMPOSITE = (
-    "compose",
-    "Composition",
-    "PoissonSampled",
-    "SampledWithoutReplacement",
+    *("compose", "Composition", "PoissonSampled", "SampledWithoutReplacement"),
     "TruncatedPoissonSampled",
 )
 # Other names of parameters: those of the command line, of other libraries and of their histories.
@@ -50,16 +42,9 @@ ALIASES = {
 class Maker:
     """What makes a mechanism of named numbers.
 
-    Parameters
-    ----------
-    word : str
-        What it is called in files.
-    kind : str
-        Name of the class that it makes, or empty where that is another mechanism's.
-    make : callable
-        Makes a step or a composition of its parameters, which may be exact text.
-    vectors, nested, texts, doubles
-        As of `pyengine.laws.kinds.Kind`.
+    ``word`` is what it is called in files, ``kind`` the name of the class that it makes, or empty
+    where that is another mechanism's.  ``make`` takes parameters that may be exact text;
+    ``vectors``, ``nested``, ``texts`` and ``doubles`` are those of `pyengine.laws.kinds.Kind`.
     """
 
     word: str
@@ -99,14 +84,9 @@ def _blt(
 ) -> Any:
     """Return the mechanism of a buffered linear Toeplitz matrix."""
     coefficients = mechanisms.blt_coefficients(buffer_decay, output_scale, steps)
-    return mechanisms.toeplitz_mechanism(
-        noise_multiplier,
-        coefficients,
-        steps,
-        participation,
-        times=times,
-        separation=separation,
-    )
+    words = {"times": times, "separation": separation}
+    make = mechanisms.toeplitz_mechanism
+    return make(noise_multiplier, coefficients, steps, participation, **words)
 
 
 # Constructors that make steps of other kinds.
@@ -149,17 +129,9 @@ def _makers(names: tuple[str, ...]) -> dict[str, Maker]:
 
 
 def maker_of(word: object) -> Maker:
-    """Return what makes the mechanism that a word means.
+    """Return what makes the mechanism that a key of `makers` means.
 
-    Parameters
-    ----------
-    word : str
-        A name of a class or another key of `makers`.
-
-    Raises
-    ------
-    ValueError
-        For anything else; constructors that take functions are told from misspelt names.
+    ValueError for anything else; constructors that take functions are told from misspelt names.
     """
     known = makers()
     if isinstance(word, str) and word in known:
@@ -181,17 +153,8 @@ def maker_of(word: object) -> Maker:
 def renamed(table: Mapping[str, Any], own: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return a table with one name for each of its parameters, those of Python.
 
-    Parameters
-    ----------
-    table : mapping
-        What a file or a command line holds.
-    own : tuple of str
-        Names that the mechanism uses for itself.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is there under two names.
+    ``own`` are names that the mechanism uses for itself.  ValueError if a parameter is there under
+    two names.
     """
     found: dict[str, Any] = {}
     for key, value in table.items():

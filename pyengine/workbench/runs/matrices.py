@@ -42,15 +42,7 @@ def matrix_of_file(
 def read_matrix(path: Path) -> npt.NDArray[np.float64]:
     """Matrix of a file: ``.npy`` of NumPy, or ``.csv`` with numbers between commas.
 
-    Parameters
-    ----------
-    path : Path
-        The file; its name says what it is.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read, or holds anything but a matrix of real numbers.
+    ValueError if it cannot be read, or holds anything but a matrix of real numbers.
     """
     import numpy as np
 

@@ -19,27 +19,10 @@ class Literal(str):
 
 
 def number_text(name: str, value: object) -> str:
-    """Exact text of a finite number that a file holds, quoted or not.
+    """Exact text of a finite number that a file holds, quoted or not, or ValueError.
 
-    Parameters
-    ----------
-    name : str
-        For the message of the error.
-    value : object
-        What the file holds.
+    A decimal number or a fraction of two, as it was written.
 
-    Returns
-    -------
-    str
-        A decimal number or a fraction of two, as it was written.
-
-    Raises
-    ------
-    ValueError
-        For anything else.
-
-    Examples
-    --------
     >>> number_text("p", "4096 / 50000"), number_text("p", 1e-3), number_text("steps", 10)
     ('4096/50000', '0.001', '10')
     """
@@ -67,8 +50,6 @@ def fraction(text: str) -> Fraction:
 def short(text: str) -> str:
     """Text that reads back as the same double: what the engines in double precision work on.
 
-    Examples
-    --------
     >>> short("4096/50000"), short("1000"), short("1e-3")
     ('0.08192', '1000', '0.001')
     """

@@ -39,6 +39,12 @@ MEANINGS = {
     "parts": "phases that release on one sample, or the name of a run file",
     "weights": "probabilities, with a sum of 1",
 }
+OF_TABLES: dict[str, dict[str, Any]] = {
+    "engine": {"enum": ["auto", "reference"]},
+    "digits": {"type": "integer", "minimum": 1, "maximum": 200},
+    "formats": {"type": "array", "items": {"type": "string"}},
+    "special": {"type": "array", "items": {"type": "object"}},
+}
 NUMBER = {"$ref": "#/definitions/number"}
 NUMBERS = {"$ref": "#/definitions/numbers"}
 PHASES = {"$ref": "#/definitions/phases"}
@@ -48,7 +54,7 @@ def run_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 7) of run files in TOML, JSON and YAML."""
     phase = _phase()
     names = {key: _section(key) for key in SECTIONS}
-    common = {**names, **{key: _option(key) for key in OPTIONS}, "$schema": {"type": "string"}}
+    common = {**names, **{key: OF_TABLES[key] for key in OPTIONS}, "$schema": {"type": "string"}}
     run = {
         "type": "object",
         "description": "a run with a name: the keys of one phase, or phase",
@@ -171,14 +177,3 @@ def _section(name: str) -> dict[str, Any]:
         "properties": {key: texts.get(key, NUMBERS) for key in SECTIONS[name]},
         "additionalProperties": False,
     }
-
-
-def _option(name: str) -> dict[str, Any]:
-    """What only tables have."""
-    from_table: dict[str, dict[str, Any]] = {
-        "engine": {"enum": ["auto", "reference"]},
-        "digits": {"type": "integer", "minimum": 1, "maximum": 200},
-        "formats": {"type": "array", "items": {"type": "string"}},
-        "special": {"type": "array", "items": {"type": "object"}},
-    }
-    return from_table[name]

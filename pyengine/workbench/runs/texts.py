@@ -31,12 +31,8 @@ class SpecificationError(ValueError):
 class Content:
     """What a text holds, and where.
 
-    Parameters
-    ----------
-    value : dict
-        Tables, lists and texts, phases of a list as ``phase``; numbers are `Literal`.
-    lines : callable
-        From the path of a table and a key in it to the line of the key; None where it is not found.
+    Phases of a list are ``phase``, numbers are `Literal`.  ``lines`` leads from the path of a table
+    and a key in it to the line of the key; to None where it is not found.
     """
 
     value: Any
@@ -44,19 +40,9 @@ class Content:
 
 
 def read_text(text: str, suffix: str = "") -> Content:
-    """Return what a text holds, in whichever format it is.
+    """Return what a text holds, in whichever format it is; ValueError if in none of them.
 
-    Parameters
-    ----------
-    text : str
-        The text.
-    suffix : str
-        That of the file's name, which decides whose syntax error is told.
-
-    Raises
-    ------
-    ValueError
-        For a text in none of the formats.
+    The suffix of the file's name decides whose syntax error is told.
     """
     text = text.removeprefix("\ufeff")
     start = text.lstrip()[:1]

@@ -18,7 +18,7 @@ from pyengine.threat.risks import ASKED, REFERENCED, risk_answers
 from pyengine.workbench.runs.numbers import fraction
 from pyengine.workbench.tables.models import model_of
 
-__all__ = ["INTERNAL", "Cell", "auto", "each", "from_mpf", "reference"]
+__all__ = ["INTERNAL", "Cell", "auto", "each", "from_doubles", "from_mpf", "reference", "singly"]
 
 # How the message of a cell begins that a defect of this package left without a value.
 INTERNAL = "internal error: "
@@ -26,20 +26,11 @@ INTERNAL = "internal error: "
 
 @dataclass(frozen=True)
 class Cell:
-    """An answer with its error.
+    """An answer with its error, in decimal numbers: lower <= truth <= upper.
 
-    Parameters
-    ----------
-    value, lower, upper : str or None
-        Decimal numbers, lower <= truth <= upper; None where nothing could stand behind one.
-    error : str or None
-        The larger distance of a bound from the value.
-    certainty : str
-        "proven" if the bounds are, "estimate" if they follow from an estimate.
-    engine : str
-        What computed the value.
-    message : str
-        Why there is no value, else empty.
+    They are None where nothing could stand behind one; ``message`` then says why.  The error is the
+    larger distance of a bound from the value; the certainty is "proven" if the bounds are, and
+    "estimate" if they follow from an estimate.
     """
 
     value: str | None = None
@@ -69,17 +60,8 @@ def auto(
         bounds, engines, proven = risk_answers(
             question, mechanism, points, adjacency=adjacency, threat_model=model
         )
-        return [
-            _from_doubles(*cell)
-            for cell in zip(
-                bounds.value.tolist(),
-                bounds.lower.tolist(),
-                bounds.upper.tolist(),
-                engines,
-                proven,
-                strict=True,
-            )
-        ]
+        numbers = (each.tolist() for each in (bounds.value, bounds.lower, bounds.upper))
+        return [from_doubles(*cell) for cell in zip(*numbers, engines, proven, strict=True)]
 
     return each(ask, doubles)
 
@@ -100,9 +82,14 @@ def each(ask: Callable[[Sequence[Any]], list[Cell]], values: Sequence[Any]) -> l
         return [Cell(message=f"{INTERNAL}{type(error).__name__}: {error}")]
 
 
-def _from_doubles(value: float, lower: float, upper: float, engine: str, proven: bool) -> Cell:
-    infinite = value == math.inf
-    error = 0.0 if infinite and lower == value else max(upper - value, value - lower)
+def singly(ask: Callable[[str], Cell], values: Sequence[str]) -> list[Cell]:
+    """Ask for one value after the other."""
+    return [cell for value in values for cell in each(lambda one: [ask(one[0])], [value])]
+
+
+def from_doubles(value: float, lower: float, upper: float, engine: str, proven: bool) -> Cell:
+    """Shortest texts of doubles."""
+    error = 0.0 if lower == value == math.inf else max(upper - value, value - lower)
     texts = (repr(value), repr(lower), repr(upper), repr(error))
     return Cell(*texts, certainty(proven), engine)
 
@@ -118,19 +105,11 @@ def reference(
     """Answers in arbitrary precision, each with ``digits`` significant digits."""
     from pyengine import reference as truth
 
-    ask = partial(
-        getattr(truth, REFERENCED[question]),
-        mechanism,
-        adjacency=adjacency,
-        threat_model=model_of(threat_model),
-        digits=digits,
-    )
+    words = {"adjacency": adjacency, "threat_model": model_of(threat_model), "digits": digits}
+    ask = partial(getattr(truth, REFERENCED[question]), mechanism, **words)
     ceiling = ASKED[question].ceiling
 
-    def one(points: Sequence[str]) -> list[Cell]:
-        return [from_mpf(ask(point), digits, ceiling) for point in points]
-
-    return [cell for value in values for cell in each(one, [value])]
+    return singly(lambda point: from_mpf(ask(point), digits, ceiling), values)
 
 
 def from_mpf(answer: Any, digits: int, ceiling: float | None) -> Cell:

@@ -7,12 +7,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
+    BrokenExecutor,
     CancelledError,
     Executor,
     Future,
     wait,
 )
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 __all__ = ["Alike", "Pool", "Solve", "WorkersError", "execute", "here"]
 
@@ -32,43 +33,34 @@ class WorkersError(RuntimeError):
     """Workers that die again and again, or that are gone; what is done is kept."""
 
 
-class Pool(Protocol):
-    """Workers that `execute` hands work to."""
+class Pool:
+    """Workers that `execute` hands work to: an executor of the caller, who also closes it.
 
-    @property
-    def crashes(self) -> tuple[type[BaseException], ...]:
-        """Exceptions by which work says that its worker died."""
+    What it runs must be importable where it runs.
+    """
 
-    @property
-    def executor(self) -> Executor:
-        """What runs now."""
+    # exceptions by which work says that its worker died
+    crashes: tuple[type[BaseException], ...] = (BrokenExecutor,)
+
+    def __init__(self, executor: Executor, workers: int) -> None:
+        self.executor, self._workers = executor, workers
 
     def width(self) -> int:
         """Number of units that can run at the same time."""
+        return self._workers
 
     def renew(self) -> bool:
         """Replace an executor that broke; False if there is no other one."""
+        return False
 
     def close(self, *, abandon: bool) -> None:
         """Let the workers go, with their work undone if told so."""
 
 
 def here(units: deque[T], solve: Solve[T], seconds: float) -> Iterator[list[Record]]:
-    """Do work in this process until a time is over, and yield what is done.
+    """Do work in this process until a time is over, and yield the records of about 0.1 s.
 
-    Parameters
-    ----------
-    units : deque
-        What to do; what is taken from it is done.
-    solve : callable
-        Does it.
-    seconds : float
-        When to stop, at the end of a unit; inf for never.
-
-    Yields
-    ------
-    list of dict
-        The records of about 0.1 s.
+    What is taken from the units is done.
     """
     start = last = time.monotonic()
     done: list[Record] = []
@@ -84,28 +76,12 @@ def here(units: deque[T], solve: Solve[T], seconds: float) -> Iterator[list[Reco
 def execute(
     units: Iterable[T], solve: Solve[T], pool: Pool, alike: Alike[T]
 ) -> Iterator[list[Record]]:
-    """Do work in a pool and yield what is done, in the order in which it gets done.
+    """Do work in a pool and yield the records of whole batches, in the order of their ends.
 
-    Parameters
-    ----------
-    units : iterable
-        What to do.
-    solve : callable
-        Does it; pickled by name.
-    pool : Pool
-        Closed at the end; after an error, with its work abandoned.
-    alike : callable
-        Whether a unit shares so much with the one before it that one worker shall do both.
-
-    Yields
-    ------
-    list of dict
-        Records of whole batches.
-
-    Raises
-    ------
-    WorkersError
-        If workers died several times in a row with nothing finished between, or are gone.
+    The pool is closed at the end; after an error, with its work abandoned.  ``solve`` is pickled by
+    name.  ``alike`` says whether a unit shares so much with the one before it that one worker shall
+    do both.  WorkersError if workers died several times in a row with nothing finished between, or
+    are gone.
     """
     todo = deque(units)
     # what a crash took along comes last and alone: a unit that kills its worker takes no others
@@ -121,8 +97,10 @@ def execute(
             while (todo or suspects) and len(pending) < 2 * width and not broken:
                 source = todo or suspects
                 batch = _batch(todo, pace.size, width, alike) if todo else [suspects.popleft()]
-                broken = _submit(batch, solve, pool, pending)
-                if broken:
+                try:
+                    pending[pool.executor.submit(solve, batch)] = batch
+                except pool.crashes as error:
+                    broken = error
                     source.extendleft(reversed(batch))
             done, _ = wait(pending, POLL_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
@@ -172,17 +150,6 @@ def _batch(todo: deque[T], size: int, width: int, alike: Alike[T]) -> list[T]:
     while todo and len(batch) < fair and alike(batch[-1], todo[0]):
         batch.append(todo.popleft())
     return batch
-
-
-def _submit(
-    batch: list[T], solve: Solve[T], pool: Pool, pending: dict[Future[list[Record]], list[T]]
-) -> BaseException | None:
-    """Hand out a batch; returns what stopped it, if anything did."""
-    try:
-        pending[pool.executor.submit(solve, batch)] = batch
-    except pool.crashes as error:
-        return error
-    return None
 
 
 def _renew(pool: Pool, error: BaseException, breaks: int, suspects: Iterable[Any]) -> None:

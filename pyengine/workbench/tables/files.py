@@ -30,13 +30,8 @@ def csv_text(columns: Sequence[str], records: Iterable[Record]) -> str:
 def jsonl_text(columns: Sequence[str], records: Iterable[Record], numeric: set[str]) -> str:
     """Rows as JSON, one object a line; what is missing is null.
 
-    Parameters
-    ----------
-    columns, records
-        The table.
-    numeric : set of str
-        Columns whose cells are numbers and not strings.  JSON knows no infinity: an infinite number
-        is the string "inf".
+    Cells of numeric columns are numbers and not strings.  JSON knows no infinity: an infinite
+    number is the string "inf".
     """
     lines = []
     for record in records:
@@ -59,12 +54,7 @@ def parquet_bytes(
 ) -> bytes:
     """Rows as a Parquet file; needs pyarrow.
 
-    Parameters
-    ----------
-    columns, records, numeric
-        As in `jsonl_text`; numbers become doubles, all else strings.
-    integer : set of str
-        Numeric columns that become 64-bit integers.
+    Numeric columns become doubles, or 64-bit integers where they are ``integer``, all else strings.
     """
     with needed("table.parquet", "parquet"):
         import pyarrow
@@ -86,13 +76,7 @@ def parquet_bytes(
 
 
 def prepare(directory: Path) -> None:
-    """Make a directory and see whether it can be written, before work goes into its contents.
-
-    Raises
-    ------
-    OSError
-        If it cannot.
-    """
+    """Make a directory and see whether it can be written, before work goes into its contents."""
     if directory.exists() and not directory.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory))
     directory.mkdir(parents=True, exist_ok=True)
@@ -106,18 +90,6 @@ def replace_all(directory: Path, contents: Mapping[str, bytes]) -> None:
 
     All new content is on the disk before the first name changes hands: a full disk or an interrupt
     leaves every old file as it was.
-
-    Parameters
-    ----------
-    directory : Path
-        An existing directory.
-    contents : mapping
-        Content of each file name.
-
-    Raises
-    ------
-    OSError
-        If writing fails.
     """
     pending = {directory / name: _temporary(directory / name) for name in contents}
     try:

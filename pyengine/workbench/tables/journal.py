@@ -11,7 +11,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -35,26 +35,9 @@ class JournalError(Exception):
 class Journal:
     """An append-only list of records that one process at a time may hold.
 
-    Parameters
-    ----------
-    path : Path
-        The file; made if missing.
-    run : mapping
-        What the run is: a journal of another one is left alone.
-    restart : bool
-        Whether to forget what an interrupted run left, whatever its specification.
-
-    Attributes
-    ----------
-    found : list
-        What earlier runs finished, record by record.
-
-    Raises
-    ------
-    JournalError
-        If another process holds the file, or it belongs to another run.
-    OSError
-        If it cannot be read or written.
+    A journal of another run, as the mapping says it, is left alone; ``restart`` forgets what an
+    interrupted run left, whatever its specification.  ``found`` is what earlier runs finished.
+    JournalError if another process holds the file, or it belongs to another run.
     """
 
     def __init__(self, path: Path, run: Mapping[str, Any], *, restart: bool = False) -> None:
@@ -115,13 +98,7 @@ class Journal:
             )
 
     def append(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Add records, all or none, and wait until they are on the disk.
-
-        Raises
-        ------
-        OSError
-            If the disk is full; the file then holds what it held before.
-        """
+        """Add records, all or none, and wait until they are on the disk; OSError if it is full."""
         self._empty = False  # first: an interrupt may come between the two
         rows = [(json.dumps(record, ensure_ascii=False),) for record in records]
         with self._failures():
@@ -147,20 +124,16 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # while it is still held, where the system lets files go that are open
-        removed = self._empty and self._removed()
+        held = True
+        if self._empty:  # while it is still held, where the system lets files go that are open
+            with suppress(PermissionError):  # Windows
+                self.path.unlink()
+                held = False
         self._database.close()
-        if self._empty and not removed:
-            self.path.unlink(missing_ok=True)
         if self._empty:
+            if held:
+                self.path.unlink(missing_ok=True)
             sync_directory(self.path.parent)
-
-    def _removed(self) -> bool:
-        try:
-            self.path.unlink()
-        except PermissionError:  # Windows
-            return False
-        return True
 
     def _foreign(self) -> JournalError:
         return JournalError(f"{self.path}: not a journal of this program; remove it")

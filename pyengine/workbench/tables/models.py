@@ -12,17 +12,9 @@ RELAXED = re.compile(r"relaxed *\( *(\d+) *(?:, *(weighted|mean) *)?\)", re.ASCI
 
 
 def model_of(text: object) -> ThreatModel:
-    """Return the threat model that a word stands for.
+    """Return the threat model that a word stands for, or raise ValueError.
 
-    Parameters
-    ----------
-    text : str
-        "dp", "relaxed", "relaxed(DIMENSION)" or "relaxed(DIMENSION, COMBINATION)".
-
-    Raises
-    ------
-    ValueError
-        For anything else.
+    The words are "dp", "relaxed", "relaxed(DIMENSION)" and "relaxed(DIMENSION, COMBINATION)".
     """
     if isinstance(text, str):
         found = RELAXED.fullmatch(text)

@@ -41,38 +41,23 @@ def _double(text: str) -> float:
 
 
 def picture(specification: Specification, rows: Sequence[Row]) -> bytes:
-    """Content of a PNG file.
-
-    Parameters
-    ----------
-    specification : Specification
-        One that `draws`.
-    rows : sequence of Row
-        The whole table.
-    """
+    """Content of a PNG file, for a specification that `draws`."""
     grid = _gamma(specification)
     assert grid is not None  # that is what draws() says
-    adjacency = grid.adjacencies[0]
+    asked = (grid.question, grid.adjacencies[0], grid.threat_models[0])
     drawn = specification.workflows[:CURVES]
     points: dict[str, list[tuple[float, float]]] = {workflow.name: [] for workflow in drawn}
     for row in rows:
         name = row.workflow.name
-        asked = (row.question, row.adjacency, row.threat_model) == (
-            grid.question,
-            adjacency,
-            grid.threat_models[0],
-        )
-        if asked and name in points and row.cell.value is not None:
+        here = (row.question, row.adjacency, row.threat_model) == asked
+        if here and name in points and row.cell.value is not None:
             points[name].append((_double(row.at), float(row.cell.value)))
-    curves = [
-        Curve(
-            _label(workflow),
-            _visible(line(workflow, grid, adjacency, POINTS)),
-            _visible(points[workflow.name]),
-        )
-        for workflow in drawn
-    ]
-    title = f"Reconstruction robustness (adjacency {adjacency})"
+    curves = []
+    for workflow in drawn:
+        smooth = line(workflow, grid, asked[1], POINTS)
+        marked = points[workflow.name]
+        curves.append(Curve(_label(workflow), _visible(smooth), _visible(marked)))
+    title = f"Reconstruction robustness (adjacency {asked[1]})"
     if len(drawn) < len(specification.workflows):
         title += f", the first {len(drawn)} of {len(specification.workflows)} runs"
     return gamma_png(curves, title)
@@ -81,17 +66,7 @@ def picture(specification: Specification, rows: Sequence[Row]) -> bytes:
 def line(workflow: NamedRun, grid: Grid, adjacency: str, points: int) -> list[tuple[float, float]]:
     """Pairs (κ, γ) over the positive values of a grid, evenly spaced in the logarithm.
 
-    Parameters
-    ----------
-    workflow, grid, adjacency
-        What to draw.
-    points : int
-        Number of values.
-
-    Returns
-    -------
-    list of (float, float)
-        Those with a value; none if the grid has no positive value.
+    None of them if the grid has no positive value; what has no value is left out.
     """
     positive = _positive(grid)
     if not positive:

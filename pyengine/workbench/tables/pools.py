@@ -1,4 +1,4 @@
-"""Pools for `execute`: processes on this machine, an executor of the caller, a dask cluster."""
+"""Pools for `execute`: processes on this machine, a dask cluster."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from pyengine._support.extras import needed
-from pyengine.workbench.tables.execute import WorkersError
+from pyengine.workbench.tables.execute import Pool, WorkersError
 
-__all__ = ["Borrowed", "Dask", "Processes", "processors"]
+__all__ = ["Dask", "Processes", "processors"]
 
 CONNECT_SECONDS = 15.0
 ASK_SECONDS = 2.0
@@ -31,42 +31,28 @@ def processors() -> int:
         return os.cpu_count() or 1
 
 
-class Processes:
+class Processes(Pool):
     """Fresh processes on this machine, started again after a crash.
 
-    Parameters
-    ----------
-    workers : int
-        Their number, >= 1.
-
-    Notes
-    -----
     ``spawn`` and not ``fork``: a child that is forked while another thread holds a lock waits for
     it for ever.
     """
 
-    crashes: tuple[type[BaseException], ...] = (BrokenExecutor,)
-
     def __init__(self, workers: int) -> None:
-        self._workers = workers
-        self._start()
+        super().__init__(self._start(workers), workers)
 
-    def _start(self) -> None:
+    def _start(self, workers: int) -> Executor:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe(duplex=False)[::-1]
         self._lifeline, self._watched = ours, theirs
-        self.executor: Executor = ProcessPoolExecutor(
-            self._workers, context, initializer=_prepare_worker, initargs=(theirs,)
+        return ProcessPoolExecutor(
+            workers, context, initializer=_prepare_worker, initargs=(theirs,)
         )
-
-    def width(self) -> int:
-        """Number of processes."""
-        return self._workers
 
     def renew(self) -> bool:
         """Start new processes."""
         self.close(abandon=True)
-        self._start()
+        self.executor = self._start(self._workers)
         return True
 
     def close(self, *, abandon: bool) -> None:
@@ -104,47 +90,10 @@ def _end_with(lifeline: Connection) -> None:
         os._exit(0)  # nobody waits for what this process is doing
 
 
-class Borrowed:
-    """An executor that belongs to the caller, who also closes it.
-
-    Parameters
-    ----------
-    executor : Executor
-        Any that follows `concurrent.futures`; what it runs must be importable where it runs.
-    workers : int
-        Number of units that it can run at the same time.
-    """
-
-    crashes: tuple[type[BaseException], ...] = (BrokenExecutor,)
-
-    def __init__(self, executor: Executor, workers: int) -> None:
-        self.executor = executor
-        self._workers = workers
-
-    def width(self) -> int:
-        """Number of workers, as told."""
-        return self._workers
-
-    def renew(self) -> bool:
-        """Return False: there is no other one."""
-        return False
-
-    def close(self, *, abandon: bool) -> None:
-        """Leave it to its owner."""
-
-
-class Dask:
+class Dask(Pool):
     """A dask.distributed cluster; it gives the work of a lost worker to another one.
 
-    Parameters
-    ----------
-    address : str
-        Of the scheduler, such as "tcp://127.0.0.1:8786".
-
-    Raises
-    ------
-    WorkersError
-        If no scheduler with a worker answers there.
+    WorkersError if no scheduler with a worker answers at the address.
     """
 
     def __init__(self, address: str) -> None:
@@ -162,9 +111,8 @@ class Dask:
             self._client.close()
             raise WorkersError(f"the dask scheduler at {address} has no workers") from None
         self._gone = (OSError, ValueError, distributed.TimeoutError)
-        self.crashes: tuple[type[BaseException], ...] = (BrokenExecutor, distributed.KilledWorker)
-        self.executor: Executor = self._client.get_executor(pure=False)
-        self._width = 1
+        self.crashes = (BrokenExecutor, distributed.KilledWorker)
+        super().__init__(self._client.get_executor(pure=False), 1)
         self._asked = -math.inf
         self._served = time.monotonic()
 
@@ -174,18 +122,14 @@ class Dask:
         if now - self._asked > ASK_SECONDS:
             self._asked = now
             try:
-                self._width = sum(self._client.nthreads().values())
+                self._workers = sum(self._client.nthreads().values())
             except self._gone as error:
                 raise WorkersError(f"the dask scheduler is gone: {error}") from None
-        if self._width > 0:
+        if self._workers > 0:
             self._served = now
         elif now - self._served > PATIENCE_SECONDS:
             raise WorkersError(f"the dask cluster has had no workers for {PATIENCE_SECONDS:g} s")
-        return max(1, self._width)
-
-    def renew(self) -> bool:
-        """Return False: the cluster is somebody else's."""
-        return False
+        return max(1, self._workers)
 
     def close(self, *, abandon: bool) -> None:
         """Leave the cluster."""

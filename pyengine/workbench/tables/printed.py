@@ -29,13 +29,7 @@ NAMED, LISTED = 3, 20  # runs that a note names, and whose mechanisms are said
 
 
 def printed(table: Sequence[Row]) -> list[list[str]]:
-    """Cells of the columns `HEADS`; bounds are rounded outwards to six digits.
-
-    Parameters
-    ----------
-    table : sequence of Row
-        All of its rows.
-    """
+    """Cells of the columns `HEADS`; bounds are rounded outwards to six digits."""
     return [
         [
             row.workflow.name,
@@ -52,13 +46,7 @@ def printed(table: Sequence[Row]) -> list[list[str]]:
 
 
 def notes(table: Sequence[Row]) -> list[str]:
-    """What the numbers of a printed table must be read with.
-
-    Parameters
-    ----------
-    table : sequence of Row
-        All of its rows.
-    """
+    """What the numbers of a printed table must be read with."""
     found = dict.fromkeys(row.workflow for row in table)
     runs = [run for run in found if isinstance(run, NamedRun)]
     adjacencies = dict.fromkeys(row.adjacency for row in table if row.adjacency)

@@ -19,18 +19,8 @@ class Progress:
     """A count of work that is done, with the rate and the time left.
 
     On a terminal, where rich is installed, a bar that fits it.  On anything else, and without rich,
-    a line every half minute, be anything done or not, and the last one.
-
-    Parameters
-    ----------
-    total : int
-        Number of units of work.
-    unit : str
-        Their name, in the plural.
-    stream : text file
-        Where to draw.
-    done : int
-        Number of units that an earlier run did.
+    a line every half minute, be anything done or not, and the last one.  ``done`` is what an
+    earlier run did.
     """
 
     def __init__(self, total: int, unit: str, stream: TextIO, done: int = 0) -> None:

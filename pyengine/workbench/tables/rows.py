@@ -17,16 +17,8 @@ __all__ = ["INTEGERS", "Row", "columns", "numeric", "parameters", "record", "row
 
 ALWAYS = ("noise_multiplier", "sampling_probability", "steps")
 INTEGERS = (
-    "steps",
-    "sensitivity",
-    "summands",
-    "categories",
-    "batch_size",
-    "dataset_size",
-    "steps_per_epoch",
-    "selected",
-    "truncated_batch_size",
-    "group_size",
+    *("steps", "sensitivity", "summands", "categories", "batch_size", "dataset_size"),
+    *("steps_per_epoch", "selected", "truncated_batch_size", "group_size"),
 )
 ASKED = ("question", "adjacency", "threat_model", "argument", "at")
 ANSWERED = tuple(field.name for field in fields(Cell))
@@ -34,17 +26,7 @@ ANSWERED = tuple(field.name for field in fields(Cell))
 
 @dataclass(frozen=True)
 class Row:
-    """One cell of a table and its coordinates.
-
-    Parameters
-    ----------
-    workflow : NamedRun or Special
-        The run, or the special function.
-    question, adjacency, threat_model, argument, at : str
-        What was asked: ``question`` at ``argument = at``.
-    cell : Cell
-        The answer.
-    """
+    """One cell of a table and its coordinates: ``question`` at ``argument = at``."""
 
     workflow: NamedRun | Special
     question: str
@@ -58,15 +40,7 @@ class Row:
 def rows(
     specification: Specification, units: Iterable[Unit], cells: Mapping[int, list[Cell]]
 ) -> Iterator[Row]:
-    """Rows of a table in the order of its specification.
-
-    Parameters
-    ----------
-    specification, units
-        What was computed.
-    cells : mapping
-        The cells of each unit, by its index.
-    """
+    """Rows of a table in the order of its specification, from the cells by indices of units."""
     by_name = {workflow.name: workflow for workflow in specification.workflows}
     arguments = {grid.question: grid.argument for grid in specification.grids}
     for unit in units:
@@ -127,14 +101,9 @@ def record(row: Row, specification: Specification) -> list[str | None]:
         if text is not None:
             text = str(fraction(text).numerator) if name in INTEGERS else as_text(text)
         values.append(text)
-    special = isinstance(row.workflow, Special)
-    asked = {
-        "question": row.question,
-        "adjacency": None if special else row.adjacency,
-        "threat_model": None if special else row.threat_model,
-        "argument": row.argument,
-        "at": as_text(row.at),
-    }
+    asked = {**vars(row), "at": as_text(row.at)}
+    if isinstance(row.workflow, Special):
+        asked |= {"adjacency": None, "threat_model": None}
     values += [asked[name] for name in _asked(specification)]
     return values + [getattr(row.cell, name) for name in ANSWERED]
 

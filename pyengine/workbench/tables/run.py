@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
+import json
 import os
+import platform
 import re
 import sys
 import textwrap
@@ -12,7 +15,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +31,6 @@ from pyengine.workbench.tables.files import (
     replace_all,
 )
 from pyengine.workbench.tables.journal import Journal, JournalError
-from pyengine.workbench.tables.metadata import metadata_text
 from pyengine.workbench.tables.picture import draws, picture
 from pyengine.workbench.tables.printed import HEADS, notes, printed
 from pyengine.workbench.tables.progress import Progress
@@ -40,6 +42,7 @@ from pyengine.workbench.tables.units import Unit, cells_of, shard_of, solve, uni
 
 __all__ = ["JOURNAL", "Interrupted", "merge", "run"]
 
+PACKAGES = ("numpy", "cffi", "python-flint", "mpmath", "pyarrow", "distributed")
 JOURNAL = "table.journal"
 SHARD = "table.shard-{}-of-{}.journal"
 
@@ -107,7 +110,7 @@ def run(
     -----
     A run belongs to the thread that called it; others may run tables in other directories.
     """
-    clock = _Clock()
+    began = time.perf_counter()
     work = units(specification)
     mine = work if shard is None else shard_of(work, *shard)
     name = JOURNAL if shard is None else SHARD.format(*shard)
@@ -126,8 +129,7 @@ def run(
                     journal.append(records)
                     done.update((found["unit"], found) for found in records)
                     progress.advance(sum(len(found["cells"]) for found in records))
-                if shard is None:
-                    made = _Finished(specification, work, done, progress)
+                made = None if shard else _Finished(specification, work, done, progress)
         except KeyboardInterrupt:
             kept = sum(len(found["cells"]) for found in journal.kept())
             if kept == 0:
@@ -136,16 +138,17 @@ def run(
                 f"{kept} of {cells} values are kept in {journal.path}; "
                 "the same command goes on from there"
             ) from None
-        if shard is None:
-            files = made.write(directory, clock)
+        if made is not None:
+            files = made.write(directory, time.perf_counter() - began)
             journal.finish()
-    if shard is not None:
-        print(
-            f"Shard {shard[0]} of {shard[1]}: all {cells} values are in {directory / name}; "
-            "once all shards are done, --merge makes the table"
-        )
-        return 0
-    return _report(specification, made.table, files)
+    if made is not None:
+        return _report(specification, made.table, files)
+    assert shard is not None
+    print(
+        f"Shard {shard[0]} of {shard[1]}: all {cells} values are in {directory / name}; "
+        "once all shards are done, --merge makes the table"
+    )
+    return 0
 
 
 def merge(specification: Specification, directory: str | os.PathLike[str]) -> int:
@@ -170,7 +173,7 @@ def merge(specification: Specification, directory: str | os.PathLike[str]) -> in
     JournalError
         If a shard is missing, not finished, of another table or version, or at work.
     """
-    clock = _Clock()
+    began = time.perf_counter()
     work = units(specification)
     directory = Path(directory)
     pattern = re.compile(re.escape(SHARD).replace(r"\{\}", r"([1-9]\d*)"))
@@ -204,20 +207,10 @@ def merge(specification: Specification, directory: str | os.PathLike[str]) -> in
             )
         with Progress(specification.cells, "values", sys.stderr, specification.cells) as progress:
             made = _Finished(specification, work, done, progress)
-        files = made.write(directory, clock)
+        files = made.write(directory, time.perf_counter() - began)
         for journal in journals:
             journal.finish()
     return _report(specification, made.table, files)
-
-
-class _Clock:
-    """When a run began, and how long it has taken."""
-
-    def __init__(self) -> None:
-        self.start, self._began = datetime.now(timezone.utc), time.perf_counter()
-
-    def seconds(self) -> float:
-        return time.perf_counter() - self._began
 
 
 def _identity(
@@ -252,15 +245,42 @@ class _Finished:
         self.table = list(rows(specification, work, cells))
         self._contents = _contents(specification, self.table, progress)
 
-    def write(self, directory: Path, clock: _Clock) -> list[Path]:
+    def write(self, directory: Path, seconds: float) -> list[Path]:
         """Write all files, and return their paths."""
-        hashes = {name: hashlib.sha256(data).hexdigest() for name, data in self._contents.items()}
-        text = metadata_text(
-            self._specification, clock.start, clock.seconds(), hashes, self._ordered
-        )
-        contents = {**self._contents, "metadata.json": text.encode()}
+        contents = {**self._contents, "metadata.json": self._metadata(seconds).encode()}
         replace_all(directory, contents)
         return [directory / name for name in contents]
+
+    def _metadata(self, seconds: float) -> str:
+        """What it takes to compute the table again, and what it cost; differs from run to run."""
+        start = datetime.now(timezone.utc) - timedelta(seconds=seconds)
+        asked = {key: getattr(self._specification, key) for key in ("source", "sha256", "text")}
+        head = {
+            "pyengine": __version__,
+            "python": platform.python_version(),
+            "packages": {name: version for name in PACKAGES if (version := _version(name))},
+            "platform": platform.platform(),
+            "machine": platform.machine(),
+            "processors": os.cpu_count(),
+            "time": start.isoformat(timespec="seconds"),
+            "seconds": round(seconds, 3),
+            "specification": {**asked, "inputs": dict(self._specification.inputs)},
+            "sha256": {k: hashlib.sha256(data).hexdigest() for k, data in self._contents.items()},
+        }
+        lines = []
+        for found in self._ordered:
+            kept = {key: found[key] for key in ("unit", "cells", "seconds", "where")}
+            lines.append(json.dumps({**kept, "cells": len(kept["cells"])}))
+        text = json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False)
+        body = ",\n    ".join(lines)
+        return f'{text[:-2]},\n  "units": [\n    {body}\n  ]\n}}\n'
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def _contents(

@@ -6,7 +6,6 @@ import hashlib
 import importlib.resources
 import math
 import os
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,22 +21,15 @@ from pyengine.workbench.tables.models import model_text
 from pyengine.workbench.tables.specials import Special, specials
 
 __all__ = [
-    "ENGINES",
-    "FORMATS",
-    "Grid",
-    "Specification",
-    "SpecificationError",
-    "argument_text",
-    "format_names",
-    "load",
-    "parse",
+    *("ENGINES", "FORMATS", "Grid", "Specification", "SpecificationError", "argument_text"),
+    *("format_names", "load", "parse"),
 ]
 
 BUILT_IN = "built-in workflows"
 ENGINES = ("auto", "reference")
 FORMATS = ("csv", "jsonl", "parquet", "markdown", "latex")
 DIGITS, MOST_DIGITS = 30, 200
-DEFAULTS = {"gamma_bound": ("add",)}  # adjacencies of questions that say none
+DEFAULTS = {"gamma_bound": "add"}  # adjacencies of questions that say none
 
 
 @dataclass(frozen=True)
@@ -225,7 +217,6 @@ def _specials(tables: Any) -> tuple[tuple[Special, tuple[str, ...]], ...]:
 def _grid(question: str, table: Any) -> Grid:
     where = f"[{question}]"
     argument = ASKED[question].argument
-    _only(table, (argument, "adjacency", "threat_model"), where)
     values = table.get(argument)
     if isinstance(values, str) and ":" in values:
         values = spaced(argument, values, logarithmic=ASKED[question].upper == 1.0)
@@ -233,62 +224,45 @@ def _grid(question: str, table: Any) -> Grid:
         values = [values]
     if not isinstance(values, list) or not values:
         raise ValueError(f"{where}: {argument} must be a list of numbers, got {values!r}")
-    adjacencies = table.get("adjacency", list(DEFAULTS.get(question, ("add_remove",))))
-    adjacencies = [adjacencies] if isinstance(adjacencies, str) else adjacencies
-    if not isinstance(adjacencies, list) or not adjacencies:
-        words = ", ".join(repr(word) for word in ADJACENCIES)
-        raise ValueError(f"{where}: adjacency must be a list of {words}; got {adjacencies!r}")
+    words = ", ".join(repr(word) for word in ADJACENCIES)
     try:
+        adjacencies = _words(table, "adjacency", DEFAULTS.get(question, "add_remove"), words)
         grid = Grid(
             question,
             tuple(argument_text(question, value) for value in values),
             tuple(checks.choice("adjacency", word, ADJACENCIES) for word in adjacencies),
-            _models(table.get("threat_model", ["dp"])),
+            tuple(map(model_text, _words(table, "threat_model", "dp", "words"))),
         )
+        for key, found in (
+            (argument, tuple(map(fraction, grid.values))),
+            ("adjacency", grid.adjacencies),
+            ("threat_model", grid.threat_models),
+        ):
+            if len(set(found)) < len(found):
+                raise ValueError(f"{key} holds a value twice")
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
-    if len(set(map(fraction, grid.values))) < len(values):
-        raise ValueError(f"{where}: {argument} holds a value twice")
-    if len(set(adjacencies)) < len(adjacencies):
-        raise ValueError(f"{where}: adjacency holds a value twice")
     return grid
 
 
-def _models(words: Any) -> tuple[str, ...]:
-    words = [words] if isinstance(words, str) else words
-    if not isinstance(words, list) or not words:
-        raise ValueError(f"threat_model must be a list of words, got {words!r}")
-    models = tuple(map(model_text, words))
-    if len(set(models)) < len(models):
-        raise ValueError("threat_model holds a value twice")
-    return models
+def _words(table: dict[str, Any], key: str, default: str, allowed: str) -> list[Any]:
+    """Words that a table has under a key: one or several."""
+    found = table.get(key, default)
+    found = [found] if isinstance(found, str) else found
+    if not isinstance(found, list) or not found:
+        raise ValueError(f"{key} must be a list of {allowed}; got {found!r}")
+    return found
 
 
 def argument_text(question: str, value: object) -> str:
-    """Exact text of a question's argument, in its domain.
-
-    Raises
-    ------
-    ValueError
-        For anything else.
-    """
+    """Exact text of a question's argument, in its domain, or ValueError."""
     name, upper = ASKED[question].argument, ASKED[question].upper
     interval = "[0, 1]" if upper == 1.0 else "[0, inf)"
     text = "inf" if str(value).lstrip("+") == "inf" else number_text(name, value)
-    if text == "inf" or not 0 <= fraction(text) <= upper or _double(text) == math.inf:
+    if (
+        text == "inf"
+        or not 0 <= fraction(text) <= upper
+        or checks.as_double(fraction(text)) == math.inf
+    ):
         raise ValueError(f"{name} must lie in {interval}, got {value!r}")
     return text
-
-
-def _double(text: str) -> float:
-    return checks.as_double(fraction(text))
-
-
-def _only(table: Any, allowed: Collection[str], where: str) -> None:
-    if not isinstance(table, dict):
-        raise ValueError(f"{where} must be a table, got {table!r}")
-    for key in table:
-        if key not in allowed:
-            names = f"; allowed: {', '.join(allowed)}" if allowed else ""
-            hint = checks.did_you_mean(key, tuple(allowed))
-            raise ValueError(f"{where}: unknown key {key!r}{names}{hint}")

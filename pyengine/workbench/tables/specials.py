@@ -11,7 +11,7 @@ from typing import Any
 from pyengine._support import checks
 from pyengine._support.certainty import ESTIMATE
 from pyengine.workbench.runs.numbers import fraction, number_text
-from pyengine.workbench.tables.cells import Cell, each, from_mpf
+from pyengine.workbench.tables.cells import Cell, from_doubles, from_mpf, singly
 
 __all__ = ["FUNCTIONS", "Special", "argument_of", "special", "special_cells", "specials"]
 
@@ -33,16 +33,9 @@ SMALLEST = math.ulp(0.0)
 
 @dataclass(frozen=True)
 class Special:
-    """A special function with all parameters but its argument.
+    """A special function by a name of `FUNCTIONS`, with all parameters but its argument.
 
-    Parameters
-    ----------
-    name : str
-        In the table.
-    function : str
-        A name of `FUNCTIONS`.
-    parameters : tuple of (str, str)
-        Their names and exact text, in the order of the function.
+    Their exact texts are in the order of the function; ``name`` is that in the table.
     """
 
     name: str
@@ -92,16 +85,8 @@ def special(function: str, table: Mapping[str, object], name: str = "") -> Speci
 def specials(table: Mapping[str, Any]) -> list[tuple[Special, tuple[str, ...]]]:
     """Return the functions of a grid, each with the values of its argument.
 
-    Parameters
-    ----------
-    table : mapping
-        ``function``, its argument and its parameters, each a number or a list of numbers, and a
-        ``name`` if that shall not be the function's.
-
-    Raises
-    ------
-    ValueError
-        For unknown names, missing parameters, and values outside their domains.
+    The table holds ``function``, its argument and its parameters, each a number or a list of
+    numbers, and a ``name`` if that shall not be the function's.  ValueError for anything else.
     """
     rest = dict(table)
     function = checks.choice("function", rest.pop("function", None), tuple(FUNCTIONS))
@@ -138,11 +123,7 @@ def _list(key: str, value: Any) -> list[Any]:
 def special_cells(function: Special, values: Sequence[str], engine: str, digits: int) -> list[Cell]:
     """Values of a function in double precision or from the reference, one cell each."""
     ask = _reference if engine == "reference" else _double
-
-    def one(points: Sequence[str]) -> list[Cell]:
-        return [ask(function, point, digits) for point in points]
-
-    return [cell for value in values for cell in each(one, [value])]
+    return singly(lambda at: ask(function, at, digits), values)
 
 
 def _arguments(function: Special, at: str) -> list[str]:
@@ -165,9 +146,9 @@ def _double(function: Special, at: str, digits: int) -> Cell:  # noqa: ARG001 - 
     numbers = [checks.as_double(fraction(text)) for text in _arguments(function, at)]
     value = float(getattr(fast, function.function)(*numbers))
     if value == 0.0:  # or anything below the smallest double
-        return Cell("0.0", "0.0", repr(SMALLEST), repr(SMALLEST), ESTIMATE, "special")
+        return from_doubles(0.0, 0.0, SMALLEST, "special", proven=False)
     if value == math.inf:
-        return Cell(*(repr(value),) * 3, "0.0", ESTIMATE, "special")
+        return from_doubles(value, value, value, "special", proven=False)
     error = MEASURED * UNIT * value
     upper = value + error
     if function.argument == "p":

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from typing import Any
 
 from pyengine._version import __version__
 from pyengine.workbench.tables.execute import Pool, Solve, WorkersError, execute, here
-from pyengine.workbench.tables.pools import Borrowed, Dask, Processes, processors
+from pyengine.workbench.tables.pools import Dask, Processes, processors
 from pyengine.workbench.tables.units import Unit, alike
 
 __all__ = ["spread"]
@@ -26,26 +26,10 @@ def spread(
     dask: str | None = None,
     executor: Executor | None = None,
 ) -> Iterator[list[dict[str, Any]]]:
-    """Records of all units, from where they are to be computed.
+    """Records of all units, in any order, from where they are to be computed; see `run`.
 
-    Parameters
-    ----------
-    todo : deque of Unit
-        What to compute; emptied.
-    solver : callable
-        Computes units.
-    workers, dask, executor
-        As for `pyengine.tables.run.run`.
-
-    Yields
-    ------
-    list of dict
-        Records of what got done, in any order.
-
-    Raises
-    ------
-    WorkersError
-        If the workers are gone, die again and again, or have another version of the package.
+    WorkersError if the workers are gone, die again and again, or have another version of the
+    package.
     """
     for records in _records(todo, solver, workers, dask, executor):
         for found in records:
@@ -64,20 +48,15 @@ def _records(
     dask: str | None,
     executor: Executor | None,
 ) -> Iterator[list[dict[str, Any]]]:
-    start: Callable[[], Pool]
-    if executor is not None:
-        borrowed = executor
-        start = lambda: Borrowed(borrowed, workers or processors())  # noqa: E731
-    elif dask is not None:
-        address = dask
-        start = lambda: Dask(address)  # noqa: E731
-    elif workers == 0:
-        yield from here(todo, solver, math.inf)
+    if executor is None and dask is None and not workers:
+        yield from here(todo, solver, math.inf if workers == 0 else ALONE_SECONDS)
+    if not todo:
         return
+    pool: Pool
+    if executor is not None:
+        pool = Pool(executor, workers or processors())
+    elif dask is not None:
+        pool = Dask(dask)
     else:
-        if workers is None:
-            yield from here(todo, solver, ALONE_SECONDS)
-        number = min(workers or processors(), len(todo))
-        start = lambda: Processes(number)  # noqa: E731
-    if todo:
-        yield from execute(todo, solver, start(), alike)
+        pool = Processes(min(workers or processors(), len(todo)))
+    yield from execute(todo, solver, pool, alike)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from pyengine._support.certainty import ESTIMATE, PROVEN
@@ -13,7 +13,6 @@ from pyengine.workbench.runs.numbers import fraction
 from pyengine.workbench.tables.printed import labelled, protected
 from pyengine.workbench.tables.rows import INTEGERS, Row, parameters
 from pyengine.workbench.tables.spec import Grid, Specification
-from pyengine.workbench.tables.specials import Special
 
 __all__ = ["summary"]
 
@@ -48,20 +47,7 @@ TITLES = {
 
 
 def summary(specification: Specification, rows: Sequence[Row]) -> str:
-    """Text for a terminal.
-
-    Parameters
-    ----------
-    specification : Specification
-        What was computed.
-    rows : sequence of Row
-        The whole table.
-
-    Returns
-    -------
-    str
-        Several aligned tables, without a final newline.
-    """
+    """Several aligned tables for a terminal, without a final newline."""
     runs = specification.workflows[:RUNS]
     named = [(run.name, run.mechanism) for run in runs]
     blocks = [_workflows(specification)] if runs else []
@@ -103,11 +89,8 @@ def _question(specification: Specification, grid: Grid, rows: Sequence[Row]) -> 
         for row in rows
         if (row.question, row.adjacency, row.threat_model) == (grid.question, adjacency, model)
     }
-    chosen = _spread(grid.values)
-    symbol = SYMBOLS[grid.argument]
-    lines = [(f"{symbol} =", *(f"{float(fraction(at)):g}" for at in chosen))]
-    for run in specification.workflows[:RUNS]:
-        lines.append((run.name, *(_short(values[run.name, at], grid.question) for at in chosen)))
+    names = [run.name for run in specification.workflows]
+    lines = _lines(SYMBOLS[grid.argument], grid.question, names, grid.values, values)
     words = f"adjacency {adjacency}: {protected(specification.workflows[:RUNS], adjacency)}"
     if model != "dp":
         words += f"; threat model {model}"
@@ -122,19 +105,31 @@ def _wrapped(line: str) -> str:
 
 def _specials(specification: Specification, rows: Sequence[Row]) -> list[str]:
     """Values of the special functions, those with the same arguments together."""
-    cells = {(row.workflow.name, row.at): row.cell for row in rows}
-    groups: dict[tuple[str, tuple[str, ...]], list[Special]] = {}
+    cells = {(row.workflow.name, row.at): _double(row.cell.value) for row in rows}
+    groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for function, values in specification.specials:
-        groups.setdefault((function.function, values), []).append(function)
-    blocks = []
-    for (name, values), functions in groups.items():
-        chosen = _spread(values)
-        lines = [(f"{functions[0].argument} =", *(f"{float(fraction(at)):g}" for at in chosen))]
-        for function in functions[:RUNS]:
-            found = [_double(cells[function.name, at].value) for at in chosen]
-            lines.append((function.name, *(_short(value, name) for value in found)))
-        blocks.append(_aligned(lines))
-    return blocks
+        key = (function.argument, function.function, values)
+        groups.setdefault(key, []).append(function.name)
+    return [
+        _aligned(_lines(argument, name, names, values, cells))
+        for (argument, name, values), names in groups.items()
+    ]
+
+
+def _lines(
+    symbol: str,
+    question: str,
+    names: Sequence[str],
+    values: Sequence[str],
+    cells: Mapping[tuple[str, str], float | None],
+) -> list[tuple[str, ...]]:
+    """A head with some of the values, and a line for each of the first names."""
+    chosen = _spread(values)
+    head = (f"{symbol} =", *(f"{float(fraction(at)):g}" for at in chosen))
+    return [
+        head,
+        *((name, *(_short(cells[name, at], question) for at in chosen)) for name in names[:RUNS]),
+    ]
 
 
 def _double(text: str | None) -> float | None:

@@ -28,20 +28,7 @@ SHARE = 4  # values of a unit in double precision: an interruption loses no more
 class Unit:
     """Values of one workflow, question, adjacency and threat model, or of one special function.
 
-    Parameters
-    ----------
-    index : int
-        Place among the units of the table.
-    workflow, question, adjacency : str
-        What is asked about what.
-    mechanism : Mechanism or Special
-        That of the workflow; the special function.
-    values : tuple of str
-        Arguments of the question, exact.
-    engine, digits
-        As in the specification.
-    threat_model : str
-        What the adversary knows.
+    ``index`` is its place among the units of the table; values are exact texts.
     """
 
     index: int
@@ -117,16 +104,8 @@ def shard_of(work: Sequence[Unit], index: int, number: int) -> list[Unit]:
 def solve(batch: Sequence[Unit]) -> list[dict[str, Any]]:
     """Compute units for some seconds, at least one, and say how long each took and where.
 
-    Parameters
-    ----------
-    batch : sequence of Unit
-        What to compute.
-
-    Returns
-    -------
-    list of dict
-        One record for each that was done, in their order, of texts and numbers only, as the
-        journal keeps them.
+    One record for each that was done, in their order, of texts and numbers only, as the journal
+    keeps them.
     """
     start = time.monotonic()
     records: list[dict[str, Any]] = []

@@ -196,32 +196,30 @@ def _claim(number: int, row: Mapping[str, Any], doubles: bool) -> Claim:
         for key in ("question", "at"):
             if key not in row:
                 raise ValueError(f"{key} is missing")
-        words = (*QUESTIONS, *FUNCTIONS)
-        question = checks.choice("question", row["question"], words)
-        if question in FUNCTIONS:
-            return _special(number, row, question, doubles)
-        argument = row.get("argument", QUESTIONS[question].argument)
-        checks.choice("argument", argument, (QUESTIONS[question].argument,))
-        adjacency = checks.choice("adjacency", row.get("adjacency", "add_remove"), ADJACENCIES)
-        at = argument_text(question, row["at"])
-        workflow = _workflow(row, doubles)
-        return Claim(
-            number,
-            workflow.name,
-            workflow.mechanism,
-            question,
-            adjacency,
-            _double(at) if doubles else at,
-            value=_claimed("value", row.get("value")),
-            lower=_claimed("lower", row.get("lower")),
-            upper=_claimed("upper", row.get("upper")),
-            threat_model=model_text(row.get("threat_model", "dp")),
-        )
+        question = checks.choice("question", row["question"], (*QUESTIONS, *FUNCTIONS))
+        asked = _special if question in FUNCTIONS else _question
+        workflow, mechanism, adjacency, at, model = asked(row, question, doubles)
+        at = _double(at) if doubles else at
+        value, lower, upper = (_claimed(name, row.get(name)) for name in NUMBERS)
+        said = (value, lower, upper, model)
+        return Claim(number, workflow, mechanism, question, adjacency, at, *said)
     except ValueError as error:
         raise ValueError(f"row {number}: {error}") from None
 
 
-def _special(number: int, row: Mapping[str, Any], function: str, doubles: bool) -> Claim:
+Asked = tuple[str, Mechanism | Special, str, str, str]  # run, mechanism, adjacency, at, model
+
+
+def _question(row: Mapping[str, Any], question: str, doubles: bool) -> Asked:
+    argument = row.get("argument", QUESTIONS[question].argument)
+    checks.choice("argument", argument, (QUESTIONS[question].argument,))
+    adjacency = checks.choice("adjacency", row.get("adjacency", "add_remove"), ADJACENCIES)
+    at = argument_text(question, row["at"])
+    run = _workflow(row, doubles)
+    return run.name, run.mechanism, adjacency, at, model_text(row.get("threat_model", "dp"))
+
+
+def _special(row: Mapping[str, Any], function: str, doubles: bool) -> Asked:
     """Claim about a special function: no mechanism, adjacency or threat model."""
     argument = FUNCTIONS[function][0]
     checks.choice("argument", row.get("argument", argument), (argument,))
@@ -230,20 +228,10 @@ def _special(number: int, row: Mapping[str, Any], function: str, doubles: bool) 
         for key, cell in row.items()
         if key not in ("question", "argument", "at", *NUMBERS, *SILENT, "workflow")
     }
-    made = special(function, rest, str(row.get("workflow") or ""))
+    name = str(row.get("workflow") or "")
+    made = special(function, rest, name)
     words = ", ".join(f"{key} {value}" for key, value in made.parameters)
-    at = argument_of(function, row["at"])
-    return Claim(
-        number,
-        str(row.get("workflow") or words),
-        made,
-        function,
-        "",
-        _double(at) if doubles else at,
-        value=_claimed("value", row.get("value")),
-        lower=_claimed("lower", row.get("lower")),
-        upper=_claimed("upper", row.get("upper")),
-    )
+    return name or words, made, "", argument_of(function, row["at"]), "dp"
 
 
 def _workflow(row: Mapping[str, Any], doubles: bool) -> NamedRun:

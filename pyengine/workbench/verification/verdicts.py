@@ -90,20 +90,10 @@ def truths(
     advance : callable
         Told the number of answers that were added.
     """
-    units = [
-        Unit(
-            index,
-            claim.workflow,
-            claim.mechanism,
-            claim.question,
-            claim.adjacency,
-            (claim.at,),
-            engine,
-            digits,
-            claim.threat_model,
-        )
-        for index, claim in enumerate(claims)
-    ]
+    units = []
+    for index, claim in enumerate(claims):
+        asked = (claim.workflow, claim.mechanism, claim.question, claim.adjacency, (claim.at,))
+        units.append(Unit(index, *asked, engine, digits, claim.threat_model))
     found: dict[int, Cell] = {}
     for records in spread(deque(units), solve, workers=workers):
         for record in records:
