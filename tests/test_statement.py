@@ -108,3 +108,24 @@ def test_tables_to_print(tmp_path: Path) -> None:
     assert float(value) == pytest.approx(truth, rel=1e-5)
     assert row[7] == "proven"
     assert r"A \& B & $\gamma$($\kappa$)" in (tmp_path / "out" / "table.tex").read_text("utf-8")
+
+
+def test_long_schedules_are_shortened() -> None:
+    """A screen shows the ends of a schedule of many phases; JSON has all of them."""
+    run = pe.compose(*(pe.dp_sgd(1.0 + k / 100, 0.01, 5) for k in range(20)))
+    stated = privacy_statement(run, 1e-5, false_positive_rates=[], kappas=[], proven=False)
+    (_, lines), *_ = stated.head()
+    assert lines == [
+        *stated.mechanism[:2],
+        "and 17 more kinds of steps, the last of which:",
+        stated.mechanism[-1],
+    ]
+    assert len(stated.as_object()["mechanism"]) == 20
+
+
+def test_notes_stand_apart_from_how_batches_are_drawn() -> None:
+    run = pe.dp_sgd(1.0, batch_size=100, dataset_size=10_000, epochs=1, sampling="poisson")
+    stated = privacy_statement(run, 1e-5, false_positive_rates=[], kappas=[], proven=False)
+    (note,) = stated.notes
+    assert f"\n  - {note}\n" in stated.markdown()
+    assert "(Poisson sampling). A loader that shuffles is different" in stated.latex()

@@ -493,7 +493,7 @@ def test_disk_full_at_the_end(
 
     monkeypatch.setattr(files.os, "fsync", fsync)
     assert main(["table", str(spec), "-o", str(directory), "--workers", "0"]) == 2
-    assert capsys.readouterr().err.endswith(".tmp: No space left on device\n")
+    assert capsys.readouterr().err.endswith("table.csv: No space left on device\n")
     assert untouched(directory)
     monkeypatch.undo()
     assert len(kept(directory)) == UNITS

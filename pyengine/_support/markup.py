@@ -9,9 +9,14 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from pyengine._support.extras import needed
-
-__all__ = ["html_table", "latex_table", "markdown_table", "rendered_page", "terminal_width"]
+__all__ = [
+    "html_table",
+    "latex_table",
+    "markdown_table",
+    "rendered_page",
+    "shortened",
+    "terminal_width",
+]
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -40,12 +45,21 @@ LATEX = {
 }
 
 
+MOST_KINDS = 8  # lines about steps that one reads
 SCIENTIFIC = re.compile(r"(?<![\w.$])(\d+(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
 
 
 def terminal_width() -> int:
     """Columns of the terminal that standard output goes to; 0 where it is none."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+
+
+def shortened(kinds: Sequence[str]) -> list[str]:
+    """Lines about kinds of steps, of which a screen shows the first two and the last one."""
+    if len(kinds) <= MOST_KINDS:
+        return list(kinds)
+    left_out = f"and {len(kinds) - 3:,} more kinds of steps, the last of which:"
+    return [*kinds[:2], left_out, kinds[-1]]
 
 
 def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -100,15 +114,12 @@ def _power(found: re.Match[str]) -> str:
     return f"${factor}10^{{{int(found[2])}}}$"
 
 
-def rendered_page(what: str, extra: str, package: str, folder: str, **words: Any) -> str:
-    """Text of ``page.html.jinja`` in a folder of a package, with all words escaped."""
-    with needed(what, extra):
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader(package, folder),
+def rendered_page(jinja2: Any, package: str, folder: str, **words: Any) -> str:
+    """Text of ``page.html.jinja`` in a folder of a package, by Jinja2, with all words escaped."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(package, folder),
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )

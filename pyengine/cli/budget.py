@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING, Any
 
 from pyengine._support.decimals import number
+from pyengine._support.markup import shortened
 from pyengine.cli import grammar
 from pyengine.cli.calibrate import VARIED, add_targets, figures_of, rounded, targets_of
 from pyengine.cli.errors import FOUND, CommandError, user_errors
@@ -126,7 +127,7 @@ def _spend(arguments: argparse.Namespace) -> int:
         _print(arguments, {"booked": False, "reason": str(error)}, [f"refused: {error}"])
         return FOUND
     content = {"booked": True, "name": release.name, "mechanism": describe(release.mechanism)}
-    _print(arguments, content, ["booked: " + ", ".join(in_words(release.mechanism))])
+    _print(arguments, content, ["booked: " + ", ".join(shortened(in_words(release.mechanism)))])
     return 0
 
 
@@ -203,7 +204,7 @@ def _show(arguments: argparse.Namespace) -> int:
         "assumption": ASSUMPTION,
         "releases": [{"name": r.name, "mechanism": describe(r.mechanism)} for r in releases],
     }
-    words = [f"{r.name or '-'}: {', '.join(in_words(r.mechanism))}" for r in releases]
+    words = [f"{r.name or '-'}: {', '.join(shortened(in_words(r.mechanism)))}" for r in releases]
     lines = [_target_line(budget.target), *words, _spent_line(budget, achieved)]
     label = label_lines(budget.spent, adjacency) if releases else []
     _print(arguments, content, [*lines, *label, f"assumes: {ASSUMPTION}"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyengine._support import checks
 from pyengine._support.decimals import number
+from pyengine._support.markup import shortened
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError, read_count
 from pyengine.cli.output import label_lines, print_json, print_lines, remark, remarks_on
@@ -135,7 +136,8 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     print(f"{arguments.vary} {shown}")
     print_lines(f"achieves {_in_words(target, limits, digits)}" for target in achieved)
-    print_lines((*in_words(mechanism), *label_lines(mechanism, targets[0].adjacency)))
+    said = label_lines(mechanism, targets[0].adjacency)
+    print_lines((*shortened(in_words(mechanism)), *said))
     remark(remarks)
     return 0
 

@@ -125,21 +125,16 @@ def _print(facts: dict[str, Any], tests: list[dict[str, Any]], wrong: int) -> No
     print("optional: " + (", ".join(found) or "none"))
     print("not installed: " + (", ".join(absent) or "none"))
     print()
-    rows = [[_name(test), *_numbers(test), _verdict(test)] for test in tests]
+    rows = []
+    for test in tests:
+        numbers = ["refused", ""]
+        if test["value"] is not None:
+            numbers = [f"{test['value']:.12g}", f"{test['relative_error']:.1e}"]
+        rows.append([_name(test), *numbers, "ok" if test["right"] else paint("WRONG", RED)])
     print_table(["question", "value", "error", ""], rows)
     print()
     right = len(tests) - wrong
     print(f"{right} of {len(tests)} values are right within {TOLERANCE:g}, relative")
-
-
-def _numbers(test: dict[str, Any]) -> list[str]:
-    if test["value"] is None:
-        return ["refused", ""]
-    return [f"{test['value']:.12g}", f"{test['relative_error']:.1e}"]
-
-
-def _verdict(test: dict[str, Any]) -> str:
-    return "ok" if test["right"] else paint("WRONG", RED)
 
 
 def _name(test: dict[str, Any]) -> str:

@@ -36,7 +36,9 @@ def user_errors(place: object = "", *others: type[Exception]) -> Iterator[None]:
     except caught as error:
         raise CommandError(str(error)) from None
     except OSError as error:
-        raise CommandError(f"{error.filename or place}: {error.strerror or error}") from None
+        reason = error.strerror
+        text = f"{error.filename or place}: {reason}" if reason else str(error)
+        raise CommandError(text) from None
 
 
 def require(what: str, extra: str, *packages: str) -> None:

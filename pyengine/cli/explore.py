@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyengine._support import checks
 from pyengine.cli import grammar
-from pyengine.cli.errors import CommandError, require, user_errors
+from pyengine.cli.errors import CommandError, require
 from pyengine.cli.parsers import Commands, command
 
 __all__ = ["register"]
@@ -65,10 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
             webbrowser.open(address)
 
     try:
-        with user_errors():
-            port = checks.count("--port", arguments.port)
-            seconds = float(checks.positive("--seconds", arguments.seconds))
-        explore(port, seconds=seconds, ready=ready)
+        port = checks.count("--port", arguments.port)
+        seconds = checks.positive("--seconds", arguments.seconds)
+        explore(port, seconds=float(seconds), ready=ready)
     except ValueError as error:
         raise CommandError(str(error)) from None
     except OSError as error:

@@ -55,18 +55,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments without the program's name; by default those of the process.
-
-    Returns
-    -------
-    int
-        Exit code.
-    """
+    """Run the command line on arguments, by default those of the process; return the exit code."""
     with guarded() as output, warnings.catch_warnings():
         warnings.showwarning = _warn
         if output is None:

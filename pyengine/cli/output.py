@@ -12,24 +12,14 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, TextIO
 
-from pyengine._support.markup import terminal_width
+from pyengine._support.markup import shortened, terminal_width
 from pyengine._version import __version__
 from pyengine.mechanisms import Mechanism, in_words, label_of
 from pyengine.workbench.runs.grammar import NamedRun
 
 __all__ = [
-    *(
-        "decimal",
-        "label_lines",
-        "paint",
-        "print_json",
-        "print_label",
-        "print_lines",
-        "print_table",
-        "remark",
-        "remarks_on",
-    ),
-    "spelled",
+    *("decimal", "label_lines", "paint", "print_json", "print_label", "print_lines", "print_table"),
+    *("remark", "remarks_on", "spelled"),
 ]
 
 GREEK = {
@@ -115,12 +105,12 @@ def print_label(runs: Sequence[NamedRun], adjacency: str) -> None:
     """Print what numbers about runs must be read with."""
     if len(runs) == 1:
         mechanism = runs[0].mechanism
-        print_lines((*in_words(mechanism), *label_lines(mechanism, adjacency)))
+        print_lines((*shortened(in_words(mechanism)), *label_lines(mechanism, adjacency)))
         return
     from pyengine.workbench.tables.printed import labelled
 
     for run in runs[:NAMED]:
-        print_lines(f"{run.name}: {line}" for line in in_words(run.mechanism))
+        print_lines(f"{run.name}: {line}" for line in shortened(in_words(run.mechanism)))
     if runs[NAMED:]:
         print(f"and {len(runs) - NAMED:,} more")
     lines = [line for run in runs for line in label_lines(run.mechanism, adjacency)]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyengine._support import checks
+from pyengine._support.markup import shortened
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError, require, user_errors
 from pyengine.cli.output import remark, remarks_on
@@ -95,7 +96,7 @@ def _growth(arguments: argparse.Namespace) -> Figure:
     runs = {run.name: [phase.mechanism for phase in run.phases] for run in found}
     title = arguments.title
     if title is None:
-        title = "\n".join(in_words(found[0].mechanism)) if len(found) == 1 else ""
+        title = "\n".join(shortened(in_words(found[0].mechanism))) if len(found) == 1 else ""
     words = {"adjacency": arguments.adjacency} if arguments.adjacency else {}
     return epsilon_figure(runs, delta, title=title, **words)
 
@@ -120,7 +121,7 @@ def _curves(arguments: argparse.Namespace) -> Figure:
         (mechanisms,) = mechanisms.values()
     title = arguments.title
     if title is None:
-        title = "\n".join(in_words(mechanisms)) if single else ""
+        title = "\n".join(shortened(in_words(mechanisms))) if single else ""
     if arguments.picture == "gamma":
         if single:
             mechanisms = {"γ(κ)": mechanisms}

@@ -52,11 +52,7 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command(
-        "gamma",
-        "gamma_bound",
-        "add",
-        "γ",
-        "κ",
+        *("gamma", "gamma_bound", "add", "γ", "κ"),
         "reconstruction robustness γ(κ)",
         "The largest success probability γ of a reconstruction attack that succeeds with\n"
         "probability κ without the release.",
@@ -67,11 +63,7 @@ COMMANDS = (
         ),
     ),
     Command(
-        "tradeoff",
-        "trade_off",
-        "add_remove",
-        "β",
-        "α",
+        *("tradeoff", "trade_off", "add_remove", "β", "α"),
         "trade-off function β(α)",
         "The smallest type-II error β of a level-α test that a record took part.",
         (
@@ -80,11 +72,7 @@ COMMANDS = (
         ),
     ),
     Command(
-        "delta",
-        "delta",
-        "add_remove",
-        "δ",
-        "ε",
+        *("delta", "delta", "add_remove", "δ", "ε"),
         "privacy profile δ(ε)",
         "The smallest δ for which the mechanism is (ε, δ)-DP.",
         (
@@ -93,11 +81,7 @@ COMMANDS = (
         ),
     ),
     Command(
-        "epsilon",
-        "epsilon",
-        "add_remove",
-        "ε",
-        "δ",
+        *("epsilon", "epsilon", "add_remove", "ε", "δ"),
         "smallest ε at a given δ",
         "The smallest ε for which the mechanism is (ε, δ)-DP.",
         (

@@ -142,7 +142,7 @@ def _print(statement: Statement) -> None:
     from pyengine.workbench.statement import HEADS
 
     for title, texts in statement.head():
-        print_lines(f"{title}: {line}" for line in texts)
+        print_lines(line if line in statement.notes else f"{title}: {line}" for line in texts)
     print()
     print_table(HEADS, statement.rows())
     print_lines(statement.tail())

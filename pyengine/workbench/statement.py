@@ -11,7 +11,7 @@ from typing import Any
 from pyengine._support import checks
 from pyengine._support.certainty import ESTIMATE, PROVEN, certainty
 from pyengine._support.decimals import number
-from pyengine._support.markup import html_table, latex_table, markdown_table
+from pyengine._support.markup import html_table, latex_table, markdown_table, shortened
 from pyengine._version import __version__
 from pyengine.api import answers, compose
 from pyengine.api.shuffled import known_leak, without_amplification
@@ -120,7 +120,7 @@ class Statement:
             )
         )
         return [
-            ("Mechanism", list(self.mechanism)),
+            ("Mechanism", shortened(self.mechanism)),
             ("Batches", [*(batches or ["none are drawn"]), *self.notes]),
             (
                 "Protects",
@@ -146,12 +146,19 @@ class Statement:
     def markdown(self) -> str:
         """The statement in Markdown."""
         table = markdown_table(HEADS, self.rows())
-        head = (f"- **{title}**: {text}" for title, texts in self.head() for text in texts)
+        head = (
+            f"  - {text}" if text in self.notes else f"- **{title}**: {text}"
+            for title, texts in self.head()
+            for text in texts
+        )
         return "\n".join([*head, "", table, *self.tail(), ""])
 
     def latex(self) -> str:
         """The statement as a ``tabular`` of LaTeX (package booktabs), its label below the lines."""
-        head = [f"{title}: {'; '.join(texts)}" for title, texts in self.head()]
+        head = []
+        for title, texts in self.head():
+            said = "; ".join(text for text in texts if text not in self.notes)
+            head.append(". ".join([f"{title}: {said}", *(n for n in self.notes if n in texts)]))
         return latex_table(HEADS, self.rows(), [*head, *self.tail()])
 
     def _repr_html_(self) -> str:
@@ -310,7 +317,7 @@ def _notes(run: Mechanism, delta: float, adjacency: str) -> tuple[str, ...]:
     leak = known_leak(run)
     if leak is not None:
         shown = number(least("epsilon", leak, delta, adjacency), DIGITS, ROUND_FLOOR)
-        return (f"For some data sets ε is at least {shown}: the truth lies between both.",)
+        return (f"For some data sets ε is at least {shown}: the true ε lies between the two.",)
     other = without_amplification(run)
     noises = [step.noise for step, _ in steps_of(run if other is None else other)]
     gaussian = all(noise is not None and noise.family == "gaussian" for noise in noises)

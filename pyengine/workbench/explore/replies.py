@@ -60,7 +60,11 @@ def reply(settings: Settings) -> dict[str, Any]:
     content: dict[str, Any] = plain(
         {
             "mechanism": in_words(run),
-            "label": [f"{title}: {text}" for title, texts in stated.head()[1:] for text in texts],
+            "label": [
+                text if text in stated.notes else f"{title}: {text}"
+                for title, texts in stated.head()[1:]
+                for text in texts
+            ],
             "figures": [{**each.as_object(), "printed": each.printed} for each in figures],
             "curves": curves,
             "seconds": round(time.perf_counter() - began, 4),

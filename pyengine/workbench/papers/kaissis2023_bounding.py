@@ -142,8 +142,7 @@ def _draw_against_kappa(table: Table, figure: Figure) -> None:
     rows = 1 if len(names) == 1 else 2
     grid = np.atleast_2d(figure.subplots(rows, len(names) // rows, squeeze=False))
     for axes, name in zip(grid.ravel(), names, strict=True):
-        part = table.where(workflow=name)
-        curves(axes, part, "kappa", "gamma", "method", LABELS.__getitem__)
+        curves(axes, table.where(workflow=name), "kappa", "gamma", "method", LABELS.__getitem__)
         noise, p, steps = WORKFLOWS[str(name)]
         axes.set_title(f"{name}: noise {noise:g}, p = {p:.3g}, N = {steps:,}", fontsize=9)
         frame(axes, xscale="log", yscale="log", xlabel="κ", ylabel="γ")

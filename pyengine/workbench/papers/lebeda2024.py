@@ -214,8 +214,7 @@ def _draw_figure_4(table: Table, figure: Figure) -> None:
     left, right = figure.subplots(1, 2)
     for axes, steps in ((left, 1), (right, FIGURE_4_STEPS)):
         names = {"upper": "dominating pair", "remove": "remove", "add": "add"}
-        part = table.where(steps=steps)
-        curves(axes, part, "epsilon", "delta", "curve", names.__getitem__)
+        curves(axes, table.where(steps=steps), "epsilon", "delta", "curve", names.__getitem__)
         frame(
             axes,
             xlabel="ε",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyengine._support.certainty import certainty
 from pyengine.api import answers
@@ -86,21 +87,16 @@ def _changed(
     kind: str, what: str, run: Mechanism, adjacency: str, asked: Asked, proven: bool
 ) -> Alternative:
     words = tuple(in_words(run))
+    how: Any = {"adjacency": adjacency, "tolerance": TOLERANCE, "proven": proven}
+    figures = []
     try:
-        figures = tuple(_figure(*each, run, adjacency, proven) for each in asked)
+        for title, question, argument in asked:
+            bounds, _, certain = answers(question, run, [argument], **how)
+            figures.append(Figure(title, float(bounds.upper[0]), certainty(certain[0])))
     except (NotDefinedError, ValueError):
         note = f"not defined for adjacency {adjacency}"
     except AccuracyError:
         note = "no engine answers within its limits"
     else:
-        return Alternative(kind, what, adjacency, words, figures)
+        return Alternative(kind, what, adjacency, words, tuple(figures))
     return Alternative(kind, what, adjacency, words, (), note)
-
-
-def _figure(
-    title: str, question: str, argument: float, run: Mechanism, adjacency: str, proven: bool
-) -> Figure:
-    bounds, _, certain = answers(
-        question, run, [argument], adjacency=adjacency, tolerance=TOLERANCE, proven=proven
-    )
-    return Figure(title, float(bounds.upper[0]), certainty(certain[0]))

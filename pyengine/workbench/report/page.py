@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyengine._support.certainty import PROVEN
 from pyengine._support.decimals import number
-from pyengine._support.markup import rendered_page
+from pyengine._support.extras import needed
+from pyengine._support.markup import rendered_page, shortened
 from pyengine.mechanisms import Step, step_in_words
 from pyengine.mechanisms.core import phases_of
 from pyengine.mechanisms.report import SAMPLING
@@ -45,8 +46,11 @@ ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 def page(report: PrivacyReport) -> str:
     """Text of the page, the same for the same report; needs Jinja2 and matplotlib."""
+    with needed("a report", "report"):
+        import jinja2
+
     return rendered_page(
-        *("a report", "report", "pyengine.report", "templates"),
+        *(jinja2, "pyengine.report", "templates"),
         report=report,
         statement=report.statement,
         head=report.statement.head(),
@@ -127,7 +131,7 @@ def _kinds(report: PrivacyReport) -> list[dict[str, Any]]:
         if rows:
             first = {"what": this[kind], "words": [], "figures": report.stated, "note": ""}
             others = [
-                {**vars(each), "words": each.mechanism if kind == "sampling" else []}
+                {**vars(each), "words": shortened(each.mechanism) if kind == "sampling" else []}
                 for each in rows
             ]
             found.append({"title": title, "rows": [first, *others]})

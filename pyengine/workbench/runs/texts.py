@@ -14,7 +14,7 @@ from pyengine.workbench.runs.grammar import keys_of
 from pyengine.workbench.runs.makers import ALIASES, makers
 from pyengine.workbench.runs.numbers import Literal
 
-__all__ = ["Content", "SpecificationError", "read_text"]
+__all__ = ["SEPARATORS", "Content", "SpecificationError", "json_value", "read_text"]
 
 READS = "pyengine reads TOML, JSON, YAML, and CSV with columns such as noise, rate, steps"
 SEPARATORS = (",", ";", "\t")
@@ -94,9 +94,14 @@ def _literal(value: Any) -> Any:
     return Literal(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def json_value(text: str) -> Any:
+    """Value of a text of JSON, with numbers digit for digit; ValueError if it is none."""
+    return toml.json_loads(text, parse_float=Literal, parse_constant=Literal)
+
+
 def _json(text: str) -> Content:
     try:
-        value = toml.json_loads(text, parse_float=Literal, parse_constant=Literal)
+        value = json_value(text)
     except ValueError as error:
         raise ValueError(f"not a run file: JSON: {error}; {READS}") from None
     value = _literal({"phase": value} if isinstance(value, list) else value)

@@ -94,9 +94,16 @@ def replace_all(directory: Path, contents: Mapping[str, bytes]) -> None:
     pending = {directory / name: _temporary(directory / name) for name in contents}
     try:
         for (target, temporary), content in zip(pending.items(), contents.values(), strict=True):
-            if target.is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-            _write(temporary, content)
+            try:
+                if target.is_dir():
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+                with temporary.open("xb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError as error:
+                error.filename = str(target)  # a full disk does not say whose
+                raise
         for target, temporary in pending.items():
             temporary.replace(target)
         sync_directory(directory)
@@ -104,17 +111,6 @@ def replace_all(directory: Path, contents: Mapping[str, bytes]) -> None:
         for temporary in pending.values():
             with contextlib.suppress(FileNotFoundError):
                 temporary.unlink()
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        with path.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk does not say whose
-        raise
 
 
 def sync_directory(directory: Path) -> None:

@@ -21,6 +21,7 @@ from pyengine.workbench.tables.files import sync_directory
 __all__ = ["Journal", "JournalError"]
 
 MARK = 0x7065744A  # of SQLite's header: what the file is for
+FOREIGN = "not a journal of this program; remove it"
 PATIENCE = 1.0  # seconds for whoever only looks into the file
 TABLES = (
     "CREATE TABLE run (one INTEGER PRIMARY KEY CHECK (one = 1), identity TEXT NOT NULL)",
@@ -67,7 +68,7 @@ class Journal:
             (mark,) = self._database.execute("PRAGMA application_id").fetchone()
             tables = self._database.execute("SELECT name FROM sqlite_master").fetchall()
             if tables and mark != MARK:
-                raise self._foreign()
+                raise JournalError(f"{self.path}: {FOREIGN}")
             if tables and not restart:
                 self._compare(run)
                 self.found = self.kept()
@@ -135,9 +136,6 @@ class Journal:
                 self.path.unlink(missing_ok=True)
             sync_directory(self.path.parent)
 
-    def _foreign(self) -> JournalError:
-        return JournalError(f"{self.path}: not a journal of this program; remove it")
-
     @contextmanager
     def _failures(self) -> Iterator[None]:
         """Say in this module's words what SQLite cannot do."""
@@ -148,4 +146,4 @@ class Journal:
                 raise JournalError(f"{self.path}: another run is writing this table") from None
             raise OSError(errno.EIO, str(error), str(self.path)) from None
         except sqlite3.DatabaseError:  # of no file of SQLite's
-            raise self._foreign() from None
+            raise JournalError(f"{self.path}: {FOREIGN}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
+from pyengine._support.markup import shortened
 from pyengine.mechanisms import Mechanism, in_words, label_of
 from pyengine.mechanisms.core import phases_of
 from pyengine.workbench.runs.grammar import NamedRun
@@ -50,7 +51,7 @@ def notes(table: Sequence[Row]) -> list[str]:
     found = dict.fromkeys(row.workflow for row in table)
     runs = [run for run in found if isinstance(run, NamedRun)]
     adjacencies = dict.fromkeys(row.adjacency for row in table if row.adjacency)
-    what = [f"{run.name}: {'; '.join(in_words(run.mechanism))}" for run in runs[:LISTED]]
+    what = [f"{run.name}: {'; '.join(shortened(in_words(run.mechanism)))}" for run in runs[:LISTED]]
     who = [f"adjacency {each}: {protected(runs, each)}" for each in adjacencies]
     rounded = "lower is rounded down and upper up; what is not called proven is an estimate"
     drawn = labelled([(run.name, run.mechanism) for run in runs])

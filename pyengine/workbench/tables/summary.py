@@ -166,7 +166,7 @@ def _accuracy(rows: Iterable[Row]) -> str:
         relative = Decimal(cell.error) / Decimal(cell.value)
         largest[cell.certainty] = max(relative, largest.get(cell.certainty, Decimal(0)))
     found = [f"{largest[word]:.1e} ({word})" for word in (PROVEN, ESTIMATE) if word in largest]
-    return _wrapped(f"Largest error of a value, relative to it: {', '.join(found) or 'none'}")
+    return _wrapped(f"Largest relative error of a value: {', '.join(found) or 'none'}")
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> str:

@@ -12,12 +12,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pyengine._support import checks, toml
+from pyengine._support import checks
 from pyengine.api import QUESTIONS
 from pyengine.mechanisms import Mechanism
 from pyengine.workbench.runs.grammar import ADJACENCIES, NamedRun, Phase, keys_of, phase, short
 from pyengine.workbench.runs.makers import ALIASES, makers
-from pyengine.workbench.runs.numbers import Literal, fraction, number_text
+from pyengine.workbench.runs.numbers import fraction, number_text
+from pyengine.workbench.runs.texts import SEPARATORS, json_value
 from pyengine.workbench.tables.models import model_text
 from pyengine.workbench.tables.spec import argument_text
 from pyengine.workbench.tables.specials import FUNCTIONS, Special, argument_of, special
@@ -26,7 +27,6 @@ __all__ = ["Claim", "ClaimsError", "read"]
 
 SUFFIXES = (".csv", ".json", ".jsonl")
 WORDS = ("mechanism", "runs", "participation", "sampling")  # keys of phases that are no numbers
-SEPARATORS = (",", ";", "\t")
 STANDARD_INPUT = Path("-")
 NUMBERS = ("value", "lower", "upper")
 ASKED = ("question", "adjacency", "threat_model", "argument", "at")
@@ -136,7 +136,7 @@ def _suffix(text: str) -> str:
     if not start.startswith("{"):
         return ".csv"
     try:
-        _json(text)
+        json_value(text)
     except ValueError:
         return ".jsonl"
     return ".json" if '"rows"' in start.partition("[")[0] else ".jsonl"
@@ -150,11 +150,11 @@ def _rows(text: str, suffix: str) -> Iterator[dict[str, Any]]:
         found: Any = []
         for number, line in enumerate(text.strip().splitlines(), start=1):
             try:
-                found.append(_json(line))
+                found.append(json_value(line))
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from None
     else:
-        found = _json(text)
+        found = json_value(text)
         if isinstance(found, dict):
             found = found.get("rows")
     if not isinstance(found, list):
@@ -185,10 +185,6 @@ def _separator(header: str) -> str:
     if len(found) > 1:
         raise ValueError(f"the header must have one kind of separator, got {header.strip()!r}")
     return found[0] if found else ","
-
-
-def _json(text: str) -> Any:
-    return toml.json_loads(text, parse_float=Literal, parse_constant=Literal)
 
 
 def _claim(number: int, row: Mapping[str, Any], doubles: bool) -> Claim:
@@ -243,7 +239,7 @@ def _workflow(row: Mapping[str, Any], doubles: bool) -> NamedRun:
     }
     mechanism = row.get("mechanism")
     if isinstance(mechanism, str) and mechanism.lstrip().startswith("["):
-        mechanism = _json(mechanism)
+        mechanism = json_value(mechanism)
     if isinstance(mechanism, list):
         if rest:
             raise ValueError(f"unknown column {next(iter(rest))!r} beside a list of phases")
