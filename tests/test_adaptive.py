@@ -663,7 +663,7 @@ def test_budgets_of_filters_are_the_largest() -> None:
 
 
 def test_random_menus_against_a_second_program() -> None:
-    """On another grid; tools/adaptive_campaign.py asks thousands."""
+    """On another grid; tools/campaigns.py asks thousands."""
     rng = np.random.default_rng(11)
     clear = 0
     for _ in range(100 if ALL else 3):

@@ -294,7 +294,7 @@ def test_tilted_relative_error_does_not_blow_up(kappa: float, adjacency: str) ->
 
 @pytest.mark.parametrize("tilted", [False, True])
 def test_intervals_cover(tilted: bool) -> None:
-    """At confidence 0.8 at least 80 % of seeded runs hold the truth (tools/coverage.py: 1,000)."""
+    """At confidence 0.8 at least 80 % of seeded runs hold the truth."""
     mechanism, kappa, runs = pe.dp_sgd(2.0, 0.2, 20), 0.05, 60
     truth = pe.gamma_bound(mechanism, kappa)
     held = 0

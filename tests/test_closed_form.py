@@ -49,7 +49,7 @@ def test_delta_of_add_at_small_noise() -> None:
 
 
 def test_random_questions() -> None:
-    """A seeded part of ``tools/closed_form_campaign.py``; hulls of both orders below."""
+    """A seeded part of ``tools/campaigns.py closed-forms``; hulls of both orders below."""
     asked = 0
     count = 700 if ALL else 250
     for k in range(count):

@@ -81,7 +81,7 @@ def test_gdp_of_pure_privacy_touches_from_below() -> None:
 
 @pytest.mark.parametrize("name", CONVERSIONS)
 def test_random_inputs(name: str) -> None:
-    """A part of ``tools/conversion_campaign.py``: on the promised side, within the stated error."""
+    """Of ``tools/campaigns.py conversions``: on the promised side, within the stated error."""
     found = campaign(name, 2000 if ALL else 100, "test")
     assert not found.examples, found.examples[:5]
 

@@ -1,6 +1,6 @@
 """Few steps of one kind against truth of another make: values lie between their bounds.
 
-`tools/few_step_campaign.py` asks tens of thousands of such questions; here are those that once lay
+`tools/campaigns.py few-steps` asks tens of thousands of such questions; those here once lay
 outside.
 """
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import collections
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 import pyengine as pe
 from pyengine.api import answers
 
-__all__ = ["Case", "Family", "Tally", "Truth", "campaign"]
+__all__ = ["Case", "Tally", "Truth"]
 
 TINY = 1e-30  # widths are those of larger values
 PLAIN = 1e-10  # what all but one in a hundred are to be closer than
@@ -148,59 +146,3 @@ class Case(NamedTuple):
     where: str
     truths: Sequence[Truth]
     ends: Sequence[Truth] = ()
-
-
-Family = Callable[[np.random.Generator, argparse.Namespace], Case]
-EACH = 100  # cases from one line to the next
-
-
-def campaign(
-    description: str | None,
-    families: Mapping[str, Family],
-    *more: argparse.ArgumentParser,
-    **defaults: Any,
-) -> None:
-    """Ask random cases until there are answers enough, or time is over, and print what became.
-
-    Case i of a seed is always the same.
-
-    Parameters
-    ----------
-    description : str
-        Docstring of the tool.
-    families : mapping of str to callable
-        What draws a case of a generator and of the command's arguments, by name; they take turns.
-    *more : ArgumentParser
-        Further arguments, of parsers without help.
-    **defaults
-        Of arguments.
-    """
-    first_line = (description or "").splitlines()[0]
-    parser = argparse.ArgumentParser(description=first_line, parents=more)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0, help="case to begin with")
-    parser.add_argument("--stride", type=int, default=1, help="to share a seed among processes")
-    parser.add_argument("--answers", "--questions", type=int, default=10_000)
-    parser.add_argument("--minutes", type=float, default=math.inf)
-    parser.add_argument("--list", action="store_true", help="print what is wide or falls back")
-    parser.add_argument("--family", choices=families, help="only this one")
-    parser.set_defaults(method="auto", **defaults)
-    given = parser.parse_args()
-    names = [given.family] if given.family else list(families)
-    tallies = {name: Tally(given.list, given.method) for name in names}
-    counts: collections.Counter[str] = collections.Counter()
-    started, index = time.monotonic(), given.first
-    while sum(tally.judged for tally in tallies.values()) < given.answers:
-        if time.monotonic() - started > 60.0 * given.minutes:
-            break
-        name = names[index % len(names)]
-        case = families[name](np.random.default_rng([given.seed, index]), given)
-        counts[f"{name}, {'truth' if case.truths else 'none'}"] += 1
-        tallies[name].judge(case.run, [*case.truths, *case.ends], f"{index}, {case.where}")
-        index += given.stride
-        if (index - given.first) // given.stride % EACH == 0:
-            print(index, dict(counts), flush=True)
-    print(index, f"cases: {dict(counts)}")
-    for name, tally in tallies.items():
-        if tally.judged:
-            print(f"{name}: {tally.report()}")

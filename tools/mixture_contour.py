@@ -1,6 +1,6 @@
 """Random answers with bounds about mixtures of normals, held against a second contour.
 
-    python tools/mixture_contour.py --answers 100000 --seed 1 --family group
+    python tools/campaigns.py group --answers 100000 --seed 1
 
 Steps are groups of two to five records, sampled steps under substitution, Gaussian mixtures,
 truncated Poisson samples, batches of fixed size, compositions of two of these (but for
@@ -31,7 +31,7 @@ sys.path[:0] = [
     str(ROOT / "tests" / "reference_mixtures"),
 ]
 
-from bounds_tally import Case, Truth, campaign  # noqa: E402
+from bounds_tally import Case, Truth  # noqa: E402
 from contour_ends import at_levels, at_zero, levels_next_to_ends  # noqa: E402
 from contour_lines import CHOICES, Line  # noqa: E402
 from contour_truths import LD  # noqa: E402
@@ -270,17 +270,3 @@ def case(
         found += [*at_zero(line, rng), *at_levels(line, levels_next_to_ends(None, rng), rng)]
     run = pe.compose(*(kind.step.composed(kind.steps) for kind in kinds))
     return Case(run, f"{run}", list(renamed(found, name == "substitute")))
-
-
-def main() -> None:
-    campaign(
-        __doc__,
-        {
-            name: lambda rng, _, name=name, make=make: case(name, make, rng)
-            for name, make in FAMILIES.items()
-        },
-    )
-
-
-if __name__ == "__main__":
-    main()

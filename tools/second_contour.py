@@ -1,7 +1,7 @@
 """Random answers with bounds, held against a second contour in long double, and the reference.
 
-    python tools/second_contour.py --answers 1000000 --seed 1 --minutes 60
-    python tools/second_contour.py --answers 20000 --reference --seconds 1
+    python tools/campaigns.py compositions --answers 1000000 --seed 1 --minutes 60
+    python tools/campaigns.py compositions --answers 20000 --reference --seconds 1
 
 Compositions of one to three kinds of sampled and plain Gaussian steps over noise 0.2 to 100, rates
 1e-7 to 1 and 1 to 10^8 steps are asked for gamma, beta, delta and epsilon at 64 thresholds, under
@@ -20,7 +20,6 @@ threshold may, times what a question's answer makes of it.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import math
 import signal
@@ -41,7 +40,7 @@ from random_mechanisms import evenly
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests")]
 
-from bounds_tally import Case, Truth, campaign  # noqa: E402
+from bounds_tally import Case, Truth  # noqa: E402
 from compiling import compiled  # noqa: E402
 from contour_ends import at_ends  # noqa: E402
 from contour_lines import LOOSE, Line  # noqa: E402
@@ -292,24 +291,11 @@ def referred(
     return found
 
 
-def case(rng: np.random.Generator, given: argparse.Namespace) -> Case:
-    """A random composition with its truths."""
+def case(rng: np.random.Generator, seconds: float | None) -> Case:
+    """A random composition with its truths: the reference's where seconds for it are given."""
     kinds, library = drawn(rng), second_contour()
-    if given.reference:
-        run = kinds.mechanism()
-        return Case(run, f"{kinds}", referred(run, rng, given.seconds, kinds.largest()))
+    run = kinds.mechanism()
+    if seconds is not None:
+        return Case(run, f"{kinds}", referred(run, rng, seconds, kinds.largest()))
     asked = asked_of(library, kinds, rng)
-    return Case(kinds.mechanism(), f"{kinds}", asked, ends_of(library, kinds, rng))
-
-
-def main() -> None:
-    more = argparse.ArgumentParser(add_help=False)
-    more.add_argument("--reference", action="store_true", help="truths are the reference's")
-    more.add_argument(
-        "--seconds", type=float, default=1.0, help="of the processor, for those of one function"
-    )
-    campaign(__doc__, {"compositions": case}, more)
-
-
-if __name__ == "__main__":
-    main()
+    return Case(run, f"{kinds}", asked, ends_of(library, kinds, rng))

@@ -1,7 +1,6 @@
 """Random answers with bounds about densities, batches under substitution, and epochs.
 
-    python tools/smooth_contour.py --seed 1 --minutes 5
-    python tools/smooth_contour.py --family epochs --minutes 10 --seconds 20
+    python tools/campaigns.py smooth --seed 1 --minutes 5
 
 Steps are pairs of analytic densities (logistic, hyperbolic secant, normal of another scale) from
 SciPy 12 to 2,000 times, such pairs as expressions, of Student's law, too, on Poisson samples or on
@@ -14,18 +13,16 @@ such.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
-from bounds_tally import Case, Family, Truth, campaign
+from bounds_tally import Truth
 from contour_truths import LD
 from mixture_contour import MixtureLine
 from random_mechanisms import evenly
@@ -238,29 +235,3 @@ def epochs(rng: np.random.Generator, seconds: float) -> tuple[pe.Mechanism, list
     run = pe.GaussianMechanism(_log_uniform(rng, 0.6, 6.0)).randomly_allocated(steps)
     run = run.composed(int(rng.integers(1, 6)))
     return run, referred(run, rng, seconds)
-
-
-FAMILIES = {"densities": densities, "expressions": expressions, "batches": batches}
-
-
-def case(
-    draw: Callable[[np.random.Generator], tuple[pe.Mechanism, list[Truth]]],
-    rng: np.random.Generator,
-) -> Case:
-    """A random mechanism with its truths."""
-    run, asked = draw(rng)
-    return Case(run, f"{run}", asked)
-
-
-def main() -> None:
-    more = argparse.ArgumentParser(add_help=False)
-    more.add_argument("--seconds", type=float, default=20.0, help="of a truth by the reference")
-    families: dict[str, Family] = {
-        name: lambda rng, _, draw=draw: case(draw, rng) for name, draw in FAMILIES.items()
-    }
-    families["epochs"] = lambda rng, given: case(partial(epochs, seconds=given.seconds), rng)
-    campaign(__doc__, families, more, minutes=5.0, answers=10**9)
-
-
-if __name__ == "__main__":
-    main()

@@ -2,7 +2,7 @@
 
 A seed that begins with the name of a cause asks nothing else, so that the regions where answers
 were once outside of their bounds are asked some ten thousand times each, at truths that cost
-milliseconds.  Few steps have a tool of their own, ``tools/few_step_campaign.py``.
+milliseconds.  Few steps have a tool of their own, ``tools/campaigns.py few-steps``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,259 @@
+"""Random questions against truth of other code, for as long as is given.
+
+    python tools/campaigns.py compositions mixtures --answers 100000 --seed 1
+    python tools/campaigns.py compositions --answers 20000 --reference --seconds 1
+    python tools/campaigns.py smooth few-steps --minutes 5
+    python tools/campaigns.py closed-forms --answers 20000
+    python tools/campaigns.py conversions --answers 20000
+    python tools/campaigns.py menus --answers 2000
+
+Kinds of mechanisms, which take turns: ``compositions`` of Gaussian steps (``second_contour.py``);
+``mixtures``, which are ``group``, ``mixture``, ``truncated``, ``fixed``, ``substitute``,
+``composition`` and ``beside-few-losses`` (``mixture_contour.py``); ``smooth``, which are
+``densities``, ``expressions``, ``batches`` and ``epochs`` (``smooth_contour.py``); ``few-steps``,
+two to a hundred of DP-SGD (``tests/few_step_truth.py``).
+Case i of a seed is always the same: ``--first i`` begins with it.
+
+By themselves: ``closed-forms`` asks one-step and plain Gaussian mechanisms over their whole domain
+(noise 1e-4 to 1e3, rates 1e-12 to 1, every adjacency, question and kind of sampling, arguments next
+to all ends and seams; of hulls, whose truth is slow, a twentieth) against ball arithmetic;
+``conversions`` each function of `pyengine.duality` and `pyengine.baselines` against formulas in
+balls; ``menus`` holds bounds of `pyengine.adaptive` against a second program on another grid.  The
+exit code is 1 where an answer is outside of its bounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import itertools
+import math
+import random
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+import adaptive_truth
+import closed_form_truth
+import conversion_truth
+import few_step_truth
+import mixture_contour
+import second_contour
+import smooth_contour
+from bounds_tally import Case, Tally, Truth
+from contour_truths import questions
+from random_mechanisms import evenly
+
+import pyengine as pe
+
+EACH = 100  # cases from one line to the next
+THRESHOLDS = 8  # on one contour of few steps
+HULLS = 0.05  # share of hulls of both orders that are asked of closed forms
+MENU_TOLERANCE = 1e-4
+
+
+# ---- kinds of mechanisms -------------------------------------------------------------------------
+
+
+def few_steps(rng: np.random.Generator) -> tuple[few_step_truth.Composition, list[Truth]]:
+    """Questions on two to a hundred steps; none where the truth is out of reach."""
+    steps = 2 if rng.random() < 0.2 else int(evenly(rng, 3, 101))
+    law = few_step_truth.Composition(
+        float(f"{evenly(rng, 0.5, 20.0):.4g}"), float(f"{evenly(rng, 1e-4, 1.0):.4g}"), steps
+    )
+    right = bool(rng.random() < 0.5)
+    scale = law.probability * math.sqrt(steps * math.expm1(min(law.noise**-2, 9.0)))
+    first = (1.0 if right else -1.0) * scale * math.exp(rng.uniform(-4.0, 1.6))
+    if steps == 2:
+        sides = few_step_truth.in_balls(law, first, right)
+        return law, [] if sides is None else list(questions(sides, first, right))
+    found = few_step_truth.saddle(law, first, right)
+    if found is None:
+        return law, []
+    lam, deviation = found
+    c = first + deviation * np.concatenate([[0.0], rng.uniform(-1.2, 1.2, THRESHOLDS - 1)])
+    rows, others = few_step_truth.inverted(law, lam, deviation, c), None
+    if rows is None:
+        return law, []
+    if rng.random() < 0.25:
+        mirrored = few_step_truth.saddle(law, -first, not right)
+        others = mirrored and few_step_truth.inverted(law, *mirrored, -c)
+    asked = []
+    for i, row in enumerate(rows):
+        asked += questions(row, float(c[i]), right, others[i] if others else None)
+    return law, asked
+
+
+def of_few_steps(rng: np.random.Generator, _: argparse.Namespace) -> Case:
+    law, asked = few_steps(rng)
+    return Case(pe.dp_sgd(*law), f"{law}", asked)
+
+
+def of_compositions(rng: np.random.Generator, given: argparse.Namespace) -> Case:
+    return second_contour.case(rng, given.seconds if given.reference else None)
+
+
+def of_mixtures(name: str, rng: np.random.Generator, _: argparse.Namespace) -> Case:
+    return mixture_contour.case(name, mixture_contour.FAMILIES[name], rng)
+
+
+def of_smooth(name: str, rng: np.random.Generator, given: argparse.Namespace) -> Case:
+    more = {"seconds": given.seconds} if name == "epochs" else {}
+    run, asked = getattr(smooth_contour, name)(rng, **more)
+    return Case(run, f"{run}", asked)
+
+
+MIXTURES = {name.replace(" ", "-"): name for name in mixture_contour.FAMILIES}
+SMOOTH = ("densities", "expressions", "batches", "epochs")
+KINDS: dict[str, Callable[[np.random.Generator, argparse.Namespace], Case]] = {
+    "compositions": of_compositions,
+    **{kind: partial(of_mixtures, name) for kind, name in MIXTURES.items()},
+    **{name: partial(of_smooth, name) for name in SMOOTH},
+    "few-steps": of_few_steps,
+}
+TOGETHER = {"mixtures": [*MIXTURES], "smooth": [*SMOOTH]}
+
+
+def of_kinds(given: argparse.Namespace) -> int:
+    """Ask random cases until there are answers enough, and print what became of them."""
+    tallies = {name: Tally(given.list, given.method) for name in given.kinds}
+    counts: collections.Counter[str] = collections.Counter()
+    index = given.first
+    while sum(tally.judged for tally in tallies.values()) < given.answers and in_time(given):
+        name = given.kinds[index % len(given.kinds)]
+        case = KINDS[name](np.random.default_rng([given.seed, index]), given)
+        counts[f"{name}, {'truth' if case.truths else 'none'}"] += 1
+        tallies[name].judge(case.run, [*case.truths, *case.ends], f"{index}, {case.where}")
+        index += given.stride
+        if (index - given.first) // given.stride % EACH == 0:
+            print(index, dict(counts), flush=True)
+    print(index, f"cases: {dict(counts)}")
+    for name, tally in tallies.items():
+        if tally.judged:
+            print(f"{name}: {tally.report()}")
+    return int(
+        any(tally.verdicts["OUTSIDE"] + tally.verdicts["CROSSED"] for tally in tallies.values())
+    )
+
+
+def in_time(given: argparse.Namespace) -> bool:
+    """Whether minutes are left."""
+    return time.monotonic() - given.started < 60.0 * given.minutes
+
+
+# ---- by themselves -------------------------------------------------------------------------------
+
+
+def of_closed_forms(given: argparse.Namespace) -> int:
+    """Print answers that are wrong, refused or wide, and quantiles of widths and errors."""
+    counts: collections.Counter[str] = collections.Counter()
+    widths, errors = [], []
+    for k in itertools.count(given.first, given.stride):
+        if counts["asked"] >= given.answers or not in_time(given):
+            break
+        source = random.Random(f"{given.seed}/{k}")
+        question = closed_form_truth.random_question(source)
+        curve = question.name in ("gamma_bound", "trade_off")
+        if curve and question.adjacency == "add_remove" and source.random() > HULLS:
+            continue
+        counts["asked"] += 1
+        ask = getattr(pe, question.name)
+        try:
+            bounds = ask(
+                question.mechanism, question.argument, adjacency=question.adjacency, bounds=True
+            )
+        except pe.AccuracyError as refusal:
+            counts["refused"] += 1
+            print(f"{k} refused {question[:4]}: {refusal}")
+            continue
+        inside, error = closed_form_truth.judge(question, bounds)
+        if not inside:
+            counts["wrong"] += 1
+            print(f"{k} WRONG {question[:4]}: {bounds}")
+        if 1e-300 < bounds.value < math.inf and question.name != "epsilon":
+            widths.append((bounds.upper - bounds.lower) / bounds.value)
+            errors.append(error)
+            if error > 1e-12:
+                print(f"{k} error {error:.1e} {question[:4]}: {bounds}")
+    print(dict(counts))
+    for name, figures in (("width", widths), ("error", errors)):
+        found = ", ".join(f"{x:.1e}" for x in np.quantile(figures, [0.5, 0.99, 1.0]))
+        print(f"relative {name} of values: median, 99 %, largest {found}")
+    return int(counts["wrong"] > 0)
+
+
+def of_conversions(given: argparse.Namespace) -> int:
+    """Print how many answers lie on the wrong side, or outside of the stated error."""
+    wrong = 0
+    print(f"{'function':30} inputs  unsafe outside  worst error in units of the stated one")
+    for name in conversion_truth.CONVERSIONS:
+        found = conversion_truth.campaign(name, given.answers, given.seed)
+        wrong += found.unsafe + found.outside
+        counts = f"{found.asked:6} {found.unsafe:7} {found.outside:7} {found.worst:12.3g}"
+        print(f"{name:30} {counts}", *found.examples[:3], sep="\n    ", flush=True)
+    return int(wrong > 0)
+
+
+def of_menus(given: argparse.Namespace) -> int:
+    """Print counts by sorts of limits, orders and kinds of steps."""
+    rng = np.random.default_rng(given.seed)
+    counts: collections.Counter[tuple[str, str]] = collections.Counter()
+    farthest, asked = 0.0, 0
+    while asked < given.answers and in_time(given):
+        case, asked = adaptive_truth.drawn(rng), asked + 1
+        try:
+            found, value, error = adaptive_truth.judged(case, MENU_TOLERANCE)
+        except pe.AccuracyError as refusal:
+            counts["refused", case.sort] += 1
+            print(case, refusal, flush=True)
+            continue
+        for group in {case.sort, case.order, *(choice.kind for choice in case.menu)}:
+            counts["asked", group] += 1
+        if adaptive_truth.is_outside(found, value, error):
+            counts["outside", case.sort] += 1
+            print("outside:", case, found, value, error, flush=True)
+        elif error > MENU_TOLERANCE * value:  # the second program has no four digits
+            counts["vague", case.sort] += 1
+        elif value > 0.0:
+            farthest = max(farthest, abs(found.value / value - 1.0))
+    print(f"{asked:,} menus; values at most {farthest:.1e} apart where both have four digits")
+    for (what, group), k in sorted(counts.items()):
+        print(f"  {what}, {group}: {k:,}")
+    return int(any(what == "outside" for what, _ in counts))
+
+
+ALONE = {"closed-forms": of_closed_forms, "conversions": of_conversions, "menus": of_menus}
+
+
+def main() -> int:
+    """Run a campaign; 1 where an answer is outside of its bounds."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("kinds", nargs="+", choices=[*KINDS, *TOGETHER, *ALONE], metavar="KIND")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="case to begin with")
+    parser.add_argument("--stride", type=int, default=1, help="to share a seed among processes")
+    parser.add_argument("--answers", type=int, default=10_000, help="or cases, of one by itself")
+    parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--list", action="store_true", help="print what is wide or falls back")
+    parser.add_argument("--method", default="auto")
+    parser.add_argument("--reference", action="store_true", help="truths of compositions are its")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of a truth by the reference")
+    given = parser.parse_args()
+    given.started = time.monotonic()
+    given.kinds = [name for kind in given.kinds for name in TOGETHER.get(kind, [kind])]
+    alone = [ALONE[name] for name in given.kinds if name in ALONE]
+    if not alone:
+        return of_kinds(given)
+    if len(given.kinds) > 1:
+        parser.error(f"ask one of {', '.join(ALONE)} by itself")
+    return alone[0](given)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
