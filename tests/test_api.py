@@ -166,11 +166,12 @@ def test_engines_of_earlier_versions_are_auto(word: str) -> None:
 
 @pytest.mark.parametrize("question", ["gamma_bound", "trade_off", "delta", "epsilon"])
 def test_values_are_those_between_proven_bounds(question: str) -> None:
-    ask, x = getattr(pe, question), np.geomspace(1e-30, 0.5, 40)
+    ask, x = getattr(pe, question), np.geomspace(1e-30, 0.5, 10)
     for run in (MECHANISM, pe.dp_sgd(0.9, 1e-6, 400), pe.dp_sgd(2.0, 0.01, 9, group_size=3)):
         bounds = ask(run, x, bounds=True)
         assert (ask(run, x) == bounds.value).all()
-        assert ask(run, float(x[20])) == ask(run, float(x[20]), bounds=True).value
+        middle = float(x[5])
+        assert ask(run, middle) == ask(run, middle, bounds=True).value
 
 
 def test_closed_form_is_refused_where_there_is_none() -> None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ctypes
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
-from compiling import CERTIFIED, ROOT, compiled
+from audits import core
 
 import pyengine as pe
 from pyengine.engines.functionals import PROFILE
@@ -21,14 +20,9 @@ from pyengine.engines.row_bounds import LogBounds
 from pyengine.engines.spectral import Spectral
 
 
-def _door(folder: Path) -> ctypes.CDLL:
-    sources = [ROOT / "csrc" / f"{name}.c" for name in CERTIFIED]
-    return compiled(folder / "door.so", [*sources, ROOT / "tests" / "c" / "doors" / "certified.c"])
-
-
-def test_bound_of_plain_gaussian_steps(tmp_path: Path) -> None:
+def test_bound_of_plain_gaussian_steps() -> None:
     """K(theta) is v theta (theta - 1) / 2, and the bound is above it by its allowance at most."""
-    bound = _door(tmp_path).door_gaussian_cumulant
+    bound = core().library.door_gaussian_cumulant
     bound.restype, bound.argtypes = ctypes.c_double, [ctypes.c_double] * 2
     rng = np.random.default_rng(1)
     for _ in range(1000):
@@ -38,9 +32,9 @@ def test_bound_of_plain_gaussian_steps(tmp_path: Path) -> None:
     assert bound(1.0, 0.0) == bound(1.0, 1.0) == 0.0
 
 
-def test_exponent_of_profiles(tmp_path: Path) -> None:
+def test_exponent_of_profiles() -> None:
     """(1 - y) y^m is nowhere above m^m / (1 + m)^(1 + m), and touches it at m / (1 + m)."""
-    exponent = _door(tmp_path).door_chernoff_exponent
+    exponent = core().library.door_chernoff_exponent
     exponent.restype, exponent.argtypes = ctypes.c_double, [ctypes.c_double]
     rng = np.random.default_rng(2)
     for m in 10.0 ** rng.uniform(-6.0, 6.0, 1000):

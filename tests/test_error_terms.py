@@ -2,181 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import json
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import analytic_terms
 import audit_deformed
 import audit_divided
-import audit_envelope
-import audit_sums
-import audit_terms
 import numpy as np
 import pytest
 import sector_terms
-from audit_sector import tally
+from audits import AUDITS, Size, core, lines, rows, sectors
 from compiling import CERTIFIED
-from error_terms import Kernel, Term, changed, kernel, operation, patched, times
-from flint import ctx
-from sector_switches import SIZES
-from thorough import ALL, sampled
+from error_terms import (
+    Claim,
+    Term,
+    changed,
+    kernel,
+    operation,
+    patched,
+    report_claims,
+    tally,
+    times,
+)
+from thorough import sampled, stored
 
-Ask = Callable[[Term, float], Any]
-CORE = (audit_terms, audit_envelope, audit_divided)
-
-
-@pytest.fixture(scope="module")
-def core(tmp_path_factory: pytest.TempPathFactory) -> Kernel:
-    """The certified lines with the switches of three audits."""
-    return kernel(
-        tmp_path_factory.mktemp("core"),
-        CERTIFIED,
-        [tool.DOOR for tool in CORE],
-        [switch for tool in CORE for switch in tool.SWITCHES],
-        [term for tool in CORE for term in tool.TERMS],
-    )
+from pyengine.engines.pairs import GaussianPair
 
 
-@pytest.fixture(scope="module")
-def judges() -> Iterator[Any]:
-    """Rows and sums with their truths."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ctx, "prec", audit_terms.BITS)
-        patch.setattr(audit_sums, "VALUES", 64)
-        patch.setattr(audit_sums, "RUNS", 4)
-        yield audit_terms.judges_of(14, 6)
+def divided(number: int, seed: int) -> list[audit_divided.Point]:
+    """Points of divided laws, whose truths by convolution take seconds."""
+
+    def compute() -> list[str]:
+        found = audit_divided.points(number, seed)
+        return [json.dumps([*x.pair[:3], x.pair.reversed, x.c, x.truth.tolist()]) for x in found]
+
+    kept = stored(f"{number} points of divided laws by convolution, seed {seed}", compute)
+    return [
+        audit_divided.Point(GaussianPair(*map(tuple, columns), backward), c, np.array(truth))
+        for *columns, backward, c, truth in map(json.loads, kept)
+    ]
 
 
-@pytest.fixture(scope="module")
-def points() -> Any:
-    """Points of divided laws, whose truths take seconds."""
-    return audit_divided.points(14, 3)
-
-
-@pytest.fixture(scope="module")
-def sectors(tmp_path_factory: pytest.TempPathFactory) -> Mapping[Any, Kernel]:
-    """Laws of few steps, compiled once for each number of places of the check."""
-    folder = tmp_path_factory.mktemp("sectors")
-    return {x: sector_terms.switched(folder / str(i), x) for i, x in enumerate(SIZES)}
-
-
-@pytest.fixture(scope="module")
-def lines() -> Any:
-    """What is asked of lines of Laplace losses, with truths."""
-    return audit_deformed.judges()
-
-
-@contextmanager
-def of_rows(fixture: Callable[[str], Any]) -> Iterator[Ask]:
-    yield partial(audit_terms.asked, fixture("core"), fixture("judges"))
-
-
-@contextmanager
-def of_envelopes(fixture: Callable[[str], Any]) -> Iterator[Ask]:
-    yield partial(audit_envelope.asked, fixture("core"))
-
-
-@contextmanager
-def of_divided(fixture: Callable[[str], Any]) -> Iterator[Ask]:
-    yield partial(audit_divided.asked, fixture("core"), fixture("points"))
-
-
-@contextmanager
-def of_sectors(fixture: Callable[[str], Any]) -> Iterator[Ask]:
-    kernels = fixture("sectors")
-    yield lambda term, part: sector_terms.judged(kernels[term.sizes], term, part)
-
-
-@contextmanager
-def of_lines(fixture: Callable[[str], Any]) -> Iterator[Ask]:
-    of = fixture("lines")
-    with audit_deformed.switched() as engine:
-        yield partial(audit_deformed.asked, engine, of)
-
-
-@contextmanager
-def of_densities(_: Callable[[str], Any]) -> Iterator[Ask]:
-    """Of one pair, whose panels are the fewest."""
-    with pytest.MonkeyPatch.context() as patch, analytic_terms.switched() as engine:
-        patch.setattr(analytic_terms, "EVERY", [analytic_terms.STRETCHED])
-        yield partial(analytic_terms.judged, engine)
-
-
-class Audit(NamedTuple):
-    """Terms, what asks them, and which are not missed where a hundredth, or nothing, is left."""
-
-    terms: tuple[Term, ...]
-    asking: Callable[[Callable[[str], Any]], Any]
-    least: int  # that must be asked
-    slack: tuple[str, ...] = ()
-    unseen: tuple[str, ...] = ()
-
-
-AUDITS = {
-    "rows": Audit(
-        audit_terms.TERMS,
-        of_rows,
-        100,
-        (
-            "nodes of z, in the values",
-            "nodes of z, in log M",
-            "nodes: sides in runs",
-            "profile: the difference",
-        ),
-        audit_terms.UNSEEN,
-    ),
-    "envelopes": Audit(audit_envelope.TERMS, of_envelopes, 50, (), audit_envelope.UNSEEN),
-    "divided": Audit(
-        audit_divided.TERMS,
-        of_divided,
-        4,
-        (
-            "divided: values of t left out",
-            "divided: nodes of z above tapers",
-            "divided: line of paths without a large loss",
-        ),
-    ),
-    "sectors": Audit(
-        sector_terms.TERMS,
-        of_sectors,
-        50,
-        (
-            "remainder of Gauss's rule on pieces",
-            "pieces left out",
-            "panels: between places of the check",
-            "losses: remainder of Gauss's rule",
-        ),
-    ),
-    "lines": Audit(audit_deformed.TERMS, of_lines, 20, audit_deformed.WORST),
-    "densities": Audit(
-        analytic_terms.TERMS,
-        of_densities,
-        1,
-        (
-            "masses beyond the ends: the remainder",
-            "log mean: the remainder",
-            "transform: the remainder",
-            "transform: the remainder, of its log",
-            "transform: guess of the log mean",
-            "log mean of nodes: the remainder",
-            "lines: beyond the last node",
-        ),
-    ),
-}
+SOME = Size(14, 6, 4, partial(divided, 14, 3), [analytic_terms.STRETCHED])  # of fewest panels
 ASKED = [(name, x) for name, of in AUDITS.items() for x in of.terms if x.name not in of.unseen]
 
 
 @sampled(6)
 @pytest.mark.parametrize(("name", "term"), ASKED, ids=lambda x: getattr(x, "name", x))
-def test_a_term_is_enough_and_is_missed(
-    name: str, term: Term, request: pytest.FixtureRequest
-) -> None:
+def test_a_term_is_enough_and_is_missed(name: str, term: Term) -> None:
     """A hundredth is asked for where it is missed as well, which is more than without the term."""
     audit = AUDITS[name]
-    with audit.asking(request.getfixturevalue) as ask:
+    with audit.asking(SOME) as ask:
         kept = ask(term, 1.0)
         assert kept.asked >= audit.least
         assert kept.outside == 0
@@ -189,33 +66,32 @@ def test_named_terms_are_terms() -> None:
 
 
 @pytest.mark.parametrize("asks", ["rows", "sums"])
-def test_rows_hold_without_errors_put_in(asks: str, core: Kernel, judges: Any) -> None:
+def test_rows_hold_without_errors_put_in(asks: str) -> None:
     """All switches at rest: the kernel is the engine's."""
-    found = judges[asks](core.library)
+    found = rows(SOME.points, SOME.lines, SOME.runs)[asks](core().library)
     assert found.asked > 100
     assert found.outside == 0
 
 
 @sampled(3)
 @pytest.mark.parametrize("asks", sector_terms.QUESTIONS)
-def test_few_steps_hold_without_errors_put_in(asks: str, sectors: Mapping[Any, Kernel]) -> None:
-    found = sector_terms.judged_as_it_is(sectors[()], asks)
+def test_few_steps_hold_without_errors_put_in(asks: str) -> None:
+    found = sector_terms.judged_as_it_is(sectors(), asks)
     assert found.asked > 50
     assert found.outside == 0
 
 
-def test_lines_hold_without_errors_put_in(lines: Any) -> None:
+def test_lines_hold_without_errors_put_in() -> None:
     with audit_deformed.switched() as engine:
-        for judge in lines.values():
+        for judge in lines().values():
             found = judge(engine)
             assert found.asked > 20
             assert found.outside == 0
 
 
-def test_random_rows_of_divided_laws_hold_the_sums_of_positive_terms(core: Kernel) -> None:
-    number = 30 if ALL else 8  # truths take seconds
-    found = audit_divided.tally(core.library, audit_divided.points(number, 20261124))
-    assert found.asked > number
+def test_random_rows_of_divided_laws_hold_the_sums_of_positive_terms() -> None:
+    found = tally(audit_divided.rows(core().library, divided(30, 20261124)))
+    assert found.asked > 30
     assert found.outside == 0
 
 
@@ -257,3 +133,12 @@ def test_changes_may_stand_within_each_other() -> None:
 def test_tallies_count_what_is_outside() -> None:
     found = tally([(np.zeros(3), np.full(3, 1e-3), np.array([0.0, 2e-3, np.nan]))])
     assert (found.asked, found.outside) == (2, 1)
+
+
+def test_random_claims_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    some = [Claim("a", 1.0, 2.0), "refused", Claim("a", float("nan"), 1.0), Claim("b", 3.0, 2.0)]
+    assert report_claims(iter(some[:3]), 9) == 0
+    assert report_claims(iter(some), 9) == 1
+    printed = capsys.readouterr().out
+    assert "outside: Claim(kind='b', error=3.0" in printed
+    assert "2 asked, 1 outside; left out: {'refused': 1, 'not known': 1}" in printed

@@ -12,16 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from audit_terms import ERRORS, rows
-from compiling import CERTIFIED
-from error_terms import Kernel, Switch, kernel
+from audits import core
 from thorough import sampled
 
 VALUES, FUNCTIONALS = 2, 5
-PUT_IN = Switch(
-    "put in",
-    0.0,
-    (("shifted_values.c", "error[k] = bound;", "error[k] = bound + {x}, re[k] += {x};"),),
-)
 QUESTIONS = [
     {"noise": [noise], "p": [p], "steps": [steps], "c": c}
     for noise, p, steps, c in (
@@ -31,27 +25,19 @@ QUESTIONS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def core(tmp_path_factory: pytest.TempPathFactory) -> Kernel:
-    """The kernel with an error of all values, which is none at first."""
-    return kernel(tmp_path_factory.mktemp("errors"), CERTIFIED, [], [PUT_IN])
-
-
 @sampled(2)
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda asked: f"{asked['steps'][0]:g} steps")
 @pytest.mark.parametrize("backward", [False, True])
-def test_rows_hold_whatever_values_err_by(
-    question: dict[str, Any], backward: bool, core: Kernel
-) -> None:
+def test_rows_hold_whatever_values_err_by(question: dict[str, Any], backward: bool) -> None:
     """From errors that leave digits to those whose power is beyond all doubles."""
-    plain = rows(core.library, question, backward)
+    plain = rows(core().library, question, backward)
     known = np.nanmin(plain[:, ERRORS : ERRORS + FUNCTIONALS], axis=0) < 1e-9
     assert known.any()
     truth = plain[np.nanargmin(plain[:, ERRORS], axis=0), VALUES : VALUES + FUNCTIONALS]
     steps, refused = question["steps"][0], 0
     # logs of what the errors grow to; the bound's own is about twice that, as both err
     for power in (1e-3, 1.0, 350.0, 700.0, 800.0, 1000.0, 1500.0, 1e4):
-        with core.set_to({"put in": math.expm1(power / steps)}) as library:
+        with core().set_to({"put in": math.expm1(power / steps)}) as library:
             found = rows(library, question, backward)
         for row in found:
             for which in np.flatnonzero(known):

@@ -12,7 +12,8 @@ import audit_epochs as tool
 import numpy as np
 import pytest
 import sector_epochs
-from audit_sector import VALUES, rows_of, tally
+from audit_sector import VALUES, rows_of
+from error_terms import tally
 
 import pyengine as pe
 from pyengine._core import ffi, lib

@@ -1,7 +1,6 @@
 """Error terms of analytic densities, each made to carry the error alone, then dropped.
 
-For ``tools/audit_analytic.py --terms``; the harness is ``error_terms.py``.  What is claimed is held
-against the integrals of ``audit_analytic.py``.
+What is claimed is held against the integrals of ``audit_analytic.py``.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import numpy as np
 from audit_analytic import (
     NOTED,
     PACKAGES,
-    Claim,
     Pair,
     above,
     flat_cells,
@@ -28,7 +26,7 @@ from audit_analytic import (
     of_transform,
     truth_of,
 )
-from error_terms import Asked, Patched, Term, operation, patched, report, times
+from error_terms import Asked, Claim, Patched, Term, operation, patched, times
 from flint import arb, ctx
 
 from pyengine.engines.analytic_lines import step
@@ -41,7 +39,7 @@ from pyengine.engines.vertical_lines.mixed import MixedOrder
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
 from pyengine.numerics.wide import Wide
 
-__all__ = ["TERMS", "judged", "main_of_terms", "switched"]
+__all__ = ["TERMS", "judged", "switched"]
 
 LOUD = 1e-6  # a relative error that is put in
 LOGISTIC = Pair("logistic", "0.5")
@@ -499,14 +497,3 @@ def judged(engine: Patched, term: Term, part: float) -> Asked:
     with engine.set_to(term.with_part(part)):
         claims = [claim for claim in term.asks(engine) if not math.isnan(claim.error)]
     return Asked(len(claims), sum(claim.is_outside for claim in claims))
-
-
-def main_of_terms(only: str) -> int:
-    """Print the table."""
-    with switched() as engine:
-        return report(
-            "Error terms of analytic densities.",
-            TERMS,
-            lambda term, part: judged(engine, term, part),
-            arguments=["--only", only],
-        )

@@ -1,27 +1,17 @@
 """Audit of lines of analytic densities: their sums against integrals in balls, and their terms.
 
-    python tools/audit_analytic.py --sums 3000
-    python tools/audit_analytic.py --terms
-
-``--sums`` draws tilted steps (logistic, hyperbolic secant, normal of another scale, Student's law
-of 3 degrees of freedom; on all data or on Poisson samples) and holds what the engine claims of them
+Random are tilted steps (logistic, hyperbolic secant, normal of another scale, Student's law of 3
+degrees of freedom; on all data or on Poisson samples).  What the engine claims of them is held
 against integrals in ball arithmetic of functions that are written down here: transforms and their
 logarithms, log means and bounds of them, what Gauss's rules miss, masses beyond the ends, losses,
-and the bounds of a transform from some t on, each of the three by itself.  Printed is how many were
-asked, how many are outside, and the largest and the median part of a claim that an error is.
-
-``--terms`` makes one choice coarse at a time, so that an error term carries the error alone, and
-counts how many values are outside with the term, without it and with a hundredth of it.  ``--only``
-chooses terms by a text of their names.
+and the bounds of a transform from some t on, each of the three by itself.  Error terms are in
+``analytic_terms.py``.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
-import statistics
-import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +20,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from error_terms import Patched, Switch, patched
+from error_terms import Claim, Patched, Switch
 from flint import acb, arb, ctx, fmpq
 from random_mechanisms import evenly
 
@@ -220,19 +210,6 @@ def transform_of(pair: Pair, tilt: float, t: float) -> acb:
 def size(x: Any) -> float:
     """A modulus, at least: what is outside is so for sure."""
     return float(x.abs_lower())
-
-
-class Claim(NamedTuple):
-    """An error, and what is claimed of it; an error that is no number is not known."""
-
-    kind: str
-    error: float
-    bound: float
-
-    @property
-    def is_outside(self) -> bool:
-        """Whether the error is larger."""
-        return not self.error <= self.bound
 
 
 # ---- what is claimed of one step -----------------------------------------------------------------
@@ -426,52 +403,12 @@ def claims_of(
         yield from of_flat_part(of_cells, truth, t, flat_intervals(made, noted[-1], CELLS))
 
 
-def sums(engine: Patched, least: int, seed: int) -> int:
-    """Print how many claims were asked, and how many are outside."""
+def claims(engine: Patched, seed: int) -> Iterator[Claim]:
+    """What is claimed of random pairs at random tilts."""
     rng = np.random.default_rng(seed)
-    every: dict[str, list[Claim]] = {}
-    asked, failed, unknown = 0, 0, 0
-    while asked < least:
+    while True:
         pair = drawn(rng)
         tilts = [round(float(x), 3) for x in rng.uniform(-30.0, 30.0, 2)]
         tilts += [round(float(rng.uniform(-2.0, 3.0)), 3)]
         for claim in claims_of(engine, pair, tilts, rng):
-            if math.isnan(claim.error):
-                unknown += 1
-                continue
-            every.setdefault(claim.kind, []).append(claim)
-            asked += 1
-            if claim.is_outside:
-                failed += 1
-                print("outside:", pair, tilts, claim, flush=True)
-    print("| claim | asked | outside | largest error/bound | median |")
-    print("|---|---|---|---|---|")
-    for kind, claims in sorted(every.items()):
-        parts = [claim.error / claim.bound if claim.bound else 0.0 for claim in claims]
-        outside = sum(claim.is_outside for claim in claims)
-        print(
-            f"| {kind} | {len(claims)} | {outside} | {max(parts):.2g} "
-            f"| {statistics.median(parts):.2g} |"
-        )
-    print(f"{asked} asked, {failed} outside; {unknown} integrals are not known")
-    return int(failed > 0)
-
-
-def main() -> int:
-    """Print counts, or the table of terms; 1 where a value is outside, or a term is not missed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sums", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--terms", action="store_true")
-    parser.add_argument("--only", default="", help="terms whose name has this text")
-    arguments = parser.parse_args()
-    if arguments.terms:
-        from analytic_terms import main_of_terms  # which asks this file
-
-        return main_of_terms(arguments.only)
-    with patched(PACKAGES, [NOTED]) as engine:
-        return sums(engine, arguments.sums, arguments.seed)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            yield claim._replace(where=f"{pair}, {tilts}")

@@ -1,8 +1,6 @@
 """Error terms of deformed and of plain lines, each dropped, and divided by a hundred.
 
-    python tools/audit_deformed.py [--only TEXT]
-
-The harness is ``error_terms.py``; units of 2^-26 stand for those of rounding.  P and Q are held
+Units of 2^-26 stand for those of rounding.  P and Q are held
 against ball arithmetic, integrals of lines of two steps against nested Gauss rules
 (``nested_steps.py``), scales against ``mpmath``, and what rules may leave out against the largest
 values on their ellipses, in balls; plain lines against what they are with nothing switched, and all
@@ -11,14 +9,13 @@ their nodes.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from deformed_judges import Judge, judges
-from error_terms import Asked, Patched, Switch, Term, operation, patched, report, times
+from deformed_judges import Judge
+from error_terms import Asked, Patched, Switch, Term, operation, patched, times
 
 from pyengine.engines.vertical_lines.build import Remainders
 from pyengine.engines.vertical_lines.gauss import EXTENDED, LegendreNodes, gauss_nodes
@@ -300,19 +297,3 @@ def asked(lines: Patched, of: dict[str, Judge], term: Term, part: float) -> Aske
     """How many are asked, and outside, with a part of a term where it alone must hold."""
     with lines.set_to(term.with_part(part)):
         return of[term.asks](lines)
-
-
-def main() -> int:
-    """Print the table."""
-    of = judges()
-    with switched() as lines:
-        return report(
-            "Error terms of lines of Laplace losses.",
-            TERMS,
-            lambda term, part: asked(lines, of, term, part),
-            lambda term, dropped, part: dropped > 0 and (part == 0) == (term.name in WORST),
-        )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,11 +1,10 @@
 """Audit of rows of divided laws: their error terms, each dropped, and divided by a hundred.
 
-``python tools/audit_divided.py`` draws compositions of one to three kinds of
-few or rarely sampled steps and thresholds that one large loss decides, and asks rows of
-docs/theory/divided_lines.md for all tails and the profile.  Truth are the sums of positive terms of
-a convolution, which share no code with lines and are good to some 1e-12; what that may be
-off by is allowed for.  The harness is ``error_terms.py``.  ``--taper`` prints how far the core's
-error function in the plane is off.
+Compositions of one to three kinds of few or rarely sampled steps are drawn, and thresholds that
+one large loss decides; asked are rows of docs/theory/divided_lines.md for all tails and the
+profile.  Truth are the sums of positive terms of a convolution, which share no code with lines and
+are good to some 1e-12; what that may be off by is allowed for.  Run by itself, it prints how far
+the core's error function in the plane is off.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 import ctypes
 import math
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,18 +19,17 @@ from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
-from compiling import CERTIFIED, FLAGS, ROOT, doubles
+from compiling import FLAGS, ROOT, doubles
 from convolution_rows import Convolution, bounded_steps
-from error_terms import Kernel, Switch, Term, constant, kernel, report, times
+from error_terms import Rows, Switch, Term, constant, times
 from random_mechanisms import evenly
 from scipy.special import wofz
 
-from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
+from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS
 from pyengine.engines.pairs import GaussianPair
 from pyengine.errors import AccuracyError
 
 DOOR = ROOT / "tools" / "audit_divided.c"
-POINTS = 40
 WIDTH = 12
 LEAST = math.log(1e-300)
 MOST_KINDS = 3
@@ -129,39 +126,12 @@ def row_at(library: Any, point: Point) -> np.ndarray[Any, Any]:
     return found
 
 
-class Tally(NamedTuple):
-    """How many functionals were asked and outside, and the error claimed in the median."""
-
-    asked: int
-    outside: int
-    median: float
-
-
-def tally(library: Any, some: Sequence[Point]) -> Tally:
-    """Hold rows against truths."""
-    number, outside, claimed = 0, 0, []
-    for point in some:
-        row = row_at(library, point)
-        for functional in (A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, PROFILE):
-            value, error = row[2 + functional], row[ERRORS + functional]
-            truth, unsure = point.truth[2 + functional], point.truth[ERRORS + functional]
-            if not error < 0.5 or not math.isfinite(truth):
-                continue
-            number += 1
-            claimed.append(error)
-            outside += abs(math.expm1(truth - value)) > (error + unsure) * (1.0 + 1e-6)
-    return Tally(number, outside, float(np.median(claimed)) if claimed else math.nan)
-
-
-def switched(folder: Path) -> Kernel:
-    """The kernel with all switches."""
-    return kernel(folder, CERTIFIED, [DOOR], SWITCHES, TERMS)
-
-
-def asked(switched: Kernel, some: Sequence[Point], term: Term, part: float) -> Tally:
-    """What comes of points with a part of a term where it alone must hold."""
-    with switched.set_to(term.with_part(part)) as library:
-        return tally(library, some)
+def rows(library: Any, some: Sequence[Point]) -> Rows:
+    """Values, errors and truths of all functionals; the truth's errors are added."""
+    return [
+        (row[2:ERRORS], row[ERRORS:] + point.truth[ERRORS:], point.truth[2:ERRORS])
+        for point, row in ((point, row_at(library, point)) for point in some)
+    ]
 
 
 PROGRAM = """
@@ -242,19 +212,5 @@ def print_tapers() -> None:
     print(f"moduli of terms add up to {moduli:.2f} of the function at most")
 
 
-def main() -> int:
-    """Print the table, or what tapers need."""
-    if sys.argv[1:] == ["--taper"]:
-        print_tapers()
-        return 0
-    some = points(POINTS, 1)
-    with tempfile.TemporaryDirectory() as folder:
-        rows = switched(Path(folder))
-        print(f"as it is: {tally(rows.library, some)}")
-        return report(
-            "Error terms of divided laws.", TERMS, lambda term, part: asked(rows, some, term, part)
-        )
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    print_tapers()

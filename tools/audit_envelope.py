@@ -1,26 +1,20 @@
 """Error terms of the bounds beyond the last t, each dropped, and divided by a hundred.
 
-    python tools/audit_envelope.py [--only TEXT]
-
 The bounds of csrc/envelope.c (of a transform's modulus from some t on, of its integral, of log M at
 any real power, of what a cut removes) are formed by sums so fine that their error terms lie below
-rounding.  They are held against sums of doubles on nodes of their own, which are known to 1e-11;
-the harness is ``error_terms.py``.
+rounding.  They are held against sums of doubles on nodes of their own, which are known to 1e-11.
 """
 
 from __future__ import annotations
 
 import ctypes
 import itertools
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from compiling import CERTIFIED, ROOT, doubles
-from error_terms import Asked, Kernel, Switch, Term, constant, kernel, operation, report, times
+from compiling import ROOT, doubles
+from error_terms import Asked, Switch, constant, operation, times
 from scipy.special import ndtr
 
 DOOR = ROOT / "tools" / "audit_envelope.c"
@@ -157,30 +151,3 @@ JUDGES: dict[str, Callable[[Any], Asked]] = {
     "above": powers,
     "removed": removed,
 }
-
-
-def switched(folder: Path) -> Kernel:
-    """The kernel with all switches."""
-    return kernel(folder, CERTIFIED, [DOOR], SWITCHES, TERMS)
-
-
-def asked(switched: Kernel, term: Term, part: float) -> Asked:
-    """How many bounds are asked, and below the truth, with a part of a term."""
-    with switched.set_to(term.with_part(part)) as library:
-        return JUDGES[term.asks](library)
-
-
-def main() -> int:
-    """Print the table."""
-    with tempfile.TemporaryDirectory() as folder:
-        envelope = switched(Path(folder))
-        return report(
-            "Error terms of bounds beyond the last t.",
-            TERMS,
-            lambda term, part: asked(envelope, term, part),
-            lambda term, dropped, _: (dropped > 0) != (term.name in UNSEEN),
-        )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,21 +1,20 @@
 """Proven rows of random epochs, held against the estimates of other code.
 
-``python tools/audit_epochs.py [--runs RUNS] [--seed SEED] [--most STEPS]`` draws runs of 1 to 30
-epochs of 2 to 300 steps (noise 0.3 to 40, all of them of every size alike, up to STEPS steps in
-all) and thresholds over all of what their laws have, and holds all five functionals in both orders
-against the tabulated density of `pyengine.laws.allocation`, which has other integrals, polynomials
-and convolutions, and estimates its errors.  It ends with 1 where a value is outside.  Bounds of all
-questions are held against `pyengine.reference` by ``smooth_contour.py --family epochs``.
+Runs have 1 to 30 epochs of 2 to 300 steps (noise 0.3 to 40, all of them of every size alike, up to
+1,000 steps in all), thresholds are over all of what their laws have, and all five functionals in
+both orders are held against the tabulated density of `pyengine.laws.allocation`, which has other
+integrals, polynomials and convolutions, and estimates its errors.  Bounds of all questions are held
+against `pyengine.reference` by ``campaigns.py epochs``.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-import time
+from collections.abc import Iterator
 
 import numpy as np
-from audit_sector import VALUES, Array, evenly, rows_of, tally
+from audit_sector import FUNCTIONALS, VALUES, Array, rows_of
+from error_terms import Claim, claims_of
+from random_mechanisms import evenly
 
 from pyengine.engines.certified_epochs import TabulatedEpoch
 from pyengine.engines.functionals import ERRORS
@@ -26,6 +25,7 @@ from pyengine.laws.allocation import AllocatedLaw
 from pyengine._core import ffi, lib  # isort: skip
 
 REACHED = -650.0  # log of what the estimates have
+MOST = 1000  # steps in all
 KNOWN = 1e-6  # error of estimates that are compared
 
 Drawn = tuple[float, int, int]  # noise, steps of an epoch, epochs
@@ -65,32 +65,14 @@ def compared(run: Drawn, rng: np.random.Generator, number: int = 12) -> list[tup
     return found
 
 
-def main() -> int:
-    """Print counts; 1 where a value is outside."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--most", type=int, default=1000)
-    arguments = parser.parse_args()
-    rng = np.random.default_rng(arguments.seed)
-    every, refused, seconds = [], 0, []
-    for _ in range(arguments.runs):
-        run, start = drawn(rng, arguments.most), time.process_time()
+def claims(seed: int) -> Iterator[Claim | str]:
+    """What is claimed of random runs."""
+    rng = np.random.default_rng(seed)
+    while True:
+        run = drawn(rng, MOST)
         try:
             found = compared(run, rng)
         except AccuracyError:
-            refused += 1
-            print("refused:", run, f"{time.process_time() - start:.1f} s")
+            yield "refused"
             continue
-        seconds.append(time.process_time() - start)
-        every += found
-        if tally(found).outside:
-            print("outside:", run)
-    total = tally(every)
-    print(f"{total.asked} asked, {total.outside} outside, {total.median:.1e} claimed")
-    print(f"{refused} refused; a run takes {np.median(seconds):.1f} s, {max(seconds):.1f} at most")
-    return int(total.outside > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        yield from claims_of(found, FUNCTIONALS, f"{run}")

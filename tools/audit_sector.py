@@ -1,31 +1,25 @@
 """Audit of laws with proven errors: their rows against other engines, their terms made to matter.
 
-``python tools/audit_sector.py --points 4000`` draws compositions of one to three kinds of steps and
-thresholds over the whole law, and holds rows of all five functionals against a convolution
-(`convolution_rows.py`), whose own errors are allowed for.  ``--terms`` compiles the kernel with
-switches (``sector_switches.py``): one choice is made coarse at a time, or one operation errs, so
-that its error term must carry the error alone, and how many values are outside is printed with the
-term,
-without it and with a hundredth of it: sums of two steps against an integral of closed forms,
-densities and rows of one step against closed forms.
+Random are compositions of one to three kinds of steps and thresholds over the whole law: rows of
+all five functionals are held against a convolution (`convolution_rows.py`), whose own errors are
+allowed for.  Terms (``sector_switches.py``, ``sector_terms.py``): sums of two steps against an
+integral of closed forms, densities and rows of one step against closed forms.
 """
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import math
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from compiling import ROOT, doubles
 from convolution_rows import DEEP, bounded_steps, composed_law, rows_at
-from error_terms import Change, kernel
+from error_terms import Change, Claim, Rows, claims_of, kernel
 from random_mechanisms import evenly
 
 from pyengine.engines.functionals import ERRORS, call_kernel
@@ -38,6 +32,7 @@ from pyengine._core import lib  # isort: skip
 
 DOORS = ROOT / "tools" / "audit_sector.c"
 WIDTH, VALUES = 12, slice(2, 7)
+FUNCTIONALS = ("A above", "A below", "B above", "B below", "profile")
 GRID = 2.0**-44
 SOURCES = (
     *(
@@ -53,33 +48,6 @@ SOURCES = (
 REACHED = -330.0  # log values down to which the convolution's deep law leaves nothing out
 Array = np.ndarray[Any, Any]
 Kinds = tuple[tuple[float, float, int], ...]
-
-
-class Tally(NamedTuple):
-    """How many values were asked and outside, and the error claimed in the median.
-
-    ``closest`` is the largest part of a claim that an error is.
-    """
-
-    asked: int
-    outside: int
-    median: float
-    closest: float
-
-
-def tally(found: Sequence[tuple[Array, Array, Array]]) -> Tally:
-    """Hold logs of values with relative errors against logs of truths."""
-    asked, outside, closest, claimed = 0, 0, 0.0, [np.zeros(0)]
-    for value, error, truth in found:
-        good = (error < 0.5) & np.isfinite(truth) & np.isfinite(value)
-        asked += int(good.sum())
-        off = np.abs(np.expm1(truth[good] - value[good]))
-        most = error[good] * (1.0 + 1e-6) + 4e-16 * np.abs(truth[good])
-        outside += int((off > most).sum())
-        closest = max(closest, float((off / most).max(initial=0.0)))
-        claimed.append(error[good])
-    every = np.concatenate(claimed)
-    return Tally(asked, outside, float(np.median(every)) if every.size else math.nan, closest)
 
 
 # ---- rows of whole compositions ----------------------------------------------------------------
@@ -128,26 +96,31 @@ def compared(kinds: Kinds, depth: float, c: Array, backward: bool) -> tuple[Arra
     return own[:, VALUES], own[:, ERRORS:] + np.nan_to_num(unsure, nan=np.inf), log_value
 
 
-def campaign(least: int, seed: int, seconds: float = math.inf, each: int = 50) -> Iterator[Any]:
-    """Compositions with what their rows are beside the truth, until enough are asked."""
+def campaign(seed: int, each: int = 50) -> Iterator[tuple[Kinds, Rows | None]]:
+    """Random compositions with their rows beside the truth; None where the law is refused."""
     rng = np.random.default_rng(seed)
-    asked, end = 0, time.process_time() + seconds
-    while asked < least and time.process_time() < end:
+    while True:
         kinds, depth = drawn(rng), -760.0 if rng.random() < 0.2 else -200.0
         law = _law_or_refusal(kinds, depth)
         if isinstance(law, str):
             yield kinds, None
             continue
         floor = math.fsum(n * math.log1p(-p) for _, p, n in kinds)
-        found = []
-        try:
+        with suppress(AccuracyError):
+            found = []
             for backward in (False, True):
                 c = places(law, floor, rng, each)
                 found.append(compared(kinds, depth, -c if backward else c, backward))
-        except AccuracyError:
-            continue
-        asked += tally(found).asked
-        yield kinds, found
+            yield kinds, found
+
+
+def claims(seed: int) -> Iterator[Claim | str]:
+    """What is claimed of random compositions."""
+    for kinds, found in campaign(seed):
+        if found is None:
+            yield "refused"
+        else:
+            yield from claims_of(found, FUNCTIONALS, f"{kinds}")
 
 
 # ---- the kernel by itself ----------------------------------------------------------------------
@@ -259,34 +232,3 @@ def composed(kernel: Any, kinds: Kinds, deepest: float) -> Law:
         found = power if found is None else added(found, power)
     assert found is not None
     return found
-
-
-def main() -> int:
-    """Print counts, or the table of terms; 1 where a value is outside, or a term is not missed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--points", type=int, default=4000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--terms", action="store_true")
-    parser.add_argument("--steps", type=int, help="random pairs of them in the place of four")
-    parser.add_argument("--only", default="", help="terms whose name has this text")
-    arguments = parser.parse_args()
-    if arguments.terms:
-        from sector_terms import main_of_terms  # which asks kernels of this file
-
-        return main_of_terms(arguments.only, arguments.steps, arguments.seed)
-    every, refused = [], 0
-    for kinds, found in campaign(arguments.points, arguments.seed):
-        if found is None:
-            refused += 1
-            continue
-        every += found
-        if tally(found).outside:
-            print("outside:", kinds)
-    total = tally(every)
-    print(f"{total.asked} asked, {total.outside} outside, {total.median:.1e} claimed")
-    print(f"{refused} laws refused")
-    return int(total.outside > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

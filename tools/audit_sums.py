@@ -1,13 +1,13 @@
 """Audit of the sums behind certified rows, in ball arithmetic.
 
-    python tools/audit_sums.py --sums 100000 --seed 1
-    python tools/audit_sums.py --sums 20000 --seed 1 --family truncated
+    python tools/audits.py random sums --count 100000
+    python tools/audits.py random sums-of-mixtures --count 20000
 
 For random steps of DP-SGD (noise 0.3 to 30, rates 1e-6 to 1, both orders) and lines (lambda from
 -30 to 30) the engine's log M(lambda) and its M(lambda + it)/M(lambda) - 1 at runs of t are compared
 with the trapezoidal rule in ball arithmetic of 160 bits, on the real line, at a spacing and a
 window of its own; at the last t of each line the rule is taken again with 0.7 of the spacing and a
-wider window, and what that changes must be below 1e-25.  With ``--family`` steps are those of
+wider window, and what that changes must be below 1e-25.  Steps of mixtures are those of
 tools/mixture_contour.py (groups, substitution, mixtures, truncated samples, batches of fixed size),
 whose pairs it makes of exact weights.  A sum is outside where it is further from
 that value than its own bound; lines whose law was cut within that window are left out, and counted.
@@ -16,36 +16,29 @@ Needs python-flint.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
+import itertools
 import math
 import random
-import sys
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from compiling import CERTIFIED, ROOT, compiled
+from compiling import ROOT
+from error_terms import Claim
 from flint import acb, arb, ctx, fmpq
 from mixture_contour import FAMILIES
 
 from pyengine.engines.spectral import _exact_numbers
 from pyengine.laws.composition import composition_law
 
-RUNS = 24
-VALUES = 16 * RUNS
+BITS = 160
+RUNS = 24  # of 16 values each
+DOOR = ROOT / "tools" / "audit_sums.c"
 HEAD, EACH = 4, 3
 STILL = 1e-25
 STEPS = ("group", "substitute", "mixture", "truncated", "fixed")
-
-
-def kernel_of_sums(folder: Path) -> Any:
-    """The kernel of the certified lines with a door to its sums."""
-    files = [ROOT / "csrc" / f"{name}.c" for name in CERTIFIED]
-    return compiled(folder / "sums.so", [*files, ROOT / "tools" / "audit_sums.c"])
 
 
 def _exact(x: Any) -> arb:
@@ -107,25 +100,6 @@ class Truth:
             for weight, loss in zip(self.weights, self.losses, strict=True)
         )
         return sum(terms, acb(0)) / self.total - 1
-
-
-class Counts:
-    """What was found."""
-
-    def __init__(self, *, silent: bool = False) -> None:
-        self._silent = silent
-        self.sums = self.outside = self.lines = self.cut = self.refused = self.unsure = 0
-        self.shares: list[float] = []
-
-    def judge(self, miss: float, bound: float, where: str) -> None:
-        """One number that the engine bounds."""
-        self.sums += 1
-        share = miss / bound if bound > 0.0 else (0.0 if miss == 0.0 else math.inf)
-        self.shares.append(share)
-        if share > 1.0:
-            self.outside += 1
-            if not self._silent:
-                print(f"outside: {where}: {miss:.3g} beside {bound:.3g}")
 
 
 def upper(x: acb) -> float:
@@ -192,9 +166,10 @@ class Drawn(NamedTuple):
     power: float
     ht: float
     every_t: bool  # whether nodes shall serve all t
+    runs: int
 
 
-def drawn(random_: random.Random, family: str | None) -> Drawn:
+def drawn(random_: random.Random, family: str | None, runs: int = RUNS) -> Drawn:
     """A random line of a random step."""
     pairs, asked, name = mixed(random_, family) if family else sampled(random_)
     power = random_.choice((random_.uniform(-30.0, 30.0), random_.uniform(-2.0, 3.0)))
@@ -203,10 +178,10 @@ def drawn(random_: random.Random, family: str | None) -> Drawn:
         most = max(abs(float(c)) for _, a, b in pairs for c, _ in a + b)
         power, longest = power / max(1.0, most), longest / max(1.0, 3.0 * most)
     power = 1.0 - (1.0 - power)  # the engine takes powers whose complement to 1 is a double
-    ht = math.ldexp(math.floor(math.ldexp(longest / VALUES, 40)), -40)
+    ht = math.ldexp(math.floor(math.ldexp(longest / (16 * runs), 40)), -40)
     every_t = random_.random() < 0.5
     where = f"{name}, lambda {power!r}, ht {ht!r}, every t {every_t}"
-    return Drawn(pairs, asked, where, power, ht, every_t)
+    return Drawn(pairs, asked, where, power, ht, every_t, runs)
 
 
 class Known(NamedTuple):
@@ -220,79 +195,45 @@ class Known(NamedTuple):
 
 def truth_of(line: Drawn) -> Known:
     """By the trapezoidal rule, which is taken again with other nodes."""
-    top = line.ht * (VALUES - 1)
-    truth = Truth(line.pairs, line.power, 1.0, top)
-    finer = Truth(line.pairs, line.power, 0.7, top)
-    values = truth.values(line.ht, VALUES)
-    still = max(
-        upper(values[-1] - finer.at(top)), float(abs(truth.total / finer.total - 1).upper())
-    )
-    return Known(truth.total.log(), values, finer.reach, still)
+    with ctx.workprec(BITS):
+        top = line.ht * (16 * line.runs - 1)
+        truth = Truth(line.pairs, line.power, 1.0, top)
+        finer = Truth(line.pairs, line.power, 0.7, top)
+        values = truth.values(line.ht, 16 * line.runs)
+        moved = abs(truth.total / finer.total - 1).upper()
+        still = max(upper(values[-1] - finer.at(top)), float(moved))
+        return Known(truth.total.log(), values, finer.reach, still)
 
 
-def judge(kernel: Any, line: Drawn, known: Known, counts: Counts) -> None:
-    """Compare the sums of one line with their truths."""
-    out, conjugate = (ctypes.c_double * (HEAD + EACH * VALUES))(), ctypes.c_int()
+def judge(kernel: Any, line: Drawn, known: Known) -> Iterator[Claim | str]:
+    """What is claimed of the sums of one line, or why it is left out."""
+    out, conjugate = (ctypes.c_double * (HEAD + EACH * 16 * line.runs))(), ctypes.c_int()
     status = line.asked(
         kernel,
         *(ctypes.c_double(x) for x in (line.power, line.ht)),
-        ctypes.c_size_t(RUNS),
+        ctypes.c_size_t(line.runs),
         ctypes.c_int(line.every_t),
         ctypes.byref(conjugate),
         out,
     )
-    if status:
-        counts.refused += 1
+    if status or out[0] < known.reach or not known.still < STILL:
+        moves = "the rule moves" if out[0] >= known.reach else "the law is cut"
+        yield "no proof" if status else moves
         return
-    if out[0] < known.reach:
-        counts.cut += 1
-        return
-    if not known.still < STILL:
-        counts.unsure += 1
-        return
-    counts.lines += 1
-    found = arb(out[1]) + arb(out[2])
-    counts.judge(float(abs(known.log_m - found).upper()), out[3], f"{line.where}: log M")
-    for k, value in enumerate(known.values[1:], 1):  # at t = 0 it is 0 by definition
-        re, im, bound = out[HEAD + EACH * k : HEAD + EACH * (k + 1)]
-        if not math.isfinite(bound):
-            continue
-        sign = -1 if conjugate.value else 1
-        counts.judge(upper(value - acb(re, sign * im)), bound, f"{line.where}: value {k}")
+    with ctx.workprec(BITS):
+        found = arb(out[1]) + arb(out[2])
+        yield Claim("log M", float(abs(known.log_m - found).upper()), out[3], line.where)
+        for k, value in enumerate(known.values[1:], 1):  # at t = 0 it is 0 by definition
+            re, im, bound = out[HEAD + EACH * k : HEAD + EACH * (k + 1)]
+            if math.isfinite(bound):
+                sign = -1 if conjugate.value else 1
+                off = upper(value - acb(re, sign * im))
+                yield Claim("value", off, bound, f"{line.where}: value {k}")
 
 
-def ask(kernel: Any, random_: random.Random, counts: Counts, family: str | None) -> None:
-    """One line of one step."""
-    line = drawn(random_, family)
-    judge(kernel, line, truth_of(line), counts)
-
-
-def main() -> int:
-    """Print what was found; 1 if a sum is outside of its bound."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sums", type=int, default=100_000)
-    parser.add_argument("--seed", default="1")
-    parser.add_argument("--family", choices=STEPS, help="mixtures in the place of sampled steps")
-    arguments = parser.parse_args()
-    ctx.prec = 160
-    random_, counts = random.Random(arguments.seed), Counts()
-    with tempfile.TemporaryDirectory() as folder:
-        kernel = kernel_of_sums(Path(folder))
-        while counts.sums < arguments.sums:
-            ask(kernel, random_, counts, arguments.family)
-            if sys.stderr.isatty():
-                print(f"\r{counts.sums} sums", end="", file=sys.stderr, flush=True)
-    counts.shares.sort()
-    print(
-        f"{counts.sums} sums of {counts.lines} lines: {counts.outside} outside; error beside its "
-        f"bound: median {counts.shares[counts.sums // 2]:.1e}, largest {counts.shares[-1]:.2g}"
-    )
-    print(
-        f"left out: {counts.cut} lines of a cut law, {counts.refused} without a proof, "
-        f"{counts.unsure} where the rule moves"
-    )
-    return 1 if counts.outside else 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def claims(kernel: Any, seed: str, families: Sequence[str | None]) -> Iterator[Claim | str]:
+    """What is claimed of random lines of steps of some families, None for sampled ones."""
+    random_ = random.Random(seed)
+    for family in itertools.cycle(families):
+        line = drawn(random_, family)
+        yield from judge(kernel, line, truth_of(line))

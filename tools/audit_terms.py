@@ -1,8 +1,6 @@
 """Error terms of certified rows of Gaussian steps, each dropped, and divided by a hundred.
 
-    python tools/audit_terms.py [--only TEXT]
-
-The harness is ``error_terms.py``; units of 2^-36 stand for those of rounding.  Rows at thresholds
+Units of 2^-36 stand for those of rounding.  Rows at thresholds
 of tests/data/dp_sgd_random.json are held against truths of 20 digits, sums behind the rows against
 ball arithmetic, as ``audit_sums.py`` does.
 """
@@ -12,34 +10,24 @@ from __future__ import annotations
 import ctypes
 import json
 import random
-import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import audit_sums
 import mpmath
 import numpy as np
-from compiling import CERTIFIED, ROOT, doubles
+from compiling import ROOT, doubles
 from error_terms import (
     UNIT,
     WIDE,
     Asked,
-    Kernel,
     Switch,
-    Term,
     constant,
-    kernel,
     operation,
-    report,
     times,
 )
-from flint import ctx
 
-BITS = 160
 POINTS, LINES = 14, 24
-DOOR = ROOT / "tools" / "audit_sums.c"
 LOUD = 2.0**-36  # what stands for a unit of rounding where an operation is made to err
 LOUDER = 2.0**-12  # the same of exponents of bounds, which few rows attain to the last digits
 FINE = {"miss": 2.0**-66}
@@ -291,18 +279,21 @@ def outside(kernel: Any, points: list[dict[str, Any]]) -> Asked:
     return Asked(compared, wrong)
 
 
-def on_sums(terms: int) -> Judge:
+def on_sums(lines: int, runs: int) -> Judge:
     """Asks about random lines, whose truths are computed once."""
     random_ = random.Random("terms")
     families = (None, None, "group", "truncated")
-    asked = [audit_sums.drawn(random_, families[i % len(families)]) for i in range(terms)]
+    asked = [audit_sums.drawn(random_, families[i % len(families)], runs) for i in range(lines)]
     truths = [audit_sums.truth_of(line) for line in asked]
 
     def judge(kernel: Any) -> Asked:
-        counts = audit_sums.Counts(silent=True)
-        for line, truth in zip(asked, truths, strict=True):
-            audit_sums.judge(kernel, line, truth, counts)
-        return Asked(counts.sums, counts.outside)
+        found = [
+            claim
+            for line, truth in zip(asked, truths, strict=True)
+            for claim in audit_sums.judge(kernel, line, truth)
+            if not isinstance(claim, str)
+        ]
+        return Asked(len(found), sum(claim.is_outside for claim in found))
 
     return judge
 
@@ -320,35 +311,6 @@ def on_rows(count: int) -> Judge:
     return judge
 
 
-def switched(folder: Path) -> Kernel:
-    """The kernel with all switches."""
-    return kernel(folder, CERTIFIED, [DOOR], SWITCHES, TERMS)
-
-
-def asked(switched: Kernel, judges: dict[str, Judge], term: Term, part: float) -> Asked:
-    """How many are asked, and outside, with a part of a term where it alone must hold."""
-    with switched.set_to(term.with_part(part)) as library:
-        return judges[term.asks](library)
-
-
-def judges_of(points: int, lines: int) -> dict[str, Judge]:
+def judges_of(points: int, lines: int, runs: int = audit_sums.RUNS) -> dict[str, Judge]:
     """What is asked, with truths."""
-    ctx.prec = BITS
-    return {"rows": on_rows(points), "sums": on_sums(lines)}
-
-
-def main() -> int:
-    """Print the table."""
-    judges = judges_of(POINTS, LINES)
-    with tempfile.TemporaryDirectory() as folder:
-        lines = switched(Path(folder))
-        return report(
-            "Error terms of certified rows.",
-            TERMS,
-            lambda term, part: asked(lines, judges, term, part),
-            lambda term, dropped, _: (dropped > 0) != (term.name in UNSEEN),
-        )
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return {"rows": on_rows(points), "sums": on_sums(lines, runs)}

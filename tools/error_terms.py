@@ -7,16 +7,18 @@ that errs by as much as the term allows, in units that stand for those of roundi
 lie outside of its bounds, and something must without the term, or with a hundredth of it.
 
 `kernel` compiles sources of the core with switches, `patched` puts them into functions of modules
-of the package; both serve all terms.  The audits of this folder have the terms, and what is asked.
+of the package; both serve all terms.  ``audits.py`` is the command; the other audits of this folder
+have the terms, and what is asked.
 """
 
 from __future__ import annotations
 import __future__
 
-import argparse
 import ast
 import ctypes
 import importlib
+import math
+import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,13 +26,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
 from compiling import ROOT, compiled
 
 from pyengine.caches import clear_cache
 
 __all__ = [
-    "Change", "Kernel", "Patched", "Switch", "Term", "constant", "kernel", "operation", "patched",
-    "report", "times",
+    "Asked", "Change", "Claim", "Kernel", "Patched", "Switch", "Tally", "Term", "claims_of",
+    "constant", "kernel", "operation", "patched", "report", "report_claims", "tally", "times",
 ]  # fmt: skip
 
 Change = tuple[str, str, str]  # file, old text, new text with {x} for the switch
@@ -340,7 +343,7 @@ def _put(owner: Any, name: str, new: Any) -> Iterator[tuple[Any, str, Any]]:
         yield place, key, old
 
 
-# ---- the table -----------------------------------------------------------------------------------
+# ---- what was found ------------------------------------------------------------------------------
 
 
 class Asked(NamedTuple):
@@ -350,12 +353,53 @@ class Asked(NamedTuple):
     outside: int
 
 
+class Claim(NamedTuple):
+    """An error, and what is claimed of it; an error that is no number is not known."""
+
+    kind: str
+    error: float
+    bound: float
+    where: str = ""
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the error is larger."""
+        return not self.error <= self.bound
+
+
+Rows = Sequence[tuple[Any, Any, Any]]  # logs of values, relative errors, logs of truths
+
+
+class Tally(NamedTuple):
+    """How many values were asked and outside, and the error claimed in the median."""
+
+    asked: int
+    outside: int
+    median: float
+
+
+def claims_of(found: Rows, kinds: Sequence[str], where: str = "") -> Iterator[Claim]:
+    """Claims of rows whose columns are of some kinds, as far as something is claimed and known."""
+    for value, error, truth in found:
+        good = (error < 0.5) & np.isfinite(truth) & np.isfinite(value)
+        off = np.abs(np.expm1(truth - value, where=good, out=np.zeros_like(value)))
+        most = error * (1.0 + 1e-6) + 4e-16 * np.abs(truth)
+        for i in zip(*np.nonzero(good), strict=True):
+            yield Claim(kinds[i[-1] % len(kinds)], float(off[i]), float(most[i]), where)
+
+
+def tally(found: Rows) -> Tally:
+    """Hold logs of values with relative errors against logs of truths."""
+    claims = list(claims_of(found, ("",)))
+    median = statistics.median(claim.bound for claim in claims) if claims else math.nan
+    return Tally(len(claims), sum(claim.is_outside for claim in claims), median)
+
+
 def report(
-    description: str,
     terms: Sequence[Term],
     ask: Callable[[Term, float], Any],
-    missed: Callable[[Term, int, int], bool] = lambda _term, dropped, _part: dropped > 0,
-    arguments: Sequence[str] | None = None,
+    missed: Callable[[Term, int, int], bool],
+    only: str = "",
 ) -> int:
     """Print the table of terms; 1 where something is outside with its term, or nobody misses it.
 
@@ -365,12 +409,9 @@ def report(
         Counts what was asked and is outside with a part of a term.
     missed : callable
         Whether what is outside without the term, and with a hundredth of it, is as it must be.
-    arguments : sequence of str
-        Of the command.
+    only : str
+        In the names of those that are asked.
     """
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--only", default="", help="terms whose name has this text")
-    only = parser.parse_args(arguments).only
     failed = 0
     print("| error term | asked | outside with it | dropped | a hundredth |")
     print("|---|---|---|---|---|")
@@ -380,4 +421,32 @@ def report(
             dropped, part = (found[1] for found in rest)
             failed += with_it > 0 or number == 0 or not missed(term, dropped, part)
             print(f"| {term.name} | {number} | {with_it} | {dropped} | {part} |", flush=True)
+    return int(failed > 0)
+
+
+def report_claims(claims: Iterator[Claim | str], least: int) -> int:
+    """Print claims by kinds, and why there are none in the place of others; 1 if one is outside."""
+    every: dict[str, list[Claim]] = {}
+    left_out: dict[str, int] = {}
+    asked = failed = 0
+    for claim in claims:
+        if isinstance(claim, str) or math.isnan(claim.error):
+            why = claim if isinstance(claim, str) else "not known"
+            left_out[why] = left_out.get(why, 0) + 1
+            continue
+        every.setdefault(claim.kind, []).append(claim)
+        asked += 1
+        if claim.is_outside:
+            failed += 1
+            print("outside:", claim, flush=True)
+        if asked >= least:
+            break
+    print("| claim | asked | outside | largest error/bound | median | bound, median |")
+    print("|---|---|---|---|---|---|")
+    for kind, some in sorted(every.items()):
+        parts = [claim.error / claim.bound if claim.bound else 0.0 for claim in some]
+        counts = f"{len(some)} | {sum(claim.is_outside for claim in some)}"
+        figures = max(parts), statistics.median(parts), statistics.median(x.bound for x in some)
+        print(f"| {kind} | {counts} | {' | '.join(f'{x:.2g}' for x in figures)} |")
+    print(f"{asked} asked, {failed} outside; left out: {left_out or 'none'}")
     return int(failed > 0)

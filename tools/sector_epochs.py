@@ -1,4 +1,4 @@
-"""What is asked of laws of losses of means of ratios, for ``tools/audit_sector.py --terms``.
+"""What is asked of laws of losses of means of ratios.
 
 Epochs of one step are plain Gaussian steps, whose losses are normal: sums of two losses and rows of
 both together have closed forms.  Rows of the mean of two ratios are held against laws of the engine

@@ -1,9 +1,8 @@
 """Laws of few steps with switches: choices, errors put in, and error terms.
 
-For ``tools/audit_sector.py --terms``; the harness is ``error_terms.py``.  What errs by rounding
-errs by as much as its term allows in units of 2^-36, all in one direction, and the term counts in
-that unit.  Such errors are put in when values are asked, not while a law is made: polynomials would
-be fitted to what errs in the same way.
+What errs by rounding errs by as much as its term allows in units of 2^-36, all in one direction,
+and the term counts in that unit.  Such errors are put in when values are asked, not while a law is
+made: polynomials would be fitted to what errs in the same way.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is asked of laws of few steps where one error term must carry the error alone.
 
-For ``tools/audit_sector.py --terms``; the terms are in ``sector_switches.py``.  Sums of two steps
+The terms are in ``sector_switches.py``.  Sums of two steps
 are held against an integral of closed forms, densities and rows of one step against closed forms,
 rows of sums of two against laws of the engine whose ends do not count.
 """
@@ -8,7 +8,6 @@ rows of sums of two against laws of the engine whose ends do not count.
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
@@ -25,17 +24,14 @@ from audit_sector import (
     VALUES,
     Array,
     Law,
-    Tally,
     added,
-    evenly,
     rows_of,
     step,
     summed,
-    tally,
     typed,
 )
-from error_terms import Change, Kernel, Term, kernel, report
-from sector_switches import ERRING, SIZES, SWITCHES, TERMS, signed
+from error_terms import Change, Kernel, Tally, Term, kernel, tally
+from sector_switches import ERRING, SWITCHES, TERMS, signed
 
 from pyengine.engines.functionals import ERRORS
 from pyengine.engines.sector import _law_or_refusal
@@ -289,25 +285,3 @@ def judged_as_it_is(switched: Kernel, asks: str, steps: Pairs = STEPS) -> Tally:
     """The same where nothing is switched: the kernel is the engine's."""
     question = QUESTIONS[asks]
     return tally(question.ask(question.laws(switched.library, steps)))
-
-
-def drawn_pairs(number: int, seed: int) -> Pairs:
-    """Random steps, two at a time."""
-    rng = np.random.default_rng(seed)
-    sizes = ((evenly(rng, 0.25, 20.0), evenly(rng, 1e-6, 0.5)) for _ in range(2 * number))
-    return tuple(zip(sizes, sizes, strict=True))
-
-
-def main_of_terms(only: str, number: int | None, seed: int) -> int:
-    """Print the table of terms."""
-    steps = drawn_pairs(number, seed) if number else STEPS
-    with tempfile.TemporaryDirectory() as folder:
-        kernels = {sizes: switched(Path(folder) / str(i), sizes) for i, sizes in enumerate(SIZES)}
-        for name in QUESTIONS:
-            print(f"{name}, no term: {judged_as_it_is(kernels[()], name, steps)}", flush=True)
-        return report(
-            "Error terms of laws of few steps.",
-            TERMS,
-            lambda term, part: judged(kernels[term.sizes], term, part, steps),
-            arguments=["--only", only],
-        )
