@@ -97,10 +97,10 @@ def test_beyond_all_losses_nothing_is_left() -> None:
 
 def arrays_are_answered_as_their_numbers(run: pe.Mechanism) -> None:
     """Of the same law, which takes seconds."""
-    kappa = np.array([0.0, 1e-200, 1e-100, 1e-9, 0.3, 1.0])
+    kappa = np.array([0.0, 1e-100, 1e-9, 0.3, 1.0])
     found = pe.gamma_bound(run, kappa, adjacency="remove", bounds=True)
-    assert (found.lower[3:-1] > 0.0).all()
-    assert ((found.upper - found.lower)[3:-1] < 1e-8 * found.value[3:-1]).all()
+    assert (found.lower[2:-1] > 0.0).all()
+    assert ((found.upper - found.lower)[2:-1] < 1e-8 * found.value[2:-1]).all()
     for i, each in enumerate(kappa.tolist()):
         assert pe.gamma_bound(run, each, adjacency="remove") == found.value[i]
     profile = pe.delta(run, np.array([1.0, 49.0, 60.0]), bounds=True)

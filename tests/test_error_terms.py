@@ -25,7 +25,7 @@ from error_terms import (
     tally,
     times,
 )
-from thorough import sampled, stored
+from thorough import sampled, some, stored
 
 from pyengine.engines.pairs import GaussianPair
 
@@ -90,8 +90,8 @@ def test_lines_hold_without_errors_put_in() -> None:
 
 
 def test_random_rows_of_divided_laws_hold_the_sums_of_positive_terms() -> None:
-    found = tally(audit_divided.rows(core().library, divided(30, 20261124)))
-    assert found.asked > 30
+    found = tally(audit_divided.rows(core().library, some(divided(30, 20261124), 3)))
+    assert found.asked > 20
     assert found.outside == 0
 
 

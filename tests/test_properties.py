@@ -89,7 +89,7 @@ def test_conjugacy(mechanism: pe.Mechanism, epsilon: float) -> None:
         gamma = pe.gamma_bound(mechanism, kappa, adjacency="add")
         # the best level, between the neighbours of the best one of the grid
         best = int(np.argmax(gamma - slope * kappa))
-        near = np.geomspace(kappa[max(best - 1, 0)], kappa[min(best + 1, 59)], 300)
+        near = np.geomspace(kappa[max(best - 1, 0)], kappa[min(best + 1, 59)], 100)
         touching = pe.gamma_bound(mechanism, near, adjacency="add") - slope * near
     except pe.AccuracyError:
         left_out()
