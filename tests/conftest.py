@@ -13,6 +13,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+# Processes of a parallel run have a core each, where threads of BLAS wait in loops for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 pytest_plugins = ["listed_skips", "processor_time", "progress", "thorough"]
 
 settings.register_profile("fixed", derandomize=True, deadline=None)

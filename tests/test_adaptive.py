@@ -471,7 +471,7 @@ def test_filter_has_the_largest_budget() -> None:
     assert found.budget - spent < 3
     assert not found.spend(1)
     assert found.spent == spent
-    assert pe.Filter(MENU, pe.targets.Gamma(1e-3, 5e-3)).budget > 10
+    assert pe.Filter(MENU, pe.targets.Gamma(1e-2, 2e-2)).budget > 10
 
 
 def test_threads_share_a_filter() -> None:

@@ -106,7 +106,7 @@ def test_sampled_normal_densities_are_dp_sgd(noise: str) -> None:
 def test_another_contour() -> None:
     """Random questions on four families, on all data and on samples: none is outside."""
     tally = Tally()
-    for index in some(range(120), 29):
+    for index in some(range(120), 40):
         run, truths = expressions(np.random.default_rng([17, index]))
         tally.judge(run, truths[::5], str(index))
     assert tally.verdicts["within"] >= 20

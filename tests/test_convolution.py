@@ -85,7 +85,7 @@ def test_a_value_that_one_large_step_decides_is_answered() -> None:
     assert value == pytest.approx(TRUTH, rel=3e-12)
 
 
-@pytest.mark.parametrize(("noise", "p", "steps", "is_reversed", "epsilon"), some(NARROW, 2))
+@pytest.mark.parametrize(("noise", "p", "steps", "is_reversed", "epsilon"), some(NARROW, 3))
 def test_the_error_of_a_narrow_law_is_within_its_estimate(
     noise: float, p: float, steps: int, is_reversed: bool, epsilon: float
 ) -> None:
