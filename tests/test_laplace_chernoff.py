@@ -106,6 +106,19 @@ def test_chords_of_several_kinds_lie_above_and_close() -> None:
                 assert found.lower <= bound <= 1.3 * found.upper  # tilts are not the best ones
 
 
+@pytest.mark.parametrize("part", [0.3, 0.9, 0.99])
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_bounded_ranges_have_no_chords_of_laplace_noise(part: float, adjacency: str) -> None:
+    """Whose bound on δ(0) was too small, so that ε was said to be 0."""
+    mechanism = pe.ExponentialMechanism(1).composed(2)
+    mechanism = mechanism + pe.LaplaceMechanism(1).poisson_sampled(0.1).composed(3)
+    delta = part * pe.delta(mechanism, 0.0, adjacency=adjacency, bounds=True).lower
+    found = pe.epsilon(mechanism, delta, adjacency=adjacency, bounds=True)
+    assert found.lower > 0.0
+    below = pe.delta(mechanism, found.lower, adjacency=adjacency, bounds=True, method="lattice")
+    assert below.upper >= delta
+
+
 def test_more_points_than_are_worth_it_say_nothing() -> None:
     kinds = ((LaplaceShape(Fraction(1), Fraction(1, 10)), 10**6),)
     assert chord_bound(kinds, -1.0, 0.1, exchanged=False) == math.inf

@@ -82,7 +82,8 @@ def chord_bound(
     log, size, off, low, spread, last = 0.0, 0.0, 0.0, 0.0, 0.0, 0
     tilted: list[tuple[FloatArray, int]] = []
     for shape, n in kinds:
-        step = _on_lattice(shape.half, spacing) if shape.pieces == 1 else None
+        # of a bounded range the density is another one, and there are no atoms
+        step = _on_lattice(shape.half, spacing) if type(shape) is LaplaceShape else None
         if step is None:
             return math.inf
         k = np.arange(float(step.mass.size))
