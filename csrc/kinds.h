@@ -105,9 +105,8 @@ void pe_gauss_nodes(size_t n, double *place, double *weight);
 /* ---- nodes of steps on lines: step_nodes.c -------------------------------------------------------------
  *
  * Definition      arrays of n sums of two doubles have n upper parts, and n lower ones behind them; a mass is one times a
- *                 power of 2.  Losses origin + sign log(1 + (e^v - 1)/slope) for v in (0, span), span <= 60, of the density
+ *                 power of 2.  Losses origin + sign log(1 + (e^v - 1)/slope) for v in (0, span), span <= 340, of the density
  *                 (falling e^(-v/2) + rising e^(v/2))/4, by Gauss's rules between the edges, the last of which is span.
- *                 Losses in [-epsilon, epsilon], epsilon <= 8192, of a density proportional to e^(-loss/2).
  * Error           docs/theory/line
  */
 typedef struct {
@@ -117,9 +116,6 @@ typedef struct {
 
 void pe_laplace_nodes(const pe_laplace_branch *branch, size_t panels, const double *edges, size_t size,
                       const double *place, const double *weight, double *loss, double *mass);
-
-void pe_range_nodes(double epsilon, size_t panels, size_t size, const double *place, const double *weight,
-                    double *loss, double *mass, double *power);
 
 /* value 2^power = e^x for x <= 16000; of x below -16000 nothing. */
 void pe_wide_exp(size_t n, const double *x, double *value, double *power);

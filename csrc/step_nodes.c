@@ -55,24 +55,6 @@ void pe_laplace_nodes(const pe_laplace_branch *b, size_t panels, const double *e
 }
 
 PE_CLONES
-void pe_range_nodes(double epsilon, size_t panels, size_t size, const double *place, const double *weight,
-                    double *loss, double *mass, double *power) {
-    const size_t n = panels * size;
-    const pe_dd width = pe_dd_div(pe_dd_of(2.0 * epsilon), pe_dd_of((double)panels));
-    const pe_dd end = pe_dd_of(-epsilon), most = pe_dd_of(epsilon < 100.0 ? epsilon : 100.0);
-    /* 1 - e^-x = (e^x - 1) e^-x */
-    const pe_dd norm = pe_dd_scale(pe_dd_mul(grown(most), pe_dd_exp(pe_dd_neg(most))), 2.0);
-    for (size_t j = 0; j < panels; j++)
-        for (size_t i = 0; i < size; i++) {
-            const pe_dd way = pe_dd_mul(width, pe_dd_add_d(at(place, size, i), (double)j));
-            const pe_dd m = exp_parts(pe_dd_scale(way, -0.5), power + j * size + i);
-            const pe_dd share = pe_dd_div(pe_dd_mul(width, at(weight, size, i)), norm);
-            put(loss, n, j * size + i, pe_dd_add(way, end));
-            put(mass, n, j * size + i, pe_dd_mul(share, m));
-        }
-}
-
-PE_CLONES
 void pe_wide_exp(size_t n, const double *x, double *value, double *power) {
     for (size_t i = 0; i < n; i++) put(value, n, i, exp_parts(at(x, n, i), power + i));
 }

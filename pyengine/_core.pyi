@@ -523,18 +523,6 @@ class _Lib:
         mass: Any,
         /,
     ) -> None: ...
-    def pe_range_nodes(
-        self,
-        epsilon: float,
-        panels: int,
-        size: int,
-        place: Any,
-        weight: Any,
-        loss: Any,
-        mass: Any,
-        power: Any,
-        /,
-    ) -> None: ...
     def pe_wide_exp(self, n: int, x: Any, value: Any, power: Any, /) -> None: ...
     def pe_wide_log(self, n: int, x: Any, power: Any, value: Any, /) -> None: ...
     def pe_step_at_tilt(

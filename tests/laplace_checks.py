@@ -17,8 +17,8 @@ from thorough import stored
 
 import pyengine as pe
 from pyengine import reference
-from pyengine.engines.vertical_lines.choice import Kinds
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
+from pyengine.engines.vertical_lines.shapes import Kinds
 
 __all__ = [
     "against_the_reference",

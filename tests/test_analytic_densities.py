@@ -22,9 +22,9 @@ from smooth_contour import expressions  # noqa: E402
 
 import pyengine.engines.analytic_lines.step  # noqa: E402 lines find shapes there
 from pyengine.engines.analytic_lines.shape import AnalyticShape  # noqa: E402
-from pyengine.engines.vertical_lines.mixed import MixedOrder  # noqa: E402
 from pyengine.engines.vertical_lines.nodes import PanelRule  # noqa: E402
-from pyengine.engines.vertical_lines.tilted import tilted_step  # noqa: E402
+from pyengine.engines.vertical_lines.order import LineOrder  # noqa: E402
+from pyengine.engines.vertical_lines.shapes import At, cumulants_at  # noqa: E402
 from pyengine.laws.analytic import NOTHING  # noqa: E402
 
 NORMAL = -z * z / 2 - log(2 * pi) / 2
@@ -352,7 +352,7 @@ def test_means_far_from_both_laws(shift: float, tilt: float) -> None:
     shape = shape_of(NORMAL, NORMAL.at(z - shift), (-16.0, 16.0 + shift))
     truth = 0.5 * tilt * (tilt - 1.0) * shift * shift
     assert truth <= shape.log_mean_bound(tilt) <= truth + 0.1
-    step = tilted_step(shape, 0.5, -shift * shift / 8, 0.1, 1e-15, 8)
+    step = shape.tilted(At(0.5, -shift * shift / 8, 8), 0.1, 1e-15, 0.0)
     assert step is not None
     assert truth <= step.bound_at(tilt) <= truth + 1e-9 * (1.0 + abs(truth))
 
@@ -390,7 +390,7 @@ def test_removed_mass_of_the_second_law_counts_at_zero() -> None:
     shape = shape_of(NORMAL, LOGISTIC, (-22.0, 22.0))
     removed = 60 * shape.removed[1]
     assert removed > 1e-8
-    order = MixedOrder(((shape, 60),), exchanged=False)
+    order = LineOrder(((shape, 60),), exchanged=False)
     found = {}
     for index in range(order.choice.line.size):
         if not -2.0 < order.choice.line[index] < 4.0 or order.line_at(index) is None:
@@ -412,7 +412,7 @@ def test_panels_of_the_last_doubles_are_not_divided() -> None:
     shape = shape_of(log_p, log_q, (0.25, math.nextafter(1.0, 0.0)))
     assert shape.divides(1)
     assert not shape.divides(8)
-    step = tilted_step(shape, 0.5, float(shape.cumulants(np.array([0.5]))[0][0]), 300.0, 1e-12, 30)
+    step = shape.tilted(At(0.5, cumulants_at(shape, 0.5)[0], 30), 300.0, 1e-12, 0.0)
     assert step is None or step.nodes.rule.panels == 1
 
 
@@ -435,7 +435,7 @@ def test_one_loud_step_beside_quiet_ones(loud: str, quiet: str, steps: int) -> N
 def test_small_moduli_of_transforms() -> None:
     """Between 1e-4 and 1e-14 the modulus and its logarithm are known to what is said of them."""
     shape = shape_of(NORMAL, NORMAL.at(z - 2), (-16.0, 18.0))
-    step = tilted_step(shape, 0.4, -0.48, 4.5, 1e-17, 5)
+    step = shape.tilted(At(0.4, -0.48, 5), 4.5, 1e-17, 0.0)
     assert step is not None
     t = np.linspace(1.5, 4.2, 60)
     found = step.transform(t)

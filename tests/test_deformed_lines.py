@@ -22,13 +22,13 @@ from thorough import sampled, stored
 
 import pyengine as pe
 from pyengine.engines.vertical_lines import deformation, deformed, ends
-from pyengine.engines.vertical_lines.choice import Kinds
 from pyengine.engines.vertical_lines.deformation import DeformedOrder, deformed_at, deformed_choice
 from pyengine.engines.vertical_lines.deformed import RAYS, DeformedLine
 from pyengine.engines.vertical_lines.ends import RayWeights, end_bounds, end_transforms
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, SubstitutedShape
 from pyengine.engines.vertical_lines.line import KERNELS
 from pyengine.engines.vertical_lines.low_rule import LowRule
+from pyengine.engines.vertical_lines.shapes import Kinds
 
 SHAPES = {
     "close": LaplaceShape(Fraction(10, 3), Fraction(1, 1000)),

@@ -23,7 +23,7 @@ import pyengine as pe
 from pyengine._core import lib
 from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines import build
-from pyengine.engines.vertical_lines.choice import Kinds, choice_of, cumulants
+from pyengine.engines.vertical_lines.choice import choice_of
 from pyengine.engines.vertical_lines.decay import Decay, decay_of
 from pyengine.engines.vertical_lines.deformation import DeformedOrder
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
@@ -37,6 +37,7 @@ from pyengine.engines.vertical_lines.nodes import (
     step_nodes,
 )
 from pyengine.engines.vertical_lines.order import LineOrder
+from pyengine.engines.vertical_lines.shapes import Kinds, cumulants
 from pyengine.engines.vertical_lines.tilted import laplace_step
 
 SHAPES: dict[str, StepShape] = {

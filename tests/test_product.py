@@ -430,7 +430,7 @@ def weighted(few: pe.Mechanism, noise: float, steps: int) -> mixed.WeightedOrder
     finite = [(law, number) for law, number in laws if isinstance(law, FiniteLaw)]
     others = tuple(part for part in laws if not isinstance(part[0], FiniteLaw))
     shape = GaussianShape(Fraction(steps) / Fraction(noise) ** 2)
-    inner = mixed.MixedOrder(((shape, 1),), exchanged=False)
+    inner = mixed.LineOrder(((shape, 1),), exchanged=False)
     composed = finite_composition(finite)
     assert not isinstance(composed, str)
     assert others

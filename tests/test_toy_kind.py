@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from toy_kind import TriangularShape
 
-from pyengine.engines.vertical_lines.choice import cumulants_at
-from pyengine.engines.vertical_lines.finite_steps import BoundedRangeShape
-from pyengine.engines.vertical_lines.mixed import MixedOrder
+from pyengine.engines.vertical_lines.laplace_shapes import RangeShape
 from pyengine.engines.vertical_lines.normal_steps import GaussianShape
-from pyengine.engines.vertical_lines.tilted import tilted_step
+from pyengine.engines.vertical_lines.order import LineOrder
+from pyengine.engines.vertical_lines.shapes import At, cumulants_at
 
 HALF, VARIANCE = 0.75, Fraction(7, 5)
 SHAPE = TriangularShape(HALF)
@@ -23,8 +22,7 @@ SHAPE = TriangularShape(HALF)
 def test_the_lemma(tilt: float) -> None:
     """Transform, mean and what lies beyond a frequency, against integrals in 30 digits."""
     log = cumulants_at(SHAPE, tilt)[0]
-    step = tilted_step(SHAPE, tilt, log, 60.0, 1e-18, 10)
-    assert step is not None
+    step = SHAPE.tilted(At(tilt, log, 10), 60.0, 1e-18, 0.0)
     t = np.array([0.0, 0.5, 3.0, 7.0, 40.0])
     found = step.transform(t)
     with mpmath.workdps(30):
@@ -50,8 +48,8 @@ def test_the_lemma(tilt: float) -> None:
 def test_it_stands_beside_gaussian_noise(number: int) -> None:
     """Twice as many steps of uniform losses, which are another kind, have the same law."""
     gaussian = (GaussianShape(VARIANCE), 1)
-    toy = MixedOrder(((SHAPE, number), gaussian), False)
-    other = MixedOrder(((BoundedRangeShape(HALF), 2 * number), gaussian), False)
+    toy = LineOrder(((SHAPE, number), gaussian), False)
+    other = LineOrder(((RangeShape(Fraction(HALF), Fraction(1)), 2 * number), gaussian), False)
     c = np.array([-3.0, -0.7, 0.0, 0.4, 2.0])
     one, two = toy.tails(c), other.tails(c)
     for mass, same in zip(one[:4], two[:4], strict=True):
@@ -65,7 +63,7 @@ def test_it_stands_beside_gaussian_noise(number: int) -> None:
 
 def test_one_step_beside_gaussian_noise_has_its_integral() -> None:
     """A's mass above thresholds, by the triangle's density and normal tails."""
-    order = MixedOrder(((SHAPE, 1), (GaussianShape(VARIANCE), 1)), False)
+    order = LineOrder(((SHAPE, 1), (GaussianShape(VARIANCE), 1)), False)
     c = np.array([-1.5, 0.25, 3.0])
     found = order.tails(c)
     with mpmath.workdps(30):

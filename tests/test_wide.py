@@ -15,6 +15,8 @@ import pytest
 from pyengine._core import ffi, lib
 from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.gauss import EXTENDED, gauss_nodes
+from pyengine.engines.vertical_lines.laplace_shapes import RangeShape
+from pyengine.engines.vertical_lines.nodes import PanelRule, edges_of, step_nodes
 from pyengine.numerics.wide import Wide, less_products, wide_exp, wide_log
 
 FloatArray = npt.NDArray[np.float64]
@@ -88,24 +90,23 @@ def test_exponentials_and_logarithms_beyond_all_doubles() -> None:
     assert wide_log(np.zeros((2, 1)), np.zeros(1))[0, 0] == -np.inf
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 0.3, 40.0, 3000.0])
-def test_nodes_of_bounded_range(epsilon: float) -> None:
-    gauss, panels = gauss_nodes(14), 3
-    loss, mass = np.empty((2, 2, 42))
-    power = np.empty(42)
-    places = array(gauss.place), array(gauss.weight)
-    made = (array(each, writable=True) for each in (loss, mass, power))
-    lib.pe_range_nodes(epsilon, panels, 14, *places, *made)
+@pytest.mark.parametrize("epsilon", ["1e-6", "0.3", "40", "170"])
+def test_nodes_of_bounded_range(epsilon: str) -> None:
+    """Those of a Laplace step on all data, up to ranges whose masses are hardly doubles."""
+    shape, rule = RangeShape(Fraction(epsilon), Fraction(1)), PanelRule(3, 14, 0.0)
+    nodes, gauss, edges = step_nodes(shape, rule), gauss_nodes(14), edges_of(shape, rule)[:-1]
     with mpmath.workdps(DIGITS):
-        norm = -2 * mpmath.expm1(-mpmath.mpf(epsilon))
+        end = mpmath.mpf(epsilon)
+        norm = -2 * mpmath.expm1(-end)
+        assert (nodes.mass[:, :2] == 0.0).all()  # no atoms
         for i in range(42):
             place, weight = (mpmath.fsum(x[:, i % 14].tolist()) for x in gauss[:2])
-            width = 2 * mpmath.mpf(epsilon) / panels
-            at = width * (i // 14 + place) - epsilon
-            true = width * weight * mpmath.exp(-(at + epsilon) / 2) / norm
-            assert abs(mpmath.fsum(loss[:, i].tolist()) - at) <= EXTENDED * epsilon
-            found = mpmath.fsum(mass[:, i].tolist()) * mpmath.mpf(2) ** int(power[i])
-            assert abs(found / true - 1) <= 16 * EXTENDED
+            left, right = [*map(mpmath.mpf, edges), 2 * end][i // 14 :][:2]
+            at = left + (right - left) * place - end
+            true = (right - left) * weight * mpmath.exp(-(at + end) / 2) / norm
+            loss, mass = (mpmath.fsum(x[:, 2 + i].tolist()) for x in (nodes.loss, nodes.mass))
+            assert abs(loss - at) <= nodes.loss_error
+            assert abs(mass / true - 1) <= nodes.mass_error
 
 
 def test_a_step_at_a_tilt_where_masses_are_below_all_doubles() -> None:

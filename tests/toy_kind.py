@@ -21,8 +21,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.vertical_lines.fall import Fall
-from pyengine.engines.vertical_lines.shapes import At
+from pyengine.engines.vertical_lines.shapes import At, Fall, Shape
 from pyengine.engines.vertical_lines.tilted import TiltedStep, TiltedTransform
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.wide import Wide
@@ -40,12 +39,12 @@ def log_sinhc(y: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class TriangularShape:
+class TriangularShape(Shape):
     """The step; its half width e is a double of few digits, so that multiples are exact."""
 
     half: float
     is_symmetric: ClassVar[bool] = True
-    is_bounded: ClassVar[bool] = True
+    __hash__ = Shape.__hash__
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -78,16 +77,6 @@ class TriangularShape:
         variance = np.maximum(2.0 * self.half**2 * spread, 1e-300)
         return self.log_means(tilt), 2.0 * self.half * mean, variance
 
-    def expected_nodes(self, frequency: float) -> float:
-        """One, as there is a closed form."""
-        del frequency
-        return 1.0
-
-    def log_at_ends(self, at: At) -> float:
-        """Logarithm of the mass whose transform need not fall: there is none."""
-        del at
-        return -math.inf
-
     def largest(self, tilt: float) -> float:
         """The number g of the lemma."""
         x = abs(tilt - 0.5)
@@ -108,7 +97,7 @@ class TriangularShape:
 class TriangularStep(TiltedStep):
     """The step at a tilt."""
 
-    at_ends = 0.0
+    shape: TriangularShape
 
     def __init__(self, shape: TriangularShape, tilt: float) -> None:
         self.shape, self.tilt = shape, tilt
@@ -120,15 +109,6 @@ class TriangularStep(TiltedStep):
     def log_error(self) -> float:
         """Of the closed form."""
         return self.shape.error_at(self.tilt)
-
-    def mass_at_ends(self, pole: float) -> float:
-        """None."""
-        del pole
-        return 0.0
-
-    def bound_at(self, tilt: float) -> float:
-        """In closed form."""
-        return self.shape.log_mean_bound(tilt)
 
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
         """By the lemma."""

@@ -29,14 +29,13 @@ from audit_analytic import (
 from error_terms import Asked, Claim, Patched, Term, operation, patched, times
 from flint import arb, ctx
 
-from pyengine.engines.analytic_lines import step
 from pyengine.engines.analytic_lines.balls import at_point, evaluator_on_line
 from pyengine.engines.analytic_lines.shape import AnalyticShape
 from pyengine.engines.analytic_lines.step import AnalyticStep
-from pyengine.engines.vertical_lines import tilted
 from pyengine.engines.vertical_lines.line import LossLine, Side
-from pyengine.engines.vertical_lines.mixed import MixedOrder
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
+from pyengine.engines.vertical_lines.order import LineOrder
+from pyengine.engines.vertical_lines.shapes import At
 from pyengine.numerics.wide import Wide
 
 __all__ = ["TERMS", "judged", "switched"]
@@ -129,7 +128,7 @@ def steps_of(size: int, guess: float = 0.0) -> Iterator[tuple[AnalyticStep, Pair
             mean = float(truth_of(pair, tilt).log_mean.mid()) + guess
             left = float(made.missed(tilt, mean, highest, 1, np.array([size]))[0])
             found = AnalyticStep(made, tilt, made.nodes(PanelRule(1, size, 0.0)), left, 10)
-            assert step.reached(found, mean, highest)
+            assert found.reaching(mean, highest)
             yield found, pair, highest
 
 
@@ -139,7 +138,7 @@ def light_panels(_: Patched) -> Iterator[Claim]:
         made = pair.shape()
         for tilt in (-3.0, 0.5, 4.0):
             truth = truth_of(pair, tilt)
-            found = tilted.tilted_step(made, tilt, float(truth.log_mean.mid()), 3.0, 1e-2, 10)
+            found = made.tilted(At(tilt, float(truth.log_mean.mid()), 10), 3.0, 1e-2, 0.0)
             assert isinstance(found, AnalyticStep)
             yield of_mean(found, truth)
             yield from of_transform(found, truth, np.array([0.3, 1.2, 2.97]), None)
@@ -248,7 +247,7 @@ STEPS = 30
 def rows(_: Patched) -> Iterator[Claim]:
     """Masses and profiles of many steps against the normal law without ends."""
     size = 0.3 * math.sqrt(STEPS)
-    found = MixedOrder(((CUT.shape(), STEPS),), False)
+    found = LineOrder(((CUT.shape(), STEPS),), False)
     losses = np.linspace(-4.0, 4.0, 33) * size
     with ctx.workprec(120):
 
@@ -276,7 +275,7 @@ def line_of(
 ) -> LossLine:
     """A line with its nodes so far apart and up to so high."""
     mean = float(made.cumulants(np.array([tilt]))[0][0])
-    one = tilted.tilted_step(made, tilt, mean, 1.01 * highest, 1e-17, steps)
+    one = made.tilted(At(tilt, mean, steps), 1.01 * highest, 1e-17, 0.0)
     assert one is not None
     spacing = float(np.float32(2.0 * math.pi / period))
     sides = tuple(Side(x, steps * one.bound_at(x)) for x in (tilt - 5.0, tilt + 5.0))

@@ -30,7 +30,7 @@ from pyengine.engines.analytic_lines.step import AnalyticStep
 from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.engines.vertical_lines.gauss import EXTENDED
 from pyengine.engines.vertical_lines.nodes import PanelRule
-from pyengine.engines.vertical_lines.tilted import tilted_step
+from pyengine.engines.vertical_lines.shapes import At
 from pyengine.laws.analytic import NOTHING
 
 BITS = 128  # of truths
@@ -386,7 +386,7 @@ def claims_of(
         claim = of_rule(made, truth, float(rng.uniform(0.0, reach)), rule)
         if claim.bound < 1.0:
             yield claim
-        found = tilted_step(made, tilt, mean + rng.uniform(-1.0, 1.0), reach, 1e-15, steps)
+        found = made.tilted(At(tilt, mean + rng.uniform(-1.0, 1.0), steps), reach, 1e-15, 0.0)
         if found is None:
             continue
         assert isinstance(found, AnalyticStep)

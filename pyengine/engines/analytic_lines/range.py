@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pyengine.engines.analytic_lines.step  # noqa: F401 lines find the steps there
 from pyengine._support.caches import kept
 from pyengine.engines.analytic_lines.shape import AnalyticShape
 from pyengine.laws.analytic import FAINTEST, NOTHING

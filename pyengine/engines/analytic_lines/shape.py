@@ -34,10 +34,12 @@ from pyengine.engines.analytic_lines.balls import (
 )
 from pyengine.engines.analytic_lines.cells import LossCells
 from pyengine.engines.analytic_lines.panel_nodes import Interval, MadeNodes, PanelNodes
+from pyengine.engines.analytic_lines.step import AnalyticStep
 from pyengine.engines.analytic_lines.strips import Strips
 from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.engines.vertical_lines.gauss import EXTENDED
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
+from pyengine.engines.vertical_lines.shapes import At, Fall, Shape
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms.expressions import Evaluator, Expression, Program, exp, log
 from pyengine.numerics import functions as fn
@@ -58,6 +60,7 @@ HEIGHTS = np.array([0.5, 1.0, 2.0])  # of ellipses, in half-lengths of the panel
 STRIPS = 3  # boxes that cover the upper half of an ellipse
 LEAST = -50.0  # log of what a rule of `PROBED` nodes may miss on a panel
 PROBED = 20
+MOST_NODES = 100_000
 MOST_PANELS = 4096
 DEEPEST = 1060  # halvings of the interval
 SIZES = np.array([12, 16, 20, 24, 32, 40, 56, 80])
@@ -189,15 +192,15 @@ def _joined(parts: Iterable[Ellipses]) -> Ellipses:
 
 # Map: nodes of analytic densities | test_analytic_densities | theory/analytic_densities
 @dataclass(frozen=True)
-class AnalyticShape:
+class AnalyticShape(Shape):
     """One kind of step, A without the record.
 
     Parameters
     ----------
     log_p, log_q : Expression
         Logarithms of the densities.
-    ends : pair of float
-        The interval on which they are looked at; the law ends there.
+    interval : pair of float
+        Where they are looked at; the law ends there.
     probability : Fraction
         Of sampling, in (0, 1].
     faintest : float
@@ -206,22 +209,10 @@ class AnalyticShape:
 
     log_p: Expression
     log_q: Expression
-    ends: tuple[float, float]
+    interval: tuple[float, float]
     probability: Fraction
     faintest: float
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.log_p, self.log_q, self.ends, self.probability, self.faintest))
-
-    def __hash__(self) -> int:
-        """Found once, as laws are kept by their shapes."""
-        return self._hash
-
-    @property
-    def is_symmetric(self) -> bool:
-        """Whether the exchanged pair is known to be the same: it is not looked for."""
-        return False
+    __hash__ = Shape.__hash__
 
     @cached_property
     def program(self) -> Program:
@@ -234,7 +225,7 @@ class AnalyticShape:
     @cached_property
     def _panels(self) -> tuple[FloatArray, Ellipses]:
         """Ends of panels, on each of which a rule misses next to nothing at the tilts 0 and 1."""
-        low, high = self.ends
+        low, high = self.interval
         ahead: list[tuple[float, float, int]] = [(low, high, 0)]
         edges, found = [low], list[Ellipses]()
         while ahead:
@@ -369,6 +360,34 @@ class AnalyticShape:
         rule = PanelRule(parts, int(SIZES[good[0]]), 0.0)
         return TiltedRule(rule, counts, float(left[good[0]]) * SLACK)
 
+    def least_rule(
+        self, tilt: float, log_mean: float, frequency: float, enough: float
+    ) -> TiltedRule | None:
+        """The rule with the fewest nodes that serves at a tilt; None where all take too many."""
+        best: TiltedRule | None = None
+        for parts in PARTS:
+            if not self.divides(parts):
+                break
+            found = self.rule_at(tilt, log_mean, frequency, parts, enough)
+            if found is None:
+                continue
+            if best is not None and found.size >= best.size:
+                break
+            best = found
+        return None if best is None or best.size > MOST_NODES else best
+
+    def tilted(
+        self, at: At, frequency: float, enough: float, spacing: float
+    ) -> AnalyticStep | None:
+        """A step at a tilt, for frequencies up to one; None where that takes too many nodes."""
+        del spacing
+        best = self.least_rule(at.tilt, at.log_mean, frequency, enough)
+        if best is None:
+            return None
+        nodes = self.nodes(best.rule, best.counts)
+        step = AnalyticStep(self, at.tilt, nodes, best.left, at.steps)
+        return step.reaching(at.log_mean, frequency)
+
     @cached_property
     def _nodes(self) -> dict[PanelRule, PanelNodes]:
         return {}
@@ -483,7 +502,7 @@ class AnalyticShape:
         if not lacking <= LACKING:
             raise ValueError(
                 f"{name} must integrate to 1, but has {lacking:.3g} less between "
-                f"{self.ends[0]:g} and {self.ends[1]:g}, or its integral is not known"
+                f"{self.interval[0]:g} and {self.interval[1]:g}, or its integral is not known"
             )
 
     def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -546,9 +565,19 @@ class AnalyticShape:
         strips = self._strips if steps <= FEW else None
         return self.cells.decay(tilt, log_mean, doubt, spare, strips)
 
+    def fall(self, at: At, variance: float, frequency: FloatArray) -> Fall:
+        """About how the transform falls along a line."""
+        del variance
+        decay = self.decay(at.tilt, at.log_mean, 0.0, at.steps)
+        return Fall(np.maximum(decay.largest(frequency), decay.flat), decay.tail(frequency))
+
+    def log_at_ends(self, at: At) -> float:
+        """Logarithm of the tilted mass of flat cells."""
+        return fn.log(max(self.decay(at.tilt, at.log_mean, 0.0, at.steps).flat, 1e-300))
+
     @cached_property
-    def losses(self) -> tuple[float, float]:
-        """Bounds on the losses between the ends."""
+    def ends(self) -> tuple[float, float]:
+        """Bounds on the losses between the ends of the interval."""
         ellipses = self._panels[1]
         known = ellipses.log_density.max(axis=2) < math.inf
         low = np.where(known, ellipses.low.min(axis=2), -np.inf).max(axis=1).min()
@@ -557,7 +586,7 @@ class AnalyticShape:
 
     def expected_nodes(self, frequency: float) -> float:
         """About how many nodes stand for a step up to a frequency; not proven."""
-        low, high = self.losses
+        low, high = self.ends
         return 16.0 * self._heavy_panels + 0.5 * frequency * (high - low)
 
     @cached_property

@@ -6,21 +6,25 @@ All is chosen by estimates; the line itself bounds what that leaves open.
 from __future__ import annotations
 
 import math
-from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import kept
-from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of, cumulants, cumulants_at
-from pyengine.engines.vertical_lines.fall import fall_of, log_at_ends
+from pyengine.engines.vertical_lines.choice import Choice, choice_of
 from pyengine.engines.vertical_lines.line import LossLine, Side
-from pyengine.engines.vertical_lines.nodes import expected_nodes
-from pyengine.engines.vertical_lines.tilted import NOTHING_LOST, tilted_step
+from pyengine.engines.vertical_lines.shapes import (
+    NOTHING_LOST,
+    At,
+    Kinds,
+    cumulants,
+    cumulants_at,
+)
+from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
 
-__all__ = ["is_served", "line_at", "log_above", "terms_of_lines"]
+__all__ = ["line_at", "terms_of_lines"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -62,14 +66,16 @@ class LineGrid(NamedTuple):
     above: float
 
 
-def is_served(kinds: Kinds) -> bool:
-    """Return whether there are lines next to both poles; decided before any question."""
-    return terms_of_lines(kinds) < math.inf
-
-
 @kept(64)
 def terms_of_lines(kinds: Kinds) -> float:
     """Return how many terms the lines next to both poles have at most; infinite without those."""
+    try:
+        return _most_terms(kinds)
+    except AccuracyError:  # not analytic, or known too badly
+        return math.inf
+
+
+def _most_terms(kinds: Kinds) -> float:
     if not all(_log_at_ends(kinds, pole) <= LOG_SURE for pole in (0.0, 1.0)):
         return math.inf
     choice = choice_of(kinds)
@@ -89,14 +95,14 @@ def terms_of_lines(kinds: Kinds) -> float:
 def _terms(kinds: Kinds, grid: LineGrid) -> float:
     """About how many terms a line has, of all nodes and steps."""
     last = grid.number * grid.spacing
-    return grid.number * sum(expected_nodes(shape, last) for shape, _ in kinds)
+    return float(grid.number * sum(shape.expected_nodes(last) for shape, _ in kinds))
 
 
 def _log_at_ends(kinds: Kinds, tilt: float) -> float:
     """Logarithm of the tilted mass at the ends of all steps."""
     steps = sum(number for _, number in kinds)
-    return sum(
-        number * log_at_ends(shape, tilt, cumulants_at(shape, tilt)[0], steps)
+    return math.fsum(
+        number * shape.log_at_ends(At(tilt, cumulants_at(shape, tilt)[0], steps))
         for shape, number in kinds
     )
 
@@ -121,8 +127,8 @@ def _line_of(kinds: Kinds, index: int, lost: float) -> LossLine | None:
     all_steps = sum(number for _, number in kinds)
     highest, enough = 1.001 * grid.number * grid.spacing, LEFT / all_steps
     for shape, number in kinds:
-        mean = cumulants_at(shape, tilt)[0]
-        step = tilted_step(shape, tilt, mean, highest, enough, all_steps, lost, grid.spacing)
+        at = At(tilt, cumulants_at(shape, tilt)[0], all_steps, lost)
+        step = shape.tilted(at, highest, enough, grid.spacing)
         if step is None:
             return None
         steps.append((step, number))
@@ -222,7 +228,7 @@ def _sides(
             best = int(np.argmin(lengths))
         side, expected = AliasSide(float(places[best]), float(lengths[best])), float(logs[best])
         for _ in range(MOST_MOVES):
-            bound = sum(n * log_above(shape, tilt, lost, side.tilt) for shape, n in kinds)
+            bound = sum(n * shape.log_above(tilt, lost, side.tilt) for shape, n in kinds)
             away = abs(side.tilt - tilt)
             if bound <= expected + FAR_ABOVE:
                 break
@@ -245,25 +251,25 @@ def _highest(kinds: Kinds, tilt: float, beyond: float, lost: float) -> float | N
     frequency = np.sqrt(-2.0 * beyond / variance) * fn.power(GROWTH, np.arange(HEIGHTS))
     steps = sum(number for _, number in kinds)
 
+    places = [At(tilt, log_mean, steps, lost) for log_mean, _, _ in known]
     falls = [
-        None if getattr(shape, "is_costly", False) else fall_of(shape, tilt, *two, frequency, steps)
-        for (shape, _), two in zip(
-            kinds, ((mean, spread) for mean, _, spread in known), strict=True
-        )
+        None if shape.is_costly else shape.fall(place, spread, frequency)
+        for (shape, _), place, (_, _, spread) in zip(kinds, places, known, strict=True)
     ]
 
     def is_small(at: int) -> bool:
         log, tails, whole = 0.0, 0.0, math.inf
-        for (shape, number), (mean, _, spread), fall in zip(kinds, known, falls, strict=True):
+        for (shape, number), place, (_, _, spread), fall in zip(
+            kinds, places, known, falls, strict=True
+        ):
             i = at
             if fall is None:
-                there = frequency[at : at + 1]
-                fall, i = fall_of(shape, tilt, mean, spread, there, steps, lost), 0
+                fall, i = shape.fall(place, spread, frequency[at : at + 1]), 0
             modulus = max(float(fall.modulus[i]), 1e-300)
             log += number * fn.log(modulus)
             tail = float(fall.tail[i]) / modulus
             tails += number * tail
-            if log_at_ends(shape, tilt, mean, steps) == -math.inf:
+            if shape.log_at_ends(place) == -math.inf:
                 whole = min(whole, tail)
         return log + fn.log(max(min(tails, whole), 1e-300)) <= beyond
 
@@ -283,10 +289,3 @@ def _periods(distance: FloatArray, log: FloatArray, moved: float, alias: float) 
     """The least periods whose aliases bounds at distances from a line show to be small."""
     found = (log - distance * moved - alias) / distance
     return np.where(np.isnan(found), np.inf, found)
-
-
-@singledispatch
-def log_above(shape: Any, tilt: float, log_lost: float, place: float) -> float:
-    """Return about what the line at ``tilt`` bounds the logarithm of the mean by at a place."""
-    del tilt, log_lost
-    return cumulants_at(shape, place)[0]

@@ -8,27 +8,23 @@ multiple of `APART`, so that next to a loss there is one (docs/theory/line).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import singledispatch
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import kept
-from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
+from pyengine.engines.vertical_lines.shapes import Kinds, cumulants
 from pyengine.numerics import functions as fn
 from pyengine.special import log_ndtr
 
-__all__ = ["Choice", "Kinds", "choice_of", "cumulants", "cumulants_at", "cumulants_of"]
+__all__ = ["Choice", "choice_of"]
 
 FloatArray = npt.NDArray[np.float64]
-Kinds = tuple[tuple[Any, int], ...]  # shapes, of which lines ask what `shapes` says
 
 APART = 3.0
 NEAREST = 1.5  # standard deviations between a line and a pole
 LEAST_APART = 0.8  # deviations between both poles for which a line stands between them
 FARTHEST = 40.0
-NODES = 32
 SIDE, BETWEEN = 72, 41  # places of the table on either side of both poles, and between them
 STEEPEST = 3e3  # tilts of the table, in standard deviations
 SPARED = 3.0  # logarithm of how much larger an error may be where rough values are asked
@@ -149,43 +145,3 @@ def _between(goals: FloatArray, root: FloatArray, tilt: FloatArray) -> list[floa
     """Tilts at the goals that lie inside of a part of the table."""
     goals = goals[(goals > root.min()) & (goals < root.max())]
     return [float(x) for x in np.interp(goals, root, tilt)]
-
-
-@kept(256)
-def cumulants_at(shape: Any, tilt: float) -> tuple[float, float, float]:
-    """Return those of one step at one tilt."""
-    log, mean, variance = cumulants(((shape, 1),), np.array([tilt]))
-    return float(log[0]), float(mean[0]), float(variance[0])
-
-
-def cumulants(kinds: Kinds, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the logarithm of the mean of e^(tilt S), and mean and variance of the tilted sum."""
-    found = np.zeros((3, tilt.size))
-    for shape, number in kinds:
-        found += number * np.array(cumulants_of(shape, tilt))
-    return found[0], found[1], found[2]
-
-
-@singledispatch
-def cumulants_of(shape: Any, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return about those of one step; for choices only."""
-    found: tuple[FloatArray, FloatArray, FloatArray] = shape.cumulants(tilt)
-    return found
-
-
-@cumulants_of.register(LaplaceShape)
-@cumulants_of.register(SubstitutedShape)
-def _(shape: StepShape, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    part, mass = shape.nodes(NODES)
-    low, length = float(shape.ends[0]), float(shape.length)
-    part = np.concatenate([[0.0], part, [1.0]])
-    first, last = (float(atom) for atom in shape.atoms)
-    mass = np.concatenate([[first], mass, [last]])
-    rate = length * tilt
-    top = np.maximum(rate, 0.0)
-    terms = mass * fn.exp(rate[:, None] * part - top[:, None])
-    total = terms.sum(axis=1)
-    mean = (terms @ part) / total
-    spread = (terms @ (part * part)) / total - mean * mean
-    log = tilt * low + top + fn.log(total)
-    return log, low + length * mean, length * length * np.maximum(spread, 1e-300)

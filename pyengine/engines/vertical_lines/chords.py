@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from pyengine._support.caches import kept
 from pyengine.engines.lattice.fft_convolution import FFT_ROUNDING
-from pyengine.engines.vertical_lines.chernoff import profile_bound
-from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape
+from pyengine.engines.vertical_lines.shapes import Kinds
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["bound_for", "chord_bound"]
+__all__ = ["chord_bound"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -42,39 +42,24 @@ class LatticeStep(NamedTuple):
     error: float
 
 
-def bound_for(
-    kinds: tuple[tuple[StepShape, int], ...],
-    tilt: float,
-    epsilon: float,
-    enough: float,
-    *,
-    exchanged: bool,
-) -> float:
-    """Return Chernoff's bound where it is at most ``enough`` or there is no other, else of chords.
-
-    Parameters are those of `profile_bound`.
-    """
-    most = profile_bound(kinds, tilt, epsilon, exchanged=exchanged) if enough > 0.0 else math.inf
-    if most <= enough:
-        return most
-    closer = chord_bound(kinds, tilt, epsilon, exchanged=exchanged)
-    if closer == most == math.inf:
-        return profile_bound(kinds, tilt, epsilon, exchanged=exchanged)
-    return min(most, closer)
-
-
 # Map: profiles of sums of Laplace steps, from chords | test_laplace_chernoff | theory/laplace
-def chord_bound(
-    kinds: tuple[tuple[StepShape, int], ...], tilt: float, epsilon: float, *, exchanged: bool
-) -> float:
+def chord_bound(kinds: Kinds, tilt: float, epsilon: float, *, exchanged: bool) -> float:
     """Return a number not below H_{e^ε}(A‖B), or H_{e^ε}(B‖A) if ``exchanged``.
 
     Parameters
     ----------
-    kinds, tilt, epsilon, exchanged
-        As of `profile_bound`; the tilt is that of the lattice's masses.
+    kinds : tuple of (Shape, int)
+        The steps, A without the record; of others than Laplace steps the bound is infinite.
+    tilt : float
+        That of the lattice's masses, below 0, or above 1 if ``exchanged``: others say nothing.
+    epsilon : float
+        At least 0.
+    exchanged : bool
+        Which order is asked about.
     """
-    if not (tilt > 1.0 if exchanged else tilt < 0.0):
+    is_usable = tilt > 1.0 if exchanged else tilt < 0.0
+    # a bounded range has another density, and no atoms
+    if not is_usable or any(type(shape) is not LaplaceShape for shape, _ in kinds):
         return math.inf
     number = sum(n for _, n in kinds)
     cells = min(max(int(CELLS / math.sqrt(number)), LEAST_CELLS), MOST_CELLS)
@@ -82,8 +67,7 @@ def chord_bound(
     log, size, off, low, spread, last = 0.0, 0.0, 0.0, 0.0, 0.0, 0
     tilted: list[tuple[FloatArray, int]] = []
     for shape, n in kinds:
-        # of a bounded range the density is another one, and there are no atoms
-        step = _on_lattice(shape.half, spacing) if type(shape) is LaplaceShape else None
+        step = _on_lattice(shape, spacing)
         if step is None:
             return math.inf
         k = np.arange(float(step.mass.size))

@@ -8,13 +8,15 @@ step is at most 1 less what the uniform laws lack (docs/theory/laplace).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.vertical_lines.laplace_shapes import StepShape
 from pyengine.numerics import functions as fn
+
+if TYPE_CHECKING:
+    from pyengine.engines.vertical_lines.laplace_shapes import StepShape
 
 __all__ = ["Decay", "Strip", "decay_of"]
 

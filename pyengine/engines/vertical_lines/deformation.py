@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property, kept
-from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of, cumulants_at
+from pyengine.engines.vertical_lines.choice import Choice, choice_of
 from pyengine.engines.vertical_lines.corners import corners_of
 from pyengine.engines.vertical_lines.deformed import DeformedLine, places_error
 from pyengine.engines.vertical_lines.ends import LEAST_HEIGHT
 from pyengine.engines.vertical_lines.low_rule import Window, low_rule
 from pyengine.engines.vertical_lines.order import LineOrder
+from pyengine.engines.vertical_lines.shapes import Kinds, cumulants_at
 from pyengine.engines.vertical_lines.tilted import laplace_step
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -51,7 +52,7 @@ def is_deformed(kinds: Kinds) -> bool:
 
 def is_deformable(kinds: Kinds) -> bool:
     """Return whether there are deformed lines, be they the quickest or not."""
-    if not all(getattr(shape, "has_corners", False) for shape, _ in kinds):
+    if not all(shape.has_corners for shape, _ in kinds):
         return False
     places = math.prod(shape.pieces * number + 1 for shape, number in kinds)
     return places <= MOST_PLACES and sum(number for _, number in kinds) >= LEAST_STEPS

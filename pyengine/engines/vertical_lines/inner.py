@@ -19,6 +19,7 @@ from pyengine.engines.pairs import GaussianPair, largest_epsilon
 from pyengine.engines.row_bounds import LogBounds
 from pyengine.engines.row_sides import CLOSE
 from pyengine.engines.sector import SectorLaws
+from pyengine.engines.vertical_lines.ordered import Inner
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -37,7 +38,7 @@ SLACK = 1.0 + 1e-15
 ROUNDED = 4.0 * UNIT  # of expm1
 
 
-class ClosedOrder:
+class ClosedOrder(Inner):
     """One order whose masses are in closed form.
 
     Parameters
@@ -45,9 +46,6 @@ class ClosedOrder:
     law : ClosedLaw
         The steps.
     """
-
-    has_atoms = True
-    least_known = 0.0
 
     def __init__(self, law: ClosedLaw) -> None:
         self._law = law
@@ -74,14 +72,6 @@ class ClosedOrder:
         """The profile of the first law against the second one, and a bound on absolute errors."""
         return self._law.profile(epsilon)
 
-    def rough_masses(self, c: FloatArray) -> FloatArray:
-        """The masses, of shape (4, n)."""
-        return np.array(self._law.tails(c)[:4])
-
-    def rough_profile(self, epsilon: FloatArray) -> FloatArray:
-        """The profile."""
-        return self._law.profile(epsilon)[0]
-
 
 def closed_order(laws: Laws) -> ClosedOrder | None:
     """Return the order of steps that have a closed sum or of one step; None of others.
@@ -103,7 +93,7 @@ def closed_order(laws: Laws) -> ClosedOrder | None:
     return ClosedOrder(SingleStep(law))
 
 
-class PiecesOrder:
+class PiecesOrder(Inner):
     """One order of few or rare sampled Gaussian steps, by laws on pieces.
 
     Parameters
@@ -114,7 +104,6 @@ class PiecesOrder:
 
     has_atoms = False
     jumps = np.zeros(0)
-    least_known = 0.0
 
     def __init__(self, pair: GaussianPair, laws: SectorLaws) -> None:
         self._laws, self._is_reversed = laws, pair.reversed
@@ -130,10 +119,6 @@ class PiecesOrder:
     def _beyond(self, c: FloatArray) -> npt.NDArray[np.bool_]:
         """Whether thresholds are below all losses or, in the other order, above them."""
         return c > self._end[2] if self._is_reversed else c < -self._end[2]
-
-    def shift(self, c: FloatArray) -> FloatArray:
-        """Thresholds are not moved."""
-        return np.zeros(c.size)
 
     @cached_property
     def _far(self) -> FloatArray:

@@ -10,6 +10,7 @@ y^(-3/2)/4.  At the part x of the way from the least loss to the largest one, d 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -19,10 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property, kept
+from pyengine.engines.vertical_lines.decay import Decay, decay_of
 from pyengine.engines.vertical_lines.gauss import rough_nodes
+from pyengine.engines.vertical_lines.shapes import At, Fall, Shape, cumulants_at
+from pyengine.engines.vertical_lines.tilted import ClosedRangeStep, LaplaceStep, laplace_step
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
+from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.wide import Wide
 
 __all__ = ["Branch", "LaplaceShape", "RangeShape", "StepShape", "SubstitutedShape", "shape_of"]
@@ -30,6 +35,10 @@ __all__ = ["Branch", "LaplaceShape", "RangeShape", "StepShape", "SubstitutedShap
 FloatArray = npt.NDArray[np.float64]
 
 LARGEST = 30.0  # of the distance of both laws: beyond, one step tells nearly all
+WIDEST = 170.0  # of a range: squares of its densities are doubles
+NODES = 32  # of rough means
+FEW = 64  # steps of a range, of which transforms need not know how far from 1 they are
+CLOSE = 1e-9  # what nodes that bound a mean may leave out
 LEAST = 1e-12  # of the distance and of the sampling probability
 
 
@@ -45,8 +54,105 @@ class Branch(NamedTuple):
     rising: Wide
 
 
+class StepShape(Shape):
+    """A Laplace step of either sort, or one of bounded range."""
+
+    distance: Fraction
+    has_exact_ends: ClassVar[bool] = True
+    pieces: ClassVar[int]  # of equal lengths, on each of which the density is analytic
+
+    @property
+    @abstractmethod
+    def half(self) -> LaplaceShape:
+        """The step whose density lies between two corners."""
+
+    @property
+    @abstractmethod
+    def length(self) -> Wide:
+        """The largest loss less the least one."""
+
+    @property
+    @abstractmethod
+    def atoms(self) -> tuple[Wide, Wide]:
+        """A's masses of the least and of the largest loss."""
+
+    @property
+    @abstractmethod
+    def branches(self) -> tuple[Branch, ...]:
+        """The losses between both atoms."""
+
+    @abstractmethod
+    def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """Parts of the way and A's masses that stand for the density; for choices only."""
+
+    @property
+    def slope(self) -> Wide:
+        """The number κ, of either half."""
+        return self.half.slope
+
+    @property
+    def has_corners(self) -> bool:
+        """Unless the range is so wide that doubles do not hold what the rays need."""
+        return self.distance <= LARGEST
+
+    @cached_property
+    def _rough(self) -> tuple[FloatArray, FloatArray]:
+        """A few parts of the way, atoms among them, and their masses."""
+        part, mass = self.nodes(NODES)
+        first, last = (float(atom) for atom in self.atoms)
+        return np.concatenate([[0.0], part, [1.0]]), np.concatenate([[first], mass, [last]])
+
+    def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """About the log of the mean of e^(tilt loss), mean and variance of the tilted loss."""
+        part, mass = self._rough
+        low, length = float(self.ends[0]), float(self.length)
+        rate = length * tilt
+        top = np.maximum(rate, 0.0)
+        terms = mass * fn.exp(rate[:, None] * part - top[:, None])
+        total = terms.sum(axis=1)
+        mean = (terms @ part) / total
+        spread = (terms @ (part * part)) / total - mean * mean
+        log = tilt * low + top + fn.log(total)
+        return log, low + length * mean, length * length * np.maximum(spread, 1e-300)
+
+    def log_mean_bound(self, tilt: float) -> float:
+        """Bound on the logarithm of the mean of e^(``tilt`` loss), by nodes that serve there."""
+        return _log_mean_bound(self, tilt)
+
+    def expected_nodes(self, frequency: float) -> float:
+        """About how many nodes stand for a step up to a frequency; not proven."""
+        return len(self.branches) * (50.0 + 0.9 * frequency * float(self.length) / self.pieces)
+
+    def log_at_ends(self, at: At) -> float:
+        """Logarithm of the tilted mass of both atoms."""
+        mass = math.fsum(
+            fn.exp(min(at.tilt * float(end) - at.log_mean + fn.log(float(atom)), 0.0))
+            for end, atom in zip(self.ends, self.atoms, strict=True)
+            if float(atom) > 0.0
+        )
+        return fn.log(min(mass, 1.0)) if mass > 0.0 else -math.inf
+
+    def decay(self, tilt: float, log_mean: float) -> Decay:
+        """How the transform of the law's e^(``tilt`` loss - ``log_mean``)-fold falls."""
+        return decay_of(self, tilt, log_mean)
+
+    def fall(self, at: At, variance: float, frequency: FloatArray) -> Fall:
+        """About how the transform falls along a line."""
+        decay, length = self.decay(at.tilt, at.log_mean), float(self.length)
+        most = decay.largest(np.maximum(frequency, np.pi / length))
+        turn = np.minimum(frequency * length, np.pi)
+        square = 1.0 - 2.0 * variance * (1.0 - fn.cos(turn)) / (length * length)
+        near = np.where(frequency * length < np.pi, np.sqrt(np.maximum(square, 0.0)), 0.0)
+        return Fall(np.maximum(most, near), decay.tail(frequency))
+
+    def tilted(self, at: At, frequency: float, enough: float, spacing: float) -> LaplaceStep | None:
+        """A step at a tilt, for frequencies up to one; None where that takes too many nodes."""
+        del spacing
+        return laplace_step(self, at.tilt, at.log_mean, frequency, enough)
+
+
 @dataclass(frozen=True)
-class LaplaceShape:
+class LaplaceShape(StepShape):
     """A Laplace step, on a Poisson sample or not.
 
     Parameters
@@ -59,16 +165,8 @@ class LaplaceShape:
 
     distance: Fraction
     probability: Fraction
-    has_corners: ClassVar[bool] = True  # between which the density is analytic
-    pieces: ClassVar[int] = 1  # of equal lengths, on each of which the density is analytic
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.distance, self.probability))
-
-    def __hash__(self) -> int:
-        """Of both numbers, found once: laws are kept by their shapes, and fractions take long."""
-        return self._hash
+    pieces: ClassVar[int] = 1
+    __hash__ = Shape.__hash__
 
     @property
     def is_symmetric(self) -> bool:
@@ -139,7 +237,13 @@ class RangeShape(LaplaceShape):
         1.
     """
 
-    __hash__ = LaplaceShape.__hash__
+    __hash__ = Shape.__hash__
+
+    @cached_property
+    def ends(self) -> tuple[Decimal, Decimal]:
+        """-ε and ε."""
+        end = as_decimal(self.distance)
+        return CONTEXT.minus(end), end
 
     @cached_property
     def atoms(self) -> tuple[Wide, Wide]:
@@ -153,14 +257,57 @@ class RangeShape(LaplaceShape):
         share = Wide.of(CONTEXT.divide(Decimal(2), whole))
         return (Branch(Wide.of(self.ends[0]), 1.0, share, Wide(0.0)),)
 
-    def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
-        """Parts of the way and A's masses that stand for the density; for choices only."""
-        part, mass = super().nodes(count)
-        return part, mass * float(self.branches[0].falling)
+    def _log_mean(self, tilt: FloatArray) -> FloatArray:
+        """About the log of the mean of e^(tilt loss): at ½ + x of sinh(x ε)/(2 x sinh(½ ε))."""
+        end = float(self.distance)
+
+        def log_sinhc(rate: FloatArray) -> FloatArray:
+            far = rate + fn.log(-fn.expm1(-2.0 * rate)) - fn.log(2.0 * rate)
+            return np.where(rate < 1e-4, rate * rate / 6.0, far)
+
+        rate = np.append(np.abs(tilt - 0.5), 0.5) * end
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = log_sinhc(rate)
+        return np.asarray(logs[:-1] - logs[-1])
+
+    def log_mean_bound(self, tilt: float) -> float:
+        """Bound on it."""
+        found = float(self._log_mean(np.array([tilt]))[0])
+        return found + 1e-12 * (1.0 + abs(tilt) * float(self.distance))
+
+    def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """About the log of the mean of e^(tilt loss), mean and variance of the tilted loss."""
+        end = float(self.distance)
+        rate = (tilt - 0.5) * end
+        near = np.abs(rate) < 1e-2
+        x = np.where(near, 1.0, rate)
+        with np.errstate(over="ignore"):
+            mean = np.where(near, rate / 3.0, 1.0 + 2.0 / fn.expm1(2.0 * x) - 1.0 / x)
+            spread = np.where(
+                near, 1.0 / 3.0 - rate * rate / 15.0, 1.0 / (x * x) - 1.0 / fn.sinh(x) ** 2
+            )
+        return self._log_mean(tilt), end * mean, np.maximum(end * end * spread, 1e-300)
+
+    def decay(self, tilt: float, log_mean: float) -> Decay:
+        """Nothing is flat, and the density has no turn: half of the variation is enough."""
+        found = super().decay(tilt, log_mean)
+        return found._replace(variation=0.5 * found.variation, flat=0.0)
+
+    def expected_nodes(self, frequency: float) -> float:
+        """About how many nodes stand for a step up to a frequency; not proven."""
+        # few steps, whose lines go far up, have a closed form
+        return min(super().expected_nodes(frequency), 200.0)
+
+    def tilted(self, at: At, frequency: float, enough: float, spacing: float) -> LaplaceStep | None:
+        """A step at a tilt, of few steps by a closed form, or None."""
+        found = super().tilted(at, 0.0 if at.steps <= FEW else frequency, enough, spacing)
+        if found is None or at.steps > FEW:
+            return found
+        return ClosedRangeStep(self, at.tilt, found.nodes, found.left)
 
 
 @dataclass(frozen=True)
-class SubstitutedShape:
+class SubstitutedShape(StepShape):
     """A Laplace step on a Poisson sample of which one record takes the place of another.
 
     The loss is symmetric about 0.  With y as of a `LaplaceShape` at the size l of the loss, the
@@ -174,17 +321,9 @@ class SubstitutedShape:
 
     distance: Fraction
     probability: Fraction
-    has_corners: ClassVar[bool] = True
     pieces: ClassVar[int] = 2
     is_symmetric: ClassVar[bool] = True
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.distance, self.probability))
-
-    def __hash__(self) -> int:
-        """Of both numbers, found once: laws are kept by their shapes, and fractions take long."""
-        return self._hash
+    __hash__ = Shape.__hash__
 
     @cached_property
     def half(self) -> LaplaceShape:
@@ -220,11 +359,6 @@ class SubstitutedShape:
         return Wide.of(CONTEXT.add(far, p) / 2), Wide.of(CONTEXT.add(far, further) / 2)
 
     @property
-    def slope(self) -> Wide:
-        """The number κ of either half."""
-        return self.half.slope
-
-    @property
     def branches(self) -> tuple[Branch, ...]:
         """The losses below 0 and above."""
         (rest, share), zero = self._shares, Wide(0.0)
@@ -247,7 +381,13 @@ class SubstitutedShape:
         return np.clip(x, 0.0, 1.0), 0.5 * mu * weight * near
 
 
-StepShape = LaplaceShape | SubstitutedShape
+@kept(256)
+def _log_mean_bound(shape: StepShape, tilt: float) -> float:
+    step = laplace_step(shape, tilt, cumulants_at(shape, tilt)[0], 0.0, CLOSE)
+    if step is None:
+        return math.inf
+    log = float(step.log_mean)
+    return log + step.log_error + UNIT * abs(log)
 
 
 def shape_of(law: StepLaw) -> tuple[StepShape, bool] | None:
@@ -257,11 +397,11 @@ def shape_of(law: StepLaw) -> tuple[StepShape, bool] | None:
     """
     step, epsilon = law.laplace(), law.bounded_range()
     if epsilon is not None:
-        return (_range(epsilon), False) if _is_usual(epsilon, Fraction(1)) else None
+        return (_range(epsilon), False) if LEAST <= epsilon <= WIDEST else None
     if step is None:
         return None
     distance, p = step.distance, Fraction(step.probability)
-    if not _is_usual(distance, p):
+    if not (LEAST <= distance <= LARGEST and p >= LEAST):  # sums of two doubles hold all
         return None
     return _made(distance, p, step.is_substituted), step.is_reversed
 
@@ -277,8 +417,3 @@ def _made(distance: Fraction, probability: Fraction, is_substituted: bool) -> St
 def _range(epsilon: Fraction) -> RangeShape:
     """As `_made`."""
     return RangeShape(epsilon, Fraction(1))
-
-
-def _is_usual(distance: Fraction, probability: Fraction) -> bool:
-    """Whether sums of two doubles hold what is made of both."""
-    return LEAST <= distance <= LARGEST and probability >= LEAST

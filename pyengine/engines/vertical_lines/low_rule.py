@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.vertical_lines.choice import Kinds, cumulants, cumulants_at
+from pyengine.engines.vertical_lines.shapes import Kinds, cumulants, cumulants_at
 from pyengine.numerics import functions as fn
 
 __all__ = ["POLE", "LowRule", "Window", "low_rule"]

@@ -21,8 +21,8 @@ from pyengine.engines.pairs import GaussianPair, largest_epsilon
 from pyengine.engines.sector import SectorLaws
 from pyengine.engines.vertical_lines.deformed import places_error
 from pyengine.engines.vertical_lines.gauss import gauss_nodes
-from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape
-from pyengine.engines.vertical_lines.mixed import Inner
+from pyengine.engines.vertical_lines.laplace_shapes import StepShape
+from pyengine.engines.vertical_lines.ordered import Inner
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.wide import Wide
@@ -30,7 +30,7 @@ from pyengine.numerics.wide import Wide
 __all__ = ["CornerBounds", "NodedOrder"]
 
 FloatArray = npt.NDArray[np.float64]
-CornerKinds = tuple[tuple[LaplaceShape, int], ...]
+CornerKinds = tuple[tuple[StepShape, int], ...]
 
 MOST_PLACES = 3000
 SIZES = (16, 32)  # of rules
@@ -66,7 +66,7 @@ class CornerBounds:
 
     Parameters
     ----------
-    kinds : tuple of (LaplaceShape, int)
+    kinds : tuple of (StepShape, int)
         The steps, A without the record, and how many there are of each.
     losses : ndarray of shape (2, n)
         Few losses that others of the steps have, sums of two doubles.
@@ -133,7 +133,7 @@ class CornerBounds:
         return np.asarray(self.atoms[index] + self._steepest * off)
 
 
-def _grown(shape: LaplaceShape, near: FloatArray) -> FloatArray:
+def _grown(shape: StepShape, near: FloatArray) -> FloatArray:
     """Bounds of both atoms and integrals of |f| e^(-σ y) from both corners on, for all tilts."""
     slope, length, mu = (float(x) for x in (shape.slope, shape.length, shape.distance))
     share = float(shape.branches[0].falling)
@@ -184,7 +184,7 @@ def _taken(core: Any) -> _Law:
     return _Law(core, floor, low_part, low, high, np.array(rest[:2]), np.array(rest[2:]))
 
 
-class NodedOrder:
+class NodedOrder(Inner):
     """One order of sampled Gaussian steps beside others that have corners.
 
     Parameters
@@ -198,8 +198,6 @@ class NodedOrder:
     corners : CornerBounds
         Theirs, A without the record.
     """
-
-    has_atoms = True  # next to which all these steps together have lost little
 
     def __init__(
         self, pair: GaussianPair, laws: SectorLaws, others: Inner, corners: CornerBounds
@@ -387,12 +385,8 @@ class NodedOrder:
 
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Masses as of `Tails`, each with a bound on its absolute error."""
-        found = np.array([self._masses_at(float(each)) for each in c]).reshape(-1, 4, 2)
+        found = np.array([self._best(float(each), None) for each in c]).reshape(-1, 4, 2)
         return [(found[:, i, 0], found[:, i, 1]) for i in range(4)]
-
-    def _masses_at(self, c: float) -> FloatArray:
-        """Four masses and their errors."""
-        return self._best(c, None)
 
     def _best(self, c: float, epsilon: float | None, *, roughly: bool = False) -> FloatArray:
         """The values of the law that serves best, of those that are asked one after the other."""

@@ -9,8 +9,7 @@ has next to no error, and the sum is that of a law with finitely many losses
 from __future__ import annotations
 
 import math
-from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,20 +18,17 @@ from pyengine._core import lib
 from pyengine._support.caches import kept
 from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.gauss import EXTENDED, gauss_nodes
-from pyengine.engines.vertical_lines.laplace_shapes import (
-    LaplaceShape,
-    StepShape,
-    SubstitutedShape,
-)
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import as_decimal, two_doubles
+
+if TYPE_CHECKING:
+    from pyengine.engines.vertical_lines.laplace_shapes import StepShape
 
 __all__ = [
     "PanelRule",
     "StepNodes",
     "chosen_nodes",
     "edges_of",
-    "expected_nodes",
     "largest_loss",
     "loss_error",
     "remainder",
@@ -181,18 +177,6 @@ def remainder(
         with np.errstate(over="ignore"):
             total += fn.exp((log - rule).min(axis=2)) @ half[:, 0]
     return np.asarray(8.0 * total * SLACK)
-
-
-@singledispatch
-def expected_nodes(shape: Any, frequency: float) -> float:
-    """Return about how many nodes stand for a step up to a frequency; not proven."""
-    return float(shape.expected_nodes(frequency))
-
-
-@expected_nodes.register(LaplaceShape)
-@expected_nodes.register(SubstitutedShape)
-def _(shape: StepShape, frequency: float) -> float:
-    return len(shape.branches) * (50.0 + 0.9 * frequency * float(shape.length) / shape.pieces)
 
 
 def chosen_nodes(

@@ -22,14 +22,9 @@ from pyengine._support.status import finished
 from pyengine.engines.functionals import array
 from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.spectral import Spectral
-from pyengine.engines.vertical_lines.build import log_above
-from pyengine.engines.vertical_lines.fall import Fall
 from pyengine.engines.vertical_lines.gauss import EXTENDED
-from pyengine.engines.vertical_lines.shapes import At
-from pyengine.engines.vertical_lines.tilted import (
-    TiltedStep,
-    TiltedTransform,
-)
+from pyengine.engines.vertical_lines.shapes import At, Fall, Shape
+from pyengine.engines.vertical_lines.tilted import TiltedStep, TiltedTransform
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import as_decimal
@@ -51,7 +46,7 @@ MOST_LOG = 700.0
 
 
 @dataclass(frozen=True)
-class GaussianShape:
+class GaussianShape(Shape):
     """All plain Gaussian steps of a composition, which are one.
 
     Parameters
@@ -63,14 +58,7 @@ class GaussianShape:
     variance: Fraction
     is_symmetric: ClassVar[bool] = True
     is_bounded: ClassVar[bool] = False
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self.variance)
-
-    def __hash__(self) -> int:
-        """Found once."""
-        return self._hash
+    __hash__ = Shape.__hash__
 
     @cached_property
     def exact(self) -> Wide:
@@ -94,16 +82,6 @@ class GaussianShape:
         v = float(self.variance)
         return 0.5 * v * tilt * (tilt - 1.0), v * (tilt - 0.5), np.full(tilt.size, v)
 
-    def expected_nodes(self, frequency: float) -> float:
-        """About how many nodes stand for a step up to a frequency."""
-        del frequency
-        return 1.0
-
-    def log_at_ends(self, at: At) -> float:
-        """Logarithm of the tilted mass of the part whose transform need not fall."""
-        del at
-        return -math.inf
-
     def fall(self, at: At, variance: float, frequency: FloatArray) -> Fall:
         """About how the transform falls along a line."""
         del at
@@ -120,7 +98,7 @@ class GaussianShape:
 class GaussianStep(TiltedStep):
     """A Gaussian step at a tilt: its transform is e^(i t mean - v t²/2)."""
 
-    at_ends = 0.0
+    shape: GaussianShape
 
     def __init__(self, shape: GaussianShape, tilt: float) -> None:
         self.shape, self.tilt = shape, tilt
@@ -136,15 +114,6 @@ class GaussianStep(TiltedStep):
     def log_error(self) -> float:
         """Of the variance and three products."""
         return 6.0 * EXTENDED * (abs(float(self.log_mean)) + float(self.shape.exact))
-
-    def mass_at_ends(self, pole: float) -> float:
-        """None."""
-        del pole
-        return 0.0
-
-    def bound_at(self, tilt: float) -> float:
-        """In closed form."""
-        return self.shape.log_mean_bound(tilt)
 
     def _log(self, frequency: FloatArray | float) -> Any:
         return -0.5 * float(self.shape.exact) * (frequency * frequency)
@@ -170,7 +139,7 @@ class GaussianStep(TiltedStep):
 
 
 @dataclass(frozen=True)
-class MixtureShape:
+class MixtureShape(Shape):
     """All steps of a composition whose sides are mixtures of normals.
 
     Parameters
@@ -180,17 +149,9 @@ class MixtureShape:
     """
 
     laws: tuple[tuple[StepLaw, int], ...]
-    is_costly: ClassVar[bool] = True  # to bound far out: one frequency at a time
-    is_symmetric: ClassVar[bool] = False
+    is_costly: ClassVar[bool] = True
     is_bounded: ClassVar[bool] = False
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self.laws)
-
-    def __hash__(self) -> int:
-        """Found once."""
-        return self._hash
+    __hash__ = Shape.__hash__
 
     @cached_property
     def number(self) -> int:
@@ -223,11 +184,6 @@ class MixtureShape:
         del frequency
         return float(NODES * len(self.laws))
 
-    def log_at_ends(self, at: At) -> float:
-        """Logarithm of the tilted mass of the part whose transform need not fall."""
-        del at
-        return -math.inf
-
     def fall(self, at: At, variance: float, frequency: FloatArray) -> Fall:
         """About how the transform falls along a line."""
         del variance
@@ -238,6 +194,14 @@ class MixtureShape:
             log = np.array([kind.log_beyond(t) for t in frequency.tolist()])
             modulus = fn.exp(np.minimum(log, 0.0))
             return Fall(modulus, modulus)
+
+    def log_above(self, tilt: float, log_lost: float, place: float) -> float:
+        """About what the line at ``tilt`` bounds the logarithm of the mean by at a place."""
+        kind, lock = _begun(self, tilt, log_lost)
+        if kind is None:
+            return math.inf
+        with lock:
+            return kind.log_above(place)
 
     def tilted(
         self, at: At, frequency: float, enough: float, spacing: float
@@ -252,7 +216,7 @@ class MixtureShape:
         status = lib.pe_mixture_kind_finish(kind.kind, last, top, known)
         if not finished(status, "mixtures of normals"):
             return None
-        return NormalMixtureStep(kind, at.tilt, known, last)
+        return NormalMixtureStep(self, at.tilt, kind, known, last)
 
 
 class MixturePairOfLines:
@@ -344,20 +308,20 @@ class NormalMixtureStep(TiltedStep):
 
     Parameters
     ----------
+    shape, tilt : MixtureShape, float
+        The kind, and λ.
     kind : MixtureKind
         At the tilt.
-    tilt : float
-        λ.
     known : pe_kind_at
         What the C core has found.
     last : float
         The frequency from which on bounds were asked.
     """
 
-    at_ends = 0.0
-
-    def __init__(self, kind: MixtureKind, tilt: float, known: Any, last: float) -> None:
-        self.tilt, self._kind, self._last = tilt, kind, last
+    def __init__(
+        self, shape: MixtureShape, tilt: float, kind: MixtureKind, known: Any, last: float
+    ) -> None:
+        self.shape, self.tilt, self._kind, self._last = shape, tilt, kind, last
         self._beyond = min(fn.exp(min(float(known.log_beyond), 0.0)) * SLACK, 1.0)
         self._tail = float(known.tail) * SLACK
         high, low = known.log_m
@@ -370,11 +334,6 @@ class NormalMixtureStep(TiltedStep):
     def log_error(self) -> float:
         """As the C core says."""
         return self._log_error
-
-    def mass_at_ends(self, pole: float) -> float:
-        """None."""
-        del pole
-        return 0.0
 
     @property
     def removed(self) -> tuple[float, float]:
@@ -420,12 +379,3 @@ class NormalMixtureStep(TiltedStep):
             off,
             np.where(known, error, top + 4.0 * UNIT * (1.0 + np.abs(top))),
         )
-
-
-@log_above.register(MixtureShape)
-def _(shape: MixtureShape, tilt: float, log_lost: float, place: float) -> float:
-    kind, lock = _begun(shape, tilt, log_lost)
-    if kind is None:
-        return math.inf
-    with lock:
-        return kind.log_above(place)

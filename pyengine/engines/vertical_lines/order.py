@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +17,12 @@ import numpy.typing as npt
 from pyengine._support.caches import cached_property
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.engines.vertical_lines.build import line_at
-from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of
-from pyengine.engines.vertical_lines.chords import bound_for
+from pyengine.engines.vertical_lines.choice import Choice, choice_of
+from pyengine.engines.vertical_lines.chords import chord_bound
 from pyengine.engines.vertical_lines.deformed import DeformedLine
 from pyengine.engines.vertical_lines.line import LossLine
-from pyengine.engines.vertical_lines.ordered import FiniteLosses, RoughTails, tails_of
+from pyengine.engines.vertical_lines.ordered import Inner, RoughTails, tails_of
+from pyengine.engines.vertical_lines.shapes import Kinds
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
@@ -32,46 +34,68 @@ FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 CHERNOFF = 1.0 + 1e-6  # for the rounding of the scale
+SLACK = 1.0 + 1e-9
+UNKNOWN = 1e9  # times what is removed
+MOST = 600.0  # exponent of a bound that says nothing
 ROOM = 0.01  # around where a threshold is expected, in standard deviations
 Line = LossLine | DeformedLine
 
 
-class LineOrder(FiniteLosses):
-    """One order of the pair of a composition of Laplace steps.
+class LineOrder(Inner):
+    """One order of the pair of a composition of steps of any kinds.
 
     Parameters
     ----------
-    kinds : tuple of (StepShape, int)
+    kinds : tuple of (Shape, int)
         The kinds of steps, A without the record, and how many there are of each.
     exchanged : bool
         Whether the pair is (B, A), of the loss with the other sign.
     """
 
     room = ROOM
-    is_bounded = True  # no loss lies beyond the ends
+    alone_masses = 0.0, 0.0
+    first_alone = 0.0, 0.0, 0.0
 
     def __init__(self, kinds: Kinds, exchanged: bool) -> None:
-        self.kinds = kinds
-        super().__init__(self._ends_of(kinds), exchanged)
-        self.removed = self._removed_of(kinds)
+        self.kinds, self.exchanged = kinds, exchanged
+        low, high = (
+            reduce(
+                CONTEXT.add, (CONTEXT.multiply(Decimal(n), Decimal(s.ends[i])) for s, n in kinds)
+            )
+            for i in (0, 1)
+        )
+        errors = [n * shape.off_ends for shape, n in kinds]
+        # beside what roundings of exact ends are
+        self._off_ends = 1.01 * math.fsum(errors) + 1e-12 * float(abs(low) + abs(high))
+        if all(shape.has_exact_ends for shape, _ in kinds):
+            self._off_ends = 0.0
+        self._ends = float(low) - self._off_ends, float(high) + self._off_ends
+        self.is_bounded = all(shape.is_bounded for shape, _ in kinds)
+        of_a, of_b = (sum(n * shape.removed[law] for shape, n in kinds) * SLACK for law in (0, 1))
+        self.removed = float(of_a), float(of_b)
         self._last: tuple[int, Line | None] = (-1, None)
 
-    @staticmethod
-    def _ends_of(kinds: Kinds) -> tuple[float, float]:
-        """The doubles next to the least and to the largest loss."""
-        ends = [Decimal(0), Decimal(0)]
-        for shape, number in kinds:
-            ends = [
-                CONTEXT.add(end, CONTEXT.multiply(Decimal(number), x))
-                for end, x in zip(ends, shape.ends, strict=True)
-            ]
-        return float(ends[0]), float(ends[1])
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest loss."""
+        low, high = self._ends
+        return (-high, -low) if self.exchanged else (low, high)
 
-    @staticmethod
-    def _removed_of(kinds: Kinds) -> tuple[float, float]:
-        """Bounds on the masses of A and of B that lines leave out: none."""
-        del kinds
-        return 0.0, 0.0
+    def lowest(self) -> tuple[float, float]:
+        """Numbers not above and not below the smallest loss: none below where more is removed."""
+        end = self.support()[0]  # which lies as far outside as losses may be off
+        least = end if self._off_ends else math.nextafter(end, -math.inf)
+        if not self.is_bounded or self.removed != (0.0, 0.0):
+            least = -math.inf
+        return least, math.nextafter(end + 2.0 * self._off_ends, math.inf)
+
+    def alone(self) -> tuple[float, float, float]:
+        """None of A's mass is alone."""
+        return 0.0, 0.0, 0.0
+
+    @property
+    def least_known(self) -> float:
+        """What is smaller is known to be small alone."""
+        return UNKNOWN * max(self.removed)
 
     @cached_property
     def choice(self) -> Choice:
@@ -79,16 +103,22 @@ class LineOrder(FiniteLosses):
         return choice_of(self.kinds)
 
     def line_at(self, index: int) -> Line | None:
-        """Return a line of the choice; None where it would take too many nodes."""
-        return line_at(self.kinds, index)
+        """Return a line of the choice, or the next one nearer to the poles that can be made.
+
+        Far out the law that ends is another one than that which goes on, and has no lines.
+        """
+        line = self.choice.line
+        inwards = -1 if line[index] > 0.5 else 1
+        while 0 <= index < line.size:
+            found = line_at(self.kinds, index)
+            if found is not None:
+                return found
+            index += inwards
+        return None
 
     def infinite(self) -> tuple[float, float]:
         """Bounds on the masses of either law where the other one may have none: what is removed."""
         return self.removed[::-1] if self.exchanged else self.removed
-
-    def shift(self, c: FloatArray) -> FloatArray:
-        """By how much thresholds may be moved beside atoms."""
-        return np.zeros(c.size)
 
     @property
     def _around(self) -> tuple[float, float]:
@@ -131,14 +161,29 @@ class LineOrder(FiniteLosses):
         return np.maximum(ends[0], 0.0), np.maximum(ends[1], 0.0)
 
     def profile_most(self, epsilon: float, enough: float = 0.0) -> float:
-        """A number not below the profile, by a tilt of the table."""
+        """A number not below the profile, by a tilt of the table: Chernoff's, or that of chords.
+
+        With x the distance of the sum S from the threshold c the profile is the mean of (1 - e^x)_+
+        at c = -ε, or e^c times that of (e^x - 1)_+ at c = ε.  On their sides these are at most
+        e^(λ x) over 1 - λ, and over λ.
+        """
         choice, of_b = self.choice, self.exchanged
         c = epsilon if of_b else -epsilon
         usable = choice.tilt > 1.0 if of_b else choice.tilt < 0.0
         weight = choice.tilt if of_b else 1.0 - choice.tilt
         cost = choice.log_mean - c * choice.tilt - fn.log(np.where(usable, weight, 1.0))
-        tilt = float(choice.tilt[np.argmin(np.where(usable, cost, np.inf))])
-        return bound_for(self.kinds, tilt, epsilon, enough, exchanged=of_b)
+        at = int(np.argmin(np.where(usable, cost, np.inf)))
+        tilt = float(choice.tilt[at])
+        close = math.inf if enough else chord_bound(self.kinds, tilt, epsilon, exchanged=of_b)
+        if close < math.inf:
+            return close
+        log = math.fsum(n * shape.log_mean_bound(tilt) for shape, n in self.kinds) - tilt * c
+        log += (c if of_b else 0.0) - fn.log(float(weight[at]))
+        log += 1e-9 * (1.0 + abs(tilt * c) + abs(c))
+        most = (fn.exp(log) if log < MOST else math.inf) + self.infinite()[0] + SUBNORMAL
+        if 0.0 < enough < most:
+            close = chord_bound(self.kinds, tilt, epsilon, exchanged=of_b)
+        return min(most, close)
 
     def _groups(
         self, c: FloatArray, at: Indices, ask: Callable[[Line, FloatArray, Indices], None]
@@ -194,14 +239,6 @@ class LineOrder(FiniteLosses):
         laws = self._masses(-c if self.exchanged else c, (0, 1))
         masses = [pair for law in laws for pair in ((law[0], law[2]), (law[1], law[3]))]
         return masses[::-1] if self.exchanged else masses
-
-    def rough_masses(self, c: FloatArray) -> FloatArray:
-        """The masses, of shape (4, n)."""
-        return np.array([mass for mass, _ in self.masses(c)])
-
-    def rough_profile(self, epsilon: FloatArray) -> FloatArray:
-        """The profile at any real ε."""
-        return self.profile(epsilon)[0]
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""

@@ -5,30 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-import pyengine.engines.vertical_lines.finite_steps as finite_steps
 from pyengine._support.caches import kept
 from pyengine.engines.exact import FEW_RANGES, exact_refusal
+from pyengine.engines.exact.finite import FiniteComposition
 from pyengine.engines.exact.kept import finite_composition
 from pyengine.engines.exact.mixed import Weights
 from pyengine.engines.sector import SectorLaws
 from pyengine.engines.vertical_lines.alone import AloneOrder, parted
-from pyengine.engines.vertical_lines.build import is_served, terms_of_lines
-from pyengine.engines.vertical_lines.choice import Kinds, cumulants_at
+from pyengine.engines.vertical_lines.build import terms_of_lines
 from pyengine.engines.vertical_lines.deformation import (
     DeformedOrder,
     is_deformable,
     is_deformed,
 )
+from pyengine.engines.vertical_lines.finite_steps import FAINTEST, FiniteShape
 from pyengine.engines.vertical_lines.inner import closed_order, gaussian_pair, pieces_order
-from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, shape_of
-from pyengine.engines.vertical_lines.mixed import Inner, MixedOrder, WeightedOrder
+from pyengine.engines.vertical_lines.laplace_shapes import StepShape, shape_of
+from pyengine.engines.vertical_lines.mixed import WeightedOrder
 from pyengine.engines.vertical_lines.noded import MOST_PLACES, CornerBounds, NodedOrder
 from pyengine.engines.vertical_lines.order import LineOrder
-from pyengine.errors import AccuracyError
+from pyengine.engines.vertical_lines.ordered import Inner
+from pyengine.engines.vertical_lines.shapes import Kinds, Shape, cumulants_at
 from pyengine.laws.base import StepLaw
 from pyengine.laws.finite import FiniteLaw
 
@@ -49,9 +49,19 @@ LOUD = 30.0  # variance of few losses over that of the others, from which on tho
 Laws = tuple[tuple[StepLaw, int], ...]
 
 
-def line_order(
-    laws: list[tuple[StepLaw, int]], *, far: bool = False
-) -> LineOrder | AloneOrder | None:
+Order = LineOrder | AloneOrder
+
+
+def _with_alone(laws: Laws, make: Callable[[Laws], LineOrder | None]) -> Order | None:
+    """One order of what is left of a composition, with what either law alone shows."""
+    parts = parted(list(laws))
+    if parts is None:
+        return make(laws)
+    inner = make(tuple(parts.laws))
+    return None if inner is None else AloneOrder(inner, parts)
+
+
+def line_order(laws: list[tuple[StepLaw, int]], *, far: bool = False) -> Order | None:
     """Return one order of a composition that lines serve; None of others.
 
     Laws of analytic densities that end ``far`` out take many times as long to make.
@@ -59,27 +69,28 @@ def line_order(
     return _whole(tuple(laws), far)
 
 
-def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> WeightedOrder | AloneOrder | None:
+def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> Order | None:
     """Return one order of few or rare sampled Gaussian steps beside few losses; None of others."""
     return _beside_losses(tuple(laws), pieces_order)
 
 
 @kept(64)
-def order_on_nodes(laws: Laws) -> WeightedOrder | AloneOrder | None:
+def order_on_nodes(laws: Laws) -> Order | None:
     """Return one order of few or rare sampled Gaussian steps beside steps with corners.
 
     Few losses may stand beside both; None of others.
     """
-    parts = parted(list(laws))
-    rest = laws if parts is None else tuple(parts.laws)
-    inner = _on_nodes(rest)
-    found = None if inner is None else _kinds(rest, far=False)
-    if inner is None or found is None:
-        return None
-    none = np.zeros(1)
-    alone = Weights(none, none + 1.0, none + 1.0, 0.0, lambda: (none, 0.0))
-    order = WeightedOrder(*found, alone, inner)
-    return order if parts is None else AloneOrder(order, parts)
+
+    def made(rest: Laws) -> WeightedOrder | None:
+        inner = _on_nodes(rest)
+        found = None if inner is None else _kinds(rest)
+        if inner is None or found is None:
+            return None
+        none = np.zeros(1)
+        alone = Weights(none, none + 1.0, none + 1.0, 0.0, lambda: (none, 0.0))
+        return WeightedOrder(*found, alone, inner)
+
+    return _with_alone(laws, made)
 
 
 def _on_nodes(laws: Laws) -> NodedOrder | None:
@@ -88,11 +99,11 @@ def _on_nodes(laws: Laws) -> NodedOrder | None:
     if known is None:
         return None
     pair, others = known
-    corners: list[tuple[LaplaceShape, int]] = []
+    corners: list[tuple[StepShape, int]] = []
     places = 1
     for law, number in _without_few(others):
         found = shape_of(law)
-        if found is None or not isinstance(found[0], LaplaceShape):
+        if found is None or found[0].pieces > 1 or not found[0].has_corners:
             return None
         if not found[0].is_symmetric and found[1] != pair.reversed:
             return None
@@ -102,11 +113,9 @@ def _on_nodes(laws: Laws) -> NodedOrder | None:
     if not corners or places > MOST_PLACES or not laws_on_pieces.serves:
         return None
     losses, masses, off = np.zeros((2, 1)), np.ones(1), 0.0
-    few = [(law.finite(), number) for law, number in others]
-    finite = [(law, number) for law, number in few if law is not None]
-    if finite:
-        made = finite_composition(finite)
-        if isinstance(made, str) or made.size * places > MOST_PLACES:
+    if len(corners) < len(others):
+        made = _few(others)
+        if made is None or made.size * places > MOST_PLACES:
             return None
         weights = made.weights()
         low, off = weights.low or (np.zeros(weights.loss.size), 2.0 * weights.error)
@@ -123,7 +132,7 @@ def _on_nodes(laws: Laws) -> NodedOrder | None:
 
 def _quick(laws: Laws) -> Inner | None:
     """The order of steps with corners, and of few losses, if it takes little time at a place."""
-    found = _kinds(laws, far=False)
+    found = _kinds(laws)
     if found is None:
         return None
     kinds, exchanged = found
@@ -131,22 +140,18 @@ def _quick(laws: Laws) -> Inner | None:
     number = sum(number for _, number in corners)
     losses = 1
     if len(corners) < len(laws):
-        try:
-            if not _is_loud(kinds) and terms_of_lines(kinds) <= QUICK_TERMS:
-                return MixedOrder(kinds, exchanged)
-        except AccuracyError:
-            return None
-        few = [(law.finite(), number) for law, number in laws]
-        made = finite_composition([(law, number) for law, number in few if law is not None])
-        if isinstance(made, str):
+        if not _is_loud(kinds) and terms_of_lines(kinds) <= QUICK_TERMS:
+            return LineOrder(kinds, exchanged)
+        made = _few(laws)
+        if made is None:
             return None
         losses = made.size
     inner: Inner | None = None
     if number >= LEAST:
-        inner = _order(corners, far=False, has_exact=False)
+        inner = _order(corners, False, has_exact=False)
     if inner is None and losses * number * number <= QUICK_CLOSED:
         inner = closed_order(corners)
-    inner = inner or _order(corners, far=False, has_exact=False) or _deformed(corners)
+    inner = inner or _order(corners, False, has_exact=False) or _deformed(corners)
     if inner is None or losses * _places_of(inner) > QUICK_PLACES:
         return None
     return inner if losses == 1 else _weighted(laws, kinds, losses, inner, exchanged=exchanged)
@@ -160,34 +165,25 @@ def _places_of(inner: Inner) -> float:
 
 
 @kept(64)
-def _beside_losses(
-    laws: Laws, make: Callable[[Laws], Inner | None]
-) -> WeightedOrder | AloneOrder | None:
+def _beside_losses(laws: Laws, make: Callable[[Laws], Inner | None]) -> Order | None:
     """One order of steps that have a certain order of their own beside few losses."""
-    parts = parted(list(laws))
-    rest = laws if parts is None else tuple(parts.laws)
-    others = _without_few(rest)
-    if not others or len(others) == len(rest):
-        return None
-    inner = make(others)
-    if inner is None:
-        return None
-    found = _kinds(rest, far=False)
-    if found is None:
-        return None
-    order = _weighted(rest, found[0], MOST_LOSSES, inner, exchanged=found[1])
-    return order if order is None or parts is None else AloneOrder(order, parts)
+
+    def made(rest: Laws) -> WeightedOrder | None:
+        others = _without_few(rest)
+        inner = make(others) if 0 < len(others) < len(rest) else None
+        found = None if inner is None else _kinds(rest)
+        if inner is None or found is None:
+            return None
+        return _weighted(rest, found[0], MOST_LOSSES, inner, exchanged=found[1])
+
+    return _with_alone(laws, made)
 
 
 @kept(64)
-def _whole(laws: Laws, far: bool) -> LineOrder | AloneOrder | None:
+def _whole(laws: Laws, far: bool) -> Order | None:
     """The order with what either law alone shows."""
-    parts = parted(list(laws))
-    if parts is None:
-        return _order(laws, far)
     # exact sums know nothing of what is alone beside Laplace steps
-    inner = _order(tuple(parts.laws), far, has_exact=False)
-    return None if inner is None else AloneOrder(inner, parts)
+    return _with_alone(laws, lambda rest: _order(rest, far, has_exact=rest is laws))
 
 
 def _are_laplace(laws: Iterable[tuple[StepLaw, int]]) -> bool:
@@ -195,31 +191,25 @@ def _are_laplace(laws: Iterable[tuple[StepLaw, int]]) -> bool:
     return all(law.laplace() is not None for law, _ in laws)
 
 
-def deformed_order(
-    laws: list[tuple[StepLaw, int]],
-) -> DeformedOrder | WeightedOrder | AloneOrder | None:
+def deformed_order(laws: list[tuple[StepLaw, int]]) -> Order | None:
     """Return one order of a composition that has deformed lines, be they the quickest or not.
 
     Few losses may stand beside the steps that have corners, unless a line of all is short.
     """
-    found = tuple(laws)
-    return _deformed(found) or (None if _is_short(found) else _beside_losses(found, _deformed))
-
-
-def _is_short(laws: Laws) -> bool:
-    """Whether a line of all steps has so few terms that it serves everywhere."""
-    found = _kinds(laws, far=False)
-    try:
-        return found is not None and terms_of_lines(found[0]) <= SHORT_TERMS
-    except AccuracyError:
-        return False
+    all_ = tuple(laws)
+    if (found := _deformed(all_)) is not None:
+        return found
+    kinds = _kinds(all_)
+    if kinds is not None and terms_of_lines(kinds[0]) <= SHORT_TERMS:
+        return None
+    return _beside_losses(all_, _deformed)
 
 
 @kept(64)
 def _deformed(laws: Laws) -> DeformedOrder | None:
     if not all(law.laplace() is not None or law.bounded_range() for law, _ in laws):
         return None
-    found = _kinds(laws, far=False, with_corners=True)
+    found = _kinds(laws)
     return DeformedOrder(*found) if found is not None and is_deformable(found[0]) else None
 
 
@@ -229,7 +219,7 @@ def _order(laws: Laws, far: bool, *, has_exact: bool = True) -> LineOrder | None
         return None
     kinds, exchanged = found
     if _are_laplace(laws):
-        if sum(number for _, number in laws) >= LEAST and is_served(kinds):
+        if sum(number for _, number in laws) >= LEAST and terms_of_lines(kinds) < math.inf:
             return LineOrder(kinds, exchanged)
         return DeformedOrder(kinds, exchanged) if is_deformed(kinds) else None
     if has_exact and _has_few_ranges(laws) and exact_refusal(list(laws)) is None:
@@ -237,12 +227,9 @@ def _order(laws: Laws, far: bool, *, has_exact: bool = True) -> LineOrder | None
     # a single step of analytic densities has no transform that falls far enough
     if len(laws) == 1 and laws[0][1] < 2 and laws[0][0].analytic() is not None:
         return None
-    try:
-        terms = terms_of_lines(kinds)
-    except AccuracyError:  # not analytic, or known too badly: the lattice asks no such thing
-        return None
+    terms = terms_of_lines(kinds)
     if terms <= FEW_TERMS and not _is_loud(kinds):
-        return MixedOrder(kinds, exchanged)
+        return LineOrder(kinds, exchanged)
     if terms == math.inf and (deformed := _deformed(laws)) is not None:
         return deformed
     beside = None
@@ -250,7 +237,7 @@ def _order(laws: Laws, far: bool, *, has_exact: bool = True) -> LineOrder | None
         # sums over very many losses take longer than a line does, if there is one
         most = FEW_LOSSES if terms < math.inf else MOST_LOSSES
         beside = _beside_few(laws, kinds, most, exchanged=exchanged)
-    return MixedOrder(kinds, exchanged) if beside is None and terms < math.inf else beside
+    return LineOrder(kinds, exchanged) if beside is None and terms < math.inf else beside
 
 
 def _has_few_ranges(laws: Laws) -> bool:
@@ -281,7 +268,7 @@ def _is_loud(kinds: Kinds) -> bool:
     """
     variance = [0.0, 0.0]
     for shape, number in kinds:
-        few = getattr(shape, "is_few_losses", False)
+        few = shape.is_few_losses
         variance[few] += number * cumulants_at(shape, 0.0)[2]
     return variance[1] > LOUD * variance[0] > 0.0
 
@@ -294,89 +281,28 @@ def _without_few(laws: Laws) -> Laws:
 def _beside_few(laws: Laws, kinds: Kinds, most: int, *, exchanged: bool) -> WeightedOrder | None:
     """Steps of few losses beside others that have an order of their own; None where they do not."""
     others = _without_few(laws)
-    if not others or len(others) == len(laws):
+    if not 0 < len(others) < len(laws):
         return None
-    inner: Inner | None = closed_order(others) or _order(others, far=False, has_exact=False)
+    inner: Inner | None = closed_order(others) or _order(others, False, has_exact=False)
     inner = inner or _deformed(others) or pieces_order(others)
     return None if inner is None else _weighted(laws, kinds, most, inner, exchanged=exchanged)
+
+
+def _few(laws: Laws) -> FiniteComposition | None:
+    """All few losses together."""
+    found = ((law.finite(), number) for law, number in laws)
+    made = finite_composition([(law, number) for law, number in found if law is not None])
+    return None if isinstance(made, str) else made
 
 
 def _weighted(
     laws: Laws, kinds: Kinds, most: int, inner: Inner, *, exchanged: bool
 ) -> WeightedOrder | None:
     """The same beside some order of the others."""
-    found = ((law.finite(), number) for law, number in laws)
-    made = finite_composition([(law, number) for law, number in found if law is not None])
-    if isinstance(made, str) or made.size > most:
+    made = _few(laws)
+    if made is None or made.size > most:
         return None
     return WeightedOrder(kinds, exchanged, made.weights(), inner)
-
-
-class _Gathered:
-    """Shapes of the kinds of a composition, of which some have one order alone.
-
-    Attributes
-    ----------
-    kinds : list of (shape, int)
-        Shapes that are known.
-    exchanged : set of bool
-        Whether they are those of the exchanged pair, where that makes a difference.
-    """
-
-    def __init__(self) -> None:
-        self.kinds: list[tuple[Any, int]] = []
-        self.exchanged: set[bool] = set()
-        self._either: list[tuple[StepLaw, int]] = []  # that have shapes in both orders
-        self._variance = Fraction(0)
-
-    def add(self, law: StepLaw, number: int, *, far: bool, with_corners: bool) -> bool:
-        """Take a law; whether it has a shape, one with corners for a bounded range if asked."""
-        if law.analytic() is not None:
-            from pyengine.engines.analytic_lines.range import analytic_shape
-
-            return self._known(analytic_shape(law, far), number)
-        if law.laplace() is not None or (with_corners and law.bounded_range() is not None):
-            return self._known(shape_of(law), number)
-        epsilon, noise, finite = law.bounded_range(), law.gaussian_noise(), law.finite()
-        if epsilon is not None:
-            self.kinds.append((finite_steps.BoundedRangeShape(float(epsilon)), number))
-            return True
-        if noise is not None:
-            exact = Fraction(noise[0]) + Fraction(noise[1])
-            self._variance += number / (exact * exact)
-            return True
-        if not (law.exact_mixtures() is not None if finite is None else _has_nodes(finite)):
-            return False
-        self._either.append((law, number))
-        return True
-
-    def _known(self, found: tuple[Any, bool] | None, number: int) -> bool:
-        if found is None:
-            return False
-        shape, is_exchanged = found
-        self.kinds.append((shape, number))
-        if not shape.is_symmetric:
-            self.exchanged.add(is_exchanged)
-        return True
-
-    def all_in_order(self, *, exchanged: bool) -> Kinds:
-        """All shapes, of (B, A) where the composition is that of the exchanged pair."""
-        kinds, mixtures = list(self.kinds), []
-        for law, number in self._either:
-            turned = law.exchanged() if exchanged else law
-            finite = turned.finite()
-            if finite is not None:
-                kinds.append((finite_steps.FiniteShape(finite), number))
-            else:
-                mixtures.append((turned, number))
-        if mixtures or self._variance:
-            from pyengine.engines.vertical_lines.normal_steps import GaussianShape, MixtureShape
-
-            if mixtures:
-                kinds.append((MixtureShape(tuple(mixtures)), 1))
-            if self._variance:
-                kinds.append((GaussianShape(self._variance), 1))
-        return tuple(kinds)
 
 
 def _has_nodes(law: FiniteLaw) -> bool:
@@ -384,19 +310,51 @@ def _has_nodes(law: FiniteLaw) -> bool:
     return (
         law.infinite() == (0.0, 0.0)
         and float(np.abs(law.loss).max(initial=0.0)) < FARTHEST_LOSS
-        and float(law.log_a.min()) > finite_steps.FAINTEST
-        and float(law.log_b.min()) > finite_steps.FAINTEST
+        and float(law.log_a.min()) > FAINTEST
+        and float(law.log_b.min()) > FAINTEST
     )
 
 
-def _kinds(laws: Laws, *, far: bool, with_corners: bool = False) -> tuple[Kinds, bool] | None:
+def _kinds(laws: Laws, *, far: bool = False) -> tuple[Kinds, bool] | None:
     """The kinds of steps, and whether the pair is exchanged; None where there are no lines."""
     if len(laws) > MOST_KINDS:
         return None
-    gathered = _Gathered()
-    if not all(gathered.add(*part, far=far, with_corners=with_corners) for part in laws):
+    kinds: list[tuple[Shape, int]] = []
+    orders: set[bool] = set()  # of shapes that have one alone
+    either: list[tuple[StepLaw, int]] = []
+    variance = Fraction(0)
+    for law, number in laws:
+        noise, finite = law.gaussian_noise(), law.finite()
+        has_shape = law.laplace() is not None or law.bounded_range() is not None
+        if has_shape or law.analytic() is not None:
+            found = shape_of(law) if has_shape else _analytic(law, far)
+            if found is None:
+                return None
+            kinds.append((found[0], number))
+            if not found[0].is_symmetric:
+                orders.add(found[1])
+        elif noise is not None:
+            variance += number / (Fraction(noise[0]) + Fraction(noise[1])) ** 2
+        elif law.exact_mixtures() is not None if finite is None else _has_nodes(finite):
+            either.append((law, number))
+        else:
+            return None
+    if len(orders) > 1:
         return None
-    if len(gathered.exchanged) > 1:
-        return None
-    exchanged = gathered.exchanged == {True}
-    return gathered.all_in_order(exchanged=exchanged), exchanged
+    exchanged = orders == {True}
+    turned = [(law.exchanged() if exchanged else law, number) for law, number in either]
+    finite_laws = [(law.finite(), number) for law, number in turned]
+    kinds += [(FiniteShape(law), number) for law, number in finite_laws if law is not None]
+    mixtures = tuple(part for part in turned if part[0].finite() is None)
+    if mixtures or variance:
+        from pyengine.engines.vertical_lines.normal_steps import GaussianShape, MixtureShape
+
+        kinds += [(MixtureShape(mixtures), 1)] * bool(mixtures)
+        kinds += [(GaussianShape(variance), 1)] * bool(variance)
+    return tuple(kinds), exchanged
+
+
+def _analytic(law: StepLaw, far: bool) -> tuple[Shape, bool] | None:
+    from pyengine.engines.analytic_lines.range import analytic_shape
+
+    return analytic_shape(law, far)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,24 +18,25 @@ from pyengine._core import ffi, lib
 from pyengine._support.caches import cached_property
 from pyengine._support.status import finished
 from pyengine.engines.functionals import array
-from pyengine.engines.vertical_lines.decay import Decay, decay_of
+from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.engines.vertical_lines.gauss import EXTENDED
-from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines.nodes import StepNodes, chosen_nodes, edges_of, remainder
-from pyengine.engines.vertical_lines.shapes import At
+from pyengine.engines.vertical_lines.shapes import Shape
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.wide import Wide, wide_log
 
+if TYPE_CHECKING:
+    from pyengine.engines.vertical_lines.laplace_shapes import StepShape
+
 __all__ = [
+    "ClosedRangeStep",
     "LaplaceStep",
     "NodeStep",
     "TiltedStep",
     "TiltedTransform",
     "laplace_step",
     "log_mean_at",
-    "reached",
-    "tilted_step",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -50,7 +50,6 @@ SUMMED, SUMMED_ON_GRID = 20.0, 40.0
 IN_A_ROW = 64
 FARTHEST = 1e8  # angles that the kernel takes
 LEAST = 1e-14  # of a modulus whose logarithm is known
-NOTHING_LOST = -800.0
 
 
 class TiltedTransform(NamedTuple):
@@ -93,6 +92,8 @@ class TiltedStep(ABC):
 
     Attributes
     ----------
+    shape : Shape
+        The kind.
     tilt : float
         λ.
     log_mean : Wide
@@ -103,6 +104,7 @@ class TiltedStep(ABC):
         Next to the mean of the tilted loss; transforms turn about it.
     """
 
+    shape: Shape
     tilt: float
     log_mean: Wide
     centre: float
@@ -113,22 +115,23 @@ class TiltedStep(ABC):
         """Bound on the error of the logarithm of the mean."""
 
     @property
-    @abstractmethod
     def at_ends(self) -> float:
         """Bound on the tilted mass of the part of the law whose transform need not fall."""
+        return 0.0
 
-    @abstractmethod
     def mass_at_ends(self, pole: float) -> float:
         """Bound on A's (0) or B's (1) mass of that part."""
+        del pole
+        return 0.0
 
     @property
     def removed(self) -> tuple[float, float]:
-        """Bounds on what the masses of A and B are below 1: nothing."""
-        return 0.0, 0.0
+        """Bounds on what the masses of A and B are below 1."""
+        return self.shape.removed
 
-    @abstractmethod
     def bound_at(self, tilt: float) -> float:
         """Bound on the logarithm of the mean of e^(``tilt`` loss)."""
+        return self.shape.log_mean_bound(tilt)
 
     @abstractmethod
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
@@ -151,8 +154,8 @@ class NodeStep(TiltedStep):
 
     Parameters
     ----------
-    tilt : float
-        λ.
+    shape, tilt : Shape, float
+        The kind, and λ.
     nodes : StepNodes
         What stands for the step.
     left : float
@@ -161,8 +164,8 @@ class NodeStep(TiltedStep):
 
     _of_moments = 0.0  # errors of masses that have one each, times the distances of their losses
 
-    def __init__(self, tilt: float, nodes: StepNodes, left: float) -> None:
-        self.tilt, self.nodes, self.left = tilt, nodes, left
+    def __init__(self, shape: Shape, tilt: float, nodes: StepNodes, left: float) -> None:
+        self.shape, self.tilt, self.nodes, self.left = shape, tilt, nodes, left
         self.share, self.apart = np.empty((2, nodes.power.size))
         log_mean = ffi.new("pe_dd *")
         self.centre = lib.pe_step_at_tilt(
@@ -190,10 +193,14 @@ class NodeStep(TiltedStep):
             + EXTENDED * (IN_A_ROW + nodes.power.size / IN_A_ROW)
         )
 
-    @property
-    def reach(self) -> float:
-        """The largest distance of a loss from the centre."""
-        return float(np.abs(self.apart).max())
+    def reaching(self, log_mean: float, frequency: float) -> Self | None:
+        """The step where it serves up to a frequency, else None.
+
+        What its nodes leave out is made relative to what they sum to, as the guess of the mean that
+        it was relative to is not proven.
+        """
+        self.left *= 1.01 * max(1.0, float(fn.exp(log_mean - float(self.log_mean))))
+        return self if frequency * float(np.abs(self.apart).max()) < FARTHEST else None
 
     @property
     def log_error(self) -> float:
@@ -253,24 +260,14 @@ class NodeStep(TiltedStep):
 
 
 class LaplaceStep(NodeStep):
-    """A Laplace step at a tilt.
+    """A Laplace step at a tilt, whose atoms are the first nodes."""
 
-    Parameters
-    ----------
-    shape : StepShape
-        The step.
-    tilt, nodes, left
-        As of a `NodeStep`; the atoms are the first nodes.
-    """
-
-    def __init__(self, shape: StepShape, tilt: float, nodes: StepNodes, left: float) -> None:
-        super().__init__(tilt, nodes, left)
-        self.shape = shape
+    shape: StepShape
 
     @cached_property
     def decay(self) -> Decay:
         """Bounds of the transform far out."""
-        return decay_of(self.shape, self.tilt, float(self.log_mean))
+        return self.shape.decay(self.tilt, float(self.log_mean))
 
     @property
     def at_ends(self) -> float:
@@ -304,73 +301,53 @@ class LaplaceStep(NodeStep):
         return max(found, modulus) if frequency[0] < half_turn else found
 
 
-@singledispatch
-def tilted_step(
-    shape: Any,
-    tilt: float,
-    log_mean: float,
-    frequency: float,
-    enough: float,
-    steps: int,
-    log_lost: float = NOTHING_LOST,
-    spacing: float = 0.0,
-) -> TiltedStep | None:
-    """Return a step at a tilt, for frequencies up to one; None where that takes too many nodes.
+class ClosedRangeStep(LaplaceStep):
+    """A step of bounded range at a tilt, one of few, whose transform is a quotient of sines.
 
-    Parameters
-    ----------
-    shape : StepShape or another one that this is registered for
-        The step.
-    tilt, frequency : float
-        The line, and how far up it goes.
-    log_mean : float
-        About the logarithm of the mean of e^(``tilt`` loss).
-    enough : float
-        What nodes may leave out, relative to that mean.
-    steps : int
-        How many there are of all kinds.
-    log_lost : float
-        Logarithm of the probability that the composition may lack of both laws.
-    spacing : float
-        Of the frequencies, which are its multiples.
+    At λ + it, with x = λ - ½ and z = x + it, it is sinh(z ε) x/(z sinh(x ε)).  What it is off by is
+    some roundings of 1 and of the angle t ε, which a few steps carry; nodes know how far it is from
+    1, which many need.
     """
-    at = At(tilt, log_mean, steps, log_lost)
-    found: TiltedStep | None = shape.tilted(at, frequency, enough, spacing)
-    return found
+
+    def bound_at(self, tilt: float) -> float:
+        """By nodes that serve there, as these know one tilt alone."""
+        return self.shape.log_mean_bound(tilt)
+
+    def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
+        """In closed form, of sines and cosines of the angle as a sum of two doubles."""
+        del spacing
+        end, rate = 0.5 * float(self.shape.length), abs(self.tilt - 0.5)
+        angle = Wide(frequency) * end
+        sine, cosine = fn.sin(angle.high), fn.cos(angle.high)
+        sine, cosine = sine + angle.low * cosine, cosine - angle.low * sine
+        # sinh(z ε) and sinh(x ε)/x over e^(|x| ε)
+        rise = -fn.expm1(-2.0 * rate * end)
+        top = 0.5 * rise * cosine + 0.5j * (2.0 - rise) * sine
+        z = rate + 1j * frequency
+        at_zero = 0.5 * rise / rate if rate > 0.0 else end
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.where(frequency > 0.0, top / z / at_zero, 1.0)
+            size = np.minimum(1.0 / (fn.modulus(z) * at_zero), 1.0)
+        if self.tilt < 0.5:  # that of the exchanged pair is the conjugate
+            value = np.conj(value)
+        modulus = fn.modulus(value)
+        turned = fn.arctan2(value.imag, value.real) - frequency * self.centre
+        # some roundings, and that of ε in the angle and in both sines
+        error = UNIT * (32.0 + 4.0 * (frequency + rate) * end) * size
+        known = modulus > 4.0 * error + LEAST
+        least = np.where(known, modulus, 1.0)
+        log = np.where(known, fn.log(least), -np.inf)
+        off = error / (least - np.minimum(2.0 * error, 0.5 * least))
+        off = off + 8.0 * UNIT * (2.0 + np.abs(fn.log(least)) + np.abs(frequency * self.centre))
+        most = fn.log(modulus + error + 4.0 * UNIT * modulus)
+        return TiltedTransform(modulus, log, turned, error, np.where(known, off, most))
 
 
 def laplace_step(
     shape: StepShape, tilt: float, log_mean: float, frequency: float, enough: float
 ) -> LaplaceStep | None:
-    """Return a Laplace step at a tilt, as of `tilted_step`."""
+    """Return a Laplace step at a tilt, as of a `Shape`."""
     found = chosen_nodes(shape, tilt, log_mean, frequency, enough)
     if found is None:
         return None
-    step = LaplaceStep(shape, tilt, *found)
-    return step if reached(step, log_mean, frequency) else None
-
-
-@tilted_step.register(LaplaceShape)
-@tilted_step.register(SubstitutedShape)
-def _(
-    shape: StepShape,
-    tilt: float,
-    log_mean: float,
-    frequency: float,
-    enough: float,
-    steps: int,
-    log_lost: float = NOTHING_LOST,
-    spacing: float = 0.0,
-) -> LaplaceStep | None:
-    del steps, log_lost, spacing
-    return laplace_step(shape, tilt, log_mean, frequency, enough)
-
-
-def reached(step: NodeStep, log_mean: float, frequency: float) -> bool:
-    """Whether a step serves up to a frequency.
-
-    What its nodes leave out is made relative to what they sum to, as the guess of the mean that it
-    was relative to is not proven.
-    """
-    step.left *= 1.01 * max(1.0, float(fn.exp(log_mean - float(step.log_mean))))
-    return frequency * step.reach < FARTHEST
+    return LaplaceStep(shape, tilt, *found).reaching(log_mean, frequency)

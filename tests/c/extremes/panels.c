@@ -43,13 +43,13 @@ int run_step_nodes(void) {
     double share[NODES], apart[NODES], logs[2 * NODES], back[2 * NODES], powers[NODES], top;
     const double edges[PANELS + 1] = {0.0, 1.0, 3.0, 4.0};
     const pe_laplace_branch branch = {{4.0, 0.0}, {3.0, 0.0}, {-1.0, 0.0}, {1.0, 0.0}, {0.5, 0.0}, 1.0};
+    const pe_laplace_branch wide = {{340.0, 0.0}, {1.0, 0.0}, {-170.0, 0.0}, {2.0, 0.0}, {0.0, 0.0}, 1.0};
     pe_dd log_mean;
     int failures = 0;
     pe_gauss_nodes(SIZE, place, weight);
     for (size_t i = 0; i < NODES; ++i) power[i] = 0.0;
-    for (int of_range = 0; of_range < 2; ++of_range) {
-        if (of_range) pe_range_nodes(2000.0, PANELS, SIZE, place, weight, loss, mass, power);
-        else pe_laplace_nodes(&branch, PANELS, edges, SIZE, place, weight, loss, mass);
+    for (int is_wide = 0; is_wide < 2; ++is_wide) {
+        pe_laplace_nodes(is_wide ? &wide : &branch, PANELS, edges, SIZE, place, weight, loss, mass);
         pe_wide_log(NODES, mass, power, logs);
         pe_wide_exp(NODES, logs, back, powers);
         for (size_t i = 0; i < NODES; ++i)
