@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from _thread import allocate_lock
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -159,25 +160,57 @@ class MixtureShape(Shape):
         return sum(number for _, number in self.laws)
 
     @cached_property
-    def pair(self) -> MixturePairOfLines:
-        """The steps in the C core."""
-        return MixturePairOfLines(self.laws)
+    def _core(self) -> tuple[Spectral, Any]:
+        """The steps in the C core, and a lock: they are asked at one tilt after the other."""
+        others, exact = [], []
+        for law, number in self.laws:
+            found, terms = law.mixtures(), law.exact_mixtures()
+            assert found is not None
+            assert terms is not None
+            others.append((found, number))
+            exact.append(terms)
+        pair = Spectral(GaussianPair((), (), (), False), tuple(others), tuple(exact))
+        return pair, allocate_lock()
+
+    def _ask(self, call: Callable[[Any], int]) -> bool:
+        """Whether the core proves what it is asked about the steps."""
+        pair, lock = self._core
+        with lock:
+            status = call(pair.handle)
+        return finished(status, "mixtures of normals")
 
     @cached_property
     def ends(self) -> tuple[float, float]:
         """Between which losses all that matters lies; not proven."""
-        _, mean, variance = self.pair.cumulants(np.array([0.0, 1.0]))
+        _, mean, variance = self.cumulants(np.array([0.0, 1.0]))
         spread = REACH * np.sqrt(variance)
         far = float(np.abs(mean).max() + spread.max())
         return -far, far
 
     def log_mean_bound(self, tilt: float) -> float:
-        """Bound on the logarithm of the mean of e^(``tilt`` loss), of all but `removed`."""
-        return self.pair.log_above(tilt)[0]
+        """Bound on the logarithm of the mean of e^(``tilt`` loss), of all but what lines lack."""
+        out = ffi.new("double[3]")
+        is_known = self._ask(lambda pair: lib.pe_pair_log_above(pair, tilt, out))
+        return float(out[0]) if is_known else math.inf
 
     def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """About the log of the mean of e^(tilt loss), mean and variance of the tilted loss."""
-        return self.pair.cumulants(tilt)
+        out, places = np.empty((tilt.size, 3)), array(np.ascontiguousarray(tilt))
+        room = array(out.reshape(-1), writable=True)
+        if not self._ask(lambda pair: lib.pe_pair_cumulants(pair, tilt.size, places, room)):
+            out[:] = math.nan
+        # next to no variance is left of differences far out
+        return out[:, 0], out[:, 1], np.maximum(out[:, 2], 1e-300)
+
+    def at(self, tilt: float, log_lost: float) -> MixtureKind | None:
+        """The kind at a tilt, where the law may lack so much; None where there is no proof."""
+        out = ffi.new("pe_mixture_kind **")
+        # how far from the shifts the law is worth knowing
+        mass = log_lost - fn.log(self.number + 1.0)
+        farthest = min(math.sqrt(-2.0 * mass) + WINDOW, FARTHEST)
+        if not self._ask(lambda pair: lib.pe_mixture_kind_new(pair, tilt, farthest, out)):
+            return None
+        return MixtureKind(self, ffi.gc(out[0], lib.pe_mixture_kind_free))
 
     def expected_nodes(self, frequency: float) -> float:
         """About how many nodes stand for a step up to a frequency."""
@@ -209,7 +242,7 @@ class MixtureShape(Shape):
         """A step at a tilt, for frequencies up to one; None where it has none."""
         del enough
         known = ffi.new("pe_kind_at *")
-        kind = self.pair.at(at.tilt, _farthest(self, at.log_lost))
+        kind = self.at(at.tilt, at.log_lost)
         if kind is None:
             return None
         last, top = frequency / ABOVE_LAST, 1.01 * frequency + RUNS * spacing
@@ -219,66 +252,19 @@ class MixtureShape(Shape):
         return NormalMixtureStep(self, at.tilt, kind, known, last)
 
 
-class MixturePairOfLines:
-    """A pair of the C core whose kinds are asked for at one tilt after the other."""
-
-    def __init__(self, laws: tuple[tuple[StepLaw, int], ...]) -> None:
-        others, exact = [], []
-        for law, number in laws:
-            found, terms = law.mixtures(), law.exact_mixtures()
-            assert found is not None
-            assert terms is not None
-            others.append((found, number))
-            exact.append(terms)
-        self._spectral = Spectral(GaussianPair((), (), (), False), tuple(others), tuple(exact))
-        self._pair = self._spectral.handle
-        self._lock = allocate_lock()
-
-    def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """About the logarithms of the means of e^(tilt loss), means and variances."""
-        out = np.empty((tilt.size, 3))
-        places = np.ascontiguousarray(tilt)
-        with self._lock:
-            status = lib.pe_pair_cumulants(
-                self._pair, tilt.size, array(places), array(out.reshape(-1), writable=True)
-            )
-        if not finished(status, "mixtures of normals"):
-            out[:] = math.nan
-        # next to no variance is left of differences far out
-        return out[:, 0], out[:, 1], np.maximum(out[:, 2], 1e-300)
-
-    def log_above(self, tilt: float) -> tuple[float, float, float]:
-        """Bound on the log mean, of laws without some of A's and B's masses, and of those."""
-        out = ffi.new("double[3]")
-        with self._lock:
-            status = lib.pe_pair_log_above(self._pair, tilt, out)
-        if not finished(status, "mixtures of normals"):
-            return math.inf, 0.0, 0.0
-        return out[0], out[1], out[2]
-
-    def at(self, tilt: float, farthest: float) -> MixtureKind | None:
-        """The kind at a tilt, its law cut so far from the shifts; None where there is no proof."""
-        out = ffi.new("pe_mixture_kind **")
-        with self._lock:
-            status = lib.pe_mixture_kind_new(self._pair, tilt, farthest, out)
-        if not finished(status, "mixtures of normals"):
-            return None
-        return MixtureKind(self, ffi.gc(out[0], lib.pe_mixture_kind_free))
-
-
 class MixtureKind:
     """Mixtures of normals at a tilt; for one thread.
 
     Parameters
     ----------
-    pair : MixturePairOfLines
+    shape : MixtureShape
         To be kept as long.
     kind : cdata
         Of the C core.
     """
 
-    def __init__(self, pair: MixturePairOfLines, kind: Any) -> None:
-        self._pair, self.kind = pair, kind
+    def __init__(self, shape: MixtureShape, kind: Any) -> None:
+        self._shape, self.kind = shape, kind
 
     def log_beyond(self, frequency: float) -> float:
         """Logarithm of a bound of the transform's modulus from a frequency on."""
@@ -291,16 +277,10 @@ class MixtureKind:
         return float(lib.pe_mixture_kind_log_above(self.kind, place))
 
 
-def _farthest(shape: MixtureShape, log_lost: float) -> float:
-    """How far from the shifts the law is worth knowing."""
-    mass = log_lost - fn.log(shape.number + 1.0)
-    return min(math.sqrt(-2.0 * mass) + WINDOW, FARTHEST)
-
-
 # what is asked of the same line before it is made; of no thread alone
 @kept(64)
 def _begun(shape: MixtureShape, tilt: float, log_lost: float) -> tuple[MixtureKind | None, Any]:
-    return shape.pair.at(tilt, _farthest(shape, log_lost)), allocate_lock()
+    return shape.at(tilt, log_lost), allocate_lock()
 
 
 class NormalMixtureStep(TiltedStep):
