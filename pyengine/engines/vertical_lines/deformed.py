@@ -24,14 +24,14 @@ from pyengine.engines.vertical_lines.corners import Corners, Factors, corners_of
 from pyengine.engines.vertical_lines.ends import NODES, RayWeights
 from pyengine.engines.vertical_lines.gauss import EXTENDED, gauss_nodes
 from pyengine.engines.vertical_lines.laplace_shapes import StepShape
-from pyengine.engines.vertical_lines.line import KERNELS, composed
+from pyengine.engines.vertical_lines.line import KERNELS, TiltedSum, composed
 from pyengine.engines.vertical_lines.low_rule import POLE, LowRule
 from pyengine.engines.vertical_lines.nodes import largest_loss, loss_error
 from pyengine.engines.vertical_lines.tilted import LaplaceStep
-from pyengine.engines.vertical_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error
+from pyengine.engines.vertical_lines.trig_sums import TrigSums, chain_error
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
-from pyengine.numerics.wide import Wide, less_products, wide_exp
+from pyengine.numerics.wide import Wide, wide_exp
 
 __all__ = ["AtomPlaces", "DeformedLine", "places_error", "places_of"]
 
@@ -114,7 +114,7 @@ class _Ray(NamedTuple):
     turned: FloatArray
 
 
-class DeformedLine:
+class DeformedLine(TiltedSum):
     """One line for a sum of a few steps.
 
     Parameters
@@ -130,17 +130,9 @@ class DeformedLine:
     removed = 0.0, 0.0  # of the masses of A and B: nothing
 
     def __init__(self, steps: Steps, tilt: float, height: float, rule: LowRule) -> None:
-        self.tilt, self.rule = tilt, rule
-        self._steps, self._height = steps, height
-        numbers = [float(n) for _, n in steps]
-        self._number = sum(numbers)
-        self._log_mean = sum((n * step.log_mean for step, n in steps), Wide(0.0))
-        self._centre = sum((n * Wide(step.centre) for step, n in steps), Wide(0.0))
-        self._log_error = sum(
-            n * step.log_error for (step, _), n in zip(steps, numbers, strict=True)
-        )
-        self._log_error += EXTENDED * sum(4.0 * n * abs(float(step.log_mean)) for step, n in steps)
-        self._off_centre = EXTENDED * sum(4.0 * n * abs(step.centre) for step, n in steps)
+        super().__init__(steps, tilt)
+        self.rule, self._steps, self._height = rule, steps, height
+        self._number = sum(float(n) for _, n in steps)
         # of the distance of a place from a threshold of the support, beside its own rounding
         self._off_place = places_error((step.shape, n) for step, n in steps)
         self._corners = [corners_of(step.shape) for step, _ in steps]
@@ -356,16 +348,6 @@ class DeformedLine:
 
     # ---- answers ------------------------------------------------------------------------------
 
-    def log_scale_at(self, c: float) -> float:
-        """About K(λ) - λ c."""
-        return float(self._log_mean) - self.tilt * c
-
-    def log_scale(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """K(λ) - λ c, rounded, and a bound on its error."""
-        log = less_products(self._log_mean, self.tilt, c)
-        size = np.abs(float(self._log_mean)) + np.abs(self.tilt * c)
-        return log, self._log_error + 4.0 * EXTENDED * size + UNIT * np.abs(log)
-
     def _apart(self, c: FloatArray) -> FloatArray:
         """AtomPlaces less thresholds, of shape (n, places)."""
         return np.asarray((Wide(*self._places.place) - c[:, None]).high)
@@ -382,8 +364,7 @@ class DeformedLine:
 
     def sums(self, c: FloatArray, kernels: slice) -> FloatArray:
         """I(c)/e^(K(λ) - λ c) of kernels at thresholds, of shape (k, n)."""
-        z = -less_products(self._centre, 1.0, c)
-        x = self._apart(c)
+        z, x = self._distance(c), self._apart(c)
         return self._all_sums(z, x, self._panels(float(np.abs(x).min())), kernels).T
 
     def rough_sums(self, c: float, kernels: slice) -> list[float]:
@@ -448,10 +429,9 @@ class DeformedLine:
 
     def errors(self, c: FloatArray, kernels: slice) -> FloatArray:
         """Bounds on the errors of `sums`."""
-        z = -less_products(self._centre, 1.0, c)
-        off = ANGLE_ERROR * np.abs(z) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
-        error = self._low_error[kernels, None] + self._per_distance[kernels, None] * off
-        error += self.left_below(c, kernels) + self._low.far_errors(z, kernels)
+        error = self._low_error[kernels, None]
+        error = error + self._per_distance[kernels, None] * self._off_angle(c)
+        error += self.left_below(c, kernels) + self._low.far_errors(self._distance(c), kernels)
         x = self._apart(c)
         most = self._panels(float(np.abs(x).min()))
         for chunk in range(int(np.searchsorted(CHUNKS[:-1], most))):

@@ -26,7 +26,7 @@ from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.wide import Wide, less_products
 
-__all__ = ["KERNELS", "POLES", "LossLine", "Side", "Steps", "composed"]
+__all__ = ["KERNELS", "POLES", "LossLine", "Side", "Steps", "TiltedSum", "composed"]
 
 FloatArray = npt.NDArray[np.float64]
 Steps = Sequence[tuple[TiltedStep, int]]
@@ -85,8 +85,47 @@ def composed(
     return modulus * fn.turn(angle), error * (1.0 + 1e-9), last
 
 
+class TiltedSum:
+    """A sum of steps at a tilt, to whose scale all integrals on a line are relative.
+
+    Parameters
+    ----------
+    steps : sequence of (TiltedStep, int)
+        The kinds, all at the tilt, and how many there are of each.
+    tilt : float
+        Where the line crosses the real axis, neither 0 nor 1.
+    """
+
+    def __init__(self, steps: Steps, tilt: float) -> None:
+        self.tilt = tilt
+        self._log_mean = sum((n * step.log_mean for step, n in steps), Wide(0.0))
+        self._centre = sum((n * Wide(step.centre) for step, n in steps), Wide(0.0))
+        self._log_error = sum(float(n) * step.log_error for step, n in steps)
+        self._log_error += EXTENDED * sum(4.0 * n * abs(float(step.log_mean)) for step, n in steps)
+        self._off_centre = EXTENDED * sum(4.0 * n * abs(step.centre) for step, n in steps)
+
+    def log_scale_at(self, c: float) -> float:
+        """About K(λ) - λ c."""
+        return float(self._log_mean) - self.tilt * c
+
+    def log_scale(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """K(λ) - λ c, rounded, and a bound on its error."""
+        log = less_products(self._log_mean, self.tilt, c)
+        size = np.abs(float(self._log_mean)) + np.abs(self.tilt * c)
+        return log, self._log_error + 4.0 * EXTENDED * size + UNIT * np.abs(log)
+
+    def _distance(self, c: FloatArray) -> FloatArray:
+        """Distances of thresholds from the centre, rounded once."""
+        return -less_products(self._centre, 1.0, c)
+
+    def _off_angle(self, c: FloatArray) -> FloatArray:
+        """What angles err by, in parts of the frequency."""
+        off = ANGLE_ERROR * np.abs(self._distance(c)) + self._off_centre
+        return np.asarray(off + 4.0 * EXTENDED * np.abs(c))
+
+
 # Map: many Laplace steps on vertical lines | test_laplace_lines | theory/line
-class LossLine:
+class LossLine(TiltedSum):
     """One line for a sum of steps.
 
     Parameters
@@ -111,15 +150,8 @@ class LossLine:
     def __init__(
         self, steps: Steps, tilt: float, spacing: float, count: int, sides: tuple[Side, Side]
     ) -> None:
-        self.tilt, self._sides, self._period = tilt, sides, 2.0 * math.pi / spacing
-        self._log_mean = sum((n * step.log_mean for step, n in steps), Wide(0.0))
-        self._centre = sum((n * Wide(step.centre) for step, n in steps), Wide(0.0))
-        numbers = [float(n) for _, n in steps]
-        self._log_error = sum(
-            n * step.log_error for (step, _), n in zip(steps, numbers, strict=True)
-        )
-        self._log_error += EXTENDED * sum(4.0 * n * abs(float(step.log_mean)) for step, n in steps)
-        self._off_centre = EXTENDED * sum(4.0 * n * abs(step.centre) for step, n in steps)
+        super().__init__(steps, tilt)
+        self._sides, self._period = sides, 2.0 * math.pi / spacing
         self._ends_at = [_mass_at_ends(steps, pole) for pole in (0.0, 1.0)]
         of_a, of_b = (sum(n * step.removed[law] for step, n in steps) * SLACK for law in (0, 1))
         self.removed = float(of_a), float(of_b)
@@ -172,20 +204,6 @@ class LossLine:
         """Whether all errors that are the same for all thresholds are numbers."""
         return math.isfinite(self._log_error) and not bool(np.isnan(self._error).any())
 
-    def log_scale_at(self, c: float) -> float:
-        """About K(λ) - λ c."""
-        return float(self._log_mean) - self.tilt * c
-
-    def log_scale(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """K(λ) - λ c, rounded, and a bound on its error."""
-        log = less_products(self._log_mean, self.tilt, c)
-        size = np.abs(float(self._log_mean)) + np.abs(self.tilt * c)
-        return log, self._log_error + 4.0 * EXTENDED * size + UNIT * np.abs(log)
-
-    def _distance(self, c: FloatArray) -> FloatArray:
-        """Distances of thresholds from the centre, rounded once."""
-        return -less_products(self._centre, 1.0, c)
-
     def sums(self, c: FloatArray, kernels: slice) -> FloatArray:
         """I(c)/e^(K(λ) - λ c) of kernels at thresholds, of shape (k, n)."""
         return self._sums.at(self._distance(c), kernels).T - self._residues(c, kernels)
@@ -200,10 +218,7 @@ class LossLine:
 
     def errors(self, c: FloatArray, kernels: slice) -> FloatArray:
         """Bounds on the errors of `sums`."""
-        off = (
-            ANGLE_ERROR * np.abs(self._distance(c)) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
-        )
-        error = self._error[kernels, None] + self._per_distance[kernels, None] * off
+        error = self._error[kernels, None] + self._per_distance[kernels, None] * self._off_angle(c)
         error += self._residue_errors(c, kernels) + self._aliases(c)
         error += self._sums.far_errors(self._distance(c), kernels)
         return np.asarray(error * (1.0 + 1e-9))
