@@ -20,7 +20,6 @@ flint = pytest.importorskip("flint")
 from bounds_tally import Tally  # noqa: E402 needs what may be missing
 from smooth_contour import expressions  # noqa: E402
 
-import pyengine.engines.analytic_lines.step  # noqa: E402 lines find shapes there
 from pyengine.engines.analytic_lines.shape import AnalyticShape  # noqa: E402
 from pyengine.engines.vertical_lines.nodes import PanelRule  # noqa: E402
 from pyengine.engines.vertical_lines.order import LineOrder  # noqa: E402

@@ -113,7 +113,8 @@ KINDS = {
     "gaussian": gaussian,
     "finite": finite,
     "discrete": discrete,
-    "bounded range": lambda: bounded_range(500),
+    "bounded range, few": lambda: bounded_range(3),
+    "bounded range, many": lambda: bounded_range(500),
     "mixture, add": lambda: mixture("add"),
     "mixture, remove": lambda: mixture("remove"),
 }

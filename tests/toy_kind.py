@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.vertical_lines.shapes import At, Fall, Shape
+from pyengine.engines.vertical_lines.shapes import At, Fall, LossShape
 from pyengine.engines.vertical_lines.tilted import TiltedStep, TiltedTransform
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.wide import Wide
@@ -39,12 +39,12 @@ def log_sinhc(y: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class TriangularShape(Shape):
+class TriangularShape(LossShape):
     """The step; its half width e is a double of few digits, so that multiples are exact."""
 
     half: float
     is_symmetric: ClassVar[bool] = True
-    __hash__ = Shape.__hash__
+    __hash__ = LossShape.__hash__
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -39,7 +39,7 @@ from pyengine.engines.analytic_lines.strips import Strips
 from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.engines.vertical_lines.gauss import EXTENDED
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
-from pyengine.engines.vertical_lines.shapes import At, Fall, Shape
+from pyengine.engines.vertical_lines.shapes import At, Fall, LossShape
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms.expressions import Evaluator, Expression, Program, exp, log
 from pyengine.numerics import functions as fn
@@ -192,7 +192,7 @@ def _joined(parts: Iterable[Ellipses]) -> Ellipses:
 
 # Map: nodes of analytic densities | test_analytic_densities | theory/analytic_densities
 @dataclass(frozen=True)
-class AnalyticShape(Shape):
+class AnalyticShape(LossShape):
     """One kind of step, A without the record.
 
     Parameters
@@ -212,7 +212,7 @@ class AnalyticShape(Shape):
     interval: tuple[float, float]
     probability: Fraction
     faintest: float
-    __hash__ = Shape.__hash__
+    __hash__ = LossShape.__hash__
 
     @cached_property
     def program(self) -> Program:

@@ -12,7 +12,7 @@ from pyengine.engines.declared.sums import ExactEngine, LatticeEngine
 from pyengine.engines.problem import Ask, Engine, Problem
 
 if TYPE_CHECKING:
-    from pyengine.engines.vertical_lines.alone import OrderedLaw
+    from pyengine.engines.vertical_lines.ordered import OrderedLaw
     from pyengine.engines.vertical_lines.questions import LineQuestions
 
 __all__ = ["LineEngine"]

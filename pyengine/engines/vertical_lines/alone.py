@@ -25,7 +25,7 @@ from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["AloneOrder", "OrderedLaw", "Parted", "parted"]
+__all__ = ["AloneOrder", "Parted", "parted"]
 
 FloatArray = npt.NDArray[np.float64]
 Laws = list[tuple[StepLaw, int]]
@@ -275,6 +275,3 @@ class AloneOrder:
             moved = off[is_negative] + tails.shift
             error[is_negative] = both * (tails.error + 8.0 * UNIT + 2.0 * moved)
         return value, error
-
-
-OrderedLaw = LineOrder | AloneOrder

@@ -48,7 +48,7 @@ def chord_bound(kinds: Kinds, tilt: float, epsilon: float, *, exchanged: bool) -
 
     Parameters
     ----------
-    kinds : tuple of (Shape, int)
+    kinds : tuple of (LossShape, int)
         The steps, A without the record; of others than Laplace steps the bound is infinite.
     tilt : float
         That of the lattice's masses, below 0, or above 1 if ``exchanged``: others say nothing.

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pyengine._support.caches import cached_property
 from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
-from pyengine.engines.vertical_lines.shapes import At, Fall, Shape
+from pyengine.engines.vertical_lines.shapes import At, Fall, LossShape
 from pyengine.engines.vertical_lines.tilted import NodeStep, log_mean_at
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
 from pyengine.numerics import functions as fn
@@ -31,7 +31,7 @@ SUBNORMAL = 1e-317  # stands for masses below all doubles
 
 
 @dataclass(frozen=True)
-class FiniteShape(Shape):
+class FiniteShape(LossShape):
     """A step of finitely many losses, all of which both laws have.
 
     Parameters
@@ -42,7 +42,7 @@ class FiniteShape(Shape):
 
     law: FiniteLaw
     is_few_losses: ClassVar[bool] = True
-    __hash__ = Shape.__hash__
+    __hash__ = LossShape.__hash__
 
     @property
     def is_symmetric(self) -> bool:

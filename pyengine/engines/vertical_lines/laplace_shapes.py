@@ -22,7 +22,7 @@ import numpy.typing as npt
 from pyengine._support.caches import cached_property, kept
 from pyengine.engines.vertical_lines.decay import Decay, decay_of
 from pyengine.engines.vertical_lines.gauss import rough_nodes
-from pyengine.engines.vertical_lines.shapes import At, Fall, Shape, cumulants_at
+from pyengine.engines.vertical_lines.shapes import At, Fall, LossShape, cumulants_at
 from pyengine.engines.vertical_lines.tilted import ClosedRangeStep, LaplaceStep, laplace_step
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
@@ -54,7 +54,7 @@ class Branch(NamedTuple):
     rising: Wide
 
 
-class StepShape(Shape):
+class StepShape(LossShape):
     """A Laplace step of either sort, or one of bounded range."""
 
     distance: Fraction
@@ -166,7 +166,7 @@ class LaplaceShape(StepShape):
     distance: Fraction
     probability: Fraction
     pieces: ClassVar[int] = 1
-    __hash__ = Shape.__hash__
+    __hash__ = LossShape.__hash__
 
     @property
     def is_symmetric(self) -> bool:
@@ -237,7 +237,7 @@ class RangeShape(LaplaceShape):
         1.
     """
 
-    __hash__ = Shape.__hash__
+    __hash__ = LossShape.__hash__
 
     @cached_property
     def ends(self) -> tuple[Decimal, Decimal]:
@@ -323,7 +323,7 @@ class SubstitutedShape(StepShape):
     probability: Fraction
     pieces: ClassVar[int] = 2
     is_symmetric: ClassVar[bool] = True
-    __hash__ = Shape.__hash__
+    __hash__ = LossShape.__hash__
 
     @cached_property
     def half(self) -> LaplaceShape:

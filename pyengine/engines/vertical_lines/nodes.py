@@ -176,7 +176,8 @@ def remainder(
         rule = 2.0 * sizes[:, None, None] * log_rho + fn.log(-fn.expm1(-log_rho))
         with np.errstate(over="ignore"):
             total += fn.exp((log - rule).min(axis=2)) @ half[:, 0]
-    return np.asarray(8.0 * total * SLACK)
+    with np.errstate(over="ignore"):
+        return np.asarray(8.0 * total * SLACK)
 
 
 def chosen_nodes(

@@ -24,7 +24,7 @@ from pyengine.engines.functionals import array
 from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.spectral import Spectral
 from pyengine.engines.vertical_lines.gauss import EXTENDED
-from pyengine.engines.vertical_lines.shapes import At, Fall, Shape
+from pyengine.engines.vertical_lines.shapes import At, Fall, LossShape
 from pyengine.engines.vertical_lines.tilted import TiltedStep, TiltedTransform
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
@@ -47,7 +47,7 @@ MOST_LOG = 700.0
 
 
 @dataclass(frozen=True)
-class GaussianShape(Shape):
+class GaussianShape(LossShape):
     """All plain Gaussian steps of a composition, which are one.
 
     Parameters
@@ -59,7 +59,7 @@ class GaussianShape(Shape):
     variance: Fraction
     is_symmetric: ClassVar[bool] = True
     is_bounded: ClassVar[bool] = False
-    __hash__ = Shape.__hash__
+    __hash__ = LossShape.__hash__
 
     @cached_property
     def exact(self) -> Wide:
@@ -140,7 +140,7 @@ class GaussianStep(TiltedStep):
 
 
 @dataclass(frozen=True)
-class MixtureShape(Shape):
+class MixtureShape(LossShape):
     """All steps of a composition whose sides are mixtures of normals.
 
     Parameters
@@ -152,7 +152,7 @@ class MixtureShape(Shape):
     laws: tuple[tuple[StepLaw, int], ...]
     is_costly: ClassVar[bool] = True
     is_bounded: ClassVar[bool] = False
-    __hash__ = Shape.__hash__
+    __hash__ = LossShape.__hash__
 
     @cached_property
     def number(self) -> int:

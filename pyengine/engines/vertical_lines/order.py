@@ -46,7 +46,7 @@ class LineOrder(Inner):
 
     Parameters
     ----------
-    kinds : tuple of (Shape, int)
+    kinds : tuple of (LossShape, int)
         The kinds of steps, A without the record, and how many there are of each.
     exchanged : bool
         Whether the pair is (B, A), of the loss with the other sign.

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.exact.levels import Tails
 
-__all__ = ["Inner", "RoughTails", "tails_of"]
+if TYPE_CHECKING:
+    from pyengine.engines.vertical_lines.alone import AloneOrder
+    from pyengine.engines.vertical_lines.order import LineOrder
+
+__all__ = ["Inner", "OrderedLaw", "RoughTails", "tails_of"]
 
 FloatArray = npt.NDArray[np.float64]
+OrderedLaw: TypeAlias = "LineOrder | AloneOrder"  # what questions ask
 RoughTails = tuple[float, float, float, float]  # A above and below, B above and below
 
 

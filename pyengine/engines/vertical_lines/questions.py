@@ -17,8 +17,7 @@ from pyengine.engines.curves import larger, taken
 from pyengine.engines.exact.both import hull
 from pyengine.engines.exact.levels import BELOW_DOUBLES, Tails, Thresholds, between, bounds
 from pyengine.engines.hull import BothOrders
-from pyengine.engines.vertical_lines.alone import OrderedLaw
-from pyengine.engines.vertical_lines.ordered import RoughTails
+from pyengine.engines.vertical_lines.ordered import OrderedLaw, RoughTails
 from pyengine.engines.vertical_lines.search import STEP, TRIES, points_at, root_of
 from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn

@@ -28,7 +28,7 @@ from pyengine.engines.vertical_lines.mixed import WeightedOrder
 from pyengine.engines.vertical_lines.noded import MOST_PLACES, CornerBounds, NodedOrder
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.engines.vertical_lines.ordered import Inner
-from pyengine.engines.vertical_lines.shapes import Kinds, Shape, cumulants_at
+from pyengine.engines.vertical_lines.shapes import Kinds, LossShape, cumulants_at
 from pyengine.laws.base import StepLaw
 from pyengine.laws.finite import FiniteLaw
 
@@ -319,7 +319,7 @@ def _kinds(laws: Laws, *, far: bool = False) -> tuple[Kinds, bool] | None:
     """The kinds of steps, and whether the pair is exchanged; None where there are no lines."""
     if len(laws) > MOST_KINDS:
         return None
-    kinds: list[tuple[Shape, int]] = []
+    kinds: list[tuple[LossShape, int]] = []
     orders: set[bool] = set()  # of shapes that have one alone
     either: list[tuple[StepLaw, int]] = []
     variance = Fraction(0)
@@ -354,7 +354,7 @@ def _kinds(laws: Laws, *, far: bool = False) -> tuple[Kinds, bool] | None:
     return tuple(kinds), exchanged
 
 
-def _analytic(law: StepLaw, far: bool) -> tuple[Shape, bool] | None:
+def _analytic(law: StepLaw, far: bool) -> tuple[LossShape, bool] | None:
     from pyengine.engines.analytic_lines.range import analytic_shape
 
     return analytic_shape(law, far)

@@ -14,7 +14,7 @@ from pyengine._support.caches import cached_property, kept
 if TYPE_CHECKING:
     from pyengine.engines.vertical_lines.tilted import TiltedStep
 
-__all__ = ["NOTHING_LOST", "At", "Fall", "Kinds", "Shape", "cumulants", "cumulants_at"]
+__all__ = ["NOTHING_LOST", "At", "Fall", "Kinds", "LossShape", "cumulants", "cumulants_at"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class Fall(NamedTuple):
     tail: FloatArray
 
 
-class Shape(ABC):
+class LossShape(ABC):
     """One kind of step, A without the record; shapes that are equal have one hash, found once."""
 
     is_costly: ClassVar[bool] = False  # to bound far out: one frequency at a time
@@ -143,7 +143,7 @@ Kinds = tuple[tuple[Any, int], ...]  # shapes, and how many steps there are of e
 
 
 @kept(256)
-def cumulants_at(shape: Shape, tilt: float) -> tuple[float, float, float]:
+def cumulants_at(shape: LossShape, tilt: float) -> tuple[float, float, float]:
     """Return those of one step at one tilt."""
     log, mean, variance = shape.cumulants(np.array([tilt]))
     return float(log[0]), float(mean[0]), float(variance[0])

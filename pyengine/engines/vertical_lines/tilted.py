@@ -21,7 +21,7 @@ from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.engines.vertical_lines.gauss import EXTENDED
 from pyengine.engines.vertical_lines.nodes import StepNodes, chosen_nodes, edges_of, remainder
-from pyengine.engines.vertical_lines.shapes import Shape
+from pyengine.engines.vertical_lines.shapes import LossShape
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.wide import Wide, wide_log
@@ -92,7 +92,7 @@ class TiltedStep(ABC):
 
     Attributes
     ----------
-    shape : Shape
+    shape : LossShape
         The kind.
     tilt : float
         λ.
@@ -104,7 +104,7 @@ class TiltedStep(ABC):
         Next to the mean of the tilted loss; transforms turn about it.
     """
 
-    shape: Shape
+    shape: LossShape
     tilt: float
     log_mean: Wide
     centre: float
@@ -154,7 +154,7 @@ class NodeStep(TiltedStep):
 
     Parameters
     ----------
-    shape, tilt : Shape, float
+    shape, tilt : LossShape, float
         The kind, and λ.
     nodes : StepNodes
         What stands for the step.
@@ -164,7 +164,7 @@ class NodeStep(TiltedStep):
 
     _of_moments = 0.0  # errors of masses that have one each, times the distances of their losses
 
-    def __init__(self, shape: Shape, tilt: float, nodes: StepNodes, left: float) -> None:
+    def __init__(self, shape: LossShape, tilt: float, nodes: StepNodes, left: float) -> None:
         self.shape, self.tilt, self.nodes, self.left = shape, tilt, nodes, left
         self.share, self.apart = np.empty((2, nodes.power.size))
         log_mean = ffi.new("pe_dd *")
@@ -346,7 +346,7 @@ class ClosedRangeStep(LaplaceStep):
 def laplace_step(
     shape: StepShape, tilt: float, log_mean: float, frequency: float, enough: float
 ) -> LaplaceStep | None:
-    """Return a Laplace step at a tilt, as of a `Shape`."""
+    """Return a Laplace step at a tilt, as of a `LossShape`."""
     found = chosen_nodes(shape, tilt, log_mean, frequency, enough)
     if found is None:
         return None
