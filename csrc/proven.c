@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "certified.h"
 #include "divided.h"
 #include "doubles.h"
