@@ -112,6 +112,15 @@ def test_generic_mechanism() -> None:
         holds(reference.gamma_bound(mechanism, "0.01"), truth)
 
 
+def test_noise_without_a_largest_loss() -> None:
+    noise = pe.DiscreteGaussianMechanism("1")
+    for mechanism in (noise, noise + pe.LaplaceMechanism("1"), noise + pe.GaussianMechanism("1")):
+        assert mpmath.isinf(reference.epsilon(mechanism, 0))
+    flip = pe.RandomizedResponse("0.75") + pe.LaplaceMechanism("1")
+    with mpmath.workdps(40):
+        holds(reference.epsilon(flip, 0), mpmath.log(3) + 1)
+
+
 def discrete_profile(weight: Callable[[int], Any], shift: int, epsilon: Any, reach: int) -> Any:
     total = mpmath.fsum(weight(k) for k in range(-reach, reach + 1))
     return mpmath.fsum(

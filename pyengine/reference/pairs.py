@@ -25,7 +25,7 @@ from pyengine.reference.atomic.finite import FINITE, NOISE, Masses, masses, samp
 from pyengine.reference.atomic.laplace import LaplaceSource
 from pyengine.reference.atomic.law import AtomicPair, Source
 from pyengine.reference.atomic.legendre_pieces import MOST_PIECES, PiecesSource
-from pyengine.reference.atomic.sums import Atoms
+from pyengine.reference.atomic.sums import FiniteSource
 from pyengine.reference.gaussian.closed_form import (
     ClosedGaussian,
     NormalSource,
@@ -122,7 +122,7 @@ def _pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
         return _without_gaussian(laplace, finite)
     phases = tuple(gaussian)
     if finite and not laplace and applies(phases):
-        return AtomicPair(MixedSource(finite, NormalSource(ClosedGaussian(phases))))
+        return AtomicPair(MixedSource(FiniteSource(finite), NormalSource(ClosedGaussian(phases))))
     return _with_gaussian(SampledGaussianLaw(phases), laplace, finite)
 
 
@@ -202,11 +202,13 @@ def _substituted_pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
     if all(share == 1 for _, share, _ in gaussian):
         phases = tuple(EqualSteps(*row) for row in gaussian)
         if finite and not laplace:
-            return AtomicPair(MixedSource(finite, NormalSource(ClosedGaussian(phases))))
+            return AtomicPair(
+                MixedSource(FiniteSource(finite), NormalSource(ClosedGaussian(phases)))
+            )
         return _with_gaussian(SampledGaussianLaw(phases), laplace, finite)
     if len(gaussian) == 1 and gaussian[0][2] == 1 and not laplace:
         source = NormalSource(SubstitutedNormalStep(*gaussian[0][:2]))
-        return AtomicPair(MixedSource(finite, source) if finite else source)
+        return AtomicPair(MixedSource(FiniteSource(finite), source) if finite else source)
     law = InvertedLaw(tuple((_substituted_part(*row[:2]), row[2]) for row in gaussian))
     return _with_gaussian(law, laplace, finite)
 
@@ -223,12 +225,12 @@ def _substituted_part(noise: Number, share: Number) -> Part:
 def _with_gaussian(law: InvertedLaw, laplace: Laplace, finite: Finite) -> Pair:
     if not laplace and not finite:
         return Continuous(law)
-    return SmoothMixture(MixedLaw(law, finite, laplace))
+    return SmoothMixture(MixedLaw(law, FiniteSource(finite), laplace))
 
 
 def _without_gaussian(laplace: Laplace, finite: Finite) -> Pair:
     if not laplace:
-        return Atoms(finite)
+        return AtomicPair(FiniteSource(finite))
     whole = [(part.noise, part.steps) for part in laplace if part.probability == 1]
     sampled = [part for part in laplace if part.probability != 1]
     steps = sum(part.pieces for part in laplace)
@@ -238,7 +240,7 @@ def _without_gaussian(laplace: Laplace, finite: Finite) -> Pair:
     source: Source = LaplaceSource(whole) if whole else sampled.pop()
     for one in sampled:
         source = JoinedSource(one, source)
-    return AtomicPair(MixedSource(finite, source) if finite else source)
+    return AtomicPair(MixedSource(FiniteSource(finite), source) if finite else source)
 
 
 def _masses(base: Step, share: Number) -> Masses:

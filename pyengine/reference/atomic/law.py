@@ -21,6 +21,7 @@ from pyengine.errors import AccuracyError
 from pyengine.reference.answers import BallAnswer
 from pyengine.reference.balls import exact, lacking_digits, precision, spread
 from pyengine.reference.recent import Recent
+from pyengine.reference.roots import bracket
 
 __all__ = ["AtomicLaw", "AtomicPair", "Source", "ThresholdMasses", "grouped", "hit"]
 
@@ -77,7 +78,7 @@ class Source(Protocol):
         """
 
     def ends(self) -> tuple[arb, arb]:
-        """Return the smallest and the largest finite loss."""
+        """Return the infimum and the supremum of the finite losses."""
 
     def infinite(self) -> tuple[arb, arb]:
         """Return the masses that only P, and only Q, has."""
@@ -149,8 +150,9 @@ class AtomicPair:
 
     def trade_off(self, alpha: Fraction, sign: int, wanted: str, digits: float) -> BallAnswer:
         """Return T(A, B)(alpha) (``wanted`` "beta") or 1 - T ("gamma"), for 0 < alpha < 1."""
+        before: list[arb] = []
         return self._ask(
-            digits, lambda law, depth: _TradeOff(law, alpha, sign, wanted, depth).answer()
+            digits, lambda law, depth: _TradeOff(law, alpha, sign, wanted, depth, before).answer()
         )
 
     def profile(
@@ -165,14 +167,23 @@ class AtomicPair:
 
     def epsilon(self, delta: Fraction, sign: int, digits: float) -> BallAnswer:
         """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""
+        before: list[arb] = []
 
         def question(law: AtomicLaw, depth: float) -> BallAnswer | None:
-            top = law.knots[-1] if sign < 0 else -law.knots[0]
+            def gap(x: arb) -> arb:
+                return exact(delta) - _profile(law, x, sign)
 
-            def gap(c: arb) -> arb:
-                return exact(delta) - _profile(law, c, sign)
-
-            ends = bracket(gap, arb(0), top, depth + 3) if gap(top.mid()) > 0 else None
+            places = [arb(0), *(x for x in _along(law.knots, -sign) if x > 0)]
+            k = bisect_left(places, True, lo=1, key=lambda x: not gap(x) < 0)
+            if k == len(places):
+                return None
+            if not gap(places[k]) > 0:
+                k += 1
+            if k == len(places):  # delta is that of the test of the largest losses, or nearly
+                top = _faced(law.masses(-sign * places[-1]), sign)
+                least = (top.a_below + top.a_at - exact(delta)) / (top.b_below + top.b_at)
+                return BallAnswer(least.log().union(places[-1]), True, None)
+            ends = _bracket(gap, places[k - 1], places[k], depth + 3, before)
             return None if ends is None else BallAnswer(ends[0].union(ends[1]), True, None)
 
         return self._ask(digits, question)
@@ -183,11 +194,12 @@ class AtomicPair:
             only_p, only_q = self.source.infinite()
             return only_p if sign > 0 else only_q
 
-    def largest(self, sign: int) -> arb:
-        """Return the supremum of log dA/dB, where that of finite losses is the only one."""
+    def largest(self, sign: int) -> arb | None:
+        """Return the supremum of log dA/dB where it is finite; None if there is none."""
         with precision(900):
             low, high = self.source.ends()
-            return -low if sign > 0 else high
+            top = -low if sign > 0 else high
+            return top if top.is_finite() else None
 
 
 def _joined(answers: list[BallAnswer], depth: float) -> BallAnswer | None:
@@ -204,13 +216,19 @@ class _TradeOff:
     """One point of a trade-off function."""
 
     def __init__(
-        self, law: AtomicLaw, alpha: Fraction, sign: int, wanted: str, depth: float
+        self,
+        law: AtomicLaw,
+        alpha: Fraction,
+        sign: int,
+        wanted: str,
+        depth: float,
+        before: list[arb],
     ) -> None:
         self.law, self.sign, self.wanted, self.depth = law, sign, wanted, depth
+        self.before = before
         self.level, self.rest = exact(alpha), exact(1 - alpha)
         self.small = alpha <= Fraction(1, 2)
-        knots = law.knots
-        self.places = knots if sign > 0 else [-knot for knot in reversed(knots)]
+        self.places = _along(law.knots, sign)
 
     def at(self, u: arb) -> _Faced:
         return _faced(self.law.masses(self.sign * u), self.sign)
@@ -223,13 +241,7 @@ class _TradeOff:
 
     def answer(self) -> BallAnswer | None:
         """Return the value, or None where more precision must decide."""
-        low, high = 0, len(self.places) - 1
-        while low < high:
-            middle = (low + high) // 2
-            if self.excess(self.at(self.places[middle])) < 0:
-                low = middle + 1
-            else:
-                high = middle
+        low = bisect_left(self.places[:-1], True, key=lambda u: not self.excess(self.at(u)) < 0)
         u, there = self.places[low], self.at(self.places[low])
         excess = self.excess(there)
         if not excess.is_finite() or not (excess > 0 or low + 1 < len(self.places)):
@@ -261,7 +273,7 @@ class _TradeOff:
             away = self.excess(there)
             return away if there.a_at == 0 else arb("nan")
 
-        ends = bracket(gap, low, high, self.depth / 2 + 4)
+        ends = _bracket(gap, low, high, self.depth / 2 + 4, self.before)
         if ends is None:
             return None
         left, right = ends
@@ -271,12 +283,26 @@ class _TradeOff:
         return BallAnswer(value, True, left)
 
 
+def _bracket(
+    gap: Callable[[arb], arb], low: arb, high: arb, digits: float, before: list[arb]
+) -> tuple[arb, arb] | None:
+    """Return points around a zero, first next to that of the law that was asked before."""
+    ends = bracket(gap, low, high, digits, before.pop() if before else None)
+    before += ends[:1] if ends else ()
+    return ends
+
+
+def _along(knots: list[arb], sign: int) -> list[arb]:
+    return knots if sign > 0 else [-knot for knot in reversed(knots)]
+
+
 def _profile(law: AtomicLaw, epsilon: arb, sign: int) -> arb:
     """Return H_{exp(epsilon)}(A || B); an atom at the threshold adds nothing."""
     c, scale = -sign * epsilon, epsilon.exp()
     there = _faced(law.masses(c), sign)
     value = there.a_below - scale * there.b_below
-    if there.a_at != 0 and not any(c == knot for knot in law.knots):
+    k, at = hit(law.knots, c)
+    if there.a_at != 0 and not (at and c == law.knots[k]):
         value += spread(there.a_at - scale * there.b_at)  # the atom is close, or not even that
     return value.max(arb(0)) if value.overlaps(arb(0)) else value
 
@@ -310,48 +336,3 @@ def grouped(knots: Iterable[arb]) -> list[arb]:
             result.append(knot)
     assert all(not one.overlaps(two) for one, two in pairwise(result))
     return result
-
-
-def bracket(
-    gap: Callable[[arb], arb], low: arb, high: arb, digits: float
-) -> tuple[arb, arb] | None:
-    """Return two exact points around the zero of an increasing function, by false position.
-
-    Parameters
-    ----------
-    gap : callable
-        Negative at ``low``, positive at ``high``.
-    digits : float
-        The points differ by less than 10^-digits of their size.
-    """
-    low, high = low.mid(), high.mid()
-    width = (high - low).mid()
-    at_low = at_high = None
-    for step in range(400):
-        if at_low is None or at_high is None or step % 3 == 2:
-            middle = ((low + high) / 2).mid()
-        else:
-            middle = (low - at_low * (high - low) / (at_high - at_low)).mid()
-            # Beyond the zero, so that both ends close in.
-            nudge = (high - low) / 64 if step % 3 == 0 else (low - high) / 64
-            middle = (middle + nudge).mid() if low < middle + nudge < high else middle
-        value = gap(middle)
-        if value < 0:
-            low, at_low = middle, value.mid()
-        elif value > 0:
-            high, at_high = middle, value.mid()
-        else:
-            return None if not value.is_finite() else _around(gap, middle, width, digits)
-        scale = abs(middle).max(width / 1000)
-        if high - low < scale * arb(10) ** -arb(digits):
-            return low, high
-    return None
-
-
-def _around(
-    gap: Callable[[arb], arb], middle: arb, width: arb, digits: float
-) -> tuple[arb, arb] | None:
-    """Return points on both sides of one where the sign cannot be told."""
-    away = (width / 1000 * arb(10) ** -arb(digits)).mid()
-    low, high = (middle - away).mid(), (middle + away).mid()
-    return (low, high) if gap(low) < 0 < gap(high) else None

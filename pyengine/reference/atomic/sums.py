@@ -3,49 +3,79 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
+from itertools import accumulate
 
-from flint import arb, arb_poly, ctx, fmpz
+from flint import arb, arb_poly, fmpz
 
 from pyengine._support.caches import cached_property
 from pyengine.errors import AccuracyError
-from pyengine.reference.answers import BallAnswer
 from pyengine.reference.atomic.finite import Masses
-from pyengine.reference.balls import exact, lacking_digits, precision, spread
-from pyengine.reference.recent import Recent
+from pyengine.reference.atomic.law import ThresholdMasses, grouped, hit
+from pyengine.reference.balls import spread
 
-__all__ = ["Atoms", "ComposedAtoms", "composed"]
+__all__ = ["ComposedAtoms", "FiniteSource"]
 
 MOST_ATOMS = 400_000
 MOST_DEGREE = 3_000_000
-ROUNDS = 7
-MOST_KEPT = 2
 
 
 @dataclass
 class ComposedAtoms:
-    """Atoms in increasing order of loss, and sums over them from both ends."""
+    """Atoms in increasing order of loss; see `pyengine.reference.atomic.law.AtomicLaw`."""
 
     p: list[arb]
     q: list[arb]
+    losses: list[arb]
     only_p: arb
     only_q: arb
     lost: arb
 
-    def __post_init__(self) -> None:
-        self.above_p, self.above_q = _sums(self.p[::-1]), _sums(self.q[::-1])
-        self.below_p, self.below_q = _sums(self.p), _sums(self.q)
+    cost = 1
 
     @cached_property
-    def losses(self) -> list[arb]:
-        """Loss log(q/p) of each atom."""
-        return [(q / p).log() for p, q in zip(self.p, self.q, strict=True)]
+    def knots(self) -> list[arb]:
+        """Losses, those that cannot be told apart as one."""
+        return grouped(self.losses) or [arb(0)]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The first atom of each knot, and the number of all."""
+        starts = (bisect_left(self.losses, x.lower(), key=arb.mid) for x in self.knots)
+        return [*starts, len(self.p)]
+
+    @cached_property
+    def _sums(self) -> list[list[arb]]:
+        """Sums of the masses from both ends: of P above and below, of Q above and below."""
+        lost = spread(self.lost)
+        rows = (
+            (self.p[::-1], lost),
+            (self.p, lost + self.only_p),
+            (self.q[::-1], lost + self.only_q),
+            (self.q, lost),
+        )
+        return [list(accumulate(masses, initial=start)) for masses, start in rows]
+
+    def masses(self, c: arb) -> ThresholdMasses:
+        """Return masses at a threshold; what is left out may be anywhere."""
+        k, at = hit(self.knots, c)
+        first, size = self._starts[k], len(self.p)
+        after = self._starts[k + 1] if at else first
+        p_above, p_below, q_above, q_below = self._sums
+        return ThresholdMasses(
+            p_above[size - after],
+            sum(self.p[first:after], arb(0)),
+            p_below[first],
+            q_above[size - after],
+            sum(self.q[first:after], arb(0)),
+            q_below[first],
+        )
 
 
-class Atoms:
-    """Questions on a composition of finite steps; see `pyengine.reference.answers.Pair`.
+class FiniteSource:
+    """Finite steps; see `pyengine.reference.atomic.law.Source`.
 
     Parameters
     ----------
@@ -53,151 +83,41 @@ class Atoms:
         What returns the masses of a step at the working precision, with the number of steps.
     """
 
+    certified = True
+
     def __init__(self, parts: list[tuple[Callable[[], Masses], int]]) -> None:
         self.parts = parts
-        self._kept: Recent[ComposedAtoms] = Recent(MOST_KEPT)
 
-    def _law(self, bits: int) -> ComposedAtoms:
-        """Compose at a precision."""
-        return self._kept.get(
-            bits, lambda: composed([(make(), steps) for make, steps in self.parts])
-        )
+    def bits(self, depth: float, variant: int) -> int:  # noqa: ARG002 - there is one
+        """Return the working precision for a depth in decimal digits."""
+        return int(3.33 * depth) + 80
 
-    def _ask(
-        self,
-        digits: float,
-        question: Callable[[ComposedAtoms], BallAnswer | None],
-        enough: arb | None = None,
-    ) -> BallAnswer:
-        """Raise the precision until the answer has the digits."""
-        bits = int(3.33 * digits) + 80
-        for _ in range(ROUNDS):
-            with precision(bits):
-                answer = question(self._law(bits))
-                if answer is not None and (
-                    lacking_digits(answer.value, digits) <= 0
-                    or (enough is not None and answer.value.rad() < enough)
-                ):
-                    return answer
-            bits *= 2
-        raise AccuracyError(f"{digits:g} digits were not reached; ask for fewer digits")
+    def law(self, depth: float = 0.0, variant: int = 0) -> ComposedAtoms:  # noqa: ARG002
+        """Return the law at the working precision."""
+        return _composed([(make(), steps) for make, steps in self.parts])
 
-    def trade_off(self, alpha: Fraction, sign: int, wanted: str, digits: float) -> BallAnswer:
-        """Return T(A, B)(alpha) (``wanted`` "beta") or 1 - T ("gamma"), for 0 < alpha < 1."""
+    def ends(self) -> tuple[arb, arb]:
+        """Return the infimum and the supremum of the finite losses."""
+        low = high = arb(0)
+        for make, steps in self.parts:
+            one = make()
+            losses = [(q / p).log() for p, q in zip(one.p, one.q, strict=True)]
+            wide = arb("inf") if one.lost > 0 else arb(0)
+            low += steps * min(losses, key=arb.mid, default=arb(0)) - wide
+            high += steps * max(losses, key=arb.mid, default=arb(0)) + wide
+        return low, high
 
-        def question(law: ComposedAtoms) -> BallAnswer:
-            level, rest = exact(alpha), exact(1 - alpha)
-            p, q, above_p, above_q, below_p, below_q = _ordered(law, sign)
-            only_p, only_q = (law.only_p, law.only_q) if sign > 0 else (law.only_q, law.only_p)
-            size = len(p)
-            # j atoms are rejected for sure, the next one in part.
-            if alpha <= Fraction(1, 2):
-                j = _first(size, lambda k: above_p[k + 1] > level)
-            else:
-                j = _first(size, lambda k: not below_p[size - k - 1] + only_p > rest)
-            if j == size:
-                gamma, beta = only_q + above_q[size], arb(0)
-                return BallAnswer(gamma if wanted == "gamma" else beta, True, None)
-            at = size - 1 - j
-            slope = q[at] / p[at]
-            # Atoms are sorted by midpoints: those in a wrong order have slopes within their balls.
-            close = arb(2) ** (40 - min(ctx.prec, slope.rel_accuracy_bits() + 38))
-            lost = spread(law.lost) + spread(close * (only_q + above_q[j] + level * slope))
-            if wanted == "gamma":
-                value = only_q + above_q[j] + (level - above_p[j]) * slope + lost
-            else:
-                less = (rest - below_p[at] - only_p) * slope
-                value = below_q[at] + less + spread(law.lost) + spread(close * (below_q[at] + less))
-                value = value.max(arb(0)) if value.overlaps(arb(0)) else value
-            return BallAnswer(value, True, slope.log().mid())
-
-        return self._ask(digits, question)
-
-    def profile(
-        self, epsilon: Fraction, sign: int, digits: float, enough: arb | None = None
-    ) -> BallAnswer:
-        """Return H_{exp(epsilon)}(A || B), for epsilon of either sign."""
-
-        def question(law: ComposedAtoms) -> BallAnswer:
-            scale = exact(epsilon).exp()
-            a, b, only = (law.p, law.q, law.only_p) if sign > 0 else (law.q, law.p, law.only_q)
-            total = only + spread(law.lost)
-            for x, y in zip(a, b, strict=True):
-                part = x - scale * y
-                if not part < 0:
-                    total += part if part > 0 else part.max(arb(0))
-            return BallAnswer(total, True, None)
-
-        return self._ask(digits, question, enough)
-
-    def epsilon(self, delta: Fraction, sign: int, digits: float) -> BallAnswer:
-        """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""
-
-        def question(law: ComposedAtoms) -> BallAnswer | None:
-            goal = exact(delta)
-            a, b, above_a, above_b, _, _ = _ordered(law, -sign)  # largest log dA/dB last
-            # _ordered gives (P, Q) by log dQ/dP for 1: here B plays P and A plays Q.
-            a, b, above_a, above_b = b, a, above_b, above_a
-            only = law.only_p if sign > 0 else law.only_q
-            size = len(a)
-
-            def at(k: int) -> bool:
-                """Whether the profile at the loss of the atom k from the top exceeds delta."""
-                atom = size - 1 - k
-                value = only + above_a[k] - above_b[k] * a[atom] / b[atom]
-                return bool(value > goal)
-
-            j = _first(size, at)
-            if j == 0:
-                return None
-            inside = (only + above_a[j] - goal + spread(law.lost)) / above_b[j]
-            return BallAnswer(inside.log(), True, None) if inside > 0 else None
-
-        return self._ask(digits, question)
-
-    def infinite(self, sign: int) -> arb:
-        """Return the mass of A where B has none."""
-        with precision(900):
-            law = self._law(900)
-            return law.only_p if sign > 0 else law.only_q
-
-    def largest(self, sign: int) -> arb | None:
-        """Return the supremum of log dA/dB where it is finite; None if there is none."""
-        with precision(900):
-            law = self._law(900)
-            if law.lost != 0:
-                return None
-            if sign > 0:
-                return (law.p[0] / law.q[0]).log()
-            return (law.q[-1] / law.p[-1]).log()
+    def infinite(self) -> tuple[arb, arb]:
+        """Return the masses that only P, and only Q, has."""
+        keep_p = keep_q = arb(1)
+        for make, steps in self.parts:
+            one = make()
+            keep_p *= (1 - one.only_p) ** steps
+            keep_q *= (1 - one.only_q) ** steps
+        return 1 - keep_p, 1 - keep_q
 
 
-def _ordered(
-    law: ComposedAtoms, sign: int
-) -> tuple[list[arb], list[arb], list[arb], list[arb], list[arb], list[arb]]:
-    """Return A, B by increasing log dB/dA, sums of the k largest and of the k smallest."""
-    if sign > 0:
-        return law.p, law.q, law.above_p, law.above_q, law.below_p, law.below_q
-    return law.q[::-1], law.p[::-1], law.below_q, law.below_p, law.above_q, law.above_p
-
-
-def _first(size: int, holds: Callable[[int], bool]) -> int:
-    """Return the first k in [0, size) where a monotone statement holds, else size."""
-    low, high = 0, size
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
-
-
-def _sums(values: list[arb]) -> list[arb]:
-    result = [arb(0)]
-    for value in values:
-        result.append(result[-1] + value)
-    return result
-
-
-def composed(parts: list[tuple[Masses, int]]) -> ComposedAtoms:
+def _composed(parts: list[tuple[Masses, int]]) -> ComposedAtoms:
     """Return the atoms of a composition of finite steps, each with a number of steps."""
     p, q = [arb(1)], [arb(1)]
     keep_p, keep_q, lost = arb(1), arb(1), arb(0)
@@ -213,12 +133,10 @@ def composed(parts: list[tuple[Masses, int]]) -> ComposedAtoms:
         keep_p *= (1 - one.only_p) ** steps
         keep_q *= (1 - one.only_q) ** steps
         lost += steps * one.lost
-    order = sorted(range(len(p)), key=lambda i: _loss(p[i], q[i]))
-    return ComposedAtoms([p[i] for i in order], [q[i] for i in order], 1 - keep_p, 1 - keep_q, lost)
-
-
-def _loss(p: arb, q: arb) -> arb:
-    return (q / p).mid()
+    losses = [(b / a).log() for a, b in zip(p, q, strict=True)]
+    order = sorted(range(len(p)), key=lambda i: losses[i].mid())
+    p, q, losses = ([row[i] for i in order] for row in (p, q, losses))
+    return ComposedAtoms(p, q, losses, 1 - keep_p, 1 - keep_q, lost)
 
 
 def _powers(one: Masses, steps: int) -> tuple[list[arb], list[arb]]:

@@ -6,17 +6,15 @@ what the rest does at the threshold less the loss of that part.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 from flint import arb
 
 from pyengine._support.caches import cached_property
 from pyengine.errors import AccuracyError
-from pyengine.reference.atomic.finite import Masses
 from pyengine.reference.atomic.law import AtomicLaw, Source, ThresholdMasses, grouped
 from pyengine.reference.atomic.legendre_pieces import Pieces, PiecesSource
-from pyengine.reference.atomic.sums import ComposedAtoms, composed
+from pyengine.reference.atomic.sums import ComposedAtoms, FiniteSource
 from pyengine.reference.balls import spread
 
 __all__ = ["JoinedSource", "MixedSource"]
@@ -30,14 +28,14 @@ class MixedSource:
 
     Parameters
     ----------
-    parts : list of (callable, int)
-        What returns the masses of a finite step at the working precision, with its number of steps.
+    finite : FiniteSource
+        The finite steps.
     rest : Source
         The other steps.
     """
 
-    def __init__(self, parts: list[tuple[Callable[[], Masses], int]], rest: Source) -> None:
-        self.parts, self.rest = parts, rest
+    def __init__(self, finite: FiniteSource, rest: Source) -> None:
+        self.finite, self.rest = finite, rest
         self.certified = rest.certified
 
     def bits(self, depth: float, variant: int) -> int:
@@ -47,22 +45,18 @@ class MixedSource:
     def law(self, depth: float, variant: int) -> AtomicLaw:
         """Return the law at the working precision."""
         rest = self.rest.law(depth, variant)
-        finite = self._finite()
+        finite = self.finite.law()
         _check(len(finite.p) * len(rest.knots), len(finite.p) * rest.cost)
         return AtomMixture(finite, rest)
 
-    def _finite(self) -> ComposedAtoms:
-        return composed([(make(), steps) for make, steps in self.parts])
-
     def ends(self) -> tuple[arb, arb]:
-        """Return the smallest and the largest finite loss."""
-        finite, (low, high) = self._finite(), self.rest.ends()
-        return low + finite.losses[0], high + finite.losses[-1]
+        """Return the infimum and the supremum of the finite losses."""
+        one, two = self.finite.ends(), self.rest.ends()
+        return one[0] + two[0], one[1] + two[1]
 
     def infinite(self) -> tuple[arb, arb]:
         """Return the masses that only P, and only Q, has."""
-        finite = self._finite()
-        return finite.only_p, finite.only_q
+        return self.finite.infinite()
 
 
 def _check(knots: int, values: float) -> None:
@@ -83,7 +77,7 @@ class AtomMixture:
 
     Parameters
     ----------
-    finite : Composed
+    finite : ComposedAtoms
         The finite steps.
     rest : AtomicLaw
         The others.

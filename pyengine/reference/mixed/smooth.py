@@ -9,7 +9,7 @@ tilt of the whole composition, the errors of all terms are small relative to the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,9 +20,8 @@ from flint import arb
 from pyengine._support.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.answers import BallAnswer
-from pyengine.reference.atomic.finite import Masses
 from pyengine.reference.atomic.legendre_pieces import PiecesSource
-from pyengine.reference.atomic.sums import composed
+from pyengine.reference.atomic.sums import FiniteSource
 from pyengine.reference.balls import exact, log_magnitude, precision, spread
 from pyengine.reference.cumulants import Cumulants, WeightedLosses
 from pyengine.reference.inversion.law import InvertedLaw
@@ -36,7 +35,6 @@ MOST_ATOMS = 40_000
 MOST_KEPT = 2
 ROUGH = 12.0  # digits of the atoms that plan
 LN10 = math.log(10)
-Finite = list[tuple[Callable[[], Masses], int]]
 
 
 @dataclass(frozen=True)
@@ -67,8 +65,8 @@ class MixedLaw:
     ----------
     gaussian : InvertedLaw
         The Gaussian steps.
-    finite : list of (callable, int)
-        What returns the masses of a finite step at the working precision, with its number of steps.
+    finite : FiniteSource
+        The finite steps, if any.
     laplace : list of PiecesSource
         Laplace steps, sampled or not, by kind.
     """
@@ -76,7 +74,7 @@ class MixedLaw:
     def __init__(
         self,
         gaussian: InvertedLaw,
-        finite: Finite,
+        finite: FiniteSource,
         laplace: list[PiecesSource],
     ) -> None:
         self.gaussian, self.finite, self.laplace = gaussian, finite, laplace
@@ -85,7 +83,7 @@ class MixedLaw:
     def atoms(self, depth: float, variant: int, bits: int) -> _FiniteMasses:
         """Return all that is not Gaussian as atoms."""
         with precision(bits):
-            one = composed([(make(), steps) for make, steps in self.finite])
+            one = self.finite.law()
             p, q, losses = one.p, one.q, one.losses
             for source in self.laplace:
                 new = source.law(depth, variant).atoms_and_nodes()
@@ -121,19 +119,10 @@ class MixedLaw:
 
     def lowest(self) -> arb | None:
         """Return the infimum of the loss; None if there is none."""
-        floor = self.gaussian.lowest()
-        if floor is None:
+        floor, least = self.gaussian.lowest(), self.finite.ends()[0]
+        if floor is None or self.finite.infinite()[0] > 0 or not least.is_finite():
             return None
-        one = composed([(make(), steps) for make, steps in self.finite])
-        if one.only_p > 0 or one.lost > 0:
-            return None
-        start = sum((source.ends()[0] for source in self.laplace), floor)
-        return start + min(one.losses, key=float)
-
-    def infinite(self) -> tuple[arb, arb]:
-        """Return the masses that only P, and only Q, has."""
-        one = composed([(make(), steps) for make, steps in self.finite])
-        return one.only_p, one.only_q
+        return sum((source.ends()[0] for source in self.laplace), floor + least)
 
     def guess(self, name: str, log_target: float) -> arb:
         """Return a threshold at which a quantity has about the given logarithm."""
@@ -246,5 +235,5 @@ class SmoothMixture(Continuous):
     def infinite(self, sign: int) -> arb:
         """Return the mass of A where B has none."""
         with precision(900):
-            only_p, only_q = self.mixed.infinite()
+            only_p, only_q = self.mixed.finite.infinite()
             return only_p if sign > 0 else only_q

@@ -1,0 +1,71 @@
+"""Points on both sides of the zero of an increasing function whose values are balls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flint import arb
+
+__all__ = ["bracket"]
+
+FIRST, MOST = 1 / 64, 1 / 8  # of the way to where the zero seems to be: how far to go beyond it
+STEPS = 400
+
+
+def bracket(
+    gap: Callable[[arb], arb], low: arb, high: arb, digits: float, near: arb | None = None
+) -> tuple[arb, arb] | None:
+    """Return two exact points around the zero of an increasing function, by false position.
+
+    Each step goes beyond the zero by what the one before was wrong, so that both ends close in;
+    where one does not, the interval is halved.
+
+    Parameters
+    ----------
+    gap : callable
+        Negative at ``low``, positive at ``high``.
+    digits : float
+        The points differ by less than 10^-digits of their size.
+    near : arb, optional
+        A place that may be next to the zero, where it is looked for first.
+    """
+    low, high = low.mid(), high.mid()
+    width, share, fine = high - low, arb(FIRST), arb(10) ** -arb(digits)
+    at_low = at_high = before = None
+    away = abs(near) * fine.sqrt() if near is not None else width
+    trials = [(near + sign * away).mid() for sign in (-1, 1)] if near is not None else []
+    slow = False
+    for _ in range(STEPS):
+        span = high - low
+        if trials and low < trials[-1] < high:
+            middle = trials.pop()
+        elif at_low is None or at_high is None or slow:
+            middle, before, slow = ((low + high) / 2).mid(), None, False
+        else:
+            root = (low - at_low * span / (at_high - at_low)).mid()
+            if before is not None:
+                share = (4 * abs(root - before) / away).min(arb(MOST))
+            upwards, before = root - low < high - root, root
+            away = root - low if upwards else high - root
+            beyond = (share * away).max(abs(root) * fine / 4)
+            middle = (root + beyond if upwards else root - beyond).mid()
+        value = gap(middle)
+        if value < 0:
+            low, at_low = middle, value.mid()
+        elif value > 0:
+            high, at_high = middle, value.mid()
+        else:
+            return None if not value.is_finite() else _around(gap, middle, width, digits)
+        slow = before is not None and high - low > span / 2
+        if high - low < abs(middle).max(width / 1000) * fine:
+            return low, high
+    return None
+
+
+def _around(
+    gap: Callable[[arb], arb], middle: arb, width: arb, digits: float
+) -> tuple[arb, arb] | None:
+    """Return points on both sides of one where the sign cannot be told."""
+    away = (width / 1000 * arb(10) ** -arb(digits)).mid()
+    low, high = (middle - away).mid(), (middle + away).mid()
+    return (low, high) if gap(low) < 0 < gap(high) else None
