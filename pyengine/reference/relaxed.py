@@ -14,7 +14,9 @@ import mpmath
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import Mechanism, Noise, in_words, steps_of
 from pyengine.mechanisms.threat_models import Relaxed
-from pyengine.reference.chi_squared.length import LengthPair
+from pyengine.reference.atomic.law import AtomicPair
+from pyengine.reference.balls import precision
+from pyengine.reference.chi_squared.length import LengthSource
 from pyengine.reference.exclusive import exclusive
 
 __all__ = ["length_pair", "log_trade_off"]
@@ -72,12 +74,16 @@ def log_trade_off(
     pair = length_pair(mechanism, Relaxed(dimension))
     if pair is None:
         raise ValueError(f"mechanism must be one that releases something, got {mechanism!r}")
-    value = pair.log_beta(level, 1 if adjacency == "add" else -1, digits)
-    with mpmath.workdps(digits + 5):
-        return +mpmath.mpf(value.str(digits + 5, radius=False))
+    sign = 1 if adjacency == "add" else -1
+    gamma = pair.trade_off(level, sign, "gamma", digits).value
+    if gamma > 0.5:
+        beta = pair.trade_off(level, sign, "beta", digits).value
+    with mpmath.workdps(digits + 5), precision(4 * digits + 64):
+        log_beta = beta.log() if gamma > 0.5 else (-gamma).log1p()
+        return +mpmath.mpf(log_beta.str(digits + 5, radius=False))
 
 
-def length_pair(mechanism: Mechanism, model: Relaxed) -> LengthPair | None:
+def length_pair(mechanism: Mechanism, model: Relaxed) -> AtomicPair | None:
     """Return the pair of laws of the length; None if nothing about the record is released."""
     dimension = model.dimension
     steps = [
@@ -96,7 +102,7 @@ def length_pair(mechanism: Mechanism, model: Relaxed) -> LengthPair | None:
         if dimension != 1:
             raise NotDefinedError(f"dimension must be 1 for a Laplace mechanism, got {dimension!r}")
         square = 1 / Fraction(noises[0][0].multiplier) ** 2
-        return LengthPair(square, probability, 1, laplace=True)
+        return AtomicPair(LengthSource(square, probability, 1, laplace=True))
     if [noise.family for noise, _ in noises] != ["gaussian"] * len(steps):
         raise NotDefinedError(
             "mechanism must be Gaussian steps or one Laplace step, got "
@@ -107,4 +113,4 @@ def length_pair(mechanism: Mechanism, model: Relaxed) -> LengthPair | None:
     if model.combination == "mean":
         total = sum(n for _, n in variances)
         square = total**2 / sum((n * variance for variance, n in variances), Fraction(0))
-    return LengthPair(square, probability, dimension, laplace=False)
+    return AtomicPair(LengthSource(square, probability, dimension, laplace=False))

@@ -11,7 +11,7 @@ from flint import arb
 from pyengine._support import checks
 from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact, precision, spread
-from pyengine.reference.chi_squared.ncx2 import FIRST, SECOND, central, inversion, is_short, mixture
+from pyengine.reference.chi_squared.ncx2 import FIRST, SECOND, inversion, proven
 from pyengine.reference.exclusive import exclusive
 from pyengine.reference.value import Value, make
 
@@ -260,11 +260,9 @@ def _evaluate(x: Number | arb, df: Number, nc: Number, side: str, bits: int) -> 
     with precision(bits + 40):
         z = x if isinstance(x, arb) else exact(x)
         d, lam = exact(df), exact(nc)
-        short = is_short(z, d, lam)
-        if nc == 0 and short:
-            return central(z, d, side, bits + 40), True
-        if short:
-            return mixture(z, d, lam, side, bits + 40), True
+        found = proven(z, d, lam, side, bits + 40)
+        if found is not None:
+            return found, True
         near = "sf" if z >= d + lam else "cdf"
         one, _ = inversion(z, d, lam, near, FIRST, bits)
         two, _ = inversion(z, d, lam, near, SECOND, bits)

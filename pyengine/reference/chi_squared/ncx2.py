@@ -8,7 +8,7 @@ from flint import acb, arb
 
 from pyengine.reference.balls import precision
 
-__all__ = ["FIRST", "SECOND", "Curve", "central", "inversion", "is_short", "mixture"]
+__all__ = ["FIRST", "SECOND", "Curve", "inversion", "proven"]
 
 Curve = tuple[str, float, float]
 FIRST: Curve = ("0.25", 0.7, 1.0)  # bend, distance from the pole, fineness
@@ -17,34 +17,27 @@ LONGEST = 6000
 MOST_TERMS = 200_000
 
 
-def is_short(x: arb, d: arb, lam: arb) -> bool:
-    """Whether the Poisson mixture has few enough terms."""
-    return bool(x + d + lam < LONGEST)
+def proven(x: arb, d: arb, lam: arb, side: str, bits: int) -> arb | None:
+    """Return an enclosure of a tail; None where that takes too many terms.
 
-
-def central(x: arb, d: arb, side: str, bits: int) -> arb:
-    """Return the tail for nc = 0 by the incomplete gamma function."""
-    with precision(bits):
-        y, a = x / 2, d / 2
-        if side == "sf":
-            return y.gamma_upper(a, regularized=1)
-        return y.gamma_lower(a, regularized=1)
-
-
-def mixture(x: arb, d: arb, lam: arb, side: str, bits: int) -> arb:
-    """Return an enclosure of a tail as a Poisson mixture, all of whose terms are positive.
+    It is a Poisson mixture, all of whose terms are positive, of incomplete gamma functions.
 
     Parameters
     ----------
     x, d, lam : arb
-        Argument, degrees of freedom, noncentrality; > 0.
+        Argument and degrees of freedom, > 0; noncentrality, >= 0.
     side : {"cdf", "sf"}
         The tail.
     bits : int
         Working precision.
     """
+    if not x + d + lam < LONGEST:
+        return None
     with precision(bits):
         y, a, el = x / 2, d / 2, lam / 2
+        if lam == 0:
+            central = y.gamma_upper if side == "sf" else y.gamma_lower
+            return central(a, regularized=1)
         g = (a * y.log() - y - (a + 1).lgamma()).exp()
         if side == "cdf":
             return _mixture_below(y, a, el, g, bits)
