@@ -82,17 +82,16 @@ def log_one_step_trade_off(
         small = level <= Fraction(1, 2)
         target = exact(level if small else 1 - level).log()
 
-        def function(x: arb, bits: int) -> tuple[arb, arb]:
-            law = tails(x, d, under_null, run, bits)
-            tail = law.below if small else law.above
-            return (tail.log() - target) * (1 if small else -1), law.density / tail
+        def gap(x: arb, bits: int) -> arb:
+            below, above = tails(x, d, under_null, run, bits)
+            return below.log() - target if small else target - above.log()
 
         mean, deviation = float(parameters + n * k), math.sqrt(float(2 * parameters + 4 * n * k))
         depth = 50.0 - math.log(float(min(level, 1 - level)))
         high = math.log(mean + deviation * 2.0 * math.sqrt(depth) + 4.0 * depth)
-        x = solve(function, -2000.0, high, bits)
-        other = tails((x * exact(n / (n - 1))).mid(), d, under_other, run, bits)
-        return other.above.log() if other.above < other.below else (-other.below).log1p()
+        x = solve(gap, -2000.0, high, bits)
+        below, above = tails((x * exact(n / (n - 1))).mid(), d, under_other, run, bits)
+        return above.log() if above < below else (-below).log1p()
 
     value = agreed(compute, digits)
     with mpmath.workdps(digits + 5):

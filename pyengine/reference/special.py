@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 from flint import arb
 
@@ -13,6 +14,7 @@ from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact, precision, spread
 from pyengine.reference.chi_squared.ncx2 import FIRST, SECOND, inversion, proven
 from pyengine.reference.exclusive import exclusive
+from pyengine.reference.roots import bracket
 from pyengine.reference.value import Value, make
 
 __all__ = [
@@ -264,8 +266,8 @@ def _evaluate(x: Number | arb, df: Number, nc: Number, side: str, bits: int) -> 
         if found is not None:
             return found, True
         near = "sf" if z >= d + lam else "cdf"
-        one, _ = inversion(z, d, lam, near, FIRST, bits)
-        two, _ = inversion(z, d, lam, near, SECOND, bits)
+        one = inversion(z, d, lam, near, FIRST, bits)
+        two = inversion(z, d, lam, near, SECOND, bits)
         # Ten times the difference, and the rounding of both.
         ball = one + spread(10 * (one - two))
         return (ball if near == side else 1 - ball), False
@@ -273,53 +275,28 @@ def _evaluate(x: Number | arb, df: Number, nc: Number, side: str, bits: int) -> 
 
 def _quantile(target: Fraction, df: Number, nc: Number, side: str, digits: int) -> Value:
     """Solve for the logarithm of x by false position on the log of a tail."""
+    proofs = set[bool]()
 
-    def gap(log_x: arb, bits: int) -> tuple[arb, bool]:
+    def gap(log_x: arb, bits: int) -> arb:
         with precision(bits + 40):
             value, certified = _evaluate(log_x.exp(), df, nc, side, bits)
+            proofs.add(certified)
             away = (value / exact(target)).log()
-            return (away if side == "cdf" else -away), certified
+            return away if side == "cdf" else -away
 
     low = high = arb(math.log(float(df) + float(nc)))
     width = 1.0
-    while gap(low, 60)[0] > 0:
+    while gap(low, 60) > 0:
         low, width = low - width, 2 * width
     width = 1.0
-    while gap(high, 60)[0] < 0:
+    while gap(high, 60) < 0:
         high, width = high + width, 2 * width
     for bits in (60, int(3.33 * digits) + 60, 2 * int(3.33 * digits) + 120):
-        low, high, certified = _close_in(gap, low, high, bits)
+        proofs.clear()
         with precision(bits + 40):
+            ends = bracket(partial(gap, bits=bits), low, high, 0.3 * (bits - 40))
+            low, high = ends or (low, high)
             x = low.union(high).exp()
             if x.rel_accuracy_bits() > 3.33 * digits:
-                return make(x, certified=certified)
+                return make(x, certified=all(proofs))
     raise AccuracyError(f"{digits} digits were not reached; ask for fewer digits")
-
-
-def _close_in(
-    gap: Callable[[arb, int], tuple[arb, bool]], low: arb, high: arb, bits: int
-) -> tuple[arb, arb, bool]:
-    """Narrow an interval around the zero of an increasing function as far as the bits allow."""
-    certified = True
-    at_low, at_high = gap(low, bits)[0].mid(), gap(high, bits)[0].mid()
-    with precision(bits + 40):
-        for step in range(200):
-            if high - low < arb(2) ** (10 - bits):
-                break
-            middle = low - at_low * (high - low) / (at_high - at_low)
-            if step % 3 == 2:
-                middle = (low + high) / 2
-            else:
-                middle += (high - low) / (64 if step % 3 == 0 else -64)
-            middle = middle.mid()
-            if not low < middle < high:
-                middle = ((low + high) / 2).mid()
-            value, proven = gap(middle, bits)
-            certified = certified and proven
-            if value < 0:
-                low, at_low = middle, value.mid()
-            elif value > 0:
-                high, at_high = middle, value.mid()
-            else:
-                break
-    return low, high, certified

@@ -84,8 +84,8 @@ def _mixture_above(y: arb, a: arb, el: arb, g: arb, bits: int) -> arb:
     return result + arb(0, left.upper())  # the g_k beyond add up to at most 1
 
 
-def inversion(x: arb, d: arb, lam: arb, side: str, curve: Curve, bits: int) -> tuple[arb, arb]:
-    """Return tail and density by the midpoint rule on z = c + i t - bend t^2, without a bound.
+def inversion(x: arb, d: arb, lam: arb, side: str, curve: Curve, bits: int) -> arb:
+    """Return a tail by the midpoint rule on z = c + i t - bend t^2, without a bound.
 
     Two calls that differ in all three numbers of ``curve`` share no node and no discretisation
     error; the radii cover rounding only.
@@ -114,7 +114,7 @@ def inversion(x: arb, d: arb, lam: arb, side: str, curve: Curve, bits: int) -> t
         distance = min(abs(float(1 / w - arb(c))), 0.5, 2.5 / math.sqrt(kappa))
         # exp(-2 pi distance / h) is the error of the rule.
         h = arb(distance / (fineness * (0.122 * bits + 0.2)))
-        tail, density = arb(0), arb(0)
+        tail = arb(0)
         first = arb(0)
         for k in range(MOST_TERMS):
             t = (k + arb(0.5)) * h
@@ -123,10 +123,8 @@ def inversion(x: arb, d: arb, lam: arb, side: str, curve: Curve, bits: int) -> t
             exponent = -d / 2 * zw.log() + lam / 2 * (1 / zw - 1) - x / 2 * (1 - zw)
             term = exponent.exp() * w * acb(arb(1), 2 * arb(bend) * t)
             tail += (term / (1 - zw)).real
-            density += term.real / 2
             size = abs(term)
             first = size if k == 0 else first
             if size < first * arb(2) ** -(bits + 8):
-                scale = h / arb.pi()
-                return (tail if side == "sf" else -tail) * scale, density * scale
+                return (tail if side == "sf" else -tail) * h / arb.pi()
     raise ArithmeticError("too many nodes")

@@ -358,23 +358,5 @@ def _fourier(weights: list[arb], first: int, period: int, count: int) -> list[ac
     for j, weight in enumerate(weights):
         place = (first + j) % period
         folded[place] = folded[place] + weight
-    roots = [(acb(0, -2 * arb.pi() * k / period)).exp() for k in range(period)]
-    sums = _transform(folded, roots)
+    sums = acb.dft(folded)
     return [sums[k % period] for k in range(count)]
-
-
-def _transform(values: list[acb], roots: list[acb]) -> list[acb]:
-    """Return the discrete Fourier transform; the roots of unity are those of its size."""
-    size = len(values)
-    if size % 2 or size < 16:
-        return [
-            sum((x * roots[j * k % size] for j, x in enumerate(values)), acb(0))
-            for k in range(size)
-        ]
-    even = _transform(values[0::2], roots[0::2])
-    odd = _transform(values[1::2], roots[0::2])
-    half = size // 2
-    turned = [root * x for root, x in zip(roots, odd, strict=False)]
-    return [a + b for a, b in zip(even, turned, strict=True)] + [
-        a - b for a, b in zip(even, turned, strict=True)
-    ][:half]
