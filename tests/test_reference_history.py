@@ -20,10 +20,9 @@ flint = pytest.importorskip("flint")
 from pyengine import reference  # noqa: E402
 from pyengine.reference.atomic.laplace import LaplaceSource  # noqa: E402
 from pyengine.reference.atomic.law import AtomicPair  # noqa: E402
-from pyengine.reference.cumulants import Cumulants  # noqa: E402
 from pyengine.reference.exclusive import exclusive  # noqa: E402
 from pyengine.reference.gaussian.law import SampledGaussianLaw  # noqa: E402
-from pyengine.reference.gaussian.steps import EqualSteps  # noqa: E402
+from pyengine.reference.gaussian.steps import EqualSteps, cumulants_of  # noqa: E402
 from pyengine.reference.recent import Recent  # noqa: E402
 
 SGD = pe.dp_sgd("2", "0.01", 2000)
@@ -178,7 +177,7 @@ def test_an_anchor_is_the_same_for_its_whole_cell() -> None:
 
 
 def test_exponents() -> None:
-    cumulants = Cumulants.of((EqualSteps(1.0, 1, 4),))  # K(t) = 2 t (t - 1), K'(t) = 4 t - 2
+    cumulants = cumulants_of((EqualSteps(1.0, 1, 4),))  # K(t) = 2 t (t - 1), K'(t) = 4 t - 2
     for tilt in (-1.5, 0.25, 3.0):
         assert cumulants.exponent(tilt) == pytest.approx(abs(tilt) * tilt * 2.0, rel=1e-9)
         assert cumulants.tilt_of(cumulants.exponent(tilt)) == pytest.approx(tilt, rel=1e-9)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from pyengine.reference.gaussian.steps import EqualSteps
 
 __all__ = [
     "Array",
@@ -19,14 +16,11 @@ __all__ = [
     "StepCumulants",
     "WeightedLosses",
     "away_from_poles",
-    "log_odds",
     "log_upper_normal",
-    "place_of",
-    "single_threshold",
 ]
 
 Array = NDArray[np.float64]
-_SPAN, _SPACING = 45.0, 0.025
+_SPACING = 0.025
 HALVINGS = 44  # to 7e-12 of a tilt; who plans needs no more
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -103,17 +97,6 @@ class Cumulants:
     def __init__(self, rows: list[tuple[StepCumulants, int]], shift: float = 0.0) -> None:
         self.rows, self.shift = rows, shift
 
-    @classmethod
-    def of(
-        cls, phases: tuple[EqualSteps, ...], cut: float = _SPAN, span: float = _SPAN
-    ) -> Cumulants:
-        """Return those of the sum of Y = L - log(1 - p) (L for p = 1), for z in [-span, cut]."""
-        rows: list[tuple[StepCumulants, int]] = []
-        for phase in phases:
-            z, log_mass = normal_places(cut, span, 1 / float(phase.noise))
-            rows.append((WeightedLosses(log_mass, offset_loss(phase, z)), phase.steps))
-        return cls(rows, sum(log_floor(phase) for phase in phases))
-
     def value(self, tilt: float) -> float:
         """Return K(tilt)."""
         return sum(number * measure.log_moment(tilt) for measure, number in self.rows)
@@ -188,60 +171,6 @@ class Cumulants:
             else:
                 low = middle
         return unit * math.sinh((low + high) / 2)
-
-
-def log_floor(phase: EqualSteps) -> float:
-    """Return steps * log(1 - p) in double precision (0 if p = 1)."""
-    return 0.0 if phase.full_batch else phase.steps * log_rest(phase)
-
-
-def log_odds(phase: EqualSteps) -> float:
-    """Return log(p / (1 - p)) in double precision."""
-    return math.log(phase.probability) - log_rest(phase)
-
-
-def log_rest(phase: EqualSteps) -> float:
-    """Return log(1 - p) in double precision; 1 - p is exact before it is rounded."""
-    if phase.probability < 0.5:
-        return math.log1p(-float(phase.probability))
-    return math.log(1 - Fraction(phase.probability))
-
-
-def offset_loss(phase: EqualSteps, z: Array) -> Array:
-    """Return Y(z) = log(1 + odds * exp(mu z - mu^2 / 2)); for p = 1 the loss itself."""
-    mu = 1 / float(phase.noise)
-    exponent = mu * z - mu**2 / 2
-    if phase.full_batch:
-        return exponent
-    return np.logaddexp(0.0, exponent + log_odds(phase))
-
-
-def place_of(phase: EqualSteps, loss: float) -> float:
-    """Return the z where Y = log(1 + odds * exp(mu z - mu^2 / 2)) has a value, for p < 1."""
-    mu = 1 / float(phase.noise)
-    return (loss + math.log(-math.expm1(-loss)) - log_odds(phase)) / mu + mu / 2
-
-
-def single_threshold(phases: tuple[EqualSteps, ...], measure: str, log_tail: float) -> float:
-    """Return a Y that about exp(log_tail) steps exceed, under P or Q (``measure``), for p < 1."""
-
-    def log_mass(loss: float) -> float:
-        logs = []
-        for phase in phases:
-            z, count = place_of(phase, loss), math.log(phase.steps)
-            if measure.startswith("p"):
-                logs.append(count + log_upper_normal(z))
-            else:
-                logs.append(count + log_rest(phase) + log_upper_normal(z))
-                shifted = log_upper_normal(z - 1 / float(phase.noise))
-                logs.append(count + math.log(phase.probability) + shifted)
-        return max(logs) + math.log(sum(math.exp(x - max(logs)) for x in logs))
-
-    low, high = -600.0, 8.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if log_mass(math.exp(middle)) > log_tail else (low, middle)
-    return math.exp(high)
 
 
 def log_upper_normal(x: float) -> float:

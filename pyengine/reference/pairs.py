@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import fields
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 from pyengine._support.caches import kept
 from pyengine.errors import AccuracyError, NotDefinedError
@@ -29,14 +28,15 @@ from pyengine.reference.atomic.sums import FiniteSource
 from pyengine.reference.gaussian.closed_form import (
     ClosedGaussian,
     NormalSource,
+    NormalTails,
     SubstitutedNormalStep,
     applies,
 )
-from pyengine.reference.gaussian.law import SampledGaussianLaw, part_of
+from pyengine.reference.gaussian.law import SampledGaussianLaw
 from pyengine.reference.gaussian.steps import EqualSteps
 from pyengine.reference.inversion.allocation import AllocatedEpoch
 from pyengine.reference.inversion.law import InvertedLaw
-from pyengine.reference.inversion.line import Part, PlainGaussian
+from pyengine.reference.inversion.line import Part
 from pyengine.reference.inversion.normal_pair import Mixture, NormalPair
 from pyengine.reference.mixed.atomic import JoinedSource, MixedSource
 from pyengine.reference.mixed.many_laplace import ManyLaplace
@@ -52,7 +52,6 @@ SIGNS = {"add": (1,), "remove": (-1,), "add_remove": (1, -1)}
 SYMMETRIC = (RandomizedResponse, GenericMechanism)
 Number = float | Fraction
 Finite = list[tuple[Callable[[], Masses], int]]
-Laplace = list[PiecesSource]
 
 
 def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[int, ...]]:
@@ -83,56 +82,79 @@ def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[in
     if adjacency != "substitute":
         symmetric = all(_is_additive(step) or type(step) in SYMMETRIC for step, _ in steps)
         signs = SIGNS["add"] if symmetric else SIGNS[adjacency]
-        return (_pair(steps) if steps else None), signs
+        return (_pair(steps, substitution=False) if steps else None), signs
     for step, _ in steps:
         _check_substitution(step)
     fixed = sum(n for step, n in steps if step.scheme == "without_replacement")
     if fixed == 1 and len(steps) == 1:
         # One step: the larger of both orders, Theorem 15 of Lebeda et al. (2024).
-        return _pair(steps), SIGNS["add_remove"]
+        return _pair(steps, substitution=False), SIGNS["add_remove"]
     if fixed:
         raise AccuracyError(
             "no ground truth for several steps without replacement under substitution: which data "
             "sets are the worst is not known"
         )
-    return (_substituted_pair(steps) if steps else None), SIGNS["add"]
+    return (_pair(steps, substitution=True) if steps else None), SIGNS["add"]
 
 
 @kept(16, grows=True)
-def _pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
-    """Return the pair of steps for adjacency add or remove.
+def _pair(steps: tuple[tuple[Step, int], ...], *, substitution: bool) -> Pair:
+    """Return the pair of steps for adjacency add or remove, or for substitution.
 
     Without replacement the record pushes another one out: the sensitivity is that of substitution.
     """
-    if any(type(step) in ON_A_LINE for step, _ in steps):
-        return _on_a_line(steps)
-    gaussian: list[EqualSteps] = []
-    laplace: Laplace = []
+    phases: list[EqualSteps] = []
+    lines: list[tuple[Part, int]] = []
+    laplace: list[PiecesSource] = []
     finite: Finite = []
+    closed: NormalTails | None = None
     for step, number in steps:
-        base, share = step.inner, step.share
-        base = _doubled(base) if step.scheme == "without_replacement" else base
-        if base.noise is None:
+        share = step.share
+        part = _own_part(step, substitution)
+        if part is not None:
+            lines.append((part, number))
+            continue
+        replaced = step.scheme == "without_replacement" or (substitution and share == 1)
+        base = _doubled(step.inner) if replaced else step.inner
+        sampled_against = substitution and share != 1
+        if base.noise is None and substitution and step.scheme == "poisson":
+            finite.append((partial(substituted, step.inner, share), number))
+        elif base.noise is None:
             finite.append((partial(_masses, _finite(base), share), number))
-        elif base.noise.family == "gaussian":
-            gaussian.append(EqualSteps(base.noise.multiplier, share, number))
+        elif base.noise.family != "gaussian":
+            noise = base.noise.multiplier
+            laplace.append(PiecesSource(noise, share, number, substituted=sampled_against))
+        elif sampled_against:
+            # P is the mirror image of Q (Lebeda et al., 2024).
+            p, shift = Fraction(share), 1 / Fraction(base.noise.multiplier)
+            mixture = Mixture((1 - p, p), (0, shift))
+            lines.append((NormalPair(mixture, mixture), number))
+            closed = SubstitutedNormalStep(base.noise.multiplier, share)
         else:
-            laplace.append(PiecesSource(base.noise.multiplier, share, number, substituted=False))
-    if not gaussian:
+            phases.append(EqualSteps(base.noise.multiplier, share, number))
+            lines.append((phases[-1].part(), number))
+    if not lines:
         return _without_gaussian(laplace, finite)
-    phases = tuple(gaussian)
-    if finite and not laplace and applies(phases):
-        return AtomicPair(MixedSource(FiniteSource(finite), NormalSource(ClosedGaussian(phases))))
-    return _with_gaussian(SampledGaussianLaw(phases), laplace, finite)
+    single = not laplace and sum(number for _, number in lines) == 1
+    if len(phases) < len(lines):
+        if single and closed is not None:
+            source = NormalSource(closed)
+            return AtomicPair(MixedSource(FiniteSource(finite), source) if finite else source)
+        return _with_gaussian(InvertedLaw(tuple(lines)), laplace, finite)
+    if finite and not laplace and applies(tuple(phases)):
+        source = NormalSource(ClosedGaussian(tuple(phases)))
+        return AtomicPair(MixedSource(FiniteSource(finite), source))
+    return _with_gaussian(SampledGaussianLaw(tuple(phases)), laplace, finite)
 
 
-def _on_a_line(steps: tuple[tuple[Step, int], ...]) -> Pair:
-    """Return the pair of steps of which some are mixtures or epochs of random allocation."""
-    parts = ((ON_A_LINE.get(type(step), _gaussian_part)(step), number) for step, number in steps)
-    return Continuous(InvertedLaw(tuple(parts)))
-
-
-def _allocated_part(step: RandomlyAllocated) -> Part:
+def _own_part(step: Step, substitution: bool) -> Part | None:
+    """Return the transform of a mixture or of an epoch of random allocation, else None."""
+    if isinstance(step, GaussianMixtureMechanism):
+        noise = Fraction(step.noise_multiplier)
+        mixture = Mixture(step.weights, tuple(Fraction(shift) / noise for shift in step.shifts))
+        return NormalPair(mixture, mixture if substitution else None)
+    if not isinstance(step, RandomlyAllocated):
+        return None
     if step.selected > 1:
         raise AccuracyError(
             f"no ground truth for an epoch with each record in {step.selected} of "
@@ -144,91 +166,17 @@ def _allocated_part(step: RandomlyAllocated) -> Part:
     return AllocatedEpoch(step.places.noise_multiplier, step.steps_per_epoch)
 
 
-def _mixture_part(step: GaussianMixtureMechanism) -> Part:
-    return NormalPair(_mixture_of(step))
-
-
-def _mixture_of(step: GaussianMixtureMechanism) -> Mixture:
-    shifts = tuple(Fraction(shift) / Fraction(step.noise_multiplier) for shift in step.shifts)
-    return Mixture(step.weights, shifts)
-
-
-def _gaussian_part(step: Step) -> Part:
-    plain = step.inner.noise
-    if plain is None or plain.family != "gaussian":
-        raise AccuracyError(
-            "no ground truth for mixtures of Gaussians or random allocation beside steps that "
-            f"are not Gaussian, got {step.inner!r}"
-        )
-    noise, share = Fraction(plain.multiplier), Fraction(step.share)
-    noise /= 2 if step.scheme == "without_replacement" else 1
-    return part_of(EqualSteps(noise, share, 1))
-
-
-ON_A_LINE: dict[type[Step], Callable[[Any], Part]] = {
-    GaussianMixtureMechanism: _mixture_part,
-    RandomlyAllocated: _allocated_part,
-}
-
-
-@kept(16, grows=True)
-def _substituted_pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
-    """Return the pair of steps, sampled or not, in which a record takes the place of another."""
-    gaussian: list[tuple[Number, Number, int]] = []
-    mixtures: list[tuple[Part, int]] = []
-    laplace: Laplace = []
-    finite: Finite = []
-    for step, number in steps:
-        if isinstance(step, GaussianMixtureMechanism):
-            mixture = _mixture_of(step)
-            mixtures.append((NormalPair(mixture, mixture), number))
-            continue
-        base, share = step.inner, step.share
-        plain = _doubled(base) if share == 1 else base
-        if plain.noise is None:
-            sampled_ = step.scheme == "poisson"
-            made = partial(substituted, base, share) if sampled_ else partial(_masses, plain, share)
-            finite.append((made, number))
-        elif plain.noise.family == "gaussian":
-            gaussian.append((plain.noise.multiplier, share, number))
-        else:
-            noise = plain.noise.multiplier
-            laplace.append(PiecesSource(noise, share, number, substituted=share != 1))
-    if mixtures:
-        parts = [*mixtures, *((_substituted_part(*row[:2]), row[2]) for row in gaussian)]
-        return _with_gaussian(InvertedLaw(tuple(parts)), laplace, finite)
-    if not gaussian:
-        return _without_gaussian(laplace, finite)
-    if all(share == 1 for _, share, _ in gaussian):
-        phases = tuple(EqualSteps(*row) for row in gaussian)
-        if finite and not laplace:
-            return AtomicPair(
-                MixedSource(FiniteSource(finite), NormalSource(ClosedGaussian(phases)))
-            )
-        return _with_gaussian(SampledGaussianLaw(phases), laplace, finite)
-    if len(gaussian) == 1 and gaussian[0][2] == 1 and not laplace:
-        source = NormalSource(SubstitutedNormalStep(*gaussian[0][:2]))
-        return AtomicPair(MixedSource(FiniteSource(finite), source) if finite else source)
-    law = InvertedLaw(tuple((_substituted_part(*row[:2]), row[2]) for row in gaussian))
-    return _with_gaussian(law, laplace, finite)
-
-
-def _substituted_part(noise: Number, share: Number) -> Part:
-    """Return the transform of a sampled step, P the mirror image of Q (Lebeda et al., 2024)."""
-    if share == 1:
-        return PlainGaussian(noise)
-    p = Fraction(share)
-    mixture = Mixture((1 - p, p), (0, 1 / Fraction(noise)))
-    return NormalPair(mixture, mixture)
-
-
-def _with_gaussian(law: InvertedLaw, laplace: Laplace, finite: Finite) -> Pair:
+def _with_gaussian(law: InvertedLaw, laplace: list[PiecesSource], finite: Finite) -> Pair:
     if not laplace and not finite:
         return Continuous(law)
+    if any(isinstance(part, AllocatedEpoch) for part, _ in law.parts):
+        raise AccuracyError(
+            "no ground truth for random allocation beside steps that are not Gaussian"
+        )
     return SmoothMixture(MixedLaw(law, FiniteSource(finite), laplace))
 
 
-def _without_gaussian(laplace: Laplace, finite: Finite) -> Pair:
+def _without_gaussian(laplace: list[PiecesSource], finite: Finite) -> Pair:
     if not laplace:
         return AtomicPair(FiniteSource(finite))
     whole = [(part.noise, part.steps) for part in laplace if part.probability == 1]

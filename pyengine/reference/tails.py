@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from flint import arb
 
-__all__ = ["BallTails"]
+from pyengine.reference.balls import spread
+
+__all__ = ["BallTails", "integrated"]
 
 
 @dataclass(frozen=True)
@@ -22,3 +24,42 @@ class BallTails:
     q_below: arb
     h_qp: arb
     h_pq: arb
+
+
+def integrated(
+    place: arb, zero: arb, one: arb, both: arb, c: arb, lost: tuple[arb, arb]
+) -> BallTails:
+    """Return tails from integrals over a contour that meets the real axis at a place.
+
+    Parameters
+    ----------
+    place : arb
+        Neither 0 nor 1.
+    zero, one, both : arb
+        Integrals of exp(-lambda c) E_P exp(lambda S), over lambda, lambda - 1 and both.
+    c : arb
+        The threshold.
+    lost : tuple of arb
+        The masses of P and of Q that are left out.
+    """
+    grow = c.exp()
+    one = one * grow
+    lost_p, lost_q = (spread(mass) for mass in lost)
+    p, q = 1 - lost_p, 1 - lost_q
+    p_above, p_below = (p + zero, -zero) if place < 0 else (zero, p - zero)
+    q_above, q_below = (q + one, -one) if place < 1 else (one, q - one)
+    # dQ = exp(S) dP, also for laws that are cut off, whose total masses are p and q.
+    if place > 1:
+        h_qp, h_pq = grow * both, both - q / grow + p
+    elif place > 0:
+        h_qp, h_pq = grow * both + q, both + p
+    else:
+        h_qp, h_pq = grow * (both - p) + q, both
+    return BallTails(
+        p_above + lost_p,
+        p_below + lost_p,
+        q_above + lost_q,
+        q_below + lost_q,
+        h_qp + lost_q,
+        h_pq + lost_p,
+    )

@@ -14,7 +14,14 @@ from pyengine.reference.balls import precision, upper_normal
 from pyengine.reference.gaussian.steps import EqualSteps, offset
 from pyengine.reference.tails import BallTails
 
-__all__ = ["ClosedGaussian", "ClosedTails", "NormalSource", "SubstitutedNormalStep", "applies"]
+__all__ = [
+    "ClosedGaussian",
+    "ClosedTails",
+    "NormalSource",
+    "NormalTails",
+    "SubstitutedNormalStep",
+    "applies",
+]
 
 Four = tuple[arb, arb, arb, arb]
 

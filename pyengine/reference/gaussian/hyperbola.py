@@ -4,39 +4,36 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
+import numpy as np
 from flint import acb, arb
 
 from pyengine.reference.balls import precision, spread
-from pyengine.reference.gaussian.integrand_sizes import TURN
-from pyengine.reference.gaussian.plan_hyperbola import Edge, HyperbolaPlan
+from pyengine.reference.cumulants import Array
+from pyengine.reference.gaussian.fewest_nodes import log_sizes
+from pyengine.reference.gaussian.integrand_sizes import LINES, TURN
+from pyengine.reference.gaussian.plan_hyperbola import HyperbolaPlan
 from pyengine.reference.gaussian.rotated_transform import BOUND_BITS, Majorant, Nodes
 from pyengine.reference.gaussian.steps import EqualSteps, offset
-from pyengine.reference.tails import BallTails
+from pyengine.reference.tails import BallTails, integrated
 
 __all__ = ["Hyperbola"]
 
 COARSE, FINE = 0.4, 0.3  # widths of boxes, the second over the root of the number of steps
-PARTS = 8
-
-
-@dataclass(frozen=True)
-class _SidePiece:
-    """Part of a side: its least Re lambda, and integrals of |F| exp(lambda c') over kernels."""
-
-    place: arb
-    over_zero: arb
-    over_one: arb
-    over_both: arb
+PARTS, PIECES = 8, 40
 
 
 @dataclass(frozen=True)
 class _StripSide:
-    """A side of the strip, and what bounds the transform beyond its end."""
+    """A side of the strip, and what bounds the transform beyond its end.
+
+    Pieces have their least Re lambda, and integrals of |F| exp(lambda c') over the three kernels.
+    """
 
     angle: arb
     share: arb
-    pieces: list[_SidePiece]
+    pieces: list[tuple[arb, list[arb]]]
     end: arb
     product: arb
 
@@ -62,40 +59,32 @@ class Hyperbola:
         self._majorants.clear()  # most of the memory, and of no more use
 
     def _prepare(self) -> None:
-        plan = self.plan
+        curve = self.plan.curve
         self.offset = offset(self.phases)
-        self.corner, self.scale = arb(plan.corner), arb(plan.scale)
-        self.angle, self.spacing = arb(plan.angle), arb(plan.spacing)
-        tables = [
-            {
-                rule.line: Nodes(phase, rule.line * TURN, rule.start, rule.halves, rule.count)
-                for rule in rules
-            }
-            for phase, rules in zip(self.phases, plan.rules, strict=True)
-        ]
-        self.places, self.terms = list[acb](), list[acb]()
-        for k, rows in enumerate(plan.rows):
-            turned = acb(self.angle, k * self.spacing)
-            place = self.corner + self.scale * turned.sin()
-            term = self.scale * turned.cos() * self.spacing / arb.pi()
-            for i, row in enumerate(rows):
-                nodes = tables[i][row.line]
-                value, missing = nodes.sum(place, row.first, row.last)
-                error = spread(missing + self._aliased(i, row.line, row.strip, nodes, place))
-                term *= (value + acb(error, error)) ** self.phases[i].steps
-            self.places.append(place)
-            self.terms.append(term / 2 if k == 0 else term)
+        self.corner, self.scale = arb(curve.corner), arb(curve.scale)
+        self.angle, self.spacing = arb(curve.angle), arb(curve.spacing)
+        turns = [acb(self.angle, k * self.spacing) for k in range(self.plan.count)]
+        self.places = [self.corner + self.scale * turn.sin() for turn in turns]
+        self.terms = [self.scale * turn.cos() * self.spacing / arb.pi() for turn in turns]
+        self.terms[0] /= 2
+        for i, (phase, column) in enumerate(zip(self.phases, self.plan.columns, strict=True)):
+            tables = {line: Nodes(phase, line * TURN, *rule) for line, rule in column.rules.items()}
+            for k, (line, strip) in enumerate(zip(column.lines, column.strips, strict=True)):
+                place, nodes = self.places[k], tables[line]
+                value, missing = nodes.sum(place)
+                error = spread(missing + self._aliased(i, line, strip, nodes, place))
+                self.terms[k] *= (value + acb(error, error)) ** phase.steps
         with precision(BOUND_BITS):
-            self.edges = [self._edge(edge, side) for side, edge in enumerate(plan.edges)]
-            last = (len(plan.rows) - 1) * self.spacing
-            self.end = last, self._product(plan.beyond, self.places[-1])
+            self.edges = [self._edge(side) for side in (0, 1)]
+            last = (self.plan.count - 1) * self.spacing
+            least = math.ceil(curve.angle / TURN)
+            self.end = last, self._product(self.places[-1:], least)
 
     def _bound(self, phase: int, line: int, place: acb, width: float) -> arb:
         """Bound |M| of a phase by B on a line, at a place or at all where s is smaller."""
         key = phase, abs(line), width
         if key not in self._majorants:
-            ends = self.plan.ranges[phase]
-            self._majorants[key] = Majorant(self.phases[phase], abs(line) * TURN, *ends, width)
+            self._majorants[key] = Majorant(self.phases[phase], abs(line) * TURN, width)
         with precision(BOUND_BITS):
             return self._majorants[key].bound((place * acb(0, arb(line * TURN)).exp()).real)
 
@@ -105,29 +94,40 @@ class Hyperbola:
         sides += self._bound(phase, line - strip, place, COARSE)
         return sides / (2 * arb.pi() * strip * arb(TURN) / nodes.spacing).expm1()
 
-    def _product(self, lines: tuple[int, ...], *places: acb) -> arb:
-        """Bound the product of all M^n where every s is at most the larger one of the places."""
-        result = arb(1)
-        for i, line in enumerate(lines):
-            steps = self.phases[i].steps
-            width = FINE / math.sqrt(steps)
-            result *= max((self._bound(i, line, x, width) for x in places), key=float) ** steps
+    def _product(self, places: list[acb], least: int = 0) -> arb:
+        """Bound the product of all M^n where every s is at most the larger one of the places.
+
+        Lines are the best ones in doubles, from ``least`` on.
+        """
+        result, near = arb(1), np.array([complex(place) for place in places])
+        for i, (phase, sketch) in enumerate(zip(self.phases, self.plan.sketches, strict=True)):
+            line = least + int(sketch.table(near, range(least, LINES)).max(axis=1).argmin())
+            width = FINE / math.sqrt(phase.steps)
+            bounds = (self._bound(i, line, place, width) for place in places)
+            result *= max(bounds, key=float) ** phase.steps
         return result
 
-    def _edge(self, edge: Edge, side: int) -> _StripSide:
-        """Prepare the bound on the integral along a side of the strip."""
-        width = arb(edge.width)
-        angle = self.angle + width if side else self.angle - width
-        pieces = list[_SidePiece]()
-        ends = [arb(u) for u in edge.ends]
-        places = [self.corner + self.scale * acb(angle, u).sin() for u in ends]
-        for k, lines in enumerate(edge.lines[:-1]):
-            size = self._product(lines, places[k], places[k + 1])
-            size *= self.scale * ends[k + 1].cosh() * (ends[k + 1] - ends[k]) / arb.pi()
-            zero, one = self._distances(angle, ends[k], ends[k + 1])
-            pieces.append(_SidePiece(places[k].real, size / zero, size / one, size / (zero * one)))
-        share = 1 / (2 * arb.pi() * width / self.spacing).expm1()
-        return _StripSide(angle, share, pieces, ends[-1], self._product(edge.lines[-1], places[-1]))
+    def _edge(self, side: int) -> _StripSide:
+        """Cut a side of the strip into pieces, as far as it matters, and bound the integral."""
+        plan, curve = self.plan, self.plan.curve
+        away = curve.widths[side] * (1 if side else -1)
+        least = math.ceil((curve.angle + away) / TURN)
+        u: Array = np.linspace(0.0, 9.0, 200)
+        places = curve.places(u, away)
+        log = curve.log_kernel(u, plan.threshold, away)
+        tables = [sketch.table(places, range(LINES)) for sketch in plan.sketches]
+        late = log + log_sizes(plan.sketches, [table[least:] for table in tables])
+        above = np.nonzero(late > (log + log_sizes(plan.sketches, tables)).max() - 3)[0]
+        reach = float(u[min(above[-1] + 1, len(u) - 1)]) if above.size else float(u[1])
+        angle, ends = self.angle + away, [arb(x) for x in np.linspace(0.0, reach, PIECES + 1)]
+        at, pieces = [self.corner + self.scale * acb(angle, x).sin() for x in ends], []
+        for k, (start, stop) in enumerate(pairwise(ends)):
+            size = self._product(at[k : k + 2])
+            size *= self.scale * stop.cosh() * (stop - start) / arb.pi()
+            zero, one = self._distances(angle, start, stop)
+            pieces.append((at[k].real, [size / zero, size / one, size / (zero * one)]))
+        share = 1 / (2 * arb.pi() * abs(arb(away)) / self.spacing).expm1()
+        return _StripSide(angle, share, pieces, ends[-1], self._product(at[-1:], least))
 
     def _distances(self, angle: arb, start: arb, stop: arb) -> tuple[arb, arb]:
         """Return lower bounds on |lambda| and |lambda - 1| on a piece."""
@@ -162,7 +162,9 @@ class Hyperbola:
                 x + spread(y) for x, y in zip((zero, one, both), errors, strict=True)
             )
             at_zero, at_one = self._residue(0), self._residue(1) * (-c).exp()
-            return self._six(zero + at_zero, one + at_one, both + at_one - at_zero, c)
+            zero, one, both = zero + at_zero, one + at_one, both + at_one - at_zero
+            vertex = self.corner + self.scale * self.angle.sin()
+            return integrated(vertex, zero, one, both, c, (arb(0), arb(0)))
 
     def _errors(self, threshold: arb) -> tuple[arb, arb, arb]:
         """Bound the errors of the three sums: the trapezoidal rule's and what is left out."""
@@ -170,9 +172,8 @@ class Hyperbola:
             total = list(self._rest(self.angle, *self.end, threshold))
             for side in self.edges:
                 found = list(self._rest(side.angle, side.end, side.product, threshold))
-                for piece in side.pieces:
-                    scale = (-piece.place * threshold).exp()
-                    sizes = (piece.over_zero, piece.over_one, piece.over_both)
+                for place, sizes in side.pieces:
+                    scale = (-place * threshold).exp()
                     found = [a + b * scale for a, b in zip(found, sizes, strict=True)]
                 total = [a + b * side.share for a, b in zip(total, found, strict=True)]
             return total[0], total[1], total[2]
@@ -200,17 +201,3 @@ class Hyperbola:
         if x > self.angle:
             return 1 / (rate * (x - self.angle)).expm1()
         return -1 / (rate * (self.angle - x)).expm1()
-
-    def _six(self, zero: arb, one: arb, both: arb, c: arb) -> BallTails:
-        """Turn the three contour integrals into tails and divergences."""
-        vertex, grow = self.corner + self.scale * self.angle.sin(), c.exp()
-        one = one * grow
-        p_above, p_below = (1 + zero, -zero) if vertex < 0 else (zero, 1 - zero)
-        q_above, q_below = (1 + one, -one) if vertex < 1 else (one, 1 - one)
-        if vertex > 1:
-            h_qp, h_pq = grow * both, both - (-c).expm1()
-        elif vertex > 0:
-            h_qp, h_pq = grow * both + 1, both + 1
-        else:
-            h_qp, h_pq = grow * both - c.expm1(), both
-        return BallTails(p_above, p_below, q_above, q_below, h_qp, h_pq)

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from pyengine.reference.cumulants import Array, log_odds
-from pyengine.reference.gaussian.steps import EqualSteps
+from pyengine.reference.cumulants import Array
+from pyengine.reference.gaussian.steps import EqualSteps, log_odds
 
 __all__ = ["LINES", "TURN", "IntegrandSizes"]
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from fractions import Fraction
 from functools import partial
 
 from flint import arb
 
 from pyengine._support.caches import cached_property
-from pyengine.reference.cumulants import place_of, single_threshold
 from pyengine.reference.gaussian.closed_form import ClosedGaussian, ClosedTails, applies
 from pyengine.reference.gaussian.hyperbola import Hyperbola
 from pyengine.reference.gaussian.plan_hyperbola import make_bend
-from pyengine.reference.gaussian.steps import EqualSteps
+from pyengine.reference.gaussian.steps import EqualSteps, place_of, single_threshold
 from pyengine.reference.inversion.anchors import Anchors
 from pyengine.reference.inversion.law import STRETCHES, InvertedLaw
-from pyengine.reference.inversion.line import NotFeasibleError, Part, PlainGaussian
-from pyengine.reference.inversion.normal_pair import Mixture, NormalPair
+from pyengine.reference.inversion.line import NotFeasibleError
 from pyengine.reference.solve import Local
 
 __all__ = ["SampledGaussianLaw"]
@@ -39,7 +36,7 @@ class SampledGaussianLaw(InvertedLaw):
     """
 
     def __init__(self, phases: tuple[EqualSteps, ...]) -> None:
-        super().__init__(tuple((part_of(phase), phase.steps) for phase in phases))
+        super().__init__(tuple((phase.part(), phase.steps) for phase in phases))
         self.phases = phases
         self._closed = applies(phases)
         self._few = self.steps <= MOST_FEW and len(phases) <= MOST_KINDS
@@ -98,11 +95,3 @@ class SampledGaussianLaw(InvertedLaw):
         yield from lines
         if wide or not self._few:
             yield bend
-
-
-def part_of(phase: EqualSteps) -> Part:
-    """Return the transform of a step."""
-    noise, p = Fraction(phase.noise), Fraction(phase.probability)
-    if p == 1:
-        return PlainGaussian(noise)
-    return NormalPair(Mixture((1 - p, p), (0, 1 / noise)))

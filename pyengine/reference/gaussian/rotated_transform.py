@@ -23,6 +23,7 @@ __all__ = ["Majorant", "Nodes", "RotatedStep"]
 
 BOUND_BITS = 64
 SQUARINGS = 10  # each costs a bit
+MORE, MOST_BOXES = 16, 100_000
 
 
 class RotatedStep:
@@ -102,7 +103,8 @@ class Majorant:
     """Upper bounds on B(angle, s) of one line.
 
     On a box of width W around v the exponent h = log|g| + s r has a derivative between D - R and
-    D + R, so that the integral is at most W exp(h(v) + R W/2) sinh(x)/x, x = D W/2.
+    D + R, so that the integral is at most W exp(h(v) + R W/2) sinh(x)/x, x = D W/2.  There are as
+    many boxes as it takes for the rest, which has closed bounds, to be small.
 
     Parameters
     ----------
@@ -110,27 +112,31 @@ class Majorant:
         The step.
     angle : float
         In [0, pi/4).
-    start, stop : float
-        Ends of the boxes; the rest has closed bounds.
     width : float
         Of a box, in units of min(1, mu, mu / r).
     """
 
-    def __init__(
-        self, phase: EqualSteps, angle: float, start: float, stop: float, width: float
-    ) -> None:
+    def __init__(self, phase: EqualSteps, angle: float, width: float) -> None:
         with precision(BOUND_BITS):
             self.step, self.angle = RotatedStep(phase), arb(angle)
+            self.width, self._mu = width, 1 / float(phase.noise)
             # Dyadic numbers, so that boxes meet.
-            mu, at = 1 / float(phase.noise), math.ldexp(math.floor(math.ldexp(start, 20)), -20)
-            self.start, self.boxes = arb(at), (list[_Box](), list[_Box]())
-            while at < stop:
-                half = math.ldexp(math.ceil(2**20 * width * min(1, mu, mu * math.exp(-at))), -21)
-                at = at + half
-                for boxes, box in zip(self.boxes, self._box(arb(at), arb(half)), strict=True):
-                    boxes.append(box)
-                at = at + half
-            self.stop = arb(at)
+            self._ends = [float(math.floor(float(self.step.low)))] * 2
+            self._boxes = list[_Box](), list[_Box]()
+
+    def _extended(self, side: int) -> list[tuple[_Box, _Box]]:
+        """Add boxes to the left (0) or to the right (1), and return them."""
+        added = []
+        for _ in range(MORE):
+            at = self._ends[side]
+            size = self.width * min(1, self._mu * math.exp(-max(at, 0.0)))
+            half = math.ldexp(math.ceil(2**20 * size), -21)
+            away = half if side else -half
+            added.append(self._box(arb(at + away), arb(half)))
+            self._ends[side] = at + 2 * away
+            for boxes, box in zip(self._boxes, added[-1], strict=True):
+                boxes.append(box)
+        return added
 
     def _box(self, middle: arb, half: arb) -> tuple[_Box, _Box]:
         """Return what bounds the integral for s >= 0 and for s < 0."""
@@ -155,17 +161,30 @@ class Majorant:
         """Return an upper bound on B(angle, s)."""
         with precision(BOUND_BITS):
             s = s.upper()  # B grows with s, and this one has a sign
-            total = self.step.left(self.start, self.angle, s)
-            total += self.step.right(self.stop, self.angle, s)
-            near = float(s)
-            for constant, slope, square, size, push, at_zero, rate, here, turn in self.boxes[s < 0]:
-                # Both bounds hold for all x: doubles choose the smaller one.
-                if -6 < here + near * turn < 6:
-                    exponent = constant + s * (slope + s * square)
-                else:
-                    exponent = size + s * push + abs(at_zero + s * rate)
-                total += exponent.exp()
+            if not s.is_finite():
+                return arb("inf")
+            total = self._over(self._boxes[s < 0], s)
+            for side, closed in enumerate((self.step.left, self.step.right)):
+                rest = closed(arb(self._ends[side]), self.angle, s)
+                while not rest < (self.width / 10) ** 2 * total:
+                    if len(self._boxes[0]) > MOST_BOXES:
+                        return arb("inf")
+                    total += self._over([pair[s < 0] for pair in self._extended(side)], s)
+                    rest = closed(arb(self._ends[side]), self.angle, s)
+                total += rest
             return total.upper()
+
+    def _over(self, boxes: list[_Box], s: arb) -> arb:
+        """Bound the integral over boxes."""
+        total, near = arb(0), float(s)
+        for constant, slope, square, size, push, at_zero, rate, here, turn in boxes:
+            # Both bounds hold for all x: doubles choose the smaller one.
+            if -6 < here + near * turn < 6:
+                exponent = constant + s * (slope + s * square)
+            else:
+                exponent = size + s * push + abs(at_zero + s * rate)
+            total += exponent.exp()
+        return total
 
 
 class Nodes:
@@ -189,38 +208,21 @@ class Nodes:
         self.step, self.angle, self.halves = RotatedStep(phase), arb(angle), halves
         self.start, self.spacing = arb(start), arb.const_log2() / halves
         self.losses, self.weights = list[acb](), list[acb]()
-        self.sums = [arb(0)]  # of the moduli of the first weights
         for k in range(count):
             loss, density = self.step.density(acb(self.start + k * self.spacing, self.angle))
             self.losses.append(loss)
             self.weights.append(density * self.spacing)
-            with precision(BOUND_BITS):
-                self.sums.append((self.sums[-1] + abs(self.weights[-1])).upper())
 
-    def sum(self, place: acb, first: int, last: int) -> tuple[acb, arb]:
-        """Return the sum over nodes first to last - 1, and a bound on what the others add.
-
-        Left of ``first`` exp(s r) is at most max(1, exp(s r)) there.  Nodes right of ``last`` may
-        be left out if s < 0.
-        """
-        total = acb(0)
-        for begin in range(first, last, SQUARINGS * self.halves):
-            grown = [
-                (place * loss).exp() for loss in self.losses[begin : min(begin + self.halves, last)]
-            ]
-            for k in range(begin, min(begin + SQUARINGS * self.halves, last), self.halves):
-                total += sum(
-                    map(operator.mul, grown, self.weights[k : min(k + self.halves, last)]), acb(0)
-                )
+    def sum(self, place: acb) -> tuple[acb, arb]:
+        """Return the sum over the nodes, and a bound on what others would add."""
+        total, count = acb(0), len(self.losses)
+        for begin in range(0, count, SQUARINGS * self.halves):
+            grown = [(place * loss).exp() for loss in self.losses[begin : begin + self.halves]]
+            for k in range(begin, min(begin + SQUARINGS * self.halves, count), self.halves):
+                total += sum(map(operator.mul, grown, self.weights[k : k + self.halves]), acb(0))
                 grown = [x * x for x in grown]
         with precision(BOUND_BITS):
             s = (place * acb(0, self.angle).exp()).real
-            end = self.start + (len(self.losses) - 1) * self.spacing
             missing = self.step.left(self.start, self.angle, s)
-            missing += self.step.right(end, self.angle, s)
-            edge = (self.start + first * self.spacing).exp()
-            missing += self.sums[first] * (s * edge).max(arb(0)).exp()
-            if last < len(self.losses):
-                edge = (self.start + last * self.spacing).exp()
-                missing += self.sums[-1] * (s * edge).exp() if s < 0 else arb("inf")
-            return total, missing.upper()
+            end = self.start + (count - 1) * self.spacing
+            return total, (missing + self.step.right(end, self.angle, s)).upper()

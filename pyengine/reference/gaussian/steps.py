@@ -7,14 +7,20 @@ odds = p / (1 - p); for p = 1, Y stands for L itself.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 from flint import arb
 
 from pyengine.reference.balls import exact
+from pyengine.reference.cumulants import Cumulants, log_upper_normal
+from pyengine.reference.inversion.line import Part, PlainGaussian
+from pyengine.reference.inversion.normal_pair import Mixture, NormalPair
 
-__all__ = ["EqualSteps", "offset"]
+__all__ = ["EqualSteps", "cumulants_of", "log_odds", "offset", "place_of", "single_threshold"]
+
+SPAN = 45.0
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,13 @@ class EqualSteps:
     def full_batch(self) -> bool:
         """Whether every record takes part in every step."""
         return self.probability == 1
+
+    def part(self) -> Part:
+        """Return the transform of a step."""
+        noise, p = Fraction(self.noise), Fraction(self.probability)
+        if p == 1:
+            return PlainGaussian(noise)
+        return NormalPair(Mixture((1 - p, p), (0, 1 / noise)))
 
     def mu(self) -> arb:
         """Return the distance 1/noise of the two means at the working precision."""
@@ -68,3 +81,48 @@ class EqualSteps:
 def offset(phases: tuple[EqualSteps, ...]) -> arb:
     """Return the sum of n log(1 - p): what the total loss exceeds the sum of Y by."""
     return sum((phase.shift() for phase in phases), arb(0))
+
+
+def cumulants_of(phases: tuple[EqualSteps, ...], cut: float = SPAN) -> Cumulants:
+    """Return those of the sum of Y, for z in [-SPAN, cut]."""
+    return Cumulants([(phase.part().measure(cut, SPAN), phase.steps) for phase in phases])
+
+
+def log_odds(phase: EqualSteps) -> float:
+    """Return log(p / (1 - p)) in double precision."""
+    return math.log(phase.probability) - log_rest(phase)
+
+
+def log_rest(phase: EqualSteps) -> float:
+    """Return log(1 - p) in double precision; 1 - p is exact before it is rounded."""
+    if phase.probability < 0.5:
+        return math.log1p(-float(phase.probability))
+    return math.log(1 - Fraction(phase.probability))
+
+
+def place_of(phase: EqualSteps, loss: float) -> float:
+    """Return the z where Y = log(1 + odds * exp(mu z - mu^2 / 2)) has a value, for p < 1."""
+    mu = 1 / float(phase.noise)
+    return (loss + math.log(-math.expm1(-loss)) - log_odds(phase)) / mu + mu / 2
+
+
+def single_threshold(phases: tuple[EqualSteps, ...], measure: str, log_tail: float) -> float:
+    """Return a Y that about exp(log_tail) steps exceed, under P or Q (``measure``), for p < 1."""
+
+    def log_mass(loss: float) -> float:
+        logs = []
+        for phase in phases:
+            z, count = place_of(phase, loss), math.log(phase.steps)
+            if measure.startswith("p"):
+                logs.append(count + log_upper_normal(z))
+            else:
+                logs.append(count + log_rest(phase) + log_upper_normal(z))
+                shifted = log_upper_normal(z - 1 / float(phase.noise))
+                logs.append(count + math.log(phase.probability) + shifted)
+        return max(logs) + math.log(sum(math.exp(x - max(logs)) for x in logs))
+
+    low, high = -600.0, 8.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if log_mass(math.exp(middle)) > log_tail else (low, middle)
+    return math.exp(high)

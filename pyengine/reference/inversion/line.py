@@ -37,7 +37,7 @@ from pyengine.reference.cumulants import (
     away_from_poles,
     normal_places,
 )
-from pyengine.reference.tails import BallTails
+from pyengine.reference.tails import BallTails, integrated
 
 __all__ = [
     "Line",
@@ -456,27 +456,7 @@ class Line:
         over_zero = sums[0, 0].real * scale + tail + zero
         over_one = sums[1, 0].real * scale + tail + one
         over_both = sums[2, 0].real * scale + tail / line.reach + both
-        grow = c.exp()
-        over_one *= grow
-        p, q = 1 - spread(self.lost_p), 1 - spread(self.lost_q)
-        p_above, p_below = (p + over_zero, -over_zero) if tilt < 0 else (over_zero, p - over_zero)
-        q_above, q_below = (q + over_one, -over_one) if tilt < 1 else (over_one, q - over_one)
-        # dQ = exp(S) dP, also for laws that are cut off, whose total masses are p and q.
-        if tilt > 1:
-            h_qp, h_pq = grow * over_both, over_both - q / grow + p
-        elif tilt > 0:
-            h_qp, h_pq = grow * over_both + q, over_both + p
-        else:
-            h_qp, h_pq = grow * (over_both - p) + q, over_both
-        lost_p, lost_q = spread(self.lost_p), spread(self.lost_q)
-        return BallTails(
-            p_above + lost_p,
-            p_below + lost_p,
-            q_above + lost_q,
-            q_below + lost_q,
-            h_qp + lost_q,
-            h_pq + lost_p,
-        )
+        return integrated(tilt, over_zero, over_one, over_both, c, (self.lost_p, self.lost_q))
 
     def _aliases(self, threshold: arb, c: arb) -> tuple[arb, arb, arb]:
         """Bound the aliases of the three integrals."""
