@@ -135,15 +135,13 @@ def _pair(steps: tuple[tuple[Step, int], ...], *, substitution: bool) -> Pair:
             lines.append((phases[-1].part(), number))
     if not lines:
         return _without_gaussian(laplace, finite)
-    single = not laplace and sum(number for _, number in lines) == 1
+    normal: NormalTails | None = closed if sum(number for _, number in lines) == 1 else None
+    if len(phases) == len(lines) and applies(tuple(phases)):
+        normal = ClosedGaussian(tuple(phases))
+    if normal is not None and not laplace:
+        return _atomic(NormalSource(normal), [], finite)
     if len(phases) < len(lines):
-        if single and closed is not None:
-            source = NormalSource(closed)
-            return AtomicPair(MixedSource(FiniteSource(finite), source) if finite else source)
         return _with_gaussian(InvertedLaw(tuple(lines)), laplace, finite)
-    if finite and not laplace and applies(tuple(phases)):
-        source = NormalSource(ClosedGaussian(tuple(phases)))
-        return AtomicPair(MixedSource(FiniteSource(finite), source))
     return _with_gaussian(SampledGaussianLaw(tuple(phases)), laplace, finite)
 
 
@@ -186,7 +184,11 @@ def _without_gaussian(laplace: list[PiecesSource], finite: Finite) -> Pair:
         many = ManyLaplace(laplace)
         return _with_gaussian(InvertedLaw(((many, 1),), many.ends), [], finite)
     source: Source = LaplaceSource(whole) if whole else sampled.pop()
-    for one in sampled:
+    return _atomic(source, sampled, finite)
+
+
+def _atomic(source: Source, laplace: list[PiecesSource], finite: Finite) -> Pair:
+    for one in laplace:
         source = JoinedSource(one, source)
     return AtomicPair(MixedSource(FiniteSource(finite), source) if finite else source)
 

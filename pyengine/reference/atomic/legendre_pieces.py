@@ -14,14 +14,13 @@ all steps share two matrices.  All terms are positive.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
-from flint import arb, arb_mat, ctx
+from flint import arb, arb_mat
 
 from pyengine.errors import AccuracyError
 from pyengine.reference.atomic.law import ThresholdMasses
-from pyengine.reference.balls import Ball, exact, precision
+from pyengine.reference.balls import Ball, exact
 
 __all__ = ["MOST_PIECES", "Pieces", "PiecesSource"]
 
@@ -93,7 +92,7 @@ class PiecesSource:
                 f"no ground truth for more than {MOST_PIECES} Laplace steps of one kind beside "
                 f"Gaussian ones, got {self.steps}"
             )
-        return Pieces(self.step, self.steps, self.order(depth, variant))
+        return Pieces(self.step(), self.steps, self.order(depth, variant))
 
     def step(self) -> SampledStep | SubstitutedStep:
         """Return any of the steps at the working precision."""
@@ -177,8 +176,8 @@ class Pieces:
 
     Parameters
     ----------
-    make_step : callable
-        Returns any of the equal steps at the working precision.
+    step : SampledStep or SubstitutedStep
+        Any of the equal steps at the working precision.
     steps : int
         Number of steps.
     order : int
@@ -187,10 +186,7 @@ class Pieces:
 
     cost = 1
 
-    def __init__(
-        self, make_step: Callable[[], SampledStep | SubstitutedStep], steps: int, order: int
-    ) -> None:
-        step = make_step()
+    def __init__(self, step: SampledStep | SubstitutedStep, steps: int, order: int) -> None:
         self.order = order
         each = len(step.atoms) - 1
         self.pieces = steps * each
@@ -198,7 +194,7 @@ class Pieces:
         self.nodes = _nodes(order)
         self._ratios = _ratios(order + 2)
         self._to_legendre = _to_legendre(self.nodes)
-        maps = _maps(make_step, order)
+        maps = _maps(step, order)
         densities = [
             arb_mat(order, 1, [step.density(piece, s) for s, _ in self.nodes])
             for piece in range(each)
@@ -304,39 +300,35 @@ class Pieces:
         return above[j] - part, arb(0), upto
 
 
-def _maps(
-    make_step: Callable[[], SampledStep | SubstitutedStep], order: int
-) -> list[tuple[arb_mat, arb_mat]]:
+def _maps(step: SampledStep | SubstitutedStep, order: int) -> list[tuple[arb_mat, arb_mat]]:
     """Return what convolution with each piece of a step does to the node values of a piece.
 
-    The first map is into the piece where both begin, the second into the one after it.  With nodes
-    x of the integral, the first one is over y = s x, where a polynomial is asked for at
-    s - y = s (1 - x), and the second over y = s + (1 - s) x, where it is at 1 - (1 - s) x.  So
-    powers of its argument, or of 1 less that, are products of powers of nodes, and sums over nodes
-    are products of matrices.
-
-    Powers lose digits: Legendre polynomials of 2 z - 1 have coefficients up to
-    (1 + sqrt 2)^(2 degree), 2.6 bits for each degree beside the 1.3 of recurrences.
+    The first map is into the piece where both begin: the integral over y = s (1 - x) with nodes x,
+    where a polynomial is asked for at s - y = s x.  The second is into the one after it, for the
+    node 1 - s over y = 1 - s (1 - x), where it is at 1 - s x: there odd Legendre polynomials have
+    the other sign.
     """
-    bits = ctx.prec
-    with precision(bits + 4 * order):
-        step, nodes = make_step(), _nodes(order)
-        to_powers = _powers_of_legendre(order) * _to_legendre(nodes)
-        # The nodes are symmetric.
-        to_powers_of_rest = _backwards(to_powers)
-        places = [s for s, _ in nodes]
-        rests = places[::-1]
-        of_places, of_rests = _powers(places), _powers(rests)
-        found = []
-        for piece in range(len(step.atoms) - 1):
-            same, before = [], []
-            for s, rest in zip(places, rests, strict=True):
-                same += [s * weight * step.density(piece, s * x) for x, weight in nodes]
-                before += [rest * weight * step.density(piece, s + rest * x) for x, weight in nodes]
-            sums = _each(arb_mat(order, order, same) * of_rests, of_places)
-            sums_before = _each(arb_mat(order, order, before) * of_places, of_rests)
-            found.append((sums * to_powers, sums_before * to_powers_of_rest))
-    return [(_rounded(same), _rounded(before)) for same, before in found]
+    nodes, ratios = _nodes(order), _ratios(order)
+    to_legendre = _to_legendre(nodes)
+    entries = to_legendre.entries()
+    signed = [-x if k // order % 2 else x for k, x in enumerate(entries)]
+    pieces = range(len(step.atoms) - 1)
+    same, before = ([list[arb]() for _ in pieces] for _ in range(2))
+    for s, _ in nodes:
+        polynomials = (_legendre(2 * s * x - 1, ratios, order) for x, _ in nodes)
+        at = arb_mat(order, order, [value for row in polynomials for value in row])
+        for piece in pieces:
+            left = [s * weight * step.density(piece, s * (1 - x)) for x, weight in nodes]
+            right = [s * weight * step.density(piece, 1 - s * (1 - x)) for x, weight in nodes]
+            same[piece] += (arb_mat(1, order, left) * at).entries()
+            before[piece] = (arb_mat(1, order, right) * at).entries() + before[piece]
+    return [
+        (
+            arb_mat(order, order, same[piece]) * to_legendre,
+            arb_mat(order, order, before[piece]) * arb_mat(order, order, signed),
+        )
+        for piece in pieces
+    ]
 
 
 def _nodes(order: int) -> list[tuple[arb, arb]]:
@@ -376,48 +368,6 @@ def _to_legendre(nodes: list[tuple[arb, arb]]) -> arb_mat:
             for row, (_, weight) in zip(at_nodes, nodes, strict=True)
         ],
     )
-
-
-def _powers_of_legendre(size: int) -> arb_mat:
-    """Return the coefficients of P_0(2 z - 1), P_1(2 z - 1), ... in powers of z, a column each."""
-    return arb_mat(
-        size,
-        size,
-        [
-            (-1) ** (k + m) * math.comb(k, m) * math.comb(k + m, m)
-            for m in range(size)
-            for k in range(size)
-        ],
-    )
-
-
-def _powers(values: list[arb]) -> arb_mat:
-    """Return the powers of numbers from the power 0 on, a row each, as many as numbers."""
-    entries = []
-    for x in values:
-        power = arb(1)
-        for _ in values:
-            entries.append(power)
-            power *= x
-    return arb_mat(len(values), len(values), entries)
-
-
-def _each(first: arb_mat, second: arb_mat) -> arb_mat:
-    """Return the products of the entries of two matrices."""
-    entries = [a * b for a, b in zip(first.entries(), second.entries(), strict=True)]
-    return arb_mat(first.nrows(), first.ncols(), entries)
-
-
-def _backwards(matrix: arb_mat) -> arb_mat:
-    """Return a square matrix with its columns in the other order."""
-    size, entries = matrix.ncols(), matrix.entries()
-    rows = (entries[i : i + size] for i in range(0, size * size, size))
-    return arb_mat(size, size, [x for row in rows for x in row[::-1]])
-
-
-def _rounded(matrix: arb_mat) -> arb_mat:
-    """Return a matrix at the working precision."""
-    return arb_mat(matrix.nrows(), matrix.ncols(), [+x for x in matrix.entries()])
 
 
 def _column(series: list[arb]) -> arb_mat:

@@ -55,13 +55,6 @@ class SampledGaussianLaw(InvertedLaw):
         offset = self.offset()
         return (offset + min(float(found - offset), 1.15 * (alone + rest))).mid()
 
-    def near(self, c: arb, depth: float) -> Local:
-        """Prepare evaluation near a threshold to a relative error of exp(-depth)."""
-        return self._in_closed_form(depth) if self._closed else super().near(c, depth)
-
-    def _in_closed_form(self, depth: float) -> Local:
-        return ClosedTails(ClosedGaussian(self.phases), int(depth / math.log(2)) + 64)
-
     @cached_property
     def _anchors(self) -> Anchors:
         return Anchors(self.cumulants, narrow=self._few and self.lowest() is not None)
@@ -69,7 +62,7 @@ class SampledGaussianLaw(InvertedLaw):
     def around(self, c: arb, depth: float) -> Local:
         """Prepare evaluation over a wide range of thresholds, which a vertical line does best."""
         if self._closed:
-            return self._in_closed_form(depth)
+            return ClosedTails(ClosedGaussian(self.phases), int(depth / math.log(2)) + 64)
         return super().around(c, depth)
 
     def _named(self) -> str:
