@@ -11,7 +11,7 @@ from flint import arb
 
 from pyengine._support import checks
 from pyengine.errors import AccuracyError
-from pyengine.reference.balls import exact, precision, spread
+from pyengine.reference.balls import exact, key_of, precision, spread
 from pyengine.reference.chi_squared.ncx2 import FIRST, SECOND, inversion, proven
 from pyengine.reference.exclusive import exclusive
 from pyengine.reference.roots import bracket
@@ -275,12 +275,11 @@ def _evaluate(x: Number | arb, df: Number, nc: Number, side: str, bits: int) -> 
 
 def _quantile(target: Fraction, df: Number, nc: Number, side: str, digits: int) -> Value:
     """Solve for the logarithm of x by false position on the log of a tail."""
-    proofs = set[bool]()
+    proofs = dict[tuple[str, str], bool]()
 
     def gap(log_x: arb, bits: int) -> arb:
         with precision(bits + 40):
-            value, certified = _evaluate(log_x.exp(), df, nc, side, bits)
-            proofs.add(certified)
+            value, proofs[key_of(log_x)] = _evaluate(log_x.exp(), df, nc, side, bits)
             away = (value / exact(target)).log()
             return away if side == "cdf" else -away
 
@@ -292,11 +291,10 @@ def _quantile(target: Fraction, df: Number, nc: Number, side: str, digits: int) 
     while gap(high, 60) < 0:
         high, width = high + width, 2 * width
     for bits in (60, int(3.33 * digits) + 60, 2 * int(3.33 * digits) + 120):
-        proofs.clear()
         with precision(bits + 40):
             ends = bracket(partial(gap, bits=bits), low, high, 0.3 * (bits - 40))
             low, high = ends or (low, high)
             x = low.union(high).exp()
             if x.rel_accuracy_bits() > 3.33 * digits:
-                return make(x, certified=all(proofs))
+                return make(x, certified=all(proofs[key_of(end)] for end in (low, high)))
     raise AccuracyError(f"{digits} digits were not reached; ask for fewer digits")
