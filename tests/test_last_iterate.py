@@ -35,7 +35,9 @@ def test_quadratic_losses_lie_below() -> None:
         epsilon, order = rng.uniform(0.0, 1.0), str(rng.choice(["add", "remove"]))
         run = pe.last_iterate(noise, rate, steps, contraction=c)
         true = truth(noise, rate, steps, c, epsilon, order)
-        bounds = [run.bound(int(rng.integers(1, steps + 1)), rng.uniform(0.1, 0.9))]
+        last = int(rng.integers(1, steps + 1))
+        over = int(rng.integers(1, last + 1))
+        bounds = [run.bound(last, rng.uniform(0.1, 0.9), k) for k in (over, None)]
         for each in (run, *bounds):
             found = pe.delta(each, epsilon, adjacency=order, bounds=True).upper
             assert found >= true * (1.0 - 1e-6) - 1e-12, (run, epsilon, order)
@@ -62,6 +64,18 @@ def test_sets_with_a_diameter() -> None:
     best = min((20.0 + n) / math.sqrt(n) for n in range(1, 1000)) / 4.0
     exact = pe.delta(pe.GaussianMechanism(1.0 / best), 1.0)
     assert exact <= pe.delta(full, 1.0) <= exact * (1.0 + 1e-3)
+
+
+def test_few_steps_hide_the_distance() -> None:
+    """Better than all that count, and the least in the normal limit is near the least of δ."""
+    run = pe.last_iterate(2.0, 0.02, 20_000, contraction=0.99)
+    best = pe.delta(run, 1.0)
+    counts, shares = (300, 400, 450, 500, 550, 600, 700), np.linspace(0.05, 0.95, 10)
+    alike = min(pe.delta(run.bound(n, 0.1 * s), 1.0) for n in counts for s in shares)
+    assert best <= 0.6 * alike
+    overs = (1, 10, 30, 60, 100, 200)
+    others = (run.bound(n, s, m) for n in counts[2:6] for s in shares[:5] for m in overs)
+    assert best <= min(pe.delta(each, 1.0) for each in others) * 1.02
 
 
 def test_hiding_never_costs() -> None:
@@ -93,6 +107,8 @@ def test_words_and_refusals() -> None:
         pe.epsilon(run, 1e-5, adjacency="substitute")
     with pytest.raises(ValueError, match=r"last must be in \[1, 300\], got 301"):
         run.bound(301, 0.5)
+    with pytest.raises(ValueError, match=r"over must be in \[1, 3\], got 4"):
+        run.bound(3, 0.5, 4)
     with pytest.raises(ValueError, match=r"share must be in \(0, 1\)"):
         run.bound(3, 1.0)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from pyengine._support import checks
 from pyengine._support.caches import cached_property, kept
 from pyengine.api import compose
 from pyengine.engines.answers import Answer, Answering, ErrorCurve, Questions, names
-from pyengine.errors import NotDefinedError
+from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import GaussianMechanism, Label, Mechanism, label_of
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -26,7 +27,10 @@ FloatArray = npt.NDArray[np.float64]
 
 SHARES = np.linspace(0.02, 0.98, 49)  # of the noise that hides the distance of both runs
 COUNTS = 200  # numbers of last steps that are compared
-NEAR = (0.6, 0.8, 1.0, 1.25, 1.6)  # times the number of steps that a normal limit prefers
+MOVES = (0.2, 0.7, 0.7)  # of the logarithms of both numbers of steps and of the share's odds
+MOST_TRIED = 60  # bounds, about
+LEAST_SHARE = 2.0**-9
+Place = tuple[int, int, float]  # last, over and share of a bound
 NAME = "last_iterate"
 
 
@@ -69,7 +73,7 @@ class LastIterate(Answering):
         words = f"last iterate of {whole.mechanism}, updates contract by {self.contraction:g}"
         return [whole._replace(mechanism=words + within, known="upper bound")]
 
-    def bound(self, last: int, share: float) -> Mechanism:
+    def bound(self, last: int, share: float, over: int | None = None) -> Mechanism:
         """A composition that is no more private than the last iterate, whatever its parameters.
 
         Parameters
@@ -77,57 +81,101 @@ class LastIterate(Answering):
         last : int
             Number of last steps that count as sampled steps, in [1, steps].
         share : float
-            Share of the noise of each of them that hides the distance between both runs, in (0, 1);
-            not used where all steps count, or none are sampled.
+            Share of the noise that hides the distance between both runs, in (0, 1); not used where
+            all steps count, or none are sampled.
+        over : int, optional
+            In how many of the last of these steps it does, in [1, last]; in all if not given.
 
         Returns
         -------
         Mechanism
-            G(μ_0) beside ``last`` steps of less noise (docs, theory/last_iterate).
+            G(μ_0) beside ``last`` steps, ``over`` of them of less noise (docs,
+            theory/last_iterate).
         """
-        count = checks.count("last", last)
-        if not 1 <= count <= self.steps:
-            raise ValueError(f"last must be in [1, {self.steps}], got {last}")
+        count = self._count("last", last, self.steps)
+        hiding = count if over is None else self._count("over", over, count)
         part = checks.real("share", share)
         if not 0.0 < part < 1.0:
             raise ValueError(f"share must be in (0, 1), got {share!r}")
-        if self.rate == 1:
-            moved = self._distance(self.steps - count) * self.contraction**count
-            moved += _series(self.contraction, count)
-            mu = moved / float(self.noise) / math.sqrt(_series(self.contraction**2, count))
-            return GaussianMechanism(_below(1.0 / (mu * (1.0 + _rounding(self.steps)))))
+        c, noise = self.contraction, float(self.noise)
         apart = self._distance(self.steps - count)
+        if self.rate == 1:
+            moved = apart * c**count + _series(c, count)
+            mu = moved / noise / math.sqrt(_series(c * c, count))
+            return GaussianMechanism(_below(1.0 / (mu * (1.0 + _rounding(self.steps)))))
         if apart == 0.0:
             return self._step(self.noise).composed(count)
-        left = apart * self.contraction**count / math.sqrt(_series(self.contraction**2, count))
-        mu = left / float(self.noise) / math.sqrt(part) * (1.0 + _rounding(self.steps))
-        rest = self._step(_below(float(self.noise) * math.sqrt(1.0 - part) * (1.0 - 8.0 * UNIT)))
-        steps = rest.composed(count)
+        left = apart * c**count / math.sqrt(_series(c * c, hiding))
+        mu = left / noise / math.sqrt(part) * (1.0 + _rounding(self.steps))
+        rest = self._step(_below(noise * math.sqrt(1.0 - part) * (1.0 - 8.0 * UNIT)))
+        steps = compose(rest.composed(hiding), self._step(self.noise).composed(count - hiding))
         return steps if mu < 1e-300 else GaussianMechanism(_below(1.0 / mu)) + steps
 
+    @staticmethod
+    def _count(name: str, given: int, most: int) -> int:
+        count = checks.count(name, given)
+        if not 1 <= count <= most:
+            raise ValueError(f"{name} must be in [1, {most}], got {given}")
+        return count
+
     @cached_property
-    def candidates(self) -> tuple[Mechanism, ...]:
-        """Compositions that are compared: all are bounds, and the least one is taken."""
-        found = [self.bound(self.steps, 0.5)]
-        counts = np.unique(np.geomspace(1, self.steps, COUNTS).astype(int))
+    def start(self) -> Place:
+        """The arguments of the least `bound` in the normal limit, where a search begins."""
         noise, p, c = float(self.noise), float(self.rate), self.contraction
-        if self.rate == 1:
-            sizes = [
-                (self._distance(self.steps - n) * c**n + _series(c, n)) ** 2 / _series(c * c, n)
-                for n in counts.tolist()
-            ]
-            return (*found, self.bound(int(counts[int(np.argmin(sizes))]), 0.5))
-        apart = np.array([self._distance(self.steps - n) * c**n for n in counts.tolist()])
-        left = (apart / noise) ** 2 / np.array([_series(c * c, n) for n in counts.tolist()])
         with np.errstate(over="ignore"):
-            each = p * p * fn.expm1(1.0 / (noise * noise * (1.0 - SHARES)))
-        sizes = left[:, None] / SHARES + counts[:, None] * each  # squares of μ in the normal limit
-        best = int(counts[np.unravel_index(int(np.argmin(sizes)), sizes.shape)[0]])
-        for n in sorted({min(max(round(best * factor), 1), self.steps) for factor in NEAR}):
-            row = int(np.argmin(np.abs(counts - n)))
-            share = float(SHARES[int(np.argmin(sizes[row]))])
-            found += [self.bound(n, s) for s in sorted({share, 0.5 * share, 0.5 * (1.0 + share)})]
-        return tuple(found)
+            whole, less = (
+                p * p * fn.expm1(1.0 / (noise * noise * rest)) for rest in (1.0, 1.0 - SHARES)
+            )
+
+        def least(n: int) -> tuple[float, Place]:
+            apart = self._distance(self.steps - n) * c**n
+            if self.rate == 1:
+                return (apart + _series(c, n)) ** 2 / _series(c * c, n), (n, n, 0.5)
+            over = _spread(n, COUNTS // 4)
+            left = np.array([(apart / noise) ** 2 / _series(c * c, m) for m in over.tolist()])
+            sizes = left[:, None] / SHARES + over[:, None] * (less - whole) + n * whole
+            row, column = np.unravel_index(int(np.argmin(sizes)), sizes.shape)
+            return float(sizes[row, column]), (n, int(over[row]), float(SHARES[column]))
+
+        return min(least(n) for n in _spread(self.steps, COUNTS).tolist())[1]
+
+    def least(self, size: Callable[[Mechanism], float]) -> Mechanism:
+        """The `bound` of the least size that a search finds; never worse than all iterates.
+
+        Parameters
+        ----------
+        size : callable
+            Of a mechanism; infinite where it is not known.
+        """
+        every = self.bound(self.steps, 0.5)
+        known: dict[Place, float] = {}
+
+        def at(place: Place) -> float:
+            if place not in known:
+                known[place] = size(self.bound(place[0], place[2], place[1]))
+            return known[place]
+
+        best, moves = self.start, [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, -1)]
+        for scale in (1.0, 0.4) if self.rate != 1 else (0.1, 0.01):
+            moved = True
+            while moved and len(known) < MOST_TRIED:
+                moved = False
+                for move in [tuple(sign * k for k in move) for move in moves for sign in (1, -1)]:
+                    while at(place := self._moved(best, move, scale)) < at(best):
+                        best, moved = place, True
+        return self.bound(best[0], best[2], best[1]) if at(best) < size(every) else every
+
+    def _moved(self, place: Place, move: tuple[int, ...], scale: float) -> Place:
+        """Other arguments of `bound`, near the given ones."""
+        last, over, share = place
+        factors = [fn.exp(k * scale * size) for k, size in zip(move, MOVES, strict=True)]
+        count = min(max(round(last * factors[0]), 1), self.steps)
+        odds = share / (1.0 - share) * factors[2]
+        return (
+            count,
+            min(max(round(over * factors[1]), 1), count),
+            min(max(odds / (1.0 + odds), LEAST_SHARE), 1.0 - LEAST_SHARE),
+        )
 
     def questions(self, adjacency: str, tolerance: float | None) -> Questions:
         """The least of all bounds, each at its own argument."""
@@ -205,7 +253,7 @@ def last_iterate(
     >>> hidden = pe.last_iterate(2.0, 0.02, 20_000, contraction=0.99)
     >>> shown = pe.GaussianMechanism(2.0).poisson_sampled(0.02).composed(20_000)
     >>> print(f"{pe.epsilon(hidden, 1e-5):.2f} {pe.epsilon(shown, 1e-5):.2f}")
-    1.09 7.13
+    1.02 7.13
     """
     noise = checks.positive("noise_multiplier", noise_multiplier)
     probability = checks.non_negative("rate", rate)
@@ -221,6 +269,11 @@ def last_iterate(
     if not width > 0.0:
         raise ValueError(f"diameter must be > 0, got {diameter!r}")
     return LastIterate(noise, probability, number, factor, width)
+
+
+def _spread(most: int, size: int) -> npt.NDArray[np.int64]:
+    """About so many whole numbers from 1 to the largest one, closer where they are small."""
+    return np.unique(np.geomspace(1, most, size).astype(np.int64))
 
 
 def _series(c: float, count: int) -> float:
@@ -239,27 +292,24 @@ def _below(noise: float) -> float:
 
 @kept(64)
 def _questions(run: LastIterate, adjacency: str, tolerance: float | None) -> Questions:
-    return LeastOf(run.candidates, adjacency, tolerance)
+    return LeastBound(run, adjacency, tolerance)
 
 
-class LeastOf(Questions):
-    """The least of several upper bounds: the best mechanism at each argument.
+class LeastBound(Questions):
+    """The least upper bound at each argument.
 
     Parameters
     ----------
-    mechanisms : tuple of Mechanism
-        Each of them is no more private than what is asked about.
+    run : LastIterate
+        Whose bounds are searched.
     adjacency : {"add", "remove", "add_remove"}
         The neighbours.
     tolerance : float, optional
         Largest relative width of bounds.
     """
 
-    def __init__(
-        self, mechanisms: tuple[Mechanism, ...], adjacency: str, tolerance: float | None
-    ) -> None:
-        self._mechanisms = tuple(compose(each) for each in mechanisms)
-        self._adjacency, self._tolerance = adjacency, tolerance
+    def __init__(self, run: LastIterate, adjacency: str, tolerance: float | None) -> None:
+        self._run, self._adjacency, self._tolerance = run, adjacency, tolerance
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """δ(ε) at ε >= 0."""
@@ -282,15 +332,18 @@ class LeastOf(Questions):
             return self._least(api.gamma_bound, x, 1.0)
         return super().answer(name, x)
 
-    def _least(self, ask: Callable[..., object], x: FloatArray, sign: float) -> Answer:
+    def _least(self, ask: Callable[..., Any], x: FloatArray, sign: float) -> Answer:
         rows = np.zeros((x.size, 3))
         for i, at in enumerate(x.tolist()):
-            rough = [
-                sign * float(ask(each, at, adjacency=self._adjacency))  # type: ignore[arg-type]
-                for each in self._mechanisms
-            ]
-            best = self._mechanisms[int(np.argmin(rough))]
+
+            def size(run: Mechanism, at: float = at) -> float:
+                try:
+                    return sign * float(ask(run, at, adjacency=self._adjacency))
+                except AccuracyError:
+                    return math.inf
+
+            best = self._run.least(size)
             found = ask(best, at, adjacency=self._adjacency, bounds=True, tolerance=self._tolerance)
-            rows[i] = found.value, found.lower, found.upper  # type: ignore[attr-defined]
+            rows[i] = found.value, found.lower, found.upper
         value, lower, upper = rows.T.copy()
         return Answer(value, lower, upper, names(NAME, x.size), True)
