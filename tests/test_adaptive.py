@@ -22,6 +22,7 @@ from error_budget import check
 from thorough import ALL, sampled, some, stored
 
 import pyengine as pe
+from pyengine.accounting import questions
 from pyengine.accounting.kernels import StepProfile, kernel
 from pyengine.accounting.runs import _by_grid
 from pyengine.accounting.tables import Choosing, Detail
@@ -685,6 +686,44 @@ def test_an_example_adapts_to_its_loss() -> None:
     assert 0.0 <= budget.left < max(budget.costs)
     assert accountant.get_epsilon(1e-4) <= 1.0
     assert right > 0.7
+
+
+def test_one_step_is_the_worst_choice() -> None:
+    """Whatever the kinds, to all digits of their own bounds; costs leave out what is too dear."""
+    coin = pe.RandomizedResponse("0.639").poisson_sampled("0.2534")
+    menu = [coin, pe.LaplaceMechanism(3.0).poisson_sampled(0.1), MENU[0]]
+    for epsilon in (0.0, 0.05, 0.178, 0.4):
+        for order in ("add", "remove", "add_remove"):
+            run = pe.adaptive(menu, 1, costs=[1, 1, 3], budget=2)
+            truth = max(pe.delta(step, epsilon, adjacency=order) for step in menu[:2])
+            found = pe.delta(run, epsilon, adjacency=order, bounds=True)
+            assert found.value == pytest.approx(truth, rel=1e-11, abs=1e-300)
+            assert found.upper - found.lower <= 1e-9 * found.upper
+
+
+def test_what_is_out_of_reach_is_known_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a tolerance bounds come as near as products allow; with one nothing is tried."""
+    monkeypatch.setattr(questions, "MOST_POINTS", 4e6)
+    monkeypatch.setattr(questions, "SMOOTH_FROM", math.inf)
+    asked = []
+    table = Choosing.table
+
+    def counted(self: Choosing, detail: Detail) -> Any:
+        asked.append(detail)
+        return table(self, detail)
+
+    monkeypatch.setattr(Choosing, "table", counted)
+    run = pe.adaptive(MENU, 41)
+    found = pe.delta(run, 0.5, adjacency="remove", bounds=True)
+    assert 1e-6 < (found.upper - found.lower) / found.value <= 1e-3
+    asked.clear()
+    with pytest.raises(pe.AccuracyError, match=r"tolerance=(\S+) or more gives") as refusal:
+        pe.delta(run, 0.5, adjacency="remove", tolerance=1e-7)
+    assert len(asked) == 1
+    said = float(str(refusal.value).split("tolerance=")[1].split()[0])
+    near = pe.delta(run, 0.5, adjacency="remove", tolerance=said, bounds=True)
+    assert near.upper - near.lower <= said * near.value
+    assert near.lower <= found.value <= near.upper
 
 
 def test_refusals() -> None:

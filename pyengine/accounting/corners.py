@@ -228,20 +228,16 @@ class CornerRun(Questions):
 
     def _worst(self, steps: Sequence[OutcomePair]) -> CornerFunction:
         moves = self._plan.moves
-        uses = self._plan.uses
         kept = {0: CornerFunction(np.ones(1), np.ones(1), 0.0, 0.0)}
         left = MOST_PRODUCTS
-        for state, choices in enumerate(moves):
+        for state, tried, _ in self._plan.walk(kept):
             found = kept.get(state)
-            for choice, then in choices:
+            for choice, then in (moves[state][number] for number in tried):
                 left -= kept[then].k.size * steps[choice].ratio.size
                 if left < 0:
                     raise AccuracyError("the worst strategy has more corners than are kept")
                 made = kept[then].after(steps[choice])
                 found = made if found is None else _larger(found, made)
-                uses[then] -= 1
-                if not uses[then]:
-                    del kept[then]
             if found is None:
                 raise AssertionError("a state without choices that is not the first one")
             kept[state] = found

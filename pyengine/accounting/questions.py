@@ -27,10 +27,12 @@ Places = dict[str, tuple[float, float]]  # an ε, and how far the table has to g
 # From tables: an answer, the width of its bounds relative to it, and where more digits are needed.
 Found = tuple[Triple, float, Places]
 
-TOLERANCE = 1e-6  # relative width of bounds where none is given
+TOLERANCE = 1e-6  # relative width of bounds where none is given,
+WIDEST = 1e-3  # and the largest where `MOST_POINTS` give no less
 ROUNDS = 12
 SMOOTH_FROM = 3e7  # points of plain tables from which on smooth ones are tried
 MOST_SMOOTH = 4e9  # points of smooth tables: one or two minutes
+FIRST_GAIN = 1.8  # by which lines below first tables make more points look needed than are
 ROUGH = 0.3  # relative width above which it says little
 NAME = "adaptive"
 FARTHEST = 600.0  # largest ε
@@ -64,6 +66,7 @@ class WorstCase(Questions):
         self._adjacency = adjacency
         self._orders = ("add", "remove") if adjacency == "add_remove" else (adjacency,)
         self._tolerance = TOLERANCE if tolerance is None else tolerance
+        self._widest = WIDEST if tolerance is None else self._tolerance
         self._largest = largest
         self._choosing: dict[str, Choosing] = {
             order: Choosing([StepProfile(step, order) for step in menu], plan) for order in ORDERS
@@ -104,7 +107,13 @@ class WorstCase(Questions):
                 f"the profile of the worst strategy is known up to epsilon = {FARTHEST:g}, got "
                 f"{epsilon!r}"
             )
-
+        choosing = [self._choosing[order] for order in far]
+        if choosing[0].plan.depth == 1:  # the larger one of all choices
+            at = np.array([epsilon])
+            single = [each.menu[i].at(at) for each in choosing for i, _ in each.plan.moves[-1]]
+            return _largest(
+                [(0.5 * float(a[0] + b[0]), float(a[0]), float(b[0])) for a, b in single]
+            )
         places = dict.fromkeys(far, (epsilon, epsilon))
 
         def ask(tables: Tables) -> Found | None:
@@ -210,7 +219,7 @@ class WorstCase(Questions):
             order: Detail(spacing, place, 1e-20, tail, reach, is_whole)
             for order, (place, reach) in places.items()
         }
-        narrowest, before = None, math.inf
+        narrowest, before, goal = None, math.inf, self._tolerance
         plain: dict[str, Detail] = {}  # to go on with where smooth tables do not come close
         for _ in range(ROUNDS):
             tables = {order: self._choosing[order].table(details[order]) for order in orders}
@@ -229,7 +238,7 @@ class WorstCase(Questions):
             triple, width, places = found
             if narrowest is None or width <= narrowest[1]:
                 narrowest = found
-            if width <= self._tolerance or triple[2] <= BELOW_DOUBLES:
+            if width <= goal or triple[2] <= BELOW_DOUBLES:
                 self._latest = tables
                 return triple
             was_smooth = any(at.is_smooth for at in details.values())
@@ -241,19 +250,32 @@ class WorstCase(Questions):
                 # smooth laws have widths like h², atoms between nodes ones like h
                 is_slow = not was_smooth and before < ROUGH and width > 0.1 * before
                 before = width
-                needed = self._points(details) * math.sqrt(width / (0.8 * self._tolerance))
-                details = {
+                points = self._points(details)
+                needed = points * math.sqrt(width / (0.8 * goal))
+                finer = {
                     order: self._finer(details[order], tables[order], place, width, is_slow=is_slow)
                     for order, place in places.items()
                 }
+                other = None
                 if not plain and width < ROUGH and needed > SMOOTH_FROM:
-                    other = {order: self._smooth(order, at) for order, at in details.items()}
-                    if self._points(other) < min(0.5 * needed, MOST_SMOOTH) and all(
-                        self._choosing[order].least_width(at, self._delta_at(order, tables, at))
-                        < self._tolerance
-                        for order, at in other.items()
+                    other = self._smooth(finer, tables, min(0.5 * needed, MOST_SMOOTH))
+                if other is not None:
+                    plain, finer, before = finer, other, math.inf
+                elif not was_smooth and needed > MOST_POINTS and width < ROUGH:
+                    if needed > FIRST_GAIN * MOST_POINTS:
+                        goal = 2.0 * width * (2.0 * points / MOST_POINTS) ** 2
+                    if goal > self._widest:
+                        raise self._too_wide(what, triple, goal)
+                    while self._points(finer) > MOST_POINTS:
+                        finer = {
+                            order: replace(at, spacing=2.0 * at.spacing)
+                            for order, at in finer.items()
+                        }
+                    if width <= goal or all(
+                        at.spacing >= details[order].spacing for order, at in finer.items()
                     ):
-                        plain, details, before = details, other, math.inf
+                        break
+                details = finer
             is_smooth = any(at.is_smooth for at in details.values())
             if is_smooth and self._points(details) > MOST_SMOOTH:
                 details, before, is_smooth = plain, math.inf, False
@@ -261,15 +283,20 @@ class WorstCase(Questions):
                 break
         if narrowest is None:
             raise AccuracyError(f"the worst strategy's {what} is below what the recursion keeps")
-        (_, lower, upper), width, _ = narrowest
+        triple, width, _ = narrowest
+        if width <= self._widest:
+            return triple
+        raise self._too_wide(what, triple, 1.5 * width)
+
+    def _too_wide(self, what: str, triple: Triple, reach: float) -> AccuracyError:
         advice = (
-            f"tolerance={1.5 * width:.1g} or more gives this answer"
-            if width < ROUGH
+            f"tolerance={reach:.1g} or more gives this answer"
+            if reach < ROUGH
             else "fewer steps, more noise or a smaller menu may be within reach"
         )
-        raise AccuracyError(
-            f"the bounds {lower!r} and {upper!r} of the worst strategy's {what} are wider than "
-            f"asked; {advice}"
+        return AccuracyError(
+            f"the bounds {triple[1]!r} and {triple[2]!r} of the worst strategy's {what} are wider "
+            f"than asked; {advice}"
         )
 
     def _points(self, details: dict[str, Detail]) -> float:
@@ -281,12 +308,26 @@ class WorstCase(Questions):
         found = tables[order].delta(min(detail.place, float(tables[order].epsilon[-2])))
         return 0.0 if found is None else found[0]
 
-    def _smooth(self, order: str, detail: Detail) -> Detail:
-        """The detail of the first smooth table: of a finer grid where few steps make it smooth."""
-        choosing = self._choosing[order]
-        share = 1e-6 / self._tolerance * 1600.0 / max(choosing.plan.depth, 1)
-        halvings = min(max(math.ceil(0.5 * fn.log2(share)), 0), 5) + 3
-        return replace(detail, spacing=choosing.coarse * 2.0**-halvings, is_smooth=True)
+    def _smooth(
+        self, details: dict[str, Detail], tables: Tables, most: float
+    ) -> dict[str, Detail] | None:
+        """The details of the first smooth tables that may be close enough, of so many points."""
+        found = {}
+        for order, detail in details.items():
+            choosing = self._choosing[order]
+            # few steps make little smooth
+            share = 1e-6 / self._tolerance * 1600.0 / max(choosing.plan.depth, 1)
+            halvings = min(max(math.ceil(0.5 * fn.log2(share)), 0), 5) + 3
+            at = replace(detail, spacing=choosing.coarse * 2.0**-halvings, is_smooth=True)
+            delta = self._delta_at(order, tables, detail)
+            while choosing.points(at, 2) < most:
+                if choosing.least_width(at, delta) < 0.7 * self._tolerance:
+                    break
+                at = replace(at, spacing=0.5 * at.spacing)
+            else:
+                return None
+            found[order] = at
+        return found if self._points(found) < most else None
 
     def _is_rounded(self, tables: Tables, details: dict[str, Detail], places: Places) -> bool:
         """Whether rounding alone makes bounds too wide where tables are to have their digits."""

@@ -7,21 +7,22 @@ x = log r = ih, times e^{-θx}.  `theory/adaptive` has the proof; the names are 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.accounting.kernels import Kernel
+from pyengine.engines.lattice.fft_convolution import FFT_ROUNDING
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
-__all__ = ["COARSER", "FFT_ROUNDING", "Recursion", "StatePlan", "Values", "length"]
+__all__ = ["COARSER", "FFT_ROUNDING", "Recursion", "StatePlan", "Values", "length", "norm"]
 
 FloatArray = npt.NDArray[np.float64]
-FFT_ROUNDING = 10.0 * UNIT  # per level of a transform: docs/theory/lattice
 ABOVE_OUTSIDE = 1.0 + 1e-9  # what the rounding of sums over a tail may lose
 COARSER = 8  # nodes of a recursion in a cell of the one that says which choices are never best
 MOST_COMPUTED = 3  # choices of a state that are computed, roughly; the outline shows the others
@@ -66,14 +67,28 @@ class StatePlan:
             counts[choice] += 1
         return tuple(counts)
 
-    @property
-    def uses(self) -> list[int]:
-        """How many moves lead to each state."""
-        found = [0] * len(self.moves)
+    def walk(
+        self, kept: dict[int, Any], among: Callable[[int], Sequence[int]] | None = None
+    ) -> Iterator[tuple[int, Sequence[int], bool]]:
+        """All states, the numbers of the moves that are tried, and whether a later one needs it.
+
+        Parameters
+        ----------
+        kept : dict
+            By states, what later ones need of them: it is dropped after the last of these.
+        among : callable, optional
+            From a state to the numbers of the moves that are tried there; all if not given.
+        """
+        uses = [0] * len(self.moves)
         for way in self.moves:
             for _, then in way:
-                found[then] += 1
-        return found
+                uses[then] += 1
+        for state, way in enumerate(self.moves):
+            yield state, range(len(way)) if among is None else among(state), uses[state] > 0
+            for _, then in way:
+                uses[then] -= 1
+                if not uses[then]:
+                    kept.pop(then, None)
 
     @property
     def depths(self) -> list[int]:
@@ -199,7 +214,7 @@ class Recursion:
         place[np.arange(start, start + weights.size) % self._size] = tilted
         outside = self._lumps(kernel)
         mass = float(tilted.sum()) * (1.0 + UNIT * tilted.size)
-        return gain, np.conj(np.fft.rfft(place)), outside, mass, _norm(tilted)
+        return gain, np.conj(np.fft.rfft(place)), outside, mass, norm(tilted)
 
     def _lumps(self, kernel: Kernel) -> tuple[FloatArray, FloatArray]:
         """What V = 1 at the lowest and the highest node adds beyond them, tilted."""
@@ -245,18 +260,16 @@ class Recursion:
         lowest : int, optional
             Index < 0 of a node below which values are not returned.
         """
-        moves = plan.moves
-        uses, depth = plan.uses, plan.depths
+        depth = plan.depths
         kept: dict[int, _KeptState] = {}
         found: dict[int, Values] = {}
         level = FFT_ROUNDING * fn.log2(self._size)
         rounding = (3.0 * level + (ELEMENTARY + 8.0) * UNIT) * (1.0 + 1e-9)
-        for state, choices in enumerate(moves):
+        for state, tried, is_used in plan.walk(kept, among):
             best = None
             if with_choices and state in wanted:
                 best = np.full(self._x.size, -1, dtype=np.int8)
-            tried = range(len(choices)) if among is None else among(state)
-            race = _Race(self, choices, kept, rounding, best)
+            race = _Race(self, plan.moves[state], kept, rounding, best)
             race.run(tried)
             if tell is not None:
                 tell(tuple(race.computed))
@@ -266,11 +279,7 @@ class Recursion:
             error = min(error, float(self._most.max()))
             if best is not None:
                 best[value <= CLEAR * error] = -1
-            for _, then in choices:
-                uses[then] -= 1
-                if not uses[then]:
-                    del kept[then]
-            if uses[state]:
+            if is_used:
                 kept[state] = self._kept(value, error, race.winners(error))
             if state in wanted:
                 whole = self._values(value, error, depth[state], best)
@@ -281,7 +290,7 @@ class Recursion:
         rough = None
         if self._outline is not None:
             rough = self._outline._kept(value[::COARSER].copy(), error, winners)
-        return _KeptState(value, self._transform(value), error, _norm(value), winners, rough)
+        return _KeptState(value, self._transform(value), error, norm(value), winners, rough)
 
     def _transform(self, value: FloatArray) -> npt.NDArray[np.complex128]:
         if not value.any():
@@ -457,7 +466,7 @@ class _Race:
         )
 
 
-def _norm(values: FloatArray) -> float:
+def norm(values: FloatArray) -> float:
     """The 2-norm, from above."""
     return math.sqrt(float((values * values).sum())) * (1.0 + 64.0 * UNIT)
 

@@ -314,8 +314,9 @@ def adaptive(
     -------
     AdaptiveRun
         Asked by `delta`, `epsilon`, `gamma_bound` and `trade_off`, with ``adjacency`` "add",
-        "remove" or "add_remove": proven bounds that meet within a relative 1e-6, or within
-        ``tolerance``, for the largest value over all strategies; the plain value lies between them.
+        "remove" or "add_remove": proven bounds of the largest value over all strategies, which meet
+        within ``tolerance``; without one within a relative 1e-6, or as near as some 10^9 products
+        bring them, up to 1e-3.  The plain value lies between them.
         A strategy may draw at random, too.
 
     Raises

@@ -7,7 +7,9 @@ Kept are the f_k of S = Σ f_k B_k.  What follows is the proof; errors are those
 
 (a) Let ρ be the largest Σ e^{-θx} |E_Q B(x + log R) - Σ c_m B_m(x)| over all x of x_0 + hZ.  Then
 E_Q S is Σ (c * f)_k B_k up to ρ max |f_k| e^{-θkh}: all is linear in f.  It is linear in r between
-fine nodes, too, so the largest sum at fine x_0 times e^{θh/M} is no smaller than ρ.
+fine nodes, too, so the largest sum at fine x_0 times e^{θh/M} is no smaller than ρ.  A law is the
+sum of near and of far losses, each with a c and a ρ of its own: rounding, which the 2-norm bounds,
+counts once for each node in the sum, and near losses, which have most of the mass, have few.
 
 (b) Σ max_a f^a_k B_k >= max_a Σ f^a_k B_k, as B_k >= 0.
 
@@ -42,7 +44,7 @@ import numpy.typing as npt
 
 from pyengine._support.caches import cached_property, kept
 from pyengine.accounting.kernels import GradedLaw
-from pyengine.accounting.recursion import CLEAR, FFT_ROUNDING, StatePlan, length
+from pyengine.accounting.recursion import CLEAR, FFT_ROUNDING, StatePlan, length, norm
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
@@ -55,6 +57,7 @@ REACH = 6.5  # of g, in standard deviations
 MARGIN = 400  # nodes on which coefficients of a step fade out beyond those of its law
 DAMPED = 1e-12  # of the largest square of a bell's transform: keeps first coefficients small
 ALIASES = 2  # on each side: transforms of bells vanish beyond, in doubles
+NEAR = 600  # nodes about 0 that have most of the mass of a law
 READ = 8  # places of a cell at which values are read off
 
 
@@ -178,36 +181,29 @@ class StepOnBells:
         self.far, self.slack = law.far, law.slack
         tilted = law.weights * fn.exp(tilt * bells.fine * law.index)
         self.mass = float(tilted.sum()) * (1.0 + (tilted.size + 8.0) * UNIT)
-        around = bells.half // parts + 2
-        low, high = -int(law.index[-1]) // parts - MARGIN, -int(law.index[0]) // parts + MARGIN
-        cells = 1 << (high - low + 2 * around - 1).bit_length()
-        size = cells * parts
-        place, bell = np.zeros(size), np.zeros(size)
-        place[-law.index % size] = tilted
-        bell[np.arange(-bells.half, bells.half + 1) % size] = bells.values
-        of_law, of_bell = np.fft.rfft(place), np.fft.rfft(bell)
-        square = np.abs(of_bell) ** 2
-        shape = _folded(square, cells).real
-        m = np.arange(low, high + 1)
-        c = np.fft.irfft(_folded(of_law * square, cells) / shape, cells)[m % cells]
-        self.first, self.c = low, np.where(np.abs(c) < TINY, 0.0, c)
-        left = np.fft.irfft((of_law - _stuffed(self.c, m, cells, size)) * of_bell, size)
-        error = _rounding(tilted, self.c, bells, size)
-        self.weight = float(np.abs(self.c).sum()) * (1.0 + m.size * UNIT)
-        residual = float(np.abs(left.reshape(cells, parts)).sum(axis=0).max())
-        residual += math.sqrt(cells) * error
+        # a part with most of the mass on few nodes, as its rounding counts at each of them
+        near = np.abs(law.index) <= NEAR * parts
+        pieces = [
+            _fitted(law.index[some], tilted[some], bells) for some in (near, ~near) if some.any()
+        ]
+        self.first = min(first for first, _, _ in pieces)
+        self.c = np.zeros(max(first + c.size for first, c, _ in pieces) - self.first)
+        for first, c, _ in pieces:
+            self.c[first - self.first : first - self.first + c.size] += c
+        self.weight = float(np.abs(self.c).sum()) * (1.0 + self.c.size * UNIT)
+        residual = sum(residual for _, _, residual in pieces)
         residual += bells.rounding * (self.mass + self.weight) * bells.total
         self.residual = residual * fn.exp(tilt * bells.fine) * (1.0 + 1e-6)
-        self.start = low - around
-        begin = self.start * parts
+        self.start, cells = _cells(law.index, bells)
+        begin, size = self.start * parts, cells * parts
         wanted, lost = self._wanted(law, bells, np.arange(begin, begin + size))
-        of_wanted = np.fft.rfft(np.roll(wanted, begin % size))
-        damped = shape + DAMPED * float(shape.max())
-        v = np.fft.irfft(_folded(of_wanted * np.conj(of_bell), cells) / damped, cells)
+        of_wanted, bell = np.fft.rfft(np.roll(wanted, begin % size)), _BellSpectrum(bells, cells)
+        damped = bell.shape + DAMPED * float(bell.shape.max())
+        v = np.fft.irfft(_folded(of_wanted * np.conj(bell.transform), cells) / damped, cells)
         m = np.arange(self.start, self.start + cells)
         self.begin = v[m % cells]
-        left = np.fft.irfft(of_wanted - _stuffed(self.begin, m, cells, size) * of_bell, size)
-        error = float(np.abs(left).max()) + _rounding(wanted, self.begin, bells, size)
+        left, error = bell.residual(of_wanted, wanted, self.begin, m)
+        error += float(np.abs(left).max())
         error += bells.rounding * bells.total * float(np.abs(v).max()) + lost
         self.begin_error = error * fn.exp(tilt * bells.fine) * (1.0 + 1e-6)
 
@@ -301,7 +297,7 @@ class SmoothRecursion:
             *(self._part(step, reach) for step in self._steps), strict=True
         )
         self._begins = [self._begin(step) for step in self._steps]
-        self._norms = [_norm(step.c) for step in self._steps]
+        self._norms = [norm(step.c) for step in self._steps]
         self._slack = max(step.slack for step in self._steps)
         x = np.arange(first, last + 1) * bells.spacing
         self._stop = _stopped(x, bells.tilt)  # coefficients of (r - 1)+, and their most beyond
@@ -323,9 +319,7 @@ class SmoothRecursion:
         wide[m % size] = step.c
         gain = np.fft.irfft(np.fft.rfft(wide) * np.fft.rfft(stop, size), size)[: x.size] - stop
         level = FFT_ROUNDING * fn.log2(size) * 3.0 + 16.0 * UNIT
-        rounding = (
-            level * _norm(step.c) * _norm(stop) + (4.0 * ELEMENTARY + 8.0) * UNIT * step.weight
-        )
+        rounding = level * norm(step.c) * norm(stop) + (4.0 * ELEMENTARY + 8.0) * UNIT * step.weight
         gain = gain[reach:-reach]
         # farther right (r - 1)+ is linear, and so is what becomes of it
         farthest = float(x[-1 - reach])
@@ -376,12 +370,11 @@ class SmoothRecursion:
         tell : callable, optional
             Called with the numbers of the moves that are the best ones somewhere, state by state.
         """
-        moves = plan.moves
-        uses, depth = plan.uses, plan.depths
+        depth = plan.depths
         kept: dict[int, _KeptBells] = {}
         found: dict[int, SmoothValues] = {}
-        for state, way in enumerate(moves):
-            tried = range(len(way)) if among is None else among(state)
+        for state, tried, is_used in plan.walk(kept, among):
+            way = plan.moves[state]
             if not way:
                 if tell is not None:
                     tell(())
@@ -392,16 +385,12 @@ class SmoothRecursion:
             error += 8.0 * UNIT * float(np.abs(value).max())
             if tell is not None:
                 tell(tuple(tried[i] for i in best))
-            for _, then in way:
-                uses[then] -= 1
-                if not uses[then]:
-                    kept.pop(then, None)
             if state in wanted:
                 found[state] = self._read(value, error, far, depth[state], count)
-            if uses[state]:
+            if is_used:
                 most = max(float(np.abs(value + self._stop).max()), self._beyond) * (1.0 + 1e-9)
                 kept[state] = _KeptBells(
-                    value, np.fft.rfft(value, self._size), error, _norm(value), most, far
+                    value, np.fft.rfft(value, self._size), error, norm(value), most, far
                 )
         return found
 
@@ -502,21 +491,62 @@ def _folded(spectrum: npt.NDArray[Any], cells: int) -> npt.NDArray[Any]:
     return total
 
 
-def _stuffed(c: FloatArray, m: npt.NDArray[np.int64], cells: int, size: int) -> ComplexArray:
-    """Transform on the fine grid of coefficients at nodes of the coarse one."""
-    placed = np.zeros(cells)
-    placed[m % cells] = c
-    return np.asarray(np.fft.fft(placed)[np.arange(size // 2 + 1) % cells])
+class _BellSpectrum:
+    """A bell on the fine grid of so many cells, which is a circle: its transform."""
+
+    def __init__(self, bells: Bells, cells: int) -> None:
+        self._bells, self._cells = bells, cells
+        bell = np.zeros(cells * bells.parts)
+        bell[np.arange(-bells.half, bells.half + 1) % bell.size] = bells.values
+        self.transform = np.fft.rfft(bell)
+        self.square = np.abs(self.transform) ** 2
+        self.shape = _folded(self.square, cells).real
+
+    def residual(
+        self, target: ComplexArray, law: FloatArray, c: FloatArray, m: npt.NDArray[np.int64]
+    ) -> tuple[FloatArray, float]:
+        """A function, of a transform, less Σ c_m B_m, and the 2-norm of its rounding.
+
+        The function is the values of ``law`` or what they make of the bell.  By Lemma 7 of
+        theory/adaptive; the transform of c, whose error is that of the coarse grid,
+        repeats, and all of its repetitions meet one bell.
+        """
+        cells, parts = self._cells, self._bells.parts
+        size = cells * parts
+        placed = np.zeros(cells)
+        placed[m % cells] = c
+        stuffed = np.fft.fft(placed)[np.arange(size // 2 + 1) % cells]
+        left = np.fft.irfft(target - stuffed * self.transform, size)
+        level = FFT_ROUNDING * fn.log2(size) + 4.0 * UNIT
+        both = float(np.abs(law).sum() + np.abs(c).sum())
+        beyond = parts * float(self.square[ALIASES * cells :].max(initial=0.0))
+        repeated = math.sqrt((float(self.shape.max()) + beyond) / parts)
+        norms = norm(law) * float(self._bells.values.sum()) + norm(c) * repeated
+        norms += both * norm(self._bells.values) + norm(left)
+        return left, float(1.1 * level * norms)
 
 
-def _rounding(one: FloatArray, two: FloatArray, bells: Bells, size: int) -> float:
-    """2-norm of the rounding of products of bells with both, by Lemma 7 of theory/adaptive."""
-    level = FFT_ROUNDING * fn.log2(size) + 4.0 * UNIT
-    both = float(np.abs(one).sum() + np.abs(two).sum())
-    norms = (_norm(one) + _norm(two)) * float(bells.values.sum())
-    return float(1.1 * level * (norms + 2.0 * both * _norm(bells.values)))
+def _cells(index: npt.NDArray[np.int64], bells: Bells) -> tuple[int, int]:
+    """First coarse node, and number of cells, of what a law on fine nodes makes of a bell."""
+    low, high = -int(index[-1]) // bells.parts, -int(index[0]) // bells.parts
+    around = bells.half // bells.parts + 2 + MARGIN
+    return low - around, 1 << (high - low + 2 * around - 1).bit_length()
 
 
-def _norm(values: FloatArray) -> float:
-    """The 2-norm, from above."""
-    return math.sqrt(float((values * values).sum())) * (1.0 + 64.0 * UNIT)
+def _fitted(
+    index: npt.NDArray[np.int64], tilted: FloatArray, bells: Bells
+) -> tuple[int, FloatArray, float]:
+    """First node and coefficients of what a law makes of a bell, and the residual."""
+    first, cells = _cells(index, bells)
+    size, bell = cells * bells.parts, _BellSpectrum(bells, cells)
+    place = np.zeros(size)
+    place[-index % size] = tilted
+    of_law = np.fft.rfft(place)
+    m = np.arange(first, first + cells)
+    c = np.fft.irfft(_folded(of_law * bell.square, cells) / bell.shape, cells)[m % cells]
+    c = np.where(np.abs(c) < TINY, 0.0, c)
+    left, error = bell.residual(of_law * bell.transform, tilted, c, m)
+    residual = float(np.abs(left.reshape(cells, bells.parts)).sum(axis=0).max())
+    used = np.flatnonzero(c)
+    low, high = int(used[0]), int(used[-1]) + 1
+    return first + low, c[low:high], residual + math.sqrt(cells) * error
