@@ -51,6 +51,12 @@ threshold_noise = 4
 queries = 3
 steps = 1
 [[workflow]]
+name = "likely"
+mechanism = "likely_answer"
+noise = 4
+missed = 0.01
+steps = 2
+[[workflow]]
 name = "Skellam"
 mechanism = "skellam"
 noise = 3

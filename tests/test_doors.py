@@ -59,6 +59,8 @@ RUNS: dict[str, Mechanism] = {
     "report_noisy_max": pe.report_noisy_max("3", 4, span="5"),
     "permute_and_flip": pe.permute_and_flip("1/2"),
     "pate_noisy_max": pe.pate_noisy_max("20", 3),
+    "pate_votes": pe.pate_votes([[30, 2], [9, 8]], "5", threshold=12, threshold_noise="4"),
+    "LikelyAnswer": pe.LikelyAnswer("5", "1/100"),
     "thresholded_histogram": pe.thresholded_histogram("3", "20"),
 }
 # Made of functions, which no file holds; those of doubles have no proof.

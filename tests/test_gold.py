@@ -96,6 +96,7 @@ def test_the_set_is_large_and_covers_the_mechanisms() -> None:
         "SkellamMechanism",
         "DiscreteGaussianSum",
         "AboveThreshold",
+        "LikelyAnswer",
     }  # to the reference, too
     assert {line["mechanism"] for line in everything} >= set(named_kinds()) - vectors - unknown
     assert any("FinitePair" in line["mechanism"] for line in everything)

@@ -120,6 +120,7 @@ SAME: list[tuple[str, Any]] = [
         pe.AboveThreshold("8", "4", 100).composed(3),
     ),
     ('mechanism = "permute_and_flip"\nepsilon = 0.1', pe.permute_and_flip("0.1").composed(1)),
+    ('mechanism = "likely_answer"\nnoise = 5\nmissed = 0.01', pe.LikelyAnswer("5", "0.01")),
     ('mechanism = "pate_noisy_max"\nnoise = 100\nqueries = 7', pe.pate_noisy_max("100", 7)),
     (
         'mechanism = "thresholded_histogram"\nnoise = 5\nthreshold = 28\nkeys = 2\nsteps = 3',
@@ -169,7 +170,7 @@ def test_every_word_is_shown_once() -> None:
     older = {"gaussian", "laplace", "discrete_gaussian", "discrete_laplace", "gaussian_mixture"}
     older |= {"randomized_response", "generic", "dp_sgd", "dp_sgd_allocated", "exponential"}
     words = {maker.word for maker in makers().values()} | {"dp_sgd"}
-    assert words - older - {"shuffled_randomizer", "matrix_mechanism"} == said - older
+    assert words - older - {"shuffled_randomizer", "matrix_mechanism", "pate_votes"} == said - older
 
 
 def test_decimals_of_a_curve_are_rounded_to_the_safe_side() -> None:

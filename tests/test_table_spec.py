@@ -141,9 +141,9 @@ def test_every_public_constructor_is_named_or_told_why_not() -> None:
         for name in pe.__all__
         if name.startswith("from_")
         or name in ("dp_sgd", "dp_sgd_allocated", "compose", "report_noisy_max", "permute_and_flip")
-        or name in ("pate_noisy_max", "thresholded_histogram", "banded_matrix_factorization")
-        or name in ("toeplitz_mechanism", "matrix_mechanism", "repeat_and_select")
-        or name == "revealed_mixture"
+        or name in ("pate_noisy_max", "pate_votes", "thresholded_histogram")
+        or name in ("toeplitz_mechanism", "matrix_mechanism", "banded_matrix_factorization")
+        or name in ("revealed_mixture", "repeat_and_select")
         or (isinstance(getattr(pe, name), type) and issubclass(getattr(pe, name), pe.Mechanism))
     }
     for name in made - {"Mechanism", "from_json"}:

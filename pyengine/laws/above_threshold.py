@@ -1,9 +1,13 @@
-"""The first query above a threshold: a pair that dominates what each answer tells by itself.
+"""Choices by Gaussian noise: pairs that dominate, of what probabilities of answers leave.
 
-An answer of probability p under one data set has at least g(p) = Φ(Φ⁻¹(p) - μ) under the other, so
-that with n answers δ(ε) <= n max h(p) over p <= 1/n, h(p) = p - e^ε g(p), which is concave
-(docs/theory/choices).  It is n times a Gaussian profile where h is largest at a p below 1/n, and
-1 - e^ε n g(1/n) elsewhere.
+The first query above a threshold: an answer of probability p under one data set has at least
+g(p) = Φ(Φ⁻¹(p) - μ) under the other, so that with n answers δ(ε) <= n max h(p) over p <= 1/n,
+h(p) = p - e^ε g(p), which is concave (docs/theory/choices).  It is n times a Gaussian profile where
+h is largest at a p below 1/n, and 1 - e^ε n g(1/n) elsewhere.
+
+Of an answer that is all but certain only sets of outcomes without it, of probability at most q,
+and their complements can be told.  The profile is the Gaussian one and, where that falls faster
+than q e^ε, its tangent there.
 """
 
 from __future__ import annotations
@@ -19,15 +23,17 @@ from pyengine._support.caches import kept
 from pyengine.errors import AccuracyError
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.profile import DEEPEST, law_of_values, placed_values
-from pyengine.mechanisms import AboveThreshold
+from pyengine.mechanisms import AboveThreshold, LikelyAnswer
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
-__all__ = ["above_threshold_law"]
+__all__ = ["above_threshold_law", "likely_answer_law"]
 
 FloatArray = npt.NDArray[np.float64]
 
 PLACES = 2000
+BEYOND = 250  # places of a tail
+LEAST = 1e-18  # probability of all unlikely answers, where they have less
 LARGEST = 700.0  # ε whose exponential is a double
 NDTR = 16.0 * UNIT  # relative, of Φ and of its logarithm
 APART = 1e-9  # relative, of probabilities that are told from each other
@@ -49,13 +55,7 @@ def above_threshold_law(step: AboveThreshold) -> FiniteLaw:
     )
     mu = math.sqrt(square) * (1.0 + 4.0 * UNIT)  # more tells more
     answers = step.queries + 1
-    deep = -special.ndtri_exp(fn.log(DEEPEST / answers))
-    end = mu * (0.5 * mu + deep)
-    if not end < LARGEST:
-        raise AccuracyError(
-            f"the losses of the first query above a threshold reach {end:.4g}, above {LARGEST:g}: "
-            "more noise is answered"
-        )
+    end = _end(mu, answers, "the first query above a threshold")
     epsilon, delta = placed_values(
         lambda e: (_profile(mu, answers, e), e),
         lambda e, _, __: _profile(mu, answers, e),
@@ -65,8 +65,44 @@ def above_threshold_law(step: AboveThreshold) -> FiniteLaw:
     return law_of_values(epsilon, np.minimum.accumulate(delta), Fraction(0))
 
 
-def _profile(mu: float, answers: int, epsilon: FloatArray) -> FloatArray:
-    """Upper bounds of δ at ε >= 0."""
+# Map: an answer that is all but certain | test_votes | theory/choices
+@kept(256)
+def likely_answer_law(step: LikelyAnswer) -> FiniteLaw | None:
+    """Return a finite, symmetric pair that dominates; None where the Gaussian one is as good."""
+    mu = (1.0 + 4.0 * UNIT) / float(step.noise_multiplier)
+    q = max(float(step.missed) * (1.0 + 2.0 * UNIT), LEAST)
+    z = _quantile(q) if q < 0.5 else 0.0
+    first = -mu * (z + 0.5 * mu)  # where the Gaussian profile has about the slope -q
+    if not first > 0.0:
+        return None
+    end = max(_end(mu, 1, "a likely answer"), 1.01 * first)
+    epsilon = np.append(0.0, first + (end - first) * np.linspace(0.0, 1.0, BEYOND) ** 2)
+    delta = _gaussian_profile(mu, epsilon)
+    more = special.ndtr(z + mu + 8.0 * UNIT * (mu - z)) * (1.0 + NDTR)
+    delta[0] = (more - q * (1.0 - 4.0 * UNIT)) * (1.0 + 4.0 * UNIT) + 4.0 * UNIT * more
+    return law_of_values(epsilon, np.minimum.accumulate(delta), Fraction(0))
+
+
+def _quantile(p: float) -> float:
+    """Some c < 0, hardly above the quantile of p < 1/2, with Φ(c) >= p."""
+    c = float(special.ndtri(p))
+    c += 1e-13 * (1.0 + abs(c))
+    assert special.ndtr(c) * (1.0 - NDTR) >= p
+    return c
+
+
+def _end(mu: float, answers: int, name: str) -> float:
+    """The ε from which on δ of so many answers does not count."""
+    end = mu * (0.5 * mu - special.ndtri_exp(fn.log(DEEPEST / answers)))
+    if not end < LARGEST:
+        raise AccuracyError(
+            f"the losses of {name} reach {end:.4g}, above {LARGEST:g}: more noise is answered"
+        )
+    return float(end)
+
+
+def _gaussian_profile(mu: float, epsilon: FloatArray) -> FloatArray:
+    """Upper bounds of δ of a Gaussian release at ε >= 0."""
     far = epsilon / mu
     x, y = 0.5 * mu - far, -0.5 * mu - far
     off = 4.0 * UNIT * (mu + far)  # of both, and more of their differences
@@ -76,8 +112,13 @@ def _profile(mu: float, answers: int, epsilon: FloatArray) -> FloatArray:
     a_off = NDTR + 1.01 * off * (np.abs(x) + 1.0)
     b_off = NDTR * (1.0 + np.abs(special.log_ndtr(y))) + 1.01 * off * (np.abs(y) + 1.0)
     b_off += ELEMENTARY * UNIT * (1.0 + np.abs(epsilon) + np.abs(log_b))
-    b = fn.exp(log_b)
-    whole = answers * (a * (1.0 + a_off) - b * (1.0 - b_off)) * (1.0 + 8.0 * UNIT)
+    whole = (a * (1.0 + a_off) - fn.exp(log_b) * (1.0 - b_off)) * (1.0 + 8.0 * UNIT)
+    return np.asarray(np.clip(whole, 0.0, 1.0))
+
+
+def _profile(mu: float, answers: int, epsilon: FloatArray) -> FloatArray:
+    """Upper bounds of δ of the first query above a threshold at ε >= 0."""
+    whole = np.minimum(answers * _gaussian_profile(mu, epsilon) * (1.0 + 4.0 * UNIT), 1.0)
     # some c whose Φ is at most one answer's share
     c = float(special.ndtri(1.0 / answers))
     c -= 1e-13 * (1.0 + abs(c))
@@ -86,6 +127,5 @@ def _profile(mu: float, answers: int, epsilon: FloatArray) -> FloatArray:
     log_least -= 64.0 * UNIT * (1.0 + abs(log_least) + (abs(c) + mu + 1.0) ** 2)
     log_shared = epsilon + log_least
     shared = -fn.expm1(np.minimum(log_shared, 0.0)) + 8.0 * UNIT * (1.0 + epsilon)
-    crowded = a > (1.0 + APART) / answers
-    value = np.where(crowded, np.minimum(shared, whole), whole)
-    return np.asarray(np.clip(value, 0.0, 1.0))
+    crowded = np.asarray(special.ndtr(0.5 * mu - epsilon / mu)) > (1.0 + APART) / answers
+    return np.asarray(np.clip(np.where(crowded, np.minimum(shared, whole), whole), 0.0, 1.0))

@@ -43,6 +43,7 @@ from pyengine.mechanisms import (
     GenericMechanism,
     LaplaceMechanism,
     LikelihoodRatio,
+    LikelyAnswer,
     Mechanism,
     RandomizedResponse,
     RandomlyAllocated,
@@ -375,6 +376,14 @@ def _above_threshold_law(step: AboveThreshold, _: bool) -> StepLaw:
     return above_threshold_law(step)
 
 
+def _likely_answer_law(step: LikelyAnswer, _: bool) -> StepLaw:
+    from pyengine.laws.above_threshold import likely_answer_law  # here, as few runs need it
+
+    found = likely_answer_law(step)
+    gaussian = GaussianMechanism(step.noise_multiplier)
+    return _gaussian_law(gaussian, doubled=False) if found is None else found
+
+
 def _whole_law(mechanism: Mechanism) -> StepLaw:
     """The pair of all steps together, of which Gaussian ones on all records are one."""
     from pyengine.laws.releases import sum_law  # here, as few runs need it
@@ -662,6 +671,13 @@ for _kind in (
     ),
     # in both orders, of whichever neighbours move a query by at most its sensitivity
     Kind(AboveThreshold, _above_threshold_law, "above_threshold", replaces=True),
+    Kind(
+        LikelyAnswer,
+        _likely_answer_law,
+        "likely_answer",
+        replaces=True,
+        is_trivial=lambda step: step.missed == 0,
+    ),
     Kind(
         ShuffledRandomizer,
         _shuffled_law,

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pyengine.mechanisms.batches import RandomlyAllocated, TruncatedPoissonSampled
     from pyengine.mechanisms.choices import (
         pate_noisy_max,
+        pate_votes,
         permute_and_flip,
         report_noisy_max,
         thresholded_histogram,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         ExponentialMechanism,
         FinitePair,
         GenericMechanism,
+        LikelyAnswer,
         RandomizedResponse,
         from_probabilities,
     )
@@ -90,6 +92,7 @@ __all__ = [
     "Label",
     "LaplaceMechanism",
     "LikelihoodRatio",
+    "LikelyAnswer",
     "Mechanism",
     "Mechanisms",
     "Noise",
@@ -127,6 +130,7 @@ __all__ = [
     "matrix_sensitivity",
     "noise_multiplier",
     "pate_noisy_max",
+    "pate_votes",
     "permute_and_flip",
     "repeat_and_select",
     "report_noisy_max",
@@ -150,6 +154,7 @@ _LATER = {
     "batches": ("RandomlyAllocated", "TruncatedPoissonSampled"),
     "choices": (
         "pate_noisy_max",
+        "pate_votes",
         "permute_and_flip",
         "report_noisy_max",
         "thresholded_histogram",
@@ -160,6 +165,7 @@ _LATER = {
         "ExponentialMechanism",
         "FinitePair",
         "GenericMechanism",
+        "LikelyAnswer",
         "RandomizedResponse",
         "from_probabilities",
     ),

@@ -15,6 +15,7 @@ __all__ = [
     "ExponentialMechanism",
     "FinitePair",
     "GenericMechanism",
+    "LikelyAnswer",
     "RandomizedResponse",
     "from_probabilities",
 ]
@@ -201,6 +202,54 @@ class AboveThreshold(Step):
             neighbours="given",
             counted="choice",
             hidden=("queries",),
+            known="upper bound",
+        )
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class LikelyAnswer(Step):
+    """An answer made of a Gaussian release, all but certain on the data at hand.
+
+    It is no guarantee for other data: `missed` is that of one data set, and what is said of its
+    neighbours depends on it and is itself not private.
+
+    Parameters
+    ----------
+    noise_multiplier : float or exact number
+        Standard deviation of the noise over the distance by which neighbours move what it is
+        added to, in (0, ∞); of several releases the root of the harmonic sum of squares.
+    missed : float or exact number
+        Largest probability, on the data at hand, that another answer comes out, in [0, 1].
+
+    Notes
+    -----
+    Tests can tell only sets of answers without the likely one, and their complements: the pair of
+    the Gaussian release of which all losses between two tails are one outcome dominates the law of
+    the data at hand beside that of any neighbour, in both orders (docs, theory/choices).
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> step = pe.LikelyAnswer(20.0, missed=1e-4)
+    >>> print(f"{pe.epsilon(step.composed(1000), 1e-5):.4f}")
+    0.5547
+    """
+
+    noise_multiplier: checks.Number
+    missed: checks.Number
+
+    def __init__(self, noise_multiplier: Any, missed: Any) -> None:
+        noise = checks.positive("noise_multiplier", noise_multiplier)
+        object.__setattr__(self, "noise_multiplier", noise)
+        object.__setattr__(self, "missed", checks.probability("missed", missed))
+
+    def own_words(self) -> Words:
+        """One answer; the data are at hand."""
+        return Words(
+            "likely answers of Gaussian noise on the data at hand",
+            super().own_words().batches,
+            neighbours="given",
+            counted="answer",
             known="upper bound",
         )
 

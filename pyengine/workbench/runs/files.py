@@ -15,7 +15,7 @@ from typing import Any
 from pyengine._support import checks
 from pyengine.mechanisms import Mechanism, as_mechanism
 from pyengine.threat.risks import ASKED
-from pyengine.workbench.runs.grammar import Beside, NamedRun, Phase, family, phase
+from pyengine.workbench.runs.grammar import FILES, Beside, NamedRun, Phase, family, phase
 from pyengine.workbench.runs.grids import choices
 from pyengine.workbench.runs.makers import ALIASES
 from pyengine.workbench.runs.numbers import Literal
@@ -346,9 +346,9 @@ def _one(table: dict[str, Any], name: str, where: str, path: tuple[str | int, ..
 
 
 def _names_of_files(table: Mapping[str, Any]) -> Iterator[str]:
-    """Names of matrices and of other run files."""
+    """Names of matrices, of votes and of other run files."""
     for key, value in table.items():
-        if key == "matrix" and isinstance(value, str):
+        if key in FILES and isinstance(value, str):
             yield value
         elif key in ("base", "parts", "mechanisms"):
             for item in value if isinstance(value, list) else [value]:

@@ -40,8 +40,8 @@ from pyengine.workbench.runs.makers import (
 from pyengine.workbench.runs.numbers import Literal, number_text
 
 __all__ = [
-    *("ADJACENCIES", "COUNTS", "SAMPLING", "SAMPLINGS", "Beside", "NamedRun", "Phase", "Table"),
-    *("composed_of", "default_word", "family", "keys_of", "phase", "short"),
+    *("ADJACENCIES", "COUNTS", "FILES", "SAMPLING", "SAMPLINGS", "Beside", "NamedRun", "Phase"),
+    *("Table", "composed_of", "default_word", "family", "keys_of", "phase", "short"),
 ]
 
 Table = Mapping[str, Any]
@@ -69,6 +69,7 @@ TRUNCATED = "truncated_batch_size"
 GROUP = "group_size"
 UNIT = "unit"  # what joins batches and is protected, for labels
 SIZES = ("batch_size", "dataset_size")
+FILES = ("matrix", "votes")  # whose values are the names of files
 SAMPLING = ("sampling_probability", "batch_size", TRUNCATED, "dataset_size", "sampling")
 REPEATED = ("steps", "epochs")
 NEEDED = {
@@ -280,7 +281,7 @@ def _value(maker: Maker, key: str, value: Any, beside: Beside) -> Any:
     if key in maker.texts or key == "sampling":
         if not isinstance(value, str) or isinstance(value, Literal):
             raise ValueError(f"{key} must be a word, got {value!r}")
-        return beside.directory / value if key == "matrix" else str(value)
+        return beside.directory / value if key in FILES else str(value)
     if key in maker.vectors:
         is_text = isinstance(value, str) and not isinstance(value, Literal)
         entries = value.split() if is_text else value

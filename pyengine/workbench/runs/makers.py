@@ -14,7 +14,7 @@ from pyengine import mechanisms
 from pyengine._support import checks
 from pyengine._support.caches import cached_property, kept
 from pyengine.laws.kinds import Kind, named_kinds
-from pyengine.workbench.runs.matrices import matrix_of_file
+from pyengine.workbench.runs.matrices import matrix_of_file, votes_of_file
 
 __all__ = ["ALIASES", "ALLOCATED", "DP_SGD", "MATRIX", "Maker", "maker_of", "makers", "renamed"]
 
@@ -94,6 +94,7 @@ PATTERNS: dict[str, dict[str, Any]] = {
     "report_noisy_max": {},
     "permute_and_flip": {},
     "pate_noisy_max": {},
+    "pate_votes": {"make": votes_of_file, "texts": ("votes",)},
     "thresholded_histogram": {"doubles": {"threshold": "down"}},
     "banded_matrix_factorization": {},
     "toeplitz_mechanism": {

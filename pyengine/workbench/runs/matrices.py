@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pyengine.mechanisms import Mechanism
 
-__all__ = ["matrix_of_file", "read_matrix"]
+__all__ = ["matrix_of_file", "read_matrix", "votes_of_file"]
 
 SUFFIXES = (".npy", ".csv")
 LARGEST = 1 << 31  # bytes of a file
@@ -39,7 +39,17 @@ def matrix_of_file(
     return matrix_mechanism(noise_multiplier, read_matrix(matrix), participation, **whole)
 
 
-def read_matrix(path: Path) -> npt.NDArray[np.float64]:
+def votes_of_file(
+    votes: Path, noise_multiplier: Any, threshold: Any = None, threshold_noise: Any = None
+) -> Mechanism:
+    """Return `pyengine.pate_votes` of the votes in a file."""
+    from pyengine.mechanisms import pate_votes
+
+    rows = read_matrix(votes, "votes")
+    return pate_votes(rows, noise_multiplier, threshold=threshold, threshold_noise=threshold_noise)
+
+
+def read_matrix(path: Path, name: str = "matrix") -> npt.NDArray[np.float64]:
     """Matrix of a file: ``.npy`` of NumPy, or ``.csv`` with numbers between commas.
 
     ValueError if it cannot be read, or holds anything but a matrix of real numbers.
@@ -48,7 +58,7 @@ def read_matrix(path: Path) -> npt.NDArray[np.float64]:
 
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise ValueError(f"matrix must be a file {' or '.join(SUFFIXES)}, got {str(path)!r}")
+        raise ValueError(f"{name} must be a file {' or '.join(SUFFIXES)}, got {str(path)!r}")
     try:
         if os.path.getsize(path) > LARGEST:
             raise ValueError(f"it has more than {LARGEST:,} bytes")
@@ -59,12 +69,12 @@ def read_matrix(path: Path) -> npt.NDArray[np.float64]:
             rows = [line.split(",") for line in text.splitlines() if line.strip()]
             found = np.array([[_real(cell) for cell in row] for row in rows])
     except OSError as error:
-        raise ValueError(f"matrix {path}: {error.strerror or error}") from None
+        raise ValueError(f"{name} {path}: {error.strerror or error}") from None
     except (ValueError, EOFError) as error:
-        raise ValueError(f"matrix {path}: {error}") from None
+        raise ValueError(f"{name} {path}: {error}") from None
     if found.ndim != 2 or not found.size or found.dtype.kind not in "biuf":
         raise ValueError(
-            f"matrix {path}: expected numbers in rows and columns, got {found.dtype} of shape "
+            f"{name} {path}: expected numbers in rows and columns, got {found.dtype} of shape "
             f"{found.shape}"
         )
     matrix: npt.NDArray[np.float64] = found.astype(np.float64)

@@ -33,6 +33,7 @@ MEANINGS = {
     "steps_per_epoch": "random allocation: each record enters one step of an epoch",
     "selected": "random allocation: in so many steps of an epoch",
     "matrix": "file .npy or .csv with C of a matrix mechanism",
+    "votes": "file .npy or .csv of numbers of votes: a row for each query, a column for each class",
     "participation": "in which of its steps a record takes part",
     "base": "phases of one run, or the name of a run file",
     "mechanisms": "runs, each as phases or the name of a run file",
