@@ -34,7 +34,9 @@ enum {
     MOST_KINDS = 32, /* of steps: each has its own */
     COARSE = 6, /* bits of the places that lines are made for, */
     FINE = 9, /* and of those where rows of the first ones are not close */
-    MOST_KEPT = 16, /* lines, of some MB each at most */
+    FEW_KEPT = 16, /* lines, of some MB each at most, */
+    MOST_KEPT = 512, /* and so many of fewer bytes than these in all */
+    MOST_BYTES = 1 << 24,
 };
 static const double LEAST_SHARE = 1e-290; /* where a double still has all digits */
 static const double WIDEST = 1e-5; /* error of rows of laws that fade out: others know more than wider ones */
@@ -565,7 +567,11 @@ static int kept_line(pe_contours *contours, double c, int i, pe_certified **out)
         *at = (pe_divided_line){contours->proven->divided, line, c, i};
         contours->proven->divided = at;
         pe_divided_line *last = at;
-        for (int kept = 1; kept < MOST_KEPT && last; kept++) last = last->before;
+        size_t bytes = 0;
+        for (int kept = 1; last && (kept < FEW_KEPT || bytes < MOST_BYTES) && kept < MOST_KEPT; kept++) {
+            bytes += pe_certified_bytes(last->line);
+            last = last->before;
+        }
         if (last) {
             pe_divided_free(last->before);
             last->before = NULL;

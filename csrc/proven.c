@@ -198,6 +198,7 @@ static void put_row_of(const pe_certified *line, const pe_row *out, int function
 /* One threshold of a question. */
 typedef struct {
     size_t index;
+    double c;
     int nearest;
     int status;
     pe_certified *line; /* of the nearest contour; NULL where there is none or where the row is complete */
@@ -249,6 +250,12 @@ static int by_line(const void *a, const void *b) {
     const threshold *x = a, *y = b;
     if (x->line != y->line) return (uintptr_t)x->line < (uintptr_t)y->line ? -1 : 1;
     return x->index < y->index ? -1 : 1;
+}
+
+/* Divided laws serve the thresholds beside their own, and only some are kept. */
+static int by_place(const void *a, const void *b) {
+    const threshold *x = a, *y = b;
+    return (x->c > y->c) - (x->c < y->c);
 }
 
 /* Rows of the nearest contours' lines, in batches of one line. */
@@ -355,17 +362,18 @@ static int certify(pe_pair *pair, int functional, size_t n, const double *c, int
     for (size_t i = 0; i < n && !status; i++) {
         if (!isfinite(c[i])) continue;
         threshold *next = &at[finite++];
-        *next = (threshold){.index = i};
+        *next = (threshold){.index = i, .c = c[i]};
         next->status = nearest_line(contours, functional, c[i], next, rows + PE_ROW * i);
         if (next->status == PE_NO_MEMORY) status = PE_NO_MEMORY;
     }
     if (status) return status;
     on_nearest_lines(at, finite, functional, c, rows);
+    qsort(at, finite, sizeof *at, by_place);
     for (size_t i = 0; i < finite && status != PE_NO_MEMORY; i++) {
         double *row = rows + PE_ROW * at[i].index;
         if (is_settled(at[i].status, row, functional)) continue;
         if (!at[i].line && !at[i].status) continue; /* Chernoff's bounds have said all */
-        status = certify_farther(pair, contours, functional, c[at[i].index], thorough, &at[i], row);
+        status = certify_farther(pair, contours, functional, at[i].c, thorough, &at[i], row);
         if (status) worst = status;
     }
     return worst;
