@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pyengine.engines.answers import Questions
@@ -14,6 +14,7 @@ from pyengine.engines.problem import Ask, Engine, Problem
 if TYPE_CHECKING:
     from pyengine.engines.vertical_lines.ordered import OrderedLaw
     from pyengine.engines.vertical_lines.questions import LineQuestions
+    from pyengine.engines.vertical_lines.range import Laws
 
 __all__ = ["LineEngine"]
 
@@ -44,8 +45,6 @@ class LineEngine(Engine):
         return _has_lines(problem)
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
-        from pyengine.engines.vertical_lines.questions import LineBothOrders
-
         if problem.adjacency != "add_remove":
             return self.pair(problem)
 
@@ -53,15 +52,25 @@ class LineEngine(Engine):
             return ask(replace(problem, method=_after_lines(problem).name))
 
         add, remove = (_levels(problem.ordered(order)) for order in ("add", "remove"))
-        found: Questions | None = None
+        asked: Callable[[], Questions] = sums
         # the first ones are the last of each
         both = min(len(add), len(remove))
         for pair in zip(add[len(add) - both :], remove[len(remove) - both :], strict=True):
-            found = LineBothOrders(*pair, sums if found is None else _always(found))
-        return sums() if found is None else found
+            asked = cache(partial(_of_both, *pair, asked))
+        return asked()
 
     def pair(self, problem: Problem) -> LineQuestions:
-        return _levels(problem)[-1]
+        return _levels(problem)[-1]()
+
+
+def _of_both(
+    add: Callable[[], LineQuestions],
+    remove: Callable[[], LineQuestions],
+    otherwise: Callable[[], Questions],
+) -> Questions:
+    from pyengine.engines.vertical_lines.questions import LineBothOrders
+
+    return LineBothOrders(add(), remove(), otherwise)
 
 
 def _has_lines(problem: Problem) -> bool:
@@ -72,14 +81,13 @@ def _has_lines(problem: Problem) -> bool:
     return order_on_nodes(tuple(problem.laws)) is not None
 
 
-def _levels(problem: Problem) -> list[LineQuestions]:
-    """Questions on the engines that serve, the first one last; each asks the one before it."""
+def _levels(problem: Problem) -> list[Callable[[], LineQuestions]]:
+    """What makes questions on the engines that serve, the first one last; each asks one before."""
     from pyengine.engines.vertical_lines.deformation import DeformedOrder
-    from pyengine.engines.vertical_lines.questions import LineQuestions
     from pyengine.engines.vertical_lines.range import (
         deformed_order,
         line_order,
-        order_on_nodes,
+        may_have_nodes,
         order_on_pieces,
         work_of,
     )
@@ -100,19 +108,37 @@ def _levels(problem: Problem) -> list[LineQuestions]:
         if steps:
             steps[-1] = (steps[-1][0], CLOSE)
         steps.append((pieces, WIDE))
-    nodes = order_on_nodes(tuple(problem.laws))
-    if nodes is not None:
-        if steps:
-            steps[-1] = (steps[-1][0], CLOSE)
-        steps.append((nodes, WIDE))
-    found: list[LineQuestions] = []
-    for law, width in reversed(steps):
+    laws = [(_always(law), width) for law, width in steps]
+    if may_have_nodes(problem.laws):
+        last = steps[-1][0] if steps else None
+        if last is not None:
+            laws[-1] = (_always(last), CLOSE)
+        laws.append((partial(_nodes_or, last, tuple(problem.laws)), WIDE))
+    found: list[Callable[[], LineQuestions]] = []
+    for law, width in reversed(laws):
         narrow = width if problem.tolerance is None else min(width, problem.tolerance)
         if found:
-            found.append(LineQuestions(law, narrow, _always(found[-1])))
-            continue
-        found.append(LineQuestions(law, problem.tolerance, partial(_sums, problem)))
+            found.append(cache(partial(_on, law, narrow, found[-1])))
+        else:
+            found.append(cache(partial(_on, law, problem.tolerance, partial(_sums, problem))))
     return found
+
+
+def _nodes_or(last: OrderedLaw | None, laws: Laws) -> OrderedLaw:
+    """The law on nodes; without one the last engine is asked again, if less closely than before."""
+    from pyengine.engines.vertical_lines.range import order_on_nodes
+
+    found = order_on_nodes(laws) or last
+    assert found is not None
+    return found
+
+
+def _on(
+    law: Callable[[], OrderedLaw], tolerance: float | None, otherwise: Callable[[], Questions]
+) -> LineQuestions:
+    from pyengine.engines.vertical_lines.questions import LineQuestions
+
+    return LineQuestions(law(), tolerance, otherwise)
 
 
 def _always(made: Made) -> Callable[[], Made]:

@@ -32,7 +32,14 @@ from pyengine.engines.vertical_lines.shapes import Kinds, LossShape, cumulants_a
 from pyengine.laws.base import StepLaw
 from pyengine.laws.finite import FiniteLaw
 
-__all__ = ["deformed_order", "line_order", "order_on_nodes", "order_on_pieces", "work_of"]
+__all__ = [
+    "deformed_order",
+    "line_order",
+    "may_have_nodes",
+    "order_on_nodes",
+    "order_on_pieces",
+    "work_of",
+]
 
 LEAST = 20  # Laplace steps
 LEAST_RANGES = 20  # equal steps of bounded range that have no exact sums alone
@@ -72,6 +79,12 @@ def line_order(laws: list[tuple[StepLaw, int]], *, far: bool = False) -> Order |
 def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> Order | None:
     """Return one order of few or rare sampled Gaussian steps beside few losses; None of others."""
     return _beside_losses(tuple(laws), pieces_order)
+
+
+def may_have_nodes(laws: list[tuple[StepLaw, int]]) -> bool:
+    """Whether there may be an `order_on_nodes`, told without making a law."""
+    known = gaussian_pair(tuple(laws))
+    return known is not None and bool(_without_few(known[1])) and SectorLaws(known[0]).serves
 
 
 @kept(64)
