@@ -25,17 +25,21 @@ double pe_row_error(const double *row, int functional) {
     return isnan(own) ? INFINITY : own;
 }
 
-int pe_row_good(const double *row, int functional, double limit, double limit_tiny) {
+static int is_good(const double *row, int functional, double error, double limit, double limit_tiny) {
     double value = row[2 + functional];
     if (functional != PE_PROFILE) value = fmin(value, fmin(row[2 + PE_B_ABOVE], row[2 + PE_B_BELOW]));
-    return pe_row_error(row, functional) <= (value < TINY_LOG ? limit_tiny : limit);
+    return error <= (value < TINY_LOG ? limit_tiny : limit);
+}
+
+int pe_row_good(const double *row, int functional, double limit, double limit_tiny) {
+    return is_good(row, functional, pe_row_error(row, functional), limit, limit_tiny);
 }
 
 void pe_rows_judge(size_t n, const double *rows, int functional, double limit, double limit_tiny,
                    double *errors, unsigned char *good) {
     for (size_t i = 0; i < n; i++) {
         errors[i] = pe_row_error(rows + PE_ROW * i, functional);
-        good[i] = (unsigned char)pe_row_good(rows + PE_ROW * i, functional, limit, limit_tiny);
+        good[i] = (unsigned char)is_good(rows + PE_ROW * i, functional, errors[i], limit, limit_tiny);
     }
 }
 

@@ -314,7 +314,10 @@ class SectorLaws:
         limits = Limits(*(max(limit, self._least_error) for limit in enough))
         for level in self._levels:
             errors, good = row_errors(table, functional, limits)
-            weak = np.isfinite(c) & ~good & ~(table[:, 2 + functional] < level.least)
+            weak = np.isfinite(c) & ~good
+            if not weak.any():
+                break
+            weak &= ~(table[:, 2 + functional] < level.least)
             if not weak.any():
                 continue
             law = level.law()
