@@ -6,10 +6,12 @@ import math
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from thorough import ALL, sampled, some
 
 import pyengine as pe
+from pyengine.engines.lattice import refine
 
 GAUSSIAN, LAPLACE = pe.GaussianMechanism(1.0), pe.LaplaceMechanism(1.0)
 EPOCH = pe.GaussianMechanism(1.0).randomly_allocated(12, selected=2)
@@ -83,6 +85,39 @@ def test_every_engine_honours_it(family: str, adjacency: str, bounds: Any) -> No
                 assert adjacency == "substitute"
                 return
             assert _width(question, mechanism, x, found, **words) <= tolerance
+
+
+# by the lattice, whose refusals foresee lattices that were not made, and by lines, which judge ε
+# as such where δ at it is what counts
+REFUSED = [
+    (
+        pe.compose(pe.dp_sgd(4.215, 2.341e-5, 1), pe.DiscreteGaussianMechanism(2).composed(27)),
+        6e-10,
+    ),
+    (pe.dp_sgd(2.836, 2.486e-6, 16123), 2e-11),
+    (pe.dp_sgd(1.437, 6.383e-5, 782801), 1e-13),
+    (pe.RandomizedResponse(0.69).poisson_sampled(4.5e-4).composed(154), 2e-11),
+    (FAMILIES["Laplace samples"], 1e-11),
+]
+
+
+@pytest.mark.parametrize("question", ARGUMENTS)
+@pytest.mark.parametrize("method", ["auto", "lattice"])
+def test_the_advice_of_refusals_is_true(method: str, question: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(refine, "MOST_POINTS", 2**15)
+    monkeypatch.setattr(refine, "FIRST_POINTS", 2**13)
+    random, ask, advised = np.random.default_rng(20261127), getattr(pe, question), 0
+    for mechanism, tolerance in REFUSED:
+        x = 10.0 ** random.uniform(*(-1.0, 0.5) if question == "delta" else (-7.0, -2.0))
+        words = {"adjacency": random.choice(ADJACENCIES[:3]), "method": method, "bounds": True}
+        try:
+            ask(mechanism, x, tolerance=tolerance, **words)
+        except pe.AccuracyError as refusal:
+            advice = ADVICE.search(str(refusal))
+            if advice is not None:
+                ask(mechanism, x, tolerance=float(advice[1]), **words)
+                advised += 1
+    assert advised or method == "auto"
 
 
 BETWEEN = [

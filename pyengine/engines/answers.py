@@ -169,11 +169,14 @@ class Questions:
         Makes the questions that are asked what these refuse; None where nobody is.
     prover : callable or None
         Makes the questions that prove bounds of what these estimate; None where these do.
+    within : callable or None
+        Makes the same questions for a tolerance, so that the advice of refusals is true.
     """
 
     is_light: ClassVar[bool] = False
     otherwise: Callable[[], Questions] | None = None
     prover: Callable[[], Questions] | None = None
+    within: Callable[[float], Questions] | None = None
     _proofs: Questions | None = None
 
     @property
@@ -209,14 +212,22 @@ class Questions:
             return self._own(name, x)
         except AccuracyError as refusal:
             if self.otherwise is None:
-                raise
+                raise self._advised(refusal, name, x) from None
             if x.size > 1:  # the others keep what they have
                 half = x.size // 2
                 return self.answer(name, x[:half]).followed_by(self.answer(name, x[half:]))
             try:
                 return self.otherwise().answer(name, x)
             except AccuracyError:  # whose advice is about another engine
-                raise refusal from None
+                raise self._advised(refusal, name, x) from None
+
+    def _advised(self, refusal: AccuracyError, name: str, x: FloatArray) -> AccuracyError:
+        make = self.within
+        if make is None:
+            return refusal
+        from pyengine.engines.within import followed  # refusals are rare
+
+        return followed(refusal, lambda tolerance: make(tolerance).answer(name, x))
 
     def _own(self, name: str, x: FloatArray) -> Answer:
         """As `answer`, without anybody else's."""

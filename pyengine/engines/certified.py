@@ -30,7 +30,6 @@ from pyengine.engines.functionals import (
 from pyengine.engines.plan import FloatPlan, NoPlan, plan_of
 from pyengine.engines.row_bounds import TRIES, LogBounds, crossed
 from pyengine.engines.row_sides import LineSide, RowSide
-from pyengine.engines.within import too_wide
 from pyengine.errors import AccuracyError
 
 __all__ = ["WIDEST", "CertifiedPair", "Interpolated", "middle", "relative_width"]
@@ -154,17 +153,12 @@ class CertifiedPair(Interpolated):
         return curve
 
     def raise_unless_known(self, refusal: AccuracyError, *own: Answer) -> None:
-        """Raise the refusal of another engine unless bounds from rows are close enough without it.
+        """Raise the refusal of another engine unless bounds from rows are an answer without it.
 
-        They are if nobody has set a tolerance, and else the refusal says which one would do.
+        Whoever has set a tolerance judges them by it.
         """
-        width, answer = max(((relative_width(x), x) for x in own), key=lambda x: x[0].max())
-        at = int(np.argmax(width))
-        if not width[at] <= LOOSEST:
+        if not max(relative_width(answer).max() for answer in own) <= LOOSEST:
             raise refusal
-        if not self.is_ordinary:
-            lower, upper = float(answer.lower[at]), float(answer.upper[at])
-            raise too_wide(f"method={self._name!r}", lower, upper, float(width[at])) from None
 
     def proven(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
         """T(A, B) by rows alone, and where its bounds are too wide."""

@@ -133,9 +133,16 @@ def questions(
     model = threat_model_of(threat_model)
     method = "auto" if method in FORMER else method
     problem = Problem(mechanism, adjacency, method, model, tolerance, wanted)
+    asked = _of_first_engine(problem)
+    asked.within = lambda other: _of_first_engine(replace(problem, tolerance=other))
+    return asked
+
+
+def _of_first_engine(problem: Problem) -> Questions:
+    """Questions that the first engine answers, which know what proves where that estimates."""
     engine = _chosen(problem)
     asked = _asked_of(engine, problem)
-    if method != "auto" or engine.certified:
+    if problem.method != "auto" or engine.certified:
         return asked
     estimates = partial(_asked_of, engine, problem)
 

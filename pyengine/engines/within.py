@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -20,10 +21,13 @@ from pyengine.engines.answers import (
 )
 from pyengine.errors import AccuracyError
 
-__all__ = ["WithinTolerance", "crossed", "too_wide"]
+__all__ = ["WithinTolerance", "crossed", "followed", "too_wide"]
 
 FloatArray = npt.NDArray[np.float64]
 BELOW_DOUBLES = 1e-300  # what is less than this has no relative width to speak of
+ADVICE = re.compile(r"tolerance=(\S+) (or more gives this answer|would do)")
+MOST_TRIED = 4  # tolerances of an advice, each of at least twice the one before
+OTHERWISE = "method='reference' answers in arbitrary precision"
 CLOSE = 64.0  # times as wide as asked, from which on bounds of ε are not asked for again
 
 
@@ -39,7 +43,7 @@ def too_wide(
     elif only_bounds:
         advice = "no more is known; without tolerance= they are returned"
     else:
-        advice = "method='reference' answers in arbitrary precision"
+        advice = OTHERWISE
     return AccuracyError(
         f"the bounds {lower!r} and {upper!r} of {what} are wider than asked; {advice}"
     )
@@ -49,6 +53,34 @@ def _rounded_up(x: float) -> str:
     """Two digits of a positive number, rounded up."""
     digit = 10.0 ** (math.floor(math.log10(x)) - 1)
     return f"{math.ceil(x / digit) * digit:.2g}"
+
+
+def followed(refusal: AccuracyError, ask: Callable[[float], object]) -> AccuracyError:
+    """Return a refusal whose advice is true.
+
+    Parameters
+    ----------
+    refusal : AccuracyError
+        Engines name a tolerance for the bounds that they had when they refused; another part of
+        the answer, or a coarser lattice, may need a larger one.
+    ask : callable
+        Asks the same with a tolerance.
+    """
+    said = ADVICE.search(str(refusal))
+    if said is None:
+        return refusal
+    wanted = said[1]
+    for _ in range(MOST_TRIED):
+        try:
+            ask(float(wanted))
+        except AccuracyError as again:
+            said = ADVICE.search(str(again))
+            if said is None:
+                break
+            wanted = max(said[1], _rounded_up(2.0 * float(wanted)), key=float)
+        else:
+            return AccuracyError(ADVICE.sub(rf"tolerance={wanted} \2", str(refusal)))
+    return AccuracyError(ADVICE.sub(OTHERWISE, str(refusal)))
 
 
 def crossed(what: str, lower: float, upper: float) -> AccuracyError:

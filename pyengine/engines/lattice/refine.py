@@ -23,7 +23,7 @@ FIRST_POINTS = 2**20  # of the first lattice tried
 MOVES = 6  # to other rungs, where the first guess was wrong
 VANISHES = 1e-300  # below, no relative width is asked for
 FINER = 0.8  # than a width needs that falls with the square of the spacing
-SPARE = 1.3  # of an advised tolerance: widths fall a little more slowly than the spacing squared
+SPARE = 1.3  # of an advised tolerance over the width of a bracket that is at hand
 HOPELESS = 0.5  # relative width from which no tolerance is worth advising
 BLIND_POINTS = 2**21  # up to which a bracket that says nothing is asked for once more
 
@@ -103,7 +103,7 @@ class Search(NamedTuple):
 
 
 def _advice(width: float) -> str:
-    """What to do where a bracket can be expected to have this relative width."""
+    """What to do where a bracket has this relative width."""
     wanted = SPARE * width
     if wanted > HOPELESS:
         return "ask for a level further from the ends of the loss, or for each kind of steps apart"
@@ -157,10 +157,9 @@ class _Tries:
                     f"do: {_advice(now)}"
                 )
             needed = tails.points * math.sqrt(now / tolerance)
-            reached = min(now, 4.0 * now * (tails.points / self._most) ** 2)
             raise AccuracyError(
                 f"a bracket of relative width {tolerance:g} needs about {needed:.1e} "
-                f"lattice points, more than {self._most}: {_advice(reached)}"
+                f"lattice points, more than {self._most}: {_advice(now)}"
             )
         self._worst, self._used = now, tails.spacing
         wanted = math.sqrt(tolerance / now) if now < math.inf else 0.0
