@@ -26,9 +26,7 @@ __all__ = [
     "LawQuestion",
     "Questions",
     "Triple",
-    "Wrapped",
     "complement_above",
-    "each",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -36,6 +34,8 @@ BoolArray = npt.NDArray[np.bool_]
 Triple = tuple[float, float, float]  # a value, its lower bound and its upper one
 Judged = tuple[float, float, float, bool]  # the same, and whether the bounds are proven
 Found = TypeVar("Found", "Answer", "ErrorCurve")
+# takes answers to one question, and whether that is β, which falls where others rise
+Joining = Callable[[Sequence["Answer"], bool], "Answer"]
 
 
 @dataclass(eq=False)
@@ -72,6 +72,11 @@ class Answer:
         return cls(value, value.copy(), value.copy(), names("exact", value.size), True)
 
     @classmethod
+    def zero(cls, x: FloatArray) -> Answer:
+        """0 at each argument."""
+        return cls.exact(np.zeros(x.size))
+
+    @classmethod
     def rest(cls, level: FloatArray) -> Answer:
         """Values 1 - level, with the rounding of the difference between their bounds."""
         value = 1.0 - level
@@ -91,6 +96,18 @@ class Answer:
     ) -> Answer:
         """Values with absolute errors."""
         return cls(value, value - error, value + error, engine, proven)
+
+    def parts(self) -> dict[str, Answer]:
+        """The answer itself, as a curve has two."""
+        return {"": self}
+
+    def each(self, make: Joining, *others: Answer) -> Answer:
+        """What is made of it and of other answers."""
+        return make((self, *others), False)
+
+    def taken(self, where: BoolArray) -> Answer:
+        """The entries of a mask."""
+        return Answer(*(part[where] for part in vars(self).values()))
 
     def first(self) -> Judged:
         """The first value, its bounds, and whether they are proven."""
@@ -141,6 +158,21 @@ class ErrorCurve:
     def __iter__(self) -> Iterator[Answer]:
         return iter((self.beta, self.gamma))
 
+    def parts(self) -> dict[str, Answer]:
+        """Both answers by their names."""
+        return {"beta": self.beta, "gamma": self.gamma}
+
+    def each(self, make: Joining, *others: ErrorCurve) -> ErrorCurve:
+        """Both errors, each made of its own and of those of other curves."""
+        curves = (self, *others)
+        beta, gamma = make([x.beta for x in curves], True), make([x.gamma for x in curves], False)
+        return ErrorCurve(beta, gamma, self.c)
+
+    def taken(self, where: BoolArray) -> ErrorCurve:
+        """The entries of a mask."""
+        slopes = self.c[where] if self.c.size else self.c
+        return ErrorCurve(self.beta.taken(where), self.gamma.taken(where), slopes)
+
     def put(self, where: npt.NDArray[np.bool_], other: ErrorCurve) -> None:
         """Replace the entries of a mask, and their slopes where there are any."""
         self.beta.put(where, other.beta)
@@ -154,11 +186,55 @@ class ErrorCurve:
         return cls(Answer.rest(alpha), Answer.exact(alpha.copy()))
 
 
+class LawQuestion(Generic[Found]):
+    """One of the three questions, to be asked of anybody.
+
+    Parameters
+    ----------
+    name : str
+        The method of `Questions` that answers it.
+    public : tuple of str
+        Public functions whose values it has, in the order in which ``made`` takes them.
+    made : callable
+        Makes what answers it of those values.
+    nothing : callable
+        From its argument to what answers it of a mechanism that releases nothing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        public: tuple[str, ...],
+        made: Callable[..., Found],
+        nothing: Callable[[FloatArray], Found],
+    ) -> None:
+        self.name, self.public = name, public
+        self.made: Callable[..., Found] = made
+        self.nothing: Callable[[FloatArray], Found] = nothing
+
+    def __call__(self, asked: Questions, x: FloatArray) -> Found:
+        """What is answered."""
+        found: Found = getattr(asked, self.name)(x)
+        return found
+
+
+def _itself(answer: Answer) -> Answer:
+    return answer
+
+
+TRADE_OFF: LawQuestion[ErrorCurve] = LawQuestion(
+    "trade_off", ("trade_off", "gamma_bound"), ErrorCurve, ErrorCurve.trivial
+)
+PROFILE: LawQuestion[Answer] = LawQuestion("profile", ("delta",), _itself, Answer.zero)
+EPSILON: LawQuestion[Answer] = LawQuestion("epsilon", ("epsilon",), _itself, Answer.zero)
+
+
 class Questions:
     """All questions on an ordered pair of laws (A, B), or on both orders of it.
 
-    Arguments lie in their domains.  Derived classes answer for flat arrays.  Those that have a
-    quicker way for one number override `one`, which gives the same bits.
+    Arguments lie in their domains.  Derived classes answer for flat arrays: `ask` where they have
+    one way for all questions, else each by itself.  Those that have a quicker way for one number
+    override `one`, which gives the same bits.
 
     Attributes
     ----------
@@ -194,17 +270,32 @@ class Questions:
         """Whether no answer inside of its domain is proven, however it is asked."""
         return False
 
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """The answer to one of the three questions, by what answers all of them in one way."""
+        raise NotImplementedError
+
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """T(A, B) at α in [0, 1]; the hull of both orders."""
-        raise NotImplementedError
+        return self.ask(TRADE_OFF, alpha)
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """δ(ε) = H_{e^ε}(A‖B) at ε >= 0; the larger one of both orders."""
-        raise NotImplementedError
+        return self.ask(PROFILE, epsilon)
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with δ(ε) <= δ, for δ in [0, 1]."""
-        raise NotImplementedError
+        return self.ask(EPSILON, delta)
+
+    def beside(self, remove: Any) -> Questions | None:
+        """Questions on both orders, these on ``add``; None where the hull of any two curves serves.
+
+        Parameters
+        ----------
+        remove : Questions
+            The same engine's on the reverse.
+        """
+        del remove
+        return None
 
     def answer(self, name: str, x: FloatArray) -> Answer:
         """Values of a public function: "trade_off", "gamma_bound", "delta" or "epsilon"."""
@@ -245,61 +336,6 @@ class Questions:
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number: a value, its bounds, and whether they are proven."""
         return self.answer(name, np.array([x])).first()
-
-
-class LawQuestion(Generic[Found]):
-    """One of the three questions, to be asked of anybody."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __call__(self, asked: Questions, x: FloatArray) -> Found:
-        """What is answered."""
-        found: Found = getattr(asked, self._name)(x)
-        return found
-
-
-TRADE_OFF: LawQuestion[ErrorCurve] = LawQuestion("trade_off")
-PROFILE: LawQuestion[Answer] = LawQuestion("profile")
-EPSILON: LawQuestion[Answer] = LawQuestion("epsilon")
-
-
-class Wrapped(Questions):
-    """Questions whose answers are made of other answers, in one way for all three questions."""
-
-    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """The answer to one of the questions."""
-        raise NotImplementedError
-
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1]; the hull of both orders."""
-        return self.ask(TRADE_OFF, alpha)
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) at ε >= 0."""
-        return self.ask(PROFILE, epsilon)
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with δ(ε) <= δ."""
-        return self.ask(EPSILON, delta)
-
-
-def each(make: Callable[[Sequence[Answer], bool], Answer], *found: Found) -> Found:
-    """Return what is made of several answers, or of both errors of several curves.
-
-    Parameters
-    ----------
-    make : callable
-        Takes answers to one question, and whether that is β, which falls where others rise.
-    found : Answer or ErrorCurve
-        All of one kind; the slopes are those of the first.
-    """
-    first = found[0]
-    if isinstance(first, Answer):
-        return make(found, False)
-    curves: Sequence[Any] = found
-    betas, gammas = [x.beta for x in curves], [x.gamma for x in curves]
-    return ErrorCurve(make(betas, True), make(gammas, False), first.c)
 
 
 class Answering:

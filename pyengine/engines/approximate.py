@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.answers import Answer, ErrorCurve, Questions, complement_above, names
-from pyengine.engines.hull import OneLineHull
+from pyengine.engines.hull import BothOrders
 from pyengine.errors import ApproximationWarning
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics.bracketing import falling_root
@@ -38,30 +38,35 @@ class ApproximatePair(Questions):
         raise NotImplementedError
 
 
-class JoinedOrders(OneLineHull):
+class JoinedOrders(BothOrders):
     """Adjacency ``add_remove``: T_add, its tangent of slope -1, then T_remove.
 
     The profile of ``remove`` is the larger one at every ε > 0 for Poisson-sampled Gaussian and
-    Laplace noise; an approximation does not check it, other engines do.
+    Laplace noise; an approximation does not check it, other engines do.  The hull is T_add left of
+    its point (a, b) of slope -1, the line α + β = a + b up to the mirror image (b, a), and from
+    there T_remove, the mirror image of T_add.
     """
 
     _add: ApproximatePair
     _remove: ApproximatePair
 
-    def _touching(self) -> tuple[float, float]:
-        return self._add.middle()
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
+        """β and γ of the hull by its known shape."""
+        a, b = self._add.middle()
+        found = ErrorCurve.trivial(alpha)
+        line = (alpha > a) & (alpha < b)
+        left = (alpha <= a) & ~line
+        right = ~left & ~line
+        if line.any():
+            found.put(line, self._on_line(alpha[line], a, b))
+        if left.any():
+            found.put(left, _within(self._add, alpha[left], 0.0, max(a, 1.0 - b)))
+        if right.any():
+            found.put(right, _within(self._remove, alpha[right], min(b, 1.0 - a), 1.0))
+        return found
 
-    def _on_add(self, alpha: FloatArray) -> ErrorCurve:
-        a, b = self._touching()
-        return _within(self._add, alpha, 0.0, max(a, 1.0 - b))
-
-    def _on_remove(self, alpha: FloatArray) -> ErrorCurve:
-        a, b = self._touching()
-        return _within(self._remove, alpha, min(b, 1.0 - a), 1.0)
-
-    def _on_line(self, alpha: FloatArray) -> ErrorCurve:
-        a, b = self._touching()
-        # the whole line is as uncertain as its ends
+    def _on_line(self, alpha: FloatArray, a: float, b: float) -> ErrorCurve:
+        """β and γ between both points of slope -1, as uncertain as these are."""
         ends = self._add.trade_off(np.array([a]))
         spread = float(ends.beta.upper[0] - ends.beta.lower[0])
         if not 0.0 < a < b < 1.0:  # no such line: an expansion that leaves its range at 0

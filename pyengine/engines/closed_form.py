@@ -16,7 +16,15 @@ import numpy as np
 
 from pyengine._core import ffi, lib
 from pyengine._support.checks import Number
-from pyengine.engines.answers import Answer, ErrorCurve, Judged, Questions, Triple
+from pyengine.engines.answers import (
+    EPSILON,
+    Answer,
+    Found,
+    Judged,
+    LawQuestion,
+    Questions,
+    Triple,
+)
 from pyengine.engines.functionals import LIMIT, LIMIT_TINY, FloatArray, array
 from pyengine.engines.pairs import GaussianRows
 from pyengine.engines.within import too_wide
@@ -43,6 +51,13 @@ REACH = 2.0**400  # of mu and of its inverse
 TINY = 1e-30
 CLOSE = 1e-11  # relative width of an epsilon from which on closer bounds are looked for
 STEP, TRIPLE, CURVE_POINT = map(ffi.typeof, ("pe_step *", "double[3]", "double[7]"))
+# of each public function the kernel, what it fills for one number, and where the values begin
+KERNELS: dict[str, tuple[Any, Any, int]] = {
+    "trade_off": (lib.pe_step_trade_off, CURVE_POINT, 0),
+    "gamma_bound": (lib.pe_step_trade_off, CURVE_POINT, 3),
+    "delta": (lib.pe_step_profile, TRIPLE, 0),
+    "epsilon": (lib.pe_step_epsilon, TRIPLE, 0),
+}
 NOTHING = (0.0, 0.0)
 
 
@@ -123,23 +138,20 @@ class ClosedForm(Questions):
         self._step = step
         self._tolerance = tolerance
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1]."""
-        out = self._call(lib.pe_step_trade_off, alpha, 7)
-        return ErrorCurve(self._answer(out[:, :3]), self._answer(out[:, 3:6]), out[:, 6])
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """H_{e^ε}(A‖B) at ε >= 0."""
-        return self._answer(self._call(lib.pe_step_profile, epsilon, 3))
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
-        found = self._call(lib.pe_step_epsilon, delta, 3)
-        with np.errstate(invalid="ignore"):  # epsilon may be infinite
-            wide = found[:, 2] - found[:, 1] > CLOSE * found[:, 0]
-        for i in np.flatnonzero(wide).tolist():
-            found[i] = self._closer(float(delta[i]), *found[i].tolist())
-        return self._answer(found, judged=False)
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """Values of the C core, each in three columns, and slopes in a last one."""
+        x = np.ascontiguousarray(x, dtype=np.float64)
+        parts = len(question.public)
+        found = np.empty((x.size, 7 if parts == 2 else 3))
+        KERNELS[question.public[0]][0](self._step, x.size, array(x), array(found, writable=True))
+        if question is EPSILON:
+            with np.errstate(invalid="ignore"):  # epsilon may be infinite
+                wide = found[:, 2] - found[:, 1] > CLOSE * found[:, 0]
+            for i in np.flatnonzero(wide).tolist():
+                found[i] = self._closer(float(x[i]), *found[i].tolist())
+        judged = question is not EPSILON
+        answers = [self._answer(found[:, 3 * i : 3 * i + 3], judged) for i in range(parts)]
+        return question.made(*answers, *found[:, 3 * parts :].T)
 
     def _closer(self, delta: float, value: float, lower: float, upper: float) -> Triple:
         """Bounds of a small epsilon, from what the profile has lost since 0."""
@@ -157,31 +169,17 @@ class ClosedForm(Questions):
 
     def one(self, name: str, x: float) -> Judged:
         """Value of a public function between its proven bounds."""
-        start = 0
-        if name in ("trade_off", "gamma_bound"):
-            out = ffi.new(CURVE_POINT)
-            lib.pe_step_trade_off(self._step, 1, (x,), out)
-            start = 0 if name == "trade_off" else 3
-        elif name == "delta":
-            out = ffi.new(TRIPLE)
-            lib.pe_step_profile(self._step, 1, (x,), out)
-        else:
-            out = ffi.new(TRIPLE)
-            lib.pe_step_epsilon(self._step, 1, (x,), out)
-            value, lower, upper = out[0], out[1], out[2]
-            if upper - lower > CLOSE * value:
-                return *self._closer(x, value, lower, upper), True
-            return value, lower, upper, True
+        kernel, kind, start = KERNELS[name]
+        out = ffi.new(kind)
+        kernel(self._step, 1, (x,), out)
         value, lower, upper = out[start], out[start + 1], out[start + 2]
+        if name == "epsilon":
+            if upper - lower > CLOSE * value:
+                value, lower, upper = self._closer(x, value, lower, upper)
+            return value, lower, upper, True
         if upper - lower <= self._width(value):
             return value, lower, upper, True
         return super().one(name, x)
-
-    def _call(self, kernel: Any, x: FloatArray, width: int) -> FloatArray:
-        x = np.ascontiguousarray(x, dtype=np.float64)
-        out = np.empty((x.size, width))
-        kernel(self._step, x.size, array(x), array(out, writable=True))
-        return out
 
     def _width(self, value: float) -> float:
         """Largest width of the bounds of a value."""
@@ -190,7 +188,7 @@ class ClosedForm(Questions):
         limit = LIMIT_TINY if value < TINY else LIMIT
         return 2.0 * max(limit * value, 2.0 * math.ulp(0.0))
 
-    def _answer(self, triples: FloatArray, *, judged: bool = True) -> Answer:
+    def _answer(self, triples: FloatArray, judged: bool) -> Answer:
         value, lower, upper = triples.T.copy()
         if judged:
             for v, low, high in triples.tolist():

@@ -11,20 +11,16 @@ import numpy.typing as npt
 from pyengine.engines.answers import (
     TRADE_OFF,
     Answer,
-    ErrorCurve,
     FloatArray,
     Found,
     Judged,
     LawQuestion,
     Questions,
-    Wrapped,
     complement_above,
-    each,
 )
 from pyengine.errors import AccuracyError
 
 __all__ = [
-    "Between",
     "Dominated",
     "NothingReleased",
     "Substitution",
@@ -34,23 +30,13 @@ __all__ = [
     "taken",
 ]
 
-SHARE = 1.0 / 3.0  # of the bracket that is due to the law below, which loses half of what is gained
-
 
 class NothingReleased(Questions):
     """Questions on a mechanism that releases nothing about the record."""
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """β = 1 - α and γ = α."""
-        return ErrorCurve.trivial(alpha)
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """δ = 0."""
-        return Answer.exact(np.zeros(epsilon.size))
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """ε = 0."""
-        return Answer.exact(np.zeros(delta.size))
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """β = 1 - α, γ = α, δ = 0 and ε = 0."""
+        return question.nothing(x)
 
 
 def larger(first: Answer, second: Answer) -> Answer:
@@ -66,16 +52,7 @@ def larger(first: Answer, second: Answer) -> Answer:
 
 def taken(found: Found, where: npt.NDArray[np.bool_]) -> Found:
     """Return the entries of a mask."""
-    if isinstance(found, ErrorCurve):
-        slopes = found.c[where] if found.c.size else found.c
-        return ErrorCurve(taken(found.beta, where), taken(found.gamma, where), slopes)
-    return Answer(
-        found.value[where],
-        found.lower[where],
-        found.upper[where],
-        found.engine[where],
-        found.certified[where],
-    )
+    return found.taken(where)
 
 
 def smaller(first: Answer, second: Answer) -> Answer:
@@ -89,7 +66,7 @@ def smaller(first: Answer, second: Answer) -> Answer:
     )
 
 
-class Unproven(Wrapped):
+class Unproven(Questions):
     """Questions whose bounds hold if the masses of the steps err by no more than is estimated.
 
     Parameters
@@ -103,7 +80,7 @@ class Unproven(Wrapped):
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
         """What the engine answers."""
-        return each(_estimated, question(self._asked, x))
+        return question(self._asked, x).each(_estimated)
 
     def values(self, name: str, x: FloatArray) -> FloatArray:
         """As `answer` without bounds."""
@@ -119,36 +96,7 @@ def _estimated(found: Sequence[Answer], _: bool) -> Answer:
     return found[0]
 
 
-class Between(Wrapped):
-    """Questions on a law that two other laws enclose.
-
-    Parameters
-    ----------
-    below, above : Questions
-        Questions on a less and on a more informative law.
-    """
-
-    def __init__(self, below: Questions, above: Questions) -> None:
-        self._below, self._above = below, above
-
-    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """From the lower bounds of one answer and the upper ones of the other."""
-        return each(_between, question(self._above, x), question(self._below, x))
-
-
-def _between(found: Sequence[Answer], falls: bool) -> Answer:
-    small, large = found if falls else found[::-1]
-    lower, upper = small.lower, large.upper
-    with np.errstate(invalid="ignore"):
-        value = np.where(upper < np.inf, lower + SHARE * (upper - lower), upper)
-    # what an engine gives a value for without a bracket has that value still
-    same = (small.value == large.value) & (lower <= small.value) & (small.value <= upper)
-    value = np.where(same, small.value, value)
-    certified = small.certified & large.certified
-    return Answer(value, lower, upper, large.engine, certified)
-
-
-class Substitution(Wrapped):
+class Substitution(Questions):
     """Questions on a substituted record where only bounds are known: values are the safe ones.
 
     Parameters
@@ -165,7 +113,7 @@ class Substitution(Wrapped):
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
         """What the dominating pair has, bounded from the other side by the attained ones."""
         others = [question(pair, x) for pair in self._attained]
-        return each(_safe, question(self._dominating, x), *others)
+        return question(self._dominating, x).each(_safe, *others)
 
 
 def _safe(found: Sequence[Answer], falls: bool) -> Answer:
@@ -183,7 +131,7 @@ def _all_certified(found: Sequence[Answer]) -> npt.NDArray[np.bool_]:
     return np.asarray(np.all([answer.certified for answer in found], axis=0))
 
 
-class Dominated(Wrapped):
+class Dominated(Questions):
     """Questions whose values are those of a mechanism that dominates.
 
     Parameters
@@ -221,4 +169,4 @@ class Dominated(Wrapped):
             engine = np.full_like(sure.engine, self._name)
             return Answer(sure.value, lower, upper, engine, _all_certified(found))
 
-        return each(bounded, question(self._above, x), *others)
+        return question(self._above, x).each(bounded, *others)

@@ -19,7 +19,6 @@ from pyengine.engines.answers import (
     Judged,
     LawQuestion,
     Questions,
-    Wrapped,
     names,
 )
 from pyengine.engines.certified import WIDEST
@@ -74,7 +73,7 @@ def questions_of_run(
     return EqualQuestions(plan, otherwise)
 
 
-class EqualQuestions(Wrapped):
+class EqualQuestions(Questions):
     """Questions on equal steps.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyengine.engines.answers import Answer, ErrorCurve, FloatArray, Questions
+from pyengine.engines.answers import Answer, FloatArray, Found, LawQuestion, Questions
 from pyengine.mechanisms import Mechanism
 from pyengine.mechanisms.threat_models import ThreatModel
 
@@ -40,24 +40,11 @@ class GroundTruth(Questions):
         self.mechanism, self.adjacency = mechanism, adjacency
         self.threat_model = threat_model
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """β = T(α) and γ = 1 - T(α)."""
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """Each of its values by the function of that name."""
         from pyengine import reference
 
-        beta = self._ask(reference.trade_off, alpha)
-        return ErrorCurve(beta, self._ask(reference.gamma_bound, alpha))
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) at ε >= 0."""
-        from pyengine import reference
-
-        return self._ask(reference.delta, epsilon)
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with δ(ε) <= δ."""
-        from pyengine import reference
-
-        return self._ask(reference.epsilon, delta)
+        return question.made(*(self._ask(getattr(reference, name), x) for name in question.public))
 
     def _ask(self, question: Callable[..., Value], arguments: FloatArray) -> Answer:
         values = [

@@ -11,6 +11,7 @@ chords is said here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,8 @@ from pyengine.engines.answers import (
     Answer,
     ErrorCurve,
     FloatArray,
+    Found,
+    LawQuestion,
     Questions,
     complement_above,
 )
@@ -28,12 +31,13 @@ from pyengine.engines.curves import larger, smaller
 from pyengine.engines.within import crossed
 from pyengine.numerics import functions as fn
 
-__all__ = ["BothOrders", "OneLineHull"]
+__all__ = ["Between", "BothOrders", "joined"]
 
 BoolArray = npt.NDArray[np.bool_]
 
 NARROW = 1e-11  # relative width of bounds of both errors that nothing more is asked for
 ROUNDS = 70  # of a search that shrinks its interval to 0.62 of it
+SHARE = 1.0 / 3.0  # of the bracket that is due to the law below, which loses half of what is gained
 STEEPEST = 700.0  # e^c of a larger c is beyond all doubles, or below them
 SLOPE = 2.0**-40  # relative, of a loss and an exponential: what a line moves by that has that slope
 LINE = 2.0**-49  # of the few operations of a line, relative to the terms of its sum
@@ -53,20 +57,28 @@ class BothOrders(Questions):
         The ordered pairs (A, B) and (B, A).
     """
 
+    _is_one_law = False  # that is its own mirror image, and answers for both orders
+
     def __init__(self, add: Questions, remove: Questions) -> None:
         self._add = add
         self._remove = remove
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """The larger of both profiles at ε >= 0."""
+        if self._is_one_law:
+            return self._add.profile(epsilon)
         return larger(self._remove.profile(epsilon), self._add.profile(epsilon))
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 at which both profiles are <= δ."""
+        if self._is_one_law:
+            return self._add.epsilon(delta)
         return larger(self._remove.epsilon(delta), self._add.epsilon(delta))
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β and γ of the hull: the better of both curves, or a line that touches both."""
+        if self._is_one_law:
+            return self._add.trade_off(alpha)
         return self.hull(alpha, self._add.trade_off(alpha), self._remove.trade_off(alpha))
 
     def hull(self, alpha: FloatArray, first: ErrorCurve, second: ErrorCurve) -> ErrorCurve:
@@ -280,39 +292,40 @@ def _clip(alpha: FloatArray, beta: Answer, gamma: Answer) -> None:
         np.minimum(answer.lower, answer.value, out=answer.lower)  # of estimates that disagree
 
 
-class OneLineHull(BothOrders):
-    """The hull where the profile of ``remove`` is the larger one at every ε > 0.
+def joined(add: Questions, remove: Questions) -> Questions:
+    """Return questions on both orders, from those of one engine on each."""
+    return add.beside(remove) or BothOrders(add, remove)
 
-    It is T_add left of its point (a, b) of slope -1, the line α + β = a + b up to the mirror image
-    (b, a), and T_remove, the mirror image of T_add, from there.
+
+class Between(Questions):
+    """Questions on a law that two other laws enclose.
+
+    Parameters
+    ----------
+    below, above : Questions
+        Questions on a less and on a more informative law.
     """
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """β and γ of the hull by its known shape."""
-        a, b = self._touching()
-        found = ErrorCurve.trivial(alpha)
-        line = (alpha > a) & (alpha < b)
-        for chosen, ask in (
-            (line, self._on_line),
-            ((alpha <= a) & ~line, self._on_add),
-            ((alpha > a) & ~line, self._on_remove),
-        ):
-            if chosen.any():
-                found.put(chosen, ask(alpha[chosen]))
-        return found
+    def __init__(self, below: Questions, above: Questions) -> None:
+        self._below, self._above = below, above
 
-    def _touching(self) -> tuple[float, float]:
-        """The point (a, b) of slope -1 of T_add."""
-        raise NotImplementedError
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """From the lower bounds of one answer and the upper ones of the other."""
+        return question(self._above, x).each(_enclosed, question(self._below, x))
 
-    def _on_line(self, alpha: FloatArray) -> ErrorCurve:
-        """β and γ between both points of slope -1."""
-        raise NotImplementedError
+    def beside(self, remove: Between) -> Questions:
+        """Between both orders of the one law and of the other one."""
+        sides = (self._below, remove._below), (self._above, remove._above)
+        return Between(*(joined(*side) for side in sides))
 
-    def _on_add(self, alpha: FloatArray) -> ErrorCurve:
-        """β and γ up to the first of them."""
-        raise NotImplementedError
 
-    def _on_remove(self, alpha: FloatArray) -> ErrorCurve:
-        """β and γ from the second one on."""
-        raise NotImplementedError
+def _enclosed(found: Sequence[Answer], falls: bool) -> Answer:
+    small, large = found if falls else found[::-1]
+    lower, upper = small.lower, large.upper
+    with np.errstate(invalid="ignore"):
+        value = np.where(upper < np.inf, lower + SHARE * (upper - lower), upper)
+    # what an engine gives a value for without a bracket has that value still
+    same = (small.value == large.value) & (lower <= small.value) & (small.value <= upper)
+    value = np.where(same, small.value, value)
+    certified = small.certified & large.certified
+    return Answer(value, lower, upper, large.engine, certified)

@@ -23,17 +23,6 @@ def both_orders(engine: Engine, problem: Problem, ask: Ask) -> Questions:
     whole = engine.questions(problem, ask)
     if whole is not None:
         return whole
-    from pyengine.engines.exact.both import ExactBothOrders
-    from pyengine.engines.exact.mixed import Enclosed
-    from pyengine.engines.exact.threshold import ThresholdQuestions
+    from pyengine.engines.hull import joined
 
-    add, remove = (engine.pair(problem.ordered(order)) for order in ("add", "remove"))
-    exact = (ThresholdQuestions, Enclosed)
-    if isinstance(add, exact) and isinstance(remove, exact):
-        return ExactBothOrders(add, remove)
-    from pyengine.engines.hull import BothOrders
-    from pyengine.engines.lattice import LatticeBothOrders, LatticePair
-
-    if isinstance(add, LatticePair) and isinstance(remove, LatticePair):
-        return LatticeBothOrders(add, remove)
-    return BothOrders(add, remove)
+    return joined(*(engine.pair(problem.ordered(order)) for order in ("add", "remove")))

@@ -13,11 +13,9 @@ import numpy.typing as npt
 from pyengine.engines.answers import (
     EPSILON,
     Answer,
-    ErrorCurve,
     Found,
     LawQuestion,
     Questions,
-    Wrapped,
 )
 from pyengine.errors import AccuracyError
 
@@ -91,7 +89,7 @@ def crossed(what: str, lower: float, upper: float) -> AccuracyError:
     )
 
 
-class WithinTolerance(Wrapped):
+class WithinTolerance(Questions):
     """Questions of an engine, held to a tolerance.
 
     Engines judge ε by scales of their own: where its bounds are too wide by little, they are asked
@@ -128,15 +126,10 @@ class WithinTolerance(Wrapped):
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
         """What the engine answers, if it is narrow enough."""
         found = question(self._asked, x)
-        if isinstance(found, ErrorCurve):
-            if self._wanted != "gamma":
-                self._judge(found.beta, _widths(found.beta))
-            if self._wanted != "beta":
-                self._judge(found.gamma, _widths(found.gamma))
-        elif question is EPSILON:
-            self._judge(found, self._closer(found, x))
-        else:
-            self._judge(found, _widths(found))
+        for name, answer in found.parts().items():
+            if not name or self._wanted in (None, name):
+                widths = self._closer(answer, x) if question is EPSILON else _widths(answer)
+                self._judge(answer, widths)
         return found
 
     def _closer(self, found: Answer, delta: FloatArray) -> FloatArray:

@@ -15,14 +15,11 @@ import numpy.typing as npt
 from pyengine.engines.answers import (
     EPSILON,
     Answer,
-    ErrorCurve,
     Found,
     LawQuestion,
     Questions,
-    Wrapped,
 )
 from pyengine.engines.certified import relative_width
-from pyengine.engines.curves import taken
 from pyengine.engines.vertical_lines.questions import is_small
 from pyengine.errors import AccuracyError
 
@@ -36,7 +33,7 @@ CLOSE = 1e-8  # relative width of bounds that are close enough
 
 
 # Map: values next to the ends of analytic densities | test_analytic_far | theory/analytic_densities
-class FarQuestions(Wrapped):
+class FarQuestions(Questions):
     """Questions of which a law that ends far out answers what another one does not know.
 
     Parameters
@@ -68,19 +65,20 @@ class FarQuestions(Wrapped):
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
         """What the usual law says, and where that is too little the one that ends far out."""
         found = question(self._near, x)
-        if isinstance(found, ErrorCurve):
-            inside = (x > 0.0) & (x < 1.0)
-            faint = inside & self._is_open(found.beta, self._known)
-            self._replace(found.beta, faint, lambda asked: asked.trade_off(x[faint]).beta)
-            level = inside & self._is_open(found.gamma, self._known, x)
-            self._replace(
-                found.gamma, level, lambda asked: asked.trade_off(x[level]).gamma, x[level]
-            )
-        elif question is EPSILON:
-            self._replace_epsilon(found, x)
-        else:
-            faint = np.isfinite(x) & self._is_open(found, self._known)
-            self._replace(found, faint, lambda asked: asked.profile(x[faint]))
+        for name, answer in found.parts().items():
+            if question is EPSILON:
+                self._replace_epsilon(answer, x)
+                continue
+            at = (x > 0.0) & (x < 1.0) if name else np.isfinite(x)
+            level = x if name == "gamma" else None
+            at &= self._is_open(answer, self._known, level)
+            if at.any():
+                asked, known = self._far_questions()
+                far = question(asked, x[at]).parts()[name]
+                # beyond all losses 0 is all there is to say
+                still = self._is_open(far, known, None if level is None else level[at])
+                self._refuse(still & (far.value > 0.0), far, known)
+                answer.put(at, _proven(far, answer.taken(at)))
         return found
 
     def _replace_epsilon(self, found: Answer, delta: FloatArray) -> None:
@@ -88,7 +86,7 @@ class FarQuestions(Wrapped):
         faint = (delta > 0.0) & (delta < self._known) & self._is_rough(found)
         if faint.any():
             asked, known = self._far_questions()
-            far, near = asked.epsilon(delta[faint]), taken(found, faint)
+            far, near = asked.epsilon(delta[faint]), found.taken(faint)
             self._refuse((delta[faint] < known) & self._is_rough(far), far, known)
             found.put(faint, _proven(far, near))
 
@@ -106,22 +104,6 @@ class FarQuestions(Wrapped):
         if self._made is None:
             self._made = self._make()
         return self._made
-
-    def _replace(
-        self,
-        answer: Answer,
-        at: BoolArray,
-        ask: Callable[[Questions], Answer],
-        level: FloatArray | None = None,
-    ) -> None:
-        """Enter what the law that ends far out says."""
-        if not at.any():
-            return
-        asked, known = self._far_questions()
-        far = ask(asked)
-        # beyond all losses 0 is all there is to say
-        self._refuse(self._is_open(far, known, level) & (far.value > 0.0), far, known)
-        answer.put(at, _proven(far, taken(answer, at)))
 
     def _refuse(self, open_: BoolArray, far: Answer, known: float) -> None:
         """Raise an error where a law that ends far out proves no digit either."""

@@ -93,9 +93,9 @@ class RelaxedClosedFormEngine(Engine):
         )
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
-        from pyengine.engines.relaxed.questions import relaxed_closed_form
+        from pyengine.engines.relaxed.questions import RelaxedQuestions
 
-        return relaxed_closed_form(problem.distances[0][0], problem.adjacency)
+        return RelaxedQuestions(problem.distances[0][0], problem.adjacency)
 
 
 class RelaxedLimitEngine(Engine):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pyengine.engines.answers import Questions
-from pyengine.engines.curves import Between
-from pyengine.engines.problem import Ask, Engine, Problem
+from pyengine.engines.hull import Between
+from pyengine.engines.problem import Engine, Problem
 from pyengine.errors import AccuracyError
 
 __all__ = ["LOOSEST", "ExactEngine", "LatticeEngine"]
@@ -58,15 +58,6 @@ class LatticeEngine(Engine):
 
     def supports(self, problem: Problem) -> bool:
         return True
-
-    def questions(self, problem: Problem, ask: Ask) -> Questions | None:
-        if problem.adjacency != "add_remove" or self._side is not None:
-            return None
-        if not _has_enclosed(problem):
-            return None
-        from pyengine.engines.orders import both_orders
-
-        return Between(*(both_orders(side, problem, ask) for side in self._sides()))
 
     def pair(self, problem: Problem) -> Questions:
         from pyengine.engines.exact import disjoint_questions

@@ -14,10 +14,11 @@ from pyengine.engines.exact.finite import composition
 from pyengine.engines.exact.kept import finite_composition, laplace_composition
 from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceSum, OneLaplaceStep
 from pyengine.engines.exact.levels import ClosedLaw
-from pyengine.engines.exact.mixed import Enclosed, Mixed, enclosing
+from pyengine.engines.exact.mixed import Mixed, enclosing
 from pyengine.engines.exact.sampled_laplace import SampledLaplace
 from pyengine.engines.exact.single import SingleStep
 from pyengine.engines.exact.threshold import ThresholdQuestions
+from pyengine.engines.hull import Between
 from pyengine.laws.base import StepLaw, overflow_of
 from pyengine.laws.finite import FiniteLaw
 
@@ -110,8 +111,8 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> Questions:
             return OneLaplaceStep(law)
         return ThresholdQuestions(Mixed(made.weights(), law) if finite else law)
     if closed is not None and _are_two_laplace(finite, closed):
-        below, above = enclosing(closed[0].step)
-        return Enclosed(Mixed(below, closed[1].law), Mixed(above, closed[1].law))
+        sides = (Mixed(weights, closed[1].law) for weights in enclosing(closed[0].step))
+        return Between(*(ThresholdQuestions(law) for law in sides))
     single = SingleStep(_others(laws)[0][0])
     if not finite:
         return ThresholdQuestions(single)

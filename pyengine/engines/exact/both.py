@@ -13,6 +13,7 @@ below.  All sums have positive terms, so that the digits of small errors are kep
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +30,6 @@ from pyengine.engines.exact.levels import (
     tangents,
     thresholds,
 )
-from pyengine.engines.exact.mixed import Enclosed, joined
-from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.engines.hull import BothOrders
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -136,44 +135,42 @@ def hull(
     return answers[0], answers[1]
 
 
-ExactPair = ThresholdQuestions | Enclosed
-
-
 class ExactBothOrders(BothOrders):
-    """Questions on both orders of a composition: adjacency ``add_remove``."""
+    """Questions on both orders of a composition: adjacency ``add_remove``.
 
-    _add: ExactPair
-    _remove: ExactPair
+    Parameters
+    ----------
+    add, remove : ThresholdQuestions
+        The ordered pairs.
+    """
 
-    def __init__(self, add: ExactPair, remove: ExactPair) -> None:
+    _add: Any
+    _remove: Any
+
+    def __init__(self, add: Any, remove: Any) -> None:
         super().__init__(add, remove)
-        # a law that is its own mirror image is kept once, and answers for both orders
-        self._is_one_law = add.inner is remove.inner and add.outer is remove.outer
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """The larger of both profiles at ε >= 0."""
-        return self._add.profile(epsilon) if self._is_one_law else super().profile(epsilon)
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 at which both profiles are <= δ."""
-        return self._add.epsilon(delta) if self._is_one_law else super().epsilon(delta)
+        # a law that is its own mirror image is kept once
+        self._is_one_law = add.law is remove.law
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β and γ of the hull: proven bounds."""
-        add, remove = self._add, self._remove
         if self._is_one_law:
-            return add.trade_off(alpha)
+            return super().trade_off(alpha)
         curve = ErrorCurve.trivial(alpha)
-        nothing, inside = alpha == 0.0, (alpha > 0.0) & (alpha < 1.0)
-        if nothing.any():  # what only one law of a pair shows
-            first, second = (pair.trade_off(alpha[nothing]) for pair in (add, remove))
-            curve.beta.put(nothing, smaller(first.beta, second.beta))
-            curve.gamma.put(nothing, larger(first.gamma, second.gamma))
+        alone = self._is_alone(alpha)
+        if alone.any():
+            first, second = (pair.trade_off(alpha[alone]) for pair in (self._add, self._remove))
+            curve.beta.put(alone, smaller(first.beta, second.beta))
+            curve.gamma.put(alone, larger(first.gamma, second.gamma))
+        inside = ~alone & (alpha < 1.0)
         if inside.any():
-            level = alpha[inside]
-            beta, gamma = hull(add.outer, remove.outer, level, add.engine)
-            if add.inner is not add.outer:
-                beta_up, gamma_low = hull(add.inner, remove.inner, level, add.engine)
-                beta, gamma = joined(beta, beta_up), joined(gamma_low, gamma)
-            curve.put(inside, ErrorCurve(beta, gamma))
+            curve.put(inside, self._inside(alpha[inside]))
         return curve
+
+    def _is_alone(self, alpha: FloatArray) -> npt.NDArray[np.bool_]:
+        """Levels of what only one law of a pair shows."""
+        return np.asarray(alpha == 0.0)
+
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+        """The hull at other levels below 1."""
+        return ErrorCurve(*hull(self._add.law, self._remove.law, alpha, self._add.engine))

@@ -7,21 +7,19 @@ profile has chords for the curve and dominates.  The bracket is as narrow as the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property
-from pyengine.engines.answers import Answer, Found, LawQuestion, Wrapped, each
-from pyengine.engines.exact.levels import SUBNORMAL, WEAK, ClosedLaw, ComposedLaw, Tails
-from pyengine.engines.exact.threshold import ThresholdQuestions
+from pyengine.engines.exact.levels import SUBNORMAL, WEAK, ClosedLaw, Tails
 from pyengine.laws.base import StepLaw
 from pyengine.laws.fine import left_of
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["Enclosed", "Mixed", "Weights", "enclosing", "joined"]
+__all__ = ["Mixed", "Weights", "enclosing"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -182,30 +180,3 @@ class Mixed:
             known = error.reshape(part.shape)
             errors.append(known @ w.a + SUBNORMAL * (known.max(axis=1) > 0.0))
         return np.concatenate(values), np.concatenate(errors)
-
-
-class Enclosed(Wrapped):
-    """Questions on a pair between two others: one that it dominates, and one that dominates it."""
-
-    def __init__(self, below: ComposedLaw, above: ComposedLaw) -> None:
-        self._below, self._above = ThresholdQuestions(below), ThresholdQuestions(above)
-        self.inner, self.outer = below, above
-        self.engine = "exact"
-
-    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """Between the answers on both."""
-        return each(_between, question(self._below, x), question(self._above, x))
-
-
-def _between(found: Sequence[Answer], falls: bool) -> Answer:
-    return joined(*(found[::-1] if falls else found))
-
-
-def joined(lower: Answer, upper: Answer) -> Answer:
-    """Answer between two; one third of the way up, where merged cells and chords balance."""
-    with np.errstate(invalid="ignore"):
-        value = lower.value + (upper.value - lower.value) / 3.0
-    value = np.where(lower.value == upper.value, lower.value, value)
-    value = np.clip(value, lower.lower, upper.upper)
-    proven = lower.certified & upper.certified
-    return Answer(value, lower.lower, upper.upper, lower.engine, proven)

@@ -36,22 +36,17 @@ class ThresholdQuestions(Questions):
     """All questions on one composed law."""
 
     def __init__(self, law: ComposedLaw, engine: str = "exact") -> None:
-        self._law = law
-        self.engine = engine
+        self.law, self.engine = law, engine
 
-    @property
-    def outer(self) -> ComposedLaw:
-        """A law whose trade-off function is nowhere above this one: the law itself."""
-        return self._law
+    def beside(self, remove: ThresholdQuestions) -> Questions:
+        """The hull from the masses of both."""
+        from pyengine.engines.exact.both import ExactBothOrders
 
-    @property
-    def inner(self) -> ComposedLaw:
-        """A law whose trade-off function is nowhere below this one: the law itself."""
-        return self._law
+        return ExactBothOrders(self, remove)
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """T(A, B) at α in [0, 1]."""
-        law, size = self._law, alpha.size
+        law, size = self.law, alpha.size
         c, points = thresholds(law, alpha)
         beta, gamma, at = between(points, alpha)
         shown = law.infinite()[1]
@@ -100,11 +95,11 @@ class ThresholdQuestions(Questions):
 
     def _profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Profile as a sum of two doubles, the second one tiny, and its error; at ε = inf too."""
-        lost, low, lost_error = self._law.alone()
+        lost, low, lost_error = self.law.alone()
         inner, error = np.zeros(epsilon.size), np.zeros(epsilon.size)
         finite = np.isfinite(epsilon)
         if finite.any():
-            inner[finite], error[finite] = self._law.profile(epsilon[finite])
+            inner[finite], error[finite] = self.law.profile(epsilon[finite])
         value = inner + lost
         part = value - inner
         left = ((inner - (value - part)) + (lost - part)) + low
@@ -119,8 +114,8 @@ class ThresholdQuestions(Questions):
         if not size:
             return Answer.exact(np.zeros(0))
         # the largest ε of all, below and above, and where no mass is left that a double can tell
-        most, least = (max(0.0 - x, 0.0) for x in self._law.lowest())
-        end = min(max(-self._law.support()[0], 0.0) * (1.0 + 4.0 * UNIT), LARGEST)
+        most, least = (max(0.0 - x, 0.0) for x in self.law.lowest())
+        end = min(max(-self.law.support()[0], 0.0) * (1.0 + 4.0 * UNIT), LARGEST)
         # by a profile too low, as computed, and too high, all at once
         slack, last = (np.repeat(x, size) for x in ((-1.0, 0.0, 1.0), (min(least, end), end, most)))
         levels = np.tile(delta, 3)
@@ -148,7 +143,7 @@ class ThresholdQuestions(Questions):
         never, beyond = at_none > 0.0, at_high > 0.0
         high[at_low < 0.0] = 0.0
         # what the profile at no ε tells is known already
-        known = never | beyond | ((levels == 0.0) & (self._law.infinite()[0] == 0.0))
+        known = never | beyond | ((levels == 0.0) & (self.law.infinite()[0] == 0.0))
         high[known] = low[known]
         low, high, at_low, at_high = narrowed(excess, (low, high, at_low, at_high), end)
         near = high > low
@@ -168,7 +163,7 @@ class ThresholdQuestions(Questions):
         )
         # whether ε is infinite at all is open: the value is the safe one
         found.value[found.upper == np.inf] = np.inf
-        if self._law.infinite()[0] == 0.0:  # the profile vanishes at the largest ε alone
+        if self.law.infinite()[0] == 0.0:  # the profile vanishes at the largest ε alone
             none = delta == 0.0
             found.lower[none], found.upper[none] = least, most
             found.value[none] = most if most == np.inf else min(max(end, least), most) + 0.0

@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING
 from pyengine._support.lazy import finder
 
 if TYPE_CHECKING:
-    from pyengine.engines.lattice.both import LatticeBothOrders
     from pyengine.engines.lattice.pair import TOLERANCE, LatticePair
 
-__all__ = ["TOLERANCE", "LatticeBothOrders", "LatticePair"]
+__all__ = ["TOLERANCE", "LatticePair"]
 
 # Other engines use parts of this one, which are imported without the rest.
-__getattr__ = finder(
-    __name__, {"both": ("LatticeBothOrders",), "pair": ("TOLERANCE", "LatticePair")}
-)
+__getattr__ = finder(__name__, {"pair": ("TOLERANCE", "LatticePair")})

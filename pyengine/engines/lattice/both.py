@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.answers import Answer, ErrorCurve
 from pyengine.engines.curves import larger
 from pyengine.engines.hull import STEEPEST, BoolArray, BothOrders
-from pyengine.engines.lattice.pair import LatticePair
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
+
+if TYPE_CHECKING:
+    from pyengine.engines.lattice.pair import LatticePair
 
 __all__ = ["LatticeBothOrders"]
 
@@ -28,18 +32,17 @@ class LatticeBothOrders(BothOrders):
     def __init__(self, add: LatticePair, remove: LatticePair) -> None:
         super().__init__(add, remove)
         self._pairs = (add, remove)
+        self._is_one_law = add.parts == remove.parts
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """β and γ of the hull: certified bounds."""
-        add, remove = self._pairs
-        if add.parts == remove.parts:
-            return add.trade_off(alpha)
-        curve = super().trade_off(alpha)
+    def hull(self, alpha: FloatArray, first: ErrorCurve, second: ErrorCurve) -> ErrorCurve:
+        """As the base class, refused where the bounds are too wide."""
+        curve = super().hull(alpha, first, second)
         left = (alpha > 0.0) & (alpha < 1.0) & self._is_wide(curve.beta, curve.gamma)
         if left.any():
+            tolerance = self._pairs[0].tolerance
             raise AccuracyError(
                 "the hull of both trade-off functions has no bracket of relative width "
-                f"{add.tolerance:g} at alpha = {float(alpha[left][0])!r}, where the profiles "
+                f"{tolerance:g} at alpha = {float(alpha[left][0])!r}, where the profiles "
                 "of adjacency 'add' and 'remove' cross or nearly do: ask for each adjacency "
                 "apart, or for a larger tolerance"
             )
@@ -107,10 +110,7 @@ class LatticeBothOrders(BothOrders):
             if unclear.size:
                 finer = 0.1 * tolerance * float(np.min(floor[at] / large))
                 if finer > FINEST:
-                    pairs = [
-                        LatticePair(list(pair.parts), finer, most_points=pair.most_points)
-                        for pair in (first, second)
-                    ]
+                    pairs = [pair.finer(finer) for pair in (first, second)]
                     excess[unclear] = compare(size[unclear], floor[unclear], *pairs)[0]
         return np.maximum(excess, 0.0), np.ones(size.size, dtype=np.bool_)
 

@@ -12,7 +12,15 @@ import math
 import numpy as np
 
 from pyengine import special
-from pyengine.engines.answers import Answer, ErrorCurve, FloatArray, Questions, names
+from pyengine.engines.answers import (
+    TRADE_OFF,
+    Answer,
+    FloatArray,
+    Found,
+    LawQuestion,
+    Questions,
+    names,
+)
 from pyengine.engines.relaxed.gaussian import GaussianDistance
 from pyengine.errors import NotDefinedError
 
@@ -29,29 +37,21 @@ class LimitQuestions(Questions):
         self.shift = kappa / math.sqrt(2.0 * pair.dimension)
         self.scale = math.sqrt(1.0 + 2.0 * kappa / pair.dimension)
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
         """β and γ at α in [0, 1]."""
-        z = -special.ndtri(alpha)
+        if question is not TRADE_OFF:  # the normal laws differ in variance: thresholds are not best
+            raise NotDefinedError(
+                "method='clt' of the relaxed threat model has trade-off functions only"
+            )
+        z = -special.ndtri(x)
         if self.adjacency == "add":
-            x = (z - self.shift) / self.scale
+            at = (z - self.shift) / self.scale
         elif self.adjacency == "remove":
-            x = z * self.scale - self.shift
+            at = z * self.scale - self.shift
         else:
-            x = z - self.shift
-        return ErrorCurve(self._answer(special.ndtr(x)), self._answer(special.ndtr(-x)))
+            at = z - self.shift
+        return question.made(self._answer(special.ndtr(at)), self._answer(special.ndtr(-at)))
 
     def _answer(self, value: FloatArray | float) -> Answer:
         flat = np.atleast_1d(np.asarray(value, dtype=np.float64))
         return Answer(flat, np.zeros(flat.size), np.ones(flat.size), names("clt", flat.size))
-
-    def profile(self, epsilon: FloatArray) -> Answer:  # noqa: ARG002 - none defined
-        """Not defined: the two normal laws have unequal variances, so no threshold test is best."""
-        raise NotDefinedError(
-            "method='clt' of the relaxed threat model has trade-off functions only"
-        )
-
-    def epsilon(self, delta: FloatArray) -> Answer:  # noqa: ARG002 - none defined
-        """Not defined either."""
-        raise NotDefinedError(
-            "method='clt' of the relaxed threat model has trade-off functions only"
-        )

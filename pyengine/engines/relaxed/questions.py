@@ -6,10 +6,12 @@ minimum J, where P is the law of the distance without the record and Q the one w
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from pyengine.engines.answers import Answer, ErrorCurve, FloatArray, Questions, names
-from pyengine.engines.hull import BothOrders
+from pyengine.engines.curves import larger
 from pyengine.engines.problem import Problem
 from pyengine.engines.relaxed.core import ROUNDING, Errors, MagnitudePair
 from pyengine.engines.relaxed.hull import hull
@@ -19,17 +21,11 @@ from pyengine.mechanisms.threat_models import Relaxed
 from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import falling_root
 
-__all__ = [
-    "MagnitudeQuestions",
-    "RelaxedPairQuestions",
-    "answers_of",
-    "no_closed_form",
-    "relaxed_closed_form",
-    "relaxed_log_beta",
-]
+__all__ = ["RelaxedQuestions", "no_closed_form", "relaxed_log_beta"]
 
 SUBNORMAL = 1e-323
 ENGINE = "ncx2"
+ORDERS = {"add_remove": ("remove", "add")}
 
 
 def answers_of(errors: Errors) -> tuple[Answer, Answer]:
@@ -46,98 +42,93 @@ def answers_of(errors: Errors) -> tuple[Answer, Answer]:
     )
 
 
-class RelaxedPairQuestions(Questions):
-    """Questions on one order of a pair of laws of a distance."""
+class RelaxedQuestions(Questions):
+    """Questions on a pair of laws of a distance.
 
-    def __init__(self, pair: MagnitudePair, *, backward: bool) -> None:
-        self.pair = pair
-        self.backward = backward
+    Parameters
+    ----------
+    pair : MagnitudePair
+        The laws.
+    adjacency : {"add", "remove", "add_remove"}
+        Which order of it; for both of them the hull, the paper's J = C(j, j⁻¹).
+    """
+
+    def __init__(self, pair: MagnitudePair, adjacency: str) -> None:
+        self._pair = pair
+        self._backward = [order == "remove" for order in ORDERS.get(adjacency, (adjacency,))]
 
     def errors(self, alpha: FloatArray) -> Errors:
         """β, γ and log β at α in [0, 1]; γ >= α and β <= 1 - α hold in spite of rounding."""
-        errors = (self.pair.backward if self.backward else self.pair.forward)(alpha)
-        return Errors(
-            np.minimum(errors.beta, 1.0 - alpha),
-            np.clip(errors.gamma, alpha, 1.0),
-            errors.log_beta,
+        first, *others = (
+            Errors(
+                np.minimum(found.beta, 1.0 - alpha),
+                np.clip(found.gamma, alpha, 1.0),
+                found.log_beta,
+            )
+            for found in (
+                (self._pair.backward if backward else self._pair.forward)(alpha)
+                for backward in self._backward
+            )
         )
+        return hull(self._pair, alpha, others[0], first) if others else first
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1]."""
+        """T(A, B) at α in [0, 1], or the lower convex hull of both orders."""
         errors = self.errors(alpha)
-        c = -self.pair.loss(errors.beta) if self.backward else self.pair.loss(alpha)
-        return ErrorCurve(*answers_of(errors), c)
-
-    @property
-    def largest_epsilon(self) -> float:
-        """Where the profile vanishes."""
-        return self.pair.highest if self.backward else -self.pair.lowest
+        curve = ErrorCurve(*answers_of(errors))
+        if self._backward == [False]:
+            curve.c = self._pair.loss(alpha)
+        elif self._backward == [True]:
+            curve.c = -self._pair.loss(errors.beta)
+        return curve
 
     def profile(self, epsilon: FloatArray) -> Answer:
-        """H_{e^ε}(A‖B) at ε >= 0; the absolute error is that of two probabilities."""
-        value, error = self.pair.profile(epsilon, backward=self.backward)
-        return Answer.around(value + 0.0, error + SUBNORMAL, names(ENGINE, epsilon.size))
+        """The larger profile at ε >= 0; the absolute error is that of two probabilities."""
+        return reduce(larger, (self._profile(epsilon, backward) for backward in self._backward))
 
     def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
-        low, high = np.zeros(delta.size), np.full(delta.size, self.largest_epsilon)
+        """The smallest ε >= 0 at which each profile is <= δ."""
+        return reduce(larger, (self._epsilon(delta, backward) for backward in self._backward))
+
+    def _profile(self, epsilon: FloatArray, backward: bool) -> Answer:
+        value, error = self._pair.profile(epsilon, backward=backward)
+        return Answer.around(value + 0.0, error + SUBNORMAL, names(ENGINE, epsilon.size))
+
+    def _epsilon(self, delta: FloatArray, backward: bool) -> Answer:
+        def profile(epsilon: FloatArray) -> FloatArray:
+            return self._profile(epsilon, backward).value
+
+        largest = self._pair.highest if backward else -self._pair.lowest
+        low, high = np.zeros(delta.size), np.full(delta.size, largest)
         open_end = ~np.isfinite(high) & (delta > 0.0)
         high[open_end] = 1.0
         while open_end.any():  # doubles until the profile is small enough
-            still = self.profile(high[open_end]).value > delta[open_end]
+            still = profile(high[open_end]) > delta[open_end]
             where = np.flatnonzero(open_end)
             open_end[where[~still]] = False
             high[where[still]] *= 2.0
-        high[delta >= self.profile(np.zeros(1)).value[0]] = 0.0
+        high[delta >= profile(np.zeros(1))[0]] = 0.0
         inner = (high > 0.0) & (delta > 0.0)
         error = np.zeros(delta.size)
         if inner.any():
 
             def excess(epsilon: FloatArray) -> FloatArray:
-                value = self.profile(epsilon).value
+                value = profile(epsilon)
                 return np.asarray(fn.log(np.maximum(value, SUBNORMAL)) - fn.log(delta[inner]))
 
             high[inner] = falling_root(excess, low[inner], high[inner])
-            error[inner] = self._error_of_root(high[inner])
+            error[inner] = self._error_of_root(high[inner], backward)
         return Answer(high, np.maximum(high - error, 0.0), high + error, names(ENGINE, delta.size))
 
-    def _error_of_root(self, epsilon: FloatArray) -> FloatArray:
+    def _error_of_root(self, epsilon: FloatArray, backward: bool) -> FloatArray:
         """Error of the profile over its slope -e^ε B(E)."""
-        error = self.pair.profile(epsilon, backward=self.backward).error
-        sign = 1.0 if self.backward else -1.0
-        tails = self.pair.tails(np.clip(sign * epsilon, self.pair.lowest, self.pair.highest))
+        error = self._pair.profile(epsilon, backward=backward).error
+        sign = 1.0 if backward else -1.0
+        tails = self._pair.tails(np.clip(sign * epsilon, self._pair.lowest, self._pair.highest))
         with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
-            slope = fn.exp(epsilon + (tails.p_above if self.backward else tails.q_below))
+            slope = fn.exp(epsilon + (tails.p_above if backward else tails.q_below))
             shift = np.where(slope > 0.0, error / slope, epsilon)
         return np.minimum(shift, epsilon) + ROUNDING * (1.0 + epsilon)
-
-
-class MagnitudeQuestions(BothOrders):
-    """Questions on both orders: adjacency ``add_remove``, the paper's J."""
-
-    def __init__(self, pair: MagnitudePair) -> None:
-        self._pair = pair
-        self._add: RelaxedPairQuestions = RelaxedPairQuestions(pair, backward=False)
-        self._remove: RelaxedPairQuestions = RelaxedPairQuestions(pair, backward=True)
-
-    def errors(self, alpha: FloatArray) -> Errors:
-        """β, γ and log β of J = C(j, j⁻¹) at α in [0, 1]."""
-        return hull(self._pair, alpha, self._add.errors(alpha), self._remove.errors(alpha))
-
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """Lower convex hull of j and its inverse."""
-        return ErrorCurve(*answers_of(self.errors(alpha)))
-
-
-def _on(pair: MagnitudePair, adjacency: str) -> RelaxedPairQuestions | MagnitudeQuestions:
-    if adjacency == "add_remove":
-        return MagnitudeQuestions(pair)
-    return RelaxedPairQuestions(pair, backward=adjacency == "remove")
-
-
-def relaxed_closed_form(pair: MagnitudePair, adjacency: str) -> Questions:
-    """Return what answers for one distance."""
-    return _on(pair, adjacency)
 
 
 def relaxed_log_beta(
@@ -158,7 +149,7 @@ def relaxed_log_beta(
             return np.asarray(fn.log1p(-alpha))
     if len(parts) > 1 or parts[0][1] > 1:
         raise no_closed_form(mechanism)
-    return _on(parts[0][0], adjacency).errors(alpha).log_beta
+    return RelaxedQuestions(parts[0][0], adjacency).errors(alpha).log_beta
 
 
 def no_closed_form(mechanism: Mechanism) -> AccuracyError:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from pyengine.engines.answers import Answer, ErrorCurve, Questions, names
 from pyengine.engines.certified import relative_width
 from pyengine.engines.curves import larger, taken
-from pyengine.engines.exact.both import hull
+from pyengine.engines.exact.both import ExactBothOrders, hull
 from pyengine.engines.exact.levels import BELOW_DOUBLES, Tails, Thresholds, between, bounds
-from pyengine.engines.hull import BothOrders
+from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.engines.vertical_lines.ordered import OrderedLaw, RoughTails
 from pyengine.engines.vertical_lines.search import STEP, TRIES, points_at, root_of
 from pyengine.errors import AccuracyError
@@ -43,7 +43,7 @@ NEXT = 1e-3  # how far beyond one order's ε that of the other one is looked for
 ENGINE = "certified"
 
 
-class LineQuestions(Questions):
+class LineQuestions(ThresholdQuestions):
     """Questions on one order; lines and laws are kept elsewhere.
 
     Parameters
@@ -57,6 +57,7 @@ class LineQuestions(Questions):
     """
 
     is_light = True
+    law: OrderedLaw
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class LineQuestions(Questions):
         tolerance: float | None,
         otherwise: Callable[[], Questions],
     ) -> None:
-        self.law = law
+        super().__init__(law, ENGINE)
         self.widest = WIDEST if tolerance is None else tolerance
         self._otherwise = otherwise
 
@@ -89,13 +90,7 @@ class LineQuestions(Questions):
             beta.put(inside, _answer(value_beta, found.beta_lower, found.beta_upper, 1.0 - level))
             gamma.put(inside, _answer(value_gamma, found.gamma_lower, found.gamma_upper, 1.0))
             c[inside] = np.take_along_axis(at, np.minimum(row, 3)[None], axis=0)[0]
-            wide = self._is_wide(beta), self._is_wide(gamma, alpha)
-            weak = wide[0] | wide[1]
-            if weak.any():
-                other = self._otherwise().trade_off(alpha[weak])
-                _narrow(beta, wide[0], taken(other.beta, wide[0][weak]))
-                _narrow(gamma, wide[1], taken(other.gamma, wide[1][weak]))
-                c[weak] = other.c
+            _hand_over(curve, alpha, self.widest, law.least_known, self._otherwise)
         return curve
 
     def profile(self, epsilon: FloatArray) -> Answer:
@@ -109,14 +104,10 @@ class LineQuestions(Questions):
         value[~finite] = alone
         error[~finite] = self.law.infinite()[0] + 8.0 * UNIT * alone + TINIEST * (alone > 0.0)
         answer = _answer(value, value - error, value + error, 1.0)
-        weak = self._is_wide(answer)
+        weak = _is_wide(answer, self.widest, self.law.least_known)
         if weak.any():
             _narrow(answer, weak, self._otherwise().profile(epsilon[weak]))
         return answer
-
-    def _is_wide(self, answer: Answer, level: FloatArray | None = None) -> npt.NDArray[np.bool_]:
-        """Whether bounds are further apart than is allowed, of γ at levels."""
-        return _is_wide(answer, self.widest, self.law.least_known, level)
 
     def epsilon(self, delta: FloatArray, beyond: FloatArray | None = None) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ; mostly a little ``beyond`` another ε."""
@@ -262,7 +253,7 @@ def _slope(profile: Callable[[float], float], root: float, end: float) -> float:
         apart *= FURTHER
 
 
-class LineBothOrders(BothOrders):
+class LineBothOrders(ExactBothOrders):
     """Questions on both orders of Laplace steps: adjacency ``add_remove``.
 
     Parameters
@@ -341,18 +332,12 @@ class LineBothOrders(BothOrders):
             return first, second, None
         return second, first, np.array([near])
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """β and γ of the hull of both orders."""
-        curve = ErrorCurve.trivial(alpha)
-        beta, gamma = curve
+    def _is_alone(self, alpha: FloatArray) -> npt.NDArray[np.bool_]:
         laws = self._add.law, self._remove.law
-        hidden, shown = (max(law.alone_masses[i] for law in laws) for i in (0, 1))
-        _show(beta, gamma, alpha, hidden, shown)
-        _leave_open(beta, gamma, alpha, max(law.infinite()[1] for law in laws))
-        inside = (alpha > 0.0) & ~_is_whole(alpha, hidden)
-        if not inside.any():
-            return curve
-        level = alpha[inside]
+        whole = _is_whole(alpha, max(law.alone_masses[0] for law in laws))
+        return super()._is_alone(alpha) | whole
+
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
         orders = (self._add.law, self._remove.law)
 
         def find(law: Thresholds, levels: FloatArray) -> tuple[FloatArray, Tails]:
@@ -367,18 +352,29 @@ class LineBothOrders(BothOrders):
             has_atoms = any(order.has_atoms for order in orders)
             return points_at(law, roughly, levels, low, high, jumps, has_atoms=has_atoms)
 
-        found = hull(*orders, level, ENGINE, find)
-        beta.put(inside, _settled(found[0]))
-        gamma.put(inside, found[1])
-        known = max(law.least_known for law in laws)
-        widest = self._add.widest
-        wide = [_is_wide(beta, widest, known), _is_wide(gamma, widest, known, alpha)]
-        weak = wide[0] | wide[1]
-        if weak.any():
-            other = self._otherwise().trade_off(alpha[weak])
-            _narrow(beta, wide[0], taken(other.beta, wide[0][weak]))
-            _narrow(gamma, wide[1], taken(other.gamma, wide[1][weak]))
+        beta, gamma = hull(*orders, alpha, ENGINE, find)
+        curve = ErrorCurve(_settled(beta), gamma)
+        known = max(law.least_known for law in orders)
+        _hand_over(curve, alpha, self._add.widest, known, self._otherwise)
         return curve
+
+
+def _hand_over(
+    curve: ErrorCurve,
+    alpha: FloatArray,
+    most: float,
+    known: float,
+    otherwise: Callable[[], Questions],
+) -> None:
+    """Narrow what is wider than ``most`` by the bounds of another engine."""
+    wide = _is_wide(curve.beta, most, known), _is_wide(curve.gamma, most, known, alpha)
+    weak = wide[0] | wide[1]
+    if weak.any():
+        other = otherwise().trade_off(alpha[weak])
+        for own, theirs, at in zip(curve, other, wide, strict=True):
+            _narrow(own, at, theirs.taken(at[weak]))
+        if curve.c.size:
+            curve.c[weak] = other.c
 
 
 def is_small(
