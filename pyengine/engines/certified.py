@@ -17,7 +17,6 @@ from pyengine._core import ffi, lib
 from pyengine.engines.answers import Answer, ErrorCurve, Judged, Questions
 from pyengine.engines.answers import names as named
 from pyengine.engines.curves import taken
-from pyengine.engines.declared.sums import LOOSEST
 from pyengine.engines.functionals import (
     A_ABOVE,
     A_BELOW,
@@ -30,6 +29,7 @@ from pyengine.engines.functionals import (
 from pyengine.engines.plan import FloatPlan, NoPlan, plan_of
 from pyengine.engines.row_bounds import TRIES, LogBounds, crossed
 from pyengine.engines.row_sides import LineSide, RowSide
+from pyengine.engines.within import LOOSEST
 from pyengine.errors import AccuracyError
 
 __all__ = ["WIDEST", "CertifiedPair", "Interpolated", "middle", "relative_width"]

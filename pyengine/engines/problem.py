@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyengine._support.caches import cached_property
 from pyengine.engines.answers import Questions
+from pyengine.engines.curves import Substitution
 from pyengine.engines.pairs import GaussianRows, gaussian_rows
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism
@@ -148,6 +149,8 @@ class Engine:
     certified : bool
         Whether every bound that it gives is proven, floating point included.  Such an engine is
         considered for ``method="certified"``.
+    only_bounds : bool
+        Whether no engine knows more of what it supports.
     needs_masses : bool
         Whether its proofs hold only where the errors of all steps' masses are proven.
     """
@@ -155,6 +158,7 @@ class Engine:
     name: ClassVar[str]
     methods: ClassVar[tuple[str, ...]] = ()
     certified: ClassVar[bool] = False
+    only_bounds: ClassVar[bool] = False
     needs_masses: ClassVar[bool] = True
     words: ClassVar[frozenset[str]] = frozenset()  # of ``method=`` that consider it
 
@@ -175,13 +179,23 @@ class Engine:
         """The engine that proves bounds of what this one estimates; None where none is asked."""
         return None
 
-    def questions(self, problem: Problem, ask: Ask) -> Questions | None:
-        """What answers for the adjacency as a whole; None if that is made from its pairs.
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        """What answers for the adjacency as a whole, made from its pairs where not said otherwise.
 
         Other mechanisms, or the same one by another method, are had from ``ask``.
         """
+        if problem.adjacency == "add_remove":
+            pairs = (self.pair(problem.ordered(order)) for order in ("add", "remove"))
+            return self.both(problem, ask, *pairs)
+        pair, attained = self.pair(problem), problem.attained
+        return Substitution(pair, [ask(other) for other in attained]) if attained else pair
+
+    def both(self, problem: Problem, ask: Ask, add: Any, remove: Any) -> Questions:
+        """What answers on both orders, from what answers on each."""
+        from pyengine.engines.hull import joined
+
         del problem, ask
-        return None
+        return joined(add, remove)
 
     def pair(self, problem: Problem) -> Questions:
         """What answers on one ordered pair."""

@@ -1,9 +1,7 @@
 """Which engine answers: the one place where that is decided.
 
-`ENGINES` lists what each engine declares (`pyengine.engines.declared`), the cheapest one first; of
-those that the word of ``method=`` considers, the first one that supports the problem answers.
-Engines are imported when they are asked, so that a question does not load those that it has no need
-of.
+Of the engines that are declared (`pyengine.engines.declared`) and that the word of ``method=``
+considers, the first one that supports the problem answers.
 """
 
 from __future__ import annotations
@@ -11,28 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-import pyengine.engines.certified_hull
-import pyengine.engines.gaussian  # noqa: F401  these answer DP-SGD, whose first question imports nothing
 from pyengine.engines.answers import Questions
-from pyengine.engines.curves import Substitution, Unproven
-from pyengine.engines.declared.analytic import AnalyticEngine
-from pyengine.engines.declared.closed_forms import (
-    ClosedFormEngine,
-    NothingReleasedEngine,
-    RelaxedClosedFormEngine,
-    RelaxedLimitEngine,
-)
-from pyengine.engines.declared.contours import CertifiedEngine, NodesEngine
-from pyengine.engines.declared.lines import LineEngine
-from pyengine.engines.declared.published import (
-    BlocksEngine,
-    CentralLimitEngine,
-    EdgeworthEngine,
-    MonteCarloEngine,
-    ReferenceEngine,
-)
-from pyengine.engines.declared.sums import ExactEngine, LatticeEngine
-from pyengine.engines.orders import both_orders
+from pyengine.engines.curves import Unproven
+from pyengine.engines.declared import ENGINES
 from pyengine.engines.problem import Engine, Problem
 from pyengine.mechanisms import Mechanism
 from pyengine.mechanisms.threat_models import THREAT_MODELS, ThreatModel, threat_model_of
@@ -40,23 +19,6 @@ from pyengine.mechanisms.threat_models import THREAT_MODELS, ThreatModel, threat
 __all__ = ["ADJACENCIES", "ENGINES", "METHODS", "THREAT_MODELS", "questions", "questions_on_pair"]
 
 ADJACENCIES = ("add", "remove", "add_remove", "substitute")
-ENGINES: tuple[Engine, ...] = (
-    BlocksEngine(),
-    ClosedFormEngine(),
-    NothingReleasedEngine(),
-    RelaxedClosedFormEngine(),
-    AnalyticEngine(),
-    NodesEngine(),
-    CertifiedEngine(),
-    LineEngine(),
-    ExactEngine(),
-    LatticeEngine(),
-    ReferenceEngine(),
-    EdgeworthEngine(),
-    RelaxedLimitEngine(),
-    CentralLimitEngine(),
-    MonteCarloEngine(),
-)
 METHODS = (
     "auto",
     "certified",
@@ -177,7 +139,7 @@ def _asked_of(engine: Engine, problem: Problem) -> Questions:
         return _unjudged(engine, problem)
     from pyengine.engines.within import WithinTolerance
 
-    only_bounds = isinstance(engine, BlocksEngine) or bool(problem.attained)
+    only_bounds = engine.only_bounds or bool(problem.attained)
 
     def make(tolerance: float) -> Questions:
         # what is apart by itself does not come closer with the accuracy of either side
@@ -188,23 +150,10 @@ def _asked_of(engine: Engine, problem: Problem) -> Questions:
 
 def _unjudged(engine: Engine, problem: Problem) -> Questions:
     """Questions that one engine answers, proven only where the masses of all steps are."""
-    found = _of_orders(engine, problem)
+    found = engine.questions(problem, answered)
     if engine.certified and engine.needs_masses and not problem.has_proven_masses:
         return Unproven(found)
     return found
-
-
-def _of_orders(engine: Engine, problem: Problem) -> Questions:
-    """Questions that one engine answers, of one order or of both."""
-    if problem.adjacency == "add_remove":
-        return both_orders(engine, problem, answered)
-    whole = engine.questions(problem, answered)
-    if whole is not None:
-        return whole
-    pair, attained = engine.pair(problem), problem.attained
-    if not attained:
-        return pair
-    return Substitution(pair, [questions_on_pair(other) for other in attained])
 
 
 def questions_on_pair(problem: Problem) -> Questions:

@@ -19,10 +19,11 @@ from pyengine.engines.answers import (
 )
 from pyengine.errors import AccuracyError
 
-__all__ = ["WithinTolerance", "crossed", "followed", "too_wide"]
+__all__ = ["LOOSEST", "WithinTolerance", "crossed", "followed", "too_wide"]
 
 FloatArray = npt.NDArray[np.float64]
 BELOW_DOUBLES = 1e-300  # what is less than this has no relative width to speak of
+LOOSEST = 1e-2  # relative width of bounds that are an answer where none narrower are had
 ADVICE = re.compile(r"tolerance=(\S+) (or more gives this answer|would do)")
 MOST_TRIED = 4  # tolerances of an advice, each of at least twice the one before
 OTHERWISE = "method='reference' answers in arbitrary precision"

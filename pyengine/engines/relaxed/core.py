@@ -49,6 +49,9 @@ class MagnitudePair(Protocol):
     lowest: float  # infimum of L
     highest: float  # supremum of L
 
+    def limit(self) -> tuple[float, float] | None:
+        """Shift and scale of the normal law that the pair tends to; None where there is none."""
+
     def forward(self, alpha: FloatArray) -> Errors:
         """T(P, Q), the paper's j, for α in [0, 1]."""
 

@@ -40,6 +40,11 @@ class GaussianDistance:
         self.lowest = -0.5 * effect * effect
         self.highest = math.inf
 
+    def limit(self) -> tuple[float, float]:
+        """Theorem 3, corrected: κ/√(2d) and √(1 + 2κ/d), κ = μ²."""
+        kappa, d = self.effect**2, self.dimension
+        return kappa / math.sqrt(2.0 * d), math.sqrt(1.0 + 2.0 * kappa / d)
+
     def forward(self, alpha: FloatArray) -> Errors:
         """Equation 4, left: F_{μ²} at the quantile of F_0; Corollary 1 in one dimension."""
         if self.dimension > 1:

@@ -47,6 +47,9 @@ class LaplacePair:
         """Return α cosh μ for α <= e^{-μ}, whatever overflows."""
         return 0.5 * (exp(log(alpha) + self.effect) + alpha * fn.exp(-self.effect))
 
+    def limit(self) -> None:
+        """None is known."""
+
     def forward(self, alpha: FloatArray) -> Errors:
         """Theorem 1, equation 2."""
         mu = self.effect

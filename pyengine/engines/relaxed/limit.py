@@ -7,8 +7,6 @@ Theorem 3 of Kaissis et al. (2023), corrected: with κ = μ² the noncentrality,
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from pyengine import special
@@ -21,7 +19,6 @@ from pyengine.engines.answers import (
     Questions,
     names,
 )
-from pyengine.engines.relaxed.gaussian import GaussianDistance
 from pyengine.errors import NotDefinedError
 
 __all__ = ["LimitQuestions"]
@@ -31,11 +28,8 @@ __all__ = ["LimitQuestions"]
 class LimitQuestions(Questions):
     """The normal approximation of one pair; no error bound comes with it."""
 
-    def __init__(self, pair: GaussianDistance, adjacency: str) -> None:
-        kappa = pair.effect**2
-        self.adjacency = adjacency
-        self.shift = kappa / math.sqrt(2.0 * pair.dimension)
-        self.scale = math.sqrt(1.0 + 2.0 * kappa / pair.dimension)
+    def __init__(self, shift: float, scale: float, adjacency: str) -> None:
+        self.shift, self.scale, self.adjacency = shift, scale, adjacency
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
         """β and γ at α in [0, 1]."""

@@ -60,6 +60,9 @@ class SampledPair:
             )
         return np.asarray(found)
 
+    def limit(self) -> None:
+        """None is known."""
+
     def forward(self, alpha: FloatArray) -> Errors:
         """Return the mixture of both errors."""
         p = self.probability

@@ -1,0 +1,642 @@
+"""What each engine declares: what it supports, and how it is asked.
+
+Engines are imported when they are asked, so that a question does not load those that it has no need
+of; only those that answer DP-SGD are imported here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pyengine.engines.answers import Questions
+from pyengine.engines.certified import CertifiedPair
+from pyengine.engines.certified_hull import CertifiedBothOrders
+from pyengine.engines.closed_form import ClosedForm, closed_form_step, has_closed_form
+from pyengine.engines.curves import Dominated, NothingReleased, Unproven
+from pyengine.engines.gaussian import GaussianSide
+from pyengine.engines.hull import Between
+from pyengine.engines.pairs import GaussianRows, enclosing_pairs, gaussian_rows
+from pyengine.engines.problem import Ask, Engine, Problem
+from pyengine.engines.within import LOOSEST
+from pyengine.errors import AccuracyError, NotDefinedError
+from pyengine.mechanisms import Mechanism, Step, steps_of
+
+if TYPE_CHECKING:
+    from pyengine.engines.row_sides import EstimatedSide, RowSide
+    from pyengine.engines.vertical_lines.alone import OrderedLaw
+    from pyengine.engines.vertical_lines.questions import LineQuestions
+
+__all__ = ["ENGINES"]
+
+# relative widths of bounds that no others are asked to narrow: of lines, of deformed ones, and of
+# lines beside which there are laws on pieces
+NARROW, WIDE, CLOSE = 1e-9, 1e-8, 1e-10
+MOST_WORK = 2**26  # of a value on a line before which laws on pieces are asked
+
+
+def _is_law(problem: Problem) -> bool:
+    """Whether the mechanism's own laws are asked about."""
+    return not problem.is_relaxed and problem.given is None
+
+
+class NothingReleasedEngine(Engine):
+    """Gaussian steps that never look at the record, and the same in the relaxed threat model."""
+
+    name = "closed_form"
+    methods = ("auto", "exact", "lattice", "clt")
+    certified = True
+
+    def supports(self, problem: Problem) -> bool:
+        if problem.is_relaxed:
+            return not problem.distances
+        return problem.rows == [] and problem.method != "clt"
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        return NothingReleased()
+
+
+class ClosedFormEngine(Engine):
+    """One sampled Gaussian step, one Gaussian batch of fixed size, and steps without sampling."""
+
+    name = "closed_form"
+    methods = ("auto",)
+    certified = True
+
+    def supports(self, problem: Problem) -> bool:
+        if problem.rows is not None:
+            return has_closed_form(problem.rows)
+        return _single_batch(problem) is not None
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        rows, adjacency = problem.rows, problem.adjacency
+        if rows is None:
+            rows, adjacency = _single_batch(problem), "add_remove"
+        assert rows is not None
+        return ClosedForm(closed_form_step(rows, adjacency), problem.tolerance)
+
+
+def _single_batch(problem: Problem) -> GaussianRows | None:
+    """One Gaussian batch of fixed size with a record exchanged, as it is without the record.
+
+    Both orders of that pair are attained, and together they have the largest profile (Theorem 15
+    of Lebeda et al., 2024): what is asked is the hull of both (docs/theory/adjacency).
+    """
+    if problem.adjacency != "substitute" or not _is_law(problem):
+        return None
+    steps = steps_of(problem.mechanism)
+    if len(steps) != 1 or steps[0][1] != 1 or steps[0][0].scheme != "without_replacement":
+        return None
+    return gaussian_rows(problem.mechanism, "add")
+
+
+class RelaxedClosedFormEngine(Engine):
+    """Relaxed threat model: laws of a length."""
+
+    name = "closed_form"
+    methods = ("auto",)
+
+    def supports(self, problem: Problem) -> bool:
+        return problem.is_relaxed and [number for _, number in problem.distances] == [1]
+
+    def refusal(self, problem: Problem) -> Exception:
+        if problem.is_relaxed:
+            from pyengine.engines.relaxed.questions import no_closed_form
+
+            return no_closed_form(problem.mechanism)
+        return NotDefinedError(
+            "method='closed_form' is available for Gaussian steps without sampling and for a "
+            f"single sampled step, got {problem.mechanism}"
+        )
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        from pyengine.engines.relaxed.questions import RelaxedQuestions
+
+        return RelaxedQuestions(problem.distances[0][0], problem.adjacency)
+
+
+class ExactEngine(Engine):
+    """Finitely many losses, Laplace steps, and few steps of both: sums of positive terms."""
+
+    name = "exact"
+    methods = ("auto",)
+    certified = True
+
+    def supports(self, problem: Problem) -> bool:
+        from pyengine.engines.exact import exact_refusal
+
+        return exact_refusal(problem.laws) is None
+
+    def refusal(self, problem: Problem) -> Exception:
+        from pyengine.engines.exact import exact_refusal
+
+        return AccuracyError(exact_refusal(problem.laws))
+
+    def pair(self, problem: Problem) -> Questions:
+        from pyengine.engines.exact import exact_questions
+
+        return exact_questions(problem.laws)
+
+
+class LatticeEngine(Engine):
+    """Any steps, on a lattice of losses between two roundings.
+
+    Steps that are known between two laws only are composed twice, once with each.
+    """
+
+    name = "lattice"
+    methods = ("auto",)
+    certified = True
+
+    def supports(self, problem: Problem) -> bool:
+        return True
+
+    def pair(self, problem: Problem) -> Questions:
+        from pyengine.engines.lattice import TOLERANCE
+
+        laws = problem.laws
+        tolerance = TOLERANCE if problem.tolerance is None else problem.tolerance
+        if all(law.has_cells for law, _ in laws):
+            return self._of(problem, laws, tolerance)
+        # two brackets, and what lies between them, have to fit
+        enclosed = [(law.enclosed(problem.tolerance), number) for law, number in laws]
+        sides = ([(both[i], number) for both, number in enclosed] for i in (0, 1))
+        return Between(*(self._of(problem, side, 0.25 * tolerance) for side in sides))
+
+    @staticmethod
+    def _of(problem: Problem, laws: Any, tolerance: float) -> Questions:
+        """Questions on steps whose laws are known."""
+        from pyengine.engines.exact import disjoint_questions
+        from pyengine.engines.exact.single import SingleStep
+        from pyengine.engines.exact.threshold import ThresholdQuestions
+        from pyengine.engines.lattice import LatticePair
+
+        told_apart = disjoint_questions(laws, "lattice")
+        if told_apart is not None:
+            return told_apart
+        loosest = LOOSEST if problem.tolerance is None else 0.0
+        pair = LatticePair(laws, tolerance, problem.wanted, loosest=loosest)
+        if sum(number for _, number in pair.parts) == 1:  # one edge is all that it takes
+            return ThresholdQuestions(SingleStep(pair.parts[0][0]), "lattice")
+        return pair
+
+
+def _are_smooth(problem: Problem) -> bool:
+    """Whether all of several steps may be mixtures of normals, told without their engines."""
+    laws = problem.laws
+    return sum(number for _, number in laws) > 1 and all(
+        law.mixtures() is not None or law.nodes(number) is not None for law, number in laws
+    )
+
+
+def _has_epochs(problem: Problem) -> bool:
+    """Whether there are epochs among the steps, told without their engines."""
+    return any(law.tabulated() is not None for law, _ in problem.laws)
+
+
+class CertifiedEngine(Engine):
+    """Gaussian steps on samples, their mixtures and epochs, by sums whose errors are theorems.
+
+    What has no proof there the lattice answers.
+    """
+
+    name = "certified"
+    methods = ("auto",)
+    certified = True
+
+    def supports(self, problem: Problem) -> bool:
+        if problem.rows is not None:
+            return True
+        return _is_law(problem) and _side(problem) is not None
+
+    def pair(self, problem: Problem) -> CertifiedPair:
+        other = partial(LatticeEngine().pair, problem)
+        return CertifiedPair(*_sides(problem), problem.tolerance, other)
+
+    def both(self, problem: Problem, ask: Ask, add: Any, remove: Any) -> Questions:
+        return CertifiedBothOrders(add, remove, partial(self._beside, problem, ask))
+
+    def _beside(self, problem: Problem, ask: Ask) -> Questions:
+        """Questions that are asked where rows of one order are too wide."""
+        return LatticeEngine().questions(problem, ask)
+
+
+def _side(problem: Problem) -> RowSide | None:
+    """What has proven rows of steps that are not all Gaussian; None where nothing has."""
+    if _are_smooth(problem):
+        from pyengine.engines.smooth import SmoothSide, smooth_pair
+
+        pair = smooth_pair(problem.laws)
+        smooth = None if pair is None else SmoothSide.of(pair)
+        if smooth is not None:
+            return smooth
+    if not _has_epochs(problem):
+        return None
+    from pyengine.engines.certified_epochs import EpochSide
+
+    return EpochSide.of(problem.laws)
+
+
+def _sides(problem: Problem) -> tuple[RowSide, RowSide]:
+    """The private and the public side.
+
+    Where rates are no doubles two pairs of doubles enclose the one that is asked about.
+    """
+    if problem.rows is None:
+        side = _side(problem)
+        assert side is not None
+        return side, side
+    rates = [probability for _, _, probability, _ in problem.rows]
+    private, public = enclosing_pairs(problem.rows, problem.order)
+    public_side = GaussianSide(public, rates)
+    if private == public:
+        return public_side, public_side
+    return GaussianSide(private, rates), public_side
+
+
+class NodesEngine(CertifiedEngine):
+    """Nodes of densities, whose errors are estimates: of epochs, and where no line proves more.
+
+    Proofs of epochs take twenty times as long.
+    """
+
+    name = "spectral"
+    certified = False
+
+    def supports(self, problem: Problem) -> bool:
+        if problem.rows is not None or not _is_law(problem):
+            return False
+        if not _has_epochs(problem) and super().supports(problem):
+            return False
+        return _estimated(problem) is not None
+
+    def prover(self) -> Engine:
+        return CertifiedEngine()
+
+    def pair(self, problem: Problem) -> CertifiedPair:
+        from pyengine.engines.estimated_pair import EstimatedPair
+
+        side = _estimated(problem)
+        assert side is not None
+        return EstimatedPair(side, problem.tolerance)
+
+    def _beside(self, problem: Problem, ask: Ask) -> Questions:
+        raise AccuracyError(f"no other engine is asked for {problem.mechanism}")
+
+
+def _estimated(problem: Problem) -> EstimatedSide | None:
+    """Rows with estimated errors; None where there are none."""
+    found = None
+    if _has_epochs(problem):
+        from pyengine.engines.certified_epochs import tabulated_epochs
+        from pyengine.engines.row_sides import EstimatedSide
+
+        found = tabulated_epochs(problem.laws)
+        if found is not None and (found.epochs == 1 or found.law.nodes(found.epochs) is None):
+            return EstimatedSide(lambda: found, found.name, found.ends)
+    if not _are_smooth(problem):
+        return None
+    from pyengine.engines.smooth import estimated_side, smooth_pair
+
+    pair = smooth_pair(problem.laws)
+    return None if pair is None else estimated_side(pair, found)
+
+
+class AnalyticEngine(Engine):
+    """Steps of analytic densities, samples of them, and compositions of them with Gaussian steps.
+
+    What its lines do not know narrowly the lattice estimates.
+    """
+
+    name = "certified"
+    methods = ("auto",)
+    certified = True
+    needs_masses = False
+
+    def supports(self, problem: Problem) -> bool:
+        if not _is_law(problem) or problem.adjacency == "substitute":
+            return False
+        if not any(step.inner.is_analytic for step, _ in steps_of(problem.mechanism)):
+            return False
+        from pyengine.engines.vertical_lines.range import line_order
+
+        return line_order(problem.laws) is not None
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        from pyengine.engines.analytic_lines.far import FarQuestions
+
+        near, known = self._asked(problem, ask, far=False)
+        return FarQuestions(
+            near, known, problem.tolerance, lambda: self._asked(problem, ask, far=True)
+        )
+
+    def pair(self, problem: Problem) -> LineQuestions:
+        return self._pair(problem, far=False)
+
+    def _asked(self, problem: Problem, ask: Ask, *, far: bool) -> tuple[Questions, float]:
+        """Questions on laws that end near or far out, and what they know to be small alone."""
+        from pyengine.engines.vertical_lines.questions import LineBothOrders
+
+        if problem.adjacency != "add_remove":
+            pair = self._pair(problem, far)
+            return pair, pair.law.least_known
+        add, remove = (self._pair(problem.ordered(order), far) for order in ("add", "remove"))
+        asked = LineBothOrders(add, remove, lambda: ask(replace(problem, method="lattice")))
+        return asked, max(pair.law.least_known for pair in (add, remove))
+
+    def _pair(self, problem: Problem, far: bool) -> LineQuestions:
+        from pyengine.engines.vertical_lines.questions import LineQuestions
+        from pyengine.engines.vertical_lines.range import line_order
+
+        law = line_order(problem.laws, far=far)
+        if law is None:
+            raise AccuracyError(
+                "values so small are asked of laws that end far out, of which these densities have "
+                "no lines; method='lattice' estimates"
+            )
+        return LineQuestions(
+            law, problem.tolerance, lambda: Unproven(LatticeEngine().pair(problem))
+        )
+
+
+class LineEngine(Engine):
+    """Steps of one kind or several whose sum has lines, deformed ones where they are few.
+
+    What those do not answer narrowly is asked of exact sums or the lattice, as well.
+    """
+
+    name = "certified"
+    methods = ("auto",)
+    certified = True
+
+    def supports(self, problem: Problem) -> bool:
+        if not _is_law(problem) or problem.attained:
+            return False
+        steps = sum(number for _, number in problem.laws)
+        if steps < 2 or all(law.finite() is not None for law, _ in problem.laws):
+            return False  # what neither engine serves, told without importing them
+        from pyengine.engines.vertical_lines.range import line_order, order_on_nodes
+
+        found = line_order(problem.laws)
+        return found is not None or order_on_nodes(tuple(problem.laws)) is not None
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        from pyengine.engines.vertical_lines.questions import LineBothOrders
+
+        if problem.adjacency != "add_remove":
+            return self.pair(problem)
+        found: Questions | None = None
+
+        def narrower(asked: Questions | None = None) -> Questions:
+            return asked or ask(replace(problem, method=_after_lines(problem).name))
+
+        add, remove = (_handing_over(problem.ordered(order)) for order in ("add", "remove"))
+        # the first ones are the last of each
+        both = min(len(add), len(remove))
+        for pair in zip(add[len(add) - both :], remove[len(remove) - both :], strict=True):
+            found = LineBothOrders(*pair, partial(narrower, found))
+        return found or narrower()
+
+    def pair(self, problem: Problem) -> LineQuestions:
+        return _handing_over(problem)[-1]
+
+
+def _handing_over(problem: Problem) -> list[LineQuestions]:
+    """Questions on the engines that serve, the first one last; each asks the one before it."""
+    from pyengine.engines.vertical_lines.deformation import DeformedOrder
+    from pyengine.engines.vertical_lines.questions import LineQuestions
+    from pyengine.engines.vertical_lines.range import (
+        deformed_order,
+        line_order,
+        order_on_nodes,
+        order_on_pieces,
+        work_of,
+    )
+
+    # what each answer may be wide at most where another engine follows
+    steps: list[tuple[OrderedLaw, float]] = []
+    line = line_order(problem.laws)
+    if line is not None:
+        steps.append((line, NARROW))
+    deformed = None if isinstance(line, DeformedOrder) else deformed_order(problem.laws)
+    if deformed is not None:
+        steps.append((deformed, WIDE))
+    pieces = order_on_pieces(problem.laws)
+    if pieces is not None and line is not None and work_of(line) > MOST_WORK:
+        steps.insert(0, (pieces, CLOSE))
+        pieces = None
+    for order in (pieces, order_on_nodes(tuple(problem.laws))):
+        if order is not None:
+            if steps:
+                steps[-1] = (steps[-1][0], CLOSE)
+            steps.append((order, WIDE))
+
+    def narrower(asked: Questions | None = None) -> Questions:
+        return asked or _after_lines(problem).pair(problem)
+
+    found: list[LineQuestions] = []
+    for law, width in reversed(steps):
+        tolerance, before = problem.tolerance, found[-1] if found else None
+        if before is not None:
+            tolerance = width if tolerance is None else min(width, tolerance)
+        found.append(LineQuestions(law, tolerance, partial(narrower, before)))
+    return found
+
+
+def _after_lines(problem: Problem) -> Engine:
+    """Which engine is asked for what lines do not know narrowly."""
+    exact = ExactEngine()
+    return exact if exact.supports(problem) else LatticeEngine()
+
+
+class ReferenceEngine(Engine):
+    """Arbitrary precision."""
+
+    name = "reference"  # certifies most values, but not all of them
+
+    def supports(self, problem: Problem) -> bool:
+        return problem.given is None
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        from pyengine.engines.ground_truth import GroundTruth
+
+        return GroundTruth(problem.mechanism, problem.adjacency, problem.threat_model)
+
+
+class ApproximationEngine(Engine):
+    """Base of the approximations that the papers publish."""
+
+    def supports(self, problem: Problem) -> bool:
+        return _is_law(problem)
+
+    def refusal(self, problem: Problem) -> Exception:
+        return NotDefinedError(
+            f"method={problem.method!r} does not answer for threat_model='relaxed'"
+        )
+
+
+class EdgeworthEngine(ApproximationEngine):
+    """Expansion about the normal law."""
+
+    name = "edgeworth"
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        from pyengine.engines.edgeworth import edgeworth_questions
+
+        return edgeworth_questions(problem.mechanism, problem.adjacency)
+
+
+class CentralLimitEngine(Engine):
+    """One Gaussian in the place of all steps; squared lengths as if they were normal."""
+
+    name = "clt"
+
+    def supports(self, problem: Problem) -> bool:
+        if not problem.is_relaxed:
+            return problem.given is None
+        parts = problem.distances
+        return [number for _, number in parts] == [1] and parts[0][0].limit() is not None
+
+    def refusal(self, problem: Problem) -> Exception:
+        from pyengine.mechanisms import in_words
+
+        return NotDefinedError(
+            "method='clt' of the relaxed threat model covers Gaussian steps without sampling, got "
+            f"{' and '.join(in_words(problem.mechanism))}"
+        )
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        if problem.is_relaxed:
+            from pyengine.engines.relaxed.limit import LimitQuestions
+
+            limit = problem.distances[0][0].limit()
+            assert limit is not None
+            return LimitQuestions(*limit, problem.adjacency)
+        from pyengine.engines.clt import CltPair
+
+        return CltPair(problem.mechanism, problem.adjacency)
+
+
+class MonteCarloEngine(ApproximationEngine):
+    """Random losses under a tilted law."""
+
+    name = "monte_carlo"
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        from pyengine.engines.approximate import in_orders
+        from pyengine.engines.blocks import dominating
+        from pyengine.engines.monte_carlo import MonteCarloPair
+
+        places = [step.places for step, _ in steps_of(problem.mechanism)]
+        if any(places) and problem.adjacency != "substitute":
+            from pyengine.engines.allocated_samples import AllocatedSampleQuestions
+
+            above = replace(problem, mechanism=dominating(problem.mechanism), method="auto")
+            above = replace(above, tolerance=None, wanted=None)
+            return AllocatedSampleQuestions(
+                problem.mechanism,
+                problem.adjacency,
+                lambda order: ask(above.ordered(order)),
+                problem.wanted,
+            )
+        return in_orders(MonteCarloPair, problem.mechanism, problem.adjacency)
+
+
+class BlocksEngine(Engine):
+    """Others bound them: epochs with several random steps of a record, and selections.
+
+    So with any epoch of random allocation where another record takes the place of one.
+
+    Parameters
+    ----------
+    method : str, optional
+        By which the other mechanisms are asked; as the problem is if not given.
+    """
+
+    name = "blocks"
+    methods = ("auto", "certified", "lattice", "reference")
+    only_bounds = True
+
+    def __init__(self, method: str | None = None) -> None:
+        self._method = method
+
+    def supports(self, problem: Problem) -> bool:
+        if not _is_law(problem):
+            return False
+        if problem.adjacency == "substitute":
+            from pyengine.engines.replaced import needs_the_rest
+
+            return needs_the_rest(problem.mechanism)
+        if problem.rows is not None:  # Gaussian steps, which have laws
+            return False
+        return any(step.enclosing or step.repeated for step, _ in steps_of(problem.mechanism))
+
+    def refusal(self, problem: Problem) -> Exception:
+        from pyengine.mechanisms import in_words
+
+        return AccuracyError(
+            "method='blocks' bounds epochs of random allocation with selected > 1, and selections "
+            "among runs, got "
+            f"{' and '.join(in_words(problem.mechanism))}"
+        )
+
+    def prover(self) -> Engine:
+        return BlocksEngine("certified")
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        from pyengine.engines.blocks import NAME, dominated, dominating
+
+        method = self._method or ("auto" if problem.method == self.name else problem.method)
+
+        def asked(mechanism: Mechanism, problem: Problem = problem) -> Questions:
+            return ask(replace(problem, mechanism=mechanism, method=method))
+
+        def best_of(step: Step) -> Mechanism:
+            from pyengine.engines.selected import selected_pair  # here, as few runs need it
+
+            run = replace(problem, method="certified", adjacency="add_remove", wanted=None)
+            return selected_pair(
+                step, lambda base, epsilon: ask(replace(run, mechanism=base)).profile(epsilon)
+            )
+
+        if problem.adjacency == "substitute":
+            from pyengine.engines.replaced import ThroughTheRest, needs_the_rest, summed
+
+            above = dominating(problem.mechanism)
+            if not needs_the_rest(above):  # all runs of a selection
+                return Dominated(asked(above), [], NAME)
+
+            def of(order: str) -> Questions:
+                one = replace(problem, adjacency=order)
+                return self.questions(one, ask) if self.supports(one) else asked(one.mechanism, one)
+
+            def lower() -> Questions:
+                try:
+                    return asked(summed(problem.mechanism))
+                except NotDefinedError as error:  # of other steps, so that it tells nothing
+                    raise AccuracyError(str(error)) from error
+
+            through = ThroughTheRest(of("add"), of("remove"))
+            return Dominated(through, [partial(of, "add_remove"), lower], NAME)
+        below = [partial(asked, mechanism) for mechanism in dominated(problem.mechanism)]
+        return Dominated(asked(dominating(problem.mechanism, best_of)), below, NAME)
+
+
+# the cheapest one first
+ENGINES: tuple[Engine, ...] = (
+    BlocksEngine(),
+    ClosedFormEngine(),
+    NothingReleasedEngine(),
+    RelaxedClosedFormEngine(),
+    AnalyticEngine(),
+    NodesEngine(),
+    CertifiedEngine(),
+    LineEngine(),
+    ExactEngine(),
+    LatticeEngine(),
+    ReferenceEngine(),
+    EdgeworthEngine(),
+    CentralLimitEngine(),
+    MonteCarloEngine(),
+)
