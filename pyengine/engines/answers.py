@@ -61,10 +61,7 @@ class Answer:
     certified: BoolArray = field(init=False)
 
     def __post_init__(self, proven: bool | BoolArray) -> None:
-        if isinstance(proven, bool):  # NumPy takes longer to broadcast it
-            self.certified = np.full(self.value.shape, proven)
-        else:
-            self.certified = np.array(np.broadcast_to(proven, self.value.shape))
+        self.certified = np.full(self.value.shape, proven)
 
     @classmethod
     def exact(cls, value: FloatArray) -> Answer:

@@ -15,7 +15,7 @@ import numpy as np
 
 from pyengine.engines.answers import Answer, ErrorCurve, Questions, names
 from pyengine.engines.approximate import FloatArray, curve_of, inverse_profile, warn_where
-from pyengine.engines.edgeworth import edgeworth_questions
+from pyengine.engines.edgeworth import EdgeworthPair, edgeworth_questions
 from pyengine.engines.loss_quadrature import pearson
 from pyengine.errors import AccuracyError, ApproximationWarning
 from pyengine.mechanisms import Mechanism
@@ -41,7 +41,10 @@ class CltPair(Questions):
 
     def __init__(self, mechanism: Mechanism, adjacency: str) -> None:
         self._mu = clt_distance(mechanism)
-        self._judge = edgeworth_questions(mechanism, adjacency)
+        if adjacency == "add_remove":
+            self._judge = edgeworth_questions(mechanism, adjacency)
+        else:
+            self._judge = EdgeworthPair(mechanism, adjacency)
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """T(A, B) at α in [0, 1]."""

@@ -25,7 +25,7 @@ from pyengine.mechanisms import Mechanism, Step, steps_of
 
 if TYPE_CHECKING:
     from pyengine.engines.row_sides import EstimatedSide, RowSide
-    from pyengine.engines.vertical_lines.alone import OrderedLaw
+    from pyengine.engines.vertical_lines.ordered import OrderedLaw
     from pyengine.engines.vertical_lines.questions import LineQuestions
 
 __all__ = ["ENGINES"]

@@ -14,13 +14,13 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, ErrorCurve, Questions, names
+from pyengine.engines.answers import Answer, ErrorCurve, names
 from pyengine.engines.approximate import (
     DOUBTFUL,
     ApproximatePair,
     FloatArray,
+    JoinedOrders,
     curve_of,
-    in_orders,
     inverse_profile,
     warn_where,
 )
@@ -235,6 +235,12 @@ def _smaller(beta: FloatArray, gamma: FloatArray) -> FloatArray:
     return np.where(beta < gamma, beta, gamma)
 
 
-def edgeworth_questions(mechanism: Mechanism, adjacency: str, order: int = MAX_ORDER) -> Questions:
+def edgeworth_questions(
+    mechanism: Mechanism, adjacency: str, order: int = MAX_ORDER
+) -> EdgeworthPair | JoinedOrders:
     """Return what answers by Edgeworth's expansion of the given order."""
-    return in_orders(partial(EdgeworthPair, order=order), mechanism, adjacency)
+    if adjacency == "add_remove":
+        return JoinedOrders(
+            EdgeworthPair(mechanism, "add", order), EdgeworthPair(mechanism, "remove", order)
+        )
+    return EdgeworthPair(mechanism, adjacency, order)

@@ -15,12 +15,13 @@ from pyengine.engines.answers import Answer, ErrorCurve, FloatArray, Questions
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, Step, compose, steps_of
 from pyengine.numerics import functions as fn
+from pyengine.numerics.bracketing import bisected
+from pyengine.numerics.golden_section import lowest
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["ThroughTheRest", "needs_the_rest", "summed"]
 
 ROOM = 1.0 + 4.0 * (ELEMENTARY + 4.0) * UNIT  # what rounding takes from sums of a few terms
-RATIO = 0.5 * (5.0**0.5 - 1.0)
 ROUNDS = 32  # of golden section: 2e-7 of the interval, and the least value is flat
 HALVINGS = 50
 FARTHEST = 50.0
@@ -124,12 +125,12 @@ class ThroughTheRest(Questions):
 
     def _before(self, delta: FloatArray) -> FloatArray:
         """The s >= 0 with δ_remove(-s) at most δ, up to `FARTHEST`; 0 where δ_remove(0) is more."""
-        low, high = np.zeros(delta.size), np.full(delta.size, FARTHEST)
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            fits = _signed(self._remove, self._add, -middle).upper <= delta
-            low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-        return low
+
+        def fits(s: FloatArray) -> Any:
+            return _signed(self._remove, self._add, -s).upper <= delta
+
+        ends = np.zeros(delta.size), np.full(delta.size, FARTHEST)
+        return bisected(fits, *ends, rounds=HALVINGS)[0]
 
     def _far(self) -> float:
         """How far beyond 0 and ε the least value may lie."""
@@ -165,15 +166,7 @@ def _upper(like: Answer, value: FloatArray, upper: FloatArray, sure: Any) -> Ans
 
 def _least(f: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray) -> FloatArray:
     """Where functions that fall and then rise are smallest, by golden section."""
-    left, right = high - RATIO * (high - low), low + RATIO * (high - low)
-    first, second = f(left), f(right)
-    for _ in range(ROUNDS):
-        before = first <= second  # the least one is left of `right`
-        low, high = np.where(before, low, left), np.where(before, right, high)
-        new = np.where(before, high - RATIO * (high - low), low + RATIO * (high - low))
-        value = f(new)
-        left, right = np.where(before, new, right), np.where(before, left, new)
-        first, second = np.where(before, value, second), np.where(before, first, value)
-    if not (np.isfinite(first) | np.isfinite(second)).all():
+    place, value = lowest(f, low, high, rounds=ROUNDS)
+    if not np.isfinite(value).all():
         raise AccuracyError("no bound by the data set without the record was found")
-    return np.where(first <= second, left, right)
+    return place

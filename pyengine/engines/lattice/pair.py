@@ -315,9 +315,9 @@ class LatticePair(Questions):
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """T(A, B) at α in [0, 1]: certified bounds."""
-        curve, rest = self._simple.trade_off(alpha)
+        curve, rest = self._simple.curve(alpha)
         if (~rest & (alpha > 0.0) & (alpha < 1.0)).any() and self.tolerance > CLOSE:
-            closer, wide = uncomposed(self.parts, CLOSE, self.wanted).trade_off(alpha)
+            closer, wide = uncomposed(self.parts, CLOSE, self.wanted).curve(alpha)
             curve.put(~wide, taken(closer, ~wide))
         if rest.any():
             self._composed_trade_off(alpha, rest, curve.beta, curve.gamma, curve.c)

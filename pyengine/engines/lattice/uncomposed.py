@@ -66,8 +66,8 @@ class Uncomposed:
         self.parts, self.tolerance, self._wanted = parts, tolerance, wanted
         self._ends: dict[bool, SmallestLoss | None] = {}
 
-    def trade_off(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
-        """T(A, B) at α in [0, 1], and where that is still to be found."""
+    def curve(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
+        """What is known of T(A, B) at α in [0, 1], and where it is still to be found."""
         rest = complement_above(alpha)
         beta, gamma = Answer.exact(1.0 - alpha), Answer.exact(alpha.copy())
         beta.upper = rest

@@ -273,12 +273,12 @@ class LineBothOrders(ExactBothOrders):
     ) -> None:
         super().__init__(add, remove)
         self._otherwise = otherwise
-        self._is_symmetric = add.law.is_symmetric
+        self._is_one_law = add.law.is_symmetric
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """The larger of both profiles at ε >= 0."""
         found = self._remove.profile(epsilon)
-        if self._is_symmetric:
+        if self._is_one_law:
             return found
         # the other profile mostly is the smaller one by far, which a rough bound tells
         open_ = np.ones(epsilon.size, dtype=np.bool_)
@@ -296,7 +296,7 @@ class LineBothOrders(ExactBothOrders):
         """The smallest ε >= 0 at which both profiles are <= δ."""
         first, second, near = self._by_size(delta)
         found = first.epsilon(delta, near)
-        if self._is_symmetric:
+        if self._is_one_law:
             return found
         # the other profile mostly is the smaller one, which a rough bound tells, or one look
         law, positive = second.law, found.lower > 0.0
@@ -319,7 +319,7 @@ class LineBothOrders(ExactBothOrders):
         That is ``remove`` but next to the largest loss, where close bounds tell.
         """
         first, second = self._remove, self._add
-        if self._is_symmetric or delta.size != 1 or not 0.0 < delta[0] < 1.0:
+        if self._is_one_law or delta.size != 1 or not 0.0 < delta[0] < 1.0:
             return first, second, None
         usual, other = first.law, second.law
         low, high = (float(x[0]) for x in usual.expected_epsilon(delta))
