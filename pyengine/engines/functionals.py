@@ -20,7 +20,6 @@ __all__ = [
     "Limits",
     "Row",
     "RowEngine",
-    "Rows",
     "array",
     "call_kernel",
     "row_errors",
@@ -60,22 +59,6 @@ class Limits(NamedTuple):
 
 
 DEFAULT = Limits()
-
-
-class Rows(NamedTuple):
-    """Rows of one answer.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n, WIDTH)
-        Column 0 the threshold c, column 2 + f the log of functional f, column ERRORS + f its
-        relative error; NaN where an engine has no answer.
-    engine : ndarray of str
-        The engine behind each row.
-    """
-
-    table: FloatArray
-    engine: npt.NDArray[np.str_]
 
 
 class RowEngine(Protocol):
