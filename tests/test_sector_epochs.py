@@ -20,7 +20,7 @@ from pyengine._core import ffi, lib
 from pyengine.api import answers
 from pyengine.engines.certified_epochs import EpochSide
 from pyengine.engines.functionals import ERRORS
-from pyengine.engines.sector import EpochLaws, _epochs_or_refusal
+from pyengine.engines.sector import EpochLaws, _composed_epochs, _law_of
 from pyengine.laws.allocation import AllocatedLaw
 from pyengine.laws.gaussian import GaussianLaw
 
@@ -36,7 +36,7 @@ def test_rows_of_random_epochs_hold_their_estimates(seed: int) -> None:
 
 @pytest.mark.parametrize("noise", [(1.0, 1.0), (0.4, 2.0), (7.0, 3.0), (0.9, 0.9, 0.9)])
 def test_plain_steps_have_their_closed_forms(noise: tuple[float, ...]) -> None:
-    law = _epochs_or_refusal(tuple(((x, 0.0), 1, 1) for x in noise), -230.0)
+    law = _law_of(_composed_epochs, tuple(((x, 0.0), 1, 1) for x in noise), -230.0)
     variance = float(sum(1 / Fraction(x) ** 2 for x in noise))
     ends = ffi.new("double[2]")
     lib.pe_sector_ends(law, ends)

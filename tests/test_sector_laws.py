@@ -30,9 +30,10 @@ from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.plan import FEW_STEPS
 from pyengine.engines.sector import (
     SectorLaws,
+    _composed,
     _convolve,
     _kept_integrals,
-    _law_or_refusal,
+    _law_of,
     _step,
 )
 from pyengine.engines.spectral import SOON, THOROUGH, Spectral
@@ -122,7 +123,7 @@ def test_a_sum_beside_the_low_end_of_its_larger_part(kernel: Any) -> None:
 def test_thresholds_whose_logarithm_is_no_double(noise: float, p: float, c: float) -> None:
     """What a double lacks of log(c - floor) is all of the error where the loss is narrow."""
     laws = SectorLaws(GaussianPair((noise,), (p,), (1,), False))
-    law = _law_or_refusal(((noise, p, 1),), -200.0)
+    law = _law_of(_composed, ((noise, p, 1),), -200.0)
     row = call_kernel(laws._rows, law, A_BELOW, np.array([c]))[0]
     with mpmath.workdps(60):
         shift = 1 / mpmath.mpf(noise)
@@ -144,7 +145,7 @@ MANY = (1.0, 1e-3, 2000)
 @pytest.mark.parametrize("backward", [False, True])
 def test_rows_of_many_steps_are_those_of_lines(backward: bool) -> None:
     """Their density is not proven to fall to the left of the first panel."""
-    law = _law_or_refusal((MANY,), -75.0)
+    law = _law_of(_composed, (MANY,), -75.0)
     noise, p, steps = MANY
     pair = GaussianPair((noise,), (p,), (steps,), backward)
     laws, lines = SectorLaws(pair), Spectral(pair)
@@ -184,7 +185,7 @@ def test_lines_of_little_work_do_not_know_what_was_asked_before() -> None:
 
 def test_a_refused_law_changes_no_row() -> None:
     loud = GaussianPair((0.05,), (0.01,), (100,), False)
-    assert "no law of these steps is proven" in _law_or_refusal(((0.05, 0.01, 100),), -200.0)
+    assert _law_of(_composed, ((0.05, 0.01, 100),), -200.0) is None
     table = np.full((1, 12), np.nan)
     laws = SectorLaws(loud)
     assert laws.serves
@@ -218,7 +219,7 @@ def test_steps_of_very_different_noise_reach_as_far_as_the_louder_ones(order: st
     for question, at in (("delta", 1.0), ("epsilon", 1e-6), ("gamma_bound", 1e-5)):
         found = getattr(pe, question)(steps, at, adjacency=order, bounds=True)
         assert found.upper - found.lower <= 1e-10 * found.upper
-    law = _law_or_refusal(((0.6, 2e-4, 5), (3.3, 1e-4, 25)), -75.0)
+    law = _law_of(_composed, ((0.6, 2e-4, 5), (3.3, 1e-4, 25)), -75.0)
     out = np.empty(8)
     lib.pe_sector_beyond(law, array(out, writable=True))
     assert (out[6:] < -60.0).all()

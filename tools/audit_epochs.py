@@ -18,7 +18,7 @@ from random_mechanisms import evenly
 
 from pyengine.engines.certified_epochs import TabulatedEpoch
 from pyengine.engines.functionals import ERRORS
-from pyengine.engines.sector import EPOCH_DEPTHS, QUIET, _epochs_or_refusal
+from pyengine.engines.sector import EPOCH_DEPTHS, QUIET, _composed_epochs, _law_of
 from pyengine.errors import AccuracyError
 from pyengine.laws.allocation import AllocatedLaw
 
@@ -51,9 +51,11 @@ def thresholds(law: object, backward: bool, rng: np.random.Generator, number: in
 def compared(run: Drawn, rng: np.random.Generator, number: int = 12) -> list[tuple[Array, ...]]:
     """Values, errors and estimates of rows; AccuracyError where there is no law or no table."""
     noise, steps, epochs = run
-    law = _epochs_or_refusal((((noise, 0.0), steps, epochs),), EPOCH_DEPTHS[noise >= QUIET][0])
-    if isinstance(law, str):
-        raise AccuracyError(law)
+    law = _law_of(
+        _composed_epochs, (((noise, 0.0), steps, epochs),), EPOCH_DEPTHS[noise >= QUIET][0]
+    )
+    if law is None:
+        raise AccuracyError("no law of these epochs is proven")
     found = []
     for backward in (False, True):
         c = thresholds(law, backward, rng, number)

@@ -24,7 +24,7 @@ from random_mechanisms import evenly
 
 from pyengine.engines.functionals import ERRORS, call_kernel
 from pyengine.engines.pairs import GaussianPair
-from pyengine.engines.sector import _law_or_refusal
+from pyengine.engines.sector import _composed, _law_of
 from pyengine.errors import AccuracyError
 from pyengine.numerics.exact_numbers import in_two_doubles, log_of_rest
 
@@ -86,7 +86,7 @@ def places(law: Any, floor: float, rng: np.random.Generator, number: int) -> Arr
 def compared(kinds: Kinds, depth: float, c: Array, backward: bool) -> tuple[Array, Array, Array]:
     """Values, errors and truths of the five functionals; the truth's errors are added."""
     pair = GaussianPair(*zip(*kinds, strict=True), False)
-    own = rows_of(_law_or_refusal(kinds, depth), backward, c)
+    own = rows_of(_law_of(_composed, kinds, depth), backward, c)
     other = rows_at(composed_law(bounded_steps(pair), DEEP), backward, c)
     log_value, unsure = other[:, VALUES], other[:, ERRORS:]
     for large, small in ((0, 1), (1, 0), (2, 3), (3, 2)):  # both add up to 1
@@ -101,8 +101,8 @@ def campaign(seed: int, each: int = 50) -> Iterator[tuple[Kinds, Rows | None]]:
     rng = np.random.default_rng(seed)
     while True:
         kinds, depth = drawn(rng), -760.0 if rng.random() < 0.2 else -200.0
-        law = _law_or_refusal(kinds, depth)
-        if isinstance(law, str):
+        law = _law_of(_composed, kinds, depth)
+        if law is None:
             yield kinds, None
             continue
         floor = math.fsum(n * math.log1p(-p) for _, p, n in kinds)

@@ -21,7 +21,7 @@ from audit_sector import GRID, VALUES, Array, Law, added, joined, rows_of, summe
 from compiling import doubles
 
 from pyengine.engines.functionals import ERRORS
-from pyengine.engines.sector import _epochs_or_refusal
+from pyengine.engines.sector import _composed_epochs, _law_of
 from pyengine.numerics.exact_numbers import in_two_doubles
 
 __all__ = [
@@ -145,7 +145,7 @@ def rows_of_means(runs: Sequence[Run], number: int = 40) -> Found:
     """Rows of the mean of two ratios over all of what their law has."""
     found = []
     for (noise, _), (law,) in runs:
-        truths = _epochs_or_refusal((((noise, 0.0), 2, 1),), DEEP)
+        truths = _law_of(_composed_epochs, (((noise, 0.0), 2, 1),), DEEP)
         c = np.linspace(law.ends[0] + 1e-3, law.ends[1] - 1e-3, number) - math.log(2.0)
         for backward in (False, True):
             asked = -c if backward else c

@@ -34,7 +34,7 @@ from error_terms import Change, Kernel, Tally, Term, kernel, tally
 from sector_switches import ERRING, SWITCHES, TERMS, signed
 
 from pyengine.engines.functionals import ERRORS
-from pyengine.engines.sector import _law_or_refusal
+from pyengine.engines.sector import _composed, _law_of
 
 ALL, TAILS = slice(0, 5), slice(0, 4)  # of the functionals
 
@@ -221,7 +221,7 @@ def added_pairs(kernel: Any, steps: Pairs) -> list[Made]:
 @cache
 def deep_rows(steps: tuple[Step, ...], backward: bool, c: tuple[float, ...]) -> Array:
     """Rows of sums by laws of the engine that end where nothing counts."""
-    law = _law_or_refusal(tuple((noise, p, 1) for noise, p in steps), DEPTH)
+    law = _law_of(_composed, tuple((noise, p, 1) for noise, p in steps), DEPTH)
     return rows_of(law, backward, np.array(c))
 
 

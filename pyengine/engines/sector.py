@@ -159,17 +159,13 @@ def _kept_integrals(law: Any) -> Any:
     return law
 
 
-def _bytes(found: Any) -> int:
-    return len(found) if isinstance(found, str) else int(lib.pe_sector_bytes(found))
-
-
-@kept(64, _bytes)
-def _law_or_refusal(kinds: Kinds, deepest: float) -> Any:
-    """Law of the composed loss, or why there is none: to find that out takes time, too."""
+@kept(128, lambda law: 0 if law is None else int(lib.pe_sector_bytes(law)))
+def _law_of(make: Callable[[Any, float], Any], kinds: Any, deepest: float) -> Any:
+    """Law of the composed loss; None where there is none: to find that out takes time, too."""
     try:
-        return _kept_integrals(_composed(kinds, deepest))
-    except AccuracyError as error:
-        return str(error)
+        return _kept_integrals(make(kinds, deepest))
+    except AccuracyError:
+        return None
 
 
 def _power(one: Any, number: int, joined: Callable[[Any, Any], Any]) -> Any:
@@ -227,19 +223,10 @@ def _composed_epochs(kinds: EpochKinds, deepest: float) -> Any:
     return result
 
 
-@kept(64, _bytes)
-def _epochs_or_refusal(kinds: EpochKinds, deepest: float) -> Any:
-    """Law of the composed loss of epochs, or why there is none."""
-    try:
-        return _kept_integrals(_composed_epochs(kinds, deepest))
-    except AccuracyError as error:
-        return str(error)
-
-
 def _deeper_epochs(kinds: EpochKinds, first: float, deepest: float) -> Any:
     """A law that ends farther out, unless one that does not was refused: it costs more."""
-    law = _epochs_or_refusal(kinds, first)
-    return law if isinstance(law, str) else _epochs_or_refusal(kinds, deepest)
+    shallow = _law_of(_composed_epochs, kinds, first)
+    return None if shallow is None else _law_of(_composed_epochs, kinds, deepest)
 
 
 class _Level(NamedTuple):
@@ -276,7 +263,7 @@ class SectorLaws:
             self.left = self._least_error = LEFT_OF_MANY + LEFT_OF_EACH * steps
             enough = (Limits(self.left, self.left), TOO_SHALLOW)
         self._levels = tuple(
-            _Level(partial(_law_or_refusal, kinds, depth), least, solved, then)
+            _Level(partial(_law_of, _composed, kinds, depth), least, solved, then)
             for depth, least, solved, then in zip(DEPTHS, TOO_DEEP, SOLVED, enough, strict=False)
         )
 
@@ -321,7 +308,7 @@ class SectorLaws:
             if not weak.any():
                 continue
             law = level.law()
-            if isinstance(law, str):
+            if law is None:
                 continue
             found = call_kernel(self._rows, law, functional, c[weak])
             better = row_errors(found, functional, limits)[0] < errors[weak]
@@ -341,7 +328,7 @@ class SectorLaws:
         return len(self._levels)
 
     def law(self, depth: int) -> Any:
-        """Return a law, or why there is none."""
+        """Return a law; None where none is proven."""
         return self._levels[depth].law()
 
     def _rows(self, law: Any, _: int, n: int, x: Any, rows: Any) -> int:
@@ -352,8 +339,8 @@ class SectorLaws:
         found = np.full(log_target.size, np.nan)
         for level in self._levels if self.serves else ():
             here = np.isfinite(log_target) & np.isnan(found) & (log_target >= level.solved)
-            law = level.law() if here.any() else NOT_PROVEN
-            if not isinstance(law, str):
+            law = level.law() if here.any() else None
+            if law is not None:
                 places = self._threshold(law, functional, log_target[here])
                 found[here] = np.where(_is_end(law, places), np.nan, places)
         return found
@@ -362,7 +349,7 @@ class SectorLaws:
         """Thresholds where the deepest law has it or ends; NaN where there is no law."""
         for level in self._levels[::-1] if self.serves else ():
             law = level.law()
-            if not isinstance(law, str):
+            if law is not None:
                 return self._threshold(law, functional, log_target)
         return np.full(log_target.size, np.nan)
 
@@ -400,7 +387,7 @@ class EpochLaws(SectorLaws):
         noise = max(noise[0] for noise, _, _ in kinds)
         first, deeper = EPOCH_DEPTHS[noise >= QUIET]
         laws = (
-            partial(_epochs_or_refusal, kinds, first),
+            partial(_law_of, _composed_epochs, kinds, first),
             partial(_deeper_epochs, kinds, first, deeper),
         )
         self._levels = tuple(_Level(law, DEEPEST, DEEPEST, EPOCHS_TOO_SHALLOW) for law in laws)

@@ -240,7 +240,7 @@ class NodedOrder(Inner):
 
     def _law(self, depth: int) -> _Law | None:
         core = self._laws.law(depth)
-        return None if isinstance(core, str) else _taken(core)
+        return None if core is None else _taken(core)
 
     # ---- nodes ---------------------------------------------------------------------------------
 
