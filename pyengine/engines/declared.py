@@ -6,8 +6,9 @@ of; only those that answer DP-SGD are imported here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pyengine.engines.answers import Questions
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyengine.engines.row_sides import EstimatedSide, RowSide
     from pyengine.engines.vertical_lines.ordered import OrderedLaw
     from pyengine.engines.vertical_lines.questions import LineQuestions
+    from pyengine.engines.vertical_lines.range import Laws
 
 __all__ = ["ENGINES"]
 
@@ -382,34 +384,31 @@ class LineEngine(Engine):
         return found is not None or order_on_nodes(tuple(problem.laws)) is not None
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
-        from pyengine.engines.vertical_lines.questions import LineBothOrders
-
         if problem.adjacency != "add_remove":
             return self.pair(problem)
-        found: Questions | None = None
 
-        def narrower(asked: Questions | None = None) -> Questions:
-            return asked or ask(replace(problem, method=_after_lines(problem).name))
+        def sums() -> Questions:
+            return ask(replace(problem, method=_after_lines(problem).name))
 
+        asked: Callable[[], Questions] = sums
         add, remove = (_handing_over(problem.ordered(order)) for order in ("add", "remove"))
         # the first ones are the last of each
         both = min(len(add), len(remove))
         for pair in zip(add[len(add) - both :], remove[len(remove) - both :], strict=True):
-            found = LineBothOrders(*pair, partial(narrower, found))
-        return found or narrower()
+            asked = cache(partial(_on_both, *pair, asked))
+        return asked()
 
     def pair(self, problem: Problem) -> LineQuestions:
-        return _handing_over(problem)[-1]
+        return _handing_over(problem)[-1]()
 
 
-def _handing_over(problem: Problem) -> list[LineQuestions]:
-    """Questions on the engines that serve, the first one last; each asks the one before it."""
+def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
+    """What makes questions on the engines that serve, the first one last; each asks one before."""
     from pyengine.engines.vertical_lines.deformation import DeformedOrder
-    from pyengine.engines.vertical_lines.questions import LineQuestions
     from pyengine.engines.vertical_lines.range import (
         deformed_order,
         line_order,
-        order_on_nodes,
+        may_have_nodes,
         order_on_pieces,
         work_of,
     )
@@ -425,23 +424,59 @@ def _handing_over(problem: Problem) -> list[LineQuestions]:
     pieces = order_on_pieces(problem.laws)
     if pieces is not None and line is not None and work_of(line) > MOST_WORK:
         steps.insert(0, (pieces, CLOSE))
-        pieces = None
-    for order in (pieces, order_on_nodes(tuple(problem.laws))):
-        if order is not None:
-            if steps:
-                steps[-1] = (steps[-1][0], CLOSE)
-            steps.append((order, WIDE))
+    elif pieces is not None:
+        if steps:
+            steps[-1] = (steps[-1][0], CLOSE)
+        steps.append((pieces, WIDE))
+    laws: list[tuple[Callable[[], OrderedLaw], float]] = []
+    laws += [(partial(_first, law), width) for law, width in steps]
+    if may_have_nodes(problem.laws):
+        last = steps[-1][0] if steps else None
+        if last is not None:
+            laws[-1] = laws[-1][0], CLOSE
+        laws.append((partial(_nodes_or, last, tuple(problem.laws)), WIDE))
 
-    def narrower(asked: Questions | None = None) -> Questions:
-        return asked or _after_lines(problem).pair(problem)
+    def sums() -> Questions:
+        return _after_lines(problem).pair(problem)
 
-    found: list[LineQuestions] = []
-    for law, width in reversed(steps):
-        tolerance, before = problem.tolerance, found[-1] if found else None
-        if before is not None:
+    found: list[Callable[[], LineQuestions]] = []
+    for law, width in reversed(laws):
+        tolerance = problem.tolerance
+        if found:
             tolerance = width if tolerance is None else min(width, tolerance)
-        found.append(LineQuestions(law, tolerance, partial(narrower, before)))
+        found.append(cache(partial(_on, law, tolerance, found[-1] if found else sums)))
     return found
+
+
+def _first(law: OrderedLaw) -> OrderedLaw:
+    return law
+
+
+def _nodes_or(last: OrderedLaw | None, laws: Laws) -> OrderedLaw:
+    """The law on nodes; without one the last engine is asked again, if less closely than before."""
+    from pyengine.engines.vertical_lines.range import order_on_nodes
+
+    found = order_on_nodes(laws) or last
+    assert found is not None
+    return found
+
+
+def _on(
+    law: Callable[[], OrderedLaw], tolerance: float | None, otherwise: Callable[[], Questions]
+) -> LineQuestions:
+    from pyengine.engines.vertical_lines.questions import LineQuestions
+
+    return LineQuestions(law(), tolerance, otherwise)
+
+
+def _on_both(
+    add: Callable[[], LineQuestions],
+    remove: Callable[[], LineQuestions],
+    otherwise: Callable[[], Questions],
+) -> Questions:
+    from pyengine.engines.vertical_lines.questions import LineBothOrders
+
+    return LineBothOrders(add(), remove(), otherwise)
 
 
 def _after_lines(problem: Problem) -> Engine:
