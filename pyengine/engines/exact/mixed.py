@@ -1,9 +1,4 @@
-"""A composition of a finite law with a law known in closed form, by sums over the finite one.
-
-A continuous first step is replaced by finite laws that enclose it: what merges each cell of the
-loss into one atom, which is post-processing, and what spreads it to the cell's two edges, whose
-profile has chords for the curve and dominates.  The bracket is as narrow as the cells are squared.
-"""
+"""A composition of a finite law with a law known in closed form, by sums over the finite one."""
 
 from __future__ import annotations
 
@@ -14,16 +9,13 @@ import numpy.typing as npt
 
 from pyengine._support.caches import cached_property
 from pyengine.engines.exact.levels import SUBNORMAL, WEAK, ClosedLaw, Tails
-from pyengine.laws.base import StepLaw
 from pyengine.laws.fine import left_of
-from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["Mixed", "Weights", "enclosing"]
+__all__ = ["Mixed", "Weights"]
 
 FloatArray = npt.NDArray[np.float64]
 
-CELLS = 1 << 12
 MAX_POINTS = 1 << 19  # of one evaluation of the closed form
 
 
@@ -65,36 +57,6 @@ class Weights:
             return None
         low, error = self._digits()
         return low[self._keep], error
-
-
-def enclosing(law: StepLaw) -> tuple[Weights, Weights]:
-    """Finite laws below and above a law of bounded loss, in the order of their profiles."""
-    low, high = law.support()
-    inner = np.linspace(low, high, CELLS + 1)
-    # atoms at both ends keep cells of their own
-    edges = np.unique(np.concatenate([inner, [np.nextafter(high, low)]]))
-    cells = law.cells(edges)
-    a, b = fn.exp(cells.log_a), fn.exp(cells.log_b)
-    error = float(cells.error.max()) + 8.0 * UNIT * (1.0 + abs(low) + abs(high))
-    a[-2] += a[-1]  # above the largest loss lies nothing but rounding
-    b[-2] += b[-1]
-    a, b = a[:-1], b[:-1]
-    bottom = np.concatenate([edges[:1], edges[:-1]]) - np.append(cells.shift[:1], cells.shift[:-1])
-    top = edges + cells.shift
-    with np.errstate(divide="ignore", invalid="ignore"):
-        middle = np.clip(np.where(a > 0.0, fn.log(b / a), bottom), bottom, top)
-    below = Weights(middle, a, b, error)
-    # masses at both edges with the same sums of A and of B
-    width = np.maximum(top - bottom, 1e-300)
-    share = np.clip(fn.expm1(middle - bottom) / fn.expm1(width), 0.0, 1.0)
-    upper, lower = a * share, a * (1.0 - share)
-    above = Weights(
-        np.concatenate([bottom, top]),
-        np.concatenate([lower, upper]),
-        np.concatenate([lower * fn.exp(bottom), upper * fn.exp(top)]),
-        error + float(cells.shift.max()) + 16.0 * UNIT,
-    )
-    return below, above
 
 
 class Mixed:
