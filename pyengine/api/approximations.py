@@ -6,6 +6,7 @@ They are here to be compared with the exact engines, whose answers cost no more.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ import numpy.typing as npt
 
 from pyengine._support import checks
 from pyengine.api import ESTIMATED, Bounds, kind_of_bounds
+from pyengine.engines.approximate import BesideTruth, in_orders
 from pyengine.engines.clt import clt_distance
-from pyengine.engines.edgeworth import edgeworth_questions
+from pyengine.engines.edgeworth import EdgeworthPair
 from pyengine.engines.edgeworth_series import MAX_ORDER
 from pyengine.engines.loss_quadrature import losses
 from pyengine.engines.monte_carlo import CONFIDENCE, SAMPLES, MonteCarloPair
+from pyengine.engines.registry import questions
 from pyengine.engines.shifted_samples import bins_profile
 from pyengine.engines.tilted import tilted_gamma
 from pyengine.errors import AccuracyError
@@ -93,8 +96,7 @@ def edgeworth_gamma(
     Returns
     -------
     float, ndarray of the shape of ``kappa``, or Bounds
-        γ(κ); an approximation.  The bounds are estimates: the distance to the order below, or to
-        order 1 from order 0.
+        γ(κ); an approximation.  The bounds reach from it to those of ``method="auto"``.
 
     Raises
     ------
@@ -104,8 +106,7 @@ def edgeworth_gamma(
     Warns
     -----
     ApproximationWarning
-        Where the error estimate exceeds a tenth of γ or of 1 - γ, or where an expansion stops
-        being monotone.
+        Where the error exceeds a tenth of γ or of 1 - γ.
 
     References
     ----------
@@ -129,7 +130,17 @@ def edgeworth_gamma(
         raise ValueError(
             f"bounds must be False or {ESTIMATED!r} here, as approximations prove none, got True"
         )
-    asked = edgeworth_questions(checked_mechanism(mechanism), adjacency, order)
+    checked = checked_mechanism(mechanism)
+    found = in_orders(partial(EdgeworthPair, order=order), checked, adjacency)
+    truth = partial(
+        questions,
+        checked,
+        adjacency=adjacency,
+        method="auto",
+        threat_model="dp",
+        tolerance=None,
+    )
+    asked = BesideTruth(found, "edgeworth", truth)
     gamma = asked.trade_off(array.ravel()).gamma
     if bounds == ESTIMATED:
         return Bounds(*(_shaped(part, array) for part in (gamma.lower, gamma.value, gamma.upper)))

@@ -1,23 +1,35 @@
-"""What the approximations share: both orders of a pair as one, warnings, inverting a profile."""
+"""What the approximations share: their error, both orders of a pair, inverting a profile."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, ErrorCurve, Questions, complement_above, names
+from pyengine._support.caches import cached_property
+from pyengine.engines.answers import (
+    EPSILON,
+    TRADE_OFF,
+    Answer,
+    ErrorCurve,
+    Found,
+    LawQuestion,
+    Questions,
+    complement_above,
+    names,
+)
 from pyengine.engines.hull import BothOrders
-from pyengine.errors import ApproximationWarning
+from pyengine.errors import AccuracyError, ApproximationWarning
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics.bracketing import falling_root
 
 __all__ = [
-    "DOUBTFUL",
     "ApproximatePair",
-    "JoinedOrders",
+    "BesideTruth",
+    "alone",
     "curve_of",
     "in_orders",
     "inverse_profile",
@@ -26,8 +38,70 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-DOUBTFUL = 0.1  # relative error estimate from which on an approximation warns
+DOUBTFUL = 0.1  # relative error from which on an approximation warns
 LARGEST_EPSILON = 1e6
+
+
+class BesideTruth(Questions):
+    """An approximation between bounds that hold what is known of the truth.
+
+    Parameters
+    ----------
+    found : Questions
+        Values without an error.
+    method : str
+        The approximation.
+    make_truth : callable
+        Makes the questions whose bounds are held.
+    """
+
+    def __init__(self, found: Questions, method: str, make_truth: Callable[[], Questions]) -> None:
+        self._found, self._method, self._make_truth = found, method, make_truth
+
+    @cached_property
+    def _truth(self) -> Questions:
+        return self._make_truth()
+
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """The values, with a warning where they are doubtful."""
+        found = question(self._found, x)
+        try:
+            found = found.each(_holding, question(self._truth, x))
+        except AccuracyError:
+            if x.size > 1:  # the others are known
+                for here in np.eye(x.size, dtype=np.bool_):
+                    found.put(here, self.ask(question, x[here]))
+                return found
+            found = found.each(_possible(question, x))
+        answers = list(found.parts().values())
+        with np.errstate(invalid="ignore"):
+            rows = np.array([(answer.value, answer.upper - answer.lower) for answer in answers])
+        # of both errors the smaller one, as the other one lacks its digits; NaN is ∞ - ∞
+        value, width = np.take_along_axis(rows, rows[:, :1].argmin(axis=0)[None], axis=0)[0]
+        warn_where(value, np.where(np.isnan(width), 0.0, width), self._method)
+        return found
+
+
+def _possible(
+    question: LawQuestion[Any], x: FloatArray
+) -> Callable[[Sequence[Answer], bool], Answer]:
+    """Makes bounds that hold whatever is possible."""
+    least = x if question is TRADE_OFF else 0.0 * x
+    most = np.full(x.size, np.inf if question is EPSILON else 1.0)
+
+    def made(answers: Sequence[Answer], falls: bool) -> Answer:
+        low, high = (0.0 * x, complement_above(x)) if falls else (least, most)
+        return Answer(answers[0].value, low, high, answers[0].engine)
+
+    return made
+
+
+def _holding(answers: Sequence[Answer], falls: bool) -> Answer:
+    """The first answer's value, and the bounds of the second one moved as far as there."""
+    del falls
+    found, truth = answers
+    low, high = np.minimum(found.value, truth.lower), np.maximum(found.value, truth.upper)
+    return Answer(found.value, low, high, found.engine)
 
 
 class ApproximatePair(Questions):
@@ -38,7 +112,7 @@ class ApproximatePair(Questions):
         raise NotImplementedError
 
 
-class JoinedOrders(BothOrders):
+class _JoinedOrders(BothOrders):
     """Adjacency ``add_remove``: T_add, its tangent of slope -1, then T_remove.
 
     The profile of ``remove`` is the larger one at every ε > 0 for Poisson-sampled Gaussian and
@@ -91,7 +165,7 @@ def in_orders(
     """Return what answers for an adjacency, from what makes the pair of one order."""
     if adjacency != "add_remove":
         return make(mechanism, adjacency)
-    return JoinedOrders(make(mechanism, "add"), make(mechanism, "remove"))
+    return _JoinedOrders(make(mechanism, "add"), make(mechanism, "remove"))
 
 
 def _clipped(answer: Answer, least: FloatArray, most: FloatArray) -> Answer:
@@ -109,51 +183,28 @@ def _moved(answer: Answer, least: float, most: float) -> Answer:
 
 
 def curve_of(
-    alpha: FloatArray,
-    beta: FloatArray,
-    gamma: FloatArray,
-    error: FloatArray,
-    c: FloatArray,
-    engine: str,
+    alpha: FloatArray, beta: FloatArray, gamma: FloatArray, c: FloatArray, engine: str
 ) -> ErrorCurve:
-    """Curve from values inside (0, 1) and one absolute error for both; exact at α = 0 and 1."""
+    """Curve from values inside (0, 1); exact at α = 0 and 1."""
     inside = (alpha > 0.0) & (alpha < 1.0)
     beta = np.where(inside, np.clip(beta, 0.0, 1.0 - alpha), 1.0 - alpha)
     gamma = np.where(inside, np.clip(gamma, alpha, 1.0), alpha)
-    error = np.where(inside, error, 0.0)
-    return ErrorCurve(
-        _around(beta, error, inside, (0.0 * alpha, complement_above(alpha)), engine),
-        _around(gamma, error, inside, (alpha, np.ones_like(alpha)), engine),
-        c,
-    )
+    return ErrorCurve(alone(beta, engine), alone(gamma, engine), c)
 
 
-def _around(
-    value: FloatArray,
-    error: FloatArray,
-    rounded: npt.NDArray[np.bool_],
-    ends: tuple[FloatArray, FloatArray],
-    engine: str,
-) -> Answer:
-    """Values with an estimated error; bounds hold their rounding and are between two ends."""
-    below, above = value - error, value + error
-    below = np.where(rounded, np.nextafter(below, -np.inf), below)
-    above = np.where(rounded, np.nextafter(above, np.inf), above)
-    lower, upper = np.clip(below, ends[0], value), np.clip(above, value, ends[1])
-    return Answer(value, lower, upper, names(engine, value.size))
+def alone(value: FloatArray, engine: str) -> Answer:
+    """Values without an error."""
+    return Answer.around(value, np.zeros(value.size), names(engine, value.size))
 
 
-def warn_where(
-    value: FloatArray, error: FloatArray, outside: npt.NDArray[np.bool_], method: str
-) -> None:
-    """Warn if values are doubtful: the error estimate exceeds a tenth, or the range is left."""
-    with np.errstate(invalid="ignore"):
-        doubtful = outside | (error > DOUBTFUL * np.abs(value))
+def warn_where(value: FloatArray, error: FloatArray, method: str) -> None:
+    """Warn if values are doubtful: the error exceeds a tenth of them."""
+    doubtful = error > DOUBTFUL * np.abs(value)
     if doubtful.any():
         worst = int(np.argmax(np.where(doubtful, error / np.maximum(np.abs(value), 1e-300), -1.0)))
         warnings.warn(
             f"method={method!r} is outside its range for {int(doubtful.sum())} of {value.size} "
-            f"values, for example {value[worst]:.3g} with an estimated error of "
+            f"values, for example {value[worst]:.3g} with an error of "
             f"{error[worst]:.1g}; method='auto' is exact",
             ApproximationWarning,
             stacklevel=2,

@@ -2,26 +2,25 @@
 
 Its distance is μ̃ = √(Σ n p² χ²), χ² the divergence of one step without sampling: for Gaussian
 noise p √(n (e^{μ²} - 1)), μ = 1/noise (Bu et al. 2020).  Kaissis et al. 2023 print e^{μ}; their own
-footnote has the square.  The error estimate is the distance to Edgeworth's expansion of order 4
-and that one's own estimate.
+footnote has the square.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 
-from pyengine.engines.answers import Answer, ErrorCurve, Questions, names
-from pyengine.engines.approximate import FloatArray, curve_of, inverse_profile, warn_where
-from pyengine.engines.edgeworth import EdgeworthPair, edgeworth_questions
+from pyengine.engines.answers import Answer, ErrorCurve, Questions
+from pyengine.engines.approximate import FloatArray, alone, curve_of, inverse_profile
 from pyengine.engines.loss_quadrature import pearson
-from pyengine.errors import AccuracyError, ApproximationWarning
+from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
 from pyengine.special import log_ndtr, ndtr, ndtri
 
 __all__ = ["CltPair", "clt_distance"]
+
+NAME = "clt"
 
 
 # Map: central limit of Bu et al. (2020) | test_approximations | approximations
@@ -39,27 +38,15 @@ def clt_distance(mechanism: Mechanism) -> float:
 class CltPair(Questions):
     """The Gaussian in the place of a composition; it is the same for all adjacencies."""
 
-    def __init__(self, mechanism: Mechanism, adjacency: str) -> None:
+    def __init__(self, mechanism: Mechanism) -> None:
         self._mu = clt_distance(mechanism)
-        if adjacency == "add_remove":
-            self._judge = edgeworth_questions(mechanism, adjacency)
-        else:
-            self._judge = EdgeworthPair(mechanism, adjacency)
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """T(A, B) at α in [0, 1]."""
         z = ndtri(alpha)
         beta, gamma = np.asarray(ndtr(-z - self._mu)), np.asarray(ndtr(z + self._mu))
         c = np.where(np.isfinite(z), -self._mu * (z + 0.5 * self._mu), -z)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ApproximationWarning)
-            judged = self._judge.trade_off(alpha)
-        # what is near 1 has none of the digits in which its complement differs
-        error = np.where(beta < gamma, _distance(beta, judged.beta), _distance(gamma, judged.gamma))
-        inner = (alpha > 0.0) & (alpha < 1.0) & (self._mu > 0.0)
-        smaller = np.minimum(beta, gamma)[inner]
-        warn_where(smaller, error[inner], np.zeros(smaller.size, dtype=bool), "clt")
-        return curve_of(alpha, beta, gamma, error, c, "clt")
+        return curve_of(alpha, beta, gamma, c, NAME)
 
     def _delta(self, epsilon: FloatArray) -> FloatArray:
         if self._mu == 0.0:
@@ -71,30 +58,8 @@ class CltPair(Questions):
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""
-        value = self._delta(epsilon)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ApproximationWarning)
-            other = self._judge.profile(epsilon)
-        return self._answer(value, other, 1.0)
+        return alone(self._delta(epsilon), NAME)
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ, for δ in [0, 1]."""
-        value = inverse_profile(self._delta, delta, math.inf)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ApproximationWarning)
-            other = self._judge.epsilon(delta)
-        return self._answer(value, other, math.inf)
-
-    def _answer(self, value: FloatArray, other: Answer, ceiling: float) -> Answer:
-        with np.errstate(invalid="ignore"):
-            error = _distance(value, other)
-        error = np.where(np.isnan(error), np.where(value == other.lower, 0.0, math.inf), error)
-        warn_where(value, error, np.zeros(value.size, dtype=bool), "clt")
-        with np.errstate(invalid="ignore"):
-            lower = np.maximum(np.where(np.isfinite(error), value - error, 0.0), 0.0)
-        return Answer(value, lower, np.minimum(value + error, ceiling), names("clt", value.size))
-
-
-def _distance(value: FloatArray, other: Answer) -> FloatArray:
-    """Largest distance from a value to what another answer's interval holds."""
-    return np.maximum(np.abs(value - other.lower), np.abs(other.upper - value))
+        return alone(inverse_profile(self._delta, delta, math.inf), NAME)

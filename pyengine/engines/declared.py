@@ -511,15 +511,25 @@ class ApproximationEngine(Engine):
         )
 
 
+def _beside_truth(found: Questions, problem: Problem, ask: Ask) -> Questions:
+    """An approximation between bounds that hold what is proven."""
+    from pyengine.engines.approximate import BesideTruth
+
+    truth = replace(problem, method="auto", tolerance=None, wanted=None)
+    return BesideTruth(found, problem.method, partial(ask, truth))
+
+
 class EdgeworthEngine(ApproximationEngine):
     """Expansion about the normal law."""
 
     name = "edgeworth"
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
-        from pyengine.engines.edgeworth import edgeworth_questions
+        from pyengine.engines.approximate import in_orders
+        from pyengine.engines.edgeworth import EdgeworthPair
 
-        return edgeworth_questions(problem.mechanism, problem.adjacency)
+        found = in_orders(EdgeworthPair, problem.mechanism, problem.adjacency)
+        return _beside_truth(found, problem, ask)
 
 
 class CentralLimitEngine(Engine):
@@ -550,7 +560,7 @@ class CentralLimitEngine(Engine):
             return LimitQuestions(*limit, problem.adjacency)
         from pyengine.engines.clt import CltPair
 
-        return CltPair(problem.mechanism, problem.adjacency)
+        return _beside_truth(CltPair(problem.mechanism), problem, ask)
 
 
 class MonteCarloEngine(ApproximationEngine):

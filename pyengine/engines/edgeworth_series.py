@@ -114,12 +114,6 @@ class Expansion:
             min(float(high), WIDEST),
         )
 
-    def inside(self, c: FloatArray) -> npt.NDArray[np.bool_]:
-        """Whether thresholds lie where the expansion is monotone."""
-        x = (c - self.mean) / self.deviation
-        result: npt.NDArray[np.bool_] = (x >= self.low) & (x <= self.high)
-        return result
-
     def above(self, c: FloatArray) -> FloatArray:
         """Probability of exceeding c, held at the ends of the monotone range."""
         return self._side(np.clip((c - self.mean) / self.deviation, self.low, self.high), 1.0)
@@ -132,18 +126,17 @@ class Expansion:
         correction = normal_pdf(x) * (self.tail @ _hermite(x, self.tail.size))
         return np.clip(ndtr(-sign * x) + sign * correction, 0.0, 1.0)
 
-    def threshold(self, alpha: FloatArray, start: FloatArray | None = None) -> FloatArray:
+    def threshold(self, alpha: FloatArray) -> FloatArray:
         """The c that is exceeded with probability α in (0, 1): safeguarded Newton steps.
 
-        The end of the monotone range stands for levels beyond it.  ``start`` is where to begin.
-        Slopes are at hand here, of which `falling_root` of pyengine.numerics makes no use.
+        The end of the monotone range stands for levels beyond it.  Slopes are at hand here, of
+        which `falling_root` of pyengine.numerics makes no use.
         """
         upper = alpha <= 0.5
         tail = np.where(upper, alpha, 1.0 - alpha)
         sign = np.where(upper, 1.0, -1.0)
         low, high = np.full(alpha.shape, self.low), np.full(alpha.shape, self.high)
-        x = -sign * ndtri(tail) if start is None else (start - self.mean) / self.deviation
-        x = np.clip(x, self.low, self.high)
+        x = np.clip(-sign * ndtri(tail), self.low, self.high)
         for _ in range(ITERATIONS):
             basis, height = _hermite(x, self.density.size), normal_pdf(x)
             side = ndtr(-sign * x) + sign * height * (self.tail @ basis[: self.tail.size])

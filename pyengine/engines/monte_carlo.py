@@ -156,8 +156,7 @@ class MonteCarloPair(ApproximatePair):
         inner = (alpha > 0.0) & (alpha < 1.0)
         width = np.maximum(curve.beta.upper - curve.beta.value, curve.beta.value - curve.beta.lower)
         smaller = np.minimum(curve.beta.value, curve.gamma.value)
-        nothing = np.zeros(int(inner.sum()), dtype=bool)
-        warn_where(smaller[inner], width[inner], nothing, "monte_carlo")
+        warn_where(smaller[inner], width[inner], "monte_carlo")
         return curve
 
     def _interval(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -215,7 +214,7 @@ class MonteCarloPair(ApproximatePair):
         value = self._delta(epsilon)
         bounds = self._bounds(value)
         width = np.maximum(bounds[1] - value, value - bounds[0])
-        warn_where(value, width, np.zeros(value.size, dtype=bool), "monte_carlo")
+        warn_where(value, width, "monte_carlo")
         return Answer(value, *bounds, names("monte_carlo", value.size))
 
     def _bounds(self, value: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -243,7 +242,7 @@ class MonteCarloPair(ApproximatePair):
         upper = np.where(exact, value, np.maximum(upper, value))
         with np.errstate(invalid="ignore"):
             width = np.where(upper == lower, 0.0, np.maximum(upper - value, value - lower))
-        warn_where(value, width, np.zeros(value.size, dtype=bool), "monte_carlo")
+        warn_where(value, width, "monte_carlo")
         return Answer(value, lower, upper, names("monte_carlo", value.size))
 
 
@@ -251,10 +250,9 @@ def _between(
     alpha: FloatArray, beta: FloatArray, lower: FloatArray, upper: FloatArray, c: FloatArray
 ) -> ErrorCurve:
     """Curve of estimates that are moved into their intervals where they lie outside."""
-    nothing = np.zeros(alpha.size)
     lower, upper = (np.clip(end, 0.0, 1.0 - alpha) for end in (lower, upper))
     beta = np.clip(beta, lower, upper)
-    curve = curve_of(alpha, beta, 1.0 - beta, nothing, c, "monte_carlo")
+    curve = curve_of(alpha, beta, 1.0 - beta, c, "monte_carlo")
     inner = (alpha > 0.0) & (alpha < 1.0)
     curve.beta.lower[inner], curve.beta.upper[inner] = lower[inner], upper[inner]
     curve.gamma.lower[inner] = np.maximum(1.0 - upper[inner], alpha[inner])
