@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from pyengine._support.caches import cached_property, kept
 from pyengine.engines.answers import Answer, ErrorCurve, complement_above, names
-from pyengine.engines.exact.single import SingleStep
-from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.engines.lattice.chernoff import chernoff_bounds
 from pyengine.engines.lattice.coarse_cumulants import Part
 from pyengine.engines.lattice.support_end import SmallestLoss, smallest_loss
@@ -35,9 +33,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 SMALL = 1e-300
 LARGEST = 1e300  # stands for larger losses
-STRONG = 0.3  # noise below which Gaussian steps alone may decide
 SATURATED = 0.01  # of the tolerance
-NOISE = 1e-9  # relative: what the uncertainty of a noise can do to an overlap above all doubles
 AT_END = 0.1  # of the tolerance: width of what counts as the smallest loss
 VANISHING = 5e-324  # the least double above 0
 FEW = 128.0  # more than the roundings of what sums no cells
@@ -130,22 +126,7 @@ class Uncomposed:
     def _most_beta(self, alpha: FloatArray) -> FloatArray:
         """Upper bounds of the trade-off function at α in (0, 1) that ask for no composition."""
         log_beta = np.minimum(chernoff_bounds(self.parts).log_beta(alpha), 0.0)
-        most = fn.exp(log_beta * (1.0 - 4.0 * UNIT)) * (1.0 + 16.0 * UNIT) + VANISHING
-        part = self._gaussian_part
-        if part is None:
-            return np.asarray(most)
-        return np.asarray(
-            np.minimum(most, part.trade_off(alpha).beta.upper * (1.0 + NOISE) + VANISHING)
-        )
-
-    @cached_property
-    def _gaussian_part(self) -> ThresholdQuestions | None:
-        """The Gaussian steps alone, which tell the laws apart no better than all steps do."""
-        for law, _ in self.parts:
-            noise = law.rough_noise()
-            if noise is not None and noise[0] < STRONG:
-                return ThresholdQuestions(SingleStep(law), "lattice")
-        return None
+        return np.asarray(fn.exp(log_beta * (1.0 - 4.0 * UNIT)) * (1.0 + 16.0 * UNIT) + VANISHING)
 
     def profile(self, epsilon: FloatArray) -> tuple[Answer, npt.NDArray[np.bool_]]:
         """What needs no composition, and where that is not enough."""
@@ -153,15 +134,7 @@ class Uncomposed:
         told_apart = overlap <= SATURATED * self.tolerance
         answer = answer_of(1.0 - overlap - UNIT, np.ones(epsilon.size), EXCESS)
         lost, finite = self.lost(False), np.minimum(epsilon, LARGEST)
-        vanishes = chernoff_bounds(self.parts).log_profile(finite) < fn.log(VANISHING) - 1.0
-        vanishes &= ~told_apart
-        none = np.zeros(int(vanishes.sum()))
-        beyond = np.where(np.isinf(epsilon[vanishes]), 0.0, VANISHING)  # at infinity nothing is
-        # what no cell has is below all doubles as well, but for their rounding
-        beyond += np.where(beyond > 0.0, self.left_out, 0.0)
-        most = np.minimum(lost[1] + beyond, 1.0)
-        answer.put(vanishes, answer_of(none + lost[0], most, 0.0))
-        rest = ~(told_apart | vanishes)
+        rest = ~told_apart
         end = self.end(False)
         if end is not None and rest.any():
             lower, upper = end.profile(finite)
@@ -175,11 +148,9 @@ class Uncomposed:
     def _most_overlap(self, epsilon: FloatArray) -> FloatArray:
         """Upper bounds of 1 - H_{e^ε}(A‖B) that ask for no composition."""
         log_overlap = chernoff_bounds(self.parts).log_overlap(np.minimum(epsilon, LARGEST))
-        overlap = fn.exp(np.minimum(log_overlap, 0.0) * (1.0 - 4.0 * UNIT)) * (1.0 + 16.0 * UNIT)
-        part = self._gaussian_part
-        if part is None:
-            return np.asarray(overlap)
-        return np.asarray(np.minimum(overlap, (1.0 - part.profile(epsilon).lower) * (1.0 + NOISE)))
+        return np.asarray(
+            fn.exp(np.minimum(log_overlap, 0.0) * (1.0 - 4.0 * UNIT)) * (1.0 + 16.0 * UNIT)
+        )
 
     def end(self, is_reversed: bool) -> SmallestLoss | None:
         """The event of the smallest losses, of losses far nearer than the tolerance."""
