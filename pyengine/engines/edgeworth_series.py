@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 from numpy.polynomial import hermite_e
 
-from pyengine.special import ndtr, ndtri, normal_pdf
+from pyengine.numerics.bracketing import falling_root
+from pyengine.special import ndtr, normal_pdf
 
 __all__ = ["MAX_ORDER", "Expansion", "cumulants"]
 
 FloatArray = npt.NDArray[np.float64]
 
 MAX_ORDER = 4
-ITERATIONS, ROUNDING = 100, 3e-14  # steps below are the noise of a far tail
 WIDEST = 37.0  # standard deviations; the normal tail beyond underflows
 
 
@@ -122,44 +122,22 @@ class Expansion:
         """Probability of staying below c, held at the ends of the monotone range."""
         return self._side(np.clip((c - self.mean) / self.deviation, self.low, self.high), -1.0)
 
-    def _side(self, x: FloatArray, sign: float) -> FloatArray:
-        correction = normal_pdf(x) * (self.tail @ _hermite(x, self.tail.size))
+    def _side(self, x: FloatArray, sign: FloatArray | float) -> FloatArray:
+        correction = normal_pdf(x) * hermite_e.hermeval(x, self.tail)
         return np.clip(ndtr(-sign * x) + sign * correction, 0.0, 1.0)
 
     def threshold(self, alpha: FloatArray) -> FloatArray:
-        """The c that is exceeded with probability α in (0, 1): safeguarded Newton steps.
+        """The c that is exceeded with probability α in (0, 1).
 
-        The end of the monotone range stands for levels beyond it.  Slopes are at hand here, of
-        which `falling_root` of pyengine.numerics makes no use.
+        The end of the monotone range stands for levels beyond it.
         """
-        upper = alpha <= 0.5
-        tail = np.where(upper, alpha, 1.0 - alpha)
-        sign = np.where(upper, 1.0, -1.0)
+        sign, tail = np.where(alpha <= 0.5, 1.0, -1.0), np.minimum(alpha, 1.0 - alpha)
+
+        def excess(x: FloatArray) -> FloatArray:
+            with np.errstate(divide="ignore"):  # logarithms are nearly straight far out
+                return np.asarray(sign * (np.log(self._side(x, sign)) - np.log(tail)))
+
         low, high = np.full(alpha.shape, self.low), np.full(alpha.shape, self.high)
-        x = np.clip(-sign * ndtri(tail), self.low, self.high)
-        for _ in range(ITERATIONS):
-            basis, height = _hermite(x, self.density.size), normal_pdf(x)
-            side = ndtr(-sign * x) + sign * height * (self.tail @ basis[: self.tail.size])
-            right = sign * (side - tail) > 0.0  # the root lies to the right
-            low, high = np.where(right, x, low), np.where(right, high, x)
-            slope = height * (self.density @ basis)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                # Newton on the logarithm, which is nearly straight far out
-                step = sign * np.log(side / tail) * side / slope
-            new = x + step
-            done = np.abs(step) <= ROUNDING * (1.0 + np.abs(x))
-            ok = np.isfinite(new) & (new > low) & (new < high)
-            x = np.where(ok | done, new, 0.5 * (low + high))
-            done |= high - low <= ROUNDING * (1.0 + np.abs(x))
-            if done.all():
-                break
-        return self.mean + self.deviation * x
-
-
-def _hermite(x: FloatArray, size: int) -> FloatArray:
-    """He_0 to He_{size-1} at x, one row each."""
-    basis = np.empty((max(size, 2), *x.shape))
-    basis[0], basis[1] = 1.0, x
-    for k in range(1, size - 1):
-        basis[k + 1] = x * basis[k] - k * basis[k - 1]
-    return basis[:size]
+        below, above = excess(low) < 0.0, excess(high) > 0.0
+        low, high = np.where(above, high, low), np.where(below, low, high)
+        return self.mean + self.deviation * falling_root(excess, low, high)
