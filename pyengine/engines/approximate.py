@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -66,13 +65,13 @@ class BesideTruth(Questions):
         """The values, with a warning where they are doubtful."""
         found = question(self._found, x)
         try:
-            found = found.each(_holding, question(self._truth, x))
+            found = found.each(self._holding, question(self._truth, x))
         except AccuracyError:
             if x.size > 1:  # the others are known
                 for here in np.eye(x.size, dtype=np.bool_):
                     found.put(here, self.ask(question, x[here]))
                 return found
-            found = found.each(_possible(question, x))
+            found = found.each(self._holding, _possible(question, x))
         answers = list(found.parts().values())
         with np.errstate(invalid="ignore"):
             rows = np.array([(answer.value, answer.upper - answer.lower) for answer in answers])
@@ -81,27 +80,24 @@ class BesideTruth(Questions):
         warn_where(value, np.where(np.isnan(width), 0.0, width), self._method)
         return found
 
+    def _holding(self, answers: Sequence[Answer], falls: bool) -> Answer:
+        """The first answer's value, and the bounds of the second one moved as far as there."""
+        del falls
+        value, truth = answers[0].value, answers[1]
+        low, high = np.minimum(value, truth.lower), np.maximum(value, truth.upper)
+        return Answer(value, low, high, names(self._method, value.size))
 
-def _possible(
-    question: LawQuestion[Any], x: FloatArray
-) -> Callable[[Sequence[Answer], bool], Answer]:
-    """Makes bounds that hold whatever is possible."""
+
+def _possible(question: LawQuestion[Found], x: FloatArray) -> Found:
+    """Bounds of whatever is possible."""
     least = x if question is TRADE_OFF else 0.0 * x
     most = np.full(x.size, np.inf if question is EPSILON else 1.0)
 
-    def made(answers: Sequence[Answer], falls: bool) -> Answer:
+    def widest(answers: Sequence[Answer], falls: bool) -> Answer:
         low, high = (0.0 * x, complement_above(x)) if falls else (least, most)
-        return Answer(answers[0].value, low, high, answers[0].engine)
+        return Answer(high, low, high, answers[0].engine)
 
-    return made
-
-
-def _holding(answers: Sequence[Answer], falls: bool) -> Answer:
-    """The first answer's value, and the bounds of the second one moved as far as there."""
-    del falls
-    found, truth = answers
-    low, high = np.minimum(found.value, truth.lower), np.maximum(found.value, truth.upper)
-    return Answer(found.value, low, high, found.engine)
+    return question.nothing(x).each(widest)
 
 
 class ApproximatePair(Questions):

@@ -25,6 +25,7 @@ from pyengine.engines.answers import (
     Questions,
     Triple,
 )
+from pyengine.engines.curves import NothingReleased
 from pyengine.engines.functionals import LIMIT, LIMIT_TINY, FloatArray, array
 from pyengine.engines.pairs import GaussianRows
 from pyengine.engines.within import too_wide
@@ -39,7 +40,7 @@ from pyengine.numerics.exact_numbers import (
     two_doubles,
 )
 
-__all__ = ["ClosedForm", "closed_form_step", "has_closed_form"]
+__all__ = ["ClosedForm", "closed_form_step", "gaussian_questions", "has_closed_form"]
 
 ORDERS = {
     "add": lib.PE_ADD,
@@ -48,6 +49,7 @@ ORDERS = {
     "substitute": lib.PE_ADD,
 }
 REACH = 2.0**400  # of mu and of its inverse
+FARTHEST = 1e150  # distance, of which half the square is a double
 TINY = 1e-30
 CLOSE = 1e-11  # relative width of an epsilon from which on closer bounds are looked for
 STEP, TRIPLE, CURVE_POINT = map(ffi.typeof, ("pe_step *", "double[3]", "double[7]"))
@@ -96,6 +98,17 @@ def closed_form_step(rows: GaussianRows, adjacency: str) -> Any:
         numbers = (in_two_doubles(p), rest, log_p, log_of_rest(exact))
         inexact = Fraction(rest[0]) + Fraction(rest[1]) != 1 - exact
     return ffi.new(STEP, (mu, half, *numbers, p == 1, ORDERS[adjacency], inexact))
+
+
+def gaussian_questions(distance: float) -> Questions:
+    """Return what answers for N(0, 1) against N(distance, 1), for any distance from 0 on."""
+    if distance == 0.0:
+        return NothingReleased()
+    distance = min(distance, FARTHEST)
+    above, below = (x * x for x in distance.as_integer_ratio())
+    half, one = ratio_in_two_doubles(above, 2 * below), (1.0, 0.0)
+    step = (distance, 0.0), half, one, NOTHING, NOTHING, NOTHING, True, lib.PE_ADD, False
+    return ClosedForm(ffi.new(STEP, step), math.inf)
 
 
 def _over_square(row: tuple[Number, int, Number, int]) -> tuple[int, int]:

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 from pyengine.engines.answers import Questions
 from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.certified_hull import CertifiedBothOrders
-from pyengine.engines.closed_form import ClosedForm, closed_form_step, has_closed_form
+from pyengine.engines.closed_form import (
+    ClosedForm,
+    closed_form_step,
+    gaussian_questions,
+    has_closed_form,
+)
 from pyengine.engines.curves import Dominated, NothingReleased, Unproven
 from pyengine.engines.gaussian import GaussianSide
 from pyengine.engines.hull import Between
@@ -558,9 +563,9 @@ class CentralLimitEngine(Engine):
             limit = problem.distances[0][0].limit()
             assert limit is not None
             return LimitQuestions(*limit, problem.adjacency)
-        from pyengine.engines.clt import CltPair
+        from pyengine.engines.clt import clt_distance
 
-        return _beside_truth(CltPair(problem.mechanism), problem, ask)
+        return _beside_truth(gaussian_questions(clt_distance(problem.mechanism)), problem, ask)
 
 
 class MonteCarloEngine(ApproximationEngine):
