@@ -40,7 +40,7 @@ def _normal(x: Decimal) -> Decimal:
     return Decimal("0.5") + x * (-square / 2).exp() / ROOT_TWO_PI * total
 
 
-class _Step(NamedTuple):
+class _SampledStep(NamedTuple):
     """Shift over noise, and sampling probability."""
 
     mu: Decimal
@@ -58,7 +58,7 @@ class _Step(NamedTuple):
 
 
 @kept(64)
-def _at_zero(step: _Step) -> Decimal:
+def _at_zero(step: _SampledStep) -> Decimal:
     """H(0)."""
     with localcontext(DECIMALS):
         return step.profile(Decimal(0))[0]
@@ -86,7 +86,7 @@ def small_epsilon(
     if not (0.0 < near <= LARGEST and mu[0] <= FARTHEST):
         return None
     with localcontext(DECIMALS):
-        step = _Step(*(Decimal(high) + Decimal(low) for high, low in (mu, p)))
+        step = _SampledStep(*(Decimal(high) + Decimal(low) for high, low in (mu, p)))
         y, whole = Decimal(near).exp() - 1, _at_zero(step)
         goal, doubt = Decimal(delta), whole * KNOWN + ROUNDING
         for _ in range(ROUNDS):
