@@ -25,6 +25,7 @@ __all__ = [
     "BUDGET",
     "Cache",
     "Epoch",
+    "Once",
     "cached_property",
     "clear_cache",
     "kept",
@@ -57,6 +58,27 @@ else:
             if instance is None:
                 return self
             return instance.__dict__.setdefault(self.attrname, self.func(instance))
+
+
+class Once(Generic[V]):
+    """A value that is made when it is asked for first, and belongs to who asks.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the value.
+    """
+
+    def __init__(self, make: Callable[[], V]) -> None:
+        self._make = make
+
+    @cached_property
+    def _value(self) -> V:
+        return self._make()
+
+    def __call__(self) -> V:
+        """Return the value."""
+        return self._value
 
 
 class Epoch:

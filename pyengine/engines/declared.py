@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pyengine._support.caches import Once
 from pyengine.engines.answers import Questions
 from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.certified_hull import CertifiedBothOrders
@@ -400,7 +401,7 @@ class LineEngine(Engine):
         # the first ones are the last of each
         both = min(len(add), len(remove))
         for pair in zip(add[len(add) - both :], remove[len(remove) - both :], strict=True):
-            asked = cache(partial(_on_both, *pair, asked))
+            asked = Once(partial(_on_both, *pair, asked))
         return asked()
 
     def pair(self, problem: Problem) -> LineQuestions:
@@ -449,7 +450,7 @@ def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
         tolerance = problem.tolerance
         if found:
             tolerance = width if tolerance is None else min(width, tolerance)
-        found.append(cache(partial(_on, law, tolerance, found[-1] if found else sums)))
+        found.append(Once(partial(_on, law, tolerance, found[-1] if found else sums)))
     return found
 
 
