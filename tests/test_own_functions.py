@@ -53,7 +53,7 @@ EXCEPTED = {
     "engines/loss_quadrature.py": ESTIMATE,
     "engines/monte_carlo.py": SAMPLED,
     "engines/shifted_samples.py": SAMPLED,
-    "engines/within.py": SHOWN,
+    "engines/refusals.py": SHOWN,
     "laws/analytic.py": ESTIMATE,
     "laws/kinds.py": ESTIMATE,
     "laws/random_steps.py": CHOICE,

@@ -19,8 +19,9 @@ from pyengine._support import checks
 from pyengine._support.caches import Cache, Epoch
 from pyengine.engines.answers import Answer, Answering, Questions
 from pyengine.engines.equal_steps import EqualQuestions, questions_of_run
+from pyengine.engines.refusals import crossed
 from pyengine.engines.registry import ADJACENCIES, METHODS, questions
-from pyengine.engines.within import WithinTolerance, crossed
+from pyengine.engines.within import WithinTolerance
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Composition, Mechanism, as_mechanism
 from pyengine.mechanisms import compose as composed_mechanism

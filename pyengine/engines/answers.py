@@ -313,7 +313,7 @@ class Questions:
         make = self.within
         if make is None:
             return refusal
-        from pyengine.engines.within import followed  # refusals are rare
+        from pyengine.engines.refusals import followed  # refusals are rare
 
         return followed(refusal, lambda tolerance: make(tolerance).answer(name, x))
 

@@ -27,9 +27,9 @@ from pyengine.engines.functionals import (
     array,
 )
 from pyengine.engines.plan import FloatPlan, NoPlan, plan_of
+from pyengine.engines.refusals import LOOSEST
 from pyengine.engines.row_bounds import TRIES, LogBounds, crossed
 from pyengine.engines.row_sides import LineSide, RowSide
-from pyengine.engines.within import LOOSEST
 from pyengine.errors import AccuracyError
 
 __all__ = ["WIDEST", "CertifiedPair", "Interpolated", "middle", "relative_width"]

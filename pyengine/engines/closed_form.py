@@ -28,7 +28,7 @@ from pyengine.engines.answers import (
 from pyengine.engines.curves import NothingReleased
 from pyengine.engines.functionals import LIMIT, LIMIT_TINY, FloatArray, array
 from pyengine.engines.pairs import GaussianRows
-from pyengine.engines.within import too_wide
+from pyengine.engines.refusals import too_wide
 from pyengine.errors import AccuracyError
 from pyengine.numerics.exact_numbers import (
     CONTEXT,

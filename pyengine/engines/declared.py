@@ -26,7 +26,7 @@ from pyengine.engines.gaussian import GaussianSide
 from pyengine.engines.hull import Between
 from pyengine.engines.pairs import GaussianRows, enclosing_pairs, gaussian_rows
 from pyengine.engines.problem import Ask, Engine, Problem
-from pyengine.engines.within import LOOSEST
+from pyengine.engines.refusals import LOOSEST
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, Step, steps_of
 

@@ -28,7 +28,7 @@ from pyengine.engines.answers import (
     complement_above,
 )
 from pyengine.engines.curves import larger, smaller
-from pyengine.engines.within import crossed
+from pyengine.engines.refusals import crossed
 from pyengine.numerics import functions as fn
 
 __all__ = ["Between", "BothOrders", "joined"]
