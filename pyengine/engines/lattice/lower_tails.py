@@ -75,6 +75,11 @@ class LowerTails(OnSumRange):
         with np.errstate(over="ignore"):
             # not 0: an upper bound
             self.b = fn.exp(np.maximum(self._log_b + composed.shrunk, LOG_LEAST))
+        # the event of the largest ratio, which is the best one at an end of the support
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(self.b > 0.0, self.a / self.b, 0.0)
+        self._best = int(ratio.argmax())
+        self._ratio = float(ratio[self._best])
 
     def _profile(self, spread: Sum) -> FloatArray:
         """Upper bounds of one term's profile, but for `lost`."""
@@ -125,7 +130,10 @@ class LowerTails(OnSumRange):
         move = sign * (self._slice.first - self._first)
         ends = (move, move - sign * self._shift)
         centres = {ends[0], ends[1], (ends[0] + ends[1]) // 2}
-        return [np.clip(index + m + step, 0, size - 1) for m in centres for step in NEAR]
+        found = [np.clip(index + m + step, 0, size - 1) for m in centres for step in NEAR]
+        if sign < 0:
+            return found
+        return [*found, np.full_like(index, self._best)]
 
     def at(self, c: FloatArray) -> Bracket:
         """H_{e^-c}(A‖B)."""
@@ -211,6 +219,10 @@ class LowerTails(OnSumRange):
         index = np.clip(index, 0, self.a.size - 1)
         upper = interpolate(self.a, self.b, index, enough) * (1.0 + 16.0 * UNIT)
         upper = np.where(enough > self.a[-1], math.inf, upper)
+        part_of_best = enough <= self.a[self._best]
+        if self._ratio > 0.0:
+            chord = enough / self._ratio * (1.0 + 16.0 * UNIT)
+            upper = np.where(part_of_best, np.minimum(upper, chord), upper)
         less = np.maximum(self._scaled(mass, self.lost[1]) * (1.0 - tiny) - SUBNORMAL, 0.0)
         lower, c = np.zeros(mass.size), np.full(mass.size, part.offset[0])
         for near in self._around(index, self.profile.size, -1):
@@ -234,6 +246,8 @@ class LowerTails(OnSumRange):
         beyond = self._beyond(index)
         index = np.clip(index, 0, self.a.size - 1)
         lower = interpolate(self.b, self.a, index, less)
+        chord = less * self._ratio * (1.0 - 16.0 * UNIT)
+        lower = np.where(less <= self.b[self._best], np.maximum(lower, chord), lower)
         upper, c = np.full(mass.size, math.inf), np.zeros(mass.size)
         for near in self._around(index, self.profile.size, -1):
             line = more * fn.exp(-part.offset[near]) + self.profile[near]

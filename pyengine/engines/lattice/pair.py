@@ -42,6 +42,7 @@ BEYOND_LOST = 1e-6
 JOINING = 4.0  # units: half of those of a square, a quotient and a sum, a root and a quotient
 MANY = 2.0 * MOST_POINTS  # roundings: more than a sum over a lattice has
 CLOSE = 2e-11  # width of what is known without a composition, where that is had
+NEAR_END = 0.05  # of the tolerance: nearer to the smallest loss its ratio serves
 
 
 def _joined(parts: list[Part]) -> tuple[Part, ...]:
@@ -267,7 +268,8 @@ class LatticePair(Questions):
             rung = np.searchsorted(-rungs.marks[3], -log_delta)
             deviation = math.sqrt(rungs.survey.cumulants(0.0)[2])
             scale = deviation / (1.0 + np.sqrt(np.maximum(-2.0 * log_delta, 0.0)))
-            found = self._search(rungs, True, "epsilon").brackets(
+            last = rungs.near_end(NEAR_END * self.tolerance * abs(rungs.lowest))
+            found = self._search(rungs, True, "epsilon", last).brackets(
                 lambda tails, x: self._near_end(tails.epsilon(x)), delta[some], rung, scale
             )
             lower[some], upper[some] = found.lower, found.upper
@@ -279,6 +281,27 @@ class LatticePair(Questions):
         """No ε is larger than minus the smallest loss."""
         end = -self._simple.smallest(False, of_all=True)[0]
         return found._replace(upper=np.minimum(found.upper, end))
+
+    def _end_of_first(self, found: Bracket, mass: FloatArray) -> Bracket:
+        """No ratio of B to A is above e^{-lowest} where the reversed loss has a smallest value."""
+        lowest = self._lowest(True)
+        if lowest == -math.inf:
+            return found
+        with np.errstate(over="ignore"):
+            most = self._simple.lost(True)[1] + mass * fn.exp(-lowest) * (1.0 + 2.0**-45)
+        return found._replace(
+            upper=np.minimum(found.upper, most), c=np.where(most < found.upper, lowest, found.c)
+        )
+
+    def _end_of_second(self, found: Bracket, mass: FloatArray) -> Bracket:
+        """The same for the smallest ratio."""
+        lowest = self._lowest(False)
+        if lowest == -math.inf:
+            return found
+        least = (mass - self._simple.lost(False)[1]) * fn.exp(lowest) * (1.0 - 2.0**-45)
+        return found._replace(
+            lower=np.maximum(found.lower, least), c=np.where(least > found.lower, lowest, found.c)
+        )
 
     def _scale(self, computed: str, where: npt.NDArray[np.bool_]) -> FloatArray | None:
         """Size that a width is relative to, where the error computed is not the one wanted."""
@@ -316,8 +339,9 @@ class LatticePair(Questions):
         if is_upper.any():
             rungs = self.rungs(True)
             rung = np.searchsorted(-rungs.marks[2], -log_alpha[is_upper])
-            found = self._search(rungs, True, "a").brackets(
-                lambda t, x: t.first_from_second(x),
+            last = rungs.near_end(NEAR_END * self.tolerance)
+            found = self._search(rungs, True, "a", last).brackets(
+                lambda t, x: self._end_of_first(t.first_from_second(x), x),
                 alpha[is_upper],
                 rung,
                 self._scale("gamma", is_upper),
@@ -327,8 +351,9 @@ class LatticePair(Questions):
         if is_lower.any():
             rungs = self.rungs(False)
             rung = np.searchsorted(-rungs.marks[1], -log_rest[is_lower])
-            found = self._search(rungs, True, "b").brackets(
-                lambda t, x: t.second_from_first(x),
+            last = rungs.near_end(NEAR_END * self.tolerance)
+            found = self._search(rungs, True, "b", last).brackets(
+                lambda t, x: self._end_of_second(t.second_from_first(x), x),
                 1.0 - alpha[is_lower],
                 rung,
                 self._scale("beta", is_lower),

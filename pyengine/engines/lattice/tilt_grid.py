@@ -241,6 +241,12 @@ class TiltGrid:
         b = scaled_tail(abs(1.0 - tilt) * deviation)
         return {"a": a, "b": b, "profile": max(a - b, b * min(deviation, 1.0) * 0.3)}
 
+    def near_end(self, distance: float) -> int:
+        """The first lower rung within some distance of the smallest loss."""
+        losses = self.marks[0]
+        near = np.flatnonzero(losses - self.lowest < distance)
+        return min(int(near[0]) + 1 if near.size else self.lower_rungs - 1, self.lower_rungs - 1)
+
     def middle_rungs(self) -> int:
         """Number of rungs between the means."""
         return max(math.ceil((self.survey.root(1.0) - 1.0) / STEP) + 1, 1)
