@@ -114,6 +114,10 @@ class LatticePair(Questions):
         parts = [(reverse(law), number) for law, number in self.parts]
         return LatticePair(parts, self.tolerance, self.wanted, self.most_points, self.loosest)
 
+    def finer(self, tolerance: float) -> LatticePair:
+        """Questions on the same pair with narrower brackets."""
+        return LatticePair(list(self.parts), tolerance, most_points=self.most_points)
+
     def beside(self, remove: LatticePair) -> Questions:
         """The hull, from profiles as fine as the smaller error needs."""
         from pyengine.engines.lattice.both import LatticeBothOrders
