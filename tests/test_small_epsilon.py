@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pyengine as pe
-from pyengine.engines.small_epsilon import DECIMALS, _Step, small_epsilon
+from pyengine.engines.small_epsilon import DECIMALS, _SampledStep, small_epsilon
 
 NONE = (1.0, 0.0)
 
@@ -59,7 +59,7 @@ def test_bounds_hold_and_have_relative_digits(seed: int) -> None:
 
 @pytest.mark.parametrize("mu", [1e-6, 0.3, 2.0, 8.0])
 def test_profiles_have_many_digits(mu: float) -> None:
-    step = _Step(Decimal(mu), Decimal("0.25"))
+    step = _SampledStep(Decimal(mu), Decimal("0.25"))
     for y in (0.0, 1e-9, 1e-3 * mu):
         with localcontext(DECIMALS):
             found = step.profile(Decimal(y))[0]

@@ -346,7 +346,7 @@ def of_flat_part(
 
 def of_shape(made: AnalyticShape, pair: Pair, places: Array) -> list[Claim]:
     """Losses at places, and the masses beyond the ends."""
-    low, high = made.losses
+    low, high = made.ends
     claims = []
     with ctx.workprec(BITS):
         for x in places.tolist():

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import pyengine as pe
-from pyengine.engines.exact import exact_questions
+from pyengine.engines.lattice import LatticePair
 from pyengine.laws.composition import step_law
 
 OUTPUT = Path(__file__).parents[1] / "theory" / "adjacency.png"
@@ -40,9 +40,8 @@ def main() -> None:
     colours = ("C1", "C0", "C2")  # P×P against Q×Q is remove, the reverse is add
     for colour, (label, (pair, style)) in zip(colours, orders.items(), strict=True):
         laws = [(step_law(step, order), 1) for order in pair]
-        axes[1].plot(
-            grid, exact_questions(laws).profile(grid).value, style, color=colour, label=label
-        )
+        values = LatticePair(laws).profile(grid).value
+        axes[1].plot(grid, values, style, color=colour, label=label)
     found = pe.delta(step.composed(2), grid, adjacency="substitute", bounds=True)
     axes[1].plot(grid, found.upper, ":", color="black", label="upper bound")
     axes[1].set_title("Laplace noise 2, one of two records, two steps")

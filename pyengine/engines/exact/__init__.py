@@ -94,6 +94,7 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> Questions:
         return ThresholdQuestions(law)
     made = finite_composition(finite)
     assert not isinstance(made, str)
+    assert known is not None or not others
     return ThresholdQuestions(made if known is None else Mixed(made.weights(), known[0]))
 
 
