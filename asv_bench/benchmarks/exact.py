@@ -14,7 +14,6 @@ MECHANISMS = {
     "laplace_100": pe.LaplaceMechanism(2.0).composed(100),
     "response_1000": pe.RandomizedResponse(0.6, 5).composed(1000),
     "discrete_gaussian_5": pe.DiscreteGaussianMechanism(2.0, 3).composed(5),
-    "sampled_laplace_2": pe.LaplaceMechanism(1.0).poisson_sampled(0.5).composed(2),
 }
 
 
