@@ -385,7 +385,7 @@ def test_calibrate_and_budget(
 def test_pictures_and_reports(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     assert said(capsys, "plot", "tradeoff", "run.toml", "-o", "one.svg") == "one.svg\n"
-    write(whole.parent, "grid.toml", 'noise = [0.8, 1]\np = "1/100"\nsteps = 999\n')
+    write(whole.parent, "grid.toml", 'noise = [0.8, 1]\np = "1/100"\nsteps = 3\n')
     assert said(capsys, "plot", "delta", "grid.toml", "-o", "two.svg") == "two.svg\n"
     assert "noise_multiplier=0.8" in Path("two.svg").read_text()
     pytest.importorskip("jinja2")
