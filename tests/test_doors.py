@@ -129,7 +129,7 @@ def test_substitution_is_answered_or_refused(name: str) -> None:
 
 SILENT = {
     *("from_probabilities", "from_analytic_densities", "from_distributions", "from_profile"),
-    *("from_log_likelihood_ratio", "revealed_mixture", "Releases"),
+    *("from_log_likelihood_ratio", "Releases"),
 }
 
 

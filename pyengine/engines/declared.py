@@ -7,9 +7,10 @@ of; only those that answer DP-SGD are imported here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyengine._support.caches import Once
 from pyengine.engines.answers import Questions
@@ -29,6 +30,7 @@ from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.engines.refusals import LOOSEST
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, Step, steps_of
+from pyengine.mechanisms.revealed import parts_of
 
 if TYPE_CHECKING:
     from pyengine.engines.row_sides import EstimatedSide, RowSide
@@ -598,19 +600,12 @@ class BlocksEngine(Engine):
     """Others bound them: epochs with several random steps of a record, and selections.
 
     So with any epoch of random allocation where another record takes the place of one.
-
-    Parameters
-    ----------
-    method : str, optional
-        By which the other mechanisms are asked; as the problem is if not given.
     """
 
     name = "blocks"
-    methods = ("auto", "certified", "lattice", "reference")
+    methods: ClassVar[tuple[str, ...]] = ("auto", "lattice", "reference")
     only_bounds = True
-
-    def __init__(self, method: str | None = None) -> None:
-        self._method = method
+    needs_masses = False  # which those who answer for the other mechanisms look at
 
     def supports(self, problem: Problem) -> bool:
         if not _is_law(problem):
@@ -633,12 +628,13 @@ class BlocksEngine(Engine):
         )
 
     def prover(self) -> Engine:
-        return BlocksEngine("certified")
+        return ProvenBlocksEngine()
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
         from pyengine.engines.blocks import NAME, dominated, dominating
 
-        method = self._method or ("auto" if problem.method == self.name else problem.method)
+        method = "auto" if problem.method == self.name else problem.method
+        method = "certified" if self.certified else method
 
         def asked(mechanism: Mechanism, problem: Problem = problem) -> Questions:
             return ask(replace(problem, mechanism=mechanism, method=method))
@@ -674,12 +670,68 @@ class BlocksEngine(Engine):
         return Dominated(asked(dominating(problem.mechanism, best_of)), below, NAME)
 
 
+class ProvenBlocksEngine(BlocksEngine):
+    """The same where all of those are proven."""
+
+    methods = ()
+    certified = True
+
+
+class RevealedEngine(Engine):
+    """Mixtures of which the release names the part, by questions on the parts."""
+
+    name = "certified"
+    methods: ClassVar[tuple[str, ...]] = ("auto", "exact", "lattice", "reference")
+    needs_masses = False  # which those who answer for the parts look at
+
+    def supports(self, problem: Problem) -> bool:
+        steps = steps_of(problem.mechanism)
+        if not _is_law(problem) or not any(step.revealed for step, _ in steps):
+            return False
+        with suppress(AccuracyError, NotDefinedError):  # of mixtures without a law of their own
+            if all(law.finite() is not None for law, _ in problem.laws) or _are_smooth(problem):
+                return False
+        return bool(parts_of(problem.mechanism))
+
+    def prover(self) -> Engine:
+        return ProvenRevealedEngine()
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        from pyengine.engines.revealed import RevealedPair
+
+        shares, parts = zip(*parts_of(problem.mechanism), strict=True)
+        method = "certified" if self.certified else problem.method
+
+        def asked(order: str) -> list[Questions]:
+            one = replace(problem, adjacency=order, method=method)
+            return [ask(replace(one, mechanism=part)) for part in parts]
+
+        if problem.adjacency == "substitute":
+            both = asked("substitute")
+            return RevealedPair(shares, both, both)
+        add, remove = asked("add"), asked("remove")
+        orders = RevealedPair(shares, add, remove), RevealedPair(shares, remove, add)
+        if problem.adjacency == "add_remove":
+            return self.both(problem, ask, *orders)
+        return orders[problem.adjacency == "remove"]
+
+
+class ProvenRevealedEngine(RevealedEngine):
+    """The same where all parts are proven."""
+
+    methods = ()
+    certified = True
+
+
 # the cheapest one first
 ENGINES: tuple[Engine, ...] = (
     BlocksEngine(),
+    ProvenBlocksEngine(),
     ClosedFormEngine(),
     NothingReleasedEngine(),
     RelaxedClosedFormEngine(),
+    RevealedEngine(),
+    ProvenRevealedEngine(),
     AnalyticEngine(),
     NodesEngine(),
     CertifiedEngine(),

@@ -60,6 +60,7 @@ from pyengine.mechanisms import (
     from_probabilities,
     steps_of,
 )
+from pyengine.mechanisms.revealed import MOST_PARTS
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import as_decimal, in_two_doubles
 
@@ -367,7 +368,14 @@ def _mixture_of_mechanisms(step: RevealedMixture, _: bool) -> StepLaw:
     from pyengine.laws.revealed import revealed_law  # here, as few runs need it
 
     shares = tuple(as_decimal(Fraction(weight)) for weight in step.weights)
-    return revealed_law(tuple(map(_whole_law, step.mechanisms)), shares)
+    try:
+        laws = tuple(map(_whole_law, step.mechanisms))
+    except AccuracyError as error:
+        raise AccuracyError(
+            "a revealed mixture of compositions is answered by what may be drawn, up to "
+            f"{MOST_PARTS} compositions, and not on samples: use fewer kinds or draws"
+        ) from error
+    return revealed_law(laws, shares)
 
 
 def _above_threshold_law(step: AboveThreshold, _: bool) -> StepLaw:

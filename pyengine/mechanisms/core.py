@@ -123,8 +123,8 @@ class Step(Mechanism):
 
     What is asked of a step, whichever it is, has its default here: `scheme`, how its records are
     drawn; `is_analytic`, whether it is given by analytic densities; `inner`, what runs on a sample;
-    `share`; `noise`; `multiplier`; `stage`; `places` and `enclosing` of epochs; and the words of
-    reports.
+    `share`; `noise`; `multiplier`; `stage`; `places` and `enclosing` of epochs; `revealed`; and the
+    words of reports.
     """
 
     is_step: ClassVar[bool] = True
@@ -216,6 +216,11 @@ class Step(Mechanism):
     def repeated(self) -> tuple[Mechanism, dict[str, Any]] | None:
         """One of the runs whose best is released, and the law of their number; else None."""
         return None
+
+    @property
+    def revealed(self) -> tuple[tuple[checks.Number, Mechanism], ...]:
+        """The mechanisms of which the release names the one that ran, with their probabilities."""
+        return ()
 
     def described(self) -> dict[str, Any]:
         """Name of the class and the parameters, those of the sampling last."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from pyengine._support import checks
-from pyengine.mechanisms.core import Composition, Mechanism, Step, phases_of, steps_of
+from pyengine.mechanisms.core import Composition, Mechanism, Step, compose, phases_of, steps_of
 from pyengine.mechanisms.finite import NORMALISATION
 from pyengine.mechanisms.report import summary
 from pyengine.mechanisms.words import Words
 
-__all__ = ["RevealedMixture", "revealed_mixture"]
+__all__ = ["MOST_PARTS", "RevealedMixture", "parts_of", "revealed_mixture"]
 
 SHOWN = 3  # mechanisms that a name lists
+MOST_PARTS = 512  # that are asked one by one
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -67,6 +69,11 @@ class RevealedMixture(Step):
         """0 where no mechanism releases anything about the record, else 1."""
         several = (step.share for thing in self.mechanisms for step, _ in steps_of(thing))
         return 1 if any(several) else 0
+
+    @property
+    def revealed(self) -> tuple[tuple[checks.Number, Mechanism], ...]:
+        """The mechanisms with their probabilities."""
+        return tuple(zip(self.weights, self.mechanisms, strict=True))
 
     def poisson_sampled(self, probability: checks.NumberLike) -> Step:
         """Run on a Poisson sample, whichever mechanism is drawn: the draw does not see the records.
@@ -164,8 +171,8 @@ def revealed_mixture(mechanisms: Any) -> RevealedMixture:
     ------
     ValueError
         For probabilities that are none or do not sum to 1, and for what are no mechanisms; an
-        `AccuracyError`, when a question is asked, for a mechanism of several steps that are
-        neither of finitely many outcomes nor all Gaussian and run on all records.
+        `AccuracyError`, when a question is asked, where more than 512 compositions may be drawn and
+        some are neither of finitely many outcomes nor all Gaussian and run on all records.
 
     Notes
     -----
@@ -182,6 +189,12 @@ def revealed_mixture(mechanisms: Any) -> RevealedMixture:
     True
     >>> either.composed(20).steps
     20
+
+    A run of one to three epochs, the number of which is drawn and published:
+
+    >>> epochs = pe.revealed_mixture([("1/3", pe.dp_sgd(1, 0.01, 100 * k)) for k in (1, 2, 3)])
+    >>> print(f"{pe.epsilon(epochs, 1e-5):.4f}")
+    0.9798
     """
     rows = checks.listed("mechanisms", mechanisms)
     try:
@@ -191,3 +204,40 @@ def revealed_mixture(mechanisms: Any) -> RevealedMixture:
             f"mechanisms must be pairs of a probability and a Mechanism, got {rows!r}"
         ) from None
     return RevealedMixture([weight for weight, _ in pairs], [thing for _, thing in pairs])
+
+
+def parts_of(mechanism: Mechanism) -> list[tuple[Fraction, Mechanism]]:
+    """Return mechanisms that are drawn, with their probabilities; none where no draw is revealed.
+
+    Nor are there any where they would be more than `MOST_PARTS`.
+    """
+    steps = phases_of(mechanism)
+    drawn = [(step.revealed, number) for step, number in steps if step.revealed]
+    count = math.prod(math.comb(number + len(rows) - 1, number) for rows, number in drawn)
+    if not drawn or count > MOST_PARTS:
+        return []
+    rest = compose(*(step.composed(number) for step, number in steps if not step.revealed))
+    found = {rest: Fraction(1)}
+    for rows, number in drawn:
+        before, found = found, {}
+        for mechanism, share in before.items():
+            for times in _counts(len(rows), number):
+                whole = compose(
+                    mechanism,
+                    *(thing.composed(k) for (_, thing), k in zip(rows, times, strict=True)),
+                )
+                own = share * math.factorial(number)
+                for (weight, _), k in zip(rows, times, strict=True):
+                    own *= Fraction(weight) ** k / math.factorial(k)
+                found[whole] = found.get(whole, Fraction(0)) + own
+    return sorted(((share, whole) for whole, share in found.items()), key=lambda row: -row[0])
+
+
+def _counts(kinds: int, number: int) -> Iterator[tuple[int, ...]]:
+    """How often each kind may be drawn."""
+    if kinds == 1:
+        yield (number,)
+        return
+    for first in range(number + 1):
+        for rest in _counts(kinds - 1, number - first):
+            yield (first, *rest)

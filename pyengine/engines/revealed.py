@@ -1,0 +1,281 @@
+"""Mixtures of which the release names the part that ran, by questions on their parts.
+
+Whoever sees the release knows the part, so that profiles add up: H = Σ wᵢ Hᵢ, in each order of the
+pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.answers import Answer, ErrorCurve, FloatArray, Questions, complement_above
+from pyengine.engines.curves import larger
+from pyengine.numerics import functions as fn
+from pyengine.numerics.bracketing import falling_bracket
+from pyengine.numerics.golden_section import lowest
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
+
+__all__ = ["RevealedPair"]
+
+BoolArray = npt.NDArray[np.bool_]
+
+STEEPEST = 700.0  # e^c of a larger c is beyond all doubles, or below them
+BESIDE = 1e-6  # relative, of slopes of the parts' curves
+ROUNDS, ROUNDS_OF_ALL = 44, 80  # of a search between slopes of the parts, and among all of them
+CLOSEST, TIMES, TRIES = 2.0**-24, 4.0, 12  # distances from a line's slope where a valley is shown
+TINIEST = 5e-324
+LINE = 2.0 * (ELEMENTARY + 4.0) * UNIT  # of the few operations of a line, of the sizes of its terms
+
+
+class Heights(NamedTuple):
+    """What is convex in e^c, between its bounds, and whether these are proven."""
+
+    value: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    proven: BoolArray
+
+    def taken(self, at: npt.NDArray[np.intp]) -> Heights:
+        """Some of them."""
+        value, lower, upper, proven = self
+        return Heights(value[at], lower[at], upper[at], proven[at])
+
+
+# Map: revealed mixtures by their parts | test_revealed | theory/adjacency
+class RevealedPair(Questions):
+    """Questions on one order of a mixture, of which the release names the part.
+
+    Parameters
+    ----------
+    shares : sequence of Fraction
+        Probabilities of the parts, which add up to 1.
+    forward, reverse : sequence of Questions
+        On the pairs (A, B) and (B, A) of the parts; proven answers make proven ones.
+    """
+
+    def __init__(
+        self, shares: Sequence[Fraction], forward: Sequence[Questions], reverse: Sequence[Questions]
+    ) -> None:
+        self._shares = [float(share) for share in shares]
+        self._forward, self._reverse = forward, reverse
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """The sum of the parts' profiles."""
+        return self._sum(self._forward, epsilon)
+
+    def _sum(self, parts: Sequence[Questions], epsilon: FloatArray) -> Answer:
+        answers = [part.profile(epsilon) for part in parts]
+        rows = zip(self._shares, answers, strict=True)
+        terms = [(w * x.value, w * x.lower, w * x.upper) for w, x in rows]
+        value, lower, upper = (reduce(np.add, column) for column in zip(*terms, strict=True))
+        rounded = (len(terms) + 4.0) * UNIT
+        some = np.any([answer.upper > 0.0 for answer in answers], axis=0)
+        upper = np.minimum(upper * (1.0 + rounded) + len(terms) * TINIEST * some, 1.0)
+        lower = np.maximum(lower * (1.0 - rounded) - len(terms) * TINIEST, 0.0)
+        proven = np.all([answer.certified for answer in answers], axis=0)
+        return Answer(np.clip(value, lower, upper), lower, upper, answers[0].engine, proven)
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """Between the smallest ε and the largest one of the parts, where the sum is δ."""
+        ends = [part.epsilon(delta) for part in self._forward]
+        found = reduce(larger, ends)  # which is it where δ is 0
+        found.certified = np.all([end.certified for end in ends], axis=0)
+        asked = np.flatnonzero((delta > 0.0) & (found.upper > 0.0))
+        if not asked.size:
+            return found
+        goal = delta[asked]
+        low = np.min([end.lower[asked] for end in ends], axis=0)
+        never = self.profile(np.full(asked.size, np.inf))
+        high = np.where(never.lower > goal, np.inf, found.upper[asked])
+        low = np.where(np.isinf(high) & (never.lower > goal), np.inf, low)
+        open_ = np.isinf(high) & np.isfinite(low)
+        if open_.any():
+            high[open_] = self._met(goal[open_], low[open_])
+        inside = (low < high) & np.isfinite(high)
+        if inside.any():
+            goal, first, last = goal[inside], low[inside], high[inside]
+
+            def over(side: str) -> Any:
+                def function(x: FloatArray) -> Any:
+                    with np.errstate(divide="ignore"):
+                        return fn.log(getattr(self.profile(x), side)) - fn.log(goal)
+
+                return function
+
+            low[inside] = falling_bracket(over("lower"), first, last)[0]
+            high[inside] = falling_bracket(over("upper"), low[inside], last)[1]
+            ends_of = (self.profile(end[inside]) for end in (low, high))
+            found.certified[asked[inside]] &= np.all([end.certified for end in ends_of], axis=0)
+        with np.errstate(invalid="ignore"):
+            value = np.where(np.isfinite(high), low + 0.5 * (high - low), high)
+        for bound, own in ((found.lower, low), (found.value, value), (found.upper, high)):
+            bound[asked] = own
+        return found
+
+    def _met(self, delta: FloatArray, low: FloatArray) -> FloatArray:
+        """An ε for which δ is certainly met; infinite where none up to `STEEPEST` is known."""
+        at = np.maximum(2.0 * low, 1.0)
+        while True:
+            is_met = self.profile(np.minimum(at, STEEPEST)).upper <= delta
+            if np.all(is_met | (at >= STEEPEST)):
+                return np.where(is_met, np.minimum(at, STEEPEST), np.inf)
+            at = np.where(is_met, at, 2.0 * at)
+
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
+        """T(A, B) at α in [0, 1], from lines below it, which the sum of the profiles has."""
+        curve = ErrorCurve.trivial(alpha)
+        curve.c = np.where(alpha == 0.0, np.inf, np.where(alpha == 1.0, -np.inf, 0.0))
+        none, whole = alpha == 0.0, alpha == 1.0
+        if none.any():
+            shown = self._sum(self._reverse, np.full(int(none.sum()), np.inf))
+            curve.gamma.put(none, shown)
+            curve.beta.put(none, _rest(shown))
+        if whole.any():
+            curve.beta.put(whole, Answer.zero(alpha[whole]))
+            curve.gamma.put(whole, Answer.exact(np.ones(int(whole.sum()))))
+        inside = ~none & ~whole
+        if inside.any():
+            found = self._inside(alpha[inside])
+            curve.put(inside, found)
+        return curve
+
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+        """The highest line below T at α in (0, 1), and how little T may lie above it."""
+        curves = [part.trade_off(alpha) for part in self._forward]
+        slopes = [curve.c for curve in curves]
+        if all(c.size for c in slopes):
+            low, high, rounds = np.min(slopes, axis=0), np.max(slopes, axis=0), ROUNDS
+        else:
+            low, high = np.full(alpha.size, -np.inf), np.full(alpha.size, np.inf)
+            rounds = ROUNDS_OF_ALL
+        low, high = (np.clip(end, -STEEPEST, STEEPEST) for end in (low, high))
+        room = BESIDE * (1.0 + np.maximum(abs(low), abs(high)))
+        c, _ = lowest(partial(self._odds, alpha), low - room, high + room, rounds=rounds)
+        of_gamma = c >= 0.0  # which has the digits there, as β has for others
+        found = self._height(alpha, c, of_gamma)
+        least, place = self._bottom(alpha, c, of_gamma, found)
+        other = self._height(alpha, place, of_gamma)
+        better = other.upper < found.upper
+        c, value, most = (
+            np.where(better, b, a)
+            for a, b in ((c, place), (found.value, other.value), (found.upper, other.upper))
+        )
+        sign = np.where(of_gamma, 1.0, -1.0)
+        ends = np.where(of_gamma, (least, most), (-most, -least))
+        lower, upper = np.maximum(ends[0], 0.0), np.minimum(ends[1], 1.0)
+        lower = np.where(of_gamma, np.maximum(lower, alpha), lower)
+        upper = np.where(of_gamma, upper, np.minimum(upper, complement_above(alpha)))
+        own = Answer(np.clip(sign * value, lower, upper), lower, upper, curves[0].beta.engine)
+        own.certified = found.proven & other.proven
+        beta, gamma = own.taken(~np.zeros(alpha.size, dtype=np.bool_)), _rest(own)
+        beta.put(of_gamma, gamma.taken(of_gamma))
+        gamma.put(of_gamma, own.taken(of_gamma))
+        return ErrorCurve(beta, gamma, c)
+
+    def _odds(self, alpha: FloatArray, c: FloatArray) -> FloatArray:
+        """Log of γ/β on the line of slope -e^c, which has the digits of whichever is small."""
+        of_gamma = c >= 0.0
+        height = self._height(alpha, c, of_gamma).value
+        value = np.clip(np.where(of_gamma, height, -height), 0.0, 1.0)
+        with np.errstate(divide="ignore"):
+            odds = fn.log(value) - fn.log1p(-value)
+        return np.asarray(np.where(of_gamma, odds, -odds))
+
+    def _height(self, alpha: FloatArray, c: FloatArray, of_gamma: BoolArray) -> Heights:
+        """γ at α on the line of slope -e^c below T, or -β: both are convex in e^c.
+
+        γ = α e^c + D(c), where D(c) = H_{e^c}(B‖A) for c >= 0, and 1 - e^c + e^c H_{e^-c}(A‖B)
+        otherwise.
+        """
+        slope, right = fn.exp(c), c >= 0.0
+        found = Answer.zero(c)
+        for where, parts in ((right, self._reverse), (~right, self._forward)):
+            if where.any():
+                found.put(where, self._sum(parts, abs(c[where])))
+        scale = np.where(right, 1.0, slope)
+        # what stands beside the profile, and the size of all terms
+        rest = np.where(right, alpha * slope, alpha * slope - fn.expm1(c))
+        alone = np.where(right, alpha * slope - 1.0, slope * (alpha - 1.0))
+        beside = np.where(of_gamma, rest, alone)
+        size = np.where(of_gamma, rest, np.where(right, 1.0 + rest, abs(alone)))
+        value, lower, upper = (
+            beside + scale * part for part in (found.value, found.lower, found.upper)
+        )
+        off = LINE * (size + scale * found.upper) + TINIEST
+        return Heights(value, lower - off, upper + off, found.certified)
+
+    def _bottom(
+        self, alpha: FloatArray, c: FloatArray, of_gamma: BoolArray, heights: Heights
+    ) -> tuple[FloatArray, FloatArray]:
+        """Lower bounds of the least height of all lines, and slopes next to that.
+
+        Where heights are surely larger on either side of c the least one lies between, and a convex
+        function is above its chords on either side.
+        """
+        # γ is no smaller than α or what no level is needed for, and β no larger than 1 - α
+        shown = self._sum(self._reverse, np.full(c.size, np.inf)).lower
+        found = np.where(of_gamma, np.maximum(shown, alpha), -complement_above(alpha))
+        place, open_, apart = c.copy(), np.ones(c.size, dtype=np.bool_), CLOSEST
+        for _ in range(TRIES):
+            at = np.flatnonzero(open_)
+            if not at.size:
+                break
+            level, where = alpha[at], of_gamma[at]
+            middle = heights.taken(at)
+            left, right = (
+                [self._height(level, c[at] + side * k * apart, where) for k in (1.0, 2.0)]
+                for side in (-1.0, 1.0)
+            )
+            is_valley = (left[0].lower >= middle.upper) & (right[0].lower >= middle.upper)
+            bottoms = [
+                _between(-apart, c[at], middle, left, right[0]),
+                _between(apart, c[at], middle, right, left[0]),
+            ]
+            lower = bottoms[1][0] < bottoms[0][0]
+            bound, moved = (np.where(lower, b, a) for a, b in zip(*bottoms, strict=True))
+            settled = at[is_valley]
+            found[settled] = np.maximum(found[settled], bound[is_valley])
+            place[settled] += moved[is_valley]
+            open_[settled] = False
+            apart *= TIMES
+        return np.minimum(found, heights.lower), place
+
+
+def _between(
+    apart: float, c: FloatArray, middle: Heights, near: list[Heights], across: Heights
+) -> tuple[FloatArray, FloatArray]:
+    """The least that chords allow between c and c + apart, and where from c.
+
+    One chord passes c + apart and c + 2 apart, the other one c and c - apart.
+    """
+    step, back = abs(fn.expm1(apart)), abs(fn.expm1(-apart))  # of e^c
+    outer = abs(fn.expm1(2.0 * apart) - fn.expm1(apart))
+    room = 1.0 + 16.0 * UNIT * (1.0 + abs(c)) / abs(apart)  # of quotients of rounded distances
+    first, second = near
+
+    def carried(known: Heights, behind: Heights, share: float) -> FloatArray:
+        fall = known.lower - behind.upper
+        return known.lower + np.where(fall < 0.0, room, 1.0 / room) * share * fall
+
+    falling = carried(first, second, step / outer), first.lower  # at c, and at c + apart
+    rising = middle.lower, carried(middle, across, step / back)
+    gap = falling[0] - rising[0], rising[1] - falling[1]
+    ends = np.maximum(falling[0], rising[0]), np.maximum(falling[1], rising[1])
+    crosses = (gap[0] * gap[1]) > 0.0
+    share = np.where(crosses, gap[0] / np.where(crosses, gap[0] + gap[1], 1.0), 0.0)
+    meet = falling[0] + share * (falling[1] - falling[0])
+    least = np.where(crosses, np.minimum(meet, np.minimum(*ends)), np.minimum(*ends))
+    return least - LINE * abs(least), share * apart
+
+
+def _rest(answer: Answer) -> Answer:
+    """One minus what is answered."""
+    lower = np.maximum(np.nextafter(1.0 - answer.upper, -1.0), 0.0)
+    upper = np.minimum(np.nextafter(1.0 - answer.lower, 2.0), 1.0)
+    return Answer(1.0 - answer.value, lower, upper, answer.engine, answer.certified)
