@@ -30,6 +30,8 @@ BESIDE = 1e-6  # relative, of slopes of the parts' curves
 ROUNDS, ROUNDS_OF_ALL = 44, 80  # of a search between slopes of the parts, and among all of them
 CLOSEST, TIMES, TRIES = 2.0**-24, 4.0, 12  # distances from a line's slope where a valley is shown
 TINIEST = 5e-324
+COARSE = 1e-6  # bracket of ε between whose ends profiles are as good as straight
+FINE = 1e-8  # and of slopes, between which chords say the rest
 LINE = 2.0 * (ELEMENTARY + 4.0) * UNIT  # of the few operations of a line, of the sizes of its terms
 
 
@@ -97,26 +99,50 @@ class RevealedPair(Questions):
         open_ = np.isinf(high) & np.isfinite(low)
         if open_.any():
             high[open_] = self._met(goal[open_], low[open_])
+        value = np.where(np.isinf(low), low, high)
         inside = (low < high) & np.isfinite(high)
         if inside.any():
-            goal, first, last = goal[inside], low[inside], high[inside]
-
-            def over(side: str) -> Any:
-                def function(x: FloatArray) -> Any:
-                    with np.errstate(divide="ignore"):
-                        return fn.log(getattr(self.profile(x), side)) - fn.log(goal)
-
-                return function
-
-            low[inside] = falling_bracket(over("lower"), first, last)[0]
-            high[inside] = falling_bracket(over("upper"), low[inside], last)[1]
-            ends_of = (self.profile(end[inside]) for end in (low, high))
-            found.certified[asked[inside]] &= np.all([end.certified for end in ends_of], axis=0)
-        with np.errstate(invalid="ignore"):
-            value = np.where(np.isfinite(high), low + 0.5 * (high - low), high)
+            ends_of = self._enclosed(goal[inside], low[inside], high[inside])
+            low[inside], value[inside], high[inside], proven = ends_of
+            found.certified[asked[inside]] &= proven
         for bound, own in ((found.lower, low), (found.value, value), (found.upper, high)):
             bound[asked] = own
         return found
+
+    def _enclosed(
+        self, delta: FloatArray, first: FloatArray, last: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
+        """Lower bounds, values and upper bounds of ε between such, and which are proven."""
+
+        def over(x: FloatArray) -> Any:
+            with np.errstate(divide="ignore"):
+                return fn.log(self.profile(x).value) - fn.log(delta)
+
+        low, high = falling_bracket(over, first, last, room=COARSE * (1.0 + last))
+        near, above = self.profile(low), over(low)
+        below = over(high)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.clip(above / (above - below), 0.0, 1.0)
+            steep = (above - below) / (high - low)
+            apart = 1.1 * (near.upper - near.lower) / (near.value * steep)
+        apart += 8.0 * UNIT * (1.0 + high)
+        value = np.where(np.isfinite(share), low + share * (high - low), high)
+        apart = np.where(np.isfinite(apart), apart, high - low)
+        lower, upper = first.copy(), last.copy()
+        proven = near.certified.copy()
+        for bound, side in ((lower, -1.0), (upper, 1.0)):
+            open_, step = np.ones(delta.size, dtype=np.bool_), apart.copy()
+            for _ in range(TRIES):
+                at = np.clip(value + side * step, first, last)
+                answer = self.profile(at)
+                shown = answer.lower > delta if side < 0.0 else answer.upper <= delta
+                bound[open_ & shown] = at[open_ & shown]
+                proven &= answer.certified
+                open_ &= ~shown
+                if not open_.any():
+                    break
+                step *= TIMES
+        return lower, np.clip(value, lower, upper), upper, proven
 
     def _met(self, delta: FloatArray, low: FloatArray) -> FloatArray:
         """An ε for which δ is certainly met; infinite where none up to `STEEPEST` is known."""
@@ -156,7 +182,8 @@ class RevealedPair(Questions):
             rounds = ROUNDS_OF_ALL
         low, high = (np.clip(end, -STEEPEST, STEEPEST) for end in (low, high))
         room = BESIDE * (1.0 + np.maximum(abs(low), abs(high)))
-        c, _ = lowest(partial(self._odds, alpha), low - room, high + room, rounds=rounds)
+        odds = partial(self._odds, alpha)
+        c, _ = lowest(odds, low - room, high + room, rounds=rounds, is_close=_are_close)
         of_gamma = c >= 0.0  # which has the digits there, as β has for others
         found = self._height(alpha, c, of_gamma)
         least, place = self._bottom(alpha, c, of_gamma, found)
@@ -245,6 +272,10 @@ class RevealedPair(Questions):
             open_[settled] = False
             apart *= TIMES
         return np.minimum(found, heights.lower), place
+
+
+def _are_close(low: FloatArray, high: FloatArray) -> BoolArray:
+    return np.asarray(high - low <= FINE * (1.0 + np.maximum(abs(low), abs(high))))
 
 
 def _between(
