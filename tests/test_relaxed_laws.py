@@ -8,14 +8,12 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from pyengine.engines.relaxed.gaussian import GaussianDistance
-from pyengine.engines.relaxed.laplace import LaplacePair
-from pyengine.engines.relaxed.laws import (
+from pyengine.engines.relaxed.gaussian import (
     FoldedGaussianLaw,
-    FoldedLaplaceLaw,
+    GaussianDistance,
     SquaredLengthLaw,
-    magnitude_law,
 )
+from pyengine.engines.relaxed.laplace import FoldedLaplaceLaw, LaplacePair
 from pyengine.engines.relaxed.sampled import SampledPair
 from pyengine.laws.base import PoissonSampledLaw, StepLaw
 
@@ -108,10 +106,10 @@ def test_cells(law: StepLaw) -> None:
 
 def test_law_of_each_pair() -> None:
     gaussian = GaussianDistance(1, 0.5)
-    assert magnitude_law(gaussian) == FoldedGaussianLaw(0.5)
-    assert magnitude_law(GaussianDistance(7, 0.5)) == SquaredLengthLaw(7, 0.5)
-    assert magnitude_law(LaplacePair(2.0)) == FoldedLaplaceLaw(2.0)
-    sampled = magnitude_law(SampledPair(gaussian, 0.25))
+    assert gaussian.law() == FoldedGaussianLaw(0.5)
+    assert GaussianDistance(7, 0.5).law() == SquaredLengthLaw(7, 0.5)
+    assert LaplacePair(2.0).law() == FoldedLaplaceLaw(2.0)
+    sampled = SampledPair(gaussian, 0.25).law()
     assert sampled == PoissonSampledLaw(FoldedGaussianLaw(0.5), 0.25)
 
 

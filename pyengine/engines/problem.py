@@ -112,10 +112,9 @@ class Problem:
             from pyengine.laws.composition import composition_law
 
             return composition_law(self.mechanism, self.order)
-        from pyengine.engines.relaxed.laws import magnitude_law
         from pyengine.laws.base import ReversedLaw
 
-        add = [(magnitude_law(part), number) for part, number in self.distances]
+        add = [(part.law(), number) for part, number in self.distances]
         return add if self.order == "add" else [(ReversedLaw(law), number) for law, number in add]
 
     @property

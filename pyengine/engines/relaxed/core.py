@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
@@ -51,6 +52,9 @@ class MagnitudePair(Protocol):
 
     def limit(self) -> tuple[float, float] | None:
         """Shift and scale of the normal law that the pair tends to; None where there is none."""
+
+    def law(self) -> StepLaw:
+        """Both laws as one step of a composition."""
 
     def forward(self, alpha: FloatArray) -> Errors:
         """T(P, Q), the paper's j, for α in [0, 1]."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,10 +16,14 @@ from pyengine.engines.relaxed.core import (
     RoundedProfile,
     exp,
     log,
+    one_minus_sum,
 )
+from pyengine.engines.relaxed.sampled import SampledPair
+from pyengine.laws.base import Cells, Law, StepLaw
 from pyengine.numerics import functions as fn
+from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
-__all__ = ["LaplacePair"]
+__all__ = ["FoldedLaplaceLaw", "LaplacePair", "SampledLaplacePair"]
 
 
 # Map: Theorem 1 of Kaissis et al. (2023), relaxed: Laplace noise | test_relaxed | relaxed
@@ -49,6 +54,10 @@ class LaplacePair:
 
     def limit(self) -> None:
         """None is known."""
+
+    def law(self) -> StepLaw:
+        """Both laws as one step of a composition."""
+        return FoldedLaplaceLaw(self.effect)
 
     def forward(self, alpha: FloatArray) -> Errors:
         """Theorem 1, equation 2."""
@@ -108,15 +117,8 @@ class LaplacePair:
         """Tails at losses; all the rest of both laws sits in the atom at the highest loss."""
         mu = self.effect
         top = loss >= self.highest
-        inside = np.where(top, self.lowest, np.maximum(loss, self.lowest))
+        x = _distance(np.where(top, self.lowest, np.maximum(loss, self.lowest)) + mu)
         with np.errstate(over="ignore"):
-            # e^{2x} = 2 e^{l+μ} - 1
-            w = inside + mu
-            x = np.where(
-                w < 0.3,
-                0.5 * fn.log1p(2.0 * fn.expm1(w)),
-                0.5 * (w + LOG_2 + fn.log1p(-0.5 * fn.exp(-w))),
-            )
             p_above = -x
             p_below = log(-fn.expm1(-x))
             q_below = log(-0.5 * fn.expm1(-2.0 * x)) + x - mu
@@ -149,3 +151,72 @@ class LaplacePair:
         # ε - μ is rounded, and so is μ
         moved = np.where(value > 0.0, slope * (mu + np.minimum(epsilon, 1e300)), 0.0)
         return RoundedProfile(value, ROUNDING * (value + 0.25 * moved))
+
+
+def _distance(w: FloatArray) -> FloatArray:
+    """The x with e^{2x} = 2 e^w - 1, for a loss w - μ."""
+    with np.errstate(over="ignore", under="ignore"):
+        far = 0.5 * (w + LOG_2 + fn.log1p(-0.5 * fn.exp(-w)))
+    return np.asarray(np.where(w < 0.3, 0.5 * fn.log1p(2.0 * fn.expm1(np.minimum(w, 0.3))), far))
+
+
+class SampledLaplacePair(SampledPair):
+    """The same on a Poisson sample."""
+
+    def backward(self, alpha: FloatArray) -> Errors:
+        """Both pieces of Theorem 1 stay solvable: a linear and a quadratic equation."""
+        p, mu = self.probability, -self.pair.lowest
+        # p (cosh μ - 1)
+        ph = fn.expm1(self.highest) if self.highest < 700.0 else math.inf
+        q, r = 0.5 * p * fn.exp(-mu), 1.0 - p
+        rest = one_minus_sum(alpha, p)  # r - α
+        root = np.sqrt(rest * rest + 4.0 * q * (q + r))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            a = np.where(rest > 0.0, (rest + root) / (2.0 * (q + r)), 2.0 * q / (root - rest))
+            c = 2.0 * alpha / (2.0 * q + r + alpha + root)
+        far = ~(a >= fn.exp(-mu))  # the threshold lies beyond μ
+        a = np.where(far, (1.0 - alpha) / (1.0 + ph), a)
+        c = np.where(far, (alpha + ph) / (1.0 + ph) if ph < math.inf else 1.0, c)
+        log_beta = np.where(c < 0.5, fn.log1p(-np.minimum(c, 0.5)), log(a))
+        deep = far & ~(c < 0.5)
+        log_beta = np.where(deep, log(1.0 - alpha) - self.highest, log_beta)
+        return Errors(np.where(deep, exp(log_beta), a), c, log_beta)
+
+
+@dataclass(frozen=True)
+class FoldedLaplaceLaw(Law):
+    """Exp(1) and the law of |Laplace(μ, 1)|: L(x) = log(e^{-μ} cosh x) + x up to x = μ, then flat.
+
+    Parameters
+    ----------
+    effect : float
+        μ, sensitivity over scale, in (0, ∞).
+    """
+
+    effect: float
+
+    def support(self) -> tuple[float, float]:
+        """From -μ to log cosh μ, where both laws have an atom."""
+        pair = LaplacePair(self.effect)
+        return pair.lowest, pair.highest
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Closed forms between x(L), from differences of x."""
+        mu = self.effect
+        lowest, highest = self.support()
+        x = np.minimum(_distance(np.clip(edges, lowest, highest) + mu), mu)
+        x = np.where(edges >= highest, mu, x)
+        start, end = np.append(0.0, x), np.append(x, mu)
+        gap = end - start
+        with np.errstate(divide="ignore", under="ignore"):
+            log_a = fn.log(-fn.expm1(-gap)) - start
+            # e^{-μ} (sinh end - sinh start) = 2 e^{-μ} cosh((start + end)/2) sinh(gap/2)
+            middle = 0.5 * (start + end)
+            log_b = fn.log(-fn.expm1(-gap)) + 0.5 * gap - fn.log(2.0)
+            log_b += fn.log1p(fn.exp(-2.0 * middle)) + middle - mu
+        home = int(np.searchsorted(edges, highest))
+        log_a[home] = fn.logaddexp(log_a[home], -mu)
+        log_b[home] = fn.logaddexp(log_b[home], highest - mu)
+        error = np.full(gap.size, UNIT * ELEMENTARY * (24.0 + 8.0 * mu))
+        shift = UNIT * (4.0 * np.abs(edges) + ELEMENTARY * (8.0 + 8.0 * mu))
+        return Cells(log_a, log_b, error, shift)

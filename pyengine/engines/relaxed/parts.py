@@ -8,7 +8,7 @@ from fractions import Fraction
 from pyengine._support.caches import kept
 from pyengine.engines.relaxed.core import MagnitudePair
 from pyengine.engines.relaxed.gaussian import GaussianDistance
-from pyengine.engines.relaxed.laplace import LaplacePair
+from pyengine.engines.relaxed.laplace import LaplacePair, SampledLaplacePair
 from pyengine.engines.relaxed.sampled import SampledPair
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import Mechanism, Noise, Step, step_in_words, steps_of
@@ -48,17 +48,17 @@ def magnitude_parts(mechanism: Mechanism, model: Relaxed) -> tuple[tuple[Magnitu
             plain.append((step.noise, number))
             continue
         probability = float(step.share)
-        pair = _one_step(step.inner if step.scheme == "poisson" else step, model)
+        inner = step.inner if step.scheme == "poisson" else step
+        pair = _one_step(inner, model, probability)
         if probability > 0.0:
-            sampled = pair if probability == 1.0 else SampledPair(pair, probability)
-            parts.append((sampled, number))
+            parts.append((pair, number))
     if plain:
         effect = gaussian_effect(plain, model.combination)
         parts.insert(0, (GaussianDistance(model.dimension, effect), 1))
     return tuple(parts)
 
 
-def _one_step(step: Step, model: Relaxed) -> MagnitudePair:
+def _one_step(step: Step, model: Relaxed, probability: float) -> MagnitudePair:
     if step.noise is None:
         raise NotDefinedError(
             "threat_model='relaxed' covers Gaussian and Laplace mechanisms, plain or on a Poisson "
@@ -66,10 +66,12 @@ def _one_step(step: Step, model: Relaxed) -> MagnitudePair:
         )
     family, multiplier = step.noise
     if family == "gaussian":
-        return GaussianDistance(model.dimension, 1.0 / float(multiplier))
+        gaussian = GaussianDistance(model.dimension, 1.0 / float(multiplier))
+        return SampledPair(gaussian, probability) if 0.0 < probability < 1.0 else gaussian
     if model.dimension > 1:
         raise NotDefinedError(
             "dimension must be 1 for a Laplace mechanism in the relaxed threat model, got "
             f"{model.dimension}"
         )
-    return LaplacePair(1.0 / float(multiplier))
+    laplace = LaplacePair(1.0 / float(multiplier))
+    return SampledLaplacePair(laplace, probability) if 0.0 < probability < 1.0 else laplace

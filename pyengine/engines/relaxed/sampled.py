@@ -21,7 +21,7 @@ from pyengine.engines.relaxed.core import (
     log,
     one_minus_sum,
 )
-from pyengine.engines.relaxed.laplace import LaplacePair
+from pyengine.laws.base import PoissonSampledLaw, StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.sampled_loss import sampled_loss
 
@@ -63,6 +63,10 @@ class SampledPair:
     def limit(self) -> None:
         """None is known."""
 
+    def law(self) -> StepLaw:
+        """Both laws as one step of a composition."""
+        return PoissonSampledLaw(self.pair.law(), self.probability)
+
     def forward(self, alpha: FloatArray) -> Errors:
         """Return the mixture of both errors."""
         p = self.probability
@@ -75,8 +79,6 @@ class SampledPair:
 
     def backward(self, alpha: FloatArray) -> Errors:
         """Return the inverse of forward: the a with p T(a) + (1-p)(1-a) = α."""
-        if isinstance(self.pair, LaplacePair):
-            return self._backward_laplace(self.pair, alpha)
         beta, gamma, log_beta = (np.empty_like(alpha) for _ in range(3))
         for chosen, solve in ((alpha > 0.5, self._from_above), (alpha <= 0.5, self._from_below)):
             if chosen.any():
@@ -144,25 +146,6 @@ class SampledPair:
         return Errors(
             np.where(alone, only, inner.beta), gamma, np.where(alone, log_alone, inner.log_beta)
         )
-
-    def _backward_laplace(self, pair: LaplacePair, alpha: FloatArray) -> Errors:
-        """Both pieces of Theorem 1 stay solvable: a linear and a quadratic equation."""
-        p, mu = self.probability, pair.effect
-        # p (cosh μ - 1)
-        ph = fn.expm1(self.highest) if self.highest < 700.0 else math.inf
-        q, r = 0.5 * p * fn.exp(-mu), 1.0 - p
-        rest = one_minus_sum(alpha, p)  # r - α
-        root = np.sqrt(rest * rest + 4.0 * q * (q + r))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            a = np.where(rest > 0.0, (rest + root) / (2.0 * (q + r)), 2.0 * q / (root - rest))
-            c = 2.0 * alpha / (2.0 * q + r + alpha + root)
-        far = ~(a >= fn.exp(-mu))  # the threshold lies beyond μ
-        a = np.where(far, (1.0 - alpha) / (1.0 + ph), a)
-        c = np.where(far, (alpha + ph) / (1.0 + ph) if ph < math.inf else 1.0, c)
-        log_beta = np.where(c < 0.5, fn.log1p(-np.minimum(c, 0.5)), log(a))
-        deep = far & ~(c < 0.5)
-        log_beta = np.where(deep, log(1.0 - alpha) - self.highest, log_beta)
-        return Errors(np.where(deep, exp(log_beta), a), c, log_beta)
 
     def tails(self, loss: FloatArray) -> LogTails:
         """Tails at the losses that the mixture gives the same distances."""
