@@ -432,7 +432,6 @@ def weighted(few: pe.Mechanism, noise: float, steps: int) -> mixed.WeightedOrder
     shape = GaussianShape(Fraction(steps) / Fraction(noise) ** 2)
     inner = mixed.LineOrder(((shape, 1),), exchanged=False)
     composed = finite_composition(finite)
-    assert not isinstance(composed, str)
     assert others
     kinds = (*((FiniteShape(law), number) for law, number in finite), (shape, 1))
     return mixed.WeightedOrder(kinds, False, composed.weights(), inner)

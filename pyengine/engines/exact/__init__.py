@@ -6,7 +6,9 @@ Everything is a sum of positive numbers, so the errors are those of rounding, an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from pyengine.engines.answers import Questions
 from pyengine.engines.exact.finite import composition
@@ -17,6 +19,7 @@ from pyengine.engines.exact.mixed import Mixed
 from pyengine.engines.exact.sampled_laplace import SampledLaplace
 from pyengine.engines.exact.single import SingleStep
 from pyengine.engines.exact.threshold import ThresholdQuestions
+from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw, overflow_of
 from pyengine.laws.finite import FiniteLaw
 
@@ -38,39 +41,18 @@ def disjoint_questions(laws: list[tuple[StepLaw, int]], engine: str) -> Question
 
 
 def exact_refusal(laws: list[tuple[StepLaw, int]]) -> str | None:
-    """Return why exact sums do not answer for a composition; None where they do.
-
-    How long the sums of finite laws are shows when they are made; they are kept for the answer.
-    """
-    if disjoint_questions(laws, "exact") is not None:
-        return None
-    if not all(law.has_cells for law, _ in laws):
-        return "exact sums need the law of each step, and two others enclose that of an epoch"
-    overflow = overflow_of(laws)
-    if overflow is not None:
-        return overflow
-    finite, others = _parted(laws)
-    known = _continuous(others, alone=not finite)
-    if others and known is None:
-        return (
-            "exact sums exist for steps whose loss takes finitely many values, with at most 400 "
-            "equal Laplace steps, 20 equal steps of bounded range or a single step of anything "
-            "besides: ask method='auto' or 'lattice'"
-        )
-    if known is not None and not finite:
-        return None
-    made = finite_composition(finite)
-    if isinstance(made, str):
-        return made
-    if known is None:
-        return None
-    if others[0][0].infinite() != (0.0, 0.0):
-        return "exact sums over finite losses need a step that has every outcome of either side"
-    return made.too_many(MAX_WEIGHTS // known[1])
+    """Return why exact sums do not answer for a composition; None where they do."""
+    try:
+        exact_questions(laws)
+    except AccuracyError as refusal:
+        return str(refusal)
+    return None
 
 
 def exact_questions(laws: list[tuple[StepLaw, int]]) -> Questions:
-    """Return what answers questions on a composition exactly, where `exact_refusal` has no reason.
+    """Return what answers questions on a composition exactly.
+
+    How long the sums of finite laws are shows when they are made; they are kept for the answer.
 
     Parameters
     ----------
@@ -81,21 +63,34 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> Questions:
     -------
     Questions
         All questions on the composed pair.
+
+    Raises
+    ------
+    AccuracyError
+        Where there are no such sums.
     """
     told_apart = disjoint_questions(laws, "exact")
     if told_apart is not None:
         return told_apart
+    if not all(law.has_cells for law, _ in laws):
+        raise AccuracyError(
+            "exact sums need the law of each step, and two others enclose that of an epoch"
+        )
+    overflow = overflow_of(laws)
+    if overflow is not None:
+        raise AccuracyError(overflow)
     finite, others = _parted(laws)
-    known = _continuous(others, alone=not finite)
-    if known is not None and not finite:
-        law, _ = known
-        if isinstance(law, LaplaceSum) and law.steps == 1 and law.atoms.any():
-            return OneLaplaceStep(law)
-        return ThresholdQuestions(law)
+    if not others:
+        return ThresholdQuestions(finite_composition(finite))
+    law, number, ask = _continuous(others, alone=not finite)
+    if not finite:
+        return ask(law)
     made = finite_composition(finite)
-    assert not isinstance(made, str)
-    assert known is not None or not others
-    return ThresholdQuestions(made if known is None else Mixed(made.weights(), known[0]))
+    if others[0][0].infinite() != (0.0, 0.0):
+        raise AccuracyError(
+            "exact sums over finite losses need a step that has every outcome of either side"
+        )
+    return ThresholdQuestions(Mixed(made.weights(MAX_WEIGHTS // number), law))
 
 
 def _parted(
@@ -118,8 +113,10 @@ def closed_sum(law: StepLaw) -> tuple[Fraction, bool] | None:
     return (step.distance, True) if step is not None and step.is_plain else None
 
 
-def _continuous(others: list[tuple[StepLaw, int]], *, alone: bool) -> tuple[ClosedLaw, int] | None:
-    """The law of all steps of infinitely many losses, and their number; None where there is none.
+def _continuous(
+    others: list[tuple[StepLaw, int]], *, alone: bool
+) -> tuple[ClosedLaw, int, Callable[[Any], Questions]]:
+    """The law of all steps of infinitely many losses, their number, and what asks it alone.
 
     Parameters
     ----------
@@ -135,10 +132,16 @@ def _continuous(others: list[tuple[StepLaw, int]], *, alone: bool) -> tuple[Clos
         ratio, has_atoms = key
         is_sum = LaplaceSum.available(float(ratio), number, has_atoms=has_atoms)
         if is_sum and (alone or has_atoms or number < FEW_RANGES):
-            return laplace_composition(ratio, number, has_atoms), number
+            ask = OneLaplaceStep if has_atoms and number == 1 else ThresholdQuestions
+            return laplace_composition(ratio, number, has_atoms), number, ask
     if number != 1:
-        return None
+        raise AccuracyError(
+            "exact sums exist for steps whose loss takes finitely many values, with at most 400 "
+            "equal Laplace steps, 20 equal steps of bounded range or a single step of anything "
+            "besides: ask method='auto' or 'lattice'"
+        )
     law, step = others[0][0], others[0][0].laplace()
     if step is None or step.is_plain or step.is_substituted or step.distance > MAX_RATIO:
-        return SingleStep(law), 1
-    return SampledLaplace(step.distance, step.probability, step.is_reversed), 1
+        return SingleStep(law), 1, ThresholdQuestions
+    sampled = SampledLaplace(step.distance, step.probability, step.is_reversed)
+    return sampled, 1, ThresholdQuestions

@@ -325,17 +325,13 @@ class FiniteComposition:
         """Number of finite losses."""
         return int(self._loss.size)
 
-    def too_many(self, most: int) -> str | None:
-        """Why there are no `weights` for a sum over so many losses; None where there are."""
-        if self._loss.size <= most and max(self._lost) == 0.0:
-            return None
-        return (
-            f"an exact composition with continuous steps takes at most {most} finite losses, and "
-            f"none that is infinite; here are {self._loss.size}: ask method='lattice'"
-        )
-
-    def weights(self) -> Weights:
-        """The losses and their masses; none of the losses is infinite."""
+    def weights(self, most: int | None = None) -> Weights:
+        """The losses and their masses; where ``most`` is given, so many at most and none else."""
+        if most is not None and (self._loss.size > most or max(self._lost) > 0.0):
+            raise NotComposedError(
+                f"an exact composition with continuous steps takes at most {most} finite losses, "
+                f"and none that is infinite; here are {self._loss.size}: ask method='lattice'"
+            )
         # masses below e^-700 are lost in the sums, whatever their relative error
         error = self._error + 700.0 * LOG_ERROR + self._shift
         known = any(law.fine is not None for law, _ in self._laws)

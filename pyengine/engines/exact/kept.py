@@ -15,16 +15,25 @@ ENTRIES = 64
 
 
 @kept(ENTRIES)
-def _of(laws: tuple[tuple[FiniteLaw, int], ...]) -> FiniteComposition | str:
+def _of(laws: tuple[tuple[FiniteLaw, int], ...]) -> tuple[FiniteComposition | None, str]:
     try:
-        return composition(list(laws))
-    except NotComposedError as refusal:
-        return str(refusal)
+        return composition(list(laws)), ""
+    except NotComposedError as refusal:  # to find that out takes time, too
+        return None, str(refusal)
 
 
-def finite_composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition | str:
-    """Composition of finite laws, the same one for the same objects; or why it is not made."""
-    return _of(tuple(laws))
+def finite_composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
+    """Composition of finite laws, the same one for the same objects.
+
+    Raises
+    ------
+    NotComposedError
+        Where it takes longer sums, or larger losses, than are added.
+    """
+    made, reason = _of(tuple(laws))
+    if made is None:
+        raise NotComposedError(reason)
+    return made
 
 
 @kept(ENTRIES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from fractions import Fraction
 
 import numpy as np
@@ -29,6 +30,7 @@ from pyengine.engines.vertical_lines.noded import MOST_PLACES, CornerBounds, Nod
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.engines.vertical_lines.ordered import Inner
 from pyengine.engines.vertical_lines.shapes import Kinds, LossShape, cumulants_at
+from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 from pyengine.laws.finite import FiniteLaw
 
@@ -304,8 +306,9 @@ def _beside_few(laws: Laws, kinds: Kinds, most: int, *, exchanged: bool) -> Weig
 def _few(laws: Laws) -> FiniteComposition | None:
     """All few losses together."""
     found = ((law.finite(), number) for law, number in laws)
-    made = finite_composition([(law, number) for law, number in found if law is not None])
-    return None if isinstance(made, str) else made
+    with suppress(AccuracyError):
+        return finite_composition([(law, number) for law, number in found if law is not None])
+    return None
 
 
 def _weighted(
