@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = [
     "AnalyticParts",
     "Cells",
-    "CellsAlone",
     "Enclosing",
     "Law",
     "PoissonSampledLaw",
@@ -147,86 +146,107 @@ class Enclosing(NamedTuple):
     above: StepLaw
 
 
-@runtime_checkable
-class StepLaw(Protocol):
-    """Ordered pair (A, B) of one step with the loss L = log dB/dA.
+class StepLaw:
+    """Ordered pair (A, B) of one step with the loss L = log dB/dA: base of all laws.
 
-    Implementations are immutable and hashable, so that engines can keep what they computed.
+    What a law offers beside masses it says itself; here it offers nothing else.  Laws are immutable
+    and hashable, so that engines can keep what they computed.
     """
 
     @property
     def is_proven(self) -> bool:
         """Whether the errors of masses and ends are proven; else they are estimates."""
+        return True
 
     def support(self) -> tuple[float, float]:
         """Infimum and supremum of the finite losses that matter; infinite where unbounded.
 
         What lies beyond has a mass below e^-800 under both laws.
         """
+        raise NotImplementedError
 
     def support_error(self) -> float:
         """Bound on the distance of each finite end of the support from the true one."""
+        raise NotImplementedError
 
     def limits(self) -> tuple[float, float]:
         """Infimum and supremum of all finite losses, of whatever mass; errors as in the support."""
+        raise NotImplementedError
 
     def left_out(self) -> float:
         """Bound on the mass of finite losses, under either law, that no cell has."""
+        raise NotImplementedError
 
     def infinite(self) -> tuple[float, float]:
         """A-mass where B has none (L = -inf) and B-mass where A has none (L = inf).
 
         Relative error at most 2^-50; 0 is exact.
         """
+        raise NotImplementedError
 
     def cells(self, edges: FloatArray) -> Cells:
         """Masses between increasing finite losses."""
+        raise NotImplementedError
 
     def spacing(self) -> tuple[float, float] | None:
         """Offset and spacing of a lattice that holds every finite loss; None where there is none.
 
         A hint for the choice of grids: rounding of it costs accuracy, not soundness.
         """
+        raise NotImplementedError
 
     def mixtures(self) -> Alternatives | None:
         """The sides as mixtures of normals; None for other laws."""
+        return None
 
     def exact_mixtures(self) -> ExactAlternatives | None:
         """The same for proofs; None where the numbers are not known well enough."""
+        return None
 
     def nodes(self, number: int) -> LossNodes | None:
         """A discrete measure as good as the law for so many steps of it; None if there is none."""
+        del number
+        return None
 
     def laplace(self) -> LaplaceParameters | None:
         """What tells a step of Laplace noise, sampled or not, from others; None for other laws."""
+        return None
 
     def finite(self) -> FiniteLaw | None:
         """The law itself where it has finitely many losses; None for other laws."""
+        return None
 
     def gaussian_noise(self) -> tuple[float, float] | None:
         """Noise multiplier of a Gaussian step on all data, as a sum of two doubles; or None."""
+        return None
 
     def rough_noise(self) -> tuple[float, float] | None:
         """Noise multiplier of a Gaussian step on all data, and how far it may be off; or None.
 
         The distance is relative, in units of 2^-53.
         """
+        return None
 
     def bounded_range(self) -> Fraction | None:
         """ε of a step of bounded range, all of whose data is looked at; None for other laws."""
+        return None
 
     def analytic(self) -> AnalyticParts | None:
         """What a step of analytic densities is made of; None for other laws."""
+        return None
 
     def exchanged(self) -> StepLaw:
         """The pair (B, A)."""
+        return ReversedLaw(self)
 
     def tabulated(self) -> tuple[TabulatedLaw, bool] | None:
         """The law whose loss has a table, and whether this is its reversed pair; or None."""
+        return None
 
     @property
     def has_cells(self) -> bool:
         """Whether masses between losses are known; else two laws that have cells enclose it."""
+        return True
 
     def enclosed(self, tolerance: float | None) -> Enclosing:
         """Two laws with cells between which this one lies: itself twice where it has cells.
@@ -234,9 +254,11 @@ class StepLaw(Protocol):
         The tolerance is the relative width that is wanted of bounds, if any; how near both laws are
         to each other may depend on it.
         """
+        del tolerance
+        return Enclosing(self, self)
 
 
-class TabulatedLaw(StepLaw, Protocol):
+class TabulatedLaw(Protocol):
     """A law whose loss has a table in the C core."""
 
     @property
@@ -251,76 +273,15 @@ class TabulatedLaw(StepLaw, Protocol):
     def steps(self) -> int:
         """Number of steps."""
 
+    def nodes(self, number: int) -> LossNodes | None:
+        """As of a `StepLaw`."""
+
     def table(self, epochs: int = 1) -> Any:
         """Return density and masses of the sum of so many losses."""
 
 
-class CellsAlone:
-    """Base of the laws that offer no more than cells, unless they say what else."""
-
-    @property
-    def is_proven(self) -> bool:
-        """As those of laws in closed form."""
-        return True
-
-    def mixtures(self) -> Alternatives | None:
-        """None: no mixtures of normals."""
-        return None
-
-    def exact_mixtures(self) -> ExactAlternatives | None:
-        """None: no mixtures, or not known well enough."""
-        return None
-
-    def nodes(self, number: int) -> LossNodes | None:
-        """None: no smooth law, or one of mixtures."""
-        del number
-        return None
-
-    def laplace(self) -> LaplaceParameters | None:
-        """None: no Laplace noise."""
-        return None
-
-    def finite(self) -> FiniteLaw | None:
-        """None: not known to have finitely many losses."""
-        return None
-
-    def gaussian_noise(self) -> tuple[float, float] | None:
-        """None: no Gaussian noise on all data."""
-        return None
-
-    def rough_noise(self) -> tuple[float, float] | None:
-        """None: no Gaussian noise on all data."""
-        return None
-
-    def bounded_range(self) -> Fraction | None:
-        """None: not of bounded range."""
-        return None
-
-    def analytic(self) -> AnalyticParts | None:
-        """None: no analytic densities."""
-        return None
-
-    def exchanged(self: StepLaw) -> StepLaw:
-        """The pair (B, A)."""
-        return ReversedLaw(self)
-
-    def tabulated(self) -> tuple[TabulatedLaw, bool] | None:
-        """None: the loss has no table."""
-        return None
-
-    @property
-    def has_cells(self) -> bool:
-        """It has."""
-        return True
-
-    def enclosed(self: StepLaw, tolerance: float | None) -> Enclosing:
-        """Itself."""
-        del tolerance
-        return Enclosing(self, self)
-
-
 @dataclass(frozen=True)
-class Law(CellsAlone):
+class Law(StepLaw):
     """Base of the laws whose losses lie on no lattice.
 
     ``symmetric`` says that (B, A) has the same masses of losses as (A, B).
@@ -354,7 +315,7 @@ class Law(CellsAlone):
 
 
 @dataclass(frozen=True)
-class ReversedLaw:
+class ReversedLaw(StepLaw):
     """The pair (B, A) of a pair (A, B).
 
     Parameters
@@ -428,10 +389,6 @@ class ReversedLaw:
         if found is None or found.is_symmetric:
             return found
         return found._replace(is_reversed=not found.is_reversed)
-
-    def finite(self) -> FiniteLaw | None:
-        """None: laws of finitely many losses are exchanged themselves."""
-        return None
 
     def gaussian_noise(self) -> tuple[float, float] | None:
         """That of the pair, which is symmetric."""

@@ -20,7 +20,7 @@ from pyengine._fenv import Guarded
 from pyengine._support.caches import cached_property, kept
 from pyengine._support.extras import needed
 from pyengine._support.forks import Undivided
-from pyengine.laws.base import Cells, CellsAlone, largest_finite
+from pyengine.laws.base import Cells, StepLaw, largest_finite
 from pyengine.laws.density_nodes import DensityNodes, density_nodes
 from pyengine.laws.finite import FiniteLaw, grouped
 from pyengine.laws.normals import LossNodes
@@ -161,7 +161,7 @@ def _scale(distributions: tuple[Any, ...]) -> float:
     return 0.01 * min(known, default=0.0)
 
 
-class DensityLaw(CellsAlone):
+class DensityLaw(StepLaw):
     """The ordered pair (A, B) of two densities; see `StepLaw`.
 
     Parameters

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property
-from pyengine.laws.base import Cells, CellsAlone, largest_finite, positive
+from pyengine.laws.base import Cells, StepLaw, largest_finite, positive
 from pyengine.laws.fine import MOST_ATOMS, Fine, logarithm
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -46,7 +46,7 @@ def log_fraction(value: Fraction) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class FiniteLaw(CellsAlone):
+class FiniteLaw(StepLaw):
     """The ordered pair (A, B) of one step whose loss takes finitely many values.
 
     Parameters

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyengine._support.caches import cached_property
-from pyengine.laws.base import Cells, CellsAlone, FloatArray
+from pyengine.laws.base import Cells, FloatArray, StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
@@ -16,7 +16,7 @@ __all__ = ["RatioLaw"]
 
 
 @dataclass(frozen=True, eq=False)
-class RatioLaw(CellsAlone):
+class RatioLaw(StepLaw):
     """The pair (A, B) whose ratio dB/dA takes finitely many values.
 
     Parameters

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from pyengine._support.caches import cached_property
 from pyengine.engines.lattice.coarse_cumulants import CoarseCumulants, Part
-from pyengine.laws.base import Cells, CellsAlone, StepLaw
+from pyengine.laws.base import Cells, StepLaw
 from pyengine.numerics import functions as fn
 
 __all__ = ["GOOD", "Partition", "Rest", "RestrictedLaw", "Tail", "Term", "is_small", "whole_of"]
@@ -30,7 +30,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class RestrictedLaw(CellsAlone):
+class RestrictedLaw(StepLaw):
     """The pair (A, B) on the outcomes with low < L <= high: two measures of mass below 1.
 
     Parameters
