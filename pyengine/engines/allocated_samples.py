@@ -104,12 +104,9 @@ def _kinds(mechanism: Mechanism) -> _Kinds:
 class _Batch:
     """Losses of groups of samples: one draw of the steps without the record for each group.
 
-    Attributes
-    ----------
-    loss, ratio, blocks : ndarray of shape (replicates × groups,)
-        log dP/dQ, the log of the sampled law's ratio to Q, and the loss of random blocks.
-    selected, mean : lists of ndarray
-        Of each kind, the selected steps' values and the others' mean values.
+    Of all replicates and groups, `loss` is log dP/dQ, `ratio` the log of the sampled law's ratio to
+    Q, and `blocks` the loss of random blocks; `selected` and `mean` are, of each kind, the selected
+    steps' values and the others' mean values.
     """
 
     def __init__(
@@ -362,16 +359,8 @@ Profile = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 class _AllocatedTarget:
     """The profile of one law against the other, from samples and from the blocks' profile.
 
-    Parameters
-    ----------
-    kinds : tuple of _Epochs
-        The epochs.
-    of_p : bool
-        Whether the target is P.
-    blocks : callable
-        From numbers c to the blocks' profile there and its upper bounds.
-    place : callable
-        From a number to the c where the blocks' profile has this value.
+    The target is P or Q; `blocks` gives the blocks' profile at numbers c with its upper bounds, and
+    `place` the c where the blocks' profile has a value.
     """
 
     def __init__(
@@ -459,29 +448,12 @@ class _AllocatedTarget:
 
 
 class AllocatedSampleQuestions(Questions):
-    """Questions on epochs of random allocation, each with a proven interval of 99 %.
+    """Questions on epochs of random allocation beside plain Gaussian steps.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Random allocation, k >= 1 steps of a record in each epoch, beside plain Gaussian steps.
-    adjacency : {"add", "remove", "add_remove"}
-        The neighbours.
-    blocks : callable
-        From one order to the questions on the blocks, which dominate.
-    wanted : {"beta", "gamma"} or None
-        Which error of a trade-off function is to be known; None for both.
-
-    Raises
-    ------
-    AccuracyError
-        Where neither the samples nor the interval tell a digit of a value.
-
-    Notes
-    -----
     Each value's interval holds the truth with probability 0.99 at least, for itself; the samples of
     several values are the same ones.  Proven but for the rounding of the samples and for the errors
-    of the blocks' answers, which are estimates.
+    of the blocks' answers, which are estimates.  What neither samples nor interval tell a digit of
+    is refused; of a trade-off function only the error ``wanted``.
     """
 
     def __init__(

@@ -40,17 +40,11 @@ Joining = Callable[[Sequence["Answer"], bool], "Answer"]
 
 @dataclass(eq=False)
 class Answer:
-    """Values with bounds and the engine behind each, as flat arrays of one length.
+    """Values with bounds and the engine behind each, as flat arrays: lower <= value <= upper.
 
-    Parameters
-    ----------
-    value, lower, upper : ndarray of float
-        lower <= value <= upper.
-    engine : ndarray of str
-        The engine behind each value; ``exact`` for values that need none.
-    proven : bool or ndarray of bool
-        Whether the truth is proven to lie between the bounds, floating point included; where not,
-        it lies there as far as an error estimate goes.  Kept as the array ``certified``.
+    The engine is ``exact`` for values that need none.  `certified` says where the truth is proven
+    to lie between the bounds, floating point included; elsewhere it does as far as an error
+    estimate goes.
     """
 
     value: FloatArray
@@ -138,14 +132,9 @@ def names(engine: str, size: int) -> npt.NDArray[np.str_]:
 
 @dataclass(eq=False)
 class ErrorCurve:
-    """A trade-off function at some α: both errors of the test.
+    """A trade-off function at some α: β = T(α) and γ = 1 - T(α), each with its own accuracy.
 
-    Parameters
-    ----------
-    beta, gamma : Answer
-        β = T(α) and γ = 1 - T(α), each with its own accuracy.
-    c : ndarray of float
-        The slope of T there is -e^c; empty where nobody needs it.
+    The slope of T there is -e^c; `c` is empty where nobody needs it.
     """
 
     beta: Answer
@@ -186,16 +175,9 @@ class ErrorCurve:
 class LawQuestion(Generic[Found]):
     """One of the three questions, to be asked of anybody.
 
-    Parameters
-    ----------
-    name : str
-        The method of `Questions` that answers it.
-    public : tuple of str
-        Public functions whose values it has, in the order in which ``made`` takes them.
-    made : callable
-        Makes what answers it of those values.
-    nothing : callable
-        From its argument to what answers it of a mechanism that releases nothing.
+    `name` is the method of `Questions` that answers it, `public` the public functions whose values
+    it has, of which ``made`` makes the answer in that order; ``nothing`` takes its argument to what
+    answers it of a mechanism that releases nothing.
     """
 
     def __init__(
@@ -233,17 +215,10 @@ class Questions:
     one way for all questions, else each by itself.  Those that have a quicker way for one number
     override `one`, which gives the same bits.
 
-    Attributes
-    ----------
-    is_light : bool
-        Whether it takes next to no memory, as what it needs is kept where it is made: whoever asks
-        the same question again may be given the same object.
-    otherwise : callable or None
-        Makes the questions that are asked what these refuse; None where nobody is.
-    prover : callable or None
-        Makes the questions that prove bounds of what these estimate; None where these do.
-    within : callable or None
-        Makes the same questions for a tolerance, so that the advice of refusals is true.
+    Those that are light take next to no memory: whoever asks again may be given the same object.
+    `otherwise` makes the questions that are asked what these refuse, `prover` those that prove
+    bounds of what these estimate, and `within` the same ones for a tolerance, so that the advice of
+    refusals is true.
     """
 
     is_light: ClassVar[bool] = False
@@ -284,12 +259,9 @@ class Questions:
         return self.ask(EPSILON, delta)
 
     def beside(self, remove: Any) -> Questions | None:
-        """Questions on both orders, these on ``add``; None where the hull of any two curves serves.
+        """Questions on both orders, these on ``add``, from the same engine's on the reverse.
 
-        Parameters
-        ----------
-        remove : Questions
-            The same engine's on the reverse.
+        None where the hull of any two curves serves.
         """
         del remove
         return None

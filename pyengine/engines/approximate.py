@@ -42,17 +42,7 @@ LARGEST_EPSILON = 1e6
 
 
 class BesideTruth(Questions):
-    """An approximation between bounds that hold what is known of the truth.
-
-    Parameters
-    ----------
-    found : Questions
-        Values without an error.
-    method : str
-        The approximation.
-    make_truth : callable
-        Makes the questions whose bounds are held.
-    """
+    """Values of an approximation, without an error, between bounds that hold what is known."""
 
     def __init__(self, found: Questions, method: str, make_truth: Callable[[], Questions]) -> None:
         self._found, self._method, self._make_truth = found, method, make_truth
@@ -210,16 +200,9 @@ def warn_where(value: FloatArray, error: FloatArray, method: str) -> None:
 def inverse_profile(
     profile: Callable[[FloatArray], FloatArray], delta: FloatArray, largest: float
 ) -> FloatArray:
-    """The smallest ε with profile(ε) <= δ, to a rounding of ε.
+    """The smallest ε with profile(ε) <= δ, to a rounding of ε, of a profile that does not rise.
 
-    Parameters
-    ----------
-    profile : callable
-        Of an array of ε; not increasing.
-    delta : ndarray
-        Values in [0, 1].
-    largest : float
-        ε at which the profile vanishes: the answer for δ = 0, and where no smaller ε will do.
+    ``largest``, where the profile vanishes, is the answer for δ = 0 and where no smaller ε will do.
     """
     end = min(largest, LARGEST_EPSILON)
     low, high = np.zeros(delta.size), np.full(delta.size, min(1.0, end))

@@ -76,24 +76,10 @@ class Interpolated(Questions):
 class CertifiedPair(Interpolated):
     """Questions on one ordered pair, answered from rows; proven where the rows are.
 
-    Parameters
-    ----------
-    private, public : RowSide
-        Pairs on both sides of the one that is asked for: the more private one bounds the privacy
-        loss from below, the other one from above.  Mostly they are the same.
-    tolerance : float or None
-        Largest relative width of the bounds; None for 1e-4, and 1e-2 where nothing else answers.
-    otherwise : callable
-        Makes the questions that answer what is wider.
-    proven : bool
-        Whether the errors of the rows are.
-
-    Attributes
-    ----------
-    widest : tuple of float
-        Largest relative widths of bounds, and of those below 1e-30.
-    is_ordinary : bool
-        Whether values may be interpolated, as nobody has set a tolerance.
+    The more private of two sides bounds the privacy loss from below, the other one from above;
+    mostly they are the same.  Bounds may be `widest` wide, relatively, and those below 1e-30 as the
+    second number says; what is wider is asked of others.  Where nobody has set a tolerance the pair
+    is ordinary, and values may be interpolated.
     """
 
     def __init__(
@@ -319,15 +305,7 @@ class CertifiedPair(Interpolated):
         return np.where(ended, 0.0, self._public.most(epsilon, closely=closely))
 
     def gain(self, functional: int, c: FloatArray) -> FloatArray:
-        """Lower bounds of the profile at |c| that a line of slope e^c has: of B‖A where c >= 0.
-
-        Parameters
-        ----------
-        functional : int
-            A's tail that suits the thresholds.
-        c : ndarray
-            Thresholds.
-        """
+        """Lower bounds of the profile at |c| that a line of slope e^c has: of B‖A where c >= 0."""
         return self._private.rows(functional, c).gain()
 
     def epsilon(self, delta: FloatArray) -> Answer:

@@ -28,15 +28,7 @@ __all__ = ["EpochSide", "NodesOrTable", "TabulatedEpoch", "tabulated_epochs"]
 
 
 class EpochSide(RowSide):
-    """Certified rows of one ordered pair.
-
-    Parameters
-    ----------
-    kinds : tuple of (noise, steps, epochs)
-        Equal epochs, as `EpochLaws` takes them.
-    is_reversed : bool
-        Whether A is the law with the record.
-    """
+    """Certified rows of one ordered pair of equal epochs, A the law with the record if reversed."""
 
     def __init__(self, kinds: EpochKinds, is_reversed: bool) -> None:
         super().__init__()
@@ -92,14 +84,7 @@ class EpochSide(RowSide):
 class TabulatedEpoch:
     """Rows of one epoch or several; a `pyengine.engines.functionals.RowEngine`.
 
-    Parameters
-    ----------
-    law : TabulatedLaw
-        The pair (A, B), A without the record.
-    is_reversed : bool
-        Whether A is the law with the record instead.
-    epochs : int
-        Number of epochs.
+    A is the law without the record, or that with it if reversed.
     """
 
     name = "convolution"
@@ -130,15 +115,7 @@ class TabulatedEpoch:
 
 
 class NodesOrTable:
-    """Rows of lines over nodes of epochs, and of their table where those are not good enough.
-
-    Parameters
-    ----------
-    lines : callable
-        Returns the lines, which are kept elsewhere.
-    table : TabulatedEpoch
-        The same epochs.
-    """
+    """Rows of lines over nodes of epochs, and of their table where those are not good enough."""
 
     name = "spectral"
 

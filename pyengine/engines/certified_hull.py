@@ -25,13 +25,6 @@ class CertifiedBothOrders(Interpolated, BothOrders):
     Levels where both decide are on a line, or on chords of both curves.  A hull of rows of one
     order and another engine's brackets of the other one would ask that engine at some hundred
     levels for each chord, so such levels go to what knows both at once.
-
-    Parameters
-    ----------
-    add, remove : CertifiedPair
-        The ordered pairs.
-    otherwise : callable
-        Makes the questions that answer the levels where rows of one order are too wide.
     """
 
     def __init__(

@@ -97,15 +97,7 @@ def _axis_of_profile(at_zero: float) -> _Axis:
 
 
 class ChebyshevPanels:
-    """One function of a mechanism, under one adjacency.
-
-    Parameters
-    ----------
-    name : {"trade_off", "gamma_bound", "delta", "epsilon"}
-        The function.
-    at_zero : callable
-        δ(0) of the mechanism; asked for the panels of δ.
-    """
+    """One function of a mechanism, under one adjacency; the panels of δ are placed by δ(0)."""
 
     def __init__(self, name: str, at_zero: Callable[[], float]) -> None:
         if name == "delta":
@@ -119,20 +111,9 @@ class ChebyshevPanels:
         return len(self._kept) * (8 * DEGREE + 240)
 
     def values(self, x: FloatArray, ask: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Values at many arguments.
+        """Values of polynomials on panels with a crowd of arguments; elsewhere ``ask`` has them.
 
-        Parameters
-        ----------
-        x : ndarray
-            Arguments within the domain of the function.
-        ask : callable
-            Values of the function; may raise `AccuracyError`.
-
-        Returns
-        -------
-        ndarray
-            The polynomials' values on panels with a crowd of arguments, what ``ask`` returns
-            elsewhere; which of them does not depend on what is kept.
+        Which of them does not depend on what is kept.
         """
         place, value = self._axis.place(x), np.full(x.size, np.nan)
         open_ = np.isfinite(place)

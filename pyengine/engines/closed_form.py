@@ -75,15 +75,7 @@ def has_closed_form(rows: GaussianRows) -> bool:
 
 # Map: eq. 6 of Dong, Roth and Su (2022) | test_closed_form | theory/closed_form
 def closed_form_step(rows: GaussianRows, adjacency: str) -> Any:
-    """Return the parameters of the closed form as the C core takes them.
-
-    Parameters
-    ----------
-    rows : list of (number, int, number, int)
-        Steps that have one, as `gaussian_rows` gives them.
-    adjacency : {"add", "remove", "add_remove", "substitute"}
-        Neighbouring relation.
-    """
+    """Return the parameters of steps that have a closed form as the C core takes them."""
     above, below = _over_square(rows[0])
     for row in rows[1:]:
         other, its = _over_square(row)
@@ -135,14 +127,8 @@ def _root(above: int, below: int) -> tuple[float, float]:
 class ClosedForm(Questions):
     """Questions in closed form on one order of the pair, or on both at once.
 
-    Where floats are refused arrays say why.
-
-    Parameters
-    ----------
-    step : pe_step
-        Parameters in the C core.
-    tolerance : float or None
-        Largest relative width of the bounds; None for the package's own limit.
+    Where floats are refused arrays say why; bounds may be as wide as the tolerance, or without one
+    as the package's own limit.
     """
 
     is_light = True

@@ -67,13 +67,7 @@ def smaller(first: Answer, second: Answer) -> Answer:
 
 
 class Unproven(Questions):
-    """Questions whose bounds hold if the masses of the steps err by no more than is estimated.
-
-    Parameters
-    ----------
-    asked : Questions
-        The engine's own; nothing that they answer is called proven.
-    """
+    """Questions whose bounds hold if the masses of the steps err by no more than is estimated."""
 
     def __init__(self, asked: Questions) -> None:
         self._asked = asked
@@ -99,12 +93,8 @@ def _estimated(found: Sequence[Answer], _: bool) -> Answer:
 class Substitution(Questions):
     """Questions on a substituted record where only bounds are known: values are the safe ones.
 
-    Parameters
-    ----------
-    dominating : Questions
-        A pair that dominates all pairs of data sets: its answers are on the safe side.
-    attained : list of Questions
-        Pairs of data sets, each of which bounds the truth from the other side.
+    One pair dominates all pairs of data sets; pairs that are attained bound the truth from the
+    other side.
     """
 
     def __init__(self, dominating: Questions, attained: list[Questions]) -> None:

@@ -29,17 +29,7 @@ NAME = "edgeworth"
 
 
 class EdgeworthPair(ApproximatePair):
-    """An expansion of order 0 to 4 on one ordered pair.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Gaussian and Laplace steps, with or without Poisson sampling.
-    adjacency : {"add", "remove"}
-        Which law is A.
-    order : int
-        Terms of the expansion, up to those of size steps^(-order/2).
-    """
+    """An expansion on one ordered pair, up to terms of size steps^(-order/2), order 0 to 4."""
 
     def __init__(self, mechanism: Mechanism, adjacency: str, order: int = MAX_ORDER) -> None:
         terms = losses(mechanism, adjacency)

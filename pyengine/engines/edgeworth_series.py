@@ -27,18 +27,7 @@ WIDEST = 37.0  # standard deviations; the normal tail beyond underflows
 
 
 def cumulants(terms: Iterable[tuple[FloatArray, FloatArray, int]]) -> FloatArray:
-    """First six cumulants of a sum of independent terms.
-
-    Parameters
-    ----------
-    terms : iterable of (values, weights, number)
-        Law of each kind of term and how many there are.
-
-    Returns
-    -------
-    ndarray of shape (6,)
-        Up to the rounding of the moments about each term's mean.
-    """
+    """First six cumulants of a sum of independent terms, of values, weights and numbers."""
     total = np.zeros(6)
     for value, weight, number in terms:
         mean = float(weight @ value)
@@ -62,15 +51,9 @@ def cumulants(terms: Iterable[tuple[FloatArray, FloatArray, int]]) -> FloatArray
 class Expansion:
     """Edgeworth's approximation of one law, on the range around its mean where it is monotone.
 
-    Parameters
-    ----------
-    mean, deviation : float
-        Of the sum.
-    density, tail : ndarray
-        Coefficients in Hermite's polynomials: density φ(x) Σ d_m He_m(x), upper tail
-        Φ(-x) + φ(x) Σ t_m He_m(x).
-    low, high : float
-        Ends, in standard deviations, of the range around 0 where the density is positive.
+    In Hermite's polynomials the density is φ(x) Σ d_m He_m(x) and the upper tail Φ(-x) + φ(x) Σ t_m
+    He_m(x); ``low`` and ``high``, in standard deviations, end the range where the density is
+    positive.
     """
 
     mean: float

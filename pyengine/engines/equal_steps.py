@@ -52,15 +52,7 @@ def run_settings() -> Any:
 def questions_of_run(
     mechanism: Any, adjacency: Any, method: Any, otherwise: Callable[[], Questions]
 ) -> EqualQuestions | None:
-    """Questions on equal steps; None where the registry has to choose.
-
-    Parameters
-    ----------
-    mechanism, adjacency, method
-        What was asked, whatever it is.
-    otherwise : callable
-        Makes the questions that the registry chooses.
-    """
+    """Questions on equal steps, whatever was asked; None where the registry has to choose."""
     run = equal_gaussian_steps(mechanism)
     if run is None or adjacency not in ORDERS or method not in METHODS:
         return None
@@ -74,15 +66,7 @@ def questions_of_run(
 
 
 class EqualQuestions(Questions):
-    """Questions on equal steps.
-
-    Parameters
-    ----------
-    plan : FloatPlan
-        Answers floats.
-    otherwise : callable
-        Makes the questions that answer what it does not.
-    """
+    """Questions on equal steps: floats by a plan, and what that does not say by others."""
 
     is_light = True
 

@@ -32,15 +32,7 @@ def nobody() -> Questions:
 
 
 class EstimatedPair(CertifiedPair):
-    """Values between what the errors of rows leave, at the thresholds that an engine finds.
-
-    Parameters
-    ----------
-    side : EstimatedSide
-        Rows of the pair.
-    tolerance : float or None
-        Largest relative width of the bounds; what is wider is refused.
-    """
+    """Values between what the errors of rows leave, at the thresholds that an engine finds."""
 
     def __init__(self, side: EstimatedSide, tolerance: float | None) -> None:
         super().__init__(side, side, tolerance, nobody, proven=False)

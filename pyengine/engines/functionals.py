@@ -41,13 +41,7 @@ LIMIT, LIMIT_TINY = 1e-11, 1e-9
 
 
 class Limits(NamedTuple):
-    """Relative errors that an answer may have.
-
-    Parameters
-    ----------
-    ordinary, tiny : float
-        The error, and that of values below 1e-30.
-    """
+    """Relative errors that an answer may have, and that those below 1e-30 may have."""
 
     ordinary: float = LIMIT
     tiny: float = LIMIT_TINY

@@ -47,14 +47,8 @@ def _kept(pair: GaussianPair) -> KeptLines:
 class GaussianSide(LineSide):
     """Certified rows of sampled Gaussian steps; their lines are kept with the pair's contours.
 
-    What lines do not prove closely about few steps is asked of laws of the loss with proven errors.
-
-    Parameters
-    ----------
-    pair : GaussianPair
-        The ordered pair.
-    rates : sequence of number, optional
-        Sampling probabilities before they were rounded; those of the pair if not given.
+    What lines do not prove closely about few steps is asked of laws of the loss with proven
+    errors.  Rates are sampling probabilities before they were rounded.
     """
 
     def __init__(

@@ -24,17 +24,7 @@ UNPROVEN = "reference, error estimated"  # engine of values that it cannot certi
 
 
 class GroundTruth(Questions):
-    """Questions on a mechanism, each answered to 20 digits and rounded.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is released.
-    adjacency : str
-        A word that `pyengine.reference` knows.
-    threat_model : ThreatModel
-        The adversary.
-    """
+    """Questions on a mechanism, each answered to 20 digits and rounded."""
 
     def __init__(self, mechanism: Mechanism, adjacency: str, threat_model: ThreatModel) -> None:
         self.mechanism, self.adjacency = mechanism, adjacency

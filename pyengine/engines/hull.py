@@ -45,16 +45,11 @@ LINE = 2.0**-49  # of the few operations of a line, relative to the terms of its
 
 # Map: Definition F.1 of Dong, Roth and Su (2022): hull | test_curves | theory/conversions
 class BothOrders(Questions):
-    """Questions on both orders of the pair: adjacency ``add_remove``.
+    """Questions on both orders (A, B) and (B, A) of the pair: adjacency ``add_remove``.
 
     Profiles are the larger of both.  The trade-off function is bounded from outside by lines below
     both curves, and from inside by the curves and by chords between their points; so its bounds are
     proven where those of the pairs are.
-
-    Parameters
-    ----------
-    add, remove : Questions
-        The ordered pairs (A, B) and (B, A).
     """
 
     _is_one_law = False  # that is its own mirror image, and answers for both orders
@@ -298,13 +293,7 @@ def joined(add: Questions, remove: Questions) -> Questions:
 
 
 class Between(Questions):
-    """Questions on a law that two other laws enclose.
-
-    Parameters
-    ----------
-    below, above : Questions
-        Questions on a less and on a more informative law.
-    """
+    """Questions on a law between a less and a more informative one."""
 
     def __init__(self, below: Questions, above: Questions) -> None:
         self._below, self._above = below, above

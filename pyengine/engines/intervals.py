@@ -26,21 +26,10 @@ def empirical_bernstein(
 ) -> FloatArray:
     """How far the mean of variables lies above their sample mean at most; below it as well.
 
-    Parameters
-    ----------
-    mean, square : ndarray
-        Sample means of the variables and of their squares.
-    width : ndarray
-        Length of an interval that holds every value.
-    samples : int
-        Their number, >= 2.
-    failure : float
-        Probability that the mean lies further off, for each of both sides.
-
-    References
-    ----------
-    A. Maurer, M. Pontil, Empirical Bernstein Bounds and Sample Variance Penalization, COLT 2009,
-    Theorem 4.
+    ``mean`` and ``square`` are sample means of at least two variables and of their squares,
+    ``width`` is the length of an interval that holds every value, and ``failure`` the probability
+    that the mean lies further off, for each of both sides (Theorem 4 of A. Maurer, M. Pontil,
+    Empirical Bernstein Bounds and Sample Variance Penalization, COLT 2009).
     """
     log = math.log(2.0 / failure)
     variance = np.maximum(square - mean * mean, 0.0) * (samples / (samples - 1.0))
@@ -82,23 +71,10 @@ def deviation(x: FloatArray, mean: FloatArray | float) -> FloatArray:
 def bennett_interval(
     low: FloatArray, high: FloatArray, bound: FloatArray, samples: int, failure: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Interval for the mean of variables in [0, bound] whose sample mean lies in [low, high].
+    """Proven interval for the mean of variables in [0, bound] whose sample mean is in [low, high].
 
-    Parameters
-    ----------
-    low, high : ndarray
-        Range of the sample mean.
-    bound : ndarray
-        Largest value M of a variable; inf leaves nothing to say above.
-    samples : int
-        Their number.
-    failure : float
-        Probability, for both sides together, that the mean lies outside.
-
-    Returns
-    -------
-    lower, upper : ndarray
-        Ends of the interval; proven.
+    A bound of ∞ leaves nothing to say above; the mean lies outside with the probability
+    ``failure``, for both sides together.
     """
     limit = math.log(2.0 / failure) * bound / samples
     finite = np.isfinite(limit)

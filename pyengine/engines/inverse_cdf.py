@@ -33,16 +33,9 @@ BIAS = 1e-7  # mean error of the sum of all losses that interpolation may add
 class LossTable:
     """Loss of one step under a tilted law, as the kernel reads it.
 
-    Parameters
-    ----------
-    low, per_width, last : float
-        Where the cells begin, how many there are to a unit, and the end of the last one.
-    coefficients : ndarray of shape (cells, 4)
-        Cubics in the position within a cell.
-    log_mgf : float
-        K(λ) = log E_A e^{λL} of one step.
-    steps : int
-        Repetitions.
+    Cells begin at ``low``, ``per_width`` of them to a unit, up to ``last``; each has the
+    coefficients of a cubic in the position within it.  ``log_mgf`` is K(λ) = log E_A e^{λL} of one
+    step.
     """
 
     low: float
@@ -54,23 +47,9 @@ class LossTable:
 
 
 def loss_table(step: Step, steps: int, tilt: float, *, reversed_: bool) -> LossTable:
-    """Tabulate the loss of a step under A tilted by e^{λL}.
+    """Tabulate the loss of a Gaussian or Laplace step, sampled or not, under A tilted by e^{λL}.
 
-    Parameters
-    ----------
-    step : Step
-        Gaussian or Laplace, with or without Poisson sampling.
-    steps : int
-        Repetitions: they decide how fine the table must be.
-    tilt : float
-        λ.
-    reversed_ : bool
-        Whether A is the law with the record.
-
-    Raises
-    ------
-    AccuracyError
-        Where 2^17 cells are too few.
+    The number of steps decides how fine the table must be; 2^17 cells are the most.
     """
     noise, probability = parts(step)
     mu = 1.0 / float(noise.multiplier)

@@ -30,18 +30,10 @@ MOST_NODES = 2**21
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """Loss L = log dB/dA of one step under both laws of an ordered pair, repeated ``steps`` times.
+    """Loss L = log dB/dA of one step, with weights under both laws that sum to 1, and repetitions.
 
-    Parameters
-    ----------
-    loss : ndarray
-        Values of L.
-    under_a, under_b : ndarray
-        Their weights; each sums to 1.
-    steps : int
-        Repetitions.
-    largest, highest : float
-        Suprema of -L and of L: beyond ε = ``largest`` the profile of one step vanishes.
+    ``largest`` and ``highest`` are the suprema of -L and of L: beyond ε = ``largest`` the profile
+    of one step vanishes.
     """
 
     loss: FloatArray
@@ -53,24 +45,10 @@ class Loss:
 
 
 def losses(mechanism: Mechanism, adjacency: str) -> list[Loss]:
-    """Loss of each kind of step of a composition.
+    """Loss of each kind of step that releases something; A has the record for ``remove``.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Composition of Gaussian and Laplace steps, with or without Poisson sampling.
-    adjacency : {"add", "remove"}
-        Which law is A; see `pyengine.trade_off`.
-
-    Returns
-    -------
-    list of Loss
-        Steps that release nothing are left out.
-
-    Raises
-    ------
-    ValueError
-        For other steps and other adjacencies.
+    Other adjacencies, and steps that are neither Gaussian nor Laplace, plain or on a Poisson
+    sample, are refused.
     """
     if adjacency not in ("add", "remove"):
         raise NotDefinedError(

@@ -55,16 +55,7 @@ def listed(thing: Any) -> Mechanisms | npt.NDArray[np.object_] | None:
 class AskedTogether(NamedTuple):
     """Questions of one name to mechanisms and arguments that were broadcast.
 
-    Parameters
-    ----------
-    name : str
-        The function.
-    mechanisms : Mechanisms or ndarray of Mechanism
-        Different ones.
-    which : ndarray of int, shape (n,)
-        The mechanism of each question, in the flattened array.
-    x : ndarray of float, shape (n,)
-        Arguments inside of their domain.
+    ``which`` has the place of each question's mechanism in the flattened array.
     """
 
     name: str
@@ -76,15 +67,7 @@ class AskedTogether(NamedTuple):
 def answered_together(
     asked: AskedTogether, adjacency: str, method: str
 ) -> tuple[FloatArray, Flags]:
-    """Values, lower and upper bounds of what the C core answers, shape (n, 3), and where.
-
-    Parameters
-    ----------
-    asked : AskedTogether
-        The questions.
-    adjacency, method : str
-        Words that were checked.
-    """
+    """Values, lower and upper bounds of what the C core answers, shape (n, 3), and where."""
     n = asked.x.size
     out, answered = np.empty((n, 3)), np.zeros(n, dtype=np.bool_)
     if adjacency not in ORDERS or method not in METHODS or not n:

@@ -43,21 +43,7 @@ OTHER = 0x9E3779B97F4A7C15  # bits that make the pilot's seed another one
 
 
 class Sample:
-    """Losses drawn from A tilted by e^{λL}, in decreasing order.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Gaussian and Laplace steps, with or without Poisson sampling.
-    adjacency : {"add", "remove"}
-        Which law is A.
-    samples, seed : int
-        How many, and which.
-    tilt : float
-        λ >= 0.
-    threads : int, optional
-        By default one for each processor.
-    """
+    """Losses drawn from A tilted by e^{λL}, λ >= 0, in decreasing order."""
 
     def __init__(
         self,

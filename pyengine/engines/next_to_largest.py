@@ -20,17 +20,7 @@ class NextToLargest:
     Losses of sampled Gaussian steps beyond the smallest one add up.  All n of them are at most y/n
     with A's probability of at least the product of those of each, and where that is no less than
     the level, the test that takes the outcomes of the smallest losses takes none beyond y.  The
-    arithmetic is in ``csrc/ends.c``.
-
-    Parameters
-    ----------
-    pair : GaussianPair
-        The ordered pair, as it is in doubles.
-
-    Attributes
-    ----------
-    likely : float
-        Logs of levels from there on have no bounds here.
+    arithmetic is in ``csrc/ends.c``.  Logs of levels from `likely` on have no bounds here.
     """
 
     def __init__(self, pair: GaussianPair) -> None:
@@ -39,19 +29,9 @@ class NextToLargest:
         self.likely: float = lib.pe_log_next_to_largest(*self._steps)
 
     def level(self, functional: int, log_tail: float) -> tuple[float, ...] | None:
-        """Bounds of both errors at a level whose test's ratios, or those off it, are alike.
+        """Bounds of β and of γ, both values and a threshold; None where ratios are further apart.
 
-        Parameters
-        ----------
-        functional : int
-            A's tail that is the level: `A_ABOVE`, or `A_BELOW` for one minus the level.
-        log_tail : float
-            The log of that tail, within 2 ulp.
-
-        Returns
-        -------
-        tuple of float, or None
-            Bounds of β and of γ, both values and a threshold; None where ratios are further apart.
+        The level is A's tail, or one minus it for `A_BELOW`, whose log is known within 2 ulp.
         """
         out = ffi.new(FOUND)
         known = lib.pe_next_to_largest(*self._steps, functional, log_tail, out)

@@ -44,15 +44,9 @@ GaussianRows = list[tuple[Number, int, Number, int]]
 class GaussianPair(NamedTuple):
     """Composition of Poisson-subsampled Gaussian steps as a pair of laws.
 
-    Per step the law without the record is N(0, 1) and the law with it
-    (1 - p) N(0, 1) + p N(1/noise, 1): the dominating pair of the sampled mechanism.
-
-    Parameters
-    ----------
-    noise, probability, steps : tuple of float
-        One entry per kind of step; probabilities in (0, 1], steps >= 1.
-    reversed : bool
-        Whether A is the law with the record.
+    Per step the law without the record is N(0, 1) and the law with it (1 - p) N(0, 1) + p
+    N(1/noise, 1): the dominating pair of the sampled mechanism.  Each kind of step has one entry, p
+    in (0, 1]; A is the law with the record if reversed.
     """
 
     noise: tuple[float, ...]

@@ -46,13 +46,7 @@ NULL, plan_one = ffi.NULL, lib.pe_plan_one
 
 
 def settings(widest: tuple[float, float]) -> Any:
-    """How the C core is to ask, as it takes it.
-
-    Parameters
-    ----------
-    widest : tuple of float
-        As of `CertifiedPair`.
-    """
+    """How the C core is to ask, as it takes it; widths as of `CertifiedPair`."""
     plan = ffi.new(PLAN)
     plan.widest = widest
     plan.few, plan.fewest = FEW_STEPS, FEWEST_STEPS
@@ -70,16 +64,9 @@ class NoPlan:
 
 
 class FloatPlan:
-    """Questions about floats, of one order or of both.
+    """Questions about floats, of one order, or of ``add`` and ``remove``.
 
-    Parameters
-    ----------
-    first, second : LineSide
-        The side of the order and None, or those of ``add`` and ``remove``.
-    plan : cdata
-        Of `settings`; not to be given to others.
-    proven : bool
-        Whether the answers are.
+    The plan is that of `settings`, not to be given to others.
     """
 
     __slots__ = ("_first", "_lock", "_out", "_plan", "_proven", "_second")

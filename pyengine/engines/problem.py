@@ -28,30 +28,10 @@ DP = DifferentialPrivacy()
 class Problem:
     """A mechanism and the circumstances of the questions on it; not to be changed.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is released.
-    adjacency : {"add", "remove", "add_remove", "substitute"}
-        The neighbouring relation; engines on pairs see one order of it at a time.
-    method : str
-        The word that chose among the engines.
-    threat_model : ThreatModel
-        The adversary.
-    tolerance : float or None
-        Relative width of a certified bracket; None for the engine's default.
-    wanted : {"beta", "gamma"} or None
-        Which error of a trade-off function is to have that width; None for both.
-    given : sequence of (StepLaw, int), optional
-        Laws of steps in the place of the mechanism's, for a pair of data sets that is not the
-        dominating one.
-
-    Attributes
-    ----------
-    is_relaxed : bool
-        Whether the adversary is that of the relaxed threat model.
-    rows : list of (number, int, number, int) or None
-        Gaussian steps as the mechanism has them; None where the problem is another one.
+    Engines on pairs see one order of the adjacency at a time.  The tolerance is the relative width
+    of a certified bracket, of both errors of a trade-off function or of the one that is wanted.
+    Laws may be given in the place of the mechanism's, for a pair of data sets that is not the
+    dominating one.  `rows` are Gaussian steps as the mechanism has them; None for other problems.
     """
 
     mechanism: Mechanism
@@ -82,10 +62,7 @@ class Problem:
     def distances(self) -> tuple[tuple[MagnitudePair, int], ...]:
         """The distances that the adversary of the relaxed threat model sees.
 
-        Raises
-        ------
-        NotDefinedError
-            For a mechanism or an adjacency that the model does not cover.
+        Other mechanisms and adjacencies than those of the model are refused.
         """
         if self.adjacency not in ("add", "remove", "add_remove"):
             raise NotDefinedError(
@@ -99,13 +76,7 @@ class Problem:
 
     @cached_property
     def laws(self) -> Laws:
-        """Laws of the steps of one order of the pair.
-
-        Raises
-        ------
-        NotDefinedError
-            For an adjacency that the mechanism does not define.
-        """
+        """Laws of the steps of one order of the pair, which the mechanism has to define."""
         if self.given is not None:
             return list(self.given)
         if not self.is_relaxed:
@@ -139,19 +110,11 @@ Ask = Callable[[Problem], Questions]
 class Engine:
     """What an engine declares, and how it is asked.
 
-    Attributes
-    ----------
-    name : str
-        The word of ``method=`` that asks for this engine.
-    methods : tuple of str
-        Further words that consider it, in the order of the registry.
-    certified : bool
-        Whether every bound that it gives is proven, floating point included.  Such an engine is
-        considered for ``method="certified"``.
-    only_bounds : bool
-        Whether no engine knows more of what it supports.
-    needs_masses : bool
-        Whether its proofs hold only where the errors of all steps' masses are proven.
+    `name` is the word of ``method=`` that asks for it, and `methods` are further words that
+    consider it, in the order of the registry.  Of a certified engine every bound is proven,
+    floating point included, and it is considered for ``method="certified"``; its proofs may need
+    that the errors of all steps' masses are proven.  An engine has only bounds where none knows
+    more.
     """
 
     name: ClassVar[str]

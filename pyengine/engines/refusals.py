@@ -41,15 +41,10 @@ def _rounded_up(x: float) -> str:
 
 
 def followed(refusal: AccuracyError, ask: Callable[[float], object]) -> AccuracyError:
-    """Return a refusal whose advice is true.
+    """Return a refusal whose advice is true, by asking the same with the tolerance that it names.
 
-    Parameters
-    ----------
-    refusal : AccuracyError
-        Engines name a tolerance for the bounds that they had when they refused; another part of
-        the answer, or a coarser lattice, may need a larger one.
-    ask : callable
-        Asks the same with a tolerance.
+    Engines name a tolerance for the bounds that they had when they refused; another part of the
+    answer, or a coarser lattice, may need a larger one.
     """
     said = ADVICE.search(str(refusal))
     if said is None:

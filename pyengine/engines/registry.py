@@ -64,33 +64,13 @@ def questions(
     tolerance: float | None,
     wanted: str | None = None,
 ) -> Questions:
-    """Return what answers questions on a mechanism.
+    """Return what answers questions on a mechanism, ready to be asked.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is released.
-    adjacency, method : str
-        Words of `ADJACENCIES` and `METHODS`.
-    threat_model : str or ThreatModel
-        A word of `THREAT_MODELS` or an object of `pyengine.threat_models`.
-    tolerance : float or None
-        Relative width of a certified bracket; None for the engine's default.
-    wanted : {"beta", "gamma"} or None
-        Which error of a trade-off function is to have that width; None for both.
-
-    Returns
-    -------
-    Questions
-        Ready to be asked.  Where ``method="auto"`` estimates, its `Questions.proving` are what
-        proves bounds; what cannot be proven either keeps estimates, as each answer says.
-
-    Raises
-    ------
-    ValueError
-        Where the adjacency is not defined for the mechanism.
-    AccuracyError
-        Where no engine can answer for the mechanism.
+    Words are those of `ADJACENCIES`, `METHODS` and `THREAT_MODELS`; the tolerance is the relative
+    width of a certified bracket, of both errors of a trade-off function or of the one that is
+    wanted.  Where ``method="auto"`` estimates, its `Questions.proving` are what proves bounds; what
+    cannot be proven either keeps estimates, as each answer says.  An adjacency that the mechanism
+    does not define is a `ValueError`, and an `AccuracyError` says that no engine answers.
     """
     model = threat_model_of(threat_model)
     method = "auto" if method in FORMER else method

@@ -47,13 +47,7 @@ def summed(mechanism: Mechanism) -> Mechanism:
 
 
 class ThroughTheRest(Questions):
-    """Upper bounds from both orders of the pairs without and with a record.
-
-    Parameters
-    ----------
-    add, remove : Questions
-        Of the same mechanism, in one order each.
-    """
+    """Upper bounds from both orders of the pairs without and with a record."""
 
     def __init__(self, add: Questions, remove: Questions) -> None:
         self._add, self._remove = add, remove

@@ -28,14 +28,8 @@ COLUMNS: int = lib.PE_BOUNDS
 class LogBounds:
     """Proven bounds of the five functionals at thresholds.
 
-    Parameters
-    ----------
-    c : ndarray of shape (n,)
-        The thresholds.
-    table : ndarray of shape (n, COLUMNS)
-        For each functional lower and upper bounds of its log and of its value.
-    rows : ndarray, optional
-        The rows of the C core that they were made of.
+    The table has lower and upper bounds of the log of each functional and of its value; the rows of
+    the C core that they were made of may be had as well.
     """
 
     def __init__(self, c: FloatArray, table: FloatArray, rows: FloatArray | None = None) -> None:
@@ -59,12 +53,7 @@ class LogBounds:
     def line(self, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower bounds of β and upper ones of γ: the convex T lies above its tangent.
 
-        Parameters
-        ----------
-        functional : int
-            A's tail that is the level: `A_ABOVE`, or `A_BELOW` for one minus the level.
-        tail : ndarray of shape (n,)
-            That tail.
+        The tail is A's that is the level, or one minus the level for `A_BELOW`.
         """
         out = np.empty((2, self.c.size))
         given = array(np.ascontiguousarray(tail)), array(self.c), array(self._table)
@@ -79,13 +68,6 @@ class LogBounds:
 
         T falls, and from the level of the threshold c down to α it rises by at most the slope at a
         threshold beyond that of α, which a second row proves to lie there.
-
-        Parameters
-        ----------
-        functional, tail
-            As for `line`.
-        rows : callable
-            Gives the bounds at other thresholds.
         """
         n, work = self.c.size, np.empty((4, self.c.size))
         level, c, table = array(np.ascontiguousarray(tail)), array(self.c), array(self._table)

@@ -53,19 +53,10 @@ MISSED = 0.5  # relative error of a row from which on its threshold is looked fo
 class RowSide:
     """Certified rows of one ordered pair.
 
-    Attributes
-    ----------
-    name : str
-        The engine behind its answers.
-    most_at_zero : float
-        Upper bound of the profile at 0 that needs no row; 1 where there is none.
-    ends : tuple of float or None
-        The largest loss between its bounds, infinite where there is none; None where that is not
-        known.
-    next_to_largest : NextToLargest or None
-        What is known of levels whose tests take outcomes of the largest likelihood ratio alone.
-    memo : dict
-        What several questions need; kept as long as the lines are.
+    `name` is the engine behind its answers, `most_at_zero` an upper bound of the profile at 0 that
+    needs no row, and `ends` the largest loss between its bounds, infinite where there is none, None
+    where it is not known.  `next_to_largest` knows levels whose tests take outcomes of the largest
+    likelihood ratio alone; `memo` has what several questions need, as long as the lines are kept.
     """
 
     name = "certified"  # of the engine, as answers have it
@@ -192,17 +183,7 @@ class LineSide(RowSide):
 
 
 class EstimatedSide(RowSide):
-    """Rows whose errors are estimates, of an engine that proves nothing.
-
-    Parameters
-    ----------
-    engine : callable
-        Returns what gives the rows, which is kept elsewhere.
-    name : str
-        The word for it.
-    ends : tuple of float or None
-        The largest loss between its bounds.
-    """
+    """Rows whose errors are estimates, of an engine that proves nothing and is kept elsewhere."""
 
     def __init__(self, engine: Callable[[], RowEngine], name: str, ends: Triple | None) -> None:
         super().__init__()

@@ -22,22 +22,7 @@ CHUNK = 2**15  # samples of one task
 def sample_losses(
     tables: Sequence[LossTable], samples: int, seed: int, threads: int | None = None
 ) -> FloatArray:
-    """Sums of the losses of all steps.
-
-    Parameters
-    ----------
-    tables : sequence of LossTable
-        One for each kind of step.
-    samples, seed : int
-        How many, and which.
-    threads : int, optional
-        By default one for each processor that the process may use.
-
-    Returns
-    -------
-    ndarray of shape (samples,)
-        Memory is that of the result, whatever the number of steps.
-    """
+    """Sums of the losses of all steps; memory is that of the result, whatever their number."""
     kernel_tables = ffi.new("pe_loss_table[]", max(1, len(tables)))
     kept = [np.ascontiguousarray(table.coefficients) for table in tables]
     for target, table, coefficients in zip(kernel_tables, tables, kept, strict=False):

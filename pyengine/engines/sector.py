@@ -242,13 +242,7 @@ class _Level(NamedTuple):
 
 
 class SectorLaws:
-    """Proven rows of one ordered pair of few steps.
-
-    Parameters
-    ----------
-    pair : GaussianPair
-        The ordered pair, as it is in doubles.
-    """
+    """Proven rows of one ordered pair of few steps."""
 
     def __init__(self, pair: GaussianPair) -> None:
         kinds: Kinds = tuple(zip(pair.noise, pair.probability, pair.steps, strict=True))
@@ -275,25 +269,10 @@ class SectorLaws:
         enough: Limits,
         depths: int | None = None,
     ) -> npt.NDArray[np.bool_]:
-        """Put rows into a table of proven ones where their errors are smaller.
+        """Put rows into a table of proven ones where their errors are smaller, and say where.
 
-        Parameters
-        ----------
-        functional : int
-            Which one is asked.
-        c : ndarray of shape (n,)
-            Thresholds; nothing is done where they are NaN or infinite.
-        table : ndarray of shape (n, 12)
-            Rows at the thresholds, to be written to.
-        enough : Limits
-            Rows of at most these relative errors stay.
-        depths : int or None
-            How many laws are asked, of those that are proven the shortest ones; None for all.
-
-        Returns
-        -------
-        ndarray of bool, shape (n,)
-            Which rows were put.
+        Nothing is done where thresholds are NaN or infinite, or rows have no larger errors than are
+        enough.  ``depths`` laws are asked at most, of those that are proven the shortest ones.
         """
         put = np.zeros(c.size, dtype=np.bool_)
         if not self.serves:
@@ -371,13 +350,8 @@ def _is_end(law: Any, c: FloatArray) -> npt.NDArray[np.bool_]:
 class EpochLaws(SectorLaws):
     """Proven rows of one ordered pair of epochs of random allocation.
 
-    Parameters
-    ----------
-    kinds : tuple of (noise, steps, epochs)
-        Equal epochs; the noise multiplier as a sum of two doubles.  Epochs of one step are plain
-        Gaussian steps.
-    is_reversed : bool
-        Whether A is the law with the record.
+    Noise is a sum of two doubles, and epochs of one step are plain Gaussian steps; A is the law
+    with the record if reversed.
     """
 
     def __init__(self, kinds: EpochKinds, is_reversed: bool) -> None:

@@ -30,17 +30,7 @@ _pairs: Cache[FinitePair] = Cache(64, lambda pair: 400 * len(pair.p))
 def selected_pair(step: Step, ask: Callable[[Mechanism, FloatArray], Answer]) -> FinitePair:
     """Return a pair that dominates the best of a random number of runs.
 
-    Parameters
-    ----------
-    step : Step
-        The selection.
-    ask : callable
-        From a mechanism and ε to its proven profile, of both orders together.
-
-    Raises
-    ------
-    AccuracyError
-        Where that is not proven.
+    The profile of a run, of both orders together, has to be proven.
     """
     return _pairs.get_or_make(step, lambda: _made(step, ask))
 

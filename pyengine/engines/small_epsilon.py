@@ -67,21 +67,10 @@ def _at_zero(step: _SampledStep) -> Decimal:
 def small_epsilon(
     mu: tuple[float, float], p: tuple[float, float], delta: float, near: float
 ) -> Triple | None:
-    """Value and bounds of ε at which the profile of `remove`, or of plain steps, is δ.
+    """Value and proven bounds of ε at which the profile of `remove`, or of plain steps, is δ.
 
-    Parameters
-    ----------
-    mu, p : tuple of two floats
-        Shift over noise, and sampling probability, as sums of two doubles; p is 1 of plain steps.
-    delta : float
-        In (0, 1).
-    near : float
-        A positive approximation of ε.
-
-    Returns
-    -------
-    tuple of float or None
-        Proven bounds; None where they are not for so large an ε, μ or z, or close to nothing.
+    μ and p are sums of two doubles, p is 1 of plain steps, and ``near`` is a positive approximation
+    of ε.  None where ε, μ or z are too large, or the bounds are close to nothing.
     """
     if not (0.0 < near <= LARGEST and mu[0] <= FARTHEST):
         return None

@@ -127,13 +127,7 @@ def _is_plain(terms: ExactAlternatives, noise: float) -> bool:
 
 
 class SmoothSide(LineSide):
-    """Certified rows of one pair.
-
-    Parameters
-    ----------
-    pair : SmoothPair
-        Laws of the steps, whose numbers are known exactly.
-    """
+    """Certified rows of one pair of laws whose numbers are known exactly."""
 
     def __init__(self, pair: SmoothPair) -> None:
         self._pair = pair  # what it keeps is with its lines

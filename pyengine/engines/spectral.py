@@ -38,20 +38,9 @@ COST_LIMIT = 3e7  # node evaluations of one contour: about 0.1 s
 class Spectral:
     """Spectral engine on one pair; its contours are kept for later questions.
 
-    Parameters
-    ----------
-    pair : GaussianPair
-        Plain and Poisson-sampled Gaussian steps.
-    others : tuple of (Alternatives or LossNodes, int)
-        Further steps, whose sides are mixtures of normals or which are known by nodes, and their
-        numbers.
-    exact : tuple of (ExactAlternatives or None)
-        Those steps for proofs; empty where nothing is to be proven.
-
-    Attributes
-    ----------
-    handle : cdata
-        The pair of the C core, which is asked by who holds ``lock``.
+    Beside plain and sampled Gaussian steps there may be others, whose sides are mixtures of normals
+    or which are known by nodes; for proofs they come with exact numbers.  `handle` is the pair of
+    the C core, which is asked by who holds `lock`.
     """
 
     name = "spectral"
@@ -197,13 +186,7 @@ def _exact_numbers(pairs: ExactAlternatives) -> tuple[list[int], list[float]]:
 
 
 class KeptLines:
-    """A spectral engine with what several questions need, as caches keep them.
-
-    Parameters
-    ----------
-    spectral : Spectral
-        Holds the contours.
-    """
+    """A spectral engine with what several questions need, as caches keep them."""
 
     def __init__(self, spectral: Spectral) -> None:
         self.spectral = spectral

@@ -71,14 +71,7 @@ def tilted_gamma(
 ) -> tuple[float, float, float]:
     """γ(κ) from tilted samples: estimate, lower and upper end of its interval.
 
-    Parameters
-    ----------
-    mechanism, adjacency, samples, seed, threads
-        As for `Sample`.
-    kappa : float
-        Level, in (0, 1).
-    confidence : float
-        Share of intervals that hold the truth, at least.
+    At least the share ``confidence`` of such intervals holds the truth.
     """
     terms = losses(mechanism, adjacency)
     tilt = saddle_tilt(terms, kappa)

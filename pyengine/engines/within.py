@@ -29,18 +29,9 @@ class WithinTolerance(Questions):
     """Questions of an engine, held to a tolerance.
 
     Engines judge ε by scales of their own: where its bounds are too wide by little, they are asked
-    for narrower ones before that is refused.
-
-    Parameters
-    ----------
-    make : callable
-        Makes the engine's own questions for a tolerance.
-    tolerance : float
-        Largest relative width of the bounds; for ε that of δ at it.
-    wanted : {"beta", "gamma"} or None
-        Which error of a trade-off function is to have that width; None for both.
-    only_bounds : bool
-        Whether no engine knows more than bounds.
+    for narrower ones before that is refused.  The tolerance is the largest relative width of the
+    bounds, for ε that of δ at it, of both errors of a trade-off function or of the one that is
+    wanted.
     """
 
     def __init__(

@@ -50,24 +50,9 @@ def exact_refusal(laws: list[tuple[StepLaw, int]]) -> str | None:
 
 
 def exact_questions(laws: list[tuple[StepLaw, int]]) -> Questions:
-    """Return what answers questions on a composition exactly.
+    """Return what answers questions on a composition exactly, or raise an `AccuracyError`.
 
     How long the sums of finite laws are shows when they are made; they are kept for the answer.
-
-    Parameters
-    ----------
-    laws : list of (StepLaw, int)
-        The ordered pair of each kind of step, and how often it runs.
-
-    Returns
-    -------
-    Questions
-        All questions on the composed pair.
-
-    Raises
-    ------
-    AccuracyError
-        Where there are no such sums.
     """
     told_apart = disjoint_questions(laws, "exact")
     if told_apart is not None:
@@ -116,15 +101,7 @@ def closed_sum(law: StepLaw) -> tuple[Fraction, bool] | None:
 def _continuous(
     others: list[tuple[StepLaw, int]], *, alone: bool
 ) -> tuple[ClosedLaw, int, Callable[[Any], Questions]]:
-    """The law of all steps of infinitely many losses, their number, and what asks it alone.
-
-    Parameters
-    ----------
-    others : list of (StepLaw, int)
-        Those steps.
-    alone : bool
-        Whether no finite losses stand beside them.
-    """
+    """The law of all steps of infinitely many losses, their number, and what asks it alone."""
     number = sum(steps for _, steps in others)
     keys = {closed_sum(law) for law, _ in others}
     key = keys.pop() if len(keys) == 1 else None

@@ -81,23 +81,9 @@ def hull(
     engine: str,
     find: Points = thresholds,
 ) -> tuple[Answer, Answer]:
-    """Return β and γ of the hull of two composed laws, one the reverse of the other.
+    """Return proven bounds of β and γ of the hull of two laws, one the reverse of the other.
 
-    Parameters
-    ----------
-    add, remove : ComposedLaw
-        The pairs (A, B) and (B, A).
-    alpha : ndarray
-        Levels in (0, 1].
-    engine : str
-        Name of the engine that the masses come from.
-    find : callable
-        Finds thresholds on both sides of each level, as `thresholds` does.
-
-    Returns
-    -------
-    tuple of Answer
-        Values between proven bounds.
+    Levels lie in (0, 1]; ``find`` finds thresholds on both sides of each, as `thresholds` does.
     """
     c, points = find(_BetterOrder(add, remove), alpha)
     beta, gamma, _ = between(points, alpha)
@@ -136,13 +122,7 @@ def hull(
 
 
 class ExactBothOrders(BothOrders):
-    """Questions on both orders of a composition: adjacency ``add_remove``.
-
-    Parameters
-    ----------
-    add, remove : ThresholdQuestions
-        The ordered pairs.
-    """
+    """Questions on both orders of a composition: adjacency ``add_remove``."""
 
     _add: Any
     _remove: Any

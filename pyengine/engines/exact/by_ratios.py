@@ -28,15 +28,9 @@ def narrowed(
 ) -> Bracket:
     """Return brackets whose ends have like distances from 0, and like ones from the largest place.
 
-    Parameters
-    ----------
-    function : callable
-        From places, and which of the functions they are for, to the values there.
-    bracket : tuple of ndarray
-        Lower and upper ends in [0, ``end``], and the values there, > 0 and not.  Those of which
-        both ends are the same stay as they are.
-    end : float
-        The largest place.
+    The function is asked at places with a mask of the functions that they are for.  Brackets are
+    lower and upper ends in [0, ``end``] and the values there, > 0 and not; those of which both ends
+    are the same stay as they are.
     """
     low, high, at_low, at_high = (x.copy() for x in bracket)
     for is_last in (False, True):

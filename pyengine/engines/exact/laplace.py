@@ -116,14 +116,7 @@ def _split(
 class LaplaceSum:
     """N equal steps of ratio μ; both orders are the same law.
 
-    Parameters
-    ----------
-    exact_ratio : Fraction
-        Sensitivity over scale of Laplace noise, or the bounded range ε.
-    steps : int
-        N.
-    has_atoms : bool
-        Whether steps add Laplace noise; else they have bounded range.
+    μ is the sensitivity over the scale of Laplace noise, or without atoms a bounded range ε.
     """
 
     name = "exact"
@@ -312,13 +305,7 @@ class LaplaceSum:
 
 
 class OneLaplaceStep(ThresholdQuestions):
-    """One step: its trade-off function is a line, a hyperbola and a line, each a formula.
-
-    Parameters
-    ----------
-    law : LaplaceSum
-        Of one step.
-    """
+    """One step: its trade-off function is a line, a hyperbola and a line, each a formula."""
 
     def __init__(self, law: LaplaceSum) -> None:
         super().__init__(law)

@@ -126,14 +126,9 @@ def thresholds(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, Tails]:
     """Brackets of the thresholds at which A's mass is surely at most α, and surely at least α.
 
     The halving is its own, not that of `pyengine.numerics.bracketing`: both brackets share their
-    evaluations, and each keeps the tails that were seen at its ends.
-
-    Returns
-    -------
-    tuple of (ndarray of shape (4, n), Tails of such arrays)
-        Thresholds, decreasing, and the tails there.  Between the first two, masses cease to be
-        surely at most α, and between the last two they come to be surely at least α; inside of an
-        atom both brackets are one.
+    evaluations, and each keeps the tails that were seen at its ends.  Of four thresholds that
+    decrease, masses cease to be surely at most α between the first two, and come to be surely at
+    least α between the last two; inside of an atom both brackets are one.
     """
     low, high = law.support()
     # room for the rounding of losses, so that no atom at an end is outside

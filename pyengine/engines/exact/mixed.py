@@ -22,17 +22,9 @@ MAX_POINTS = 1 << 19  # of one evaluation of the closed form
 class Weights:
     """Losses with masses of both laws, none of them infinite, and their relative error.
 
-    Parameters
-    ----------
-    loss, a, b : ndarray of float
-        Losses and both masses of each.
-    error : float
-        Bound on the relative error of each mass.
-    digits : callable or None
-        Makes what the losses are above the doubles, and a bound on the error of both together.
-        Without it, losses are logarithms of ratios of masses.
-    lowest : pair of float, optional
-        Numbers not above and not below the infimum of all losses, where some are left out.
+    ``digits`` makes what the losses are above the doubles, and a bound on the error of both
+    together; without it, losses are logarithms of ratios of masses.  ``lowest`` bounds the infimum
+    of all losses on both sides, where some are left out.
     """
 
     def __init__(

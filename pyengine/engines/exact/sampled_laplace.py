@@ -31,14 +31,7 @@ FloatArray = npt.NDArray[np.float64]
 class SampledLaplace:
     """The pair (P, (1 - p) P + p Q) of Laplace laws, or its reverse; see `ComposedLaw`.
 
-    Parameters
-    ----------
-    ratio : Fraction
-        Sensitivity over scale, in (0, 40].
-    probability : float or Fraction
-        p, in (0, 1), exactly.
-    reversed_ : bool
-        Whether A is the mixture.
+    The ratio, sensitivity over scale, lies in (0, 40], and p in (0, 1), exactly.
     """
 
     def __init__(self, ratio: Fraction, probability: float | Fraction, reversed_: bool) -> None:

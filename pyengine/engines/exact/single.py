@@ -26,13 +26,7 @@ FAR = 50.0
 
 
 class SingleStep:
-    """One step as a `ComposedLaw`.
-
-    Parameters
-    ----------
-    law : StepLaw
-        The ordered pair of the step.
-    """
+    """One step as a `ComposedLaw`."""
 
     def __init__(self, law: StepLaw) -> None:
         self._law = law

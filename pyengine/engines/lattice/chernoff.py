@@ -30,13 +30,7 @@ LEAST = -1e280  # stands for the log of no mass
 
 
 class ChernoffBounds:
-    """Upper bounds of what both laws of a composition have in common.
-
-    Parameters
-    ----------
-    parts : tuple of (StepLaw, int)
-        At least one step.
-    """
+    """Upper bounds of what both laws of a composition have in common."""
 
     def __init__(self, parts: tuple[Part, ...]) -> None:
         log_moments = [number * _log_overlaps(law, survey_cells(law)[1]) for law, number in parts]

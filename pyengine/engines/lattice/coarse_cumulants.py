@@ -45,14 +45,9 @@ def scaled_tail(x: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class CoarseCumulants:
-    """Atoms of each kind of step on the coarse lattice.
+    """Atoms of each kind of step on the coarse lattice, and how many steps there are of it.
 
-    Parameters
-    ----------
-    loss, log_mass : tuple of ndarray
-        Mean loss log(b/a) and log A-mass of each cell with mass under both laws.
-    steps : tuple of int
-        Number of steps of each kind.
+    Of each cell with mass under both laws the mean loss log(b/a) and the log of A's mass.
     """
 
     loss: tuple[FloatArray, ...]

@@ -28,20 +28,9 @@ FloatArray = npt.NDArray[np.float64]
 class Composed:
     """One term at one place: the spread pair and both laws of the tests' index.
 
-    Sums are made when asked for, and not kept: at 2^23 points each takes 64 MB.
-
-    Parameters
-    ----------
-    plan : Plan
-        The lattice.
-    masses : list of StepMasses
-        One entry for each kind of step.
-    steps : list of int
-        Numbers of steps.
-    moved : int
-        How much further the window of the tests' index lies than that of the loss.
-    offset : int
-        Index 0 of this term in the coordinate of the first term.
+    Sums are made when asked for, and not kept: at 2^23 points each takes 64 MB.  The window of the
+    tests' index lies ``moved`` further than that of the loss, and ``offset`` is index 0 in the
+    coordinate of the first term.
     """
 
     plan: Plan
@@ -89,18 +78,10 @@ class Bound:
 
 @dataclass(frozen=True)
 class PlaceComposition:
-    """All terms at one place, the first one first.
+    """All terms at one place, the first one first, and a bound of the rest.
 
-    Parameters
-    ----------
-    terms : list of Composed
-        What is composed.
-    rest : Bound or None
-        What is not.
-    lost : tuple of float
-        Lower and upper bound of the A-mass at loss -infinity.
-    shrunk : float
-        Log of the factor by which the masses of tests may be too small, those of both laws alike.
+    ``lost`` bounds the A-mass at loss -infinity on both sides; ``shrunk`` is the log of the factor
+    by which the masses of tests may be too small, those of both laws alike.
     """
 
     terms: list[Composed]

@@ -23,20 +23,11 @@ CHUNK = 2**18  # cells made at a time, which bounds the memory of the laws' own 
 
 
 class StepMasses(NamedTuple):
-    """One step on the lattice.
+    """One step on the lattice: the pair with cells split onto their ends, and both laws of tests.
 
-    Parameters
-    ----------
-    spread, a, b : ndarray of shape (last + 1,)
-        The pair with its cells split onto their ends, and both laws of the index of a test; tilted
-        and scaled as the plan says.
-    log_scale_b : float
-        Log of the factor by which ``b`` was divided.
-    lost : float
-        A-mass of ``spread`` at loss -infinity, an upper bound, not tilted.
-    blur : float
-        Bound on the relative inflation of the masses of ``spread``, and on how much too small the
-        masses of tests may be.
+    All are tilted and scaled as the plan says, ``b`` was divided by e^log_scale_b, and ``lost``
+    bounds the A-mass of ``spread`` at loss -infinity, not tilted.  ``blur`` bounds the relative
+    inflation of the masses of ``spread``, and how much too small the masses of tests may be.
     """
 
     spread: FloatArray

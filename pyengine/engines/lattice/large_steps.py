@@ -33,12 +33,7 @@ FloatArray = npt.NDArray[np.float64]
 class RestrictedLaw(StepLaw):
     """The pair (A, B) on the outcomes with low < L <= high: two measures of mass below 1.
 
-    Parameters
-    ----------
-    law : StepLaw
-        The whole step.
-    low, high : float
-        Ends of the interval, -inf and inf allowed; finite losses only.
+    The ends may be infinite; infinite losses belong to no interval.
     """
 
     law: StepLaw
@@ -150,17 +145,7 @@ LOG_FACTORIAL = np.array([fn.log(float(math.factorial(k))) for k in range(MOST_L
 
 
 class Tail:
-    """Lower tail of a composition, roughly.
-
-    Parameters
-    ----------
-    parts : tuple of (StepLaw, int)
-        The composition.
-    found : CoarseCumulants
-        Its survey.
-    allowed : float
-        Nats by which one tilt may miss the tail.
-    """
+    """Lower tail of a composition, roughly; one tilt may miss it by so many nats as are allowed."""
 
     def __init__(
         self, parts: tuple[Part, ...], found: CoarseCumulants, allowed: float = GOOD

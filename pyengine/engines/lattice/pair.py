@@ -69,18 +69,8 @@ def _joined(parts: list[Part]) -> tuple[Part, ...]:
 class LatticePair(Questions):
     """Questions on a composition of one-step laws.
 
-    Parameters
-    ----------
-    parts : sequence of (StepLaw, int)
-        The steps and their numbers; steps whose laws are equal may be left out.
-    tolerance : float
-        Largest relative width of a bracket.
-    wanted : {"beta", "gamma"} or None
-        Which of both errors of a trade-off function is to have that width; None for both.
-    most_points : int or None
-        Points that a lattice may have; None for all that fit.
-    loosest : float
-        Width up to which a bracket is an answer where none of that tolerance is had.
+    Brackets are as narrow as the tolerance, relatively, those of a trade-off function of the error
+    ``wanted``, or of both; up to ``loosest`` they are answers where none so narrow are had.
     """
 
     def __init__(

@@ -37,19 +37,11 @@ MOST_POINTS = 2**24
 
 @dataclass(frozen=True)
 class Place:
-    """Where on the line of losses a composition is to be accurate.
+    """Where on the line of losses a composition is to be accurate: in the reach.
 
-    Parameters
-    ----------
-    tilt : float
-        Exponent of the tilt; at most 0 where ``outer``, else in (0, 1).
-    outer : bool
-        Whether lower tails of the loss are asked for, under both laws; else A's upper and B's
-        lower tail.
-    reach : tuple of float
-        Range of losses that are asked for.
-    log_least : float
-        Log of the tail at the lower end of the reach, roughly, or inf.
+    Outside of the means lower tails of the loss are asked for, under both laws, and the tilt is at
+    most 0; between them A's upper and B's lower tail, and it lies in (0, 1).  ``log_least`` is the
+    log of the tail at the lower end of the reach, roughly, or inf.
     """
 
     tilt: float

@@ -29,24 +29,11 @@ BLIND_POINTS = 2**21  # up to which a bracket that says nothing is asked for onc
 
 
 class Search(NamedTuple):
-    """Questions of one sort on the rungs of one composition.
+    """Questions of one sort on the rungs of one composition, at most on the last one.
 
-    Parameters
-    ----------
-    rungs : TiltGrid
-        Where compositions are made and kept.
-    outer : bool
-        Which rungs: those of lower tails, or those between the means.
-    share : str
-        Which tail sets the first spacing.
-    tolerance : float
-        Largest relative width of a bracket.
-    loosest : float
-        That of one that is taken where no narrower one is had.
-    last : int
-        The deepest rung that need be asked.
-    most : int or None
-        Points that a lattice may have; None for all that fit.
+    Rungs are ``outer`` or between the means; ``share`` names the tail that sets the first spacing.
+    Brackets as wide as ``loosest`` are taken where none of the tolerance are had; a lattice has
+    ``most`` points, or all that fit.
     """
 
     rungs: TiltGrid

@@ -102,19 +102,9 @@ def smallest_loss(
 ) -> SmallestLoss | None:
     """The event that every step is next to its smallest loss, within about half a width in all.
 
-    Parameters
-    ----------
-    parts : tuple of (StepLaw, int)
-        The composition.
-    smallest : tuple of float
-        Numbers not above and not below the sum of all smallest losses.
-    width : float
-        How far losses on the event may lie apart, but for rounding.
-
-    Returns
-    -------
-    SmallestLoss or None
-        None where losses are unbounded or the masses beside their ends are not known.
+    ``smallest`` bounds the sum of all smallest losses on both sides, and losses on the event lie no
+    farther apart than the width but for rounding.  None where losses are unbounded or the masses
+    beside their ends are not known.
     """
     least, most = smallest
     if not math.isfinite(least):
@@ -151,21 +141,8 @@ def profile_at_end(
 
     With low the smallest loss of all, S <= c needs every step within c - low of its own smallest
     loss, so H is at most the product of those masses times 1 - e^{low - c}; and the event that
-    every step is within η of it gives at least its mass times 1 - e^{low + Nη - c}.
-
-    Parameters
-    ----------
-    parts : tuple of (StepLaw, int)
-        The composition; every step has a smallest finite loss.
-    c : float
-        The threshold.
-    smallest : tuple of float
-        Numbers not above and not below the sum of all smallest losses.
-
-    Returns
-    -------
-    tuple of float, or None
-        Lower and upper bound; None where c is too far or the masses are not known well enough.
+    every step is within η of it gives at least its mass times 1 - e^{low + Nη - c}.  None where c
+    is too far or the masses are not known well enough; ``smallest`` is as above.
     """
     above = (c - smallest[0]) * (1.0 + 2.0 * UNIT)
     if not 0.0 < above < BESIDE:

@@ -60,13 +60,7 @@ _compositions: Cache[LowerTails | MiddleTails] = Cache(256, lambda tails: tails.
 
 
 class TiltGrid:
-    """The rungs of one ordered composition.
-
-    Parameters
-    ----------
-    parts : tuple of (StepLaw, int)
-        At least one step.
-    """
+    """The rungs of one ordered composition of at least one step."""
 
     def __init__(self, parts: tuple[Part, ...]) -> None:
         self.parts = parts

@@ -48,14 +48,7 @@ def reverse(law: StepLaw) -> StepLaw:
 class Uncomposed:
     """Bounds of questions on a composition that ask for each step's masses alone.
 
-    Parameters
-    ----------
-    parts : tuple of (StepLaw, int)
-        The composition.
-    tolerance : float
-        Largest relative width of a bracket.
-    wanted : {"beta", "gamma"} or None
-        Which of both errors of a trade-off function is to have that width; None for both.
+    They have the tolerance of a `LatticePair`, and its error that is wanted.
     """
 
     def __init__(self, parts: tuple[Part, ...], tolerance: float, wanted: str | None) -> None:

@@ -154,13 +154,7 @@ class GaussianDistance:
 
 @dataclass(frozen=True)
 class FoldedGaussianLaw(Law):
-    """|N(0, 1)| and |N(μ, 1)|: L(x) = log cosh(μ x) - μ²/2.
-
-    Parameters
-    ----------
-    effect : float
-        μ, sensitivity over standard deviation, in (0, ∞).
-    """
+    """|N(0, 1)| and |N(μ, 1)|: L(x) = log cosh(μ x) - μ²/2, μ > 0 the effect."""
 
     effect: float
 
@@ -208,15 +202,7 @@ def _folded_masses(x: FloatArray, mean: float, place: FloatArray, size: int) -> 
 
 @dataclass(frozen=True)
 class SquaredLengthLaw(Law):
-    """χ²_d(0) and χ²_d(μ²): L(x) = -μ²/2 + log 0F1(; d/2; μ²x/4).
-
-    Parameters
-    ----------
-    dimension : int
-        d >= 2.
-    effect : float
-        μ, sensitivity over standard deviation, in (0, ∞).
-    """
+    """χ²_d(0) and χ²_d(μ²): L(x) = -μ²/2 + log 0F1(; d/2; μ²x/4), d >= 2, μ > 0 the effect."""
 
     dimension: int
     effect: float

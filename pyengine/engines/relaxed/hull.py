@@ -41,21 +41,9 @@ def _excess(pair: MagnitudePair, c: FloatArray) -> FloatArray:
 
 
 def hull(pair: MagnitudePair, alpha: FloatArray, first: Errors, second: Errors) -> Errors:
-    """Return the hull's errors from those of both functions.
+    """Return the hull's errors from those of T(P, Q) and T(Q, P) at levels in [0, 1].
 
-    Parameters
-    ----------
-    pair : MagnitudePair
-        The laws.
-    alpha : ndarray
-        Levels in [0, 1].
-    first, second : Errors
-        Of T(P, Q) and T(Q, P) at these levels.
-
-    Returns
-    -------
-    Errors
-        The smaller of both where it is on the hull, else those of the common tangent.
+    They are the smaller of both where it is on the hull, else those of the common tangent.
     """
     slopes = pair.loss(alpha), -pair.loss(second.beta)
     c = [np.clip(slope, -LARGEST, LARGEST) for slope in slopes]

@@ -185,13 +185,7 @@ class SampledLaplacePair(SampledPair):
 
 @dataclass(frozen=True)
 class FoldedLaplaceLaw(Law):
-    """Exp(1) and the law of |Laplace(μ, 1)|: L(x) = log(e^{-μ} cosh x) + x up to x = μ, then flat.
-
-    Parameters
-    ----------
-    effect : float
-        μ, sensitivity over scale, in (0, ∞).
-    """
+    """Exp(1) and |Laplace(μ, 1)|: L(x) = log(e^{-μ} cosh x) + x up to x = μ, then flat."""
 
     effect: float
 

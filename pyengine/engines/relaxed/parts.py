@@ -34,12 +34,7 @@ def magnitude_parts(mechanism: Mechanism, model: Relaxed) -> tuple[tuple[Magnitu
     """Independent distances whose laws make up those of the outputs, with their repetitions.
 
     Plain Gaussian steps are summed before the length is taken (Lemma 8).  The others contribute one
-    distance each.
-
-    Raises
-    ------
-    ValueError
-        For a mechanism that the paper does not cover.
+    distance each.  What the paper does not cover is refused.
     """
     plain: list[tuple[Noise, int]] = []
     parts: list[tuple[MagnitudePair, int]] = []

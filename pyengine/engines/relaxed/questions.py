@@ -43,15 +43,7 @@ def answers_of(errors: Errors) -> tuple[Answer, Answer]:
 
 
 class RelaxedQuestions(Questions):
-    """Questions on a pair of laws of a distance.
-
-    Parameters
-    ----------
-    pair : MagnitudePair
-        The laws.
-    adjacency : {"add", "remove", "add_remove"}
-        Which order of it; for both of them the hull, the paper's J = C(j, j⁻¹).
-    """
+    """Questions on a pair of laws of a distance: on one order, or the hull C(j, j⁻¹) of both."""
 
     def __init__(self, pair: MagnitudePair, adjacency: str) -> None:
         self._pair = pair
@@ -136,12 +128,7 @@ def relaxed_log_beta(
 ) -> FloatArray:
     """Return log β at flat levels, also where β is below the smallest double.
 
-    Raises
-    ------
-    ValueError
-        For a mechanism or an adjacency that the model does not cover.
-    AccuracyError
-        For compositions that have no closed form.
+    What the model does not cover, and compositions without a closed form, are refused.
     """
     parts = Problem(mechanism, adjacency, threat_model=model).distances
     if not parts:
