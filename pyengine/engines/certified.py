@@ -16,7 +16,6 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine.engines.answers import Answer, ErrorCurve, Judged, Questions
 from pyengine.engines.answers import names as named
-from pyengine.engines.curves import taken
 from pyengine.engines.functionals import (
     A_ABOVE,
     A_BELOW,
@@ -129,11 +128,10 @@ class CertifiedPair(Interpolated):
         """T(A, B) at α in [0, 1]."""
         curve, weak = self.proven(alpha)
         if weak.any():
-            own = taken(curve.beta, weak), taken(curve.gamma, weak)
             try:
                 found = self._otherwise().trade_off(alpha[weak])
             except AccuracyError as refusal:
-                self.raise_unless_known(refusal, *own)
+                self.raise_unless_known(refusal, *curve.taken(weak))
             else:
                 curve.put(weak, found)
         return curve
@@ -159,8 +157,8 @@ class CertifiedPair(Interpolated):
         weak = inside & ~(self._is_close(beta) & self._is_close(gamma))
         if weak.any():
             known, nothing = self.next_to_nothing(alpha)
-            for answer, part in zip(curve, known, strict=True):
-                answer.put(weak & nothing, taken(part, weak & nothing))
+            for answer, part in zip(curve, known.taken(weak & nothing), strict=True):
+                answer.put(weak & nothing, part)
             weak &= ~nothing
         return curve, weak
 
@@ -388,7 +386,7 @@ class CertifiedPair(Interpolated):
         """
         weak = ~self._is_close(answer)
         if weak.any():
-            known = taken(answer, weak)
+            known = answer.taken(weak)
             try:
                 other = ask(self._otherwise(), weak)
             except AccuracyError as refusal:
@@ -397,7 +395,7 @@ class CertifiedPair(Interpolated):
                 own, width = _widths(known), _widths(other)
                 closer = ~((own >= 0.0) & (own < width))
                 weak[weak] = closer
-                answer.put(weak, taken(other, closer))
+                answer.put(weak, other.taken(closer))
         return answer
 
 

@@ -6,9 +6,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pyengine.engines.answers import Answer, ErrorCurve, Judged, Questions
+from pyengine.engines.answers import (
+    EPSILON,
+    PROFILE,
+    Answer,
+    ErrorCurve,
+    Judged,
+    LawQuestion,
+    Questions,
+)
 from pyengine.engines.certified import CertifiedPair, Interpolated
-from pyengine.engines.curves import larger, taken
+from pyengine.engines.curves import larger
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, FloatArray
 from pyengine.engines.hull import BoolArray, BothOrders
 from pyengine.engines.plan import plan_of
@@ -53,21 +61,20 @@ class CertifiedBothOrders(Interpolated, BothOrders):
         return alone
 
     def profile(self, epsilon: FloatArray) -> Answer:
-        """The larger of both profiles at ε >= 0; ``add`` where ``remove`` does not decide."""
-        add, remove = self._pairs
-        found = remove.profile(epsilon)
-        open_ = ~self._is_alone("delta", epsilon, found.lower)
-        if open_.any():
-            found.put(open_, larger(taken(found, open_), add.profile(epsilon[open_])))
-        return found
+        """The larger of both profiles at ε >= 0."""
+        return self._larger("delta", PROFILE, epsilon)
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 at which both profiles are <= δ."""
+        return self._larger("epsilon", EPSILON, delta)
+
+    def _larger(self, name: str, question: LawQuestion[Answer], x: FloatArray) -> Answer:
+        """The answer of ``remove``, and that of ``add`` where the first one does not decide."""
         add, remove = self._pairs
-        found = remove.epsilon(delta)
-        open_ = ~self._is_alone("epsilon", delta, found.lower)
+        found = question(remove, x)
+        open_ = ~self._is_alone(name, x, found.lower)
         if open_.any():
-            found.put(open_, larger(taken(found, open_), add.epsilon(delta[open_])))
+            found.put(open_, larger(found.taken(open_), question(add, x[open_])))
         return found
 
     def _bound_from_outside(
@@ -88,15 +95,15 @@ class CertifiedBothOrders(Interpolated, BothOrders):
         low = np.maximum(lines[0][0], lines[1][0])
         high = np.minimum(lines[0][1], lines[1][1])
         low = np.maximum(low, np.nextafter(1.0 - high, 0.0))
-        own = taken(beta, inner), taken(gamma, inner)
+        own = beta.taken(inner), gamma.taken(inner)
         wide = own[0].upper - low > 2.0 * (own[0].upper - own[0].lower)
         wide |= high - own[1].lower > 2.0 * (own[1].upper - own[1].lower)
         beta.lower[inner], gamma.upper[inner] = low, high
         if wide.any():  # a line that touches both, or what has no proof but the lattice's
             at = np.zeros(alpha.size, dtype=np.bool_)
             at[inner] = wide
-            others = taken(own[0], wide), taken(own[1], wide)
-            super()._bound_from_outside(alpha[at], taken(first, at), taken(second, at), *others)
+            others = own[0].taken(wide), own[1].taken(wide)
+            super()._bound_from_outside(alpha[at], first.taken(at), second.taken(at), *others)
             others[0].lower = np.maximum(others[0].lower, low[wide])
             others[1].upper = np.minimum(others[1].upper, high[wide])
             beta.put(at, others[0])
@@ -151,7 +158,7 @@ class CertifiedBothOrders(Interpolated, BothOrders):
                 curve, settled = self._alone(pair, functional, alpha[asked])
                 asked[asked] = settled
                 open_ &= ~asked
-                found.put(asked, taken(curve, settled))
+                found.put(asked, curve.taken(settled))
         if open_.any():
             found.put(open_, self._of_both(alpha[open_]))
         return found

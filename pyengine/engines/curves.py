@@ -27,7 +27,6 @@ __all__ = [
     "Unproven",
     "larger",
     "smaller",
-    "taken",
 ]
 
 
@@ -41,29 +40,19 @@ class NothingReleased(Questions):
 
 def larger(first: Answer, second: Answer) -> Answer:
     """Return the larger of two answers to one question, entry by entry."""
-    return Answer(
-        np.maximum(first.value, second.value),
-        np.maximum(first.lower, second.lower),
-        np.maximum(first.upper, second.upper),
-        np.where(second.value > first.value, second.engine, first.engine),
-        first.certified & second.certified,
-    )
-
-
-def taken(found: Found, where: npt.NDArray[np.bool_]) -> Found:
-    """Return the entries of a mask."""
-    return found.taken(where)
+    return _entries(np.maximum, first, second)
 
 
 def smaller(first: Answer, second: Answer) -> Answer:
     """Return the smaller of two answers to one question, entry by entry."""
-    return Answer(
-        np.minimum(first.value, second.value),
-        np.minimum(first.lower, second.lower),
-        np.minimum(first.upper, second.upper),
-        np.where(second.value < first.value, second.engine, first.engine),
-        first.certified & second.certified,
-    )
+    return _entries(np.minimum, first, second)
+
+
+def _entries(pick: np.ufunc, first: Answer, second: Answer) -> Answer:
+    value = pick(first.value, second.value)
+    engine = np.where(value != first.value, second.engine, first.engine)
+    lower, upper = pick(first.lower, second.lower), pick(first.upper, second.upper)
+    return Answer(value, lower, upper, engine, first.certified & second.certified)
 
 
 class Unproven(Questions):

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.answers import Answer, ErrorCurve, Questions
-from pyengine.engines.curves import taken
 from pyengine.engines.lattice.coarse_cumulants import Part, scaled_tail
 from pyengine.engines.lattice.plan import MOST_POINTS
 from pyengine.engines.lattice.refine import Search
@@ -308,7 +307,7 @@ class LatticePair(Questions):
         curve, rest = self._simple.curve(alpha)
         if (~rest & (alpha > 0.0) & (alpha < 1.0)).any() and self.tolerance > CLOSE:
             closer, wide = uncomposed(self.parts, CLOSE, self.wanted).curve(alpha)
-            curve.put(~wide, taken(closer, ~wide))
+            curve.put(~wide, closer.taken(~wide))
         if rest.any():
             self._composed_trade_off(alpha, rest, curve.beta, curve.gamma, curve.c)
             clip_curve(alpha, curve)

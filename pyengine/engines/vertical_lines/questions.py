@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from pyengine.engines.answers import Answer, ErrorCurve, Questions, names
 from pyengine.engines.certified import relative_width
-from pyengine.engines.curves import larger, taken
+from pyengine.engines.curves import larger
 from pyengine.engines.exact.both import ExactBothOrders, hull
 from pyengine.engines.exact.levels import BELOW_DOUBLES, Tails, Thresholds, between, bounds
 from pyengine.engines.exact.threshold import ThresholdQuestions
@@ -289,7 +289,7 @@ class LineBothOrders(ExactBothOrders):
                 known = float(found.lower[i])
                 open_[i] = law.profile_most(float(epsilon[i]), known) > known
         if open_.any():
-            found.put(open_, larger(taken(found, open_), self._add.profile(epsilon[open_])))
+            found.put(open_, larger(found.taken(open_), self._add.profile(epsilon[open_])))
         return found
 
     def epsilon(self, delta: FloatArray) -> Answer:
