@@ -9,7 +9,6 @@ bounded range has no atoms: its law is e^(-μ x) / (1 - e^(-μ)) times μ 1_(0,1
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.answers import Answer, ErrorCurve, complement_above, names
-from pyengine.engines.exact.levels import SUBNORMAL, Tails
+from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, Tails
 from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.fine import left_of, two_parts
 from pyengine.numerics import functions as fn
@@ -113,7 +112,7 @@ def _split(
 
 
 # Map: the sum of equal Laplace losses | test_exact | theory/finite
-class LaplaceSum:
+class LaplaceSum(ClosedLaw):
     """N equal steps of ratio μ; both orders are the same law.
 
     μ is the sensitivity over the scale of Laplace noise, or without atoms a bounded range ε.
@@ -175,19 +174,6 @@ class LaplaceSum:
     def support(self) -> tuple[float, float]:
         """Smallest and largest loss."""
         return -self._end[0], self._end[0]
-
-    def lowest(self) -> tuple[float, float]:
-        """Numbers not above and not below the smallest loss."""
-        low = -self._end[0]
-        return math.nextafter(low, -math.inf), math.nextafter(low, math.inf)
-
-    def infinite(self) -> tuple[float, float]:
-        """No loss is infinite."""
-        return 0.0, 0.0
-
-    def alone(self) -> tuple[float, float, float]:
-        """None of A's mass is alone."""
-        return 0.0, 0.0, 0.0
 
     def _gap(self, c: FloatArray, low: FloatArray) -> FloatArray:
         """Distance of a loss c + low from the nearer end, of relative error 4 u; below 0 beyond."""

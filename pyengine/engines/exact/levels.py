@@ -6,6 +6,7 @@ level may be open; every bound takes the slope that is on its safe side (docs/th
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -68,16 +69,20 @@ class Thresholds(Protocol):
 
 
 class ComposedLaw(Thresholds, Protocol):
-    """An ordered pair (A, B) of composed laws with loss S = log dB/dA."""
+    """An ordered pair (A, B) of composed laws with loss S = log dB/dA; derived ones say more."""
 
     def lowest(self) -> tuple[float, float]:
         """Numbers not above and not below the infimum of all finite losses; -inf if unbounded."""
+        low = self.support()[0]
+        return math.nextafter(low, -math.inf), math.nextafter(low, math.inf)
 
     def infinite(self) -> tuple[float, float]:
         """Mass of A at loss -inf and of B at loss inf."""
+        return 0.0, 0.0
 
     def alone(self) -> tuple[float, float, float]:
         """Mass of A at loss -inf as a sum of two doubles, and a bound on the absolute error."""
+        return 0.0, 0.0, 0.0
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """H_{e^ε}(A‖B) less the mass of A alone, at finite ε, and a bound on its absolute error.

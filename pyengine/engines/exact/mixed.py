@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property
-from pyengine.engines.exact.levels import SUBNORMAL, WEAK, ClosedLaw, Tails
+from pyengine.engines.exact.levels import SUBNORMAL, WEAK, ClosedLaw, ComposedLaw, Tails
 from pyengine.laws.fine import left_of
 from pyengine.numerics.rounding import UNIT
 
@@ -51,7 +51,7 @@ class Weights:
         return low[self._keep], error
 
 
-class Mixed:
+class Mixed(ComposedLaw):
     """Composition of finite weights with another law; see `ComposedLaw`."""
 
     def __init__(self, weights: Weights, law: ClosedLaw) -> None:
@@ -70,14 +70,6 @@ class Mixed:
         size = 1.0 + abs(low) + float(np.abs(self._weights.loss).max())
         off = 2.0 * self._weights.error + 8.0 * UNIT * size
         return low + least - off, high + most + off
-
-    def infinite(self) -> tuple[float, float]:
-        """No infinite losses."""
-        return 0.0, 0.0
-
-    def alone(self) -> tuple[float, float, float]:
-        """None of A's mass is alone."""
-        return 0.0, 0.0, 0.0
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""

@@ -10,13 +10,12 @@ written with the distances of L from its ends, which have digits where L itself 
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.exact.levels import SUBNORMAL, Tails
+from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, Tails
 from pyengine.laws.fine import left_of, sampled_decimal
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import two_doubles
@@ -28,7 +27,7 @@ __all__ = ["SampledLaplace"]
 FloatArray = npt.NDArray[np.float64]
 
 
-class SampledLaplace:
+class SampledLaplace(ClosedLaw):
     """The pair (P, (1 - p) P + p Q) of Laplace laws, or its reverse; see `ComposedLaw`.
 
     The ratio, sensitivity over scale, lies in (0, 40], and p in (0, 1), exactly.
@@ -47,19 +46,6 @@ class SampledLaplace:
         """Smallest and largest loss."""
         low, high = self._low[0], self._high[0]
         return (-high, -low) if self._reversed else (low, high)
-
-    def lowest(self) -> tuple[float, float]:
-        """Numbers not above and not below the smallest loss."""
-        low = self.support()[0]
-        return math.nextafter(low, -math.inf), math.nextafter(low, math.inf)
-
-    def infinite(self) -> tuple[float, float]:
-        """No infinite losses."""
-        return 0.0, 0.0
-
-    def alone(self) -> tuple[float, float, float]:
-        """None of A's mass is alone."""
-        return 0.0, 0.0, 0.0
 
     def _gaps(
         self, loss: FloatArray, low: FloatArray | float = 0.0

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.exact.levels import SUBNORMAL, Tails
+from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, Tails
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -25,7 +25,7 @@ LARGEST = 1e300
 FAR = 50.0
 
 
-class SingleStep:
+class SingleStep(ClosedLaw):
     """One step as a `ComposedLaw`."""
 
     def __init__(self, law: StepLaw) -> None:
@@ -57,7 +57,7 @@ class SingleStep:
         return low - off, low + off
 
     def infinite(self) -> tuple[float, float]:
-        """Mass of A at loss -inf and of B at loss inf."""
+        """Those of the step."""
         return self._law.infinite()
 
     def alone(self) -> tuple[float, float, float]:
