@@ -116,8 +116,7 @@ class CertifiedPair(Interpolated):
     @property
     def lines(self) -> LineSide | None:
         """The side of which the C core answers floats; None where it knows less than arrays."""
-        side = self._public
-        return side if self.is_of_one and isinstance(side, LineSide) else None
+        return self._public.lines if self.is_of_one else None
 
     @property
     def memo(self) -> dict[Any, Any]:

@@ -72,16 +72,6 @@ class EstimatedPair(CertifiedPair):
                 f"{worst:.1e} with method={self._name!r}; {advice}"
             )
 
-    def level(self, alpha: float) -> tuple[Judged, Judged, float] | None:
-        """β and γ at a level inside, and the threshold of their row; None: ask an array."""
-        functional = A_ABOVE if alpha <= 0.5 else A_BELOW
-        row = self._side.engine.one(functional, lib.pe_log_tail(alpha), True)
-        if row is None or not lib.pe_row_good(row, functional, *self._limits):
-            return None
-        out = ffi.new(BOTH)
-        lib.pe_trade_off_answers(1, (alpha,), row, out)
-        return (out[0], out[1], out[2], False), (out[3], out[4], out[5], False), row[0]
-
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""
         out, asked = np.zeros((epsilon.size, 3)), ~self._ended(epsilon)
@@ -111,10 +101,14 @@ class EstimatedPair(CertifiedPair):
 
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number, by one row where that is enough."""
-        if name in ("trade_off", "gamma_bound") and 0.0 < x < 1.0:
-            found = self.level(x)
-            if found is not None:
-                return found[1] if name == "gamma_bound" else found[0]
+        start = {"trade_off": 0, "gamma_bound": 3}.get(name)
+        if start is not None and 0.0 < x < 1.0:
+            functional = A_ABOVE if x <= 0.5 else A_BELOW
+            row = self._side.engine.one(functional, lib.pe_log_tail(x), True)
+            if row is not None and lib.pe_row_good(row, functional, *self._limits):
+                out = ffi.new(BOTH)
+                lib.pe_trade_off_answers(1, (x,), row, out)
+                return out[start], out[start + 1], out[start + 2], False
         return super().one(name, x)
 
 

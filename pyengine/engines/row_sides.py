@@ -63,6 +63,7 @@ class RowSide:
     most_at_zero = 1.0
     ends: Triple | None = None
     next_to_largest: NextToLargest | None = None
+    lines: LineSide | None = None  # itself, where the C core answers floats
 
     def __init__(self) -> None:
         self.memo: dict[Any, Any] = {}
@@ -139,6 +140,11 @@ def first_found(ways: Sequence[Threshold], functional: int, log_target: FloatArr
 
 class LineSide(RowSide):
     """Certified rows of steps whose proven lines are kept with their contours."""
+
+    @property
+    def lines(self) -> LineSide:  # type: ignore[override]
+        """Itself."""
+        return self
 
     @property
     def asked(self) -> int:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pyengine.engines.answers import Answer, ErrorCurve, Questions
 from pyengine.engines.lattice.coarse_cumulants import Part, scaled_tail
+from pyengine.engines.lattice.lower_tails import LowerTails
 from pyengine.engines.lattice.plan import MOST_POINTS
 from pyengine.engines.lattice.refine import Search
 from pyengine.engines.lattice.support_end import profile_at_end
@@ -275,8 +276,9 @@ class LatticePair(Questions):
         end = -self._simple.smallest(False, of_all=True)[0]
         return found._replace(upper=np.minimum(found.upper, end))
 
-    def _end_of_first(self, found: Bracket, mass: FloatArray) -> Bracket:
-        """No ratio of B to A is above e^{-lowest} where the reversed loss has a smallest value."""
+    def _end_of_first(self, tails: LowerTails, mass: FloatArray) -> Bracket:
+        """γ; no ratio of B to A is above e^{-lowest} where the reversed loss has a smallest one."""
+        found = tails.first_from_second(mass)
         lowest = self._lowest(True)
         if lowest == -math.inf:
             return found
@@ -286,8 +288,9 @@ class LatticePair(Questions):
             upper=np.minimum(found.upper, most), c=np.where(most < found.upper, lowest, found.c)
         )
 
-    def _end_of_second(self, found: Bracket, mass: FloatArray) -> Bracket:
-        """The same for the smallest ratio."""
+    def _end_of_second(self, tails: LowerTails, mass: FloatArray) -> Bracket:
+        """β, and the same for the smallest ratio."""
+        found = tails.second_from_first(mass)
         lowest = self._lowest(False)
         if lowest == -math.inf:
             return found
@@ -329,30 +332,21 @@ class LatticePair(Questions):
         is_lower = ahead & (alpha > 0.5)
         is_upper = ahead & (log_alpha <= at_b) & ~is_lower
         is_middle = ahead & ~is_lower & ~is_upper
-        if is_upper.any():
-            rungs = self.rungs(True)
-            rung = np.searchsorted(-rungs.marks[2], -log_alpha[is_upper])
+        for where, is_reversed, log_x, x, (small, large), name in (
+            (is_upper, True, log_alpha, alpha, (gamma, beta), "gamma"),
+            (is_lower, False, log_rest, 1.0 - alpha, (beta, gamma), "beta"),
+        ):
+            if not where.any():
+                continue
+            rungs = self.rungs(is_reversed)
+            rung = np.searchsorted(-rungs.marks[2 if is_reversed else 1], -log_x[where])
             last = rungs.near_end(NEAR_END * self.tolerance)
-            found = self._search(rungs, True, "a", last).brackets(
-                lambda t, x: self._end_of_first(t.first_from_second(x), x),
-                alpha[is_upper],
-                rung,
-                self._scale("gamma", is_upper),
-            )
-            put_both(gamma, beta, is_upper, found.lower, found.upper, EXCESS, MANY)
-            c[is_upper] = -found.c
-        if is_lower.any():
-            rungs = self.rungs(False)
-            rung = np.searchsorted(-rungs.marks[1], -log_rest[is_lower])
-            last = rungs.near_end(NEAR_END * self.tolerance)
-            found = self._search(rungs, True, "b", last).brackets(
-                lambda t, x: self._end_of_second(t.second_from_first(x), x),
-                1.0 - alpha[is_lower],
-                rung,
-                self._scale("beta", is_lower),
-            )
-            put_both(beta, gamma, is_lower, found.lower, found.upper, 1.0 - EXCESS, MANY)
-            c[is_lower] = found.c
+            search = self._search(rungs, True, "a" if is_reversed else "b", last)
+            ask = self._end_of_first if is_reversed else self._end_of_second
+            found = search.brackets(ask, x[where], rung, self._scale(name, where))
+            share = EXCESS if is_reversed else 1.0 - EXCESS
+            put_both(small, large, where, found.lower, found.upper, share, MANY)
+            c[where] = -found.c if is_reversed else found.c
         if is_middle.any():
             rungs = self.rungs(False)
             guess = np.clip((np.sqrt(-2.0 * log_alpha[is_middle]) - 1.0) / STEP, 0, None)
