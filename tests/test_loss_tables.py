@@ -41,7 +41,7 @@ def truth(functional: int, shift: float, steps: int, c: float) -> mpmath.mpf:
 
 
 def rows(nodes: LossNodes, steps: int, functional: int, c: npt.NDArray[np.float64]) -> list[float]:
-    answered = Spectral(NOTHING, ((nodes, steps),)).at(functional, c)
+    answered = Spectral(NOTHING, nodes=((nodes, steps),)).at(functional, c)
     return [*answered[:, 2 + functional], *answered[:, ERRORS + functional]]
 
 

@@ -32,20 +32,18 @@ def smooth_pair(laws: list[tuple[StepLaw, int]]) -> SmoothPair | None:
     """Return the laws of several steps if the spectral engine takes each of them."""
     if sum(number for _, number in laws) < 2:
         return None  # one step is an integral up to a threshold, which needs no transform
-    return tuple(laws) if all(_taken(*step) is not None for step in laws) else None
+    return tuple(laws) if all(_is_taken(*step) for step in laws) else None
 
 
-def _taken(law: StepLaw, number: int) -> Alternatives | LossNodes | None:
-    """What the spectral engine takes of a law and a number of its steps."""
+def _is_taken(law: StepLaw, number: int) -> bool:
+    """Whether the spectral engine takes so many steps of a law, as mixtures or by nodes."""
     pairs = law.mixtures()
-    if pairs is not None:
-        return pairs if len(pairs) <= lib.PE_ALTERNATIVES else None
-    return law.nodes(number)
+    return law.nodes(number) is not None if pairs is None else len(pairs) <= lib.PE_ALTERNATIVES
 
 
-def _sampled_gaussian(found: Alternatives | LossNodes) -> tuple[float, float, bool] | None:
+def _sampled_gaussian(found: Alternatives) -> tuple[float, float, bool] | None:
     """Noise and rate of a sampled or plain Gaussian step, and whether it is reversed."""
-    if isinstance(found, LossNodes) or len(found) > 1:
+    if len(found) > 1:
         return None
     pair = found[0]
     for a, b, is_reversed in ((pair.a, pair.b, False), (pair.b, pair.a, True)):
@@ -59,10 +57,15 @@ def _sampled_gaussian(found: Alternatives | LossNodes) -> tuple[float, float, bo
 def _estimating(pair: SmoothPair) -> Spectral:
     """The spectral engine of a pair in doubles, whose rows are estimates."""
     rows: list[tuple[float, float, bool, int]] = []
-    others: list[tuple[Alternatives | LossNodes, int]] = []
+    others: list[tuple[Alternatives, int]] = []
+    nodes: list[tuple[LossNodes, int]] = []
     for law, number in pair:
-        found = _taken(law, number)
-        assert found is not None
+        found = law.mixtures()
+        if found is None:
+            table = law.nodes(number)
+            assert table is not None
+            nodes.append((table, number))
+            continue
         gaussian = _sampled_gaussian(found)
         if gaussian is None or (rows and gaussian[2] != rows[0][2] and gaussian[1] < 1.0):
             others.append((found, number))
@@ -70,7 +73,7 @@ def _estimating(pair: SmoothPair) -> Spectral:
             rows.append((*gaussian, number))
     noise, probability, orders, steps = zip(*rows, strict=True) if rows else ((), (), (), ())
     plain = GaussianPair(noise, probability, steps, reversed=any(orders))
-    return Spectral(plain, tuple(others))
+    return Spectral(plain, tuple(others), nodes=tuple(nodes))
 
 
 class _Kept:
@@ -103,7 +106,7 @@ def _lines(pair: SmoothPair, *, proving: bool) -> KeptLines:
 def _proving(pair: SmoothPair) -> Spectral:
     """The spectral engine of a pair whose numbers are known exactly, which proves its rows."""
     plain: list[tuple[float, int]] = []
-    others: list[tuple[Alternatives | LossNodes, int]] = []
+    others: list[tuple[Alternatives, int]] = []
     exact: list[ExactAlternatives | None] = []
     for law, number in pair:
         terms, found = law.exact_mixtures(), law.mixtures()

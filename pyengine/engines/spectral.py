@@ -48,8 +48,9 @@ class Spectral:
     def __init__(
         self,
         pair: GaussianPair,
-        others: tuple[tuple[Alternatives | LossNodes, int], ...] = (),
+        others: tuple[tuple[Alternatives, int], ...] = (),
         exact: tuple[ExactAlternatives | None, ...] = (),
+        nodes: tuple[tuple[LossNodes, int], ...] = (),
     ) -> None:
         noise, probability, steps, is_reversed = pair
         out = ffi.new(HANDLE)
@@ -58,23 +59,12 @@ class Spectral:
         )
         self.handle = self._pair = ffi.gc(out[0], lib.pe_pair_free)
         finished(status, "the spectral engine")
-        if others:
-            self._add(others, exact or (None,) * len(others))
+        for (other, number), proof in zip(others, exact or (None,) * len(others), strict=True):
+            self._add_mixtures(other, number, proof)
+        for table, number in nodes:
+            self._add_nodes(table, number)
         self.lock = allocate_lock()
         self._bytes = 0
-
-    def _add(
-        self,
-        others: tuple[tuple[Alternatives | LossNodes, int], ...],
-        exact: tuple[ExactAlternatives | None, ...],
-    ) -> None:
-        from pyengine.laws.normals import LossNodes
-
-        for (other, number), proof in zip(others, exact, strict=True):
-            if isinstance(other, LossNodes):
-                self._add_nodes(other, number)
-            else:
-                self._add_mixtures(other, number, proof)
 
     def _add_nodes(self, nodes: LossNodes, number: int) -> None:
         """Add steps of a law known by nodes."""
