@@ -44,7 +44,6 @@ EXCEPTED = {
     "engines/allocated_samples.py": SAMPLED,
     "engines/chebyshev_panels.py": ESTIMATE,
     "engines/edgeworth.py": ESTIMATE,
-    "engines/edgeworth_series.py": ESTIMATE,
     "engines/intervals.py": ESTIMATE,
     "engines/inverse_cdf.py": ESTIMATE,
     "engines/lattice/coarse_cumulants.py": CHOICE,

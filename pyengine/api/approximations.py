@@ -15,10 +15,8 @@ import numpy.typing as npt
 from pyengine._support import checks
 from pyengine.api import ESTIMATED, Bounds, kind_of_bounds
 from pyengine.engines.approximate import BesideTruth, in_orders
-from pyengine.engines.clt import clt_distance
-from pyengine.engines.edgeworth import EdgeworthPair
-from pyengine.engines.edgeworth_series import MAX_ORDER
-from pyengine.engines.loss_quadrature import losses
+from pyengine.engines.edgeworth import MAX_ORDER, EdgeworthPair
+from pyengine.engines.loss_quadrature import clt_distance, losses
 from pyengine.engines.monte_carlo import CONFIDENCE, SAMPLES, MonteCarloPair
 from pyengine.engines.registry import questions
 from pyengine.engines.shifted_samples import bins_profile

@@ -561,12 +561,12 @@ class CentralLimitEngine(Engine):
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
         if problem.is_relaxed:
-            from pyengine.engines.relaxed.limit import LimitQuestions
+            from pyengine.engines.relaxed.questions import LimitQuestions
 
             limit = problem.distances[0][0].limit()
             assert limit is not None
             return LimitQuestions(*limit, problem.adjacency)
-        from pyengine.engines.clt import clt_distance
+        from pyengine.engines.loss_quadrature import clt_distance
 
         return _beside_truth(gaussian_questions(clt_distance(problem.mechanism)), problem, ask)
 

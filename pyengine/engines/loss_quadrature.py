@@ -3,6 +3,11 @@
 Without the record a step's log-likelihood ratio s has the weights w, with it w e^s; Poisson
 sampling makes the ratio 1 + p (e^s - 1).  The Gaussian's nodes are a trapezoidal rule in z, the
 Laplace's two atoms and Gauss-Legendre panels between them.
+
+The central limit approximation takes a subsampled composition as one Gaussian mechanism of the
+distance μ̃ = √(Σ n p² χ²), χ² the divergence of one step without sampling: for Gaussian noise
+p √(n (e^{μ²} - 1)), μ = 1/noise (Bu et al. 2020).  Kaissis et al. 2023 print e^{μ}; their own
+footnote has the square.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, Noise, Step, step_in_words, steps_of
 from pyengine.numerics.sampled_loss import sampled_loss
 
-__all__ = ["Loss", "base_nodes", "losses", "parts", "pearson", "ratio"]
+__all__ = ["Loss", "base_nodes", "clt_distance", "losses", "parts", "pearson", "ratio"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -144,3 +149,15 @@ def pearson(mechanism: Mechanism) -> float:
                 one = float(2.0 * np.expm1(mu) + np.expm1(-2.0 * mu)) / 3.0
         total += number * probability**2 * one
     return total
+
+
+# Map: central limit of Bu et al. (2020) | test_approximations | approximations
+def clt_distance(mechanism: Mechanism) -> float:
+    """Distance μ̃ of the Gaussian pair in the place of a composition."""
+    distance = math.sqrt(pearson(mechanism))
+    if not math.isfinite(distance):
+        raise AccuracyError(
+            "the central limit approximation overflows: a noise_multiplier is too small; "
+            "method='auto' is exact"
+        )
+    return distance

@@ -6,13 +6,13 @@ of the straight line between the thresholds on both sides of a level.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.answers import Answer, ErrorCurve, Questions, complement_above, names
-from pyengine.engines.exact.by_ratios import narrowed
 from pyengine.engines.exact.levels import (
     BELOW_DOUBLES,
     SUBNORMAL,
@@ -30,6 +30,10 @@ __all__ = ["ThresholdQuestions"]
 FloatArray = npt.NDArray[np.float64]
 
 LARGEST = 1.7976931348623157e308
+FAR_APART = 64.0  # distances from an end whose ratio is narrowed
+LARGEST_FACTOR = FAR_APART**8  # by which a bracket that reaches an end is narrowed at once
+SMALLEST = 1e-290  # a distance below this is as good as 0
+Ends = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 class ThresholdQuestions(Questions):
@@ -145,7 +149,7 @@ class ThresholdQuestions(Questions):
         # what the profile at no ε tells is known already
         known = never | beyond | ((levels == 0.0) & (self.law.infinite()[0] == 0.0))
         high[known] = low[known]
-        low, high, at_low, at_high = narrowed(excess, (low, high, at_low, at_high), end)
+        low, high, at_low, at_high = _narrowed(excess, (low, high, at_low, at_high), end)
         near = high > low
         if near.any():
             low[near], high[near] = falling_bracket(
@@ -176,3 +180,37 @@ def _clipped(answer: Answer, low: FloatArray, high: FloatArray | float) -> Answe
     answer.upper = np.clip(answer.upper, low, high)
     answer.value = np.clip(answer.value, answer.lower, answer.upper) + 0.0  # no -0.0
     return answer
+
+
+def _narrowed(
+    function: Callable[[FloatArray, npt.NDArray[np.bool_]], FloatArray],
+    bracket: Ends,
+    end: float,
+) -> Ends:
+    """Brackets whose ends have like distances from 0, and like ones from the largest place.
+
+    Profiles of bounded losses fall in straight lines next to the largest ε and hardly at all next
+    to no ε, so that halving would take as many evaluations as a root has leading zeros, or nines.
+    The function is asked at places with a mask of the functions that they are for.  Brackets are
+    lower and upper ends in [0, ``end``] and the values there, > 0 and not; those of which both ends
+    are the same stay as they are.
+    """
+    low, high, at_low, at_high = (x.copy() for x in bracket)
+    for is_last in (False, True):
+        factor = np.full(low.size, FAR_APART)
+        while True:
+            # distances from the end that they are narrowed from
+            small, large = (end - high, end - low) if is_last else (low, high)
+            apart = np.where(small > 0.0, np.sqrt(small) * np.sqrt(large), large / factor)
+            middle = end - apart if is_last else apart
+            far = (large > np.maximum(FAR_APART * small, SMALLEST)) & (low < middle)
+            far &= middle < high
+            if not far.any():
+                break
+            value = function(middle[far], far)
+            above = value > 0.0
+            for ends, values, moved in ((low, at_low, above), (high, at_high, ~above)):
+                at = np.flatnonzero(far)[moved]
+                ends[at], values[at] = middle[at], value[moved]
+            factor = np.minimum(factor * factor, LARGEST_FACTOR)
+    return low, high, at_low, at_high

@@ -10,18 +10,28 @@ from functools import reduce
 
 import numpy as np
 
-from pyengine.engines.answers import Answer, ErrorCurve, FloatArray, Questions, names
+from pyengine import special
+from pyengine.engines.answers import (
+    TRADE_OFF,
+    Answer,
+    ErrorCurve,
+    FloatArray,
+    Found,
+    LawQuestion,
+    Questions,
+    names,
+)
 from pyengine.engines.curves import larger
 from pyengine.engines.problem import Problem
 from pyengine.engines.relaxed.core import ROUNDING, Errors, MagnitudePair
 from pyengine.engines.relaxed.hull import hull
-from pyengine.errors import AccuracyError
+from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, in_words
 from pyengine.mechanisms.threat_models import Relaxed
 from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import falling_root
 
-__all__ = ["RelaxedQuestions", "no_closed_form", "relaxed_log_beta"]
+__all__ = ["LimitQuestions", "RelaxedQuestions", "no_closed_form", "relaxed_log_beta"]
 
 SUBNORMAL = 1e-323
 ENGINE = "ncx2"
@@ -121,6 +131,38 @@ class RelaxedQuestions(Questions):
             slope = fn.exp(epsilon + (tails.p_above if backward else tails.q_below))
             shift = np.where(slope > 0.0, error / slope, epsilon)
         return np.minimum(shift, epsilon) + ROUNDING * (1.0 + epsilon)
+
+
+# Map: Theorem 3 of Kaissis et al. (2023), relaxed: many dimensions | test_relaxed | relaxed
+class LimitQuestions(Questions):
+    """Squared lengths in many dimensions as if they were normal; no error bound comes with it.
+
+    Theorem 3 of Kaissis et al. (2023), corrected: with κ = μ² the noncentrality, j tends to
+    Φ((z - κ/√(2d)) / √(1 + 2κ/d)), z = Φ⁻¹(1 - α), and for κ << d both j and its inverse tend to
+    Φ(z - κ/√(2d)).  The first form answers for each order, the second one for ``add_remove``.
+    """
+
+    def __init__(self, shift: float, scale: float, adjacency: str) -> None:
+        self.shift, self.scale, self.adjacency = shift, scale, adjacency
+
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """β and γ at α in [0, 1]."""
+        if question is not TRADE_OFF:  # the normal laws differ in variance: thresholds are not best
+            raise NotDefinedError(
+                "method='clt' of the relaxed threat model has trade-off functions only"
+            )
+        z = -special.ndtri(x)
+        if self.adjacency == "add":
+            at = (z - self.shift) / self.scale
+        elif self.adjacency == "remove":
+            at = z * self.scale - self.shift
+        else:
+            at = z - self.shift
+        return question.made(self._answer(special.ndtr(at)), self._answer(special.ndtr(-at)))
+
+    def _answer(self, value: FloatArray | float) -> Answer:
+        flat = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        return Answer(flat, np.zeros(flat.size), np.ones(flat.size), names("clt", flat.size))
 
 
 def relaxed_log_beta(
