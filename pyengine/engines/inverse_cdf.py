@@ -2,23 +2,28 @@
 
 The law of a step under A, tilted by e^{λL}, is carried over from the normal law by the increasing
 map x -> z with equal distribution functions; the loss L(z(x)) is tabulated as cubics.  What lies
-beyond the table is an atom (Laplace) or has probability below 1e-18 (Gaussian).
+beyond the table is an atom (Laplace) or has probability below 1e-18 (Gaussian).  Samples of the sum
+are seeded, and the same for any number of threads.
 """
 
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import ffi, lib
 from pyengine.engines.loss_quadrature import parts, ratio
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Step
 from pyengine.special import ndtri_exp, normal_pdf
 
-__all__ = ["LossTable", "loss_table"]
+__all__ = ["LossTable", "loss_table", "sample_losses"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -26,6 +31,7 @@ REACH = 9.5  # standard deviations beyond the outermost mode
 WIDEST = 9.0  # range of the normal variate
 FINEST, MAX_CELLS = 1.0 / 64.0, 2**17
 MAX_NODES = 2**20  # of the map, at 48 bytes for each in several arrays
+CHUNK = 2**15  # samples of one task
 BIAS = 1e-7  # mean error of the sum of all losses that interpolation may add
 
 
@@ -156,3 +162,38 @@ def _cubics(loss_at: object, low: float, high: float, cells: int) -> tuple[Float
     error = np.abs(fit - loss_at(middle))  # type: ignore[operator]
     weight = normal_pdf(middle) * width
     return table, float(weight @ error)
+
+
+def sample_losses(
+    tables: Sequence[LossTable], samples: int, seed: int, threads: int | None = None
+) -> FloatArray:
+    """Sums of the losses of all steps; memory is that of the result, whatever their number."""
+    kernel_tables = ffi.new("pe_loss_table[]", max(1, len(tables)))
+    kept = [np.ascontiguousarray(table.coefficients) for table in tables]
+    for target, table, coefficients in zip(kernel_tables, tables, kept, strict=False):
+        target.steps = table.steps
+        target.low, target.per_width, target.last = table.low, table.per_width, table.last
+        target.coefficients = ffi.from_buffer("double[]", coefficients)
+    out = np.empty(samples)
+
+    def run(first: int) -> None:
+        part = out[first : first + CHUNK]
+        buffer = ffi.from_buffer("double[]", part, require_writable=True)
+        lib.pe_sample_losses(seed, first, part.size, len(tables), kernel_tables, buffer)
+
+    starts = range(0, samples, CHUNK)
+    workers = min(threads or _processors(), max(1, len(starts)))
+    if workers == 1:
+        for start in starts:
+            run(start)
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            for done in [pool.submit(run, start) for start in starts]:
+                done.result()
+    return out
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -30,9 +30,8 @@ from pyengine.engines.intervals import (
     empirical_bernstein,
     rank_range,
 )
-from pyengine.engines.inverse_cdf import loss_table
+from pyengine.engines.inverse_cdf import loss_table, sample_losses
 from pyengine.engines.loss_quadrature import losses
-from pyengine.engines.sampling import sample_losses
 from pyengine.mechanisms import Mechanism, steps_of
 
 __all__ = ["CONFIDENCE", "SAMPLES", "MonteCarloPair", "Sample", "pilot_of"]
