@@ -14,7 +14,7 @@ from thorough import ALL, some
 
 import pyengine as pe
 from pyengine.caches import clear_cache
-from pyengine.engines.exact import kept
+from pyengine.engines.exact import finite, laplace
 from pyengine.laws.base import PoissonSampledLaw
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.laplace import LaplaceLaw
@@ -234,8 +234,8 @@ def test_exact_compositions_are_kept() -> None:
         clear_cache()
         first = pe.delta(mechanism, 1.0, method="exact")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(kept, "composition", None)
-            patch.setattr(kept, "LaplaceSum", None)
+            patch.setattr(finite, "composition", None)
+            patch.setattr(laplace, "LaplaceSum", None)
             assert pe.delta(mechanism, 1.0, method="exact") == first
             pe.epsilon(mechanism, [1e-3, 1e-5], method="exact")
 

@@ -14,7 +14,7 @@ from thorough import sampled
 import pyengine as pe
 from pyengine.api import answers
 from pyengine.caches import clear_cache
-from pyengine.engines.exact.kept import finite_composition
+from pyengine.engines.exact.finite import finite_composition
 from pyengine.engines.vertical_lines import mixed
 from pyengine.engines.vertical_lines.finite_steps import FiniteShape
 from pyengine.engines.vertical_lines.normal_steps import GaussianShape

@@ -11,9 +11,13 @@ from fractions import Fraction
 from typing import Any
 
 from pyengine.engines.answers import Questions
-from pyengine.engines.exact.finite import composition
-from pyengine.engines.exact.kept import finite_composition, laplace_composition
-from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceSum, OneLaplaceStep
+from pyengine.engines.exact.finite import composition, finite_composition
+from pyengine.engines.exact.laplace import (
+    MAX_RATIO,
+    LaplaceSum,
+    OneLaplaceStep,
+    laplace_composition,
+)
 from pyengine.engines.exact.levels import ClosedLaw
 from pyengine.engines.exact.mixed import Mixed
 from pyengine.engines.exact.sampled_laplace import SampledLaplace

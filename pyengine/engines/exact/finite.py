@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._support.caches import cached_property
+from pyengine._support.caches import cached_property, kept
 from pyengine.engines.exact.levels import SUBNORMAL, WEAK, Tails
 from pyengine.engines.exact.mixed import Weights
 from pyengine.errors import AccuracyError
@@ -25,7 +25,7 @@ from pyengine.laws.finite import LOG_ERROR, FiniteLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["FiniteComposition", "NotComposedError", "composition"]
+__all__ = ["FiniteComposition", "NotComposedError", "composition", "finite_composition"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -37,6 +37,7 @@ MAX_LATTICE, MAX_ON_LATTICE, MAX_QUOTIENT = 1 << 20, 1 << 28, 4096
 SCALE = 200  # power of 2 that masses are raised by there, so that none underflows that counts
 # Exponents of masses below are taken for this one: two of them add up, and nothing is read so deep.
 DEEPEST = -(1 << 61)
+KEPT = 64  # compositions
 MAX_SUMMANDS = 1 << 22  # of one block of profiles
 
 
@@ -412,3 +413,25 @@ class FiniteComposition:
             gain = -fn.expm1(np.minimum(exponent, 0.0))
             value[start : start + rows] = (self._a * gain).sum(axis=1)
         return value
+
+
+@kept(KEPT)
+def _made(laws: tuple[tuple[FiniteLaw, int], ...]) -> tuple[FiniteComposition | None, str]:
+    try:
+        return composition(list(laws)), ""
+    except NotComposedError as refusal:  # to find that out takes time, too
+        return None, str(refusal)
+
+
+def finite_composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
+    """Composition of finite laws, the same one for the same objects.
+
+    Raises
+    ------
+    NotComposedError
+        Where it takes longer sums, or larger losses, than are added.
+    """
+    made, reason = _made(tuple(laws))
+    if made is None:
+        raise NotComposedError(reason)
+    return made

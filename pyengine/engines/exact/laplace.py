@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._support.caches import kept
 from pyengine.engines.answers import Answer, ErrorCurve, complement_above, names
 from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, Tails
 from pyengine.engines.exact.threshold import ThresholdQuestions
@@ -22,10 +23,11 @@ from pyengine.laws.fine import left_of, two_parts
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["LaplaceSum", "OneLaplaceStep"]
+__all__ = ["LaplaceSum", "OneLaplaceStep", "laplace_composition"]
 
 FloatArray = npt.NDArray[np.float64]
 
+KEPT = 64  # compositions
 MAX_STEPS = 400
 MAX_RATIO = 40.0  # the exponential series below needs some 2 μ + 40 terms
 STEP_ERROR = 16.0 * UNIT  # relative, of a product or quotient of e^μ
@@ -288,6 +290,12 @@ class LaplaceSum(ClosedLaw):
         """The exponential of the largest loss, within 8 units in the last place."""
         high, low = self._end
         return fn.exp(high) * (1.0 + low)
+
+
+@kept(KEPT)
+def laplace_composition(ratio: Fraction, steps: int, has_atoms: bool = True) -> LaplaceSum:
+    """Composition of equal steps of Laplace noise, or of bounded range."""
+    return LaplaceSum(ratio, steps, has_atoms=has_atoms)
 
 
 class OneLaplaceStep(ThresholdQuestions):

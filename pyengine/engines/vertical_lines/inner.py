@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from pyengine._support.caches import cached_property
 from pyengine.engines.exact import FEW_RANGES, closed_sum
-from pyengine.engines.exact.kept import laplace_composition
-from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceSum
+from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceSum, laplace_composition
 from pyengine.engines.exact.levels import ClosedLaw
 from pyengine.engines.exact.single import SingleStep
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, PROFILE, WIDTH

@@ -11,8 +11,7 @@ import numpy as np
 
 from pyengine._support.caches import kept
 from pyengine.engines.exact import FEW_RANGES, exact_refusal
-from pyengine.engines.exact.finite import FiniteComposition
-from pyengine.engines.exact.kept import finite_composition
+from pyengine.engines.exact.finite import FiniteComposition, finite_composition
 from pyengine.engines.exact.mixed import Weights
 from pyengine.engines.sector import SectorLaws
 from pyengine.engines.vertical_lines.alone import AloneOrder, parted
