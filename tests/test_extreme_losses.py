@@ -127,3 +127,15 @@ def test_steps_that_tell_nothing(run: pe.Mechanism, adjacency: str, method: str)
         found = pe.delta(run, epsilon, adjacency=adjacency, method=method, bounds=True)
         assert found == (0.0, 0.0, 0.0)
     assert pe.epsilon(run, 0.0, adjacency=adjacency, method=method, bounds=True) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (pe.dp_sgd(1e9, 0.1, 10**18), "no window for it"),  # was: math domain error
+        (pe.dp_sgd(1e-300, 0.01, 1000), "nothing to resolve$"),  # advised what refuses as well
+    ],
+)
+def test_what_no_lattice_holds_is_refused_in_words(run: pe.Mechanism, words: str) -> None:
+    with pytest.raises(pe.AccuracyError, match=words):
+        pe.delta(run, 3.0) if "window" in words else pe.epsilon(run, 1e-5)

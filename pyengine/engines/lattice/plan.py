@@ -386,6 +386,11 @@ def _spacing(
     fits = common is not None and width / common + SPARE < MOST_POINTS
     if common is not None and fits and spacing > 0.9 * common:
         return anchors, common
+    if not width > 0.0:
+        raise AccuracyError(
+            "the sum of so many losses is rounded by more than its law is wide: the lattice has no "
+            "window for it"
+        )
     # the points are there: use them
     finer = width / (_points(width / h + SPARE) - SPARE)
     if unit is None:
