@@ -13,10 +13,11 @@ import math
 import random
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import pairwise
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import outcomes
 from closed_form_truth import exact, precision, spread, upper
 from flint import acb, arb
 
@@ -807,34 +808,16 @@ class Pair:
                 found.append(sum((gain for gain in gains if gain > 0), arb(0)))
             return float(max(found, key=lambda x: x.mid()).mid())
 
-    def corners(self, symmetric: bool) -> list[tuple[Fraction, Fraction]]:
-        """Corners of κ -> γ(κ): of all tests, or of those in both orders."""
-        points = {(Fraction(0), Fraction(0)), (Fraction(1), Fraction(1))}
-        for i in (1, 0) if symmetric else (1,):
-            x = y = Fraction(0)
-            for atom in sorted(
-                self.atoms, key=lambda a, i=i: (a[1 - i] > 0, -a[i] / (a[1 - i] or 1))
-            ):
-                x, y = x + atom[1 - i], y + atom[i]
-                points.add((x, y))
-        hull: list[tuple[Fraction, Fraction]] = []
-        for point in sorted(points):
-            while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (point[0] - hull[-2][0]) <= (
-                point[1] - hull[-2][1]
-            ) * (hull[-1][0] - hull[-2][0]):
-                hull.pop()
-            if hull and hull[-1][0] == point[0]:
-                hull.pop()
-            hull.append(point)
-        return hull
+    def corners(self, symmetric: bool) -> outcomes.Points:
+        """Corners of α -> 1 - γ(α): of all tests, or of those in both orders."""
+        both = [outcomes.reversed_(self.atoms)] if symmetric else []
+        return outcomes.chain(
+            point for atoms in (self.atoms, *both) for point in outcomes.corners(atoms)
+        )
 
     def gamma(self, kappa: float, symmetric: bool) -> Fraction:
         """γ(κ), between the corners."""
-        at, corners = Fraction(kappa), self.corners(symmetric)
-        for (x0, y0), (x1, y1) in pairwise(corners):
-            if at <= x1:
-                return y0 + (y1 - y0) * (at - x0) / (x1 - x0)
-        return Fraction(1)
+        return Fraction(1 - outcomes.height(self.corners(symmetric), Fraction(kappa)))
 
 
 def draw_pair(source: random.Random) -> tuple[Pair, float, list[float], bool]:
@@ -851,24 +834,24 @@ def draw_pair(source: random.Random) -> tuple[Pair, float, list[float], bool]:
     return Pair(weights), accuracy, errors, source.random() < 0.5
 
 
-def ask_gamma(
+def ask_events(
+    ask: Callable[..., Any],
     pair: Pair,
     accuracy: float,
     errors: list[float],
     symmetric: bool,
-    kappa: float,
+    x: float,
     grid: list[float] | None,
 ) -> Any:
+    """A bracket at a level, from a profile that is a function or given on a grid with errors."""
+
     def function(epsilon: Any) -> Any:
         return np.array([pair.profile(float(e), symmetric) for e in epsilon])
 
-    if grid is None:
-        return duality.gamma_from_profile(function, kappa, symmetric=symmetric, accuracy=accuracy)
-    values = [
-        min(pair.profile(e, symmetric) * (1 + error), 1.0)
-        for e, error in zip(grid, errors, strict=False)
-    ]
-    return duality.gamma_from_profile((grid, values), kappa, symmetric=symmetric, accuracy=accuracy)
+    given: Any = function
+    if grid is not None:
+        given = grid, np.minimum(function(grid) * (1 + np.array(errors[: len(grid)])), 1.0)
+    return ask(given, x, symmetric=symmetric, accuracy=accuracy)
 
 
 def draw_gamma(source: random.Random) -> tuple[Any, ...]:
@@ -892,52 +875,10 @@ def within(bracket: Any, truth: Fraction) -> Verdict:
     return Verdict(0.0, outside)
 
 
-def judge_gamma_bracket(
-    bracket: Any,
-    pair: Pair,
-    _accuracy: float,
-    _errors: list[float],
-    symmetric: bool,
-    kappa: float,
-    _grid: Any,
-) -> Verdict:
-    return within(bracket, pair.gamma(kappa, symmetric))
-
-
-def ask_level(
-    pair: Pair,
-    accuracy: float,
-    errors: list[float],
-    symmetric: bool,
-    alpha: float,
-    grid: list[float] | None,
-) -> Any:
-    def function(epsilon: Any) -> Any:
-        return np.array([pair.profile(float(e), symmetric) for e in epsilon])
-
-    if grid is None:
-        return duality.trade_off_from_profile(
-            function, alpha, symmetric=symmetric, accuracy=accuracy
-        )
-    values = [
-        min(pair.profile(e, symmetric) * (1 + error), 1.0)
-        for e, error in zip(grid, errors, strict=False)
-    ]
-    return duality.trade_off_from_profile(
-        (grid, values), alpha, symmetric=symmetric, accuracy=accuracy
-    )
-
-
-def judge_level(
-    bracket: Any,
-    pair: Pair,
-    _accuracy: float,
-    _errors: list[float],
-    symmetric: bool,
-    alpha: float,
-    _grid: Any,
-) -> Verdict:
-    return within(bracket, 1 - pair.gamma(alpha, symmetric))
+def judge_events(bracket: Any, *inputs: Any, is_gamma: bool) -> Verdict:
+    pair, _, _, symmetric, x, _ = inputs
+    gamma = pair.gamma(x, symmetric)
+    return within(bracket, gamma if is_gamma else 1 - gamma)
 
 
 def draw_curve(source: random.Random) -> tuple[Any, ...]:
@@ -961,21 +902,13 @@ def ask_profile(
     return duality.profile_from_trade_off((levels, values), epsilon, accuracy=accuracy)
 
 
-def judge_profile(
-    bracket: Any,
-    pair: Pair,
-    _accuracy: float,
-    _errors: list[float],
-    symmetric: bool,
-    epsilon: float,
-    _levels: Any,
-) -> Verdict:
+def judge_profile(bracket: Any, *inputs: Any) -> Verdict:
     # the largest of 1 - T(α) - e^ε α is at a corner
+    pair, _, _, symmetric, epsilon, _ = inputs
     with precision(1200):
         slope = number(epsilon).exp()
-        truth = max(
-            (exact(y) - slope * exact(x) for x, y in pair.corners(symmetric)), key=lambda x: x.mid()
-        )
+        gains = [exact(1 - y) - slope * exact(x) for x, y in pair.corners(symmetric)]
+        truth = max(gains, key=lambda x: x.mid())
         lower, upper = number(float(bracket.lower)), number(float(bracket.upper))
         return Verdict(0.0, bool(truth < lower or truth > upper))
 
@@ -1014,8 +947,16 @@ CONVERSIONS = {
         lambda profile, epsilon, law: duality.repeat_and_select(profile, epsilon, **law),
         judge_selection,
     ),
-    "gamma_from_profile": Conversion(draw_gamma, ask_gamma, judge_gamma_bracket),
-    "trade_off_from_profile": Conversion(draw_gamma, ask_level, judge_level),
+    "gamma_from_profile": Conversion(
+        draw_gamma,
+        partial(ask_events, duality.gamma_from_profile),
+        partial(judge_events, is_gamma=True),
+    ),
+    "trade_off_from_profile": Conversion(
+        draw_gamma,
+        partial(ask_events, duality.trade_off_from_profile),
+        partial(judge_events, is_gamma=False),
+    ),
     "profile_from_trade_off": Conversion(draw_curve, ask_profile, judge_profile),
     "renyi_divergence": Conversion(
         draw_divergence,

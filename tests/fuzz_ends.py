@@ -21,7 +21,9 @@ from typing import Any, NamedTuple
 import fuzz_levels
 import mpmath
 import numpy as np
-from fuzz_levels import DIGITS, LEAST, Outcomes
+from fuzz_levels import DIGITS, LEAST
+from outcomes import Outcomes, height, number, product, reversed_
+from outcomes import sampled as of_sample
 
 import pyengine as pe
 from pyengine.mechanisms import steps_of
@@ -46,11 +48,6 @@ class Case(NamedTuple):
     method: str
     argument: float
     truth: Any
-
-
-def number(x: Any) -> Any:
-    """A fraction or mpmath number as the latter."""
-    return mpmath.mpf(x.numerator) / x.denominator if isinstance(x, Fraction) else mpmath.mpf(x)
 
 
 def disjoint(rng: np.random.Generator) -> tuple[pe.Mechanism, Outcomes]:
@@ -84,8 +81,7 @@ def sampled_generic(rng: np.random.Generator) -> tuple[pe.Mechanism, Outcomes]:
         rate = 1.0 - rate
     if not 0.0 < rate < 1.0:
         return mechanism, outcomes
-    p = mpmath.mpf(rate)
-    return mechanism.poisson_sampled(rate), [(a, (1 - p) * a + p * b) for a, b in outcomes]
+    return mechanism.poisson_sampled(rate), of_sample(outcomes, rate)
 
 
 def crowded(rng: np.random.Generator) -> tuple[pe.Mechanism, Outcomes]:
@@ -159,7 +155,7 @@ def drawn(rng: np.random.Generator) -> tuple[str, pe.Mechanism, Outcomes]:
     if size() > MOST_OUTCOMES:
         parts, steps = parts[:1], steps[:1]
     mechanism = pe.compose(*(m.composed(n) for (m, _), n in zip(parts, steps, strict=True)))
-    outcomes = fuzz_levels.product([(o, n) for (_, o), n in zip(parts, steps, strict=True)])
+    outcomes = product(*((o, n) for (_, o), n in zip(parts, steps, strict=True)))
     return kind, mechanism, [(number(a), number(b)) for a, b in outcomes]
 
 
@@ -236,23 +232,18 @@ def questions(seed: int, index: int) -> Iterator[Case]:
     """Questions on mechanism number ``index``."""
     rng = np.random.default_rng([seed, index])
     kind, mechanism, outcomes = drawn(rng)
-    turned = [(b, a) for a, b in outcomes]
-    pairs = {"add": [Pair(outcomes)], "remove": [Pair(turned)]}
+    pairs = {"add": [Pair(outcomes)], "remove": [Pair(reversed_(outcomes))]}
     pairs["add_remove"] = pairs["add"] + pairs["remove"]
     curves: dict[str, list[tuple[Any, Any]]] = {}
     for question in QUESTIONS:
         adjacency = str(rng.choice(list(pairs)))
         if question in ("beta", "gamma") and not curves:
-            curves = {
-                "add": fuzz_levels.corners(outcomes),
-                "remove": fuzz_levels.corners(turned),
-            }
-            curves["add_remove"] = fuzz_levels.hull(curves["add"] + curves["remove"])
+            curves = fuzz_levels.curves_of(outcomes)
         x = arguments(rng, question, pairs[adjacency], curves.get(adjacency, []))
         if question in ("beta", "gamma"):
             if x != 0.0 and x < LEAST:
                 continue
-            truth = fuzz_levels.line(curves[adjacency], mpmath.mpf(x))
+            truth = height(curves[adjacency], mpmath.mpf(x))
             truth = truth if question == "beta" else 1 - truth
         else:
             truth = max(getattr(pair, question)(x) for pair in pairs[adjacency])

@@ -13,17 +13,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
+import outcomes
+from outcomes import Outcomes, Points, chain, corners, height, number, product, reversed_
 
 import pyengine as pe
 
 DIGITS = 80
 LEAST = 1e-40  # of levels where masses are known to that many digits
-Outcomes = list[tuple[Any, Any]]
 
 
 class Case(NamedTuple):
@@ -51,59 +51,6 @@ def near(rng: np.random.Generator, level: Any) -> float:
 # ---- outcomes that can be listed
 
 
-def product(parts: list[tuple[Outcomes, int]]) -> Outcomes:
-    """Outcomes of a composition, those of one ratio merged on the way."""
-    result: Outcomes = [(Fraction(1), Fraction(1))]
-    for outcomes, steps in parts:
-        for _ in range(steps):
-            merged: dict[Any, list[Any]] = {}
-            for a, b in result:
-                for x, y in outcomes:
-                    u, v = a * x, b * y
-                    if not (u or v):
-                        continue
-                    mass = merged.setdefault(v / u if u else None, [0, 0])
-                    mass[0] += u
-                    mass[1] += v
-            result = [(u, v) for u, v in merged.values()]
-    return result
-
-
-def corners(outcomes: Outcomes) -> list[tuple[Any, Any]]:
-    """Points (level, β) between which the trade-off function is straight, by increasing level."""
-    last = 10**400
-    order = sorted(outcomes, key=lambda o: o[1] / o[0] if o[0] else last, reverse=True)
-    # sums from both ends: what is small keeps its digits where masses are not fractions
-    points, alpha = [(0 * order[0][0], sum(b for a, b in order if a))], 0
-    rest = [b for a, b in order if a]
-    for i, a in enumerate(a for a, _ in order if a):
-        alpha = alpha + a
-        points.append((alpha, sum(rest[i + 1 :], 0 * rest[0])))
-    return points
-
-
-def line(points: list[tuple[Any, Any]], alpha: Any) -> Any:
-    """Value at a level of straight pieces between points."""
-    for (x, y), (u, v) in pairwise(points):
-        if alpha <= u:
-            return v + (y - v) * (u - alpha) / (u - x)
-    return 0 * points[-1][1]
-
-
-def hull(points: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Corners of the lower convex hull."""
-    kept: list[tuple[Any, Any]] = []
-    for point in sorted(points):
-        while len(kept) > 1:
-            (x, y), (u, v) = kept[-2:]
-            if (v - y) * (point[0] - u) < (point[1] - v) * (u - x):
-                break
-            kept.pop()
-        if not (kept and kept[-1][0] == point[0]):
-            kept.append(point)
-    return kept
-
-
 def pair(rng: np.random.Generator) -> tuple[pe.Mechanism, Outcomes]:
     """A finite pair, of ratios that lie close together or very far apart."""
     size, depth = int(rng.integers(2, 6)), rng.choice([1.0, 6.0, 30.0])
@@ -122,17 +69,12 @@ def pair(rng: np.random.Generator) -> tuple[pe.Mechanism, Outcomes]:
 def response(rng: np.random.Generator) -> tuple[pe.Mechanism, Outcomes]:
     truth, categories = Fraction(float(rng.uniform(0.3, 0.999))), int(rng.integers(2, 6))
     step: pe.Mechanism = pe.RandomizedResponse(truth, categories)
-    other = (1 - truth) / (categories - 1)
-    outcomes = [(truth, other), (other, truth), ((categories - 2) * other,) * 2]
-    return sampled(rng, step, outcomes)
+    return perhaps_sampled(rng, step, outcomes.response(truth, categories))
 
 
 def generic(rng: np.random.Generator) -> tuple[pe.Mechanism, Outcomes]:
     epsilon, delta = float(10.0 ** rng.uniform(-2, 1.5)), float(10.0 ** -rng.uniform(1, 12))
-    e, d = mpmath.exp(mpmath.mpf(epsilon)), mpmath.mpf(delta)
-    high, low = (1 - d) * e / (1 + e), (1 - d) / (1 + e)
-    zero = mpmath.mpf(0)
-    return pe.GenericMechanism(epsilon, delta), [(d, zero), (high, low), (low, high), (zero, d)]
+    return pe.GenericMechanism(epsilon, delta), outcomes.generic(epsilon, delta)
 
 
 def discrete(rng: np.random.Generator) -> tuple[pe.Mechanism, Outcomes]:
@@ -144,23 +86,26 @@ def discrete(rng: np.random.Generator) -> tuple[pe.Mechanism, Outcomes]:
         inner = [q**k / total for k in range(1, shift)]
         ends = 1 / (1 - q) / total
         p = [ends, *inner, ends * q**shift]
-        outcomes = list(zip(p, p[::-1], strict=True))
-        return sampled(rng, pe.DiscreteLaplaceMechanism(noise, shift), outcomes)
+        found = list(zip(p, p[::-1], strict=True))
+        return perhaps_sampled(rng, pe.DiscreteLaplaceMechanism(noise, shift), found)
     reach = int(20 * scale) + shift + 2
     weight = {k: mpmath.exp(-(k**2) / (2 * scale**2)) for k in range(-2 * reach, 2 * reach + 1)}
     total = mpmath.fsum(weight.values())
-    outcomes = [(weight[k] / total, weight[k - shift] / total) for k in range(-reach, reach + 1)]
-    return sampled(rng, pe.DiscreteGaussianMechanism(noise, shift), outcomes)
+    found = [(weight[k] / total, weight[k - shift] / total) for k in range(-reach, reach + 1)]
+    return perhaps_sampled(rng, pe.DiscreteGaussianMechanism(noise, shift), found)
 
 
-def sampled(rng: np.random.Generator, step: Any, outcomes: Outcomes) -> tuple[Any, Outcomes]:
+def perhaps_sampled(rng: np.random.Generator, step: Any, found: Outcomes) -> tuple[Any, Outcomes]:
     if rng.random() < 0.5:
-        return step, outcomes
+        return step, found
     rate = float(10.0 ** -rng.uniform(0, 4))
-    exact = Fraction(rate)
-    if not isinstance(outcomes[0][0], Fraction):
-        exact = mpmath.mpf(rate)
-    return step.poisson_sampled(rate), [(a, (1 - exact) * a + exact * b) for a, b in outcomes]
+    return step.poisson_sampled(rate), outcomes.sampled(found, Fraction(rate))
+
+
+def curves_of(found: Outcomes) -> dict[str, Points]:
+    """Trade-off functions of all adjacencies."""
+    curves = {"add": corners(found), "remove": corners(reversed_(found))}
+    return {**curves, "add_remove": chain(curves["add"] + curves["remove"])}
 
 
 LISTED = {"pairs": pair, "response": response, "generic": generic, "discrete": discrete}
@@ -175,9 +120,7 @@ def listed(rng: np.random.Generator) -> Iterator[Case]:
     if math.prod(len(o) ** n for (_, o), n in zip(parts, steps, strict=True)) > 3000:
         parts, steps = parts[:1], [1]
     mechanism = pe.compose(*(m.composed(n) for (m, _), n in zip(parts, steps, strict=True)))
-    outcomes = product([(o, n) for (_, o), n in zip(parts, steps, strict=True)])
-    curves = {"add": corners(outcomes), "remove": corners([(b, a) for a, b in outcomes])}
-    curves["add_remove"] = hull(curves["add"] + curves["remove"])
+    curves = curves_of(product(*((o, n) for (_, o), n in zip(parts, steps, strict=True))))
     method = "lattice" if sum(steps) == 1 and rng.random() < 0.5 else "exact"
     for adjacency, points in curves.items():
         for _ in range(2):
@@ -187,7 +130,7 @@ def listed(rng: np.random.Generator) -> Iterator[Case]:
                 level = mpmath.mpf(alpha)
                 if not LEAST < level < 1:
                     continue
-            yield Case(kind, mechanism, adjacency, method, alpha, line(points, level))
+            yield Case(kind, mechanism, adjacency, method, alpha, height(points, level))
 
 
 # ---- losses with densities
@@ -388,7 +331,7 @@ def ask(case: Case) -> Found:
     with mpmath.workdps(DIGITS):
         truths = [case.beta, 1 - case.beta]
         if isinstance(case.beta, Fraction):
-            truths = [mpmath.mpf(t.numerator) / t.denominator for t in truths]
+            truths = [number(t) for t in truths]
         held, widths, misses = True, [], []
         for bounds, truth in zip((beta, gamma), truths, strict=True):
             low, value, high = (mpmath.mpf(float(x)) for x in bounds)

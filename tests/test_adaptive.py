@@ -16,6 +16,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import outcomes
 import pytest
 from adaptive_truth import drawn, is_outside, judged
 from error_budget import check
@@ -48,9 +49,8 @@ class ByRecursion(Answering):
 def response(p: Fraction, q: Fraction, order: str) -> tuple[pe.Mechanism, Pairs]:
     """Sampled randomized response and the probabilities of its outcomes under both laws."""
     step = pe.RandomizedResponse(p).poisson_sampled(q)
-    without, with_ = (p, 1 - p), ((1 - q) * p + q * (1 - p), (1 - q) * (1 - p) + q * p)
-    pairs = list(zip(without, with_, strict=True))
-    return step, pairs if order == "add" else [(b, a) for a, b in pairs]
+    pairs = outcomes.sampled(outcomes.response(p), q)
+    return step, pairs if order == "add" else outcomes.reversed_(pairs)
 
 
 def tree(
@@ -253,8 +253,7 @@ def test_plain_gaussians_have_closed_forms() -> None:
             continue
         with mpmath.workdps(30):
             mu = 2 * mpmath.sqrt(mpmath.mpf(best.numerator) / best.denominator)
-            at = mpmath.mpf("0.5")
-            truth = mpmath.ncdf(mu / 2 - at / mu) - mpmath.exp(at) * mpmath.ncdf(-mu / 2 - at / mu)
+            truth = outcomes.gaussian_delta(mu, 0.5)
         assert found.lower <= truth <= found.upper
         assert found.upper - found.lower <= 1e-10 * found.value
 

@@ -9,6 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from outcomes import gaussian_delta
 from thorough import sampled, some
 
 import pyengine as pe
@@ -48,13 +49,6 @@ def width(found: pe.Bounds) -> float:
     return float((found.upper - found.lower) / found.upper)
 
 
-def gaussian_profile(mu: Any, epsilon: Any) -> Any:
-    """By normal tails in the working precision of mpmath."""
-    mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
-    at = mu / 2 - epsilon / mu
-    return mpmath.ncdf(at) - mpmath.exp(epsilon) * mpmath.ncdf(at - mu)
-
-
 @pytest.mark.parametrize("steps", [2, 3, 7, 40, 2000])
 @pytest.mark.parametrize("shift", ["0.05", "0.5", "2"])
 def test_normal_densities_are_those_of_the_gaussian_mechanism(steps: int, shift: str) -> None:
@@ -62,7 +56,7 @@ def test_normal_densities_are_those_of_the_gaussian_mechanism(steps: int, shift:
     with mpmath.workdps(40):
         mu = mpmath.mpf(shift) * mpmath.sqrt(steps)
         for epsilon in (0.1 * float(mu), 1.0 * float(mu), 3.0 * float(mu) + 0.5 * float(mu) ** 2):
-            truth = gaussian_profile(mu, epsilon)
+            truth = gaussian_delta(mu, epsilon)
             for adjacency in ("add", "remove", "add_remove"):
                 found = pe.delta(run, epsilon, adjacency=adjacency, bounds=True)
                 assert holds(found, truth)
@@ -70,9 +64,7 @@ def test_normal_densities_are_those_of_the_gaussian_mechanism(steps: int, shift:
             delta = float(truth)
             if 1e-200 < delta < 0.99:
                 found = pe.epsilon(run, delta, adjacency="remove", bounds=True)
-                assert (
-                    gaussian_profile(mu, found.lower) >= delta >= gaussian_profile(mu, found.upper)
-                )
+                assert gaussian_delta(mu, found.lower) >= delta >= gaussian_delta(mu, found.upper)
                 assert width(found) < 10.0 * close
         for kappa in (1e-12, 1e-3, 0.4):
             quantile = mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(kappa) - 1)
@@ -329,7 +321,7 @@ def test_losses_whose_weight_lies_where_densities_are_below_all_doubles(shift: i
     with mpmath.workdps(60):
         mu = shift * mpmath.sqrt(8)
         epsilon = float(mu**2 / 2 - 3 * mu)
-        truth = gaussian_profile(mu, epsilon)
+        truth = gaussian_delta(mu, epsilon)
         try:
             found = pe.delta(run, epsilon, bounds=True)
         except pe.AccuracyError:
@@ -423,7 +415,7 @@ def test_one_loud_step_beside_quiet_ones(loud: str, quiet: str, steps: int) -> N
     with mpmath.workdps(40):
         mu = mpmath.sqrt(mpmath.mpf(loud) ** 2 + steps * mpmath.mpf(quiet) ** 2)
         for epsilon in (0.5, 1.0, 3.0, 8.0):
-            truth = gaussian_profile(mu, epsilon)
+            truth = gaussian_delta(mu, epsilon)
             proven = steps != 10  # ten of the quietest steps are too few for some lines
             kind: Any = True if proven else "estimated"
             found = pe.delta(run, epsilon, adjacency="remove", bounds=kind)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from outcomes import gaussian_delta
 from thorough import ALL, some
 
 import pyengine as pe
@@ -28,11 +29,6 @@ def width(found: pe.Bounds) -> float:
     return (found.upper - found.lower) / found.value
 
 
-def gaussian_profile(mu: mpmath.mpf, epsilon: float) -> mpmath.mpf:
-    at = mu / 2 - epsilon / mu
-    return mpmath.ncdf(at) - mpmath.exp(epsilon) * mpmath.ncdf(at - mu)
-
-
 @pytest.mark.parametrize("steps", [10, 300])
 def test_normal_densities_are_the_gaussian_mechanism_down_to_tiny_values(steps: int) -> None:
     run = moved(NORMAL, "0.1").composed(steps)
@@ -40,14 +36,14 @@ def test_normal_densities_are_the_gaussian_mechanism_down_to_tiny_values(steps: 
         mu = mpmath.mpf("0.1") * mpmath.sqrt(steps)
         for sigmas in (10.0, 16.0, 22.0, 28.0, 36.0):
             epsilon = float(mu * (mu / 2 + sigmas))
-            truth = gaussian_profile(mu, epsilon)
+            truth = gaussian_delta(mu, epsilon)
             found = pe.delta(run, epsilon, bounds=True)
             assert found.lower <= truth <= found.upper
             assert width(found) < 1e-8
             assert pe.delta(run, epsilon) == found.value
             known = pe.epsilon(run, float(truth), adjacency="remove", bounds=True)
-            assert gaussian_profile(mu, known.lower) >= float(truth)
-            assert gaussian_profile(mu, known.upper) <= float(truth)
+            assert gaussian_delta(mu, known.lower) >= float(truth)
+            assert gaussian_delta(mu, known.upper) <= float(truth)
         for log_kappa in (-40, -90, -180, -280):
             kappa = mpmath.mpf(10) ** log_kappa
             quantile = mpmath.findroot(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from fractions import Fraction
@@ -26,6 +25,8 @@ from campaign.truth.products import Product, TwoSteps
 from campaign.truth.questions import curve, epsilon, hull, profile
 from flint import arb
 from misbehaving import serve
+from outcomes import Outcomes, all_together, chain, corners, height, power_of, reversed_, sampled
+from outcomes import profile as of_rows
 from thorough import ALL
 
 import pyengine as pe
@@ -65,23 +66,8 @@ P = [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6), Fraction(0)]
 Q = [Fraction(1, 5), Fraction(1, 5), Fraction(2, 5), Fraction(1, 5)]
 
 
-def outcomes(steps: int, rate: Fraction) -> list[tuple[Fraction, Fraction]]:
-    mixed = [(1 - rate) * a + rate * b for a, b in zip(P, Q, strict=True)]
-    each = itertools.product(range(len(P)), repeat=steps)
-    return [
-        (math.prod(P[i] for i in chosen), math.prod(mixed[i] for i in chosen)) for chosen in each
-    ]
-
-
-def best_test(pairs: list[tuple[Fraction, Fraction]], alpha: Fraction) -> Fraction:
-    """β of the most powerful test, exactly, by the lemma of Neyman and Pearson."""
-    beta = Fraction(1)
-    ordered = sorted(pairs, key=lambda ab: ab[1] / ab[0] if ab[0] else Fraction(10**9))
-    for a, b in reversed(ordered):
-        share = min(Fraction(1), alpha / a) if a else Fraction(1)
-        alpha -= share * a
-        beta -= share * b
-    return beta
+def outcomes(steps: int, rate: Fraction) -> Outcomes:
+    return all_together(*[sampled(list(zip(P, Q, strict=True)), rate)] * steps)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 4])
@@ -92,14 +78,13 @@ def test_sums_over_all_outcomes(steps: int, rate: Fraction) -> None:
         plain = atoms.pair_of_fractions(P, Q)
         law = atoms.power(plain.sampled(ball(rate)), steps)
         for argument in (0.0, 0.1, 0.37, 0.5, 0.93, 1.0):
-            for one, exact in ((law, pairs), (Reversed(law), [(b, a) for a, b in pairs])):
+            for one, exact in ((law, pairs), (Reversed(law), reversed_(pairs))):
                 found = curve(one, arb(argument))
-                truth = ball(best_test(exact, Fraction(argument)))
-                assert abs(found.beta - truth) < 1e-30
-                assert abs(found.gamma - (1 - truth)) < 1e-30
+                truth = ball(power_of(exact, Fraction(argument)))
+                assert abs(found.beta - (1 - truth)) < 1e-30
+                assert abs(found.gamma - truth) < 1e-30
         for t in (Fraction(1), Fraction(3, 2), Fraction(7)):
-            add = sum((max(a - t * b, Fraction(0)) for a, b in pairs), Fraction(0))
-            remove = sum((max(b - t * a, Fraction(0)) for a, b in pairs), Fraction(0))
+            add, remove = (of_rows(pairs, t, order) for order in ("add", "remove"))
             for laws, truth in (([law], add), ([law, Reversed(law)], max(add, remove))):
                 found = profile(laws, ball(t).log())
                 assert abs(found - ball(truth)) < 1e-30
@@ -110,30 +95,13 @@ def test_sums_over_all_outcomes(steps: int, rate: Fraction) -> None:
 
 def test_hull_is_the_largest_convex_function_below_both() -> None:
     pairs = outcomes(2, Fraction(1, 7))
-    swapped = [(b, a) for a, b in pairs]
-    grid = [Fraction(k, 2000) for k in range(2001)]
-    both = [min(best_test(pairs, x), best_test(swapped, x)) for x in grid]
-    corner: list[tuple[Fraction, Fraction]] = []
-    for point in zip(grid, both, strict=True):
-        while len(corner) > 1 and (corner[-1][1] - corner[-2][1]) * (point[0] - corner[-2][0]) >= (
-            point[1] - corner[-2][1]
-        ) * (corner[-1][0] - corner[-2][0]):
-            corner.pop()
-        corner.append(point)
+    both = chain(corners(pairs) + corners(reversed_(pairs)))
     with precision(300):
         law = atoms.power(atoms.pair_of_fractions(P, Q).sampled(ball(Fraction(1, 7))), 2)
         for k in range(1, 40):
             alpha = k / 40 - 0.001
-            (x, y), (u, v) = next(
-                (left, right)
-                for left, right in itertools.pairwise(corner)
-                if left[0] <= Fraction(alpha) <= right[0]
-            )
-            chord = float(y + (v - y) * (Fraction(alpha) - x) / (u - x))
             found = hull(law, arb(alpha))
-            assert float(found.beta) <= chord + 1e-12  # chords of the grid lie above
-            assert chord - float(found.beta) < 1e-3
-            assert float(found.beta.rad()) < 1e-30
+            assert abs(found.beta - ball(height(both, Fraction(alpha)))) < 1e-30
 
 
 def line_laws() -> list[Law]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from outcomes import chain, hockey_stick
 from scipy.integrate import quad
 from scipy.special import log_ndtr
 from scipy.stats import norm
@@ -136,7 +137,7 @@ def test_the_first_above_a_threshold_leaks_less() -> None:
             p, q = (answers(x, noise, threshold) for x in (first, second))
             assert p.sum() == pytest.approx(1.0, rel=1e-9)
             for one, other in ((p, q), (q, p)):
-                truth = np.maximum(one - math.exp(epsilon) * other, 0.0).sum()
+                truth = hockey_stick(one, other, epsilon)
                 assert truth <= found * (1.0 + 1e-9) + 1e-12
                 nearest = max(nearest, truth / max(found, 1e-9))
     assert nearest > 0.2  # it is no idle bound
@@ -154,13 +155,7 @@ def test_the_profile_of_the_first_above_a_threshold() -> None:
         values = (count + 1) * (p - np.exp(places) * norm.cdf(norm.ppf(p) - mu))
         t, mirrored = np.exp(-places[:0:-1]), values[:0:-1]
         whole = np.append(t, np.exp(places)), np.append(1.0 - t + t * mirrored, values)
-        hull: list[tuple[float, float]] = []  # profiles are convex in e^ε
-        for x, y in zip(*whole, strict=True):
-            while len(hull) > 1 and (y - hull[-1][1]) * (hull[-1][0] - hull[-2][0]) <= (
-                hull[-1][1] - hull[-2][1]
-            ) * (x - hull[-1][0]):
-                hull.pop()
-            hull.append((x, y))
+        hull = chain(zip(*whole, strict=True))  # profiles are convex in e^ε
         epsilon = float(mu * (0.5 * mu + rng.uniform(-0.5 * mu, 6.0)))
         truth = np.interp(math.exp(epsilon), *zip(*hull, strict=True))
         found = pe.delta(pe.AboveThreshold(noise, threshold, count, sides), epsilon, bounds=True)
@@ -193,7 +188,7 @@ def test_permute_and_flip_by_all_orders() -> None:
         for at in (0.0, 0.5 * epsilon, 0.95 * epsilon):
             found = pe.delta(run, at)
             for one, other in (laws, laws[::-1]):
-                truth = float(np.maximum(one - math.exp(at) * other, 0.0).sum())
+                truth = hockey_stick(one, other, at)
                 assert truth <= found * (1.0 + 1e-9) + 1e-15
                 nearest = max(nearest, truth / found)
     assert nearest > 0.5  # it is no idle bound

@@ -9,6 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from outcomes import hockey_stick
 from thorough import ALL
 
 pytest.importorskip("flint")
@@ -26,10 +27,6 @@ def pair(size: int, width: float) -> tuple[Any, Any]:
     q = RNG.dirichlet(np.ones(size))
     p = q * np.exp(RNG.uniform(-width, width, size))
     return p / p.sum(), q
-
-
-def hockey_stick(p: Any, q: Any, epsilon: float) -> float:
-    return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
 
 
 def test_rdp_holds_for_finite_laws() -> None:

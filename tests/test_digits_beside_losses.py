@@ -8,62 +8,27 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
-from itertools import combinations_with_replacement, pairwise
+from itertools import pairwise
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
+from outcomes import (
+    Outcomes,
+    discrete_laplace,
+    generic,
+    number,
+    product,
+    profile,
+    sampled,
+    vectors,
+)
 
 import pyengine as pe
 
-Outcomes = list[tuple[Any, Any]]  # probabilities without and with the record
 DIGITS = 80
 NARROW, LAST = 1e-9, 2.0**-93
-
-
-def number(x: float | Fraction | str) -> Any:
-    exact = Fraction(x)
-    return mpmath.mpf(exact.numerator) / exact.denominator
-
-
-def of_generic(epsilon: float, delta: float) -> Outcomes:
-    e, d = mpmath.exp(-number(epsilon)), number(delta)
-    more = (1 - d) / (1 + e)
-    return [(d, number(0)), (more, more * e), (more * e, more), (number(0), d)]
-
-
-def of_discrete_laplace(noise: float | Fraction) -> Outcomes:
-    """All outcomes of one loss together: -1/noise and 1/noise."""
-    r = mpmath.exp(-1 / number(noise))
-    return [(1 / (1 + r), r / (1 + r)), (r / (1 + r), 1 / (1 + r))]
-
-
-def sampled(outcomes: Outcomes, rate: float | Fraction | str) -> Outcomes:
-    p = number(rate)
-    return [(a, (1 - p) * a + p * b) for a, b in outcomes]
-
-
-def composed(outcomes: Outcomes, steps: int) -> Outcomes:
-    """One entry for each multiset of outcomes."""
-    found = []
-    for chosen in combinations_with_replacement(range(len(outcomes)), steps):
-        ways = math.factorial(steps)
-        for i in set(chosen):
-            ways //= math.factorial(chosen.count(i))
-        a, b = (mpmath.fprod(outcomes[i][side] for i in chosen) for side in (0, 1))
-        found.append((ways * a, ways * b))
-    return found
-
-
-def profile(outcomes: Outcomes, epsilon: float | Any, adjacency: str) -> Any:
-    """H_{e^ε} of the order that an adjacency names."""
-    t = mpmath.exp(mpmath.mpf(epsilon))
-    if adjacency == "add":
-        terms = [a - t * b for a, b in outcomes]
-    else:
-        terms = [b - t * a for a, b in outcomes]
-    return mpmath.fsum(max(x, 0) for x in terms)
 
 
 def beside(rng: random.Random, outcomes: Outcomes, adjacency: str) -> float:
@@ -92,10 +57,10 @@ def cases(rng: random.Random) -> tuple[Any, Outcomes]:
     if kind == 0:
         epsilon = math.exp(rng.uniform(-4.0, 5.0))
         delta = rng.choice((0.0, 1e-9, 0.3, 1.0 - 2.0**-40))
-        step, outcomes = pe.GenericMechanism(epsilon, delta), of_generic(epsilon, delta)
+        step, outcomes = pe.GenericMechanism(epsilon, delta), generic(epsilon, delta)
     elif kind == 1:
         noise = math.exp(rng.uniform(-3.0, 4.0))
-        step, outcomes = pe.DiscreteLaplaceMechanism(noise), of_discrete_laplace(noise)
+        step, outcomes = pe.DiscreteLaplaceMechanism(noise), discrete_laplace(noise)
     else:
         cut = [sorted(rng.choice((1, 7, 10**6, 10**15)) for _ in range(3)) for _ in range(2)]
         p, q = ([Fraction(x, sum(row)) for x in row] for row in cut)
@@ -103,13 +68,13 @@ def cases(rng: random.Random) -> tuple[Any, Outcomes]:
         if kind == 3:
             p, q = [*p, Fraction(0)], [Fraction(0), *q]
         step = pe.from_probabilities(p, q)
-        outcomes = [(number(a), number(b)) for a, b in zip(p, q, strict=True)]
+        outcomes = vectors(p, q)
     rate: float | Fraction
     if rng.random() < 0.6:
         rate = rng.choice((rng.random(), 1e-9, 1.0 - 1e-9, 1 - Fraction(1, 10**25), Fraction(1, 3)))
         step, outcomes = step.poisson_sampled(rate), sampled(outcomes, rate)
     steps = rng.choice((1, 1, 2, 3, 5))
-    return step.composed(steps), composed(outcomes, steps)
+    return step.composed(steps), product((outcomes, steps))
 
 
 def test_random_finite_losses() -> None:
@@ -119,7 +84,7 @@ def test_random_finite_losses() -> None:
             mechanism, outcomes = cases(rng)
             adjacency = rng.choice(("add", "remove"))
             epsilon = beside(rng, outcomes, adjacency)
-            truth = profile(outcomes, epsilon, adjacency)
+            truth = profile(outcomes, mpmath.exp(epsilon), adjacency)
             found = pe.delta(mechanism, epsilon, adjacency=adjacency, bounds=True)
             # losses that differ by less than what is merged are blurred, on the safe side
             losses = sorted(float(mpmath.log(b / a)) for a, b in outcomes if a > 0 and b > 0)
@@ -151,7 +116,7 @@ def test_next_to_the_largest_loss(
 def test_epsilon_is_the_inverse_there() -> None:
     with mpmath.workdps(DIGITS):
         noise, level = 3.973689152238674, 1e-18
-        outcomes = of_discrete_laplace(noise)
+        outcomes = discrete_laplace(noise)
         mechanism = pe.DiscreteLaplaceMechanism(noise)
         found = pe.epsilon(mechanism, level, adjacency="add", bounds=True)
         end = mpmath.log(outcomes[0][0] / outcomes[0][1])
@@ -166,7 +131,7 @@ def test_delta_next_to_the_mass_of_infinite_losses(steps: int) -> None:
     p, q = ["0", "3/5", "2/5"], ["4/5", "1/10", "1/10"]
     mechanism = pe.from_probabilities(p, q).poisson_sampled(rate).composed(steps)
     with mpmath.workdps(DIGITS):
-        outcomes = sampled([(number(a), number(b)) for a, b in zip(p, q, strict=True)], rate)
+        outcomes = sampled(vectors(p, q), rate)
         alone = 1 - (1 - outcomes[0][1]) ** steps
         near = float(alone)
         for level in (math.nextafter(near, 0.0), near, math.nextafter(near, 1.0)):
@@ -175,10 +140,10 @@ def test_delta_next_to_the_mass_of_infinite_losses(steps: int) -> None:
                 assert found == (math.inf, math.inf, math.inf)
             else:
                 assert found.lower <= found.value <= found.upper < math.inf
-                several = composed(outcomes, steps)
-                assert profile(several, found.upper, "remove") <= level
+                several = product((outcomes, steps))
+                assert profile(several, mpmath.exp(found.upper), "remove") <= level
                 if found.lower > 0.0:
-                    assert profile(several, found.lower, "remove") >= level
+                    assert profile(several, mpmath.exp(found.lower), "remove") >= level
 
 
 def test_masses_below_all_doubles_are_not_nothing() -> None:
@@ -248,7 +213,7 @@ def test_finite_and_laplace_losses_beside_their_largest_sum() -> None:
     with mpmath.workdps(DIGITS):
         for _ in range(30):
             epsilon, noise = math.exp(rng.uniform(-2.0, 2.0)), math.exp(rng.uniform(-2.0, 3.0))
-            ratio, outcomes = 1 / number(noise), of_generic(epsilon, 0.0)[1:3]
+            ratio, outcomes = 1 / number(noise), generic(epsilon, 0.0)[1:3]
             mechanism = pe.compose(pe.GenericMechanism(epsilon, 0.0), pe.LaplaceMechanism(noise))
             at = float(number(epsilon) + ratio)
             for _ in range(rng.choice((0, 1, 2))):

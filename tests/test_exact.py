@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from comparing import compared, comparing, left_out
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from outcomes import all_together, power_of, profile, reversed_, vectors
 from thorough import ALL
 
 import pyengine as pe
@@ -214,31 +214,6 @@ def test_laplace_curves_are_dual(ratio: float, steps: int, alpha: float, share: 
     assert pe.trade_off(mechanism, beta) == pytest.approx(alpha, rel=1e-9)  # symmetric
 
 
-def outcomes_of(pairs: list[tuple[list[Fraction], list[Fraction]]]) -> list[tuple[Any, Any]]:
-    """All outcomes of a product of pairs, with both probabilities."""
-    steps = [list(zip(p, q, strict=True)) for p, q in pairs]
-    products = itertools.product(*steps)
-    return [
-        tuple(math.prod((s[side] for s in path), start=Fraction(1)) for side in (0, 1))
-        for path in products
-    ]
-
-
-def brute_profile(outcomes: list[tuple[Any, Any]], t: Fraction) -> Fraction:
-    return sum((max(a - t * b, Fraction(0)) for a, b in outcomes), Fraction(0))
-
-
-def brute_gamma(outcomes: list[tuple[Any, Any]], alpha: Fraction) -> Fraction:
-    """Largest mass of b for mass alpha of a: a knapsack of fractions."""
-    order = sorted(outcomes, key=lambda o: o[0] / o[1] if o[1] else Fraction(10**9))
-    left, gained = alpha, Fraction(0)
-    for a, b in order:
-        share = Fraction(1) if a <= left else left / a
-        gained += share * b
-        left -= share * a
-    return gained
-
-
 weights = st.lists(st.integers(0, 6), min_size=2, max_size=4)
 
 
@@ -261,21 +236,20 @@ def test_finite_pairs_against_fractions(
 ) -> None:
     """Any pairs, zeros among them, composed with each other; every direction."""
     mechanism = pe.compose(*(pe.from_probabilities(p, q).composed(times) for p, q in steps))
-    outcomes = outcomes_of([pair for pair in steps for _ in range(times)])
-    back = [(b, a) for a, b in outcomes]
+    outcomes = all_together(*(vectors(*pair, Fraction) for pair in steps for _ in range(times)))
     ask: Any = {"method": "exact", "bounds": True}
     epsilon = math.log1p(tenths / 10.0)
     t = Fraction(math.exp(epsilon))
-    for adjacency, these in (("add", outcomes), ("remove", back)):
+    for adjacency, these in (("add", outcomes), ("remove", reversed_(outcomes))):
         found = pe.delta(mechanism, epsilon, adjacency=adjacency, **ask)
-        assert found.lower - 1e-15 <= brute_profile(these, t) <= found.upper + 1e-15
+        assert found.lower - 1e-15 <= profile(these, t) <= found.upper + 1e-15
         assert found.upper - found.lower <= 1e-12
         x = float(alpha)
         gamma = pe.gamma_bound(mechanism, x, adjacency=adjacency, **ask)
-        assert gamma.lower <= brute_gamma(these, Fraction(x)) <= gamma.upper
+        assert gamma.lower <= power_of(these, Fraction(x)) <= gamma.upper
         assert gamma.upper - gamma.lower <= 1e-12
         beta = pe.trade_off(mechanism, x, adjacency=adjacency, **ask)
-        assert beta.lower <= 1 - brute_gamma(these, Fraction(x)) <= beta.upper
+        assert beta.lower <= 1 - power_of(these, Fraction(x)) <= beta.upper
 
 
 @comparing(0.1)  # of many pairs ε is 0 or infinite

@@ -8,15 +8,14 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import fuzz_levels
 import mpmath
 import numpy as np
 import pytest
+from outcomes import Outcomes, corners, height, number
 
 from pyengine.engines.exact import levels
 from pyengine.engines.exact.levels import Tails
 
-Outcomes = list[tuple[Fraction, Fraction]]
 ROOM = 1e-13  # for the doubles of this test
 LARGE = 2.0**-7
 
@@ -40,11 +39,8 @@ def outcomes_of(rng: np.random.Generator) -> Outcomes:
 
 def losses_of(outcomes: Outcomes) -> list[float]:
     return [
-        math.inf if not a else -math.inf if not b else float(mpmath.log(mpmath.mpf(b) / a))
-        for a, b in (
-            (mpmath.mpf(a.numerator) / a.denominator, mpmath.mpf(b.numerator) / b.denominator)
-            for a, b in outcomes
-        )
+        math.inf if not a else -math.inf if not b else float(mpmath.log(number(b) / number(a)))
+        for a, b in outcomes
     ]
 
 
@@ -81,10 +77,10 @@ def questions(
 ) -> tuple[Outcomes, np.ndarray, np.ndarray, Tails, list[Fraction]]:
     """Thresholds in every place, levels on corners, beside them and anywhere, and the truth."""
     outcomes = outcomes_of(rng)
-    corners = fuzz_levels.corners(outcomes)
+    known = corners(outcomes)
     alpha = np.concatenate(
         [
-            [float(x) * (1.0 + d) for x, _ in corners[1:-1] for d in (-error, 0.0, error)],
+            [float(x) * (1.0 + d) for x, _ in known[1:-1] for d in (-error, 0.0, error)],
             rng.uniform(0.0, 1.0, 4),
             10.0 ** -rng.uniform(0.0, 6.0, 3),
             1.0 - 10.0 ** -rng.uniform(0.0, 6.0, 2),
@@ -98,7 +94,7 @@ def questions(
     # every threshold a row, the largest first, so that levels grow
     c = np.repeat(np.unique(places)[::-1, None], alpha.size, axis=1)
     points = tails_of(rng, outcomes, c, error, shift)
-    truth = [Fraction(fuzz_levels.line(corners, Fraction(x))) for x in alpha]
+    truth = [Fraction(height(known, Fraction(x))) for x in alpha]
     return outcomes, alpha, c, points, truth
 
 
@@ -186,8 +182,8 @@ def test_thresholds_are_beside_the_level(error: float) -> None:
     for _ in range(10):
         law = Listed(rng, error, 0.0)
         # at a corner the masses on both sides may be either, so that the brackets part
-        corners = [float(x) for x, _ in fuzz_levels.corners(law.outcomes)[1:-1]]
-        alpha = np.concatenate([rng.uniform(1e-3, 0.999, 3), corners])
+        known = [float(x) for x, _ in corners(law.outcomes)[1:-1]]
+        alpha = np.concatenate([rng.uniform(1e-3, 0.999, 3), known])
         c, points = levels.thresholds(law, alpha)
         assert law.asked < 70
         assert (np.diff(c, axis=0) <= 0.0).all()

@@ -8,6 +8,7 @@ import fuzz_levels
 import numpy as np
 import pytest
 from error_budget import check
+from outcomes import corners, height, vectors
 from thorough import some
 
 import pyengine as pe
@@ -24,8 +25,8 @@ def test_random_levels() -> None:
 
 
 def corner_of(p: list[str], q: list[str]) -> tuple[pe.Mechanism, list[tuple[Fraction, Fraction]]]:
-    pairs = [(Fraction(a), Fraction(b)) for a, b in zip(p, q, strict=True)]
-    return pe.from_probabilities(p, q), fuzz_levels.corners(pairs)
+    pairs = vectors(p, q, Fraction)
+    return pe.from_probabilities(p, q), corners(pairs)
 
 
 @pytest.mark.parametrize("ulps", some(range(-3, 4), 3))
@@ -44,7 +45,7 @@ def test_beside_a_corner(p: list[str], q: list[str], ulps: int) -> None:
         alpha = float(corner)
         for _ in range(abs(ulps)):
             alpha = float(np.nextafter(alpha, np.sign(ulps) * np.inf))
-        truth = fuzz_levels.line(points, Fraction(alpha))
+        truth = height(points, Fraction(alpha))
         for method in ("exact", "lattice"):
             beta = pe.trade_off(mechanism, alpha, adjacency="add", method=method, bounds=True)
             assert Fraction(beta.lower) <= truth <= Fraction(beta.upper)
@@ -57,7 +58,7 @@ def test_inside_an_atom_brackets_are_narrow() -> None:
     alpha = np.array([0.01, 0.2, 0.3, 0.45, 0.6, 0.999])
     for ask in (pe.trade_off, pe.gamma_bound):
         found = ask(mechanism, alpha, adjacency="add", bounds=True)
-        truth = [fuzz_levels.line(points, Fraction(a)) for a in alpha]
+        truth = [height(points, Fraction(a)) for a in alpha]
         truth = [float(x if ask is pe.trade_off else 1 - x) for x in truth]
         assert np.allclose(found.value, truth, rtol=2e-15, atol=0.0)
         widths = (found.upper - found.lower) / truth

@@ -2,72 +2,27 @@
 
 from __future__ import annotations
 
-import itertools
 import random
-from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from outcomes import chain, corners, height, product, vectors
 
 import pyengine as pe
 
-Point = tuple[Fraction, Fraction]
 Masses = list[Fraction]
-
-
-def vertices(a: Masses, b: Masses, steps: int) -> list[Point]:
-    """Vertices (α, β) of T(A, B) for equal independent steps."""
-    product: Counter[Point] = Counter({(Fraction(1), Fraction(1)): 1})
-    for _ in range(steps):
-        longer: Counter[Point] = Counter()
-        for (x, y), number in product.items():
-            for u, v in zip(a, b, strict=True):
-                longer[x * u, y * v] += number
-        product = longer
-    shown = [(x, y, number) for (x, y), number in product.items() if x or y]
-    shown.sort(key=lambda outcome: outcome[0] / (outcome[0] + outcome[1]))
-    points, alpha, beta = [(Fraction(0), Fraction(1))], Fraction(0), Fraction(1)
-    for x, y, number in shown:
-        alpha, beta = alpha + number * x, beta - number * y
-        points.append((alpha, beta))
-    return points
-
-
-def lower_hull(points: list[Point]) -> list[Point]:
-    """Vertices of the lower convex hull of points, by Andrew's chain."""
-    chain: list[Point] = []
-    for x, y in sorted(set(points)):
-        while len(chain) > 1:
-            (u, v), (s, t) = chain[-2:]
-            if (s - u) * (y - v) > (t - v) * (x - u):
-                break
-            chain.pop()
-        chain.append((x, y))
-    return chain
-
-
-def height(chain: list[Point], alpha: Fraction) -> Fraction:
-    """Value of the function through the vertices."""
-    for (x, y), (u, v) in itertools.pairwise(chain):
-        if x <= alpha <= u:
-            return y + (v - y) * (alpha - x) / (u - x) if u > x else min(y, v)
-    raise AssertionError(f"{alpha} is outside of [0, 1]")
-
-
-def hull_of(a: Masses, b: Masses, steps: int) -> list[Point]:
-    forward = vertices(a, b, steps)
-    return lower_hull(forward + [(y, x) for x, y in forward])
 
 
 def judge(a: Masses, b: Masses, steps: int, alpha: list[float]) -> None:
     """Both errors lie between their bounds, and have the digits of doubles."""
-    chain = hull_of(a, b, steps)
+    points = corners(product((vectors(a, b, Fraction), steps)))
+    both = chain(points + [(y, x) for x, y in points])
     mechanism = pe.from_probabilities(a, b).composed(steps)
     beta = pe.trade_off(mechanism, alpha, bounds=True)
     gamma = pe.gamma_bound(mechanism, alpha, adjacency="add_remove", bounds=True)
     for i, x in enumerate(alpha):
-        truth = height(chain, Fraction(x))
+        truth = height(both, Fraction(x))
         for found, exact in ((beta, truth), (gamma, 1 - truth)):
             lower, value, upper = (Fraction(float(part[i])) for part in found)
             assert lower <= exact <= upper, (a, b, steps, x)

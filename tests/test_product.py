@@ -9,6 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from outcomes import Outcomes, gaussian_delta, generic, response, vectors
 from thorough import sampled
 
 import pyengine as pe
@@ -30,42 +31,17 @@ def engine_of(question: str, mechanism: pe.Mechanism, x: float, adjacency: str) 
 # Truth: plain Gaussian noise, whose functionals are normal distribution functions, in mpmath.
 
 
-def few_losses(name: str) -> tuple[pe.Mechanism, list[tuple[Any, Any]]]:
+def few_losses(name: str) -> tuple[pe.Mechanism, Outcomes]:
     """A mechanism and the masses of both laws of its outcomes, without the record first."""
     if name == "response":
-        return pe.RandomizedResponse(Fraction(3, 4)), [
-            (mpmath.mpf(3) / 4, mpmath.mpf(1) / 4),
-            (mpmath.mpf(1) / 4, mpmath.mpf(3) / 4),
-        ]
+        return pe.RandomizedResponse(Fraction(3, 4)), response(mpmath.mpf(3) / 4)
     if name == "generic":
-        delta, odds = mpmath.mpf("0.03125"), mpmath.exp(mpmath.mpf("0.5"))
-        rest = 1 - delta
-        return pe.GenericMechanism(0.5, 0.03125), [
-            (delta, mpmath.mpf(0)),
-            (rest * odds / (1 + odds), rest / (1 + odds)),
-            (rest / (1 + odds), rest * odds / (1 + odds)),
-            (mpmath.mpf(0), delta),
-        ]
+        return pe.GenericMechanism(0.5, 0.03125), generic(0.5, 0.03125)
     p, q = ["1/2", "1/4", "1/8", "1/8"], ["1/8", "1/8", "1/4", "1/2"]
-    masses = [
-        (
-            mpmath.mpf(Fraction(a).numerator) / Fraction(a).denominator,
-            mpmath.mpf(Fraction(b).numerator) / Fraction(b).denominator,
-        )
-        for a, b in zip(p, q, strict=True)
-    ]
-    return pe.from_probabilities(p, q), masses
+    return pe.from_probabilities(p, q), vectors(p, q)
 
 
-def gaussian_delta(mu: Any, epsilon: Any) -> Any:
-    """H_{e^ε} of N(0, 1) and N(μ, 1), at any real ε."""
-    half = mu / 2
-    return mpmath.ncdf(half - epsilon / mu) - mpmath.exp(epsilon) * mpmath.ncdf(
-        -half - epsilon / mu
-    )
-
-
-def true_delta(mu: Any, outcomes: list[tuple[Any, Any]], epsilon: float) -> Any:
+def true_delta(mu: Any, outcomes: Outcomes, epsilon: float) -> Any:
     total = mpmath.mpf(0)
     for a, b in outcomes:
         if a == 0:

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import thorough
+from outcomes import Outcomes, generic, response
 from thorough import sampled
 
 import pyengine as pe
 
-Pairs = list[tuple[Fraction, Fraction]]
 
-
-def enumerated(pairs: Pairs, steps: int, selected: int, level: Fraction) -> tuple[Any, Any]:
+def enumerated(pairs: Outcomes, steps: int, selected: int, level: Fraction) -> tuple[Any, Any]:
     """Profiles of both orders at e^ε = level, by going through all outcomes of all steps."""
     sets = list(itertools.combinations(range(steps), selected))
     remove = add = Fraction(0)
@@ -33,32 +32,21 @@ def enumerated(pairs: Pairs, steps: int, selected: int, level: Fraction) -> tupl
     return add, remove
 
 
-def drawn_pairs(rng: np.random.Generator) -> tuple[Pairs, pe.Mechanism]:
+def drawn_pairs(rng: np.random.Generator) -> tuple[Outcomes, pe.Mechanism]:
     """Outcomes of a mechanism, with doubles for exponentials, and the mechanism."""
     kind = int(rng.integers(4))
     if kind == 0:
-        truth = Fraction(int(rng.integers(1, 100)), 100)
-        k = int(rng.integers(2, 5))
-        other = (1 - truth) / (k - 1)
-        rest = [(other, other)] * (k - 2)
-        return [(truth, other), (other, truth), *rest], pe.RandomizedResponse(truth, k)
+        truth, k = Fraction(int(rng.integers(1, 100)), 100), int(rng.integers(2, 5))
+        return response(truth, k), pe.RandomizedResponse(truth, k)
     if kind == 1:
         epsilon, delta = float(rng.uniform(0, 3)), float(rng.choice([0.0, 0.01, 0.3]))
-        top = Fraction(math.exp(epsilon)) / (1 + Fraction(math.exp(epsilon)))
-        told = Fraction(delta)
-        pairs = [
-            ((1 - told) * top, (1 - told) * (1 - top)),
-            ((1 - told) * (1 - top), (1 - told) * top),
-            (told, Fraction(0)),
-            (Fraction(0), told),
-        ]
-        return pairs, pe.GenericMechanism(epsilon, delta)
+        step = pe.GenericMechanism(epsilon, delta)
+        return generic(epsilon, Fraction(delta), lambda x: Fraction(math.exp(x))), step
     size = int(rng.integers(2, 5))
     p, q = (rng.integers(0 if kind == 3 else 1, 20, size) for _ in range(2))
     p[0], q[-1] = p[0] + 1, q[-1] + 1
     p, q = ([Fraction(int(x), int(v.sum())) for x in v] for v in (p, q))
-    pairs = [(a, b) for a, b in zip(p, q, strict=True) if a or b]
-    return pairs, pe.from_probabilities(p, q)
+    return [row for row in zip(p, q, strict=True) if any(row)], pe.from_probabilities(p, q)
 
 
 @pytest.mark.parametrize("seed", thorough.some(range(400), 20))

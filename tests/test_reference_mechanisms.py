@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Callable
 from fractions import Fraction
@@ -13,6 +12,7 @@ import mpmath
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from outcomes import Outcomes, all_together, number, power_of, profile, reversed_, vectors
 from thorough import ALL, stored
 
 import pyengine as pe
@@ -46,57 +46,32 @@ def test_laplace_published(row: dict[str, Any]) -> None:
             holds(value, mpmath.mpf(truth))
 
 
-def outcomes(step: pe.Mechanism, steps: int) -> list[tuple[Fraction, Fraction]]:
+def outcomes(step: pe.Mechanism, steps: int) -> Outcomes:
     """All outcomes of a composition, one by one."""
-    if step == RESPONSE:
-        one = [("7/10", "3/20"), ("3/20", "7/10"), ("3/20", "3/20")]
-    else:
+    one = [("7/10", "3/20"), ("3/20", "7/10"), ("3/20", "3/20")]
+    if step != RESPONSE:
         one = [("1/5", "2/5"), ("3/10", "7/20"), ("1/2", "1/4")]
-    pairs = [(Fraction(p), Fraction(q)) for p, q in one]
-    result = []
-    for row in itertools.product(pairs, repeat=steps):
-        p = q = Fraction(1)
-        for a, b in row:
-            p, q = p * a, q * b
-        result.append((p, q))
-    return result
-
-
-def best_test(pairs: list[tuple[Fraction, Fraction]], alpha: Fraction) -> Fraction:
-    """Power of the best randomised test, by Neyman and Pearson."""
-    power, left = Fraction(0), alpha
-    for p, q in sorted(pairs, key=lambda pair: pair[1] / pair[0], reverse=True):
-        share = min(Fraction(1), left / p)
-        power += share * q
-        left -= share * p
-    return power
+    return all_together(*[vectors(*zip(*one, strict=True), Fraction)] * steps)
 
 
 @pytest.mark.parametrize("step", [RESPONSE, PAIR], ids=["response", "pair"])
 @pytest.mark.parametrize("alpha", ["1/1000", "0.1", "0.37", "0.8", "0.999"])
 def test_finite_by_enumeration(step: pe.Mechanism, alpha: str) -> None:
     pairs, mechanism = outcomes(step, 4), step.composed(4)
-    power = best_test(pairs, Fraction(alpha))
     with mpmath.workdps(60):
-        truth = mpmath.mpf(power.numerator) / power.denominator
+        truth = number(power_of(pairs, Fraction(alpha)))
         holds(reference.gamma_bound(mechanism, alpha), truth)
         holds(reference.trade_off(mechanism, alpha, adjacency="add"), 1 - truth)
-        reverse = best_test([(q, p) for p, q in pairs], Fraction(alpha))
-        truth = mpmath.mpf(reverse.numerator) / reverse.denominator
+        truth = number(power_of(reversed_(pairs), Fraction(alpha)))
         holds(reference.gamma_bound(mechanism, alpha, adjacency="remove"), truth)
 
 
 @pytest.mark.parametrize("epsilon", ["0", "0.25", "1.5"])
 def test_finite_profile_by_enumeration(epsilon: str) -> None:
     with mpmath.workdps(60):
-        scale = mpmath.exp(mpmath.mpf(epsilon))
-        for adjacency, sign in (("add", 1), ("remove", -1)):
-            truth = mpmath.mpf(0)
-            for p, q in outcomes(PAIR, 4):
-                a, b = (p, q) if sign > 0 else (q, p)
-                part = mpmath.mpf(a.numerator) / a.denominator
-                part -= scale * b.numerator / b.denominator
-                truth += max(part, 0)
+        rows = [(number(p), number(q)) for p, q in outcomes(PAIR, 4)]
+        for adjacency in ("add", "remove"):
+            truth = profile(rows, mpmath.exp(mpmath.mpf(epsilon)), adjacency)
             holds(reference.delta(PAIR.composed(4), epsilon, adjacency=adjacency), truth)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import mpmath
 import pytest
+from outcomes import gaussian_delta
 from thorough import ALL, sampled, some
 
 import pyengine as pe
@@ -148,13 +149,6 @@ def test_substituted_laplace_by_an_integral() -> None:
         holds(reference.delta(run, "0.05", adjacency="substitute", digits=20), truth, 20)
 
 
-def gaussian_profile(epsilon: Any, mu: Any) -> Any:
-    """Divergence of two normal laws at distance mu."""
-    return mpmath.ncdf(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * mpmath.ncdf(
-        -mu / 2 - epsilon / mu
-    )
-
-
 def holds(value: reference.Value, truth: Any, digits: int) -> None:
     assert abs(value - truth) <= value.error + abs(truth) * mpmath.mpf(10) ** -digits
     assert value.digits >= digits
@@ -166,7 +160,7 @@ def test_gaussian_and_response_by_a_sum() -> None:
         p = [mpmath.mpf(x) / 20 for x in (14, 3, 3)]
         q = [mpmath.mpf(x) / 20 for x in (3, 14, 3)]
         truth = mpmath.fsum(
-            a * gaussian_profile(epsilon + mpmath.log(b / a), mu) for a, b in zip(p, q, strict=True)
+            a * gaussian_delta(mu, epsilon + mpmath.log(b / a)) for a, b in zip(p, q, strict=True)
         )
         holds(reference.delta(pe.compose(GAUSSIAN, RESPONSE), "0.4", adjacency="add"), truth, 30)
 
@@ -174,10 +168,10 @@ def test_gaussian_and_response_by_a_sum() -> None:
 def test_gaussian_and_laplace_by_an_integral() -> None:
     with mpmath.workdps(25):
         mu, epsilon = mpmath.mpf(1) / 2, mpmath.mpf("0.4")
-        low = gaussian_profile(epsilon - mu, mu) / 2
-        high = gaussian_profile(epsilon + mu, mu) * mpmath.exp(-mu) / 2
+        low = gaussian_delta(mu, epsilon - mu) / 2
+        high = gaussian_delta(mu, epsilon + mu) * mpmath.exp(-mu) / 2
         middle = mpmath.quad(
-            lambda x: gaussian_profile(epsilon + x, mu) * mpmath.exp(-(x + mu) / 2) / 4,
+            lambda x: gaussian_delta(mu, epsilon + x) * mpmath.exp(-(x + mu) / 2) / 4,
             [-mu, 0, mu],
         )
         value = reference.delta(pe.compose(GAUSSIAN, LAPLACE), "0.4", adjacency="add", digits=20)

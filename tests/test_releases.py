@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import thorough
+from outcomes import Outcomes, all_together, generic, profile, response, sampled, vectors
 from scipy import stats
 from scipy.special import ndtr
 
@@ -20,7 +21,6 @@ from pyengine.mechanisms.releases import merged_noise
 
 G = pe.GaussianMechanism
 SEEDS = thorough.some(range(400), 16)
-Outcomes = list[tuple[float, float]]
 
 
 def sampled_profile(outcomes: Outcomes, mu: float, q: float, epsilon: float, *, add: bool) -> float:
@@ -61,17 +61,6 @@ def two_noises(mus: tuple[float, float], q: float, epsilon: float) -> float:
     return float(np.sum(weight * (q * ratio * ndtr(second - z) - level * ndtr(-z))))
 
 
-def response(truth: float) -> Outcomes:
-    return [(truth, 1.0 - truth), (1.0 - truth, truth)]
-
-
-def together(*outcomes: Outcomes) -> Outcomes:
-    return [
-        (math.prod(a for a, _ in row), math.prod(b for _, b in row))
-        for row in itertools.product(*outcomes)
-    ]
-
-
 def holds(bounds: Any, truth: float, rounding: float = 1e-11) -> None:
     assert bounds.lower - rounding * abs(truth) - 1e-15 <= truth
     assert truth <= bounds.upper + rounding * abs(truth) + 1e-15
@@ -96,7 +85,7 @@ def test_a_finite_release_beside_noise_on_one_sample(seed: int) -> None:
     number = int(rng.integers(1, 4))
     run = pe.compose(pe.RandomizedResponse(truth).composed(number), G(noise))
     step = run.poisson_sampled(q)
-    outcomes = together(*[response(truth)] * number)
+    outcomes = all_together(*[response(truth)] * number)
     for adjacency in ("add", "remove"):
         found = pe.delta(step, epsilon, adjacency=adjacency, bounds=True)
         exact = sampled_profile(outcomes, 1.0 / noise, q, epsilon, add=adjacency == "add")
@@ -111,35 +100,18 @@ def test_finite_releases_on_one_sample(seed: int) -> None:
     p, r = rng.dirichlet(np.ones(3), 2)
     truth, q = float(rng.uniform(0.5, 0.95)), float(rng.uniform(0.01, 0.9))
     size, epsilon = int(rng.integers(1, 20)), float(rng.uniform(0.0, 1.0))
-    run = pe.from_probabilities(p, r) + pe.RandomizedResponse(truth)
-    pair = list(
-        zip(
-            *(
-                np.array(x)
-                for x in pe.from_probabilities(p, r).described().values()
-                if isinstance(x, tuple)
-            ),
-            strict=True,
-        )
-    )
-    outcomes = together(pair, response(truth))
+    pair = pe.from_probabilities(p, r)
+    run = pair + pe.RandomizedResponse(truth)
+    outcomes = all_together(vectors(pair.p, pair.q, float), response(truth))
     for step, rate in (
         (run.poisson_sampled(q), q),
         (run.sampled_without_replacement(batch_size=size, dataset_size=20), size / 20),
     ):
-        one = [(a, (1.0 - rate) * a + rate * b) for a, b in outcomes]
+        one = sampled(outcomes, rate)
         for times in (1, 2):
-            rows = together(*[one] * times)
+            rows = all_together(*[one] * times)
             for adjacency in ("add", "remove"):
-                exact = sum(
-                    max(
-                        a - math.exp(epsilon) * b
-                        if adjacency == "add"
-                        else b - math.exp(epsilon) * a,
-                        0.0,
-                    )
-                    for a, b in rows
-                )
+                exact = profile(rows, math.exp(epsilon), adjacency)
                 found = pe.delta(step.composed(times), epsilon, adjacency=adjacency, bounds=True)
                 holds(found, exact)
 
@@ -288,8 +260,7 @@ def closed_profile(thing: dict[str, Any], epsilon: float, *, add: bool) -> float
         return sampled_profile(rows, thing["mu"], thing.get("rate", 1.0), epsilon, add=add)
     if "scale" in thing:
         return max(-math.expm1(0.5 * (epsilon - 1.0 / thing["scale"])), 0.0)
-    pairs = thing["outcomes"] if add else [(b, a) for a, b in thing["outcomes"]]
-    return sum(max(a - math.exp(epsilon) * b, 0.0) for a, b in pairs)
+    return float(profile(thing["outcomes"], math.exp(epsilon), "add" if add else "remove"))
 
 
 def menu(rng: np.random.Generator) -> list[tuple[pe.Mechanism, dict[str, Any]]]:
@@ -297,16 +268,14 @@ def menu(rng: np.random.Generator) -> list[tuple[pe.Mechanism, dict[str, Any]]]:
     noises, (truth, rate) = rng.uniform(0.5, 4.0, 4).tolist(), rng.uniform(0.5, 0.9, 2).tolist()
     number, p, delta = int(rng.integers(1, 4)), float(rng.uniform(0.01, 0.5)), 0.01 * rate
     epsilon = float(rng.uniform(0.0, 1.0))
-    high = (1.0 - delta) / (1.0 + math.exp(-epsilon))
-    generic = [(high, 1.0 - delta - high), (1.0 - delta - high, high), (delta, 0.0), (0.0, delta)]
     both = math.hypot(1.0 / noises[1], 1.0 / noises[2])
     coins = pe.RandomizedResponse(truth).composed(number)
     return [
         (G(noises[0]), {"mu": 1.0 / noises[0]}),
         (G(noises[1]) + G(noises[2]), {"mu": both}),
         (pe.dp_sgd(noises[0], p, 1), {"mu": 1.0 / noises[0], "rate": p}),
-        (coins, {"outcomes": together(*[response(truth)] * number)}),
-        (pe.GenericMechanism(epsilon, delta), {"outcomes": generic}),
+        (coins, {"outcomes": all_together(*[response(truth)] * number)}),
+        (pe.GenericMechanism(epsilon, delta), {"outcomes": generic(epsilon, delta, math.exp)}),
         (pe.LaplaceMechanism(noises[3]), {"scale": noises[3]}),
     ]
 
@@ -351,7 +320,7 @@ def test_runs_of_finite_mixtures_by_brute_force(seed: int) -> None:
     runs, epsilon = int(rng.integers(1, 4)), float(rng.uniform(0.0, 1.5))
     draw = [(float(share) * a, float(share) * b) for a, b in zip(pair.p, pair.q, strict=True)]
     draw += [(float(1 - share) * a, float(1 - share) * b) for a, b in response(truth)]
-    outcomes = together(*[draw] * runs)
+    outcomes = all_together(*[draw] * runs)
     noise = float(rng.uniform(0.5, 4.0))
     for adjacency in ("add", "remove"):
         add = adjacency == "add"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from outcomes import hockey_stick
 from test_selection import drawn, generating
 from thorough import ALL
 
@@ -37,10 +38,6 @@ def laws_of_epoch(noise: float, steps: int, selected: int, reach: int) -> list[L
     return found
 
 
-def delta(one: Law, other: Law, epsilon: float) -> float:
-    return float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
-
-
 def power(one: Law, other: Law, level: float) -> float:
     """Largest mass under the first law of a randomized test of this mass under the second."""
     order = np.argsort(-one / other)
@@ -55,7 +52,7 @@ def judged(run: pe.Mechanism, laws: list[Law], slack: float) -> float:
     apart = 0.0
     for epsilon in EPSILON:
         found = pe.delta(run, epsilon, adjacency="substitute", bounds=True)
-        truth = max(delta(*pair, epsilon) for pair in pairs)
+        truth = max(hockey_stick(*pair, epsilon) for pair in pairs)
         assert found.lower * (1.0 - 1e-9) - slack <= truth <= found.upper * (1.0 + 1e-9) + slack
         if truth > 1e-3:
             apart = max(apart, found.upper / truth)
@@ -104,7 +101,7 @@ def test_two_epochs_and_another_release() -> None:
         pair = [np.multiply.outer(x, c).ravel() for x, c in zip((one, other), coins, strict=True)]
         for epsilon in EPSILON:
             found = pe.delta(run, epsilon, adjacency="substitute", bounds=True)
-            assert delta(*pair, epsilon) <= found.upper * (1.0 + 1e-9) + 1e-10
+            assert hockey_stick(*pair, epsilon) <= found.upper * (1.0 + 1e-9) + 1e-10
 
 
 def test_gaussian_epochs() -> None:
@@ -168,7 +165,7 @@ def test_selections_by_all_outcomes(word: str) -> None:
         ]
         for epsilon in EPSILON:
             found = pe.delta(tuned, epsilon, adjacency="substitute", bounds=True)
-            truth = max(delta(*best[:2], epsilon), delta(*best[1::-1], epsilon))
+            truth = max(hockey_stick(*best[:2], epsilon), hockey_stick(*best[1::-1], epsilon))
             assert truth <= found.upper + 1e-9
             assert found.lower <= truth + 1e-9
         kappa = np.array(LEVELS)

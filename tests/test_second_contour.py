@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import second_contour as tool
 from bounds_tally import Tally, Truth
+from outcomes import gaussian_delta
 
 import pyengine as pe
 
@@ -159,8 +160,7 @@ def test_a_contour_that_errs_by_its_doubt_raises_no_alarm() -> None:
 
 def _missed(mu: mpmath.mpf, level: float, epsilon: mpmath.mpf) -> mpmath.mpf:
     """What the profile of plain steps exceeds a level by."""
-    second = mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
-    return mpmath.ncdf(mu / 2 - epsilon / mu) - second - level
+    return gaussian_delta(mu, epsilon) - level
 
 
 def test_levels_next_to_one_are_rounded_along_a_curve() -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 import thorough
 from mpmath import mp
+from outcomes import hockey_stick
 
 import pyengine as pe
 from pyengine import duality
@@ -73,7 +74,7 @@ def test_the_best_of_finite_runs_is_bounded(seed: int, word: str) -> None:
         laws.append(np.concatenate([[edges[0]], np.diff(edges)]))
     for epsilon in (0.05, 0.3, 1.0):
         orders = {
-            name: float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
+            name: hockey_stick(one, other, epsilon)
             for name, one, other in (("add", *laws), ("remove", *laws[::-1]))
         }
         orders["add_remove"] = max(orders.values())

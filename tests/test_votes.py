@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from outcomes import hockey_stick
 from scipy.stats import norm
 from thorough import ALL
 
@@ -37,8 +38,7 @@ def moved(votes: Any) -> Any:
 
 def told(p: Any, q: Any, epsilon: float) -> float:
     """δ of two laws, in the worse order."""
-    both = (p - math.exp(epsilon) * q, q - math.exp(epsilon) * p)
-    return max(float(np.maximum(gap, 0.0).sum()) for gap in both)
+    return max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon))
 
 
 def drawn(rng: Any) -> tuple[Any, float]:

@@ -1,0 +1,171 @@
+"""Mechanisms of few outcomes: the masses of all of them under both laws, and what follows by sums.
+
+Masses are fractions, numbers of mpmath or doubles; nothing of the engines is used.  Beside them,
+the profile of plain Gaussian noise, which has a closed form as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+
+__all__ = [
+    "Outcomes",
+    "Points",
+    "all_together",
+    "chain",
+    "corners",
+    "discrete_laplace",
+    "gaussian_delta",
+    "generic",
+    "height",
+    "hockey_stick",
+    "number",
+    "power_of",
+    "product",
+    "profile",
+    "response",
+    "reversed_",
+    "sampled",
+    "vectors",
+]
+
+Outcomes = list[tuple[Any, Any]]  # masses without the record and with it
+Points = list[tuple[Any, Any]]  # levels and values, between which a curve is straight
+
+
+def number(x: Any) -> Any:
+    """A number of mpmath that is a double, a fraction or its text exactly."""
+    if isinstance(x, mpmath.mpf):
+        return x
+    exact = Fraction(x)
+    return mpmath.mpf(exact.numerator) / exact.denominator
+
+
+# ---- steps
+
+
+def response(truth: Any, categories: int = 2) -> Outcomes:
+    """Randomized response; what is neither true answer is one outcome."""
+    other = (1 - truth) / (categories - 1)
+    rest = [((categories - 2) * other,) * 2] if categories > 2 else []
+    return [(truth, other), (other, truth), *rest]
+
+
+def generic(epsilon: float, delta: Any, exp: Callable[[Any], Any] = mpmath.exp) -> Outcomes:
+    """The pair that (ε, δ) dominates, by some exponential."""
+    less = exp(-number(epsilon) if exp is mpmath.exp else -epsilon)
+    told = number(delta) if exp is mpmath.exp else delta
+    more = (1 - told) / (1 + less)
+    return [(told, 0 * told), (more, more * less), (more * less, more), (0 * told, told)]
+
+
+def discrete_laplace(noise: Any) -> Outcomes:
+    """Discrete Laplace noise that the record moves by 1: outcomes of one loss are one."""
+    r = mpmath.exp(-1 / number(noise))
+    return [(1 / (1 + r), r / (1 + r)), (r / (1 + r), 1 / (1 + r))]
+
+
+def vectors(p: Iterable[Any], q: Iterable[Any], of: Callable[[Any], Any] = number) -> Outcomes:
+    """Two vectors of probabilities."""
+    return [(of(a), of(b)) for a, b in zip(p, q, strict=True)]
+
+
+def sampled(outcomes: Outcomes, rate: Any) -> Outcomes:
+    """A Poisson sample of such a step."""
+    p = rate if isinstance(outcomes[0][0], Fraction | float) else number(rate)
+    return [(a, (1 - p) * a + p * b) for a, b in outcomes]
+
+
+def reversed_(outcomes: Outcomes) -> Outcomes:
+    """The other order."""
+    return [(b, a) for a, b in outcomes]
+
+
+def all_together(*steps: Outcomes) -> Outcomes:
+    """All outcomes of a composition, one by one."""
+    return [
+        (math.prod(a for a, _ in row), math.prod(b for _, b in row))
+        for row in itertools.product(*steps)
+    ]
+
+
+def product(*parts: tuple[Outcomes, int]) -> Outcomes:
+    """Outcomes of repeated steps, those of one ratio merged on the way."""
+    result: Outcomes = [(Fraction(1), Fraction(1))]
+    for outcomes, steps in parts:
+        for _ in range(steps):
+            merged: dict[Any, list[Any]] = {}
+            for a, b in result:
+                for x, y in outcomes:
+                    u, v = a * x, b * y
+                    if not (u or v):
+                        continue
+                    mass = merged.setdefault(v / u if u else None, [0, 0])
+                    mass[0] += u
+                    mass[1] += v
+            result = [(u, v) for u, v in merged.values()]
+    return result
+
+
+# ---- what follows
+
+
+def profile(outcomes: Outcomes, level: Any, adjacency: str = "add") -> Any:
+    """H of the order that an adjacency names, at e^ε = level."""
+    rows = outcomes if adjacency == "add" else reversed_(outcomes)
+    return sum((max(a - level * b, 0 * a) for a, b in rows), 0 * level)
+
+
+def hockey_stick(p: Any, q: Any, epsilon: float) -> float:
+    """H of two arrays of masses."""
+    return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
+
+
+def corners(outcomes: Outcomes) -> Points:
+    """Points (level, β) between which the trade-off function is straight, by increasing level."""
+    last = 10**400
+    order = sorted(outcomes, key=lambda o: o[1] / o[0] if o[0] else last, reverse=True)
+    # sums from both ends: what is small keeps its digits where masses are not fractions
+    a, b = zip(*(row for row in order if row[0]), strict=True)
+    rest = [*itertools.accumulate(reversed(b), initial=0 * b[0])][::-1]
+    return list(zip(itertools.accumulate(a, initial=0 * a[0]), rest, strict=True))
+
+
+def chain(points: Iterable[tuple[Any, Any]]) -> Points:
+    """Corners of the lower convex hull."""
+    kept: Points = []
+    for point in sorted(points):
+        while len(kept) > 1:
+            (x, y), (u, v) = kept[-2:]
+            if (v - y) * (point[0] - u) < (point[1] - v) * (u - x):
+                break
+            kept.pop()
+        if not (kept and kept[-1][0] == point[0]):
+            kept.append(point)
+    return kept
+
+
+def height(points: Points, alpha: Any) -> Any:
+    """Value at a level of straight pieces between points."""
+    for (x, y), (u, v) in itertools.pairwise(points):
+        if alpha <= u:
+            return v + (y - v) * (u - alpha) / (u - x)
+    return 0 * points[-1][1]
+
+
+def power_of(outcomes: Outcomes, alpha: Any) -> Any:
+    """Power of the best test of a level, by the lemma of Neyman and Pearson."""
+    return 1 - height(corners(outcomes), alpha)
+
+
+def gaussian_delta(mu: Any, epsilon: Any) -> Any:
+    """H of N(0, 1) and N(μ, 1), at any real ε."""
+    at = mpmath.mpf(epsilon)
+    return mpmath.ncdf(mu / 2 - at / mu) - mpmath.exp(at) * mpmath.ncdf(-mu / 2 - at / mu)
