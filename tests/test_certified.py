@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 from comparing import compared, comparing, left_out
+from random_mechanisms import Draw, made, sgd
 from thorough import ALL, stored
 from truth import Question, load, questions_of
 
@@ -224,13 +225,12 @@ def test_what_is_beyond_the_doubles() -> None:
 
 def test_ordinary_questions_are_proven() -> None:
     """Bounds of `auto`; the lines prove 94 of 100 of these, and no answer leaves them."""
-    rng = np.random.default_rng(20)
+    d = Draw(20)
     seen: Counter[bool] = Counter()
     for _ in range(60 if ALL else 25):
-        noise, rate, steps = np.exp(rng.uniform(np.log([0.4, 1e-5, 10]), np.log([10, 1, 1e6])))
-        run, adjacency = pe.dp_sgd(noise, rate, int(steps)), str(rng.choice(["add", "remove"]))
-        name = str(rng.choice(["gamma_bound", "trade_off", "epsilon"]))
-        x = float(np.exp(rng.uniform(np.log(1e-12), np.log(0.5))))
+        run, adjacency = made(sgd(d, (0.4, 10), (1e-5, 1), (10, 1e6))), d.one_of("add", "remove")
+        name = d.one_of("gamma_bound", "trade_off", "epsilon")
+        x = d.number(1e-12, 0.5)
         try:
             bounds, _, proven = answers(name, run, [x], adjacency=adjacency)
         except pe.AccuracyError:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from comparing import compared, comparing, left_out
+from random_mechanisms import Draw, groups, made, sgd, truncated
 from test_normal_mixtures import ROWS, mechanism_of
 from truth import load
 
@@ -65,24 +66,20 @@ def test_published_digits(row: dict[str, Any]) -> None:
 @comparing(0.8)
 def test_bounds_meet_the_brackets_of_the_lattice() -> None:
     """Random mixtures, groups, substitutions and truncated samples, each question."""
-    rng = np.random.default_rng(29)
+    d = Draw(29)
     for number in range(12):
-        noise, p = rng.uniform(0.6, 4.0), 10.0 ** rng.uniform(-3.0, -0.5)
-        steps = int(10.0 ** rng.uniform(1.5, 3.0))
-        adjacency = ("add", "remove")[number % 2]
-        mechanism: pe.Mechanism
-        if number % 4 == 0:
-            mechanism = pe.dp_sgd(noise, p, steps, group_size=3)
-        elif number % 4 == 1:
-            mechanism, adjacency = pe.dp_sgd(noise, p, steps), "substitute"
-        elif number % 4 == 2:
-            mechanism = pe.GaussianMixtureMechanism(noise, [0, 0.5, 2], [1 - p, p / 2, p / 2])
-            mechanism = pe.compose(mechanism.composed(steps), pe.dp_sgd(2.0 * noise, p, 50))
-        else:
-            sampled = pe.GaussianMechanism(noise).truncated_poisson_sampled(
-                p, batch_size=max(1, int(500 * p)), dataset_size=500
-            )
-            mechanism = sampled.composed(steps)
+        ranges = (0.6, 4), (1e-3, 0.3), (30, 1e3)
+        adjacency = ("add", "remove", "substitute")[number % 2 if number % 4 != 1 else 2]
+        noise, p = d.real(0.6, 4), d.number(1e-3, 0.3)
+        mixture = f"pe.GaussianMixtureMechanism({noise}, [0, 0.5, 2], [{1 - p}, {p / 2}, {p / 2}])"
+        mechanism = made(
+            (
+                groups(d, *ranges, (3, 3)),
+                sgd(d, *ranges),
+                f"{mixture}.composed({d.count(30, 1e3)}) + {sgd(d, (1.2, 8), (p, p), (50, 50))}",
+                truncated(d),
+            )[number % 4]
+        )
         question = ("delta", "gamma_bound", "epsilon")[number % 3]
         argument = {"delta": 0.7, "gamma_bound": 0.01, "epsilon": 1e-5}[question]
         lower, upper, engine = certified(question, mechanism, argument, adjacency)

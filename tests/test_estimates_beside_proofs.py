@@ -6,38 +6,25 @@ of the estimates (docs, estimates, "Error terms") is watched by the question as 
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
+from random_mechanisms import Draw, made, sgd
 from thorough import ALL
 
 import pyengine as pe
 
-NAMES = {
-    "gamma_bound": pe.gamma_bound,
-    "trade_off": pe.trade_off,
-    "delta": pe.delta,
-    "epsilon": pe.epsilon,
-}
 SHARE = 0.004  # of estimates that may miss what is proven, as many as miss a truth (accuracy)
 FAR = 8.0  # by how many of their widths, at most
 
 
-def settings(seed: int, number: int) -> list[tuple[pe.Mechanism, str, str, float]]:
+def settings(seed: int, number: int) -> Iterator[tuple[pe.Mechanism, str, str, float]]:
     """Mechanisms of the whole domain, an order, a question and its argument."""
-    rng = np.random.default_rng(seed)
-    found = []
+    d = Draw(seed)
     for _ in range(number):
-        noise = float(np.exp(rng.uniform(math.log(0.3), math.log(50.0))))
-        rate = float(np.exp(rng.uniform(math.log(1e-6), 0.0)))
-        steps = int(np.exp(rng.uniform(0.0, math.log(1e5))))
-        run = pe.dp_sgd(noise, rate, steps)
-        order = str(rng.choice(["add", "remove", "add_remove"]))
-        name = str(rng.choice(list(NAMES)))
-        tiny = float(np.exp(rng.uniform(math.log(1e-30), math.log(0.5))))
-        found.append((run, order, name, float(rng.uniform(0.0, 3.0)) if name == "delta" else tiny))
-    return found
+        run, order = made(sgd(d, (0.3, 50), (1e-6, 1), (1, 1e5))), d.adjacency()
+        name, x = d.question((0.01, 3.0), *((1e-30, 0.5),) * 3)
+        yield run, order, name, x
 
 
 def test_they_meet() -> None:
@@ -46,8 +33,9 @@ def test_they_meet() -> None:
     compared = narrow = 0
     for run, order, name, x in settings(20261124, number):
         try:
-            proven = NAMES[name](run, x, adjacency=order, bounds=True)
-            quick = NAMES[name](run, x, adjacency=order, bounds="estimated")
+            ask = getattr(pe, name)
+            proven = ask(run, x, adjacency=order, bounds=True)
+            quick = ask(run, x, adjacency=order, bounds="estimated")
         except pe.AccuracyError:
             continue
         compared += 1

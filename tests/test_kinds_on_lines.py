@@ -12,6 +12,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+import random_mechanisms as families
 from error_budget import check
 from thorough import sampled, some
 
@@ -325,48 +326,22 @@ def test_few_losses_far_apart_have_lines_of_their_own() -> None:
 
 def test_random_compositions_are_narrow_and_meet_the_lattice() -> None:
     """Kinds drawn together; the lattice discretises anew what lines invert."""
-    rng = np.random.default_rng(20261126)
-    kinds = [
-        lambda: pe.GaussianMechanism(float(rng.uniform(1.0, 8.0))).composed(
-            int(rng.integers(2, 20))
-        ),
-        lambda: pe.dp_sgd(float(rng.uniform(0.7, 3.0)), float(rng.uniform(0.001, 0.1)), 1000),
-        lambda: pe.LaplaceMechanism(float(rng.uniform(1.0, 9.0))).composed(
-            int(rng.integers(2, 20))
-        ),
-        lambda: pe.ExponentialMechanism(float(rng.uniform(0.1, 1.0))).composed(
-            int(rng.integers(3, 30))
-        ),
-        lambda: pe.RandomizedResponse(float(rng.uniform(0.55, 0.8))).composed(
-            int(rng.integers(1, 8))
-        ),
-        lambda: pe.DiscreteGaussianMechanism(int(rng.integers(2, 9))).composed(
-            int(rng.integers(1, 6))
-        ),
-        lambda: pe.GenericMechanism(
-            float(rng.uniform(0.05, 0.5)), float(10.0 ** rng.uniform(-9, -3))
-        ),
-    ]
+    d = families.Draw(20261126)
+    names = ("plain", "sgd", "laplace", "exponential", "response", "discrete", "generic")
     narrow, asked = 0, 30
     for i in range(asked):
-        first, *others = rng.choice(len(kinds), 3, replace=False)
-        mechanism = kinds[0 if i % 2 else 1]()
-        for at in (first, *others):
-            mechanism = mechanism + kinds[at]()
-        adjacency = ["add", "remove", "add_remove"][i % 3]
-        question, x = [
-            (pe.delta, float(rng.uniform(0.0, 3.0))),
-            (pe.epsilon, float(10.0 ** rng.uniform(-6, -2))),
-            (pe.gamma_bound, float(10.0 ** rng.uniform(-9, -1))),
-            (pe.trade_off, float(rng.uniform(0.01, 0.9))),
-        ][i % 4]
+        chosen = names[i % 2], *d.random.choice(names, 3, replace=False)
+        mechanism = families.made(*(families.FAMILIES[name](d) for name in chosen))
+        adjacency = d.adjacency()
+        name, x = d.question(delta=(0.01, 3.0), epsilon=(1e-6, 1e-2), gamma_bound=(1e-9, 0.1))
+        question = getattr(pe, name)
         clear_cache()
         one = question(mechanism, x, adjacency=adjacency, bounds=True)
         narrow += one.upper - one.lower <= 1e-10 * one.upper or one.lower == math.inf
         if i % 5 == 0:
             other = question(mechanism, x, adjacency=adjacency, bounds=True, method="lattice")
-            assert one.lower <= other.upper, (mechanism, question, x, adjacency)
-            assert other.lower <= one.upper, (mechanism, question, x, adjacency)
+            assert one.lower <= other.upper, (mechanism, name, x, adjacency)
+            assert other.lower <= one.upper, (mechanism, name, x, adjacency)
     assert narrow >= asked - 1
 
 

@@ -14,9 +14,10 @@ import mpmath
 import numpy as np
 import pytest
 from comparing import compared, comparing, left_out
-from drawing import log_uniform
+from drawing import log_uniform, mechanisms
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from random_mechanisms import Draw, plain, sgd
 from thorough import ALL
 
 import pyengine as pe
@@ -115,14 +116,10 @@ def test_far_tails() -> None:
         assert abs(there.value / delta - 1.0) < 1e-2
 
 
-@st.composite
-def mechanisms(draw: st.DrawFn) -> pe.Mechanism:
-    noise, rate = draw(log_uniform(0.6, 10.0)), draw(log_uniform(1e-3, 1.0))
-    steps = round(draw(log_uniform(1.0, 200.0)))
-    first = pe.dp_sgd(noise, min(rate, 1.0), steps)
-    if draw(st.booleans()):
-        return first
-    return pe.compose(first, pe.GaussianMechanism(draw(log_uniform(0.5, 20.0))))
+def runs(d: Draw) -> str:
+    """Sampled steps, and plain ones beside them."""
+    beside = f" + {plain(d, (0.5, 20), (1, 1))}"
+    return sgd(d, (0.6, 10), (1e-3, 1), (1, 200)) + d.one_of("", beside)
 
 
 ADJACENCY = st.sampled_from(["add", "remove", "add_remove"])
@@ -130,7 +127,7 @@ ADJACENCY = st.sampled_from(["add", "remove", "add_remove"])
 
 @comparing(0.9)
 @COMMON
-@given(mechanisms(), ADJACENCY, log_uniform(1e-40, 0.99))
+@given(mechanisms(runs), ADJACENCY, log_uniform(1e-40, 0.99))
 def test_brackets_hold_other_engines(mechanism: pe.Mechanism, adjacency: str, x: float) -> None:
     for question in (pe.gamma_bound, pe.epsilon):
         try:
@@ -149,7 +146,7 @@ def test_brackets_hold_other_engines(mechanism: pe.Mechanism, adjacency: str, x:
 
 @comparing(0.9)
 @COMMON
-@given(mechanisms(), ADJACENCY)
+@given(mechanisms(runs), ADJACENCY)
 def test_arrays(mechanism: pe.Mechanism, adjacency: str) -> None:
     kappa = np.array([0.0, 1e-9, 1e-3, 0.2, 0.5, 0.8, 0.999, 1.0])
     given_ = {"adjacency": adjacency, "method": "lattice", "bounds": True, "tolerance": 1e-3}

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from random_mechanisms import Draw, made, sgd
 from thorough import ALL
 
 import pyengine as pe
@@ -24,23 +25,20 @@ QUESTIONS = ("trade_off", "gamma_bound", "delta", "epsilon")
 ORDERS = ("add", "remove", "add_remove")
 
 
-def argument(rng: np.random.Generator, name: str) -> float:
-    if name == "delta":
-        return float(rng.uniform(0.01, 4.0))
-    if name == "epsilon":
-        return float(10.0 ** rng.uniform(-9.0, -0.3))
-    if name == "trade_off" and rng.random() < 0.5:
-        return float(rng.random())
-    return float(10.0 ** rng.uniform(-9.0, -0.1))
+ARGUMENTS = {
+    "delta": (0.01, 4.0),
+    "epsilon": (1e-9, 0.5),
+    "gamma_bound": (1e-9, 0.8),
+    "trade_off": (1e-9, 0.999),
+}
 
 
-def parameters(rng: np.random.Generator) -> tuple[float, float, int]:
-    if ALL:
-        few = rng.random() < 0.3
-        steps = int(rng.integers(2, 100)) if few else int(10.0 ** rng.uniform(2.5, 5.0))
-        return float(rng.uniform(0.6, 3.0)), float(10.0 ** rng.uniform(-4.0, -1.0)), steps
-    steps = int(10.0 ** rng.uniform(3.1, 4.0))  # proven by the nearest lines, mostly
-    return float(rng.uniform(0.9, 3.0)), float(10.0 ** rng.uniform(-2.5, -1.0)), steps
+def run_of(d: Draw) -> pe.Mechanism:
+    """Such as the nearest lines prove, mostly; any in a thorough run."""
+    if not ALL:
+        return made(sgd(d, (0.9, 3), (3e-3, 0.1), (1.3e3, 1e4)))
+    few = d.random.random() < 0.3
+    return made(sgd(d, (0.6, 3), (1e-4, 0.1), (2, 100) if few else (300, 1e5)))
 
 
 def alike(first: Any, second: Any) -> bool:
@@ -48,7 +46,7 @@ def alike(first: Any, second: Any) -> bool:
 
 
 def test_floats_have_the_bits_of_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng, answered = np.random.default_rng(11), []
+    d, answered = Draw(11), []
     one = FloatPlan.one
 
     def noted(self: FloatPlan, name: str, x: float) -> Any:
@@ -59,33 +57,31 @@ def test_floats_have_the_bits_of_arrays(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(FloatPlan, "one", noted)
     for i in range(400 if ALL else 60):
         clear_cache()
-        noise, rate, steps = parameters(rng)
+        run = run_of(d)
         name, adjacency = QUESTIONS[i % 4], ORDERS[i % 3]
-        bounds = steps > 1000 and i % 2 == 0
-        run, ask = pe.dp_sgd(noise, rate, steps), getattr(pe, name)
-        x = argument(rng, name)
+        bounds = equal_gaussian_steps(run)[2] > 1000 and i % 2 == 0
+        ask, x = getattr(pe, name), d.number(*ARGUMENTS[name])
         first = ask(run, x, adjacency=adjacency, bounds=bounds)
         clear_cache()
         one_by_one = ask(run, [x], adjacency=adjacency, bounds=bounds)
-        assert alike(first, np.ravel(one_by_one)), (noise, rate, steps, name, adjacency, x)
+        assert alike(first, np.ravel(one_by_one)), (run, name, adjacency, x)
         many = np.array(ask(run, [x] * (FEW + 1), adjacency=adjacency, bounds=bounds))
-        assert alike(first, many[..., 0]), (noise, rate, steps, name, adjacency, x)
+        assert alike(first, many[..., 0]), (run, name, adjacency, x)
         assert alike(many, np.repeat(many[..., :1], FEW + 1, axis=-1))
     assert np.mean(answered) > (0.7 if ALL else 0.8)
 
 
 def test_few_floats_of_an_array_have_the_bits_and_words_of_others() -> None:
-    rng, known = np.random.default_rng(5), 0
+    d, known = Draw(5), 0
     for i in range(400 if ALL else 12):
-        noise, rate, steps = parameters(rng)
-        name = QUESTIONS[i % 4]
-        x = np.array([argument(rng, name) for _ in range(int(rng.integers(1, FEW + 1)))])
+        run, name = run_of(d), QUESTIONS[i % 4]
+        x = np.array([d.number(*ARGUMENTS[name]) for _ in range(d.count(1, FEW))])
         clear_cache()
-        asked = _asked(pe.dp_sgd(noise, rate, steps), ORDERS[i % 3], "auto", "dp", None)
+        asked = _asked(run, ORDERS[i % 3], "auto", "dp", None)
         assert isinstance(asked, EqualQuestions)
         few, others = asked.answer(name, x), asked.others.answer(name, x)
         for part in ("value", "lower", "upper", "engine", "certified"):
-            assert alike(getattr(few, part), getattr(others, part)), (noise, rate, steps, name, x)
+            assert alike(getattr(few, part), getattr(others, part)), (run, name, x)
         assert alike(asked.values(name, x), asked.others.values(name, x))
         known += asked._few(name, x) is not None
     assert known > (200 if ALL else 5)

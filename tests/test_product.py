@@ -9,7 +9,9 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+import random_mechanisms as families
 from outcomes import Outcomes, gaussian_delta, generic, response, vectors
+from random_mechanisms import Draw, made
 from thorough import sampled
 
 import pyengine as pe
@@ -121,26 +123,17 @@ def test_sampled_steps_beside_few_losses_agree_with_the_reference() -> None:
 
 def test_random_compositions_overlap_with_the_lattice() -> None:
     """Another method with another discretisation, over noise, rates, lengths and questions."""
-    rng, narrow, refused = np.random.default_rng(20261122), 0, 0
+    d, narrow, refused = Draw(20261122), 0, 0
     for _ in range(16):
-        steps = pe.dp_sgd(
-            float(10.0 ** rng.uniform(-0.3, 0.8)),
-            float(10.0 ** rng.uniform(-4.0, -0.5)),
-            int(10 ** rng.uniform(1.5, 4.5)),
+        few = d.one_of(
+            lambda: families.response(d, (0.55, 0.9), (1, 20)),
+            lambda: families.generic(d, (0.01, 2.0), (1e-9, 0.1), (1, 1)),
+            lambda: f"pe.DiscreteLaplaceMechanism({d.real(0.5, 5)}).poisson_sampled(0.25)",
         )
-        few = [
-            pe.RandomizedResponse(float(rng.uniform(0.55, 0.9))).composed(int(rng.integers(1, 20))),
-            pe.GenericMechanism(float(rng.uniform(0.01, 2.0)), float(10.0 ** rng.uniform(-9, -1))),
-            pe.DiscreteLaplaceMechanism(float(rng.uniform(0.5, 5.0))).poisson_sampled(0.25),
-        ][int(rng.integers(3))]
-        mechanism = pe.compose(steps, few)
-        adjacency = ["add", "remove", "add_remove"][int(rng.integers(3))]
-        asked, x = [
-            (pe.delta, float(rng.uniform(0.0, 3.0))),
-            (pe.epsilon, float(10.0 ** rng.uniform(-7, -1))),
-            (pe.gamma_bound, float(10.0 ** rng.uniform(-7, -0.3))),
-            (pe.trade_off, float(rng.uniform(0.01, 0.9))),
-        ][int(rng.integers(4))]
+        mechanism = made(families.sgd(d, (0.5, 6.3), (1e-4, 0.3), (30, 3e4)), few())
+        adjacency = d.adjacency()
+        name, x = d.question((0.01, 3.0), (1e-7, 0.1), (1e-7, 0.5), (0.01, 0.9))
+        asked = getattr(pe, name)
         try:
             one = asked(mechanism, x, adjacency=adjacency, bounds=True)
         except pe.AccuracyError:  # neither lines nor the lattice
@@ -149,8 +142,8 @@ def test_random_compositions_overlap_with_the_lattice() -> None:
         narrow += one.upper - one.lower <= 1e-9 * one.value
         with contextlib.suppress(pe.AccuracyError):
             other = asked(mechanism, x, adjacency=adjacency, bounds=True, method="lattice")
-            assert one.lower <= other.upper, (mechanism, asked, x, adjacency)
-            assert other.lower <= one.upper, (mechanism, asked, x, adjacency)
+            assert one.lower <= other.upper, (mechanism, name, x, adjacency)
+            assert other.lower <= one.upper, (mechanism, name, x, adjacency)
     assert refused <= 1
     assert narrow >= 11
 

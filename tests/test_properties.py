@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 from comparing import compared, comparing, left_out
-from drawing import log_uniform
+from drawing import log_uniform, mechanisms
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from random_mechanisms import Draw, sgd
 from thorough import ALL
 
 import pyengine as pe
@@ -21,16 +22,11 @@ COMMON = settings(
 )
 
 
-@st.composite
-def mechanisms(draw: st.DrawFn) -> pe.Mechanism:
-    phases = draw(st.integers(1, 2))
-    parts = []
-    for _ in range(phases):
-        noise = draw(log_uniform(0.4, 100.0))
-        probability = draw(st.one_of(log_uniform(1e-6, 1.0), st.just(1.0)))
-        steps = round(draw(log_uniform(1.0, 1e7)))
-        parts.append(pe.dp_sgd(noise, min(probability, 1.0), steps))
-    return pe.compose(*parts)
+def phases(d: Draw) -> str:
+    """One or two phases, sampled or not."""
+    return " + ".join(
+        sgd(d, (0.4, 100), d.one_of((1e-6, 1), (1, 1)), (1, 1e7)) for _ in range(d.one_of(1, 2))
+    )
 
 
 ADJACENCY = st.sampled_from(["add", "remove", "add_remove"])
@@ -39,7 +35,7 @@ LEVELS = np.concatenate([np.geomspace(1e-80, 0.4, 12), np.linspace(0.45, 0.999, 
 
 @comparing(0.9)
 @COMMON
-@given(mechanisms(), ADJACENCY)
+@given(mechanisms(phases), ADJACENCY)
 def test_trade_off_function(mechanism: pe.Mechanism, adjacency: str) -> None:
     try:
         beta = pe.trade_off(mechanism, LEVELS, adjacency=adjacency, bounds=True)
@@ -59,7 +55,7 @@ def test_trade_off_function(mechanism: pe.Mechanism, adjacency: str) -> None:
 
 @comparing(0.6)  # the profile of many a mechanism is 0 everywhere but at 0
 @COMMON
-@given(mechanisms(), ADJACENCY, st.floats(0.01, 20.0))
+@given(mechanisms(phases), ADJACENCY, st.floats(0.01, 20.0))
 def test_profile_and_its_inverse(mechanism: pe.Mechanism, adjacency: str, top: float) -> None:
     epsilon = np.linspace(0.0, top, 7)
     try:
@@ -79,7 +75,7 @@ def test_profile_and_its_inverse(mechanism: pe.Mechanism, adjacency: str, top: f
 
 @comparing(0.3)  # of many a mechanism δ is below all digits of γ
 @COMMON
-@given(mechanisms(), st.floats(0.0, 8.0))
+@given(mechanisms(phases), st.floats(0.0, 8.0))
 def test_conjugacy(mechanism: pe.Mechanism, epsilon: float) -> None:
     """The conjugate of T_add is the profile of remove: no test beats it, one touches it."""
     slope = math.exp(epsilon)
@@ -104,7 +100,7 @@ def test_conjugacy(mechanism: pe.Mechanism, epsilon: float) -> None:
 
 @comparing(0.9)
 @COMMON
-@given(mechanisms(), st.floats(0.0, 10.0))
+@given(mechanisms(phases), st.floats(0.0, 10.0))
 def test_profile_of_remove_is_the_larger_one(mechanism: pe.Mechanism, epsilon: float) -> None:
     """Seen everywhere for this mechanism, proven nowhere: the hull of both curves rests on it."""
     try:
@@ -119,7 +115,7 @@ def test_profile_of_remove_is_the_larger_one(mechanism: pe.Mechanism, epsilon: f
 
 @comparing(0.9)
 @COMMON
-@given(mechanisms(), st.sampled_from([1e-40, 1e-7, 1e-2, 0.3, 0.9]))
+@given(mechanisms(phases), st.sampled_from([1e-40, 1e-7, 1e-2, 0.3, 0.9]))
 def test_hull_lies_below_both_curves(mechanism: pe.Mechanism, alpha: float) -> None:
     try:
         hull = pe.trade_off(mechanism, alpha)

@@ -28,8 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from answer_record import QUESTIONS
-from random_mechanisms import FAMILIES, MIXED, Draw
+from random_mechanisms import FAMILIES, MIXED, QUESTIONS, Draw
 
 import pyengine as pe
 from pyengine.caches import clear_cache

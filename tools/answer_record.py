@@ -30,7 +30,6 @@ from random_mechanisms import FAMILIES, MIXED, Draw
 import pyengine as pe
 from pyengine.caches import clear_cache
 
-QUESTIONS = ("delta", "epsilon", "gamma_bound", "trade_off")
 WIDER, SLOWER = 1.5, 1.5
 NARROW = 1e-12  # relative widths below count as equal
 QUICK = 0.02  # seconds below which no time is compared
@@ -61,10 +60,8 @@ def questions(count: int, seed: int) -> Iterator[Question]:
         else:
             some = [family := names[i // 2 % len(names)]]
         mechanism = " + ".join(FAMILIES[name](d) for name in some)
-        question = d.one_of(*QUESTIONS)
-        ranges = {"delta": (0.01, 10.0), "epsilon": (1e-12, 0.3), "gamma_bound": (1e-12, 0.5)}
-        at = float(d.real(*ranges.get(question, (1e-4, 0.95))))
-        yield Question(family, mechanism, d.one_of("add", "remove", "add_remove"), question, at)
+        question, at = d.question()
+        yield Question(family, mechanism, d.adjacency(), question, at)
 
 
 class OutOfTimeError(Exception):

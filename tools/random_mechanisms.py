@@ -1,4 +1,9 @@
-"""Random mechanisms of all families, for audits, records and tests: the same for the same seed."""
+"""Random mechanisms and questions, for audits, records, benchmarks and tests: one builder for all.
+
+What is drawn is the same for the same seed.  Families are functions that return Python text, so
+that another checkout can ask it again; `made` is the mechanism.  Numbers between two have even
+logarithms, and ranges other than the ordinary ones are given as pairs.
+"""
 
 from __future__ import annotations
 
@@ -8,54 +13,91 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FAMILIES", "MIXED", "Draw", "evenly"]
+__all__ = ["FAMILIES", "MIXED", "QUESTIONS", "Draw", "evenly", "made"]
+
+QUESTIONS = ("delta", "epsilon", "gamma_bound", "trade_off")
+Range = tuple[float, float]
 
 
 def evenly(rng: Any, low: float, high: float) -> float:
-    """A number between two whose logarithm is uniform, of NumPy's generator or of Python's."""
+    """A number between two whose logarithm is uniform, of anything that draws uniform ones."""
     return float(math.exp(rng.uniform(math.log(low), math.log(high))))
 
 
 class Draw:
-    """Numbers of a generator, rounded as people would write them."""
+    """Numbers of a generator, or of a seed, rounded as people would write them."""
 
-    def __init__(self, seed: int) -> None:
-        self.random = np.random.default_rng(seed)
+    def __init__(self, source: Any) -> None:
+        is_seed = isinstance(source, int | list)
+        self.random = np.random.default_rng(source) if is_seed else source
+
+    def number(self, low: float, high: float) -> float:
+        """A number between two."""
+        return evenly(self.random, low, high)
 
     def real(self, low: float, high: float) -> str:
-        """A number between two, its logarithm even."""
+        """The same in four digits."""
         return f"{evenly(self.random, low, high):.4g}"
 
     def count(self, low: float, high: float) -> int:
-        """A whole number between two, its logarithm even."""
+        """A whole number between two."""
         return max(round(float(self.real(low, high))), 1)
 
     def one_of(self, *items: Any) -> Any:
         """One of some."""
         return items[int(self.random.integers(len(items)))]
 
+    def adjacency(self) -> str:
+        """An order of neighbours, or both."""
+        return str(self.one_of("add", "remove", "add_remove"))
 
-def plain(d: Draw) -> str:
-    return f"pe.GaussianMechanism({d.real(0.4, 20)}).composed({d.count(1, 200)})"
+    def question(
+        self,
+        delta: Range = (0.01, 10.0),
+        epsilon: Range = (1e-12, 0.3),
+        gamma_bound: Range = (1e-12, 0.5),
+        trade_off: Range = (1e-4, 0.95),
+    ) -> tuple[str, float]:
+        """One of the four questions, and where it is asked."""
+        question = self.one_of(*QUESTIONS)
+        ranges = dict(zip(QUESTIONS, (delta, epsilon, gamma_bound, trade_off), strict=True))
+        return question, float(self.real(*ranges[question]))
 
 
-def sgd(d: Draw) -> str:
-    return f"pe.dp_sgd({d.real(0.5, 5)}, {d.real(1e-4, 0.3)}, {d.count(10, 1e5)})"
+def made(*texts: str) -> Any:
+    """The composition of mechanisms that are given as text."""
+    import pyengine as pe  # the package that is asked may be another one
+
+    return eval(" + ".join(texts), {"pe": pe})
+
+
+def plain(d: Draw, noise: Range = (0.4, 20), steps: Range = (1, 200)) -> str:
+    return f"pe.GaussianMechanism({d.real(*noise)}).composed({d.count(*steps)})"
+
+
+def sgd(
+    d: Draw, noise: Range = (0.5, 5), rate: Range = (1e-4, 0.3), steps: Range = (10, 1e5)
+) -> str:
+    return f"pe.dp_sgd({d.real(*noise)}, {d.real(*rate)}, {d.count(*steps)})"
 
 
 def few_sgd(d: Draw) -> str:
-    return f"pe.dp_sgd({d.real(0.5, 5)}, {d.real(1e-4, 0.5)}, {d.count(1, 30)})"
+    return sgd(d, (0.5, 5), (1e-4, 0.5), (1, 30))
 
 
 def rare_sgd(d: Draw) -> str:
-    return f"pe.dp_sgd({d.real(0.4, 2)}, {d.real(1e-7, 1e-4)}, {d.count(10, 1e6)})"
+    return sgd(d, (0.4, 2), (1e-7, 1e-4), (10, 1e6))
 
 
-def groups(d: Draw) -> str:
-    size = d.count(2, 8)
-    return (
-        f"pe.dp_sgd({d.real(0.7, 5)}, {d.real(1e-4, 0.1)}, {d.count(10, 1e4)}, group_size={size})"
-    )
+def groups(
+    d: Draw,
+    noise: Range = (0.7, 5),
+    rate: Range = (1e-4, 0.1),
+    steps: Range = (10, 1e4),
+    size: Range = (2, 8),
+) -> str:
+    records = d.count(*size)
+    return f"{sgd(d, noise, rate, steps)[:-1]}, group_size={records})"
 
 
 def truncated(d: Draw) -> str:
@@ -72,8 +114,8 @@ def fixed_batches(d: Draw) -> str:
     return f"pe.GaussianMechanism({d.real(1.5, 8)}).{step}.composed({d.count(5, 2000)})"
 
 
-def laplace(d: Draw) -> str:
-    return f"pe.LaplaceMechanism({d.real(0.6, 15)}).composed({d.count(1, 100)})"
+def laplace(d: Draw, noise: Range = (0.6, 15), steps: Range = (1, 100)) -> str:
+    return f"pe.LaplaceMechanism({d.real(*noise)}).composed({d.count(*steps)})"
 
 
 def sampled_laplace(d: Draw) -> str:
@@ -81,16 +123,19 @@ def sampled_laplace(d: Draw) -> str:
     return f"{step}.composed({d.count(1, 1000)})"
 
 
-def exponential(d: Draw) -> str:
-    return f"pe.ExponentialMechanism({d.real(0.02, 2)}).composed({d.count(1, 100)})"
+def exponential(d: Draw, epsilon: Range = (0.02, 2), steps: Range = (1, 100)) -> str:
+    return f"pe.ExponentialMechanism({d.real(*epsilon)}).composed({d.count(*steps)})"
 
 
-def response(d: Draw) -> str:
-    return f"pe.RandomizedResponse({d.real(0.52, 0.95)}).composed({d.count(1, 15)})"
+def response(d: Draw, truth: Range = (0.52, 0.95), steps: Range = (1, 15)) -> str:
+    return f"pe.RandomizedResponse({d.real(*truth)}).composed({d.count(*steps)})"
 
 
-def generic(d: Draw) -> str:
-    return f"pe.GenericMechanism({d.real(0.03, 1)}, {d.real(1e-9, 1e-3)}).composed({d.count(1, 6)})"
+def generic(
+    d: Draw, epsilon: Range = (0.03, 1), delta: Range = (1e-9, 1e-3), steps: Range = (1, 6)
+) -> str:
+    step = f"pe.GenericMechanism({d.real(*epsilon)}, {d.real(*delta)})"
+    return f"{step}.composed({d.count(*steps)})"
 
 
 def discrete(d: Draw) -> str:
