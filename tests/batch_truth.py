@@ -100,10 +100,7 @@ def _partial_mean(mu: arb, steps: int, k: arb, angle: float, finer: float) -> ar
 def epoch_profile(noise: float, steps: int, epsilon: float, adjacency: str) -> Any:
     """δ(ε) of one epoch of random allocation, as an mpmath number of some 30 digits.
 
-    Raises
-    ------
-    NoTruthError
-        Where two hyperbolas do not agree.
+    `NoTruthError` where two hyperbolas do not agree.
     """
     found = []
     before = flint.ctx.prec

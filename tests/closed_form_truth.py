@@ -43,15 +43,7 @@ def upper(x: arb) -> arb:
 
 
 class Step:
-    """N(0, 1) against (1 - p) N(0, 1) + p N(μ, 1), μ² exact.
-
-    Parameters
-    ----------
-    square, p : Fraction
-        μ² and the sampling probability.
-    order : {"add", "remove", "add_remove"}
-        As in the package.
-    """
+    """N(0, 1) against (1 - p) N(0, 1) + p N(μ, 1), by μ² and p, exact, and an order."""
 
     def __init__(self, square: Fraction, p: Fraction, order: str) -> None:
         self.square, self.p, self.order = square, p, order

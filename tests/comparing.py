@@ -46,15 +46,7 @@ def left_out(number: int = 1) -> None:
 
 
 def comparing(share: float, least: int = 1) -> Callable[[Test], Test]:
-    """Make a test fail that compares too little.
-
-    Parameters
-    ----------
-    share : float
-        Part of all comparisons that must be made, in (0, 1].
-    least : int
-        Number of comparisons that must be made.
-    """
+    """Make a test fail that makes less than this part of its comparisons, or fewer than these."""
 
     def decorate(test: Test) -> Test:
         @wraps(test)

@@ -30,15 +30,7 @@ LOST = arb(2) * 2**-1073  # what results below the normal range may lose
 
 
 class Verdict(NamedTuple):
-    """What is wrong with an answer.
-
-    Parameters
-    ----------
-    error : float
-        In units of the error that the docstring states.
-    unsafe : bool
-        Whether the answer is on the other side of the truth than the docstring promises.
-    """
+    """The error in units of what the docstring states, and whether it is on the unsafe side."""
 
     error: float
     unsafe: bool
@@ -1015,17 +1007,7 @@ CONVERSIONS = {
 
 
 class Count(NamedTuple):
-    """Answers of one function at random inputs.
-
-    Parameters
-    ----------
-    asked, unsafe, outside : int
-        Number of inputs, of answers on the wrong side, and of answers outside of the stated error.
-    worst : float
-        Largest error in units of the stated one.
-    examples : list of str
-        Wrong answers.
-    """
+    """Answers of one function at random inputs: unsafe ones, and errors above what is stated."""
 
     asked: int
     unsafe: int

@@ -71,16 +71,10 @@ def _record(section: str, name: str) -> None:
 
 
 def check(key: str, measured: float, *, whole: bool = True) -> None:
-    """Fail if an error exceeds 4 times its entry in the budget.
+    """Fail if an error exceeds 4 times its entry in the budget, or is NaN or negative.
 
-    Parameters
-    ----------
-    key : str
-        ``section.name``; a key may be checked several times, its entry is then the largest.
-    measured : float
-        The error, not negative; NaN fails.
-    whole : bool
-        Whether all points of the test were asked: an error of some is not recorded.
+    A key ``section.name`` may be checked several times, its entry is then the largest.  Where not
+    the ``whole`` test is asked, but some of its points, nothing is recorded.
     """
     section, _, name = key.partition(".")
     measured = float(measured)
@@ -106,18 +100,9 @@ def _two_digits(value: float) -> float:
 
 
 def slack(budget: Budget, measured: Budget) -> list[str]:
-    """Name the entries that nothing measured comes near, in either direction.
+    """Name the entries that nothing measured comes near, in either direction, a line each.
 
-    Parameters
-    ----------
-    budget, measured : dict
-        Entries by section and name, and the largest errors that were measured.
-
-    Returns
-    -------
-    list of str
-        One line for each entry above 4 times what was measured, without a measured error, or
-        measured and not in the budget.
+    That is, above 4 times what was measured, without a measured error, or not in the budget.
     """
     found = []
     keys = {(s, n) for part in (budget, measured) for s, names in part.items() for n in names}

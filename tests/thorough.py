@@ -33,14 +33,7 @@ PACKAGES = ("mpmath", "numpy", "python-flint", "scipy")
 def once(directories: pytest.TempPathFactory, name: str, compute: Callable[[], Any]) -> Any:
     """Return what a function returns, which one process of a parallel run computes for all.
 
-    Parameters
-    ----------
-    directories : pytest.TempPathFactory
-        The fixture ``tmp_path_factory``.
-    name : str
-        Of the value, for all tests.
-    compute : callable
-        Its result must survive pickling.
+    The name is that of the value for all tests, which must survive pickling.
     """
     directory = directories.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -108,12 +101,8 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
 def stored(key: str, compute: Callable[[], Any]) -> Any:
     """Return a truth of the file; in a thorough run compute it anew and hold both together.
 
-    Parameters
-    ----------
-    key : str
-        The whole question, so that another question has no answer in the file.
-    compute : callable
-        Returns a string, a double or lists of them.
+    The key is the whole question, so that another one has no answer; values are strings, doubles
+    or lists of them.
     """
     entries = _entries()
     if RECORD and key not in entries:

@@ -30,15 +30,7 @@ class Truth(NamedTuple):
 
 
 class Tally:
-    """Counts of answers by what became of them.
-
-    Parameters
-    ----------
-    listed : bool
-        Whether to print questions that are refused, not proven, left to the lattice or wide.
-    method : str
-        That is asked.
-    """
+    """Counts of answers of a method by what became of them; refused and wide ones may be listed."""
 
     def __init__(self, listed: bool = False, method: str = "auto") -> None:
         self._listed, self._method = listed, method

@@ -26,10 +26,8 @@ CHOICES = (
 class Line:
     """Functionals on the vertical line through a tilt; each kind has its own nodes.
 
-    Attributes
-    ----------
-    rounding : float
-        About what millions of steps make of the rounding of one, which no refinement shows.
+    ``rounding`` is about what millions of steps make of the rounding of one, which no refinement
+    shows.
     """
 
     rounding = 0.0

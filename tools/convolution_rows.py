@@ -41,14 +41,9 @@ SOURCES = (
 
 
 class BoundedStep(NamedTuple):
-    """N(0, 1) against a mixture of it and of shifted ones, whose loss is bounded below.
+    """N(0, 1) against a mixture of it and of ones moved up, whose loss is bounded below.
 
-    Parameters
-    ----------
-    shifts : tuple of float
-        Of the others, positive.
-    weights : tuple of Fraction
-        Their positive weights, of sum below 1; N(0, 1) has the rest.
+    The weights of the shifted ones have a sum below 1; N(0, 1) has the rest.
     """
 
     shifts: tuple[float, ...]
@@ -122,10 +117,7 @@ def _law_of_step(step: BoundedStep, deepest: float) -> _Law:
 def composed_law(steps: BoundedSteps, deepest: float) -> _Law:
     """Law of the composed loss, kept down to a log density.
 
-    Raises
-    ------
-    AccuracyError
-        For more than 240 convolutions, and where a law takes too many panels.
+    `AccuracyError` for more than 240 convolutions, and where a law takes too many panels.
     """
     if sum(n.bit_length() + n.bit_count() - 1 for _, n in steps) > MAX_CONVOLUTIONS:
         raise AccuracyError(f"these steps take more than {MAX_CONVOLUTIONS} convolutions")
@@ -149,12 +141,8 @@ def rows_at(law: _Law, backward: bool, c: FloatArray) -> FloatArray:
 class Convolution:
     """Rows of one pair; a law is built at the first question that needs it.
 
-    Parameters
-    ----------
-    steps : tuple of (BoundedStep, int)
-        The steps, without the record or what stands for that first, and their numbers.
-    reversed : bool
-        Whether A is the side of the mixtures.
+    Steps come without the record first, or what stands for that; ``reversed`` makes A the
+    mixtures.
     """
 
     def __init__(self, steps: BoundedSteps, *, reversed: bool) -> None:  # noqa: A002

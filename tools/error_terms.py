@@ -51,22 +51,9 @@ class Switch(NamedTuple):
 class Term(NamedTuple):
     """An error term: what is asked about it, where its factor stands, and what makes it matter.
 
-    Parameters
-    ----------
-    name : str
-        What the term is.
-    asks : str or callable
-        The question that shows it, as the audit knows it.
-    changes : tuple of (str, str, str)
-        Texts with ``{x}`` for its factor.
-    loud : dict
-        Switches that are set so that it alone must hold.
-    late : dict
-        Switches that are set only while what was made is asked.
-    scale : float
-        What it is multiplied by where operations err by other units than those of rounding.
-    sizes : tuple of (str, str, str)
-        Texts that are changed before anything is compiled.
+    Changes are texts with ``{x}`` for its factor, and ``sizes`` such as are made before anything
+    is compiled.  Loud switches are set so that it alone must hold, late ones only while what was
+    made is asked.  The scale is for operations that err by other units than those of rounding.
     """
 
     name: str
@@ -403,14 +390,8 @@ def report(
 ) -> int:
     """Print the table of terms; 1 where something is outside with its term, or nobody misses it.
 
-    Parameters
-    ----------
-    ask : callable
-        Counts what was asked and is outside with a part of a term.
-    missed : callable
-        Whether what is outside without the term, and with a hundredth of it, is as it must be.
-    only : str
-        In the names of those that are asked.
+    ``ask`` counts what was asked and is outside with a part of a term, ``missed`` judges what is
+    outside without it and with a hundredth of it.
     """
     failed = 0
     print("| error term | asked | outside with it | dropped | a hundredth |")

@@ -30,18 +30,9 @@ EVENTS = {*_MAKERS, *(f"{word}DpEvent" for word in STRUCTURE)}
 
 
 class Place(NamedTuple):
-    """Names of one kind in the sources of a host.
+    """Names of one kind in the sources of a host: those that were looked at, and where others show.
 
-    Parameters
-    ----------
-    repository, files : str
-        The repository, and a pattern of paths in it.
-    names : str
-        Regular expression of the names that matter.
-    known : set of str
-        Those that were looked at.
-    inside : str
-        The class whose members they are; empty for those of the module.
+    Names that match, in files that do, are members of the class inside, or of the module.
     """
 
     repository: str
@@ -140,13 +131,7 @@ def defined(file: Path, inside: str) -> Iterator[str]:
 
 
 def differences(directory: Path) -> list[str]:
-    """Return what is new in checkouts, and what is no longer found, a line each.
-
-    Parameters
-    ----------
-    directory : Path
-        Holds checkouts, each under the name of its repository without the owner.
-    """
+    """Return what is new in checkouts of hosts in a directory, and what is gone, a line each."""
     lines = []
     for place in PLACES:
         root = directory / place.repository.partition("/")[2]

@@ -108,13 +108,7 @@ def _random_loss(law: Law, rng: random.Random) -> float:
 
 
 def truth_of(question: Question, argument: float, c: float | None) -> Found:
-    """Truth of a question at an argument.
-
-    Raises
-    ------
-    NoTruthError
-        Where it cannot be found.
-    """
+    """Truth of a question at an argument; `NoTruthError` where it cannot be found."""
     source = source_of(question["steps"])
     if source == "reference":
         return Found(_reference(question, argument), source)

@@ -18,15 +18,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 class Journal:
-    """Records on disk.
-
-    Parameters
-    ----------
-    path : Path
-        File of one JSON object per line; made when the first record comes.
-    seed : str
-        Names the campaign; a journal of another one is refused.
-    """
+    """Records on disk, one JSON object a line, of the campaign that a seed names; no other's."""
 
     def __init__(self, path: Path, seed: str) -> None:
         self.path, self.seed = path, seed

@@ -52,27 +52,12 @@ def judge(
     truth: arb | None,
     delta_at: Callable[[float], arb],
 ) -> dict[str, Any]:
-    """Compare answers with the truth.
+    """Compare answers with the truth, an enclosure, or None for infinity.
 
-    Parameters
-    ----------
-    question : dict
-        As `campaign.pose.pose` makes it.
-    argument : float
-        What was asked.
-    answers : list of [lower, value, upper]
-        The answers to the question in all forms that were asked; a value without bounds comes
-        with bounds of 0 and inf.
-    truth : arb or None
-        Enclosure of the truth; None is infinity.
-    delta_at : callable
-        δ at an ε, for answers of ``epsilon``, whose accuracy is promised in δ.
-
-    Returns
-    -------
-    dict
-        ``wrong``, a reason or None; ``error``, relative; ``outside``, by how much relative to the
-        truth the bounds miss it, or None.
+    Answers are [lower, value, upper] in all forms that were asked, from 0 to inf without bounds;
+    of ``epsilon`` the accuracy is promised in δ, which ``delta_at`` knows.  Returns ``wrong``, a
+    reason or None; ``error``, relative; ``outside``, by how much relative to the truth bounds
+    miss it, or None.
     """
     found: dict[str, Any] = {"wrong": None, "error": 0.0, "outside": None}
     with precision(400):

@@ -101,27 +101,12 @@ def records(
     memory: float = MEMORY,
     target: Target = run,
 ) -> Iterator[dict[str, Any]]:
-    """Ask questions and yield what became of each, in the order in which they end.
+    """Ask questions of a seed and yield what became of each, in the order in which they end.
 
-    Parameters
-    ----------
-    seed : str
-        Names the campaign.
-    indices : iterable of int
-        The questions.
-    workers : int
-        Number of child processes.
-    seconds, truth_seconds, memory : float
-        Limits: processor time of an answer, that of its truth, and gibibytes beside what the
-        imports take.
-    target : callable
-        What a child runs; see `campaign.worker.run`.
-
-    Yields
-    ------
-    dict
-        The question and its ``verdict``: right, wrong, outside, refused, slow, crashed, memory, or
-        "no truth".
+    In child processes, which run `campaign.worker.run` or another target; limits are processor
+    time of an answer and of its truth, and gibibytes beside the imports.  Each record is the
+    question with its ``verdict``: right, wrong, outside, refused, slow, crashed, memory, or "no
+    truth".
     """
     pending = iter(indices)
     children: list[_Child] = []

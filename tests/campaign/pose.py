@@ -24,18 +24,8 @@ LEAST = 5e-324
 def pose(seed: str, index: int) -> dict[str, Any]:
     """Question number ``index`` of a seed, as plain data.
 
-    Parameters
-    ----------
-    seed : str
-        Names the campaign.
-    index : int
-        Names the question.
-
-    Returns
-    -------
-    dict
-        ``family``, ``steps``, ``adjacency``, ``question``, ``method``, ``form`` and ``argument``, a
-        text: a double in hexadecimal, or ``touching`` and a number that chooses it from the law.
+    ``family``, ``steps``, ``adjacency``, ``question``, ``method``, ``form`` and ``argument``, a
+    text: a double in hexadecimal, or ``touching`` and a number that chooses it from the law.
     """
     rng = random.Random(f"{seed}/{index}")
     if seed.startswith(ORDINARY):

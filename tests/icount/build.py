@@ -74,28 +74,10 @@ def build(
     flags: Sequence[str] = (),
     link: Sequence[str] = (),
 ) -> Driver:
-    """Compile a driver with the kernels of a core.
+    """Compile a driver of ``c`` with kernels, by default all, of the core of any commit.
 
-    Parameters
-    ----------
-    csrc : Path
-        Sources of the core, of any commit.
-    kernels : sequence of Path, optional
-        By default all of ``c/kernels``; one that does not compile is left out and named.
-    main : str
-        What calls the kernels, a file of ``c``.
-    flags, link : sequence of str
-        More words for the compiler and for the linker.
-
-    Returns
-    -------
-    Driver
-        Under ``build/icount``, kept until a source or the compiler changes.
-
-    Raises
-    ------
-    CountError
-        Where the core does not compile.
+    A kernel that does not compile is left out and named; `CountError` where the core does
+    not.  The driver is kept under ``build/icount`` until a source or the compiler changes.
     """
     kernels = kernel_files() if kernels is None else kernels
     core = sorted(csrc.glob("*.c"))

@@ -93,23 +93,10 @@ class Verdict(NamedTuple):
 def judge(
     part: str, recorded: Part | None, measured: Counts, versions: Mapping[str, str]
 ) -> Verdict:
-    """Compare a measurement with what is recorded.
+    """Compare a measurement with what is recorded, if anything is, for a key of `LIMITS`.
 
-    Parameters
-    ----------
-    part : str
-        A key of `LIMITS`.
-    recorded : Part or None
-        None where nothing is.
-    measured : Counts
-        Work without a count is a failure, whatever the versions.
-    versions : mapping
-        Of the measurement.
-
-    Returns
-    -------
-    Verdict
-        Each sentence names the piece of work.
+    Work without a count is a failure, whatever the versions.  Each sentence names the piece of
+    work.
     """
     verdict = Verdict([f"{name}: {why}" for name, why in sorted(measured.failed.items())], [], [])
     known = recorded or Part({}, {})

@@ -85,23 +85,9 @@ def _read(lines: Sequence[str], directory: Path) -> Counts:
 def measure(command: Sequence[str], extra: Mapping[str, str] | None = None) -> Counts:
     """Run a driver twice, once to see that it works and once under cachegrind.
 
-    Parameters
-    ----------
-    command : sequence of str
-        Prints ``name pid pid`` for each piece of work, the processes without and with it, or
-        ``name failed why``.
-    extra : mapping, optional
-        More of the environment.
-
-    Returns
-    -------
-    Counts
-        Without the instructions of the driver itself.
-
-    Raises
-    ------
-    CountError
-        Where the driver ends early or measures nothing.
+    It prints ``name pid pid`` for each piece of work, the processes without and with it, or
+    ``name failed why``.  The counts are without its own instructions; `CountError` where it ends
+    early or measures nothing.
     """
     environment = {**ENVIRONMENT, **(extra or {})}
     # Natively first: bytecode and file system caches are then as they stay.

@@ -30,18 +30,8 @@ def provenance(seed: int, drawn: int) -> dict[str, Any]:
 def generate(path: Path, seed: int, limit: int, seconds: float, resume: bool) -> None:
     """Write up to `limit` points, stopping after `seconds`, and print progress.
 
-    Parameters
-    ----------
-    path : Path
-        The data file. It is replaced as a whole, every 25 draws.
-    seed : int
-        Every draw depends on the seed and its own number only.
-    limit : int
-        Number of draws at most.
-    seconds : float
-        Stop after the draw that exceeds this time.
-    resume : bool
-        Go on after the draws that the file already holds.
+    The file is replaced as a whole, every 25 draws; a draw depends on the seed and its own number
+    only, so that one can resume after those that the file holds.
     """
     start = time.perf_counter()
     points: list[Record] = []

@@ -33,26 +33,12 @@ MOST_STRETCH = 15.0
 
 @dataclass(frozen=True)
 class HyperbolaVariant:
-    """The free choices of a run.
+    """The free choices of a run; distances and scale are in units of 1/sd.
 
-    Parameters
-    ----------
-    pole_distance : float
-        Smallest distance of the vertex from a pole, in units of 1/sd.
-    scale : float
-        Scale of the hyperbola, in units of 1/sd.
-    angle : float
-        Angle between its asymptote and the vertical.
-    spacing : float
-        Step of the trapezoidal rule along the hyperbola.
-    offset : float
-        0 puts a node on the vertex, 0.5 half a step beside it.
-    strip : float
-        Half width of the strip of analyticity used for the rule in w.
-    depth : float
-        Natural log of the relative error aimed at.
-    extra_bits : int
-        Added to the working precision.
+    The vertex is so far from a pole at least; the angle is that between asymptote and vertical,
+    the spacing that of the trapezoidal rule, with a node on the vertex or half a step beside it
+    (offset 0.5).  The strip is half the width that is used for the rule in w, the depth the
+    natural log of the relative error aimed at.
     """
 
     pole_distance: float
@@ -117,17 +103,8 @@ def plan(point: Point, cumulants: Cumulants, variant: HyperbolaVariant) -> Hyper
 def evaluate(points: list[Point], chosen: HyperbolaPlan) -> list[dict[str, arb]]:
     """Return the six quantities at every threshold; the radii cover rounding only.
 
-    Parameters
-    ----------
-    points : list of Point
-        One composition at thresholds near to each other. Plan and precision serve the first.
-    chosen : HyperbolaPlan
-        The discretisation; it is refined if the terms cancel by more than it allows for.
-
-    Raises
-    ------
-    NotFeasibleError
-        If the terms cancel too much, or too many nodes would be needed.
+    The plan serves the first of thresholds near to each other, and is refined if terms cancel by
+    more than it allows for; `NotFeasibleError` if they cancel too much, or need too many nodes.
     """
     before = ctx.prec
     try:

@@ -26,23 +26,12 @@ class NotFeasibleError(Exception):
 
 @dataclass(frozen=True)
 class LineVariant:
-    """The free choices of a run.
+    """The free choices of a run; distances from poles and from the saddle point in units of 1/sd.
 
-    Parameters
-    ----------
-    pole_distance : float
-        Smallest distance of the line from a pole, in units of 1/sd.
-    shift : float
-        Displacement of the line from the saddle point, in units of 1/sd.
-    depth : float
-        Natural log of the relative truncation and aliasing error aimed at.
-    offset : float
-        Displacement of the z nodes, as a share of their spacing.
-    extra_bits : int
-        Added to the working precision.
-    cut : float
-        If not 0, the normal density is cut off smoothly where the mass beyond is a negligible
-        part of the tails; the value moves the cut.
+    The depth is the natural log of the relative error aimed at by truncation and aliasing, the
+    offset that of the z nodes as a share of their spacing.  A cut that is not 0 cuts the normal
+    density off smoothly where the mass beyond is a negligible part of the tails; its value moves
+    the cut.
     """
 
     pole_distance: float
@@ -76,13 +65,7 @@ class LinePlan:
 
 
 def plan(point: Point, cumulants: Cumulants, variant: LineVariant) -> LinePlan:
-    """Choose the discretisation of a run.
-
-    Raises
-    ------
-    NotFeasibleError
-        If the transform decays too slowly along the line.
-    """
+    """Choose the discretisation of a run; `NotFeasibleError` if the transform decays too slowly."""
     threshold = float(point.offset_threshold())
     cut = None
     if variant.cut:
@@ -115,17 +98,8 @@ def plan(point: Point, cumulants: Cumulants, variant: LineVariant) -> LinePlan:
 def evaluate(points: list[Point], chosen: LinePlan) -> list[dict[str, arb]]:
     """Return the six quantities at every threshold; the radii cover rounding only.
 
-    Parameters
-    ----------
-    points : list of Point
-        One composition at thresholds near to each other. The plan is made for the first.
-    chosen : LinePlan
-        The discretisation.
-
-    Raises
-    ------
-    NotFeasibleError
-        If the density was cut off too near for the first threshold.
+    The plan serves the first of thresholds near to each other; `NotFeasibleError` if the density
+    was cut off too near for it.
     """
     before, ctx.prec = ctx.prec, chosen.bits
     try:

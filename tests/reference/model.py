@@ -12,17 +12,7 @@ QUANTITIES = ("p_above", "p_below", "q_above", "q_below", "h_qp", "h_pq")
 
 @dataclass(frozen=True)
 class Phase:
-    """Equal steps of a Poisson-subsampled Gaussian mechanism.
-
-    Parameters
-    ----------
-    noise : float or Fraction
-        Noise multiplier, > 0. A double is meant exactly.
-    probability : float or Fraction
-        Sampling probability, in (0, 1]. A double is meant exactly.
-    steps : int
-        Number of steps, >= 1.
-    """
+    """Equal steps of a Poisson-subsampled Gaussian mechanism; doubles are meant exactly."""
 
     noise: float | Fraction
     probability: float | Fraction
@@ -87,21 +77,10 @@ def _exact(number: float | Fraction) -> arb:
 def six_quantities(line: tuple[arb, arb, arb], position: float, threshold: float) -> dict[str, arb]:
     """Turn the three contour integrals into tails and divergences, adding residues.
 
-    Parameters
-    ----------
-    line : tuple of arb
-        (1/2 pi i) times the integrals of E/lambda, E/(lambda - 1), E/(lambda (lambda - 1)),
-        where E = exp(K_N(lambda) - lambda c).
-    position : float
-        Where the contour crosses the real axis; not 0 or 1.
-    threshold : float
-        The threshold c.
-
-    Returns
-    -------
-    dict
-        The six quantities: P(S > c), P(S <= c), Q(S > c), Q(S <= c), H_{exp(c)}(Q || P) and
-        H_{exp(-c)}(P || Q). The smaller one of each pair of tails carries no cancellation.
+    The integrals, over 2 pi i, are of E/lambda, E/(lambda - 1) and E/(lambda (lambda - 1)) for E
+    = exp(K_N(lambda) - lambda c), on a contour that crosses the real axis neither at 0 nor at
+    1.  The results are P(S > c), P(S <= c), Q(S > c), Q(S <= c), H_{exp(c)}(Q || P) and
+    H_{exp(-c)}(P || Q); the smaller one of each pair of tails carries no cancellation.
     """
     over_zero, over_one, over_both = line
     c = arb(threshold)

@@ -21,15 +21,10 @@ _LOG_2PI = math.log(2 * math.pi)
 class Cumulants:
     """Cumulant generating function K of the sum of Y = L - log(1 - p), in double precision.
 
-    The law of z is cut at 45 standard deviations, so that every tilt has a finite mean; where a
-    second mode beyond the cut would matter, `runs_off` says so.
-
-    Parameters
-    ----------
-    phases : sequence of Phase
-        The composition. For p = 1 the loss L itself takes the place of Y.
-    cut : float, optional
-        If given, the density of z is multiplied by the smooth step erfc((z - cut) / TAPER) / 2.
+    For p = 1 the loss L itself takes the place of Y.  The law of z is cut at 45 standard
+    deviations, so that every tilt has a finite mean; where a second mode beyond would matter,
+    `runs_off` says so.  A cut that is given multiplies the density by the smooth step erfc((z -
+    cut) / TAPER) / 2.
     """
 
     def __init__(self, phases: tuple[Phase, ...], cut: float | None = None) -> None:
@@ -157,15 +152,7 @@ class Cumulants:
         return self._bisect(lambda tilt: self.mean_variance(tilt)[0] - threshold)
 
     def threshold(self, measure: str, log_tail: float) -> float:
-        """Return an offset threshold whose tail is near exp(log_tail).
-
-        Parameters
-        ----------
-        measure : {"p_above", "p_below", "q_above", "q_below"}
-            The tail meant.
-        log_tail : float
-            Its natural logarithm.
-        """
+        """Return an offset threshold where a tail of p or q is near exp(log_tail)."""
         sign = 1.0 if measure.endswith("above") else -1.0
         tilt = self._bisect(lambda x: sign * (log_tail - self.log_tail(measure, x)))
         return self.mean_variance(tilt)[0]

@@ -42,13 +42,8 @@ class UnresolvedError(Exception):
 def solve(points: list[Point]) -> list[Answer | None]:
     """Return the reference values of a composition at thresholds near to each other.
 
-    The transforms are made for the first threshold; another one has None if two runs agree on
-    less than 15 digits there.
-
-    Raises
-    ------
-    UnresolvedError
-        If no two runs agree on 15 digits of every quantity above 1e-305 of the first point.
+    The transforms are made for the first threshold, and `UnresolvedError` tells that no two runs
+    agree on 15 digits of all its quantities above 1e-305; another threshold has None then.
     """
     start = time.process_time()
     if closed_form.applies(points[0]):

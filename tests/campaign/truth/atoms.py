@@ -19,16 +19,10 @@ Ends = tuple[arb | None, arb | None]
 
 
 class Atoms(Law):
-    """A pair of laws on finitely many outcomes.
+    """A pair of laws on finitely many outcomes, in any order, with their masses under A and B.
 
-    Parameters
-    ----------
-    outcomes : iterable of (arb, arb)
-        Mass of each outcome under A and under B, in any order.
-    left_out : arb
-        Mass of A and of B that is not among the outcomes: a bound on what truncation took.
-    ends : tuple of (arb or None)
-        Infimum and supremum of all finite losses, where some were left out.
+    ``left_out`` bounds the masses that truncation took; the ends are then those of all finite
+    losses.
     """
 
     def __init__(

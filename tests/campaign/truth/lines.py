@@ -49,13 +49,7 @@ def logistic(x: arb) -> Tails:
 
 
 class Monotone(Law):
-    """A pair whose loss does not decrease along the line.
-
-    Parameters
-    ----------
-    tails_a, tails_b : callable
-        Masses below and above a point, for A and for B.
-    """
+    """A pair whose loss does not decrease along the line, by masses below and above a point."""
 
     def __init__(self, tails_a: Callable[[arb], Tails], tails_b: Callable[[arb], Tails]) -> None:
         self.tails_a, self.tails_b = tails_a, tails_b
