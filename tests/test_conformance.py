@@ -331,7 +331,10 @@ def test_the_guide_s_accountant(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nobody"], "no accountant takes part: pip install 'pyengine-dp[peers]'"),
+        (
+            ["nobody", "--settings", "a"],
+            "no accountant takes part: pip install 'pyengine-dp[peers]'",
+        ),
         (
             ["--settings", "z"],
             f"--settings must be among {', '.join((*POISSON, *SCHEMES, *ALONE))}; got 'z'",

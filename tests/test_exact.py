@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +14,7 @@ from comparing import compared, comparing, left_out
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from outcomes import all_together, power_of, profile, reversed_, vectors
-from thorough import ALL
+from thorough import ALL, stored
 
 import pyengine as pe
 from pyengine.engines.exact.laplace import LaplaceSum
@@ -92,53 +93,61 @@ def test_many_laplace_steps_below_nearly_all_doubles(kappa: float) -> None:
     meets_the_lattice(pe.LaplaceMechanism(1.0).composed(390) + pe.RandomizedResponse(0.6), kappa)
 
 
-def range_profile(epsilon: float, steps: int, at: float) -> Any:
-    """The profile of equal steps of bounded range: an integral against the Irwin-Hall law."""
-    mu, end = mpmath.mpf(epsilon), mpmath.mpf(at)
-
-    def density(x: Any) -> Any:
-        terms = ((-1) ** k * mpmath.binomial(steps, k) * (x - k) ** (steps - 1)
-                 for k in range(int(mpmath.floor(x)) + 1))  # fmt: skip
-        return mpmath.exp(-mu * x) * mpmath.fsum(terms) / mpmath.factorial(steps - 1)
-
-    low = (end + steps * mu) / (2 * mu)
-    ends = [low, *(k for k in range(steps + 1) if k > low)]
-    whole = (mu / -mpmath.expm1(-mu)) ** steps
-    return whole * mpmath.quad(
-        lambda x: density(x) * (mpmath.exp(2 * mu * x - steps * mu) - mpmath.exp(end)), ends
-    )
-
-
-def beside_laplace(epsilon: float, steps: int, mu: float, at: float) -> Any:
-    """The profile of such steps and a Laplace step: the mean of the latter's over their losses."""
-    range_, ratio, end = mpmath.mpf(epsilon), mpmath.mpf(mu), mpmath.mpf(at)
-
-    def profile(x: Any) -> Any:
-        return -mpmath.expm1(min((x - ratio) / 2, 0)) if x >= -ratio else -mpmath.expm1(x)
+def over_ranges(epsilon: Any, steps: int, ends: Iterable[Any], gain: Callable[[Any], Any]) -> Any:
+    """An integral over the loss of equal steps of bounded range, by the law of Irwin and Hall."""
 
     def law(x: Any) -> Any:  # of the place x of the loss 2 ε x - N ε
         terms = ((-1) ** k * mpmath.binomial(steps, k) * (x - k) ** (steps - 1)
                  for k in range(int(mpmath.floor(x)) + 1))  # fmt: skip
-        return mpmath.exp(-range_ * x) * mpmath.fsum(terms) / mpmath.factorial(steps - 1)
+        return mpmath.exp(-epsilon * x) * mpmath.fsum(terms) / mpmath.factorial(steps - 1)
 
-    corners = [(y - end + steps * range_) / (2 * range_) for y in (-ratio, ratio)]
+    whole = (epsilon / -mpmath.expm1(-epsilon)) ** steps
+    return whole * mpmath.quad(lambda x: law(x) * gain(2 * epsilon * x - steps * epsilon), ends)
+
+
+def range_profile(epsilon: float, steps: int, at: float) -> Any:
+    mu, end = mpmath.mpf(epsilon), mpmath.mpf(at)
+    low = (end + steps * mu) / (2 * mu)
+    ends = [low, *(k for k in range(steps + 1) if k > low)]
+    return over_ranges(mu, steps, ends, lambda x: mpmath.exp(x) - mpmath.exp(end))
+
+
+def beside_laplace(epsilon: float, steps: int, noise: float, at: float) -> Any:
+    """The profile of such steps and a Laplace step: the mean of the latter's over their losses."""
+    mu, ratio, end = mpmath.mpf(epsilon), 1 / mpmath.mpf(noise), mpmath.mpf(at)
+
+    def profile(x: Any) -> Any:
+        return -mpmath.expm1(min((x - ratio) / 2, 0)) if x >= -ratio else -mpmath.expm1(x)
+
+    corners = [(y - end + steps * mu) / (2 * mu) for y in (-ratio, ratio)]
     ends = sorted({*range(steps + 1), *(x for x in corners if 0 < x < steps)})
-    whole = (range_ / -mpmath.expm1(-range_)) ** steps
-    return whole * mpmath.quad(
-        lambda x: law(x) * profile(end + 2 * range_ * x - steps * range_), ends
-    )
+    return over_ranges(mu, steps, ends, lambda x: profile(end + x))
+
+
+def kept(profiles: Callable[..., Any], seed: int, drawn: list[tuple[Any, ...]]) -> list[Any]:
+    """Profiles of what a seed has drawn, which take a second; those of an ordinary run are kept."""
+
+    def compute() -> list[str]:
+        with mpmath.workdps(80):
+            return [mpmath.nstr(profiles(*row), 40) for row in drawn]
+
+    key = f"{profiles.__name__} of {drawn}"
+    with mpmath.workdps(50):
+        return [mpmath.mpf(x) for x in (stored(key, compute) if seed < 6 else compute())]
 
 
 @pytest.mark.parametrize("seed", range(60 if ALL else 6))
 def test_bounded_range_beside_a_laplace_step(seed: int) -> None:
     """They were on the lattice, with four to six digits."""
-    rng = np.random.default_rng(seed)
+    rng, drawn = np.random.default_rng(seed), []
     for _ in range(2):
         steps, noise = int(rng.integers(1, 7)), float(f"{10 ** rng.uniform(-0.3, 1):.4g}")
         epsilon = float(f"{10 ** rng.uniform(-2, 0.7):.4g}")
         at = float(rng.uniform(0.0, 0.7)) * (steps * epsilon + 1.0 / noise)
-        with mpmath.workdps(50):
-            truth = beside_laplace(epsilon, steps, 1 / mpmath.mpf(noise), at)
+        drawn.append((epsilon, steps, noise, at))
+    for (epsilon, steps, noise, at), truth in zip(
+        drawn, kept(beside_laplace, seed, drawn), strict=True
+    ):
         run = pe.ExponentialMechanism(epsilon).composed(steps) + pe.LaplaceMechanism(noise)
         bounds = pe.delta(run, at, bounds=True)
         assert bounds.lower <= truth <= bounds.upper
@@ -149,12 +158,11 @@ def test_bounded_range_beside_a_laplace_step(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(60 if ALL else 6))
 def test_few_steps_of_bounded_range(seed: int) -> None:
     """They were on the lattice, with five or six digits."""
-    rng = np.random.default_rng(seed)
+    rng, drawn = np.random.default_rng(seed), []
     for _ in range(5):
         steps, epsilon = int(rng.integers(1, 13)), float(f"{10 ** rng.uniform(-6, 1.2):.4g}")
-        at = float(rng.uniform() ** rng.choice([1, 3])) * steps * epsilon
-        with mpmath.workdps(80):
-            truth = range_profile(epsilon, steps, at)
+        drawn.append((epsilon, steps, float(rng.uniform() ** rng.choice([1, 3])) * steps * epsilon))
+    for (epsilon, steps, at), truth in zip(drawn, kept(range_profile, seed, drawn), strict=True):
         run = pe.ExponentialMechanism(epsilon).composed(steps)
         bounds = pe.delta(run, at, bounds=True)
         assert bounds.lower <= truth <= bounds.upper
