@@ -21,6 +21,9 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -93,6 +96,13 @@ def check(key: str, measured: float, *, whole: bool = True) -> None:
     assert measured <= FACTOR * limit, (
         f"{key}: error {measured:.3g} exceeds {FACTOR:g} times the recorded {limit:.3g}"
     )
+
+
+def check_near(key: str, found: Any, truth: Any, *, absolute: bool = False) -> None:
+    """The same with the largest error of some numbers, relative to those that are not 0."""
+    exact = np.asarray(truth, dtype=float)
+    size = np.where((exact == 0.0) | absolute, 1.0, np.abs(exact))
+    check(key, float(np.max(np.abs(np.asarray(found, dtype=float) - exact) / size)))
 
 
 def _two_digits(value: float) -> float:

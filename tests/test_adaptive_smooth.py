@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from error_budget import check_near
 from thorough import ALL, some
 
 import pyengine as pe
@@ -63,7 +64,8 @@ def test_laws_of_fewer_nodes(is_upper: bool) -> None:
         return np.maximum(np.exp(index * h)[:, None] - k, 0.0).T @ weights + far
 
     full = call(np.arange(whole.first, whole.last + 1), whole.weights, whole.far)
-    assert np.allclose(call(most.index, most.weights, most.far), full, rtol=1e-6, atol=1e-6)
+    nearly = call(most.index, most.weights, most.far)
+    check_near("adaptive.fewer_nodes", nearly, full, absolute=True)
     low, high = np.array(profile.at(np.log(k))) + np.maximum(1.0 - k, 0.0)
     for law in (thin, most):
         other = call(law.index, law.weights, law.far)

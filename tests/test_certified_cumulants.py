@@ -42,7 +42,7 @@ def test_exponent_of_profiles() -> None:
         y = y[(y > 0.0) & (y < 1.0)]
         logs = np.log1p(-y) + m * np.log(y)
         assert logs.max() <= exponent(-m) + 1e-8
-        assert exponent(-m) == pytest.approx(logs[-1], abs=1e-8)
+        assert exponent(-m) == pytest.approx(logs[-1], abs=1e-9)
 
 
 @pytest.mark.parametrize("adjacency", ["add", "remove"])

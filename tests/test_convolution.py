@@ -131,4 +131,4 @@ def test_a_reversed_pair_has_the_same_tails_with_the_same_errors() -> None:
     theirs = Convolution(steps, reversed=True).at(PROFILE, -c)
     for own, mirrored in ((A_ABOVE, B_BELOW), (A_BELOW, B_ABOVE), (B_ABOVE, A_BELOW)):
         np.testing.assert_allclose(ours[:, 2 + own], theirs[:, 2 + mirrored], rtol=1e-13)
-        np.testing.assert_allclose(ours[:, ERRORS + own], theirs[:, ERRORS + mirrored], rtol=1e-6)
+        np.testing.assert_allclose(ours[:, ERRORS + own], theirs[:, ERRORS + mirrored], rtol=1e-9)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from comparing import compared, comparing, left_out
 from drawing import mechanisms
+from error_budget import check_near
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_mechanisms import Draw, laplace
@@ -92,4 +93,4 @@ def test_discrete_noise_tends_to_continuous_noise() -> None:
             ask: Any = {"adjacency": adjacency, "bounds": True}
             first = pe.delta(discrete.poisson_sampled(0.2).composed(3), 0.4, **ask)
             second = pe.delta(continuous.poisson_sampled(0.2).composed(3), 0.4, **ask)
-            assert first.value == pytest.approx(second.value, rel=2e-3)
+            check_near("limits.discrete_noise", first.value, second.value)

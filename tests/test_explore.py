@@ -143,7 +143,7 @@ def test_answers_are_those_of_the_package() -> None:
 def test_batches(changed: dict[str, Any], run: pe.Mechanism) -> None:
     assert Settings.read({**GIVEN, **changed}).mechanism() == run
     found = asked(**changed)
-    assert found["figures"][0]["bound"] == pytest.approx(pe.epsilon(run, 1e-5), rel=1e-6)
+    assert found["figures"][0]["bound"] == pytest.approx(pe.epsilon(run, 1e-5), rel=1e-9)
 
 
 def settings_of(run: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def test_steps_that_show_the_record_for_certain(loss: float, steps: int, method:
     for epsilon in (0.0, 1.0, 0.5 * loss):
         delta = pe.delta(run, epsilon, method=method, bounds=True)
         assert delta.lower <= delta.value <= delta.upper == 1.0
-        assert delta.value == pytest.approx(1.0, abs=1e-4)
+        assert delta.value == pytest.approx(1.0, abs=1e-9)
     whole = pe.epsilon(run, 0.0, method=method, bounds=True)
     assert whole.lower <= steps * loss * (1.0 + 1e-15)
     assert whole.upper >= steps * loss * (1.0 - 1e-15)

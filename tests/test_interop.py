@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from error_budget import check_near
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thorough import ALL
@@ -312,7 +313,7 @@ def test_one_guarantee() -> None:
         math.e**epsilon * kappa + delta, 1 - math.exp(-epsilon) * (1 - kappa - delta)
     )
     assert np.all(found >= lines - 1e-15)
-    np.testing.assert_allclose(found, lines, rtol=1e-7)
+    check_near("searches.one_guarantee", found, lines)
     assert pe.epsilon(lambda e: delta if e >= epsilon else 1.0, 0.02) == pytest.approx(1.0)
     assert pe.epsilon(lambda e: 0.5 + 0.0 * e, 0.02) == math.inf
 

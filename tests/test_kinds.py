@@ -108,7 +108,7 @@ def test_every_question() -> None:
     assert lower <= beta <= upper
     for method in ("auto", "certified", "exact", "lattice"):
         assert pe.delta(twice, 0.1, method=method, tolerance=1e-6) == pytest.approx(
-            pe.delta(twice, 0.1), rel=1e-5
+            pe.delta(twice, 0.1), rel=1e-9
         )
 
 

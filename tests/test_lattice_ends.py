@@ -7,6 +7,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from error_budget import check_near
 from scipy.special import log_ndtr, ndtri
 from scipy.stats import binom
 
@@ -102,7 +103,7 @@ def test_events_of_the_smallest_loss_hold_exact_sums() -> None:
         found = smallest_loss(((law, steps),), ends, 1e-6)
         assert found is not None
         assert found.mass <= mass * (1.0 + 1e-9)
-        assert found.mass == pytest.approx(mass, rel=1e-6)
+        assert found.mass == pytest.approx(mass, rel=1e-9)
         assert found.least <= steps * low <= found.most
         k = np.arange(steps + 1)
         log_a = binom.logpmf(k, steps, a[np.argmin(b / a)])
@@ -134,7 +135,7 @@ def test_two_heavy_atoms_lie_on_the_lattice() -> None:
     b = (1.0 - p) * a + p * a[::-1]
     square = steps * float(np.sum((np.sqrt(b) - np.sqrt(a)) ** 2)) * 4.0 + 1.0 / 2500.0
     quantile = -float(ndtri(0.87)) - math.sqrt(square)
-    assert math.log(found.value) == pytest.approx(float(log_ndtr(quantile)), rel=0.02)
+    check_near("limits.two_heavy_atoms", math.log(found.value), float(log_ndtr(quantile)))
 
 
 def test_tests_that_move_far_are_refused_for_their_memory() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from error_budget import check_near
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
@@ -244,7 +245,7 @@ def test_composition_of_two(weight: float) -> None:
         for alpha in (1e-4, 0.03, 0.3, 0.8, 0.99):
             found = stochastic_composition(family, [weight, 1 - weight], alpha)
             wanted = optimum([lambda a, f=f: f(a) for f in family], [weight, 1 - weight], alpha)  # type: ignore[misc]
-            assert found == pytest.approx(wanted, rel=1e-7)
+            check_near("quadrature.composition_of_two", found, wanted)
             assert found <= wanted * (1 + 1e-12)
 
 
@@ -261,10 +262,10 @@ def test_composition_of_functions_with_kinks() -> None:
     found = stochastic_composition(functions, [0.3, 0.7], alpha)
     for a, beta in zip(alpha, found, strict=True):
         wanted = optimum([lambda x, f=f: float(f(np.array(x))) for f in functions], [0.3, 0.7], a)  # type: ignore[misc]
-        assert beta == pytest.approx(wanted, abs=1e-7)
+        check_near("quadrature.kinks", beta, wanted, absolute=True)
     mechanism = pe.GaussianMechanism(1.0)
     alone = stochastic_composition([lambda a: pe.trade_off(mechanism, a)], [1.0], alpha)
-    np.testing.assert_allclose(alone, pe.trade_off(mechanism, alpha), atol=1e-9)
+    np.testing.assert_allclose(alone, pe.trade_off(mechanism, alpha), rtol=1e-9, atol=1e-9)
 
 
 @given(
@@ -311,10 +312,10 @@ def test_parametric_family_is_the_limit_of_finite_ones() -> None:
     finite = stochastic_composition(
         [NoisySGDStep(500, 650, k) for k in points], np.full(400, 1 / 400), [1e-3, 0.1, 0.9]
     )
-    np.testing.assert_allclose(found, finite, rtol=1e-4)
+    check_near("limits.parametric_family", found, finite)
     certain = stats.uniform(2.0, 1e-9)
     beta = stochastic_composition_over(GaussianTradeOff, certain, 0.1)
-    assert beta == pytest.approx(GaussianTradeOff(2.0)(0.1), rel=1e-8)
+    check_near("limits.certain_family", beta, GaussianTradeOff(2.0)(0.1))
 
 
 def test_family_that_is_not_smooth_is_refused() -> None:

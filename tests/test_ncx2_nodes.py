@@ -32,7 +32,7 @@ def test_bins_cover_the_range() -> None:
     lows = [b[5] for b in BINS]
     assert len(BINS) == 4 * (tool.HIGH - tool.LOW)
     expected = [2.0**o * (1 + q / 4) for o in range(tool.LOW, tool.HIGH) for q in range(4)]
-    assert lows == pytest.approx(expected, rel=1e-5)  # the comments have six digits
+    assert lows == pytest.approx(expected, rel=1e-9)  # the comments have six digits
     assert [b[0] for b in BINS] == [sum(b[1] for b in BINS[:i]) for i in range(len(BINS))]
     assert f"#define PE_NODES_MAX {max(b[1] for b in BINS)}\n" in HEADER
 

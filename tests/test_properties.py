@@ -70,7 +70,7 @@ def test_profile_and_its_inverse(mechanism: pe.Mechanism, adjacency: str, top: f
     assert np.all(np.diff(delta.value) <= 1e-12 * delta.value[:-1])
     # the smallest epsilon is returned, and delta is rounded: compare where the profile is steep
     again = pe.delta(mechanism, back.value, adjacency=adjacency)
-    assert np.allclose(again, delta.value[inside], rtol=1e-8)
+    assert np.allclose(again, delta.value[inside], rtol=1e-9, atol=1e-9)
 
 
 @comparing(0.3)  # of many a mechanism δ is below all digits of γ

@@ -151,7 +151,7 @@ def test_approximate_curves() -> None:
         assert pe.delta(rough, epsilon) == pytest.approx(one, rel=1e-12)
         told = 1.0 - 0.999**3
         thrice = told + (1.0 - told) * pe.delta(pe.ZeroConcentrated(0.3), epsilon)
-        assert pe.delta(rough.composed(3), epsilon) == pytest.approx(thrice, rel=1e-7)
+        assert pe.delta(rough.composed(3), epsilon) == pytest.approx(thrice, rel=1e-9)
     curve = pe.RenyiCurve([2], [0.1], "0.01")
     assert pe.delta(curve, 0.3) == pytest.approx(
         0.01 + 0.99 * pe.delta(pe.RenyiCurve([2], [0.1]), 0.3), rel=1e-12

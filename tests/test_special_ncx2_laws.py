@@ -176,7 +176,7 @@ def test_density_is_the_derivative(df: float, nc: float, spread: float) -> None:
 
     estimate = (4 * slope(h / 2) - slope(h)) / 3
     noise = 40 * EPS * max(1, abs(tail(x, df, nc))) / (h * rate)
-    assert abs(estimate) == pytest.approx(rate, rel=1e-6 + noise)
+    assert abs(estimate) == pytest.approx(rate, rel=1e-9 + noise)
 
 
 @given(df=dfs, nc=ncs, log_p=st.floats(-3e4, -1e-10))
