@@ -17,6 +17,7 @@ import flint
 import mpmath
 import numpy as np
 from flint import acb, arb
+from outcomes import sampled_gaussian_delta
 
 __all__ = ["bounded_range_profile", "epoch_profile", "truncated_profile"]
 
@@ -123,17 +124,8 @@ def epoch_profile(noise: float, steps: int, epsilon: float, adjacency: str) -> A
 
 
 def sampled_profile(noise: Any, p: Any, epsilon: Any, adjacency: str) -> Any:
-    """δ(ε) of one Poisson-sampled Gaussian step, by its threshold (mpmath)."""
-    mu = 1 / mpmath.mpf(noise)
-    bound = mpmath.exp(epsilon if adjacency == "remove" else -epsilon)
-    rest = bound - (1 - p)
-    if adjacency == "remove":  # E_Q (1 - p + p e^s - e^ε)+
-        z = mpmath.log(rest / p) / mu + mu / 2
-        return p * mpmath.ncdf(mu - z) - rest * mpmath.ncdf(-z)
-    if rest <= 0:
-        return mpmath.mpf(0)
-    z = mpmath.log(rest / p) / mu + mu / 2  # E_Q (1 - e^ε (1 - p + p e^s))+
-    return (rest * mpmath.ncdf(z) - p * mpmath.ncdf(z - mu)) / bound
+    """δ(ε) of one Poisson-sampled Gaussian step."""
+    return sampled_gaussian_delta(1 / mpmath.mpf(noise), p, mpmath.exp(epsilon), adjacency)
 
 
 def truncated_profile(

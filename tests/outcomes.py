@@ -1,7 +1,7 @@
 """Mechanisms of few outcomes: the masses of all of them under both laws, and what follows by sums.
 
 Masses are fractions, numbers of mpmath or doubles; nothing of the engines is used.  Beside them,
-the profile of plain Gaussian noise, which has a closed form as well.
+the profiles of one Gaussian or Laplace step, which have closed forms as well.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ __all__ = [
     "response",
     "reversed_",
     "sampled",
+    "sampled_gaussian_delta",
+    "sampled_laplace_delta",
     "vectors",
 ]
 
@@ -169,3 +171,26 @@ def gaussian_delta(mu: Any, epsilon: Any) -> Any:
     """H of N(0, 1) and N(μ, 1), at any real ε."""
     at = mpmath.mpf(epsilon)
     return mpmath.ncdf(mu / 2 - at / mu) - mpmath.exp(at) * mpmath.ncdf(-mu / 2 - at / mu)
+
+
+def sampled_gaussian_delta(mu: Any, p: Any, t: Any, order: str = "remove") -> Any:
+    """H at e^ε = t of one Poisson-sampled Gaussian step."""
+    rest = (t if order == "remove" else 1 / t) - 1 + p
+    if rest <= 0:
+        return 1 - t if order == "remove" else mpmath.mpf(0)
+    z = mpmath.log(rest / p) / mu + mu / 2
+    if order == "remove":
+        return p * mpmath.ncdf(mu - z) - rest * mpmath.ncdf(-z)
+    return t * (rest * mpmath.ncdf(z) - p * mpmath.ncdf(z - mu))
+
+
+def sampled_laplace_delta(mu: Any, p: Any, t: Any, order: str = "remove") -> Any:
+    """The same of one Laplace step."""
+    low, high = (1 - p + p * mpmath.exp(sign * mu) for sign in (-1, 1))
+    ratio = t if order == "remove" else 1 / t
+    if not low < ratio < high:
+        return max(1 - t, mpmath.mpf(0))
+    edge = mpmath.log((ratio - 1 + p) / p)
+    if order == "add":
+        return -(1 - t * (1 - p)) * mpmath.expm1(-(edge + mu) / 2)
+    return -p * mpmath.expm1((edge - mu) / 2)

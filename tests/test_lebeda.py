@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from outcomes import sampled_laplace_delta
 from scipy import stats
 
 import pyengine as pe
@@ -47,23 +48,6 @@ def test_proposition_11() -> None:
         assert worst.tolist() == [add.value[0], remove.value[1]]
 
 
-def laplace_profile(t: Any, ratio: Any, p: Any, order: str) -> Any:
-    """H_t of one Poisson-sampled Laplace step in closed form, at any precision."""
-    low, high = (1 - p + p * mpmath.exp(sign * ratio) for sign in (-1, 1))
-    if order == "add":
-        if t * high <= 1:
-            return 1 - t
-        if t * low >= 1:
-            return mpmath.mpf(0)
-        edge = mpmath.log((1 / t - 1 + p) / p)
-        return -(1 - t * (1 - p)) * mpmath.expm1(-(edge + ratio) / 2)
-    if t >= high:
-        return mpmath.mpf(0)
-    if t <= low:
-        return 1 - t
-    return -p * mpmath.expm1((mpmath.log((t - 1 + p) / p) - ratio) / 2)
-
-
 def two_steps(epsilon: float, ratio: float, p: float, first: str, second: str) -> Any:
     """Profile of two sampled Laplace steps, each in an order of its own, by quadrature."""
     with mpmath.workdps(25):
@@ -75,7 +59,7 @@ def two_steps(epsilon: float, ratio: float, p: float, first: str, second: str) -
         def inner(loss: Any) -> Any:
             scale = grown(loss) if first == "add" else 1 / grown(loss)
             weight = 1 if first == "add" else grown(loss)
-            return weight * laplace_profile(t * scale, mu, p, second)
+            return weight * sampled_laplace_delta(mu, p, t * scale, second)
 
         kinks = [-mu, mu]
         for end in (grown(mu), grown(-mu)):

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 import random_mechanisms as families
-from outcomes import Outcomes, gaussian_delta, generic, response, vectors
+from outcomes import Outcomes, gaussian_delta, generic, response, sampled_gaussian_delta, vectors
 from random_mechanisms import Draw, made
 from thorough import sampled
 
@@ -224,20 +224,6 @@ def test_one_smooth_step_beside_few_losses_has_digits() -> None:
     assert high - low <= 1e-12 * low
 
 
-def sampled_delta(noise: Any, p: Any, epsilon: Any, order: str) -> Any:
-    """H_{e^ε} of one sampled Gaussian step, ``remove``: A is the law with the record."""
-    shift, e = 1 / noise, mpmath.exp(epsilon)
-    if order == "add":  # of 1 - e^ε (1 - p + p r), r the ratio of both normal laws
-        if e * (1 - p) >= 1:
-            return mpmath.mpf(0)
-        z = (mpmath.log((1 / e - 1 + p) / p) + shift**2 / 2) / shift
-        return (1 - e * (1 - p)) * mpmath.ncdf(z) - e * p * mpmath.ncdf(z - shift)
-    if e <= 1 - p:
-        return 1 - e
-    z = (mpmath.log((e - 1 + p) / p) + shift**2 / 2) / shift
-    return p * mpmath.ncdf(shift - z) - (e - 1 + p) * mpmath.ncdf(-z)
-
-
 @pytest.mark.parametrize("level", [2.5302965508581436e-4, 1e-12, 0.01])
 def test_both_orders_of_one_step_beside_a_generic_mechanism(level: float) -> None:
     """These were refused, by a lattice of the order that does not matter."""
@@ -248,7 +234,8 @@ def test_both_orders_of_one_step_beside_a_generic_mechanism(level: float) -> Non
 
         def profile(epsilon: Any, order: str) -> Any:
             parts = [
-                weight * sampled_delta(noise, p, epsilon - sign * own, order)
+                weight
+                * sampled_gaussian_delta(1 / noise, p, mpmath.exp(epsilon - sign * own), order)
                 for sign, weight in ((1, share), (-1, 1 - share))
             ]
             return mpmath.fsum(parts)
@@ -493,7 +480,7 @@ def test_two_rare_steps_beside_few_losses(order: str, epsilon: float) -> None:
             density = mpmath.npdf(z) * (ratio(z) if order == "remove" else 1)
             loss = mpmath.log(ratio(z)) * (-1 if order == "remove" else 1)
             return density * mpmath.fsum(
-                a * sampled_delta(noise, p, epsilon + mpmath.log(b / a) + loss, order)
+                a * sampled_gaussian_delta(1 / noise, p, mpmath.exp(epsilon + loss) * b / a, order)
                 for a, b in outcomes
             )
 

@@ -10,6 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from outcomes import number
 
 import pyengine as pe
 from pyengine.api import answers
@@ -17,10 +18,6 @@ from pyengine.api import answers
 DIGITS = 60
 RATES = (1 - Fraction(1, 3 * 10**15), 1 - Fraction(1, 10**20), 1 - Fraction(7, 10**30))
 Cdf = Callable[[Any], Any]
-
-
-def number(x: Fraction) -> Any:
-    return mpmath.mpf(x.numerator) / x.denominator
 
 
 def gaussian(mu: Any) -> Cdf:

@@ -12,7 +12,17 @@ import mpmath
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from outcomes import Outcomes, all_together, number, power_of, profile, reversed_, vectors
+from outcomes import (
+    Outcomes,
+    all_together,
+    number,
+    power_of,
+    profile,
+    reversed_,
+    sampled_gaussian_delta,
+    sampled_laplace_delta,
+    vectors,
+)
 from thorough import ALL, stored
 
 import pyengine as pe
@@ -115,23 +125,17 @@ def test_discrete_noise_by_summation() -> None:
         holds(reference.delta(pe.DiscreteLaplaceMechanism("1.5", 2), "0.2"), truth)
 
 
-def gaussian_step(t: Any, noise: Any, p: Any) -> Any:
-    """H_t(Q || P) of one sampled Gaussian step."""
-    mu = 1 / noise
-    if t <= 1 - p:
-        return 1 - t
-    z = (mpmath.log((t - 1 + p) / p) + mu**2 / 2) / mu
-    above, shifted = mpmath.ncdf(-z), mpmath.ncdf(mu - z)
-    return (1 - p) * above + p * shifted - t * above
-
-
 def test_two_gaussian_steps_by_quadrature() -> None:
     with mpmath.workdps(32):
         noise, p, epsilon = mpmath.mpf(1), mpmath.mpf("0.1"), mpmath.mpf("0.1")
 
         def integrand(z: Any) -> Any:
             ratio = 1 - p + p * mpmath.exp(z / noise - 1 / (2 * noise**2))
-            return mpmath.npdf(z) * ratio * gaussian_step(mpmath.exp(epsilon) / ratio, noise, p)
+            return (
+                mpmath.npdf(z)
+                * ratio
+                * sampled_gaussian_delta(1 / noise, p, mpmath.exp(epsilon) / ratio)
+            )
 
         kink = mpmath.log((mpmath.exp(epsilon) / (1 - p) - 1 + p) / p) * noise + 1 / (2 * noise)
         near = [kink + mpmath.mpf(x) for x in (-2, -1, -0.5, -0.25, 0, 0.5, 1, 2, 4, 7)]
@@ -141,32 +145,20 @@ def test_two_gaussian_steps_by_quadrature() -> None:
         holds(value, truth, 14)
 
 
-def laplace_step(t: Any, mu: Any, p: Any) -> Any:
-    """H_t(Q || P) of one sampled Laplace step: P is centred at 0, the other law at mu."""
-    if t >= 1 - p + p * mpmath.exp(mu):
-        return mpmath.mpf(0)
-    if t <= 1 - p + p * mpmath.exp(-mu):
-        return 1 - t
-    x = (mpmath.log((t - 1 + p) / p) + mu) / 2  # where the ratio is t
-    above = mpmath.exp(-x) / 2
-    shifted = 1 - mpmath.exp(x - mu) / 2
-    return (1 - p) * above + p * shifted - t * above
-
-
 def test_sampled_laplace_by_quadrature() -> None:
     step = pe.LaplaceMechanism("1").poisson_sampled("0.25")
     with mpmath.workdps(17):
         mu, p, epsilon = mpmath.mpf(1), mpmath.mpf("0.25"), mpmath.mpf("0.05")
         t = mpmath.exp(epsilon)
         one = reference.delta(step, "0.05", adjacency="remove", digits=12)
-        holds(one, laplace_step(t, mu, p), 11)
+        holds(one, sampled_laplace_delta(mu, p, t), 11)
 
         def ratio(x: Any) -> Any:
             return 1 - p + p * mpmath.exp(abs(x) - abs(x - mu))
 
         def integrand(x: Any) -> Any:
             r = ratio(x)
-            return mpmath.exp(-abs(x)) / 2 * r * laplace_step(t / r, mu, p)
+            return mpmath.exp(-abs(x)) / 2 * r * sampled_laplace_delta(mu, p, t / r)
 
         low, high = ratio(mpmath.mpf(0)), ratio(mu)
         odds = [(t / end - 1 + p) / p for end in (low, high)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import mpmath
 import pytest
-from outcomes import gaussian_delta
+from outcomes import gaussian_delta, sampled_laplace_delta
 from thorough import ALL, sampled, some
 
 import pyengine as pe
@@ -178,16 +178,6 @@ def test_gaussian_and_laplace_by_an_integral() -> None:
         holds(value, low + middle + high, 20)
 
 
-def laplace_profile(t: Any, mu: Any, p: Any) -> Any:
-    """H_t(Q || P) of one sampled Laplace step."""
-    if t >= 1 - p + p * mpmath.exp(mu):
-        return mpmath.mpf(0)
-    if t <= 1 - p + p * mpmath.exp(-mu):
-        return 1 - t
-    x = (mpmath.log((t - 1 + p) / p) + mu) / 2
-    return (1 - p - t) * mpmath.exp(-x) / 2 + p * (1 - mpmath.exp(x - mu) / 2)
-
-
 def test_two_kinds_of_laplace_by_an_integral() -> None:
     with mpmath.workdps(20):
         half, third, t = mpmath.mpf(1) / 2, mpmath.mpf(1) / 3, mpmath.exp(mpmath.mpf("0.2"))
@@ -195,14 +185,18 @@ def test_two_kinds_of_laplace_by_an_integral() -> None:
 
         def integrand(x: Any) -> Any:
             """The density of the unsampled step's ratio, Q's share, times the other's profile."""
-            return mpmath.exp((x - third) / 2) / 4 * laplace_profile(t / mpmath.exp(x), half, first)
+            return (
+                mpmath.exp((x - third) / 2)
+                / 4
+                * sampled_laplace_delta(half, first, t / mpmath.exp(x))
+            )
 
         ends = [1 - first + first * mpmath.exp(s * half) for s in (-1, 1)]
         kinks = sorted({-third, third, *(mpmath.log(t / end) for end in ends)})
         inside = [x for x in kinks if -third <= x <= third]
         truth = mpmath.quad(integrand, inside) * second
-        truth += mpmath.exp(-third) / 2 * laplace_profile(t * mpmath.exp(third), half, first)
-        truth += laplace_profile(t / mpmath.exp(third), half, first) / 2
+        truth += mpmath.exp(-third) / 2 * sampled_laplace_delta(half, first, t * mpmath.exp(third))
+        truth += sampled_laplace_delta(half, first, t / mpmath.exp(third)) / 2
         run = pe.compose(SAMPLED, pe.LaplaceMechanism("3"))
         holds(reference.delta(run, "0.2", adjacency="remove", digits=15), truth, 15)
 
