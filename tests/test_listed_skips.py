@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from plugin_run import WORKERS, plugin_run
 
-TESTS = Path(__file__).parent
 MODULE = """
 import pytest
 
@@ -36,21 +33,11 @@ def outcome(directory: Path, reasons: list[str], *options: str) -> tuple[int, st
     (directory / "test_whole.py").write_text(WHOLE)
     listed = directory / "listed.toml"
     listed.write_text("\n".join(ENTRY.format(reason) for reason in reasons) or "skip = []\n")
-    command = ["-m", "pytest", "-q", "-p", "listed_skips", "-p", "no:cacheprovider", *options]
-    command += ["--only-listed-skips", f"--skips-list={listed}", f"--rootdir={directory}", "."]
-    done = subprocess.run(
-        [sys.executable, *command],
-        capture_output=True,
-        text=True,
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(TESTS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-    )
-    return done.returncode, done.stdout + done.stderr
+    words = ("-q", "--only-listed-skips", f"--skips-list={listed}", *options)
+    return plugin_run(directory, "listed_skips", *words)
 
 
-@pytest.mark.parametrize(
-    "options", [(), ("-p", "xdist", "-n", "1")], ids=["one process", "workers"]
-)
+@WORKERS
 def test_unlisted_reasons_fail_the_run(tmp_path: Path, options: tuple[str, ...]) -> None:
     every = ["not on .* machine", "could not import '(no_such|another)_module'.*"]
     part = ["not on", "could not import 'no_such_module'.*"]  # the whole text must be matched

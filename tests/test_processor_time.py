@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
+from plugin_run import WORKERS, plugin_run
 
 TESTS = Path(__file__).parent
 MODULE = """
@@ -44,23 +41,13 @@ def outcome(directory: Path, limits: str, *options: str) -> tuple[int, list[str]
     (directory / "test_module.py").write_text(MODULE)
     listed = directory / "limits.toml"
     listed.write_text(limits)
-    command = ["-m", "pytest", "-q", "-p", "processor_time", "-p", "no:cacheprovider", *options]
-    command += ["--processor-limits", f"--limits-list={listed}", f"--rootdir={directory}", "."]
-    done = subprocess.run(
-        [sys.executable, *command],
-        capture_output=True,
-        text=True,
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(TESTS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-    )
-    printed = done.stdout + done.stderr
+    words = ("-q", "--processor-limits", f"--limits-list={listed}", *options)
+    code, printed = plugin_run(directory, "processor_time", *words)
     _, _, faults = printed.partition("above the limits")
-    return done.returncode, sorted(x.partition(": ")[0] for x in faults.splitlines()[1:-1]), printed
+    return code, sorted(x.partition(": ")[0] for x in faults.splitlines()[1:-1]), printed
 
 
-@pytest.mark.parametrize(
-    "options", [(), ("-p", "xdist", "-n", "1")], ids=["one process", "workers"]
-)
+@WORKERS
 def test_what_takes_long_fails_the_run(tmp_path: Path, options: tuple[str, ...]) -> None:
     code, faults, printed = outcome(tmp_path, "each = 0.2\nall = 100.0\n", *options)
     assert code == 1, printed

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
+from plugin_run import WORKERS, plugin_run
 
-TESTS = Path(__file__).parent
 MODULE = """
 import pytest
 
@@ -20,22 +16,12 @@ def test_number(n):
 """
 
 
-@pytest.mark.parametrize(
-    "options", [(), ("-p", "xdist", "-n", "1")], ids=["one process", "workers"]
-)
+@WORKERS
 def test_lines_instead_of_dots(tmp_path: Path, options: tuple[str, ...]) -> None:
     (tmp_path / "test_module.py").write_text(MODULE)
     (tmp_path / "conftest.py").write_text("import progress\n\nprogress.EVERY = 0.0\n")
-    command = ["-m", "pytest", "-p", "progress", "-p", "no:cacheprovider", "--progress", *options]
-    done = subprocess.run(
-        [sys.executable, *command, f"--rootdir={tmp_path}", "."],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(TESTS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-    )
-    printed = done.stdout + done.stderr
-    assert done.returncode == 1, printed
+    code, printed = plugin_run(tmp_path, "progress", "--progress", *options)
+    assert code == 1, printed
     assert "1 failed, 2 passed" in printed
     assert re.search(
         r"^3 tests; all of the suite take about \d+ min on 1 free cores?$", printed, re.M
