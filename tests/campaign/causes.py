@@ -12,16 +12,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from campaign.steps import text_of
+from campaign.steps import between, text_of, vectors
 
 __all__ = ["CAUSES", "cause_of", "pose_cause"]
 
 Step = dict[str, Any]
 Question = dict[str, Any]
-
-
-def _between(rng: random.Random, low: float, high: float) -> float:
-    return min(max(math.exp(rng.uniform(math.log(low), math.log(high))), low), high)
 
 
 def _rounded(rng: random.Random, value: float, low: float, high: float) -> float:
@@ -35,12 +31,12 @@ def _rounded(rng: random.Random, value: float, low: float, high: float) -> float
 
 def _sampled(rng: random.Random, noise: tuple[float, float]) -> tuple[Step, float]:
     """A sampled Gaussian step, and its sampling probability."""
-    value = _rounded(rng, _between(rng, *noise), *noise)
+    value = _rounded(rng, between(rng, *noise), *noise)
     if rng.random() < 0.75:
-        p = _rounded(rng, _between(rng, 1e-6, 0.999), 1e-6, 0.999)
+        p = _rounded(rng, between(rng, 1e-6, 0.999), 1e-6, 0.999)
         sampling: Step = {"p": text_of(p)}
     else:
-        size = int(_between(rng, 3.0, 1e6))
+        size = int(between(rng, 3.0, 1e6))
         batch = rng.randrange(1, size)
         sampling, p = {"batch": batch, "size": size}, batch / size
     of = {"noise": text_of(value)}
@@ -49,14 +45,14 @@ def _sampled(rng: random.Random, noise: tuple[float, float]) -> tuple[Step, floa
 
 def _small_noise_epsilon(rng: random.Random) -> Question:
     step, p = _sampled(rng, (1e-3, 0.1))
-    share = rng.random() if rng.random() < 0.6 else _between(rng, 1e-12, 1.0)
+    share = rng.random() if rng.random() < 0.6 else between(rng, 1e-12, 1.0)
     return _question([step], "add", "epsilon", min(p * share, 1.0))
 
 
 def _small_noise_delta(rng: random.Random) -> Question:
     step, p = _sampled(rng, (1e-3, 0.1))
     kind = rng.random()
-    share = 0.0 if kind < 0.2 else rng.random() if kind < 0.7 else 1.0 - _between(rng, 1e-9, 1.0)
+    share = 0.0 if kind < 0.2 else rng.random() if kind < 0.7 else 1.0 - between(rng, 1e-9, 1.0)
     return _question([step], "add", "delta", -math.log1p(-p) * share)
 
 
@@ -72,19 +68,13 @@ def _largest_loss(rng: random.Random) -> Question:
         name = "response"
     elif kind < 0.75:
         name, most = "generic", 6
-        of = {"epsilon": text_of(_between(rng, 1e-3, 8.0)), "delta": "0x0.0p+0"}
+        of = {"epsilon": text_of(between(rng, 1e-3, 8.0)), "delta": "0x0.0p+0"}
     else:
-        size = rng.choice((2, 3))
-        vectors = []
-        for _ in range(2):
-            cuts = sorted(rng.sample(range(1, 1000), size - 1))
-            shares = [b - a for a, b in zip([0, *cuts], [*cuts, 1000], strict=True)]
-            vectors.append([f"{share}/1000" for share in shares])
-        name, of = "pair", {"p": vectors[0], "q": vectors[1]}
-    sampling = {"p": text_of(_between(rng, 1e-5, 0.99))} if rng.random() < 0.3 else None
+        name, of = "pair", vectors(rng, rng.choice((2, 3)))
+    sampling = {"p": text_of(between(rng, 1e-5, 0.99))} if rng.random() < 0.3 else None
     step = {"kind": name, "of": of, "sampling": sampling, "steps": rng.randrange(1, most)}
     adjacency = rng.choice(("add", "remove", "add_remove"))
-    delta = rng.choice((0.0, 0.0, 5e-324, 1e-300, _between(rng, 1e-30, 1e-3)))
+    delta = rng.choice((0.0, 0.0, 5e-324, 1e-300, between(rng, 1e-30, 1e-3)))
     question = _question([step], adjacency, "epsilon", delta)
     question["method"] = rng.choice(("lattice", "lattice", "auto"))
     return question
@@ -94,8 +84,8 @@ def _tiny_approximation(rng: random.Random) -> Question:
     step, p = _sampled(rng, (0.4, 20.0))
     step["sampling"] = {"p": text_of(p)}
     if rng.random() < 0.3:
-        step = {**step, "sampling": None, "steps": int(_between(rng, 1.0, 1e4))}
-    tiny = _between(rng, 1e-300, 1e-4)
+        step = {**step, "sampling": None, "steps": int(between(rng, 1.0, 1e4))}
+    tiny = between(rng, 1e-300, 1e-4)
     asked = rng.choice(("gamma_bound", "trade_off"))
     question = _question([step], rng.choice(("add", "remove")), asked, tiny)
     question["method"] = rng.choice(("edgeworth", "clt"))

@@ -6,11 +6,10 @@ more than a campaign can spend, so that what counts first is what is refused, sl
 
 from __future__ import annotations
 
-import math
 import random
 from typing import Any
 
-from campaign.steps import text_of
+from campaign.steps import between, text_of, vectors
 
 __all__ = ["ORDINARY", "argument", "steps"]
 
@@ -29,13 +28,9 @@ KINDS = (
 )
 
 
-def _between(rng: random.Random, low: float, high: float) -> float:
-    return min(max(math.exp(rng.uniform(math.log(low), math.log(high))), low), high)
-
-
 def _rounded(rng: random.Random, low: float, high: float) -> str:
     """A number of four digits, as people write them."""
-    return text_of(min(max(float(f"{_between(rng, low, high):.4g}"), low), high))
+    return text_of(min(max(float(f"{between(rng, low, high):.4g}"), low), high))
 
 
 def _of(rng: random.Random, kind: str) -> Step:
@@ -47,12 +42,7 @@ def _of(rng: random.Random, kind: str) -> Step:
         return {"truth": _rounded(rng, 0.3, 0.99), "categories": rng.choice((2, 2, 3, 10, 100))}
     if kind == "generic":
         return {"epsilon": _rounded(rng, 0.01, 5.0), "delta": _rounded(rng, 1e-12, 1e-3)}
-    size, vectors = rng.choice((2, 3, 4)), []
-    for _ in range(2):
-        cuts = sorted(rng.sample(range(1, 1000), size - 1))
-        shares = [b - a for a, b in zip([0, *cuts], [*cuts, 1000], strict=True)]
-        vectors.append([f"{share}/1000" for share in shares])
-    return {"p": vectors[0], "q": vectors[1]}
+    return vectors(rng, rng.choice((2, 3, 4)))
 
 
 def _step(rng: random.Random) -> Step:
@@ -61,9 +51,9 @@ def _step(rng: random.Random) -> Step:
     if way < 0.45:
         sampling = {"p": _rounded(rng, 1e-5, 1.0)}
     elif way < 0.6 and kind != "pair":
-        size = int(_between(rng, 100.0, 1e6))
+        size = int(between(rng, 100.0, 1e6))
         sampling = {"batch": rng.randrange(1, max(2, size // 10)), "size": size}
-    number = 1 if rng.random() < 0.2 else int(_between(rng, 1.0, 1e6))
+    number = 1 if rng.random() < 0.2 else int(between(rng, 1.0, 1e6))
     return {"kind": kind, "of": _of(rng, kind), "sampling": sampling, "steps": number}
 
 
@@ -79,7 +69,7 @@ def steps(rng: random.Random) -> tuple[str, list[Step]]:
 def argument(rng: random.Random, question: str) -> float:
     """Return an ordinary argument of a question."""
     if question == "delta":
-        return _between(rng, 1e-2, 30.0)
+        return between(rng, 1e-2, 30.0)
     if question == "trade_off":
-        return rng.random() if rng.random() < 0.5 else _between(rng, 1e-9, 0.5)
-    return _between(rng, 1e-9, 0.5)
+        return rng.random() if rng.random() < 0.5 else between(rng, 1e-9, 0.5)
+    return between(rng, 1e-9, 0.5)

@@ -10,7 +10,7 @@ from typing import Any
 from campaign import ordinary
 from campaign.causes import cause_of, pose_cause
 from campaign.ordinary import ORDINARY
-from campaign.steps import text_of
+from campaign.steps import between, text_of
 
 __all__ = ["QUESTIONS", "pose"]
 
@@ -93,26 +93,22 @@ def _argument(rng: random.Random, question: str) -> float:
             return 0.0
         if kind < 0.15:
             return rng.choice((math.inf, 700.0, 745.2, 1e-300, 1e-16, math.log(2.0), math.log(3.0)))
-        return _log_uniform(rng, 1e-4, 1e2 if kind < 0.9 else 1e4)
+        return between(rng, 1e-4, 1e2 if kind < 0.9 else 1e4)
     kind = rng.random()
     if kind < 0.06:
         return rng.choice((0.0, 1.0, LEAST, NEAR_ONE, 0.5, 2.0**-53))
     if kind < 0.3:
         return rng.random()
     if kind < 0.7:
-        return _log_uniform(rng, 1e-12, 1.0)
+        return between(rng, 1e-12, 1.0)
     if kind < 0.85:
-        return _log_uniform(rng, 1e-300, 1e-12)
-    return 1.0 - _log_uniform(rng, 1e-15, 0.5)
-
-
-def _log_uniform(rng: random.Random, low: float, high: float) -> float:
-    return min(max(math.exp(rng.uniform(math.log(low), math.log(high))), low), high)
+        return between(rng, 1e-300, 1e-12)
+    return 1.0 - between(rng, 1e-15, 0.5)
 
 
 def _number(rng: random.Random, low: float, high: float) -> str:
     """A number between bounds: any double, or one of few digits, or such a one exactly."""
-    value = _log_uniform(rng, low, high)
+    value = between(rng, low, high)
     kind = rng.random()
     if kind < 0.5:
         return text_of(value)
@@ -130,7 +126,7 @@ def _noise(rng: random.Random, low: float = 0.3, high: float = 20.0) -> str:
 def _rate(rng: random.Random) -> str:
     kind = rng.random()
     if kind < 0.1:
-        return text_of(1.0 - _log_uniform(rng, 1e-12, 0.4))
+        return text_of(1.0 - between(rng, 1e-12, 0.4))
     if kind < 0.15:
         return _number(rng, 1e-12, 1e-5)
     return _number(rng, 1e-5, 0.999)
@@ -142,7 +138,7 @@ def _sampling(rng: random.Random, none: float = 0.3) -> Step | None:
         return None
     if kind < none + 0.75 * (1.0 - none):
         return {"p": _rate(rng)}
-    size = int(_log_uniform(rng, 2.0, 1e6))
+    size = int(between(rng, 2.0, 1e6))
     return {"batch": rng.randrange(1, size) if rng.random() < 0.5 else 1, "size": size}
 
 
@@ -151,7 +147,7 @@ def _step(kind: str, of: Step, sampling: Step | None = None, steps: int = 1) -> 
 
 
 def _count(rng: random.Random, most: float) -> int:
-    return int(_log_uniform(rng, 1.0, most))
+    return int(between(rng, 1.0, most))
 
 
 def _gaussian(rng: random.Random) -> list[Step]:
@@ -247,9 +243,7 @@ def _pair(rng: random.Random) -> list[Step]:
     exact = rng.random() < 0.5 or unit in (10, 1000)
 
     def vector() -> list[str]:
-        weights = [
-            0 if rng.random() < 0.15 else int(_log_uniform(rng, 1.0, unit)) for _ in range(size)
-        ]
+        weights = [0 if rng.random() < 0.15 else int(between(rng, 1.0, unit)) for _ in range(size)]
         if not sum(weights):
             weights[0] = 1
         # cut to multiples of 1/unit that add up to 1, which are doubles if unit is a power of 2
@@ -266,13 +260,13 @@ def _distributions(rng: random.Random) -> list[Step]:
     name = rng.choice(
         ("normal", "normal", "laplace", "logistic", "cauchy", "exponential", "uniform")
     )
-    x = text_of(_log_uniform(rng, 0.05, 5.0))
+    x = text_of(between(rng, 0.05, 5.0))
     of = {"name": name, "x": x}
     steps = 1
     if name == "normal":
-        of["scale"] = text_of(rng.choice((1.0, _log_uniform(rng, 0.5, 2.0))))
+        of["scale"] = text_of(rng.choice((1.0, between(rng, 0.5, 2.0))))
     if name == "exponential":  # rates 1/x and 1, x < 1
-        of["x"] = text_of(_log_uniform(rng, 0.3, 0.95))
+        of["x"] = text_of(between(rng, 0.3, 0.95))
     if name == "uniform":
         of["x"] = text_of(rng.random())
         steps = _count(rng, 20)

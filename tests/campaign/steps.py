@@ -6,6 +6,8 @@ hexadecimal or exact fractions, so that a journal holds a question to the last b
 
 from __future__ import annotations
 
+import math
+import random
 from fractions import Fraction
 from typing import Any
 
@@ -18,11 +20,35 @@ from campaign.truth.law import Law, Reversed, Sampled, ball
 from campaign.truth.products import Product, TwoSteps
 from campaign.truth.questions import NoTruthError
 
-__all__ = ["is_gaussian", "laws_of", "mechanism_of", "number", "source_of", "text_of"]
+__all__ = [
+    "between",
+    "is_gaussian",
+    "laws_of",
+    "mechanism_of",
+    "number",
+    "source_of",
+    "text_of",
+    "vectors",
+]
 
 Step = dict[str, Any]
 LARGEST = 40_000  # outcomes of a finite law
 MANY = 6  # outcomes beside two integrals
+
+
+def between(rng: random.Random, low: float, high: float) -> float:
+    """A number between two whose logarithm is uniform."""
+    return min(max(math.exp(rng.uniform(math.log(low), math.log(high))), low), high)
+
+
+def vectors(rng: random.Random, size: int) -> dict[str, list[str]]:
+    """Two vectors of probabilities of three digits."""
+    found = {}
+    for name in ("p", "q"):
+        cuts = sorted(rng.sample(range(1, 1000), size - 1))
+        shares = [b - a for a, b in zip([0, *cuts], [*cuts, 1000], strict=True)]
+        found[name] = [f"{share}/1000" for share in shares]
+    return found
 
 
 def text_of(value: float | Fraction) -> str:
