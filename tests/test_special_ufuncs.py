@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compiling import FLAGS, linked
 
 from pyengine import special
 
@@ -216,31 +217,13 @@ def test_same_bits_on_every_path(tmp_path: Path) -> None:
         levels.append(["-march=x86-64-v3"])
     if " avx512vl " in flags_of_cpu and " avx512dq " in flags_of_cpu:
         levels.append(["-march=x86-64-v4"])
-    sources = [
-        str(ROOT / "csrc" / f"{n}.c")
-        for n in ("ncx2_core", "ncx2", "ncx2_quantile", "ncx2_parameter", "marcum", "normal")
-    ]
-    driver = ROOT / "tests" / "c" / "bits" / "ncx2.c"
+    names = ("ncx2_core", "ncx2", "ncx2_quantile", "ncx2_parameter", "marcum", "normal")
+    sources = [*(ROOT / "csrc" / f"{n}.c" for n in names), ROOT / "tests" / "c" / "bits" / "ncx2.c"]
     outputs = []
     for i, level in enumerate([None, *levels]):
         program = tmp_path / f"bits{i}"
-        command = [
-            "gcc",
-            "-O3",
-            "-std=c11",
-            "-ffp-contract=off",
-            "-fno-math-errno",
-            "-fno-trapping-math",
-            f"-I{ROOT / 'csrc'}",
-            *sources,
-            str(driver),
-            "-o",
-            str(program),
-            "-lm",
-        ]
-        if level is not None:
-            command += ["-DPE_SANITIZED", *level]  # no runtime dispatch
-        subprocess.run(command, check=True)
+        alone = [] if level is None else ["-DPE_SANITIZED", *level]  # no runtime dispatch
+        linked(program, sources, ("-O3", *FLAGS[1:], *alone))
         outputs.append(subprocess.run([str(program)], check=True, capture_output=True).stdout)
     assert len(outputs[0]) > 10_000
     assert all(o == outputs[0] for o in outputs)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -12,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CERTIFIED", "FLAGS", "ROOT", "compiled", "doubles"]
+__all__ = ["CERTIFIED", "FLAGS", "ROOT", "compiled", "doubles", "linked"]
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = ("-O2", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
@@ -58,10 +60,25 @@ def _object(source: Path, headers: Path, flags: Sequence[str]) -> Path:
         OBJECTS.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=OBJECTS) as place:
             made = Path(place) / "made.o"
-            command = ["gcc", *flags, "-fPIC", f"-I{headers}", "-c", str(source), "-o", str(made)]
-            subprocess.run(command, check=True)
+            # by paths from there, so that ccache knows copies of one text wherever they are
+            path = os.path.relpath(source, headers)
+            gcc = ["ccache", "gcc"] if shutil.which("ccache") else ["gcc"]
+            command = [*gcc, *flags, "-fPIC", "-I.", "-c", path, "-o", str(made)]
+            subprocess.run(command, check=True, cwd=headers)
             made.replace(kept)
     return kept
+
+
+def linked(
+    made: Path,
+    files: Iterable[Path],
+    flags: Sequence[str],
+    headers: Path = ROOT / "csrc",
+    link: Sequence[str] = (),
+) -> None:
+    """Link files to a program, or what words say, that is made anew; compile what changed."""
+    objects = [str(_object(source, headers, flags)) for source in files]
+    subprocess.run(["gcc", *flags, *link, *objects, "-o", str(made), "-lm"], check=True)
 
 
 def compiled(
@@ -70,11 +87,8 @@ def compiled(
     headers: Path = ROOT / "csrc",
     flags: Iterable[str] = FLAGS,
 ) -> ctypes.CDLL:
-    """Link files to a library that is made anew, and load it; only what changed is compiled."""
-    options = tuple(flags)
-    objects = [str(_object(source, headers, options)) for source in files]
-    command = ["gcc", *options, "-shared", *objects, "-o", str(library), "-lm"]
-    subprocess.run(command, check=True)
+    """The same to a library, which is loaded."""
+    linked(library, files, tuple(flags), headers, ("-shared",))
     return ctypes.CDLL(str(library))
 
 
