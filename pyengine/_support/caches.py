@@ -61,13 +61,7 @@ else:
 
 
 class Once(Generic[V]):
-    """A value that is made when it is asked for first, and belongs to who asks.
-
-    Parameters
-    ----------
-    make : callable
-        Makes the value.
-    """
+    """A value that is made when it is asked for first, and belongs to who asks."""
 
     def __init__(self, make: Callable[[], V]) -> None:
         self._make = make
@@ -101,14 +95,7 @@ class _Use:
 class Cache(Generic[V]):
     """Values of one kind by their keys; those used last are kept.
 
-    Parameters
-    ----------
-    entries : int
-        Their largest number.
-    bytes_of : callable, optional
-        Size of a value; by default `size_of`.
-    grows : bool
-        Whether values become larger while they are kept: they are weighed again now and then.
+    ``bytes_of`` weighs them; where one ``grows`` they are weighed again now and then.
     """
 
     def __init__(

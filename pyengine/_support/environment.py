@@ -51,13 +51,7 @@ _classes: set[type] = set()  # whose methods are guarded
 
 
 def guarded(function: Any) -> Any:
-    """Return a function that calls another one in the default environment.
-
-    Parameters
-    ----------
-    function : callable
-        A generator function is resumed in that environment, too.
-    """
+    """Return a function or generator function that runs in the default environment."""
     found = _guards.get(function)
     if found is None:
         is_generator = function.__code__.co_flags & _GENERATOR

@@ -15,36 +15,15 @@ class MissingPackageError(ModuleNotFoundError):
 
 
 def missing(what: str, module: str, extra: str) -> str:
-    """Return what to tell where a module is not there.
-
-    Parameters
-    ----------
-    what : str
-        Who needs it.
-    module : str
-        Its name.
-    extra : str
-        An extra of this package that brings it.
-    """
+    """Return what to tell where a module that an extra brings is not there."""
     return f"{what} needs {module}: pip install '{DISTRIBUTION}[{extra}]'"
 
 
 @contextlib.contextmanager
 def needed(what: str, extra: str) -> Iterator[None]:
-    """Name the extra of optional imports in a block.
+    """Name the extra that brings the optional imports of a block where a package is missing.
 
-    Parameters
-    ----------
-    what : str
-        Who imports.
-    extra : str
-        The extra that brings all that is imported in the block.
-
-    Raises
-    ------
-    MissingPackageError
-        In the place of the error of a package that is missing; modules of this package are not
-        meant to be missing, and their errors stay as they are.
+    Modules of this package are not meant to be missing: their errors stay as they are.
     """
     try:
         yield

@@ -66,21 +66,10 @@ MOVED = {
 def finder(
     package: str, names: Mapping[str, Collection[str]], modules: Collection[str] = ()
 ) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package.
+    """Return the ``__getattr__`` of a package that imports modules when their names are asked for.
 
-    Parameters
-    ----------
-    package : str
-        Its name.
-    names : mapping
-        From modules of the package to the names that they define for it.
-    modules : collection of str
-        Modules that are found under their own names.
-
-    Returns
-    -------
-    callable
-        Gives what a name stands for, and keeps it in the package.
+    ``names`` are those that modules define for the package; ``modules`` are found by their own
+    names.
     """
     places = {name: module for module, own in names.items() for name in own}
 
@@ -97,13 +86,7 @@ def finder(
 
 
 def spec_of_moved(name: str) -> ModuleSpec | None:
-    """Spec of a module by its name outside the rooms; None for all other names.
-
-    Parameters
-    ----------
-    name : str
-        In full, such as "pyengine.audit" or "pyengine.audit.bands".
-    """
+    """Spec of a module by its name outside the rooms, "pyengine.audit.bands"; else None."""
     package, _, known = name.partition(".")
     room, head, rest = MOVED.get(known), known, ""
     if room is None:

@@ -63,15 +63,7 @@ def shortened(kinds: Sequence[str]) -> list[str]:
 
 
 def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Text of a table in Markdown, as GitHub reads it.
-
-    Parameters
-    ----------
-    heads : sequence of str
-        One for each column.
-    rows : sequence of sequence of str
-        Cells; bars and line ends in them are escaped.
-    """
+    """A table in Markdown, as GitHub reads it; bars and line ends in cells are escaped."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "".join(f"| {' | '.join(map(_in_markdown, line))} |\n" for line in lines)
 
@@ -83,17 +75,7 @@ def _in_markdown(cell: str) -> str:
 def latex_table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
 ) -> str:
-    """Text of a ``tabular`` of LaTeX, with the rules of the package booktabs.
-
-    Parameters
-    ----------
-    heads : sequence of str
-        One for each column.
-    rows : sequence of sequence of str
-        Cells; what LaTeX takes for commands is escaped, Greek letters become formulas.
-    notes : sequence of str
-        Lines below the table, over its whole width.
-    """
+    """A ``tabular`` of LaTeX with the rules of booktabs, cells escaped, notes below."""
     lines = [" & ".join(map(_in_latex, row)) + r" \\" for row in (heads, *rows)]
     body = [lines[0], r"\midrule", *lines[1:]]
     if notes:
@@ -129,16 +111,9 @@ def rendered_page(jinja2: Any, package: str, folder: str, **words: Any) -> str:
 def html_table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
 ) -> str:
-    """Text of a table in HTML, for notebooks; left-aligned, without style sheets or scripts.
+    """A table in HTML for notebooks, without style sheets or scripts, cells escaped, notes below.
 
-    Parameters
-    ----------
-    heads : sequence of str
-        One for each column; none for a table whose rows begin with their head.
-    rows : sequence of sequence of str
-        Cells; what HTML takes for markup is escaped, line ends become breaks.
-    notes : sequence of str
-        Paragraphs below the table.
+    Without heads the rows begin with their head.
     """
     lines = [_row(["th"] * len(heads), heads)] if heads else []
     for row in rows:

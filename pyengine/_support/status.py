@@ -8,20 +8,7 @@ __all__ = ["finished"]
 
 
 def finished(status: int | None, what: str) -> bool:
-    """Whether a kernel did its work, or says that the work is too much for its limits.
-
-    Parameters
-    ----------
-    status : int or None
-        What the kernel returned; None from kernels that cannot fail.
-    what : str
-        The kernel's work, for the message.
-
-    Raises
-    ------
-    MemoryError
-        Where the kernel could not allocate what it needs.
-    """
+    """Whether a kernel did its work, or could not fail; else it was too much for its limits."""
     if status == lib.PE_NO_MEMORY:
         raise MemoryError(f"not enough memory for {what}")
     return status is None or status == lib.PE_OK

@@ -13,15 +13,7 @@ MOST_DIGITS = 4300  # of an integer, more than which Python refuses on its own a
 
 
 def loads(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """Return the content of a TOML text; ValueError for whatever is none.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    parse_float : callable
-        What makes a value of a number with a decimal point or an exponent.
-    """
+    """Return the content of a TOML text; ValueError for whatever is none."""
     # imported here: `import pyengine` needs no parser
     if sys.version_info >= (3, 11):
         import tomllib
@@ -45,15 +37,8 @@ def json_loads(
 ) -> Any:
     """Return the content of a JSON text; ValueError for whatever is none, or says a key twice.
 
-    Parameters
-    ----------
-    text : str or bytes
-        The text.
-    parse_float : callable, optional
-        What makes a value of a number with a decimal point or an exponent; by default a float, and
-        an error where that would be 0 or infinite though the number is not.
-    parse_constant : callable, optional
-        What makes a value of NaN and Infinity, which are not JSON and an error by default.
+    By default a number that is not 0 but would be the float 0 or infinite is an error; so are NaN
+    and Infinity, which are not JSON.
     """
     import json
 

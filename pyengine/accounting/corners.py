@@ -37,18 +37,10 @@ LEVEL = 4.0 * UNIT  # differences below this, times r, do not say which choice i
 
 @dataclass(frozen=True, eq=False)
 class OutcomePair:
-    """An ordered pair of laws on finitely many outcomes.
+    """An ordered pair of laws on finitely many outcomes, of ratios R > 0 and A-masses.
 
-    Parameters
-    ----------
-    ratio : ndarray of float
-        R of each outcome, > 0.
-    mass : ndarray of float
-        Its A-mass.
-    alone : float
-        A-mass where R is infinite.
-    error : float
-        Times r, by how much these numbers move a mean of W, for any W with slopes in [0, 1].
+    ``alone`` is the A-mass where R is infinite.  These numbers move a mean of W, of any W with
+    slopes in [0, 1], by at most ``error`` times r.
     """
 
     ratio: FloatArray
@@ -87,19 +79,7 @@ def finite_steps(choice: Mechanism, order: str) -> OutcomePair | None:
 
 @dataclass(frozen=True, eq=False)
 class CornerFunction:
-    """W(r) = at_zero r + Σ mass (r - k)+, within an error times r.
-
-    Parameters
-    ----------
-    k : ndarray of float
-        The corners, increasing, > 0.
-    mass : ndarray of float
-        By how much the slope grows at each.
-    at_zero : float
-        The slope at 0.
-    error : float
-        The true function lies within this times r.
-    """
+    """W(r) = at_zero r + Σ mass (r - k)+, within ``error`` times r; corners k > 0 increase."""
 
     k: FloatArray
     mass: FloatArray
@@ -194,16 +174,7 @@ def _maximum(one: Wide, two: Wide) -> Wide:
 class CornerRun(Questions):
     """Answers for the worst strategy of steps that have finitely many outcomes.
 
-    Parameters
-    ----------
-    steps : dict
-        For each order the choices.
-    plan : StatePlan
-        What may be chosen when.
-    adjacency : {"add", "remove", "add_remove"}
-        The neighbours.
-    tolerance : float
-        Largest relative width of bounds.
+    ``steps`` has the choices for each order, ``plan`` what may be chosen when.
     """
 
     def __init__(

@@ -367,19 +367,9 @@ def _last(fits: Callable[[int], bool], low: int, high: int) -> int:
 class _AllBudgets:
     """δ(ε) of the worst strategies within all budgets up to one, by one recursion for all.
 
-    What is left of a budget after some choices is a budget of its own: its state is one of the
-    plan of the largest.
-
-    Parameters
-    ----------
-    budget : Filter
-        Whose target is asked.
-    unit : Fraction
-        What budgets are multiples of.
-    high : int
-        The largest budget, in units.
-    orders : tuple of {"add", "remove"}
-        Orders of the neighbours; the target must hold for each.
+    What is left of a budget after some choices is a budget of its own: its state is one of the plan
+    of the largest.  Budgets are multiples of ``unit``, up to ``high`` of them; the target must hold
+    for each order.
     """
 
     def __init__(self, budget: Filter, unit: Fraction, high: int, orders: tuple[Any, ...]) -> None:

@@ -296,17 +296,7 @@ def _questions(run: LastIterate, adjacency: str, tolerance: float | None) -> Que
 
 
 class LeastBound(Questions):
-    """The least upper bound at each argument.
-
-    Parameters
-    ----------
-    run : LastIterate
-        Whose bounds are searched.
-    adjacency : {"add", "remove", "add_remove"}
-        The neighbours.
-    tolerance : float, optional
-        Largest relative width of bounds.
-    """
+    """The least upper bound at each argument, for one adjacency and width of bounds."""
 
     def __init__(self, run: LastIterate, adjacency: str, tolerance: float | None) -> None:
         self._run, self._adjacency, self._tolerance = run, adjacency, tolerance

@@ -42,15 +42,7 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True)
 class StepProfile:
-    """V(k) of one step at k = e^x, between bounds that are proven.
-
-    Parameters
-    ----------
-    step : Mechanism
-        What one choice releases.
-    order : {"add", "remove"}
-        The order of its pair.
-    """
+    """V(k) of one step and order at k = e^x, between bounds that are proven."""
 
     step: Mechanism
     order: Adjacency
@@ -85,23 +77,12 @@ def _far_values(profile: StepProfile, side: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A law of R on the nodes k_j = e^{jh}, j = first, first + 1, ...
+    """A law of R on the nodes k_j = e^{jh}, j = first <= 0, first + 1, ..., beside that of a step.
 
-    Parameters
-    ----------
-    first : int
-        Index of the first node; 0 lies between the first and the last one.
-    weights : ndarray of float
-        B-masses >= 0.
-    far : float
-        A-mass where R is infinite.
-    values : ndarray of float
-        V at the nodes, of the call function that the weights have up to ``slack``.
-    slack : float
-        λ: with S the call function of weights and ``far``, |S/C' - 1| <= λ, where C' is that of
-        ``values``, at all k >= 0; and C' lies on its side of the step's C.
-    is_upper : bool
-        The side.
+    ``weights`` are B-masses, ``far`` the A-mass where R is infinite, ``values`` V at the nodes, of
+    the call function that the weights have up to ``slack`` λ: with S the call function of weights
+    and ``far``, |S/C' - 1| <= λ, where C' is that of ``values``, at all k >= 0; and C' lies on its
+    side of the step's C.
     """
 
     first: int
@@ -122,16 +103,8 @@ class Kernel:
 def kernel(profile: StepProfile, spacing: float, low: float, high: float, is_upper: bool) -> Kernel:
     """Law on the grid that bounds a step from one side.
 
-    Parameters
-    ----------
-    profile : StepProfile
-        The step.
-    spacing : float
-        h, a power of two: all jh are doubles.
-    low, high : float
-        The nodes reach from about -low to high, both > 0.
-    is_upper : bool
-        The side.
+    The spacing h is a power of two, so that all jh are doubles; nodes reach from about -low to
+    high.
     """
     first, last = -math.ceil(low / spacing) - 1, math.ceil(high / spacing) + 1
     index = np.arange(first, last + 1)
@@ -158,21 +131,9 @@ def graded(
 ) -> GradedLaw:
     """Law on a grid that bounds a step from one side, with few nodes where little of it lies.
 
-    Parameters
-    ----------
-    profile : StepProfile
-        The step.
-    spacing : float
-        h, a power of two.
-    nodes : int
-        All nodes from -nodes to nodes are taken, and every second, fourth and so on from there to
-        twice, four times and so on as far, up to `DOUBLED` times: a multiple of ``parts``.
-    parts : int
-        Beyond only multiples of it are taken.
-    ends : (float, float)
-        How far the nodes reach below and above 0.
-    is_upper : bool
-        The side.
+    All nodes from -nodes to nodes are taken, and every second, fourth and so on from there to
+    twice, four times and so on as far, up to `DOUBLED` times; beyond only multiples of ``parts``,
+    of which ``nodes`` is one.  ``ends`` says how far they reach below and above 0.
     """
     last = [(math.ceil(end / (spacing * parts)) + 1) * parts for end in ends]
     steps = [min(1 << level, parts) for level in range(DOUBLED + 1)]

@@ -73,19 +73,10 @@ class MemoryLedger:
 
 
 class FileLedger:
-    """Releases in a database of SQLite, which processes of one machine may share.
+    """Releases in a database of SQLite that exists and that processes of one machine may share.
 
-    Parameters
-    ----------
-    path : str or path
-        The file; it must exist.
-
-    Raises
-    ------
-    ValueError
-        For a file that holds no budget, or a damaged one.
-    OSError
-        For a file that cannot be opened, read or written, or that others hold for a minute.
+    ValueError for a file that holds no budget, or a damaged one; OSError for one that cannot be
+    opened, read or written, or that others hold for a minute.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

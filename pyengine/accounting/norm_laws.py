@@ -56,18 +56,9 @@ TILTED = 600.0  # largest exponent of a tilt
 class Shape:
     """Grid, tilt and number of frequencies of the laws of a run.
 
-    Parameters
-    ----------
-    spacing : float
-        h, a power of two.
-    tilt : float
-        θ > 0.
-    size : int
-        n, a power of two: laws are summed modulo n h.
-    frequencies : int
-        How many of 2πf/n, f = 0, 1, ..., are summed.
-    reach : float
-        Standard deviations of the noise up to which steps are described.
+    The spacing h and the size n are powers of two, the tilt θ is positive.  Laws are summed modulo
+    n h, and so many frequencies 2πf/n, f = 0, 1, ..., are summed.  Steps are described up to
+    ``reach`` standard deviations of the noise.
     """
 
     spacing: float
@@ -91,24 +82,14 @@ class Shape:
 class Transforms:
     """Logarithms of the transforms of all norms of some blocks of the grid, as polynomials on each.
 
-    Parameters
-    ----------
-    mass : ndarray of float
-        Coefficients of log Σ a_j e^{θjh}, a the law's A-masses; shape (blocks, `DEGREE`).
-    ratios : ndarray of complex
-        Those of the log of the transform over that sum, at f = 1, 2, ...; (blocks, `DEGREE`, f).
-    beyond : ndarray of float
-        Those of a bound of the log of |ratio| at all higher frequencies.
-    farther : ndarray of float
-        Those of bounds of the logs of the sums at the tilts `Shape.farther`.
-    far : float
-        Largest A-mass where the likelihood ratio is infinite.
-    each : ndarray of float
-        By how much a step's log may be off, at f = 0, 1, ...; shape (blocks, f).
-    square : ndarray of float
-        By how much more, over the square of the norm.
-    slack : float
-        λ: the law's call function is on its side of the step's up to a factor 1 ± λ.
+    - ``mass``: coefficients of log Σ a_j e^{θjh}, a the law's A-masses; (blocks, `DEGREE`)
+    - ``ratios``: of the log of the transform over that sum, at f = 1, 2, ...; (blocks, `DEGREE`, f)
+    - ``beyond``: of a bound of the log of |ratio| at all higher frequencies
+    - ``farther``: of bounds of the logs of the sums at the tilts `Shape.farther`
+    - ``far``: largest A-mass where the likelihood ratio is infinite
+    - ``each``: by how much a step's log may be off, at f = 0, 1, ...; (blocks, f)
+    - ``square``: by how much more, over the square of the norm
+    - ``slack``: λ: the law's call function is on its side of the step's up to a factor 1 ± λ
     """
 
     mass: FloatArray
@@ -214,20 +195,7 @@ def step_transforms(
 ) -> Transforms:
     """Transforms of laws above or below a step, of norms in the blocks from first to last.
 
-    Parameters
-    ----------
-    noise : float
-        Noise multiplier, over the clipping norm.
-    rate : float
-        In (0, 1].
-    shape : Shape
-        The grid.
-    first, last : int
-        Blocks of the norm over the clipping norm, 0 the one from 2^-`OCTAVES`.
-    order : {"add", "remove"}
-        Order of the pair.
-    is_upper : bool
-        The side.
+    Noise and norms are over the clipping norm; block 0 begins at 2^-`OCTAVES`.
     """
     parts: list[npt.NDArray[np.complex128]] = []
     each: list[FloatArray] = []

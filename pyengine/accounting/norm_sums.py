@@ -53,17 +53,9 @@ BETWEEN = (1.0 / 8.0 + 1.0 / 128.0 - 1.0 / 12.0) / (1.0 / 8.0 + 1.0 / 128.0)
 class Sums:
     """What is kept of all steps of one noise and rate.
 
-    Parameters
-    ----------
-    noise, rate : float
-        Noise multiplier and rate.
-    moments : ndarray of float
-        Sums of Chebyshev polynomials, interpolated linearly between nodes; shape (records,
-        `BLOCKS`, `DEGREE`).
-    count : ndarray of float
-        Number of steps whose norm is not 0.
-    below : ndarray of float
-        Those among them whose norm is below the smallest node.
+    ``moments`` are sums of Chebyshev polynomials, interpolated linearly between nodes; shape
+    (records, `BLOCKS`, `DEGREE`).  ``count`` is the number of steps whose norm is not 0, ``below``
+    that of those whose norm is below the smallest node.
     """
 
     noise: float
@@ -126,19 +118,7 @@ class _Part:
 def solved(
     sums: Sequence[Sums], question: Asked, orders: tuple[str, ...], tolerance: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Lower bounds, values and upper bounds of all records.
-
-    Parameters
-    ----------
-    sums : sequence of Sums
-        The steps.
-    question : Asked
-        What is asked.
-    orders : tuple of {"add", "remove"}
-        Orders of the pairs; the largest value counts.
-    tolerance : float
-        Width of bounds that is aimed at.
-    """
+    """Lower bounds, values and upper bounds of all records, the largest over the pairs' orders."""
     level = question.level
     records = sums[0].count.size
     nothing = 0.0 if question.name == "epsilon" else level

@@ -41,18 +41,8 @@ FARTHEST = 600.0  # largest ε
 class WorstCase(Questions):
     """Answers for the worst strategy under one adjacency.
 
-    Parameters
-    ----------
-    menu : tuple of Mechanism
-        The choices.
-    plan : StatePlan
-        What may be chosen when.
-    adjacency : {"add", "remove", "add_remove"}
-        The neighbours.
-    tolerance : float, optional
-        Largest relative width of bounds; that of δ at it for ε.
-    largest : dict
-        For each order the largest loss of a run, and the probability that it is infinite.
+    The tolerance is that of δ at it for ε.  ``largest`` has for each order the largest loss of a
+    run, and the probability that it is infinite.
     """
 
     def __init__(

@@ -33,13 +33,9 @@ CLEAR = 1e3  # times its error: a value from which on it tells which choice is b
 class StatePlan:
     """States of a run: what may still be chosen, and where each choice leads.
 
-    Parameters
-    ----------
-    moves : tuple of tuple of (int, int)
-        For each state the choices, by their index, and the states that they lead to, which come
-        before it.  State 0 has none.
-    depth : int
-        Largest number of choices on the way to a state without any.
+    ``moves`` are for each state the choices, by their index, and the states that they lead to,
+    which come before it; state 0 has none.  ``depth`` is the largest number of choices on the way
+    there.
     """
 
     moves: tuple[tuple[tuple[int, int], ...], ...]
@@ -72,12 +68,8 @@ class StatePlan:
     ) -> Iterator[tuple[int, Sequence[int], bool]]:
         """All states, the numbers of the moves that are tried, and whether a later one needs it.
 
-        Parameters
-        ----------
-        kept : dict
-            By states, what later ones need of them: it is dropped after the last of these.
-        among : callable, optional
-            From a state to the numbers of the moves that are tried there; all if not given.
+        ``kept`` holds what later states need of one, which is dropped after the last of these;
+        ``among`` says which moves are tried, all if not given.
         """
         uses = [0] * len(self.moves)
         for way in self.moves:
@@ -106,20 +98,11 @@ class StatePlan:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """V of one state at nodes i = first, first + 1, ..., of laws on one side of the true ones.
+    """V of one state at nodes i = first <= 0, first + 1, ..., of laws on one side of the true ones.
 
-    Parameters
-    ----------
-    first : int
-        Index <= 0 of the first node.
-    values : ndarray of float
-        V, as computed.
-    bounds : ndarray of float
-        The proven bound for the true V on that side; at r < 1 only, nan elsewhere.
-    depth : int
-        Largest number of choices to come.
-    choices : ndarray of int8, or None
-        Index of the best choice at each node, if that was asked for.
+    ``bounds`` are proven for the true V on that side, at r < 1 only, nan elsewhere; ``depth`` is
+    the largest number of choices to come, ``choices`` the best one at each node, if that was asked
+    for.
     """
 
     first: int
@@ -142,21 +125,11 @@ class Values:
 
 # Map: the worst strategy of a run that adapts | test_adaptive | theory/adaptive
 class Recursion:
-    """The values of all states from kernels of one side.
+    """The values of all states from kernels of one side and one grid, one for each choice.
 
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        One for each choice, on one grid and of one side.
-    spacing : float
-        h.
-    first, last : int
-        Indices of the nodes at both ends of the window, first < 0 < last.
-    tilt : float
-        θ >= 1, a multiple of 1/8: it decides where values keep their digits, no bound rests on it.
-    outline : Recursion, optional
-        The same upper bounds on every `COARSER`-th node, from the first to the last one.  What it
-        shows to be nowhere the best choice is not computed.
+    The window's nodes are first < 0 < last.  The tilt θ >= 1, a multiple of 1/8, decides where
+    values keep their digits; no bound rests on it.  ``outline`` has the same upper bounds on every
+    `COARSER`-th node: what it shows to be nowhere the best choice is not computed.
     """
 
     def __init__(
@@ -341,15 +314,7 @@ class _KeptState:
 
 
 class _CellChords:
-    """Chords over `COARSER` nodes of functions that are convex in r, in the tilted coordinate.
-
-    Parameters
-    ----------
-    spacing : float
-        h.
-    tilt : float
-        θ.
-    """
+    """Chords over `COARSER` nodes of functions that are convex in r, in the tilted coordinate."""
 
     def __init__(self, spacing: float, tilt: float) -> None:
         u = np.arange(COARSER) * spacing
@@ -372,18 +337,8 @@ class _CellChords:
 class _Race:
     """The choices of one state: those computed that may be the best ones somewhere.
 
-    Parameters
-    ----------
-    recursion : Recursion
-        Whose values are computed.
-    choices : sequence of (int, int)
-        The moves.
-    kept : dict
-        States that they lead to.
-    rounding : float
-        Of a product, relative.
-    best : ndarray of int8, or None
-        Where to put the best choice at each node.
+    ``kept`` are the states that they lead to, ``rounding`` that of a product, relative; ``best``
+    takes the best choice at each node.
     """
 
     def __init__(

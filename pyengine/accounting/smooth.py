@@ -65,14 +65,7 @@ READ = 8  # places of a cell at which values are read off
 class Bells:
     """A bell about each node x = kh, on a grid of so many parts of h.
 
-    Parameters
-    ----------
-    spacing : float
-        h, a power of two.
-    parts : int
-        A power of two >= `READ`.
-    tilt : float
-        θ >= 1: functions are kept times e^{-θx}.
+    h and ``parts`` >= `READ` are powers of two; functions are kept times e^{-θx}, θ >= 1.
     """
 
     spacing: float
@@ -166,15 +159,7 @@ class Bells:
 
 
 class StepOnBells:
-    """One choice: what its law makes of a bell and of (r - 1)+, as sums of bells, with errors.
-
-    Parameters
-    ----------
-    law : GradedLaw
-        Bounds the choice from one side, on the fine grid.
-    bells : Bells
-        The bells.
-    """
+    """One choice: what its law makes of a bell and of (r - 1)+, as sums of bells, with errors."""
 
     def __init__(self, law: GradedLaw, bells: Bells) -> None:
         parts, tilt = bells.parts, bells.tilt
@@ -241,15 +226,7 @@ def begin_error(law: GradedLaw, bells: Bells) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SmoothValues:
-    """e^ε W of one state at x = -ε, ε = 0, h / 8, 2 h / 8, ...
-
-    Parameters
-    ----------
-    values : ndarray of float
-        As computed.
-    bounds : ndarray of float
-        The proven bound on the recursion's side.
-    """
+    """e^ε W of one state at x = -ε, ε = 0, h / 8, 2 h / 8, ..., and a proven bound on its side."""
 
     values: FloatArray
     bounds: FloatArray
@@ -271,17 +248,8 @@ class _KeptBells:
 class SmoothRecursion:
     """Values of states on one side of the true ones, from coefficients of bells.
 
-    Parameters
-    ----------
-    laws : sequence of GradedLaw
-        One for each choice, all of the recursion's side.
-    bells : Bells
-        The bells.
-    first, last : int
-        The nodes at both ends of the window, first < 0 < last: beyond, coefficients are those of
-        (r - 1)+.
-    is_upper : bool
-        The side.
+    ``laws`` are of that side, one for each choice.  The window's nodes are first < 0 < last;
+    beyond, coefficients are those of (r - 1)+.
     """
 
     def __init__(

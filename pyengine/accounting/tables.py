@@ -40,24 +40,14 @@ DISTANCES = (1, 2, 4, 8, 16)  # of the nodes through which lines below a profile
 class Detail:
     """How fine a table is, and where.
 
-    Parameters
-    ----------
-    spacing : float
-        h, a power of two.
-    place : float
-        The ε about which values keep their digits.
-    left_out : float
-        What may be left out of δ there.
-    tail : float
-        What may be left out of a step's V at R < 1.
-    reach : float
-        The table goes at least so far.
-    is_whole : bool
-        Whether values down to ε = 0 are to keep digits, too.
-    stop : float
-        The table may end beyond it.
-    is_smooth : bool
-        Whether values are sums of bells, for which coarse grids are enough.
+    - ``spacing``: h, a power of two
+    - ``place``: the ε about which values keep their digits
+    - ``left_out``: what may be left out of δ there
+    - ``tail``: what may be left out of a step's V at R < 1
+    - ``reach``: the table goes at least so far
+    - ``is_whole``: whether values down to ε = 0 are to keep digits, too
+    - ``stop``: the table may end beyond it
+    - ``is_smooth``: whether values are sums of bells, for which coarse grids are enough
     """
 
     spacing: float
@@ -195,15 +185,7 @@ def _geometric(first: float, second: float, share: float) -> float:
 
 
 class Choosing:
-    """The worst strategy over one order of all pairs.
-
-    Parameters
-    ----------
-    menu : sequence of StepProfile
-        The choices.
-    plan : StatePlan
-        Their states; the last one is where a run begins.
-    """
+    """The worst strategy over one order of all pairs; runs begin in the last state of the plan."""
 
     def __init__(self, menu: Sequence[StepProfile], plan: StatePlan) -> None:
         self.menu, self.plan = tuple(menu), plan

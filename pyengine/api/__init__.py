@@ -395,23 +395,9 @@ def answers(
     tolerance: float | None = None,
     proven: bool = True,
 ) -> tuple[Bounds, list[str], list[bool]]:
-    """Values of one public function with bounds and what is behind each, as tables print them.
+    """Values with bounds, the engine of each, and whether it is proven, as tables print them.
 
-    Parameters
-    ----------
-    name : {"trade_off", "gamma_bound", "delta", "epsilon"}
-        The function.
-    mechanism, adjacency, method, threat_model, tolerance
-        As for that function.
-    argument : array_like, one-dimensional
-        The function's second argument.
-    proven : bool
-        Whether the bounds are to be proven; estimates are quicker.
-
-    Returns
-    -------
-    Bounds, list of str, list of bool
-        Values between bounds, one engine for each, and whether its bounds are proven.
+    ``proven=False`` asks for estimates, which are quicker.
     """
     asked = _asked(mechanism, adjacency, method, threat_model, tolerance, WANTED.get(name))
     if proven:

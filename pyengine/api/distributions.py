@@ -22,18 +22,10 @@ MOST = 4_000_000  # points of a distribution
 
 
 def from_privacy_loss_distribution(distribution: Any) -> Profile:
-    """Answers from a ``PrivacyLossDistribution``.
+    """Answers from a distribution of dp_accounting, which must be discretised pessimistically.
 
-    Parameters
-    ----------
-    distribution : dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
-        Discretised pessimistically.
-
-    Returns
-    -------
-    Profile
-        As safe as the distribution is: the rounding errors of its convolutions, about 1e-14
-        absolute, are in its numbers and cannot be taken out again.
+    They are as safe as it is: the rounding errors of its convolutions, about 1e-14 absolute, are in
+    its numbers and cannot be taken out again.
     """
 
     def delta(epsilon: Any) -> Any:

@@ -171,15 +171,10 @@ def _truncated(event: Any) -> Mechanism:
 
 
 def with_replacement(event: Any, moved: int = 2) -> Mechanism:
-    """Return what a ``SampledWithReplacement`` event does.
+    """Return what a ``SampledWithReplacement`` event of Gaussian noise does.
 
-    Parameters
-    ----------
-    event : dp_accounting.DpEvent
-        The event, of Gaussian noise.
-    moved : int
-        Clipping norms that the sum moves by at each draw of the record: 2 where it is drawn in the
-        place of another one, 1 where the one in its place moves nothing.
+    Each draw of the record moves the sum by ``moved`` clipping norms: 2 where another one would be
+    drawn, 1 where the one in its place moves nothing.
     """
     step = _one_sample(event.event, event)
     draws, records = int(event.sample_size), int(event.source_dataset_size)

@@ -32,15 +32,7 @@ def assumed(mechanism: Mechanism) -> str:
 
 
 def assume_poisson(who: str, mechanism: Mechanism) -> None:
-    """Warn, once in a process, that batches are taken for Poisson samples without being seen.
-
-    Parameters
-    ----------
-    who : str
-        The accountant that is asked.
-    mechanism : Mechanism
-        What it is asked about; of one without Poisson samples nothing is said.
-    """
+    """Warn, once in a process, that batches are taken for Poisson samples without being seen."""
     sampled = any(step.scheme == "poisson" for step, _ in steps_of(mechanism))
     if not sampled or SamplingWarning in _said:
         return

@@ -32,28 +32,9 @@ def answers_of_many(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Values with lower and upper bounds, of the broadcast shape.
 
-    Parameters
-    ----------
-    name, question
-        The public function.
-    mechanisms : Mechanisms or ndarray of Mechanism
-        Who is asked.
-    argument : array_like
-        What is asked.
-    ask : callable
-        Answers one mechanism at one float, with or without bounds as the caller wants them.
-    words : tuple of str, or None
-        Adjacency and method of questions that equal steps may be asked together; None where each
-        is asked alone.
-    bounds : bool or str
-        As of the public function.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside its domain, and for shapes that do not go together.
-    AccuracyError
-        Where one of the answers is refused; it says which.
+    ``ask`` answers one mechanism at one float.  ``words`` are adjacency and method of questions
+    that equal steps may be asked together; None where each is asked alone.  A refusal says of
+    which.
     """
     given = checks.real_array(question.argument, argument, 0.0, question.upper) + 0.0
     try:

@@ -22,23 +22,10 @@ __all__ = ["from_prv", "from_prvs", "to_prvs"]
 
 
 def from_prv(prv: Any) -> Step:
-    """Step that a privacy random variable of prv_accountant describes.
+    """Step of a privacy random variable of prv_accountant; exact: 1 / effect size is a fraction.
 
-    Parameters
-    ----------
-    prv : PrivacyRandomVariable
-        ``PoissonSubsampledGaussianMechanism``, ``GaussianMechanism``, ``LaplaceMechanism``,
-        ``PureDPMechanism`` or ``ApproximateDPMechanism``.
-
-    Returns
-    -------
-    Step
-        Exact: the inverse of an effect size is kept as a fraction.
-
-    Raises
-    ------
-    ValueError
-        For any other one, by its name.
+    Known are ``PoissonSubsampledGaussianMechanism``, ``GaussianMechanism``, ``LaplaceMechanism``,
+    ``PureDPMechanism`` and ``ApproximateDPMechanism``; a ValueError names any other.
     """
     name = type(prv).__name__
     if name == "PoissonSubsampledGaussianMechanism":

@@ -22,27 +22,13 @@ __all__ = ["mechanism_of", "recognise"]
 
 
 def recognise(thing: Any, adjacency: str) -> Mechanism | Questions:
-    """Mechanism that an object is, or what answers for it.
+    """Mechanism that an object is, or what answers for it: a profile, a distribution or samples.
 
-    Parameters
-    ----------
-    thing : object
-        Event, accountant or privacy loss distribution of dp_accounting; privacy engine of Opacus;
-        accountant of Opacus, riskcal or gdpnum, or its history; privacy random variable or
-        accountant of prv_accountant; accountant of `pyengine.interop`; callable privacy profile;
-        array of shape (n, 2) of samples of a trade-off function.
-    adjacency : {"add", "remove", "add_remove", "substitute"}
-        Of the question.
-
-    Returns
-    -------
-    Mechanism or Questions
-        The latter for profiles, distributions and samples.
-
-    Raises
-    ------
-    ValueError
-        For anything else, or an accountant of another neighbouring relation.
+    Known are events, accountants and privacy loss distributions of dp_accounting; privacy engines
+    of Opacus; accountants of Opacus, riskcal or gdpnum, or their histories; privacy random
+    variables and accountants of prv_accountant; accountants of `pyengine.interop`; callable privacy
+    profiles; arrays of shape (n, 2) of samples of a trade-off function.  A ValueError tells of
+    anything else, and of an accountant of another neighbouring relation.
     """
     known = _described(thing, adjacency)
     if known is not None:
@@ -57,18 +43,7 @@ def recognise(thing: Any, adjacency: str) -> Mechanism | Questions:
 
 
 def mechanism_of(thing: Any) -> Mechanism:
-    """Mechanism that an object is, to be composed with others.
-
-    Parameters
-    ----------
-    thing : object
-        As for `recognise`, but for profiles, distributions and samples, which have no steps.
-
-    Raises
-    ------
-    ValueError
-        For anything else.
-    """
+    """Mechanism that an object is, to be composed with others; profiles have no steps."""
     found = _described(thing, None)
     if found is None and isinstance(thing, list | tuple | np.ndarray) and len(thing):
         found = as_mechanism(_sequence(thing, "add_remove"))

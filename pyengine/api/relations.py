@@ -32,27 +32,11 @@ SAMPLES = ("PoissonSampledDpEvent", "RandomAllocationDpEvent", "SampledWithoutRe
 
 
 def mechanism_under(event: Any, relation: str) -> Mechanism:
-    """Mechanism whose laws under the adjacency of a relation are those of an event.
+    """Mechanism with the laws that an event of dp_accounting has under a relation's adjacency.
 
-    Parameters
-    ----------
-    event : dp_accounting.DpEvent
-        As for `pyengine.interop.from_dp_event`.
-    relation : {"ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"}
-        Name of the ``NeighboringRelation``.
+    ``relation`` names the ``NeighboringRelation``; ask with the adjacency that `ADJACENCY` has for
+    it.  A ValueError tells of an event without a counterpart, or without one under this relation.
 
-    Returns
-    -------
-    Mechanism
-        For questions with the adjacency that `ADJACENCY` names.
-
-    Raises
-    ------
-    ValueError
-        For an event that has no counterpart, or none under this relation.
-
-    Notes
-    -----
     - Randomized response answers for a record that is there, so it is not defined under
       ``ADD_OR_REMOVE_ONE``; the special record answers uniformly.
     - Trees have a place for each record, which under ``ADD_OR_REMOVE_ONE`` they have not.

@@ -98,18 +98,7 @@ def shuffled_lower_bound(
 
 
 def known_leak(mechanism: Mechanism) -> Composition | None:
-    """What certainly leaks from a run on shuffled batches.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        The run, as ``dp_sgd(..., sampling="shuffle")`` makes it.
-
-    Returns
-    -------
-    Composition or None
-        As `shuffled_lower_bound`; None for any other run.
-    """
+    """What certainly leaks from a run with ``sampling="shuffle"``; None for any other."""
     parts = [(step.words.least, number) for step, number in phases_of(mechanism)]
     known = [(*least, number) for least, number in parts if least is not None]
     if not known or len(known) < len(parts):
@@ -118,18 +107,10 @@ def known_leak(mechanism: Mechanism) -> Composition | None:
 
 
 def without_amplification(mechanism: Mechanism) -> Composition | None:
-    """The run on batches of a loader that shuffles: one unsampled step for each epoch.
+    """One unsampled step an epoch: it dominates the run on batches of a loader that shuffles.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        The run on sampled batches, of single records.
-
-    Returns
-    -------
-    Composition or None
-        What dominates it; None where nothing is sampled.  Where epochs were not given, there are as
-        many as there can be: an epoch has at least ⌊1/p⌋ batches.
+    None where nothing is sampled.  Where epochs were not given, there are as many as there can be:
+    an epoch has at least ⌊1/p⌋ batches.
     """
     parts, sampled = [], False
     for step, number in phases_of(mechanism):

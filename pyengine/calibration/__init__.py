@@ -82,13 +82,6 @@ class _Divergence:
 
     By the central limit theorem a composition is about a Gaussian mechanism whose distance is the
     root of its divergence, and a target says which Gaussian mechanism meets it.
-
-    Parameters
-    ----------
-    mechanism : callable
-        From the parameter.
-    target : Target
-        What is to be met.
     """
 
     def __init__(self, mechanism: Callable[[float], Mechanism], target: Target) -> None:

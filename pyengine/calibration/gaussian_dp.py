@@ -43,21 +43,8 @@ FEW = 16  # different steps up to which μ² is summed exactly: denominators gro
 def log_excess(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -> float:
     """Log of a bound on the largest δ(ε)/δ_μ(ε), or of the ratio of both μ where it is known.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is released.
-    mu : float
-        Parameter of the Gaussian, finite.
-    slack : float
-        δ below which nothing is asked.
-    **keywords
-        Keywords of `pyengine.delta`, with bounds among them.
-
-    Returns
-    -------
-    float
-        At most 0 only where the mechanism is μ-GDP up to the slack, by the engines' bounds.
+    By the engines' bounds it is at most 0 only where the mechanism is μ-GDP up to ``slack``, the δ
+    below which nothing is asked.
     """
     if keywords["adjacency"] in ("add", "remove"):  # the two curves are mirror images
         keywords = {**keywords, "adjacency": "add_remove"}
@@ -192,20 +179,7 @@ def _between(rows: FloatArray) -> FloatArray:
 
 
 def least_mu(mechanism: Mechanism, start: float, slack: float, **keywords: Any) -> float:
-    """Return the smallest μ for which a mechanism is μ-GDP up to a slack, from above.
-
-    Parameters
-    ----------
-    mechanism, slack, **keywords
-        As in `log_excess`.
-    start : float
-        Where the search begins, > 0.
-
-    Returns
-    -------
-    float
-        0 where nothing is released; inf where no μ will do.
-    """
+    """Return the least μ for which a mechanism is μ-GDP up to a slack, from above; inf if none."""
     keywords_add = {**keywords, "adjacency": "add_remove"}
     own = _gaussian_mu(mechanism) if _both(keywords["adjacency"]) == "add_remove" else None
     if own is not None and slack == 0.0:
@@ -228,19 +202,10 @@ def least_mu(mechanism: Mechanism, start: float, slack: float, **keywords: Any) 
 
 
 def mu_from_below(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -> float:
-    """A bound below every μ for which a mechanism is μ-GDP up to a slack.
+    """A bound below every μ for which a mechanism is μ-GDP up to a slack; 0 where none is found.
 
-    Parameters
-    ----------
-    mechanism, slack, **keywords
-        As in `log_excess`.
-    mu : float
-        What `least_mu` found; the bound is close to it where one ε decides.
-
-    Returns
-    -------
-    float
-        The largest of some numbers below ``mu`` whose δ_μ(ε) is exceeded at some ε; or 0.
+    It is the largest of some numbers below ``mu``, found by `least_mu`, whose δ_μ(ε) is exceeded at
+    some ε: close where one ε decides.
     """
     keywords = {**keywords, "adjacency": _both(keywords["adjacency"])}
     if mu == 0.0 or float(api.delta(mechanism, 0.0, **keywords).lower) <= slack:
@@ -271,22 +236,6 @@ def mu_from_below(mechanism: Mechanism, mu: float, slack: float, **keywords: Any
 def largest_regret(mechanism: Mechanism, mu: float, **keywords: Any) -> tuple[float, float]:
     """Bounds on the regret of reporting G_μ: the largest (δ_μ(ε) - δ(ε)) / (1 + e^ε).
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is released.
-    mu : float
-        Parameter of the Gaussian, >= 0 and finite.
-    **keywords
-        Keywords of `pyengine.delta`, with bounds among them.
-
-    Returns
-    -------
-    lower, upper : float
-        Both >= 0.
-
-    Notes
-    -----
     That is the smallest κ with T(α + κ) - κ <= G_μ(α) at all α, and the largest error of the Bayes
     risk over all priors; see docs/calibration.
     """

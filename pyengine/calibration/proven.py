@@ -30,33 +30,10 @@ def proven_bounds(
     adjacency: str = "add_remove",
     tolerance: float | None = None,
 ) -> Bounds:
-    """Values between bounds that are proven, floating point included.
+    """Bounds of a question that are proven, floating point included.
 
-    Parameters
-    ----------
-    name : {"trade_off", "gamma_bound", "delta", "epsilon"}
-        The question.
-    mechanism : Mechanism
-        What is released.
-    argument : array_like
-        The second argument of that question.
-    adjacency : {"add", "remove", "add_remove", "substitute"}
-        As in `pyengine.trade_off`.
-    tolerance : float, optional
-        Largest relative width of the bounds.  If not given, that of ``bounds=True``, and up to 0.1
-        where that cannot be proven.
-
-    Returns
-    -------
-    Bounds
-        As the question's own with ``bounds=True``.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside its domain, or an adjacency that the mechanism does not define.
-    AccuracyError
-        Where no engine can prove a bound; the message has the estimate where there is one.
+    Without a tolerance they are those of ``bounds=True``, and up to 0.1 wide where that cannot be
+    proven; else an AccuracyError has the estimate, where there is one.
     """
     widths = (None, *LOOSE) if tolerance is None else (tolerance,)
     words: dict[str, Any] = {"adjacency": adjacency, "bounds": True}
@@ -84,29 +61,11 @@ def proven_noise(
     *,
     adjacency: str = "add_remove",
 ) -> float:
-    """Noise whose mechanism is (ε, δ)-differentially private by a proven bound.
+    """Noise whose mechanism is (ε, δ)-differentially private by a proven bound, δ > 0.
 
-    Parameters
-    ----------
-    make : callable
-        From noise, a positive float, to a mechanism; the more noise, the more private.
-    epsilon, delta : float
-        The target, δ > 0.
-    adjacency : {"add", "remove", "add_remove", "substitute"}
-        As in `pyengine.delta`.
-
-    Returns
-    -------
-    float
-        What `pyengine.calibrate` finds for a target with ``bounds=True``, whose bounds are as wide
-        as in `proven_bounds` where narrower ones cannot be proven.
-
-    Raises
-    ------
-    ValueError
-        For a target that no noise meets.
-    AccuracyError
-        Where nothing can be proven.
+    As of `pyengine.calibrate` with ``bounds=True``, whose bounds are as wide as in `proven_bounds`
+    where narrower ones cannot be proven.  ``make`` goes from noise to a mechanism, the more noise
+    the more private.
     """
     target = EpsilonDelta(epsilon, delta, adjacency=adjacency, bounds=True)
 

@@ -33,15 +33,7 @@ DIFFERENT = 1e-9  # two excesses that differ by less may do so by rounding
 
 @dataclass(frozen=True)
 class Domain:
-    """Where a parameter may lie.
-
-    Parameters
-    ----------
-    low, high : float
-        Ends, both included.
-    integer : bool
-        Whether only integers are asked for.
-    """
+    """Where a parameter may lie, both ends included."""
 
     low: float
     high: float
@@ -83,27 +75,15 @@ class Unreachable(Exception):  # noqa: N818 - the caller says what is the best a
 
 @dataclass
 class NoiseSearch:
-    """One search.
+    """One search for the boundary of where a target is met.
 
-    Parameters
-    ----------
-    excess : callable
-        Of the parameter: <= 0 where the target is met; monotone.  It may raise AccuracyError
-        where nothing is known.
-    valid : callable
-        Whether a parameter may be asked for; cheap, and true on one interval.
-    domain : Domain
-        Ends of the search.
-    rtol : float
-        How far from the boundary the answer may lie, relative to it.
-    rough : callable, optional
-        The excess to some digits where that is quicker and it is far from 0, else NaN.
-    guide : Guide, optional
-        Says where the boundary is expected.
-    ceiling : callable, optional
-        An upper bound of the excess that needs no engine; it is asked once an engine has refused.
-    starts_near : bool
-        Whether the search shall begin at its start, whatever the guide expects.
+    - ``excess``: <= 0 where the target is met; monotone; an AccuracyError where nothing is known
+    - ``valid``: whether a parameter may be asked for; cheap, and true on one interval
+    - ``rtol``: how far from the boundary the answer may lie, relative to it
+    - ``rough``: the excess to some digits where that is quicker and it is far from 0, else NaN
+    - ``guide``: says where the boundary is expected
+    - ``ceiling``: an upper bound of the excess without engines, for when one has refused
+    - ``starts_near``: whether to begin at the start, whatever the guide expects
     """
 
     excess: Callable[[float], float]
@@ -193,28 +173,9 @@ class NoiseSearch:
                 raise first from None
 
     def boundary(self, start: float, grows: bool) -> float:
-        """The last point that meets the target, up to the tolerance.
+        """A point that meets the target, up to the tolerance the last; the domain's end if all do.
 
-        Parameters
-        ----------
-        start : float
-            Where to begin.
-        grows : bool
-            Whether the excess grows with the parameter.
-
-        Returns
-        -------
-        float
-            A point that meets the target; the end of the parameter's domain if all do.
-
-        Raises
-        ------
-        Unreachable
-            Where no point meets it.
-        Unbounded
-            Where the domain has no end and all points meet it.
-        AccuracyError
-            Where the engines give no answer on the way.
+        `Unreachable` where none does, `Unbounded` where all do and the domain has no end.
         """
         if self._guided_direction(start) not in (None, grows):
             self.guide = None  # whoever names a direction is believed

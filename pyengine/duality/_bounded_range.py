@@ -198,12 +198,8 @@ class _Profile:
     ) -> FloatArray:
         """Logarithms of sums over i from ``first`` to ``last`` of each row.
 
-        Parameters
-        ----------
-        share : ndarray
-            k of it is where terms over all i would be largest, as binomial probabilities are.
-        gains : callable
-            Logarithms of factors from the losses above ε.
+        Terms over all i are largest at ``share`` of k; ``gains`` makes logarithms of factors from
+        the losses above ε.
         """
         k = self._steps
         reach = REACH * np.sqrt(k * share * (1.0 - share)) + ROOM

@@ -37,32 +37,14 @@ Scheme = Literal["none", "poisson", "without_replacement", "truncated_poisson", 
 
 
 class Noise(NamedTuple):
-    """Continuous additive noise of a query of sensitivity 1.
-
-    Parameters
-    ----------
-    family : {"gaussian", "laplace"}
-        Its law.
-    multiplier : float or Fraction
-        Standard deviation of Gaussian noise or scale of Laplace noise, over the sensitivity.
-    """
+    """Gaussian or Laplace noise: its deviation or scale, over the sensitivity of the query."""
 
     family: Literal["gaussian", "laplace"]
     multiplier: checks.Number
 
 
 class Stage(NamedTuple):
-    """What a step runs on each of its batches.
-
-    Parameters
-    ----------
-    mechanism : Step
-        What is run on one batch.
-    rate : float or Fraction
-        Probability with which a record is in one batch.
-    batches : int
-        Number of batches of the step.
-    """
+    """What a step runs on a batch, how likely a record is in one, and the number of batches."""
 
     mechanism: Step
     rate: checks.Number
@@ -70,15 +52,7 @@ class Stage(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Gaussian noise in several steps; a record takes part in a random set of them.
-
-    Parameters
-    ----------
-    noise_multiplier : float or Fraction
-        Standard deviation of the noise of a step over the sensitivity.
-    steps, selected : int
-        Number of steps, and of those with the record, drawn uniformly.
-    """
+    """An epoch of Gaussian steps; a record is in ``selected`` of them, drawn uniformly."""
 
     noise_multiplier: checks.Number
     steps: int

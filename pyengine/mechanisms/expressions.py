@@ -47,15 +47,10 @@ SHOWN = {"add": " + ", "subtract": " - ", "multiply": "*", "divide": "/", "power
 
 
 class Program(NamedTuple):
-    """The steps of an expression; each takes the results of earlier ones.
+    """The steps of an expression; each takes the results of earlier ones, by their numbers.
 
-    Parameters
-    ----------
-    steps : tuple
-        Names of operations, and the numbers of the steps that they take; the number or the exponent
-        itself where the operation is ``number`` or ``power``.
-    constant : tuple of bool
-        Whether each step does not depend on `z`.
+    ``number`` takes the number itself and ``power`` its exponent; ``constant`` says which steps do
+    not depend on `z`.
     """
 
     steps: tuple[tuple[str, tuple[Any, ...]], ...]
@@ -384,13 +379,9 @@ def lgamma(x: Expression | Number) -> Expression:
 class Evaluator:
     """An expression in some arithmetic, whose parts without `z` are evaluated once.
 
-    Parameters
-    ----------
-    program : Program
-        Of the expression.
-    operations : mapping
-        From names to functions: ``number`` of a fraction, ``pi`` of nothing, ``add``, ``subtract``,
-        ``multiply``, ``divide``, ``negative``, ``power`` of a base and an integer, and `FUNCTIONS`.
+    ``operations`` are functions by name: ``number`` of a fraction, ``pi`` of nothing, ``add``,
+    ``subtract``, ``multiply``, ``divide``, ``negative``, ``power`` of a base and an integer, and
+    `FUNCTIONS`.
     """
 
     def __init__(self, program: Program, operations: Mapping[str, Callable[..., Any]]) -> None:
@@ -424,21 +415,10 @@ class Evaluator:
     def parts(
         self, argument: Any, closer: Callable[[int, Any], Any] | None = None, *names: str
     ) -> list[Any]:
-        """Return the values of all steps.
+        """Values of all steps, that of the expression last.
 
-        Parameters
-        ----------
-        argument : object
-            What stands for `z`.
-        closer : callable, optional
-            Makes what operations of these names take of the number of a step and its value.
-        *names : str
-            Names of operations.
-
-        Returns
-        -------
-        list
-            One value for each step of the program, that of the expression last.
+        ``closer(i, value)`` is taken in the place of the value of step i by operations called
+        ``names``.
         """
         made = self._made.copy()
         for i in self._argument:

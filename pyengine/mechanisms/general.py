@@ -292,32 +292,14 @@ Point = tuple[Fraction, Fraction]
 def symmetric_masses(right: list[Point]) -> list[Point]:
     """Masses of a pair that dominates what has at most these values of H_t, in both orders.
 
-    Parameters
-    ----------
-    right : list of (Fraction, Fraction)
-        Increasing t, from 1, and the values; they need not be convex.
-
-    Returns
-    -------
-    list of (Fraction, Fraction)
-        Of each outcome, with and without the record, that with the largest ratio last.
+    ``right`` has increasing t, from 1; the values need not be convex.  Of each outcome the masses
+    are those with and without the record; the largest ratio is last.
     """
     return pair_of_profile(_both_sides(right))
 
 
 def pair_of_profile(points: list[Point]) -> list[Point]:
-    """Masses of a pair that dominates what has at most these values of H_t, t from 0.
-
-    Parameters
-    ----------
-    points : list of (Fraction, Fraction)
-        Increasing t, from 0 where the value is 1, and the values; they need not be convex.
-
-    Returns
-    -------
-    list of (Fraction, Fraction)
-        Of each outcome, with and without the record, that with the largest ratio last.
-    """
+    """Masses, as of `symmetric_masses`, that dominate these values of H_t, t from 0."""
     return _masses(_falling_hull(points))
 
 

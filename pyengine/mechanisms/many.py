@@ -159,14 +159,7 @@ def _run(noise: float, rate: float, steps: int) -> Composition:
 
 
 def dp_sgd_runs(noise_multiplier: Any, sampling_probability: Any, steps: Any) -> Mechanisms:
-    """Runs of arrays that are broadcast against each other.
-
-    Raises
-    ------
-    ValueError
-        For a number outside its domain, whose index it names, and for shapes that do not go
-        together.
-    """
+    """Runs of arrays that are broadcast; a ValueError names the index of a number that is wrong."""
     noise = _real_numbers("noise_multiplier", noise_multiplier)
     rate = _real_numbers("sampling_probability", sampling_probability)
     number = _real_numbers("steps", steps)

@@ -153,15 +153,7 @@ def binomial_weights(trials: int, probability: checks.Number) -> list[checks.Num
 
 
 def group_sample(noise_multiplier: checks.Number, probability: checks.Number, size: int) -> Step:
-    """Gaussian noise on Poisson samples in which each record of a user is by itself.
-
-    Parameters
-    ----------
-    noise_multiplier, probability : float or Fraction
-        Noise, and the rate of each record.
-    size : int
-        Number of records of the user, >= 1.
-    """
+    """Gaussian noise on Poisson samples that each record of a user joins by itself."""
     step = GaussianMixtureMechanism(
         noise_multiplier, range(size + 1), binomial_weights(size, probability)
     )
@@ -187,19 +179,8 @@ def repeated_draws(
 
     Numbers of draws of the record that are rarer than 1e-40 all together count as one draw more
     than the others, beside a mechanism that tells everything with that probability: to move shifts
-    up, and to tell what they are, makes it less private.
-
-    Parameters
-    ----------
-    noise_multiplier : float or Fraction
-        Standard deviation of the noise over the clipping norm.
-    draws : int
-        Size of the batch.
-    rate : Fraction
-        Probability of the record at each draw.
-    moved : int
-        Clipping norms that the sum moves by at each draw of the record: 2 where it is drawn in the
-        place of another one.
+    up, and to tell what they are, makes it less private.  Each draw of the record, of probability
+    ``rate``, moves the sum by ``moved`` clipping norms: by 2 where another record would be drawn.
     """
     weights: list[Fraction] = []
     rest, count = Fraction(1), 0

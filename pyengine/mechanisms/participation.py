@@ -57,19 +57,12 @@ class Sensitivity(NamedTuple):
 
 
 class BinProducts(NamedTuple):
-    """What a bound of random bins needs.
+    """Largest |mᵢ|² and ⟨mᵢ, mⱼ⟩ of two bins of a class, mᵢ the sum of absolute columns of bin i.
 
-    Parameters
-    ----------
-    square, product : Fraction
-        Largest |mᵢ|², and largest ⟨mᵢ, mⱼ⟩ of two bins of a class, mᵢ the sum of the absolute
-        columns of bin i: at least the true ones, and at most some rows × 2⁻⁵⁰ above, relatively.
-        The product is 0 for classes of one bin.
-    size, classes : int
-        Least number of bins of a class, and number of classes.
-    exact : bool
-        Whether all squares are the same, all products are, no entries of C differ in sign, and
-        there is one class.
+    They are at least the true ones, and at most some rows × 2⁻⁵⁰ above, relatively; the product is
+    0 for classes of one bin.  ``size`` is the least number of bins of a class; the bound is
+    ``exact`` where all squares are the same, all products are, C has one sign, and there is one
+    class.
     """
 
     square: Fraction
@@ -222,21 +215,9 @@ def bin_moves(C: Any, bins: int) -> tuple[FloatArray, FloatArray]:
 def bin_products(C: Any, bins: int, noise: float, classes: int | None = None) -> BinProducts:
     """Largest |mᵢ|² and largest ⟨mᵢ, mⱼ⟩, i ≠ j, of the movements by records in bins of one class.
 
-    Parameters
-    ----------
-    C : array_like of shape (rows, steps)
-        As in `matrix_sensitivity`.
-    bins : int
-        Number b of bins; a record in bin i takes part in the steps i, i + b, i + 2b, ...
-    noise : float
-        The noise, which decides which number of classes is best.
-    classes : int, optional
-        Number c of classes in [1, b]; class r has the bins r, r + c, ...
-
-    Notes
-    -----
-    If it is not given, c is 1 where that is exact.  Else it is the number whose dominating pair has
-    the least E_Q(dP/dQ)².  Every c gives a bound.
+    A record in bin i of b takes part in the steps i, i + b, i + 2b, ...; class r of c has the bins
+    r, r + c, ...  Every c gives a bound.  If not given it is 1 where that is exact, else the number
+    whose dominating pair has the least E_Q(dP/dQ)² at this noise.
     """
     matrix, moves = bin_moves(C, bins)
     number = moves.shape[1]

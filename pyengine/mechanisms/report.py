@@ -72,16 +72,8 @@ NEIGHBOURS = {
 class Label(NamedTuple):
     """What a number about one kind of step must be read with.
 
-    Parameters
-    ----------
-    mechanism : str
-        What is run and how often.
-    batches : str
-        How batches must have been drawn.
-    protects : str
-        The unit, and who are neighbours.
-    known : str
-        "upper bound", "lower bound" or "": what answers are, besides the truth.
+    ``mechanism`` says what is run and how often; ``batches`` how they must have been drawn;
+    ``protects`` the unit and who are neighbours; ``known`` is "upper bound", "lower bound" or "".
     """
 
     mechanism: str
@@ -118,15 +110,7 @@ def describe(mechanism: Mechanism) -> list[dict[str, Any]]:
 
 
 def label_of(mechanism: Mechanism, adjacency: str = "add_remove") -> list[Label]:
-    """Return what numbers about a mechanism must be read with, for each kind of step.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is released.
-    adjacency : {"add_remove", "add", "remove", "substitute"}
-        As in the questions.
-    """
+    """Return what numbers about a mechanism must be read with, for each kind of step."""
     return [
         Label(
             _line(step, number),
@@ -145,18 +129,7 @@ def _is_replaced(step: Step, adjacency: str) -> bool:
 
 
 def summary(mechanism: Mechanism) -> str:
-    """Return one line, whatever a mechanism is made of: what `repr` shows.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is released.
-
-    Returns
-    -------
-    str
-        A single step as of `step_in_words`, a composition as of `in_words`; what is long is cut.
-    """
+    """Return what `repr` shows: one line, cut where it is long."""
     if isinstance(mechanism, Step):
         return _cut(step_in_words(mechanism))
     phases = phases_of(mechanism)
@@ -168,13 +141,7 @@ def summary(mechanism: Mechanism) -> str:
 
 
 def shown_as_html(mechanism: Mechanism) -> str:
-    """Return a table of the label, for notebooks: what `repr` says, the batches, what is protected.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is released.
-    """
+    """Return a table of the label, for notebooks: mechanism, batches, what is protected."""
     from pyengine._support.markup import html_table
 
     label = label_of(mechanism)
@@ -191,19 +158,7 @@ def _cut(text: str) -> str:
 
 
 def in_words(mechanism: Mechanism) -> list[str]:
-    """Return one line for each kind of step, for people.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is released.
-
-    Returns
-    -------
-    list of str
-        Such as "DP-SGD, noise multiplier 1, 1,000 steps at rate 0.01"; "no steps" for the empty
-        composition.
-    """
+    """Return a line for each kind of step: "DP-SGD, noise multiplier 1, 10 steps at rate 0.1"."""
     return [_line(step, number) for step, number in phases_of(mechanism)] or ["no steps"]
 
 

@@ -34,17 +34,8 @@ class Heaviest(NamedTuple):
 def heaviest(matrix: FloatArray, number: int, gap: int) -> Heaviest | None:
     """Return a heaviest pattern of at most so many steps, ``gap`` apart; None if it is not known.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (rows, steps)
-        Without a zero column.
-    number, gap : int
-        Both >= 1.
-
-    Returns
-    -------
-    Heaviest or None
-        Without a pattern for trees, whose entries have one sign, so that the weight is attained.
+    ``matrix`` has no zero column.  Trees, whose entries have one sign, attain the weight and get no
+    pattern.
     """
     one_sign = bool((matrix >= 0.0).all() or (matrix <= 0.0).all())
     tree = _intervals(matrix) if one_sign else None

@@ -84,18 +84,7 @@ _BY_WORD = dict(zip(THREAT_MODELS, (DifferentialPrivacy(), Relaxed()), strict=Tr
 
 
 def threat_model_of(value: Any) -> ThreatModel:
-    """Return the threat model that a word or an object stands for, or raise ValueError.
-
-    Parameters
-    ----------
-    value : {"dp", "relaxed"} or ThreatModel
-        As given to the public functions.
-
-    Returns
-    -------
-    ThreatModel
-        The object itself, or the one that the word stands for.
-    """
+    """Return the threat model that a word stands for, or the object itself."""
     if isinstance(value, ThreatModel):
         return value
     if isinstance(value, str) and value in _BY_WORD:

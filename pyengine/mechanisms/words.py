@@ -21,37 +21,18 @@ LONG = 10**12  # denominators that nobody reads
 class Words(NamedTuple):
     """What is true of a step besides its law: each scheme says it once, for all outputs.
 
-    Parameters
-    ----------
-    name : str
-        The mechanism, such as "DP-SGD, groups of 5 records".
-    batches : str
-        How batches must have been drawn.
-    size : str
-        What is in a batch, after the number of steps: " of about 256 of 60,000 records".
-    unit : str
-        What is protected.
-    neighbours : str
-        In what two neighbouring data sets differ: a key of `pyengine.mechanisms.report.NEIGHBOURS`.
-    counted : str
-        What is counted: "step", "epoch", "turn" or "release".
-    rate : str
-        Sampling probability as ``batches`` and ``size`` have it.
-    hidden : tuple of str
-        Parameters that the name says already.
-    known : str
-        "lower bound" where answers are no guarantee, "upper bound" where they are that of a
-        mechanism that dominates this one; else empty.
-    sizes : tuple of (int, int) or None
-        Sizes of a batch and of the data set, where the rate is their quotient.
-    given : tuple of (str, str)
-        Parameters as they were given, where the step does not hold them so.
-    epochs : tuple of (int, str) or None
-        A number of steps, and the epochs that they are.
-    least : tuple of (float or Fraction, int) or None
-        Arguments of `pyengine.shuffled_lower_bound`, where it says what certainly leaks.
-    whose : str
-        What joins batches and is counted by ``sizes``: "record", or "client" with all its records.
+    - ``size``: what is in a batch, after the number of steps: " of about 256 of 60,000 records"
+    - ``neighbours``: in what two of them differ, a key of `pyengine.mechanisms.report.NEIGHBOURS`
+    - ``counted``: "step", "epoch", "turn" or "release"
+    - ``rate``: the sampling probability as ``batches`` and ``size`` have it
+    - ``hidden``: parameters that the name says already
+    - ``known``: "lower bound" where answers are no guarantee, "upper bound" where they are those of
+      a mechanism that dominates this one
+    - ``sizes``: of a batch and of the data set, where the rate is their quotient
+    - ``given``: parameters as they were given, where the step does not hold them so
+    - ``epochs``: a number of steps, and the epochs that they are
+    - ``least``: arguments of `pyengine.shuffled_lower_bound`, where it says what certainly leaks
+    - ``whose``: what joins batches: "record", or "client" with all its records
     """
 
     name: str
@@ -113,18 +94,7 @@ def as_given(
 ) -> Composition:
     """Return a step composed, in words that say batches and epochs as they were given.
 
-    Parameters
-    ----------
-    step : Step
-        What is repeated; the sizes and the rate are those of its Poisson samples.
-    steps : int
-        Number of repetitions.
-    epochs : number, optional
-        The epochs that these steps are.
-    sizes : tuple of (int, int), optional
-        Sizes of the batch and the data set; their quotient is the sampling probability.
-    rate : str
-        The sampling probability as a fraction of two numbers.
+    ``rate``, or the quotient of ``sizes``, is the sampling probability.
     """
     if epochs is None and sizes is None and not rate:
         return step.composed(steps)
@@ -155,17 +125,7 @@ def _at_rate(words: Words, rate: str) -> Words:
 
 
 def shuffled_words(name: str, size: str = "", neighbours: str = "in_place", **more: Any) -> Words:
-    """What is true of one step for each epoch of a loader that shuffles.
-
-    Parameters
-    ----------
-    name, size : str
-        What runs on the batches, and what is in them.
-    neighbours : str
-        As in `Words`: the others stay in their places.
-    **more
-        Further words.
-    """
+    """What is true of one step for each epoch of a loader that shuffles; the rest as in `Words`."""
     return Words(
         f"{name} on shuffled batches",
         "all records are shuffled once an epoch and cut into batches; each epoch counts as one "

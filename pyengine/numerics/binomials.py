@@ -32,15 +32,7 @@ LOG_TWO_PI = Decimal("1.83787706640934548356065947281123527972279494727556682563
 
 
 def log_probability(trials: int, p: Fraction, k: int) -> Decimal:
-    """Logarithm of the probability of k successes, to 45 digits in the current context.
-
-    Parameters
-    ----------
-    trials, k : int
-        Numbers of trials and of successes, 0 <= k <= trials.
-    p : Fraction
-        Probability of each, in (0, 1).
-    """
+    """Logarithm of the probability of k successes, to 45 digits in the current context."""
     choices = _log_factorial(trials) - _log_factorial(k) - _log_factorial(trials - k)
     return choices + k * as_decimal(p).ln() + (trials - k) * as_decimal(1 - p).ln()
 

@@ -29,22 +29,9 @@ def bisected(
 ) -> tuple[FloatArray, FloatArray]:
     """Return brackets of the places where predicates change, by halving.
 
-    Parameters
-    ----------
-    reaches : callable
-        From arguments, one for each bracket, to whether the place lies between them and
-        ``second``; taken to be so at ``first`` and not at ``second``, where it is not asked.
-    first, second : array_like of one shape
-        Ends of the brackets, in either order.
-    rounds : int
-        Largest number of halvings.
-    is_close : callable, optional
-        Whether brackets are narrow enough, from both ends; to neighbouring doubles if not given.
-
-    Returns
-    -------
-    first, second : ndarray
-        Where the predicate was seen to hold and not to hold, or the ends given.
+    ``reaches`` says whether a place lies between arguments and ``second``, and is taken to hold at
+    ``first`` and not at ``second``, where it is not asked; the ends are in either order.  Brackets
+    end as neighbouring doubles, or where ``is_close`` of both ends is true.
     """
     first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
     for _ in range(rounds):
@@ -65,12 +52,7 @@ def falling_root(
 ) -> FloatArray:
     """Right ends of brackets of the roots of falling functions, to a rounding of the argument.
 
-    Parameters
-    ----------
-    function : callable
-        Takes arguments, one for each root, and returns values: >= 0 at ``low``, <= 0 at ``high``.
-    low, high : ndarray
-        Ends of the brackets.
+    Values are >= 0 at ``low`` and <= 0 at ``high``.
     """
     (a, fa), (b, fb) = _closed(function, (high, function(high)), (low, function(low)))
     return np.where(fa <= 0.0, np.where(fb <= 0.0, np.maximum(a, b), a), b)
@@ -85,17 +67,9 @@ def falling_bracket(
 ) -> tuple[FloatArray, FloatArray]:
     """Brackets of the places where functions fall below 0, to a rounding of the argument.
 
-    Parameters
-    ----------
-    function : callable
-        As for `falling_root`, but taken to be positive at ``low`` and negative at ``high``, where
-        it is not asked.
-    low, high : ndarray
-        Ends of the brackets.
-    known : pair of ndarray, optional
-        The values there, between which the first place is interpolated.
-    room : ndarray or float
-        Width that is narrow enough beside a rounding.
+    Functions are taken to be positive at ``low`` and negative at ``high``, where they are not
+    asked; between their ``known`` values the first place is interpolated.  A width of ``room`` is
+    narrow enough beside a rounding.
     """
     above, below = np.full(low.size, np.inf), np.full(low.size, -np.inf)
 

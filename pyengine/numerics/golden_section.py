@@ -24,29 +24,12 @@ def lowest(
     on_plateau: Callable[[FloatArray], Any] | None = None,
     is_close: Callable[[FloatArray, FloatArray], Any] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return where functions are lowest, and their values there, by golden section.
+    """Return where functions of one valley are lowest, and the values there, by golden section.
 
-    Parameters
-    ----------
-    function : callable
-        From arguments, one for each function, to values; each with a single valley.
-    low, high : ndarray
-        Ends of the intervals.
-    rounds : int
-        Each shrinks an interval to 0.618 of it, by one value.
-    on_plateau : callable, optional
-        Whether to go left, from the left one of two points at equal heights; left if not given.
-    is_close : callable, optional
-        Whether intervals are narrow enough, from both ends; the search ends where all are.
+    Each round shrinks an interval to 0.618 of it, by one value, until ``is_close`` holds for all.
+    ``on_plateau`` says whether to go left from the left one of two points at equal heights.  A
+    minimum is found to half of the digits only, its value to nearly all.
 
-    Returns
-    -------
-    x, value : ndarray
-        The lowest points seen inside the last intervals: a minimum itself to half of the digits
-        only, its value to nearly all.
-
-    Notes
-    -----
     J. Kiefer, Sequential minimax search for a maximum (1953).
     """
     x, y = high - RATIO * (high - low), low + RATIO * (high - low)

@@ -11,19 +11,9 @@ __all__ = ["lower_hull"]
 def lower_hull(points: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     """Return the corners of the lower convex hull, by one walk from left to right.
 
-    Parameters
-    ----------
-    points : iterable of (x, y)
-        Floats or exact numbers, with x that do not decrease; of equal x the first one counts.
+    x must not decrease; of equal ones the first counts.  Slopes between corners strictly increase:
+    exactly for exact numbers, up to the rounding of two products for floats.
 
-    Returns
-    -------
-    list of (x, y)
-        Corners, slopes between them strictly increasing: exact for exact numbers, and up to the
-        rounding of two products for floats.
-
-    Notes
-    -----
     A. M. Andrew, Another efficient algorithm for convex hulls in two dimensions (1979).
     """
     hull: list[tuple[Any, Any]] = []

@@ -38,17 +38,10 @@ SMALLEST, LARGEST = -690.0, 7.0  # of log s
 
 
 def order_bound(x: FloatArray, rho: FloatArray, epsilon: FloatArray) -> FloatArray:
-    """δ(ε) that a Rényi divergence of order 1 + x allows, rounded up.
+    """δ(ε) that a Rényi divergence ρ of order 1 + x allows, rounded up.
 
-    Parameters
-    ----------
-    x, rho, epsilon : ndarray of one shape
-        x in [1e-12, 1e12]; ρ >= 0, inf where nothing is known; ε in [0, 700].
-
-    Returns
-    -------
-    ndarray
-        At most some 1e-14 (1 + x (1 + ε + ρ)) of the bound above it, where it is below 1/2.
+    For x in [1e-12, 1e12] and ε in [0, 700]; at most some 1e-14 (1 + x (1 + ε + ρ)) of the bound
+    above it, where it is below 1/2.
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         known = rho < np.inf
@@ -69,20 +62,10 @@ def order_bound(x: FloatArray, rho: FloatArray, epsilon: FloatArray) -> FloatArr
 def best_order(
     cost: Callable[[FloatArray], FloatArray], epsilon: FloatArray, most: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The smallest `order_bound` over all orders, and its x, for a bound ρ(x) of each order.
+    """The smallest `order_bound` over all orders, and its x, for a bound ρ(x), rounded up, of each.
 
-    Parameters
-    ----------
-    cost : callable
-        ρ at x, rounded up.
-    epsilon, most : ndarray of shape (n,)
-        ε >= 0, and the largest x that is tried.
-
-    Returns
-    -------
-    value, x : ndarray of shape (n,)
-        Each x gives a bound: the search, grids that close in, only chooses one, whose bound is
-        some 1e-10 of it above the smallest one.
+    Each x <= ``most`` gives a bound: the search, grids that close in, only chooses one, some 1e-10
+    of it above the smallest.
     """
     low, high = np.full(epsilon.size, fn.log(LEAST)), fn.log(np.maximum(most, 2.0 * LEAST))
     share = np.linspace(0.0, 1.0, GRID)

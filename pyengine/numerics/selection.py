@@ -192,15 +192,7 @@ def _mean(eta: float, gamma: float) -> tuple[float, int]:
 
 
 def stopping_of(mean: float, shape: float) -> float:
-    """γ of the truncated negative binomial law of a mean, rounded down: its mean is no less.
-
-    Parameters
-    ----------
-    mean : float
-        E K, finite and above 1.
-    shape : float
-        η > -1.
-    """
+    """γ of the truncated negative binomial law of a mean, rounded down: its mean is no less."""
     if not 1.0 < checks.real("mean", mean) < math.inf:
         raise ValueError(f"mean must be finite and above 1, got {mean!r}")
     if not -1.0 < checks.real("shape", shape) < math.inf:

@@ -47,13 +47,7 @@ def _product(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 class Wide:
-    """The exact sum of two doubles, or of two arrays of them.
-
-    Parameters
-    ----------
-    high, low : float or ndarray
-        The sum rounded, and the rest.
-    """
+    """The exact sum of two doubles, or of two arrays of them: the sum rounded, and the rest."""
 
     __array_ufunc__ = None  # arrays leave operations to this
     __slots__ = ("high", "low")

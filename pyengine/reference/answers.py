@@ -18,16 +18,10 @@ MOST_HALVINGS = 60
 
 @dataclass(frozen=True)
 class BallAnswer:
-    """A ball with the answer.
+    """A ball with the answer, proven to enclose the truth if ``certified``.
 
-    Parameters
-    ----------
-    value : arb
-        Encloses the truth; if ``certified``, that is proven.
-    certified : bool
-        Whether it is.
-    threshold : arb or None
-        For a trade-off function, a u with the tangent of slope -exp(u) in ``value`` as well.
+    ``threshold`` of a trade-off function is a u with the tangent of slope -exp(u) in ``value`` as
+    well.
     """
 
     value: arb

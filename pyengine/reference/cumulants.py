@@ -86,12 +86,7 @@ def normal_places(cut: float, span: float, steepest: float) -> tuple[Array, Arra
 class Cumulants:
     """Cumulant generating function K of a sum of independent losses, in double precision.
 
-    Parameters
-    ----------
-    rows : list of (StepCumulants, int)
-        The law of the loss of each kind of step, and how often it enters.
-    shift : float
-        What the total loss exceeds the sum of these by.
+    The total loss exceeds the sum of the rows, each as often as it enters, by ``shift``.
     """
 
     def __init__(self, rows: list[tuple[StepCumulants, int]], shift: float = 0.0) -> None:
@@ -129,15 +124,7 @@ class Cumulants:
         return self._bisect(lambda tilt: self.exponent(tilt) - exponent)
 
     def threshold(self, measure: str, log_tail: float) -> float:
-        """Return an offset threshold whose tail is near exp(log_tail).
-
-        Parameters
-        ----------
-        measure : {"p_above", "p_below", "q_above", "q_below"}
-            The tail meant.
-        log_tail : float
-            Its natural logarithm.
-        """
+        """Return an offset threshold where a tail, such as "p_above", is near exp(log_tail)."""
         sign = 1.0 if measure.endswith("above") else -1.0
         tilt = self._bisect(lambda x: sign * (log_tail - self.log_tail(measure, x)))
         return self.mean_variance(tilt)[0]

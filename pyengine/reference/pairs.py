@@ -57,26 +57,9 @@ Finite = list[tuple[Callable[[], Masses], int]]
 def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[int, ...]]:
     """Return the pair (without the record, with it) and the orders whose worst is the answer.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is released.
-    adjacency : str
-        A word of `ADJACENCIES`.  ``substitute`` has a pair (with one record, with another).
-
-    Returns
-    -------
-    pair : Pair or None
-        None if both laws are the same.
-    signs : tuple of int
-        1 for (P, Q), -1 for (Q, P).
-
-    Raises
-    ------
-    ValueError
-        If the mechanism does not say what another record would do.
-    AccuracyError
-        If no ground truth exists for the mechanism.
+    ``substitute`` has a pair (with one record, with another); None if both laws are the same.
+    Order 1 is (P, Q), -1 is (Q, P).  ValueError if the mechanism does not say what another record
+    would do, AccuracyError if no ground truth exists for it.
     """
     steps = tuple((step, number) for step, number in steps_of(mechanism) if _moves(step))
     if adjacency != "substitute":

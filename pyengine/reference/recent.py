@@ -15,11 +15,6 @@ class Recent(Generic[V]):
 
     A value must depend on its key and on the owner alone: whether it is still kept or made again
     then changes how long an answer takes, and no bit of it.
-
-    Parameters
-    ----------
-    most : int
-        How many are kept.
     """
 
     def __init__(self, most: int) -> None:

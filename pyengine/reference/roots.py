@@ -18,16 +18,8 @@ def bracket(
     """Return two exact points around the zero of an increasing function, by false position.
 
     Each step goes beyond the zero by what the one before was wrong, so that both ends close in;
-    where one does not, the interval is halved.
-
-    Parameters
-    ----------
-    gap : callable
-        Negative at ``low``, positive at ``high``.
-    digits : float
-        The points differ by less than 10^-digits of their size.
-    near : arb, optional
-        A place that may be next to the zero, where it is looked for first.
+    where one does not, the interval is halved.  The points differ by less than 10^-digits of their
+    size; the zero is looked for ``near`` a place first.
     """
     low, high = low.mid(), high.mid()
     width, share, fine = high - low, arb(FIRST), arb(10) ** -arb(digits)

@@ -29,18 +29,10 @@ class BallTails:
 def integrated(
     place: arb, zero: arb, one: arb, both: arb, c: arb, lost: tuple[arb, arb]
 ) -> BallTails:
-    """Return tails from integrals over a contour that meets the real axis at a place.
+    """Return tails from integrals over a contour that meets the real axis at a place, not 0 or 1.
 
-    Parameters
-    ----------
-    place : arb
-        Neither 0 nor 1.
-    zero, one, both : arb
-        Integrals of exp(-lambda c) E_P exp(lambda S), over lambda, lambda - 1 and both.
-    c : arb
-        The threshold.
-    lost : tuple of arb
-        The masses of P and of Q that are left out.
+    The integrals are of exp(-lambda c) E_P exp(lambda S), over lambda, lambda - 1 and both;
+    ``lost`` are the masses of P and of Q that are left out.
     """
     grow = c.exp()
     one = one * grow

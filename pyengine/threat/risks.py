@@ -210,17 +210,7 @@ def risk_answers(
     proven: bool = True,
     **words: Any,
 ) -> tuple[Bounds, list[str], list[bool]]:
-    """As `pyengine.api.answers`, for its questions and those of `RISKS`.
-
-    Parameters
-    ----------
-    name : str
-        A name of `ASKED`.
-    mechanism, argument, adjacency, proven
-        As of `pyengine.api.answers`.
-    **words
-        Further keywords of it, for its own questions and what is γ by another name.
-    """
+    """As `pyengine.api.answers`, for its questions and those of `RISKS`."""
     if name in REFERENCED:
         asked = REFERENCED[name]
         return answers(asked, mechanism, argument, adjacency=adjacency, proven=proven, **words)

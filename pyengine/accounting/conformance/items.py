@@ -40,15 +40,7 @@ class AccountantQuestion(pytest.Item):
 def items(session: pytest.Session) -> Iterator[AccountantQuestion]:
     """Tests of all accountants that the command line names.
 
-    Parameters
-    ----------
-    session : pytest.Session
-        The session that collects.
-
-    Raises
-    ------
-    pytest.UsageError
-        For a name that is no accountant, or a refusal that is no exception.
+    UsageError for a name that is no accountant, or a refusal that is no exception.
     """
     config = session.config
     here = str(config.invocation_params.dir)

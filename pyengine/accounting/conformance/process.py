@@ -24,17 +24,9 @@ class NoAnswerError(Exception):
 
 
 class Worker:
-    """An accountant in a process of its own.
+    """An accountant, by its name, in a process of its own.
 
-    Parameters
-    ----------
-    name : str
-        As of `pyengine.conformance.adapters.find`.
-
-    Attributes
-    ----------
-    about : dict
-        ``version`` and ``methods``, or ``error`` if it cannot be used.
+    ``about`` holds ``version`` and ``methods``, or ``error`` if it cannot be used.
     """
 
     def __init__(self, name: str) -> None:
@@ -70,14 +62,9 @@ class Worker:
         return answer
 
     def ask(self, request: dict[str, Any], limit: float) -> dict[str, Any]:
-        """Answer to a request; the process is gone after `NoAnswerError`.
+        """Answer to a request within so many seconds; the process is gone after `NoAnswerError`.
 
-        Parameters
-        ----------
-        request : dict
-            ``method``, ``setting``, ``question`` and ``at``.
-        limit : float
-            Seconds.
+        A request has ``method``, ``setting``, ``question`` and ``at``.
         """
         assert self._process.stdin is not None
         try:

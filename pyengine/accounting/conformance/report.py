@@ -32,15 +32,7 @@ def _place(result: Result) -> tuple[str, str, str]:
 def groups(
     results: list[Result], mark: Callable[[str], str]
 ) -> Iterator[tuple[Setting, list[list[str]]]]:
-    """Rows of each setting, questions in the order of the grid.
-
-    Parameters
-    ----------
-    results : list of Result
-        All answers.
-    mark : callable
-        Turns the word ``UNSAFE`` into what is shown.
-    """
+    """Rows of each setting, questions in the order of the grid; ``mark`` shows ``UNSAFE``."""
     own = times(results)
     settings = list(dict.fromkeys(result.case.setting for result in results))
     for setting in settings:

@@ -86,20 +86,7 @@ def assert_sound(
 
 
 def chosen(adapter: Adapter, settings: Collection[str] | None) -> Iterator[tuple[str, Case]]:
-    """Every method of an accountant with every case that it answers and supports.
-
-    Parameters
-    ----------
-    adapter : Adapter
-        The accountant.
-    settings : collection of str or None
-        Names of runs; None for all.
-
-    Raises
-    ------
-    ValueError
-        For an unknown setting.
-    """
+    """Every method of an accountant with every case that it answers, of runs by name or of all."""
     cases = load()
     known = dict.fromkeys(case.setting.name for case in cases)
     for name in settings or ():
@@ -120,15 +107,7 @@ def judged(
     case: Case,
     refusals: type[Exception] | tuple[type[Exception], ...] = (),
 ) -> Result:
-    """Ask one question in this process; what is raised and is no refusal goes on.
-
-    Parameters
-    ----------
-    adapter, method, case
-        Who is asked, and what.
-    refusals : type of exception, or tuple of them
-        What stands for no answer.
-    """
+    """Ask one question in this process; what is raised and is no refusal goes on."""
     value, message = None, ""
     try:
         value = float(adapter.answer(method, case.setting, case.question, float(case.at)))

@@ -11,18 +11,11 @@ UNLIKELY = 1e-9  # probability under Poisson sampling below which sizes are not 
 
 
 class SeenBatches:
-    """Sizes of the batches that a hook has seen.
+    """Sizes of the batches that a hook has seen, and how many of each.
 
-    Parameters
-    ----------
-    sizes : mapping of int to int, optional
-        How many batches of each size there were.
-    mode : float
-        Largest probability that Poisson sampling gives to any size of a batch.
-    added : int
-        Number of steps whose gradients are those of several batches, added up.
-    hidden : int
-        Number of steps whose batch was run in parts, so that its size is not known.
+    ``mode`` is the largest probability that Poisson sampling gives to any size; ``added`` counts
+    steps whose gradients are those of several batches, added up, ``hidden`` those whose batch was
+    run in parts, so that its size is not known.
     """
 
     def __init__(
@@ -39,15 +32,7 @@ class SeenBatches:
         return {**vars(self), "sizes": dict(self.sizes)}
 
     def see(self, optimizer: Any, sample_rate: float) -> None:
-        """Note the batch of a step.
-
-        Parameters
-        ----------
-        optimizer : DPOptimizer
-            In its step hook: the gradients of the samples are still there.
-        sample_rate : float
-            Probability with which a record is said to enter a batch.
-        """
+        """Note the batch of a step, in the hook of the optimizer, which still has its gradients."""
         if getattr(optimizer, "accumulated_iterations", 1) > 1:
             self.added += 1
             return

@@ -190,10 +190,7 @@ class PRVAccountant:
 class ComposedPRV:
     """What `PRVAccountant.compute_composition` returns: ε and δ of one composition.
 
-    Parameters
-    ----------
-    composition : Composition
-        The mechanism, for the questions of `pyengine`, too.
+    ``composition`` is the mechanism, for the questions of `pyengine`, too.
     """
 
     def __init__(self, composition: Composition) -> None:
@@ -217,13 +214,7 @@ class ComposedPRV:
         return _epsilon(self.composition, delta, checks.positive("epsilon_error", epsilon_error))
 
     def compute_delta_estimate(self, epsilon: float) -> float:
-        """δ(ε), as that of `pyengine.delta`.
-
-        Parameters
-        ----------
-        epsilon : float
-            In [0, ∞].
-        """
+        """δ(ε), as that of `pyengine.delta`."""
         return float(delta(self.composition, epsilon, adjacency="add_remove"))
 
 

@@ -25,18 +25,11 @@ __all__ = ["FINITE", "NOISE", "Masses", "masses", "sampled", "substituted"]
 
 @dataclass(frozen=True)
 class Masses:
-    """Masses of one step under P (without the record) and Q (with it).
+    """Masses of one step under P (without the record) and Q (with it), where both have some.
 
-    Parameters
-    ----------
-    p, q : list of arb
-        By outcome, for outcomes that are possible under both.
-    only_p, only_q : arb
-        Mass of outcomes that are possible under one law only.
-    lost : arb
-        Bound on the mass of outcomes left out, under either law.
-    lattice : bool
-        Whether the losses log(q/p) are equidistant, in the order given.
+    ``only_p`` and ``only_q`` are those of outcomes possible under one law only; ``lost`` bounds
+    what is left out, under either law.  On a ``lattice`` the losses log(q/p) are equidistant, in
+    this order.
     """
 
     p: list[arb]

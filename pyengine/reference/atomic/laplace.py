@@ -25,13 +25,7 @@ MOST_STEPS = 1200
 
 
 class LaplaceSource:
-    """The law of a composition of Laplace steps; see `pyengine.reference.atomic.law.Source`.
-
-    Parameters
-    ----------
-    parts : list of (noise multiplier, int)
-        Different steps with their numbers.
-    """
+    """The law of Laplace steps, by noise and number; see `pyengine.reference.atomic.law.Source`."""
 
     certified = True
 

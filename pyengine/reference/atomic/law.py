@@ -106,11 +106,8 @@ def _faced(point: ThresholdMasses, sign: int) -> _Faced:
 class AtomicPair:
     """Questions on a law with knots; see `pyengine.reference.answers.Pair`.
 
-    Parameters
-    ----------
-    source : Source
-        Makes the law.  Unless it is certified, the error is ten times the difference of its two
-        variants, and their rounding.
+    Unless its source is certified, the error is ten times the difference of its two variants, and
+    their rounding.
     """
 
     def __init__(self, source: Source) -> None:

@@ -32,14 +32,7 @@ SMOOTH = 20.0  # gain per node that is counted on where nothing is near
 class PiecesSource:
     """The law of equal sampled Laplace steps; see `pyengine.reference.atomic.law.Source`.
 
-    Parameters
-    ----------
-    noise, probability : float or Fraction
-        Of every step; probability in (0, 1].
-    steps : int
-        Number of steps.
-    substituted : bool
-        Whether another record takes the record's place, in (0, 1) only.
+    The probability lies in (0, 1]; if another record takes the record's place, in (0, 1).
     """
 
     certified = False
@@ -110,19 +103,10 @@ class PiecesSource:
 
 
 class SampledStep:
-    """One sampled step without and with a record.
+    """One sampled step without and with a record, probability in (0, 1].
 
-    Parameters
-    ----------
-    noise, probability : float or Fraction
-        Probability in (0, 1].
-
-    Attributes
-    ----------
-    low, width : arb
-        The smallest loss and the width of each piece of the density.
-    atoms : list of arb
-        Masses under P where the loss is smallest, a piece further, and so on.
+    ``low`` is the smallest loss, ``width`` that of each piece of the density, ``atoms`` are masses
+    under P where the loss is smallest, a piece further, and so on.
     """
 
     def __init__(self, noise: float | Fraction, probability: float | Fraction) -> None:
@@ -141,15 +125,10 @@ class SampledStep:
 
 
 class SubstitutedStep:
-    """One sampled step with one record at -1 and another one at 1, in sensitivities.
+    """One sampled step with one record at -1 and another one at 1, in sensitivities; p in (0, 1).
 
     With w = exp(-mu), P = (1 - p) Lap(0) + p Lap(-1) and Q its mirror image, the loss is constant
     beyond -1 and 1, and (1 - p + p w) e^L = 1 - p + p w e^(2 mu x) for 0 < x < 1.
-
-    Parameters
-    ----------
-    noise, probability : float or Fraction
-        Probability in (0, 1).
     """
 
     def __init__(self, noise: float | Fraction, probability: float | Fraction) -> None:
@@ -172,17 +151,7 @@ class SubstitutedStep:
 
 
 class Pieces:
-    """Masses of the total loss under P and Q, in one discretisation.
-
-    Parameters
-    ----------
-    step : SampledStep or SubstitutedStep
-        Any of the equal steps at the working precision.
-    steps : int
-        Number of steps.
-    order : int
-        Number of nodes on a piece.
-    """
+    """Masses of the total loss of equal steps under P and Q; ``order`` nodes on a piece."""
 
     cost = 1
 

@@ -75,13 +75,7 @@ class ComposedAtoms:
 
 
 class FiniteSource:
-    """Finite steps; see `pyengine.reference.atomic.law.Source`.
-
-    Parameters
-    ----------
-    parts : list of (callable, int)
-        What returns the masses of a step at the working precision, with the number of steps.
-    """
+    """Finite steps, by what returns their masses at the working precision; see `law.Source`."""
 
     certified = True
 

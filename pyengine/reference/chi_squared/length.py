@@ -32,18 +32,8 @@ SPARE = 160  # bits of sums of an inversion beyond what is aimed at
 class LengthSource:
     """Gaussian noise in some dimension or Laplace noise, on a Poisson sample.
 
-    See `pyengine.reference.atomic.law.Source`.
-
-    Parameters
-    ----------
-    square : Fraction
-        Square of the effect: sensitivity over standard deviation or scale.
-    probability : Fraction
-        Sampling probability, in (0, 1].
-    dimension : int
-        Of the query, >= 1.
-    laplace : bool
-        Which noise.
+    ``square`` is that of the effect: sensitivity over standard deviation or scale; the probability
+    lies in (0, 1].  See `pyengine.reference.atomic.law.Source`.
     """
 
     square: Fraction

@@ -18,18 +18,9 @@ MOST_TERMS = 200_000
 
 
 def proven(x: arb, d: arb, lam: arb, side: str, bits: int) -> arb | None:
-    """Return an enclosure of a tail; None where that takes too many terms.
+    """Return an enclosure of a tail, "cdf" or "sf"; None where that takes too many terms.
 
     It is a Poisson mixture, all of whose terms are positive, of incomplete gamma functions.
-
-    Parameters
-    ----------
-    x, d, lam : arb
-        Argument and degrees of freedom, > 0; noncentrality, >= 0.
-    side : {"cdf", "sf"}
-        The tail.
-    bits : int
-        Working precision.
     """
     if not x + d + lam < LONGEST:
         return None
@@ -87,19 +78,9 @@ def _mixture_above(y: arb, a: arb, el: arb, g: arb, bits: int) -> arb:
 def inversion(x: arb, d: arb, lam: arb, side: str, curve: Curve, bits: int) -> arb:
     """Return a tail by the midpoint rule on z = c + i t - bend t^2, without a bound.
 
-    Two calls that differ in all three numbers of ``curve`` share no node and no discretisation
-    error; the radii cover rounding only.
-
-    Parameters
-    ----------
-    x, d, lam : arb
-        Argument > 0, degrees of freedom > 0, noncentrality >= 0.
-    side : {"cdf", "sf"}
-        The tail.
-    curve : tuple
-        Bend, distance of the base point c from the pole, fineness of the nodes.
-    bits : int
-        Precision aimed at.
+    ``curve`` holds bend, distance of the base point c from the pole, and fineness of the nodes.
+    Two calls that differ in all three share no node and no discretisation error; the radii cover
+    rounding only.
     """
     bend, away, fineness = curve
     work = bits + 40 + max(0, math.ceil(math.log2(float(x + d + lam))))

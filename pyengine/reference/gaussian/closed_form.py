@@ -32,13 +32,7 @@ def applies(phases: tuple[EqualSteps, ...]) -> bool:
 
 
 class ClosedGaussian:
-    """Tails by the normal law.
-
-    Parameters
-    ----------
-    phases : tuple of EqualSteps
-        A composition that `applies` accepts.
-    """
+    """Tails by the normal law, of a composition that `applies` accepts."""
 
     def __init__(self, phases: tuple[EqualSteps, ...]) -> None:
         self.phases = phases
@@ -82,15 +76,10 @@ class ClosedGaussian:
 
 
 class SubstitutedNormalStep:
-    """One sampled step in which one record takes the place of another.
+    """One sampled step in which one record takes the place of another, p in (0, 1).
 
     With mu = 1/noise, P = (1 - p) N(0, 1) + p N(-mu, 1) and Q is its mirror image (Lebeda et al.,
     2024, Proposition 13); both orders have one law.
-
-    Parameters
-    ----------
-    noise, probability : float or Fraction
-        Probability in (0, 1).
     """
 
     def __init__(self, noise: float | Fraction, probability: float | Fraction) -> None:
@@ -155,11 +144,6 @@ class NormalSource:
 
     Narrow steps of a distribution function, far from each other, are found by bisection between
     knots, which are the law's places.
-
-    Parameters
-    ----------
-    law : ClosedGaussian or SubstitutedNormalStep
-        The steps.
     """
 
     certified = True

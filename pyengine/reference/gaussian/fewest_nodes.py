@@ -24,14 +24,8 @@ COARSE = range(0, LINES, 3)
 class HyperbolaSide:
     """lambda(u) = corner + scale sin(angle + i u), its strip and its nodes.
 
-    Parameters
-    ----------
-    corner, scale, angle : float
-        The hyperbola.
-    widths : tuple of float
-        Distances of the sides of the strip, left and right.
-    spacing, reach : float
-        Of the nodes in u, and where they end.
+    ``widths`` are the distances of the sides of the strip, left and right; ``reach`` is where the
+    nodes end in u.
     """
 
     corner: float
@@ -65,23 +59,10 @@ def log_sizes(sketches: list[IntegrandSizes], tables: list[Array]) -> Array:
 def best_curve(
     sketches: list[IntegrandSizes], threshold: float, vertices: list[float], goal: float
 ) -> HyperbolaSide:
-    """Return the hyperbola with the fewest nodes.
+    """Return the hyperbola with the fewest nodes, or `NotFeasibleError`.
 
-    Parameters
-    ----------
-    sketches : list of IntegrandSizes
-        Of the phases.
-    threshold : float
-        Threshold of the sum of Y.
-    vertices : list of float
-        Where it may cross the real axis.
-    goal : float
-        Logarithm of the absolute error allowed.
-
-    Raises
-    ------
-    NotFeasibleError
-        If there is none, or all have too many nodes.
+    It is for the threshold of the sum of Y, crosses the real axis at one of the vertices, and
+    ``goal`` is the logarithm of the absolute error allowed.
     """
     u: Array = np.linspace(0.0, 9.0, 30)
     best: tuple[float, HyperbolaSide] | None = None

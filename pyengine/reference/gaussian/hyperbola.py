@@ -39,15 +39,7 @@ class _StripSide:
 
 
 class Hyperbola:
-    """One transform of a composition, ready for any threshold.
-
-    Parameters
-    ----------
-    phases : tuple of Phase
-        The composition; p < 1.
-    plan : HyperbolaPlan
-        The discretisation; sharp near the threshold that it was made for.
-    """
+    """One transform of a composition with p < 1, ready for any threshold; sharp near its plan's."""
 
     certified = True
 

@@ -27,13 +27,7 @@ QUICK = 1.5e6  # products of nodes in z and in t; some 0.5 s
 
 
 class SampledGaussianLaw(InvertedLaw):
-    """The total loss of a composition of subsampled Gaussian steps.
-
-    Parameters
-    ----------
-    phases : tuple of EqualSteps
-        At least one, all different.
-    """
+    """The total loss of a composition of different subsampled Gaussian steps."""
 
     def __init__(self, phases: tuple[EqualSteps, ...]) -> None:
         super().__init__(tuple((phase.part(), phase.steps) for phase in phases))

@@ -28,14 +28,9 @@ ALL = range(-LINES + 1, LINES)
 class NodeLines:
     """How one phase's transform is computed.
 
-    Parameters
-    ----------
-    lines, strips : list of int
-        By node of the contour, the line of the integral and how far its strip reaches.
-    rules : dict
-        By line its first node, how many there are to a doubling of the loss, and in all.
-    bits : float
-        How far its terms are above their errors.
+    ``lines`` and ``strips`` are by node of the contour: the line of the integral and how far its
+    strip reaches.  ``rules`` have by line the first node, how many there are to a doubling of the
+    loss, and in all.  ``bits`` says how far terms are above their errors.
     """
 
     lines: list[int]
@@ -46,19 +41,7 @@ class NodeLines:
 
 @dataclass(frozen=True)
 class HyperbolaPlan:
-    """Discretisation.
-
-    Parameters
-    ----------
-    curve : HyperbolaSide
-        The hyperbola, its strip and its nodes.
-    threshold : float
-        Threshold of the sum of Y.
-    sketches : list of IntegrandSizes
-        Of the phases.
-    columns : list of NodeLines
-        Of the phases.
-    """
+    """Discretisation for one threshold of the sum of Y, with sketches and columns of the phases."""
 
     curve: HyperbolaSide
     threshold: float
@@ -77,21 +60,10 @@ class HyperbolaPlan:
 
 
 def make_bend(phases: tuple[EqualSteps, ...], threshold: float, depth: float) -> HyperbolaPlan:
-    """Choose the discretisation.
+    """Choose the discretisation; NotFeasibleError if a step has p = 1, or it takes too many nodes.
 
-    Parameters
-    ----------
-    phases : tuple of Phase
-        The composition.
-    threshold : float
-        Threshold of the sum of Y.
-    depth : float
-        Natural logarithm of the relative precision aimed at.
-
-    Raises
-    ------
-    NotFeasibleError
-        If a step has p = 1, or too many nodes would be needed.
+    ``threshold`` is that of the sum of Y, ``depth`` the logarithm of the relative precision aimed
+    at.
     """
     if threshold <= 0 or any(phase.full_batch for phase in phases):
         raise NotFeasibleError("the loss has no lower end there")

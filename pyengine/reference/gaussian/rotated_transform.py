@@ -27,13 +27,7 @@ MORE, MOST_BOXES = 16, 100_000
 
 
 class RotatedStep:
-    """The density g of y = log Y off the real axis, at the working precision.
-
-    Parameters
-    ----------
-    phase : Phase
-        A step with p < 1.
-    """
+    """The density g of y = log Y off the real axis, p < 1, at the working precision."""
 
     def __init__(self, phase: EqualSteps) -> None:
         self.mu = phase.mu()
@@ -100,20 +94,12 @@ class _Box(NamedTuple):
 
 
 class Majorant:
-    """Upper bounds on B(angle, s) of one line.
+    """Upper bounds on B(angle, s) of one line, angle in [0, pi/4).
 
-    On a box of width W around v the exponent h = log|g| + s r has a derivative between D - R and
-    D + R, so that the integral is at most W exp(h(v) + R W/2) sinh(x)/x, x = D W/2.  There are as
-    many boxes as it takes for the rest, which has closed bounds, to be small.
-
-    Parameters
-    ----------
-    phase : Phase
-        The step.
-    angle : float
-        In [0, pi/4).
-    width : float
-        Of a box, in units of min(1, mu, mu / r).
+    On a box of width W around v the exponent h = log|g| + s r has a derivative between D - R and D
+    + R, so that the integral is at most W exp(h(v) + R W/2) sinh(x)/x, x = D W/2.  There are as
+    many boxes as it takes for the rest, which has closed bounds, to be small.  ``width`` is that of
+    a box, in units of min(1, mu, mu / r).
     """
 
     def __init__(self, phase: EqualSteps, angle: float, width: float) -> None:
@@ -191,15 +177,6 @@ class Nodes:
     """Nodes of the trapezoidal rule on one line, log 2 / ``halves`` apart.
 
     So Y doubles every ``halves`` nodes, where exp(lambda Y) is a square.
-
-    Parameters
-    ----------
-    phase : Phase
-        The step.
-    angle, start : float
-        The line and its first node.
-    halves, count : int
-        Nodes to a doubling, and in all.
     """
 
     def __init__(

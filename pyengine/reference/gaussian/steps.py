@@ -25,17 +25,7 @@ SPAN = 45.0
 
 @dataclass(frozen=True)
 class EqualSteps:
-    """Equal steps.
-
-    Parameters
-    ----------
-    noise : float or Fraction
-        Noise multiplier, > 0, meant exactly.
-    probability : float or Fraction
-        Sampling probability, in (0, 1], meant exactly.
-    steps : int
-        Number of steps, >= 1.
-    """
+    """Equal steps; noise > 0 and probability in (0, 1] are meant exactly."""
 
     noise: float | Fraction
     probability: float | Fraction

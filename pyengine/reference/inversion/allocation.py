@@ -51,15 +51,7 @@ class _LossLattice:
 
 
 class AllocatedEpoch:
-    """See `pyengine.reference.inversion.line.Part`; plans and places itself as well.
-
-    Parameters
-    ----------
-    noise : float or Fraction
-        Noise multiplier, sigma = 1/mu.
-    steps : int
-        t >= 1.
-    """
+    """See `pyengine.reference.inversion.line.Part`; plans and places itself as well; sigma 1/mu."""
 
     highest, ratio, floor = -1e-3, Fraction(1), None
 

@@ -22,14 +22,9 @@ MOST_KEPT = 16
 
 
 class Anchors:
-    """Cells of the thresholds of a law and their anchors.
+    """Cells of the thresholds of a law and their anchors, by its cumulants in double precision.
 
-    Parameters
-    ----------
-    cumulants : Cumulants
-        Those of the law, in double precision.
-    narrow : bool
-        Whether contours serve a bounded ratio of thresholds only, as hyperbolas do.
+    ``narrow``: whether contours serve a bounded ratio of thresholds only, as hyperbolas do.
     """
 
     def __init__(self, cumulants: Cumulants, *, narrow: bool) -> None:

@@ -35,14 +35,9 @@ STRETCHES = (1.0, 1.15, 1.35, 1.6)  # a cut further out lowers the weight at it
 
 
 class InvertedLaw:
-    """The total loss of independent steps; see `pyengine.reference.solve.AtomlessLaw`.
+    """The total loss of different independent steps; see `pyengine.reference.solve.AtomlessLaw`.
 
-    Parameters
-    ----------
-    parts : tuple of (Part, int)
-        At least one, all different, with the number of times that each enters.
-    ends : tuple of arb, optional
-        The smallest and the largest loss, where there are such.
+    ``ends`` are the smallest and the largest loss, where there are such.
     """
 
     def __init__(

@@ -142,29 +142,13 @@ class Part(Protocol):
     ) -> Any:
         """Choose how the transform is computed; with a ``count`` of nodes if that is a sum.
 
-        Parameters
-        ----------
-        measure : StepCumulants
-            As made here.
-        tilts : list of float
-            That of the line, and of the bounds on aliases.
-        reach : float
-            The last t.
-        depth : float
-            As of `LineNodes`.
-        cut : float
-            Where the normal law may be cut off.
+        ``tilts`` are that of the line, and of the bounds on aliases; ``reach`` is the last t,
+        ``depth`` as of `LineNodes`, and beyond ``cut`` the normal law may be cut off.
         """
 
 
 class PlainGaussian:
-    """N(0, 1) against N(mu, 1), mu = 1/noise: M = exp(mu^2 lambda (lambda - 1)/2); see `Part`.
-
-    Parameters
-    ----------
-    noise : float or Fraction
-        Noise multiplier, > 0.
-    """
+    """N(0, 1) against N(mu, 1), mu = 1/noise: M = exp(mu^2 lambda (lambda - 1)/2); see `Part`."""
 
     highest, ratio, floor = math.inf, Fraction(1), None
 
@@ -221,18 +205,11 @@ class _PlacedGaussian:
 class LinePlan:
     """Discretisation of an inversion.
 
-    Parameters
-    ----------
-    tilt, spacing, count
-        The line, not through 0 or 1, and its nodes; the period is 2 pi / spacing.
-    depth : float
-        Logarithm of the relative precision of values.
-    parts : list of (LineSizes, nodes, int)
-        What places each part, and how often it enters.
-    beyond : tuple of (float or None)
-        Tilts below and above ``tilt`` whose Chernoff bounds limit the aliases.
-    bits : int
-        Working precision.
+    - ``tilt``, ``spacing``, ``count``: the line, not through 0 or 1, and its nodes; the period is 2
+      pi / spacing
+    - ``depth``: logarithm of the relative precision of values
+    - ``parts``: what places each part, and how often it enters
+    - ``beyond``: tilts on both sides whose Chernoff bounds limit the aliases, where there are such
     """
 
     tilt: float
@@ -252,21 +229,9 @@ class LinePlan:
 def make_plan(parts: Parts, threshold: float, depth: float, cut: float, span: float) -> LinePlan:
     """Choose the discretisation, in double precision: nothing here is proven or needs to be.
 
-    Parameters
-    ----------
-    parts : tuple of (Part, int)
-        The steps by kind.
-    threshold : float
-        Threshold of the sum of Y.
-    depth : float
-        Natural logarithm of the relative precision aimed at.
-    cut, span : float
-        Where normal laws may be cut off, above and below.
-
-    Raises
-    ------
-    NotFeasibleError
-        If a mode beyond the nodes matters, or too many nodes would be needed.
+    ``threshold`` is that of the sum of Y, ``depth`` the logarithm of the relative precision aimed
+    at; above ``cut`` and below ``span`` normal laws may be cut off.  NotFeasibleError if a mode
+    beyond the nodes matters, or too many nodes would be needed.
     """
     measures = [part.measure(cut, span) for part, _ in parts]
     numbers = [number for _, number in parts]
@@ -394,12 +359,8 @@ def _reach(all_sizes: list[LineSizes], numbers: list[int], depth: float, unit: f
 class Line:
     """One transform, ready for any threshold; see `pyengine.reference.solve.Local`.
 
-    Parameters
-    ----------
-    plan : LinePlan
-        The discretisation; sharp near the threshold that it was made for, valid everywhere.
-    offset : arb
-        What the total loss exceeds the sum of Y by.
+    Its plan is sharp near the threshold that it was made for, valid everywhere; the total loss
+    exceeds the sum of Y by ``offset``.
     """
 
     certified = True

@@ -45,10 +45,7 @@ Number = float | Fraction
 class Mixture:
     """sum_j w_j exp(c_j z - c_j^2/2), over its weight at the shift 0 where there is one.
 
-    Parameters
-    ----------
-    weights, shifts : sequence of float or Fraction
-        Positive weights that sum to 1; different shifts >= 0, at least one of them positive.
+    Weights are positive and sum to 1; shifts are different, >= 0, and at least one is positive.
     """
 
     def __init__(self, weights: tuple[Number, ...], shifts: tuple[Number, ...]) -> None:
@@ -133,15 +130,7 @@ class _Path:
 
 
 class NormalPair:
-    """See `pyengine.reference.inversion.line.Part`.
-
-    Parameters
-    ----------
-    upper : Mixture
-        That of Q.
-    lower : Mixture, optional
-        That of P, of z's mirror image; by default P = N(0, 1).
-    """
+    """See `pyengine.reference.inversion.line.Part`; by default P, of -z, is N(0, 1)."""
 
     highest = math.inf
 

@@ -24,15 +24,7 @@ MOST_VALUES = 300_000  # values of the rest that one threshold takes
 
 
 class MixedSource:
-    """What makes the law of finite steps and others; see `pyengine.reference.atomic.law.Source`.
-
-    Parameters
-    ----------
-    finite : FiniteSource
-        The finite steps.
-    rest : Source
-        The other steps.
-    """
+    """What makes the law of finite steps and others; see `pyengine.reference.atomic.law.Source`."""
 
     def __init__(self, finite: FiniteSource, rest: Source) -> None:
         self.finite, self.rest = finite, rest
@@ -73,15 +65,7 @@ def _check(knots: int, values: float) -> None:
 
 
 class AtomMixture:
-    """A sum over the atoms of finite steps.
-
-    Parameters
-    ----------
-    finite : ComposedAtoms
-        The finite steps.
-    rest : AtomicLaw
-        The others.
-    """
+    """A sum over the atoms of finite steps."""
 
     def __init__(self, finite: ComposedAtoms, rest: AtomicLaw) -> None:
         self.finite, self.rest = finite, rest
@@ -111,15 +95,7 @@ class AtomMixture:
 
 
 class JoinedSource:
-    """What makes the law of sampled Laplace steps of one kind and of others; an estimate.
-
-    Parameters
-    ----------
-    first : PiecesSource
-        Steps of one kind.
-    rest : Source
-        The others.
-    """
+    """What makes the law of sampled Laplace steps of one kind and of others; an estimate."""
 
     certified = False
 
@@ -152,13 +128,6 @@ class Joined:
     """A sum over the atoms and an integral over the pieces of steps of one kind.
 
     The integral is split where the rest has a knot, and Gauss's rule of the pieces taken between.
-
-    Parameters
-    ----------
-    first : Pieces
-        Steps of one kind.
-    rest : AtomicLaw
-        The others.
     """
 
     def __init__(self, first: Pieces, rest: AtomicLaw) -> None:

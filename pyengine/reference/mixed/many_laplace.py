@@ -34,13 +34,7 @@ ARCS = 64  # of half an ellipse on which a density is bounded
 
 
 class ManyLaplace:
-    """All steps as one; see `pyengine.reference.inversion.line.Part`.
-
-    Parameters
-    ----------
-    parts : list of PiecesSource
-        Steps by kind.
-    """
+    """All steps as one; see `pyengine.reference.inversion.line.Part`."""
 
     highest, ratio, floor = math.inf, Fraction(1), None
 

@@ -59,17 +59,7 @@ class _FiniteMasses:
 
 
 class MixedLaw:
-    """The total loss of Gaussian steps with others; see `pyengine.reference.solve.Law`.
-
-    Parameters
-    ----------
-    gaussian : InvertedLaw
-        The Gaussian steps.
-    finite : FiniteSource
-        The finite steps, if any.
-    laplace : list of PiecesSource
-        Laplace steps, sampled or not, by kind.
-    """
+    """The total loss of Gaussian steps with finite and Laplace ones; see `solve.Law`."""
 
     def __init__(
         self,

@@ -15,18 +15,10 @@ __all__ = ["KNOWN", "Adapter", "find", "supports"]
 class Adapter(Protocol):
     """An accountant and the questions that it answers.
 
-    Attributes
-    ----------
-    distribution : str
-        Name under which pip installs it.
-    methods : mapping of str to tuple of str
-        Each way of computing that it offers, with the questions (``gamma``, ``delta``,
-        ``epsilon``) that it answers with what it calls an upper bound.
-
-    Notes
-    -----
-    An adapter that answers for other settings than Poisson samples of records has a method
-    ``supports(method, setting) -> bool``, too; see `supports`.
+    ``distribution`` is the name for pip.  ``methods`` are its ways of computing, each with the
+    questions (``gamma``, ``delta``, ``epsilon``) that it answers with what it calls an upper bound.
+    One that answers for other settings than Poisson samples of records has ``supports(method,
+    setting) -> bool``, too; see `supports`.
     """
 
     distribution: str
@@ -53,16 +45,9 @@ KNOWN = {
 
 
 def find(name: str) -> Adapter:
-    """Return the adapter of a known name or of a path ``module:Class``.
+    """Return the adapter of a name or of a path ``module:Class``; ValueError if there is none.
 
     The class is an adapter or an accountant; see `pyengine.conformance.adapters.classes.adapted`.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-    ImportError
-        If its module cannot be imported.
     """
     module, colon, attribute = KNOWN.get(name, name).partition(":")
     if not colon:

@@ -16,19 +16,10 @@ ANSWERS = {"epsilon": "get_epsilon", "delta": "get_delta", "gamma": "get_gamma"}
 
 
 def adapted(thing: Any) -> Any:
-    """Adapter of an accountant: of an adapter itself, or of a class or function that makes one.
+    """Adapter of an accountant: an adapter itself, or what makes one or an accountant.
 
-    Parameters
-    ----------
-    thing : object
-        An adapter, its class, or what makes an accountant without arguments: one of Opacus or
-        riskcal, which has ``step``, ``history`` and ``get_epsilon``, or one of dp_accounting, which
-        has ``compose`` and ``get_epsilon``.
-
-    Raises
-    ------
-    ValueError
-        For anything else.
+    An accountant of Opacus or riskcal has ``step``, ``history`` and ``get_epsilon``, one of
+    dp_accounting ``compose`` and ``get_epsilon``; ValueError for anything else.
     """
     made = thing() if callable(thing) else thing
     if hasattr(made, "methods") and hasattr(made, "answer"):

@@ -22,13 +22,7 @@ ALONE: dict[str, tuple[str, Callable[[float], tuple[float, ...]]]] = {  # events
 
 
 def event(setting: Setting) -> Any | None:
-    """Event of all steps, as dp_accounting documents its parameters, or None if it has none.
-
-    Parameters
-    ----------
-    setting : Setting
-        The run.
-    """
+    """Event of all steps, as dp_accounting documents its parameters, or None if it has none."""
     import dp_accounting
 
     module: Any = dp_accounting.dp_event
@@ -64,15 +58,10 @@ def relation_of(setting: Setting) -> str:
 
 
 def takes(accountant: Any, setting: Setting) -> bool:
-    """Whether an accountant has the setting's neighbours and its event.
+    """Whether a fresh accountant of dp_accounting has the setting's neighbours and its event.
 
-    Parameters
-    ----------
-    accountant : dp_accounting.PrivacyAccountant
-        One that was made for nothing else; accountants without ``neighboring_relation`` or
-        ``supports`` are taken at their word that they are of add or remove, and of Poisson samples.
-    setting : Setting
-        The run.
+    Those without ``neighboring_relation`` or ``supports`` are taken at their word that they are of
+    add or remove, and of Poisson samples.
     """
     relation = getattr(accountant, "neighboring_relation", None)
     if getattr(relation, "name", RELATIONS["add_remove"]) != relation_of(setting):
