@@ -6,12 +6,7 @@ from pyengine._support import environment  # noqa: F401 first: it guards what co
 from pyengine._support.lazy import MOVED, finder
 from pyengine._version import __version__
 from pyengine.api import Bounds, compose, delta, epsilon, gamma_bound, trade_off
-from pyengine.errors import (
-    AccuracyError,
-    ApproximationWarning,
-    BudgetError,
-    NotDefinedError,
-)
+from pyengine.errors import AccuracyError, ApproximationWarning, BudgetError, NotDefinedError
 from pyengine.mechanisms import (
     Composition,
     GaussianMechanism,
@@ -22,6 +17,7 @@ from pyengine.mechanisms import (
     dp_sgd_allocated,
     threat_models,
 )
+from pyengine.mechanisms import __all__ as _kinds
 
 if TYPE_CHECKING:
     from pyengine import accounting as accounting
@@ -198,88 +194,23 @@ __all__ = [
 
 # Imported when they are named: what DP-SGD does not need, and modules that need heavier packages.
 _LATER = {
-    "accounting": ("Budget", "Filter", "Odometer", "adaptive", "individual", "last_iterate"),
-    "calibration": ("Calibration", "calibrate"),
-    "api.linking": ("get_include", "get_library"),
-    "mechanisms": (
-        "AboveThreshold",
-        "AnalyticPair",
-        "DiscreteGaussianMechanism",
-        "DiscreteGaussianSum",
-        "DiscreteLaplaceMechanism",
-        "DistributionPair",
-        "ExponentialMechanism",
-        "FinitePair",
-        "GaussianMixtureMechanism",
-        "GaussianReleases",
-        "GenericMechanism",
-        "LaplaceMechanism",
-        "LikelihoodRatio",
-        "LikelyAnswer",
-        "Mechanisms",
-        "RandomizedResponse",
-        "RandomlyAllocated",
-        "Releases",
-        "RenyiCurve",
-        "RepeatAndSelect",
-        "RevealedMixture",
-        "Sensitivity",
-        "ShuffledRandomizer",
-        "SkellamMechanism",
-        "TruncatedPoissonSampled",
-        "ZeroConcentrated",
-        "banded_matrix_factorization",
-        "blt_coefficients",
-        "from_analytic_densities",
-        "from_distributions",
-        "from_log_likelihood_ratio",
-        "from_probabilities",
-        "from_profile",
-        "matrix_mechanism",
-        "matrix_sensitivity",
-        "noise_multiplier",
-        "pate_noisy_max",
-        "pate_votes",
-        "permute_and_flip",
-        "report_noisy_max",
-        "repeat_and_select",
-        "revealed_mixture",
-        "thresholded_histogram",
-        "toeplitz_mechanism",
-        "tree_aggregation_matrix",
-    ),
-    "threat.risks": ("GaussianFit", "bayes_risk", "gaussian_fit"),
-    "workbench.runs": ("load_run",),
-    "accounting.serialization": ("from_json", "to_json"),
-    "api.shuffled": ("shuffled_lower_bound",),
+    "accounting": "Budget Filter Odometer adaptive individual last_iterate",
+    "calibration": "Calibration calibrate",
+    "api.linking": "get_include get_library",
+    "threat.risks": "GaussianFit bayes_risk gaussian_fit",
+    "workbench.runs": "load_run",
+    "accounting.serialization": "from_json to_json",
+    "api.shuffled": "shuffled_lower_bound",
+    "mechanisms": " ".join({*_kinds} & {*__all__} - {*globals()}),
 }
 _LAZY = (
-    "accounting",
-    "analytic",
-    "approximations",
-    "audit",
-    "baselines",
-    "conformance",
-    "duality",
-    "explore",
-    "interop",
-    "membership",
-    "numba",
-    "plots",
-    "priors",
-    "reference",
-    "report",
-    "resilience",
-    "special",
-    "statement",
-    "tables",
-    "targets",
-    "typing",
+    "accounting analytic approximations audit baselines conformance duality explore interop "
+    "membership numba plots priors reference report resilience special statement tables targets "
+    "typing"
 )
 
-
-__getattr__ = finder(__name__, _LATER, {*_LAZY, *MOVED})
+__getattr__ = finder(__name__, _LATER, {*_LAZY.split(), *MOVED})
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_LAZY})
+    return sorted({*globals(), *__all__, *_LAZY.split()})

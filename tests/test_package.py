@@ -334,7 +334,7 @@ def test_root_holds_names_only() -> None:
 def test_later_names_are_what_their_modules_hold(package: ModuleType) -> None:
     for place, names in package._LATER.items():
         module = importlib.import_module(f"{package.__name__}.{place}")
-        for name in names:
+        for name in names.split():
             assert name in package.__all__
             assert getattr(package, name) is getattr(module, name)
     with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'no'"):
@@ -342,7 +342,7 @@ def test_later_names_are_what_their_modules_hold(package: ModuleType) -> None:
 
 
 def test_lazy_modules() -> None:
-    for name in pyengine._LAZY:
+    for name in pyengine._LAZY.split():
         assert getattr(pyengine, name) is sys.modules[f"pyengine.{name}"]
         assert name in dir(pyengine)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):

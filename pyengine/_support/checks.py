@@ -186,9 +186,12 @@ def scalar(name: str, value: Any, low: float, high: float) -> float:
     return float(array)
 
 
-def count(name: str, value: Any, least: int = 0) -> int:
-    """Return an integer >= ``least``; an integral float such as 1e6 is the integer it is."""
-    if type(value) is int and least <= value <= PLAIN_COUNT:
+def count(name: str, value: Any, least: int = 0, most: int | None = None, limit: str = "") -> int:
+    """Return an integer from ``least`` to ``most``; an integral float is the integer it is.
+
+    ``limit`` says what the largest one is: "steps = " in "must be at most steps = 10".
+    """
+    if type(value) is int and least <= value <= (PLAIN_COUNT if most is None else most):
         return value
     rule = "a non-negative integer" if least == 0 else f"an integer >= {least}"
     if isinstance(value, str) and not re.fullmatch(NUMBER, value, re.ASCII):
@@ -197,6 +200,8 @@ def count(name: str, value: Any, least: int = 0) -> int:
     whole = size.denominator == 1 if isinstance(size, Fraction) else size.is_integer()
     if not (whole and size >= least):
         raise ValueError(f"{name} must be {rule}, got {shown(value)}")
+    if most is not None and size > most:
+        raise ValueError(f"{name} must be at most {limit}{most:,}, got {shown(value)}")
     return int(value) if isinstance(value, int) else int(size)
 
 

@@ -64,14 +64,14 @@ MOVED = {
 
 
 def finder(
-    package: str, names: Mapping[str, Collection[str]], modules: Collection[str] = ()
+    package: str, names: Mapping[str, str], modules: Collection[str] = ()
 ) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a package that imports modules when their names are asked for.
 
-    ``names`` are those that modules define for the package; ``modules`` are found by their own
-    names.
+    ``names`` are those that modules define for the package, with blanks between; ``modules`` are
+    found by their own names.
     """
-    places = {name: module for module, own in names.items() for name in own}
+    places = {name: module for module, own in names.items() for name in own.split()}
 
     def find(name: str) -> Any:
         if name in modules:

@@ -120,9 +120,7 @@ def edgeworth_gamma(
     0.0474136739
     """
     array = checks.real_array("kappa", kappa, 0.0, 1.0)
-    order = checks.count("order", order)
-    if order > MAX_ORDER:
-        raise ValueError(f"order must be at most {MAX_ORDER}, got {checks.shown(order)}")
+    order = checks.count("order", order, most=MAX_ORDER)
     checks.choice("adjacency", adjacency, ("add", "remove", "add_remove"))
     if kind_of_bounds(bounds) is True:
         raise ValueError(

@@ -143,55 +143,27 @@ __all__ = [
 ]
 
 _LATER = {
-    "additive": (
-        "DiscreteGaussianMechanism",
-        "DiscreteGaussianSum",
-        "DiscreteLaplaceMechanism",
-        "LaplaceMechanism",
-        "SkellamMechanism",
-    ),
-    "analytic": ("AnalyticPair", "from_analytic_densities"),
-    "batches": ("RandomlyAllocated", "TruncatedPoissonSampled"),
-    "choices": (
-        "pate_noisy_max",
-        "pate_votes",
-        "permute_and_flip",
-        "report_noisy_max",
-        "thresholded_histogram",
-    ),
-    "curves": ("RenyiCurve", "ZeroConcentrated"),
-    "finite": (
-        "AboveThreshold",
-        "ExponentialMechanism",
-        "FinitePair",
-        "GenericMechanism",
-        "LikelyAnswer",
-        "RandomizedResponse",
-        "from_probabilities",
-    ),
-    "general": (
-        "DistributionPair",
-        "LikelihoodRatio",
-        "from_distributions",
-        "from_log_likelihood_ratio",
-        "from_profile",
-    ),
-    "matrix": (
-        "banded_matrix_factorization",
-        "blt_coefficients",
-        "matrix_mechanism",
-        "toeplitz_mechanism",
-        "tree_aggregation_matrix",
-    ),
-    "many": ("Mechanisms",),
-    "mixture": ("GaussianMixtureMechanism",),
-    "multiplier": ("noise_multiplier",),
-    "participation": ("Sensitivity", "matrix_sensitivity"),
-    "releases": ("GaussianReleases", "Releases"),
-    "report": ("Label", "describe", "in_words", "label_of", "step_in_words"),
-    "revealed": ("RevealedMixture", "revealed_mixture"),
-    "selection": ("RepeatAndSelect", "repeat_and_select"),
-    "shuffled": ("ShuffledRandomizer",),
+    "additive": "DiscreteGaussianMechanism DiscreteGaussianSum DiscreteLaplaceMechanism "
+    "LaplaceMechanism SkellamMechanism",
+    "analytic": "AnalyticPair from_analytic_densities",
+    "batches": "RandomlyAllocated TruncatedPoissonSampled",
+    "choices": "pate_noisy_max pate_votes permute_and_flip report_noisy_max thresholded_histogram",
+    "curves": "RenyiCurve ZeroConcentrated",
+    "finite": "AboveThreshold ExponentialMechanism FinitePair GenericMechanism LikelyAnswer "
+    "RandomizedResponse from_probabilities",
+    "general": "DistributionPair LikelihoodRatio from_distributions from_log_likelihood_ratio "
+    "from_profile",
+    "matrix": "banded_matrix_factorization blt_coefficients matrix_mechanism toeplitz_mechanism "
+    "tree_aggregation_matrix",
+    "many": "Mechanisms",
+    "mixture": "GaussianMixtureMechanism",
+    "multiplier": "noise_multiplier",
+    "participation": "Sensitivity matrix_sensitivity",
+    "releases": "GaussianReleases Releases",
+    "report": "Label describe in_words label_of step_in_words",
+    "revealed": "RevealedMixture revealed_mixture",
+    "selection": "RepeatAndSelect repeat_and_select",
+    "shuffled": "ShuffledRandomizer",
 }
 
 __getattr__ = finder(__name__, _LATER)
@@ -210,7 +182,7 @@ def _shown_as_html(mechanism: Mechanism) -> str:
 
 
 Mechanism._repr_html_ = guarded(_shown_as_html)  # type: ignore[attr-defined]
-Mechanism.__repr__ = guarded(_shown)  # type: ignore[method-assign]  # in the words of reports, which come later
+Mechanism.__repr__ = guarded(_shown)  # type: ignore[method-assign]
 
 
 def _on_one_sample(self: Composition) -> Step:  # a method, by its name for the docs

@@ -31,8 +31,7 @@ class LaplaceMechanism(Step):
     noise_multiplier: checks.Number
 
     def __init__(self, noise_multiplier: Any) -> None:
-        value = checks.positive("noise_multiplier", noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", value)
+        vars(self).update(noise_multiplier=checks.positive("noise_multiplier", noise_multiplier))
 
     @property
     def noise(self) -> Noise:
@@ -49,9 +48,10 @@ class DiscreteNoise(Step):
     sensitivity: int = 1
 
     def __init__(self, noise_multiplier: Any, sensitivity: int = 1) -> None:
-        value = checks.positive("noise_multiplier", noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", value)
-        object.__setattr__(self, "sensitivity", checks.count("sensitivity", sensitivity, least=1))
+        vars(self).update(
+            noise_multiplier=checks.positive("noise_multiplier", noise_multiplier),
+            sensitivity=checks.count("sensitivity", sensitivity, least=1),
+        )
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -151,7 +151,8 @@ class DiscreteGaussianSum(Step):
     sensitivity: int = 1
 
     def __init__(self, noise_multiplier: Any, summands: int, sensitivity: int = 1) -> None:
-        value = checks.positive("noise_multiplier", noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", value)
-        object.__setattr__(self, "summands", checks.count("summands", summands, least=1))
-        object.__setattr__(self, "sensitivity", checks.count("sensitivity", sensitivity, least=1))
+        vars(self).update(
+            noise_multiplier=checks.positive("noise_multiplier", noise_multiplier),
+            summands=checks.count("summands", summands, least=1),
+            sensitivity=checks.count("sensitivity", sensitivity, least=1),
+        )

@@ -70,15 +70,8 @@ class RandomlyAllocated(UnsampledStep):
                 f"mechanism must be one that can run on a sample, got {mechanism.words.name}"
             )
         size = checks.count("steps_per_epoch", steps_per_epoch, least=1)
-        number = checks.count("selected", selected, least=1)
-        if number > size:
-            raise ValueError(
-                f"selected must be at most the number of steps, {size}, got "
-                f"{checks.shown(selected)}"
-            )
-        object.__setattr__(self, "mechanism", mechanism)
-        object.__setattr__(self, "steps_per_epoch", size)
-        object.__setattr__(self, "selected", number)
+        number = checks.count("selected", selected, 1, size, "the number of steps, ")
+        vars(self).update(mechanism=mechanism, steps_per_epoch=size, selected=number)
 
     # Map: k of t steps, by blocks | test_blocks | theory/allocation
     def blocks(self) -> Composition:
@@ -187,10 +180,10 @@ class TruncatedPoissonSampled(UnsampledStep):
     ) -> None:
         _only_gaussian(mechanism)
         batch, size = checks.batch(batch_size, dataset_size, least=1)
-        object.__setattr__(self, "mechanism", mechanism)
-        object.__setattr__(self, "probability", checks.rate("probability", probability))
-        object.__setattr__(self, "batch_size", batch)
-        object.__setattr__(self, "dataset_size", size)
+        rate = checks.rate("probability", probability)
+        vars(self).update(
+            mechanism=mechanism, probability=rate, batch_size=batch, dataset_size=size
+        )
 
     @property
     def share(self) -> checks.Number:

@@ -83,9 +83,7 @@ def report_noisy_max(
     2.975808 11.903219
     """
     noise = float(checks.positive("noise_multiplier", noise_multiplier))
-    number = checks.count("queries", queries, least=2)
-    if number > MOST_QUERIES:
-        raise ValueError(f"queries must be at most {MOST_QUERIES:,}, got {checks.shown(queries)}")
+    number = checks.count("queries", queries, least=2, most=MOST_QUERIES)
     width = float(checks.positive("span", span))
     lowest = width / noise
     if not lowest < 1e4:

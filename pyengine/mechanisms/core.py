@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from pyengine._support import checks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pyengine.mechanisms.words import Words
 
 __all__ = [
@@ -281,32 +283,38 @@ def only_single(mechanism: Any) -> None:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class PoissonSampled(Step):
+class Sampled(Step):
+    """Base of a mechanism on one batch of records."""
+
+    mechanism: Step
+
+    @property
+    def inner(self) -> Step:
+        """What runs on the batch."""
+        return self.mechanism
+
+    @property
+    def stage(self) -> Stage:
+        """One batch, and how likely a record is in it."""
+        return Stage(self.mechanism, self.share, 1)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class PoissonSampled(Sampled):
     """A mechanism on a Poisson sample; see `Step.poisson_sampled`."""
 
     scheme: ClassVar[Scheme] = "poisson"
-    mechanism: Step
     probability: checks.Number
 
     def __init__(self, mechanism: Step, probability: Any) -> None:
         only_single(mechanism)
-        object.__setattr__(self, "mechanism", mechanism)
-        object.__setattr__(self, "probability", checks.rate("probability", probability))
-
-    @property
-    def inner(self) -> Step:
-        """What runs on the sample."""
-        return self.mechanism
+        rate = checks.rate("probability", probability)
+        vars(self).update(mechanism=mechanism, probability=rate)
 
     @property
     def share(self) -> checks.Number:
         """Probability of a record to be sampled."""
         return self.probability
-
-    @property
-    def stage(self) -> Stage:
-        """One batch of the sampled records."""
-        return Stage(self.mechanism, self.probability, 1)
 
     def described(self) -> dict[str, Any]:
         """Parameters of the mechanism and the probability."""
@@ -332,35 +340,22 @@ class PoissonSampled(Step):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class SampledWithoutReplacement(Step):
+class SampledWithoutReplacement(Sampled):
     """A mechanism on a batch of fixed size; see `Step.sampled_without_replacement`."""
 
     scheme: ClassVar[Scheme] = "without_replacement"
-    mechanism: Step
     batch_size: int
     dataset_size: int
 
     def __init__(self, mechanism: Step, batch_size: int, dataset_size: int) -> None:
         only_single(mechanism)
         batch, size = checks.batch(batch_size, dataset_size)
-        object.__setattr__(self, "mechanism", mechanism)
-        object.__setattr__(self, "batch_size", batch)
-        object.__setattr__(self, "dataset_size", size)
-
-    @property
-    def inner(self) -> Step:
-        """What runs on the batch."""
-        return self.mechanism
+        vars(self).update(mechanism=mechanism, batch_size=batch, dataset_size=size)
 
     @property
     def share(self) -> checks.Number:
         """Probability of a record to be in the batch."""
         return Fraction(self.batch_size, self.dataset_size)
-
-    @property
-    def stage(self) -> Stage:
-        """One batch of fixed size."""
-        return Stage(self.mechanism, self.share, 1)
 
     def described(self) -> dict[str, Any]:
         """Parameters of the mechanism and both sizes."""
@@ -431,12 +426,7 @@ class Composition(Mechanism):
         raise NotImplementedError  # the package puts in what knows the kinds of steps
 
     def poisson_sampled(self, probability: checks.NumberLike) -> Mechanism:
-        """Run all steps on **one** Poisson sample of the records.
-
-        Parameters
-        ----------
-        probability : float, or exact number as str, Fraction or Decimal
-            Probability with which each record takes part, independently, in [0, 1].
+        """Run all steps on **one** Poisson sample of the records, as of `Step.poisson_sampled`.
 
         Returns
         -------
@@ -470,19 +460,7 @@ class Composition(Mechanism):
         return self.on_one_sample().poisson_sampled(value)
 
     def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Mechanism:
-        """Run all steps on **one** batch of fixed size, drawn uniformly without replacement.
-
-        Parameters
-        ----------
-        batch_size : int
-            Number of records in the batch, in [0, ``dataset_size``].
-        dataset_size : int
-            Number of records, >= 1.
-
-        Returns
-        -------
-        Mechanism
-            One sampled step; the composition itself if the batch is the whole data set.
+        """Run all steps on **one** batch, as `Step.sampled_without_replacement`.
 
         Raises
         ------
@@ -496,17 +474,7 @@ class Composition(Mechanism):
         return step.sampled_without_replacement(batch_size=batch, dataset_size=size)
 
     def randomly_allocated(self, steps: int, selected: int = 1) -> Mechanism:
-        """Run all steps on each batch of an epoch, every record in one or some of them, at random.
-
-        Parameters
-        ----------
-        steps, selected : int
-            As in `Step.randomly_allocated`.
-
-        Returns
-        -------
-        Mechanism
-            The epoch; the composition itself for one batch.
+        """Run all steps on each batch of an epoch, as `Step.randomly_allocated`.
 
         Raises
         ------
@@ -568,21 +536,19 @@ def _collect(steps: list[tuple[Step, int]]) -> Composition:
     for step, number in steps:
         numbers[step] = numbers.get(step, 0) + number
         are_said = are_said or step._words is not None
-    made = Composition(_sorted([(step, number) for step, number in numbers.items() if number]))
+    made = Composition(_sorted(numbers.items()))
     if are_said:
         said: dict[tuple[Step, Words | None], tuple[Step, int]] = {}
         for step, number in steps:
             key = step, step._words
             said[key] = step, said.get(key, (step, 0))[1] + number
         if len(said) > len(numbers):
-            object.__setattr__(
-                made, "_phases", _sorted([part for part in said.values() if part[1]])
-            )
+            object.__setattr__(made, "_phases", _sorted(said.values()))
     return made
 
 
-def _sorted(parts: list[tuple[Step, int]]) -> tuple[tuple[Step, int], ...]:
-    return tuple(sorted(parts, key=lambda part: _sort_key(part[0])))
+def _sorted(parts: Iterable[tuple[Step, int]]) -> tuple[tuple[Step, int], ...]:
+    return tuple(sorted((part for part in parts if part[1]), key=lambda part: _sort_key(part[0])))
 
 
 def compose(*mechanisms: Mechanism) -> Composition:

@@ -81,9 +81,11 @@ class RenyiCurve(Step):
         for alpha, cost in zip(alphas, costs, strict=True):
             least[alpha] = min(cost, least.get(alpha, math.inf))
         rows = sorted(least.items())
-        object.__setattr__(self, "orders", tuple(alpha for alpha, _ in rows))
-        object.__setattr__(self, "values", tuple(cost for _, cost in rows))
-        object.__setattr__(self, "delta", checks.probability("delta", delta))
+        vars(self).update(
+            orders=tuple(alpha for alpha, _ in rows),
+            values=tuple(cost for _, cost in rows),
+            delta=checks.probability("delta", delta),
+        )
 
     def own_words(self) -> Words:
         """The orders, and that neighbours are whose divergences were bounded."""
@@ -92,11 +94,11 @@ class RenyiCurve(Step):
         several = "order" if first == last else f"{len(self.orders):,} orders"
         name = f"any mechanism with bounded Rényi divergences of {several}{between}"
         hidden = ("orders", "values", *(("delta",) if self.delta == 0 else ()))
-        return (
-            super()
-            .own_words()
-            ._replace(name=name, neighbours="given", hidden=hidden, known="upper bound")
-        )
+        return _given(name, hidden, super().own_words())
+
+
+def _given(name: str, hidden: tuple[str, ...], words: Words) -> Words:
+    return words._replace(name=name, neighbours="given", hidden=hidden, known="upper bound")
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -142,9 +144,11 @@ class ZeroConcentrated(Step):
     delta: checks.Number = 0.0
 
     def __init__(self, rho: Any, xi: Any = 0.0, delta: Any = 0.0) -> None:
-        object.__setattr__(self, "rho", checks.non_negative("rho", rho))
-        object.__setattr__(self, "xi", checks.non_negative("xi", xi))
-        object.__setattr__(self, "delta", checks.probability("delta", delta))
+        vars(self).update(
+            rho=checks.non_negative("rho", rho),
+            xi=checks.non_negative("xi", xi),
+            delta=checks.probability("delta", delta),
+        )
 
     def own_words(self) -> Words:
         """Both parameters, and that neighbours are for whom they were found."""
@@ -152,8 +156,4 @@ class ZeroConcentrated(Step):
         if self.delta:
             name = f"{name} but for probability {number_in_words(self.delta)}"
         hidden = ("rho", "delta", *(("xi",) if self.xi == 0 else ()))
-        return (
-            super()
-            .own_words()
-            ._replace(name=name, neighbours="given", hidden=hidden, known="upper bound")
-        )
+        return _given(name, hidden, super().own_words())

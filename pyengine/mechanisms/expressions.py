@@ -107,18 +107,7 @@ class Expression:
         return Program(tuple(steps), tuple(constant))
 
     def at(self, argument: Expression | Number) -> Expression:
-        """Return the function of another argument in the place of `z`.
-
-        Parameters
-        ----------
-        argument : Expression or number
-            What stands for `z`.
-
-        Returns
-        -------
-        Expression
-            The composed function.
-        """
+        """Return the function of another argument in the place of `z`."""
         inner, made = _expression(argument), list[Expression]()
         for operation, taken in self.program.steps:
             if operation == "z":
@@ -226,16 +215,6 @@ def _expression(value: Any) -> Expression:
 def number(value: Number) -> Expression:
     """Return a constant: ``number("0.1")`` is a tenth, ``number(0.1)`` the double next to it.
 
-    Parameters
-    ----------
-    value : int, float, Fraction, Decimal or str
-        A finite number.
-
-    Returns
-    -------
-    Expression
-        The constant, exactly.
-
     Raises
     ------
     TypeError, ValueError
@@ -249,130 +228,42 @@ pi = Expression("pi")
 
 
 def exp(x: Expression | Number) -> Expression:
-    """Return the exponential.
-
-    Parameters
-    ----------
-    x : Expression or number
-        The argument.
-
-    Returns
-    -------
-    Expression
-        The function of it.
-    """
+    """Exponential; of an expression or a number."""
     return Expression("exp", _expression(x))
 
 
 def log(x: Expression | Number) -> Expression:
-    """Return the principal logarithm.
-
-    Parameters
-    ----------
-    x : Expression or number
-        The argument.  Analytic where it is not <= 0.
-
-    Returns
-    -------
-    Expression
-        The function of it.
-    """
+    """Principal logarithm, analytic where its argument is not <= 0."""
     return Expression("log", _expression(x))
 
 
 def sqrt(x: Expression | Number) -> Expression:
-    """Return the principal root.
-
-    Parameters
-    ----------
-    x : Expression or number
-        The argument.  Analytic where it is not <= 0.
-
-    Returns
-    -------
-    Expression
-        The function of it.
-    """
+    """Principal root, analytic where its argument is not <= 0."""
     return Expression("sqrt", _expression(x))
 
 
 def sinh(x: Expression | Number) -> Expression:
-    """Return the hyperbolic sine.
-
-    Parameters
-    ----------
-    x : Expression or number
-        The argument.
-
-    Returns
-    -------
-    Expression
-        The function of it.
-    """
+    """Hyperbolic sine; of an expression or a number."""
     return Expression("sinh", _expression(x))
 
 
 def cosh(x: Expression | Number) -> Expression:
-    """Return the hyperbolic cosine.
-
-    Parameters
-    ----------
-    x : Expression or number
-        The argument.
-
-    Returns
-    -------
-    Expression
-        The function of it.
-    """
+    """Hyperbolic cosine; of an expression or a number."""
     return Expression("cosh", _expression(x))
 
 
 def tanh(x: Expression | Number) -> Expression:
-    """Return the hyperbolic tangent.
-
-    Parameters
-    ----------
-    x : Expression or number
-        The argument.
-
-    Returns
-    -------
-    Expression
-        The function of it.
-    """
+    """Hyperbolic tangent; of an expression or a number."""
     return Expression("tanh", _expression(x))
 
 
 def erfc(x: Expression | Number) -> Expression:
-    """Return the complementary error function.
-
-    Parameters
-    ----------
-    x : Expression or number
-        The argument.
-
-    Returns
-    -------
-    Expression
-        The function of it.
-    """
+    """Complementary error function; of an expression or a number."""
     return Expression("erfc", _expression(x))
 
 
 def lgamma(x: Expression | Number) -> Expression:
-    """Return the logarithm of the gamma function.
-
-    Parameters
-    ----------
-    x : Expression or number
-        The argument.  Its real part must be positive.
-
-    Returns
-    -------
-    Expression
-        The function of it.
-    """
+    """Logarithm of the gamma function, of arguments with positive real parts."""
     return Expression("lgamma", _expression(x))
 
 
@@ -401,7 +292,7 @@ class Evaluator:
             else:
                 function, places = operations[operation], taken
                 if operation == "power":
-                    function, places = partial(_raised, power, taken[1]), taken[:1]
+                    function, places = partial(lambda n, base: power(base, n), taken[1]), taken[:1]
                 if is_constant:
                     value = function(*[self._made[j] for j in places])
                 else:
@@ -430,7 +321,3 @@ class Evaluator:
                         made[j] = closer(j, made[j])
             made[i] = function(made[first]) if second < 0 else function(made[first], made[second])
         return made
-
-
-def _raised(power: Callable[[Any, int], Any], exponent: int, base: Any) -> Any:
-    return power(base, exponent)

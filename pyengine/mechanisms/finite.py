@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from pyengine._support import checks
 from pyengine.mechanisms.core import Step
@@ -18,10 +19,12 @@ __all__ = [
     "LikelyAnswer",
     "RandomizedResponse",
     "from_probabilities",
+    "normalised",
 ]
 
 LARGEST_RANGE = 700  # of a loss whose exponential is a double
 MOST_QUERIES = 10**8
+Thing = TypeVar("Thing", bound=Hashable)
 NORMALISATION = 1e-12  # what rounding may do to a sum of doubles that should be 1
 
 
@@ -42,9 +45,10 @@ class RandomizedResponse(Step):
     categories: int = 2
 
     def __init__(self, truth_probability: Any, categories: int = 2) -> None:
-        value = checks.probability("truth_probability", truth_probability)
-        object.__setattr__(self, "truth_probability", value)
-        object.__setattr__(self, "categories", checks.count("categories", categories, least=2))
+        vars(self).update(
+            truth_probability=checks.probability("truth_probability", truth_probability),
+            categories=checks.count("categories", categories, least=2),
+        )
 
     def own_words(self) -> Words:
         """One user's answer."""
@@ -73,8 +77,8 @@ class GenericMechanism(Step):
     delta: checks.Number = 0.0
 
     def __init__(self, epsilon: Any, delta: Any = 0.0) -> None:
-        object.__setattr__(self, "epsilon", checks.non_negative("epsilon", epsilon))
-        object.__setattr__(self, "delta", checks.probability("delta", delta))
+        value = checks.non_negative("epsilon", epsilon)
+        vars(self).update(epsilon=value, delta=checks.probability("delta", delta))
 
     def own_words(self) -> Words:
         """Neighbours are whose ε and δ were found."""
@@ -123,7 +127,7 @@ class ExponentialMechanism(Step):
             raise ValueError(
                 f"epsilon must be at most {LARGEST_RANGE}, got {checks.shown(epsilon)}"
             )
-        object.__setattr__(self, "epsilon", value)
+        vars(self).update(epsilon=value)
 
     def own_words(self) -> Words:
         """Neighbours are whose range was found."""
@@ -180,19 +184,14 @@ class AboveThreshold(Step):
     def __init__(
         self, noise_multiplier: Any, threshold_noise: Any, queries: Any, sides: Any = 2
     ) -> None:
-        number = checks.count("queries", queries, least=1)
-        if number > MOST_QUERIES:
-            raise ValueError(
-                f"queries must be at most {MOST_QUERIES:,}, got {checks.shown(queries)}"
-            )
         if checks.count("sides", sides) not in (1, 2):
             raise ValueError(f"sides must be 1 or 2, got {checks.shown(sides)}")
-        noise = checks.positive("noise_multiplier", noise_multiplier)
-        threshold = checks.positive("threshold_noise", threshold_noise)
-        object.__setattr__(self, "noise_multiplier", noise)
-        object.__setattr__(self, "threshold_noise", threshold)
-        object.__setattr__(self, "queries", number)
-        object.__setattr__(self, "sides", checks.count("sides", sides))
+        vars(self).update(
+            noise_multiplier=checks.positive("noise_multiplier", noise_multiplier),
+            threshold_noise=checks.positive("threshold_noise", threshold_noise),
+            queries=checks.count("queries", queries, least=1, most=MOST_QUERIES),
+            sides=checks.count("sides", sides),
+        )
 
     def own_words(self) -> Words:
         """One choice; queries are the analyst's."""
@@ -240,8 +239,7 @@ class LikelyAnswer(Step):
 
     def __init__(self, noise_multiplier: Any, missed: Any) -> None:
         noise = checks.positive("noise_multiplier", noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", noise)
-        object.__setattr__(self, "missed", checks.probability("missed", missed))
+        vars(self).update(noise_multiplier=noise, missed=checks.probability("missed", missed))
 
     def own_words(self) -> Words:
         """One answer; the data are at hand."""
@@ -306,8 +304,17 @@ def from_probabilities(p: Any, q: Any) -> FinitePair:
     return FinitePair(first, second)
 
 
-def _exactly(entry: checks.Number) -> Fraction:
-    return Fraction(entry)
+def normalised(things: Sequence[Thing], weights: Sequence[checks.Number]) -> dict[Thing, Fraction]:
+    """Positive weights of different things; the largest one gets what rounding of floats leaves."""
+    rows: dict[Thing, Fraction] = {}
+    for thing, weight in zip(things, weights, strict=True):
+        rows[thing] = rows.get(thing, Fraction(0)) + Fraction(weight)
+    total = sum(rows.values(), Fraction(0))
+    exactly = all(isinstance(weight, Fraction) for weight in weights)
+    if total != 1 and (exactly or abs(total - 1) > NORMALISATION):
+        raise ValueError(f"weights must sum to 1, got a sum of {float(total)!r}")
+    rows[max(rows, key=lambda thing: rows[thing])] += 1 - total
+    return {thing: weight for thing, weight in rows.items() if weight > 0}
 
 
 def _vector(name: str, values: Any) -> tuple[checks.Number, ...]:
@@ -319,11 +326,11 @@ def _vector(name: str, values: Any) -> tuple[checks.Number, ...]:
         raise ValueError(f"{name} must be a sequence of probabilities, got {values!r}") from None
     if not entries:
         raise ValueError(f"{name} must have at least one entry, got {values!r}")
-    total = sum(map(_exactly, entries), Fraction(0))
+    total = sum((Fraction(entry) for entry in entries), Fraction(0))
     if all(isinstance(entry, Fraction) for entry in entries):
         if total != 1:
             raise ValueError(f"{name} must add up to 1, got a sum of {total}")
         return entries
     if not abs(total - 1) <= NORMALISATION:
         raise ValueError(f"{name} must add up to 1, got a sum of {float(total)!r}")
-    return tuple(float(_exactly(entry) / total) for entry in entries)
+    return tuple(float(Fraction(entry) / total) for entry in entries)

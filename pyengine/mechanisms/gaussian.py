@@ -25,8 +25,7 @@ class GaussianMechanism(Step):
     noise_multiplier: checks.Number
 
     def __init__(self, noise_multiplier: Any) -> None:
-        value = checks.positive("noise_multiplier", noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", value)
+        vars(self).update(noise_multiplier=checks.positive("noise_multiplier", noise_multiplier))
 
     @property
     def noise(self) -> Noise:

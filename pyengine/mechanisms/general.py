@@ -334,11 +334,7 @@ def _on(hull: list[Point], t: Fraction) -> Fraction:
 
 def _masses(hull: list[Point]) -> list[Point]:
     """Pair (A, B) with H_t(A‖B) the hull: B has the changes of slope, A has t times as much."""
-    slopes = [
-        Fraction(-1),
-        *(_slope(a, b) for a, b in pairwise(hull)),
-        Fraction(0),
-    ]
+    slopes = [Fraction(-1), *(_slope(a, b) for a, b in pairwise(hull)), Fraction(0)]
     b = [after - before for before, after in pairwise(slopes)]
     masses = [(t * mass, mass) for (t, _), mass in zip(hull, b, strict=True)]
     return [*masses, (hull[-1][1], Fraction(0))]

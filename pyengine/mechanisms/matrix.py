@@ -92,9 +92,7 @@ def banded_matrix_factorization(
     125
     """
     number = checks.count("steps", steps, least=1)
-    width = checks.count("bands", bands, least=1)
-    if width > number:
-        raise ValueError(f"bands must be at most steps = {number}, got {checks.shown(bands)}")
+    width = checks.count("bands", bands, 1, number, "steps = ")
     run = dp_sgd(noise_multiplier, sampling_probability, -(-number // width))
     steps_of_run = ((_banded(step, number, width), turns) for step, turns in phases_of(run))
     return compose(*(step.composed(turns) for step, turns in steps_of_run))
@@ -289,9 +287,7 @@ def blt_coefficients(buffer_decay: Any, output_scale: Any, steps: int) -> npt.ND
     >>> pe.blt_coefficients([0.5], [0.25], 4)
     array([1.    , 0.25  , 0.125 , 0.0625])
     """
-    number = checks.count("steps", steps, least=1)
-    if number > LONGEST:
-        raise ValueError(f"steps must be at most {LONGEST:,}, got {checks.shown(steps)}")
+    number = checks.count("steps", steps, least=1, most=LONGEST)
     decay = np.atleast_1d(checks.real_array("buffer_decay", buffer_decay, 0.0, 1.0))
     scale = np.atleast_1d(checks.real_array("output_scale", output_scale, -1e100, 1e100))
     if decay.ndim != 1 or decay.shape != scale.shape:
@@ -411,9 +407,7 @@ def tree_aggregation_matrix(steps: int) -> npt.NDArray[np.float64]:
            [1., 1., 0.],
            [0., 0., 1.]])
     """
-    number = checks.count("steps", steps, least=1)
-    if number > LARGEST_TREE:
-        raise ValueError(f"steps must be at most {LARGEST_TREE:,}, got {checks.shown(steps)}")
+    number = checks.count("steps", steps, least=1, most=LARGEST_TREE)
     nodes = [
         (end, size)
         for end in range(1, number + 1)

@@ -10,11 +10,10 @@ from typing import Any
 
 from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, SampledWithoutReplacement, Step, compose
-from pyengine.mechanisms.finite import NORMALISATION, GenericMechanism
+from pyengine.mechanisms.finite import GenericMechanism, normalised
 from pyengine.mechanisms.words import Words, number_in_words, worded
 
 __all__ = ["GaussianMixtureMechanism", "binomial_weights", "group_sample"]
-
 
 RARE = Fraction(1, 10**40)  # of numbers of draws that are not told apart
 LEAST_WEIGHT = Fraction(1, 2**1074)  # a double
@@ -73,25 +72,17 @@ class GaussianMixtureMechanism(Step):
             raise ValueError(
                 f"weights must have one entry for each of {len(places)} shifts, got {len(parts)}"
             )
-        rows: dict[checks.Number, Fraction] = {}
-        for place, part in zip(places, parts, strict=True):
-            rows[place] = rows.get(place, Fraction(0)) + Fraction(part)
-        total = sum(rows.values(), Fraction(0))
-        exactly = all(isinstance(part, Fraction) for part in parts)
-        if total != 1 and (exactly or abs(total - 1) > NORMALISATION):
-            raise ValueError(f"weights must sum to 1, got a sum of {float(total)!r}")
-        least = min((part for part in rows.values() if part), default=total)
-        if least < LEAST_WEIGHT:
+        kept = sorted(normalised(places, parts).items())
+        if min(part for _, part in kept) < LEAST_WEIGHT:
             raise ValueError(
                 "weights must be 0 or at least 2^-1074, got one below; "
                 "weight that is moved to a larger shift is answered, and less private"
             )
-        heaviest = max(rows, key=lambda place: rows[place])
-        rows[heaviest] += 1 - total
-        kept = sorted((place, part) for place, part in rows.items() if part > 0)
-        object.__setattr__(self, "noise_multiplier", noise)
-        object.__setattr__(self, "shifts", tuple(place for place, _ in kept))
-        object.__setattr__(self, "weights", tuple(part for _, part in kept))
+        vars(self).update(
+            noise_multiplier=noise,
+            shifts=tuple(place for place, _ in kept),
+            weights=tuple(part for _, part in kept),
+        )
 
     def own_words(self) -> Words:
         """Records that move the sum by a random multiple of one clipping norm."""

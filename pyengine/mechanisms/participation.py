@@ -172,9 +172,7 @@ def toeplitz_square(
     Steps 0, b, 2b, … are the heaviest pattern of coefficients that decrease to >= 0, and of any
     that are at most b: products of columns vanish, and the first columns are the longest.
     """
-    number = checks.count("steps", steps, least=1)
-    if number > LONGEST:
-        raise ValueError(f"steps must be at most {LONGEST:,}, got {checks.shown(steps)}")
+    number = checks.count("steps", steps, least=1, most=LONGEST)
     column = checks.real_array("coefficients", coefficients, -1e100, 1e100)
     if column.ndim != 1 or not 0 < column.size <= number:
         raise ValueError(

@@ -15,7 +15,7 @@ from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Step
 from pyengine.mechanisms.finite import ExponentialMechanism
 from pyengine.mechanisms.gaussian import GaussianMechanism
-from pyengine.mechanisms.report import step_in_words
+from pyengine.mechanisms.report import describe, step_in_words
 from pyengine.mechanisms.words import Words
 
 __all__ = ["GaussianReleases", "Releases", "merged_noise", "on_one_sample"]
@@ -94,9 +94,11 @@ class GaussianReleases(GaussianMechanism):
             rows[noise] = rows.get(noise, 0) + number
         parts = sorted(rows.items())
         merged = checks.positive("noise of all releases together", merged_noise(parts))
-        object.__setattr__(self, "noise_multiplier", merged)
-        object.__setattr__(self, "noise_multipliers", tuple(noise for noise, _ in parts))
-        object.__setattr__(self, "times", tuple(number for _, number in parts))
+        vars(self).update(
+            noise_multiplier=merged,
+            noise_multipliers=tuple(noise for noise, _ in parts),
+            times=tuple(number for _, number in parts),
+        )
 
     @property
     def on_batches(self) -> str:
@@ -131,11 +133,11 @@ class Releases(Step):
     parts: tuple[tuple[Step, int], ...]
 
     def __init__(self, parts: Any) -> None:
-        object.__setattr__(self, "parts", Composition(tuple(parts)).parts)
+        vars(self).update(parts=Composition(tuple(parts)).parts)
 
     def described(self) -> dict[str, Any]:
         """Parameters of each part, and how often it is used."""
-        parts = tuple({**step.described(), "steps": number} for step, number in self.parts)
+        parts = tuple(describe(Composition(self.parts)))
         return {"mechanism": type(self).__name__, "parts": parts}
 
     def own_words(self) -> Words:
@@ -147,16 +149,13 @@ class Releases(Step):
         known = next((found.known for found in words if found.known), "")
         if sum(number for step, number in self.parts if _is_continuous(step)) > 1:
             known = "upper bound"  # all but one are replaced by what dominates
-        return (
-            super()
-            .own_words()
-            ._replace(
-                name=f"releases of the same records ({' + '.join(shown)})",
-                unit=words[0].unit,
-                neighbours=_neighbours([found.neighbours for found in words]),
-                hidden=("parts",),
-                known=known,
-            )
+        own = super().own_words()
+        return own._replace(
+            name=f"releases of the same records ({' + '.join(shown)})",
+            unit=words[0].unit,
+            neighbours=_neighbours([found.neighbours for found in words]),
+            hidden=("parts",),
+            known=known,
         )
 
 

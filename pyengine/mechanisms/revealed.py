@@ -10,8 +10,8 @@ from typing import Any
 
 from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Mechanism, Step, compose, phases_of, steps_of
-from pyengine.mechanisms.finite import NORMALISATION
-from pyengine.mechanisms.report import summary
+from pyengine.mechanisms.finite import normalised
+from pyengine.mechanisms.report import describe, summary
 from pyengine.mechanisms.words import Words
 
 __all__ = ["MOST_PARTS", "RevealedMixture", "parts_of", "revealed_mixture"]
@@ -44,25 +44,17 @@ class RevealedMixture(Step):
                 f"mechanisms must have one entry for each of at least one weight, got "
                 f"{len(things)} for {len(shares)}"
             )
-        rows: dict[Mechanism, Fraction] = {}
-        for share, thing in zip(shares, things, strict=True):
+        for thing in things:
             if not isinstance(thing, Mechanism):
                 raise ValueError(f"mechanisms must hold Mechanisms, got {thing!r}")
-            if isinstance(thing, Composition) and thing.steps == 1:
-                thing = phases_of(thing)[0][0]
-            rows[thing] = rows.get(thing, Fraction(0)) + Fraction(share)
-        total = sum(rows.values(), Fraction(0))
-        exactly = all(isinstance(share, Fraction) for share in shares)
-        if total != 1 and (exactly or abs(total - 1) > NORMALISATION):
-            raise ValueError(f"weights must sum to 1, got a sum of {float(total)!r}")
-        heaviest = max(rows, key=lambda thing: rows[thing])
-        rows[heaviest] += 1 - total
-        kept = sorted(
-            ((share, thing) for thing, share in rows.items() if share > 0),
-            key=lambda row: (-row[0], repr(row[1])),
+        alone = [
+            phases_of(thing)[0][0] if isinstance(thing, Composition) and thing.steps == 1 else thing
+            for thing in things
+        ]
+        kept = sorted(normalised(alone, shares).items(), key=lambda row: (-row[1], repr(row[0])))
+        vars(self).update(
+            weights=tuple(share for _, share in kept), mechanisms=tuple(thing for thing, _ in kept)
         )
-        object.__setattr__(self, "weights", tuple(share for share, _ in kept))
-        object.__setattr__(self, "mechanisms", tuple(thing for _, thing in kept))
 
     @property
     def share(self) -> checks.Number:
@@ -115,12 +107,8 @@ class RevealedMixture(Step):
 
     def described(self) -> dict[str, Any]:
         """The weights, and parameters of all steps of each mechanism."""
-        described = tuple(
-            tuple({**step.described(), "steps": number} for step, number in steps_of(thing))
-            for thing in self.mechanisms
-        )
-        name = type(self).__name__
-        return {"mechanism": name, "weights": self.weights, "mechanisms": described}
+        own = {"mechanism": type(self).__name__, "weights": self.weights}
+        return {**own, "mechanisms": tuple(tuple(describe(thing)) for thing in self.mechanisms)}
 
     def own_words(self) -> Words:
         """Weights and mechanisms, with what holds of all of them."""

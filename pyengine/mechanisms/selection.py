@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Mechanism, Step, phases_of, steps_of
 from pyengine.mechanisms.finite import GenericMechanism
-from pyengine.mechanisms.report import NEIGHBOURS, summary
+from pyengine.mechanisms.report import NEIGHBOURS, describe, summary
 from pyengine.mechanisms.unsampled import UnsampledStep
 from pyengine.mechanisms.words import Words
 from pyengine.numerics.selection import check_runs
@@ -65,10 +65,8 @@ class RepeatAndSelect(UnsampledStep):
             "probability": probability,
         }
         check_runs(word, given)
-        object.__setattr__(self, "base", base)
-        object.__setattr__(self, "runs", word)
-        for name, value in given.items():
-            object.__setattr__(self, name, None if value is None else _number(name, value))
+        numbers = {k: None if value is None else _number(k, value) for k, value in given.items()}
+        vars(self).update(base=base, runs=word, **numbers)
 
     @property
     def share(self) -> checks.Number:
@@ -100,9 +98,8 @@ class RepeatAndSelect(UnsampledStep):
 
     def described(self) -> dict[str, Any]:
         """Parameters of all steps of a run, and those of their number."""
-        base = tuple({**step.described(), "steps": n} for step, n in steps_of(self.base))
-        name = type(self).__name__
-        return {"mechanism": name, "base": base, "runs": self.runs, **self._numbers()}
+        own = {"mechanism": type(self).__name__, "base": tuple(describe(self.base))}
+        return {**own, "runs": self.runs, **self._numbers()}
 
     def own_words(self) -> Words:
         """The best run, what the law of their number is, and what holds of a run."""

@@ -55,11 +55,8 @@ class ShuffledRandomizer(UnsampledStep):
             raise ValueError(
                 f"local_epsilon must be at most {LARGEST}, got {checks.shown(local_epsilon)}"
             )
-        number = checks.count("users", users, least=1)
-        if number > MOST_USERS:
-            raise ValueError(f"users must be at most {MOST_USERS:,}, got {checks.shown(users)}")
-        object.__setattr__(self, "local_epsilon", value)
-        object.__setattr__(self, "users", number)
+        number = checks.count("users", users, least=1, most=MOST_USERS)
+        vars(self).update(local_epsilon=value, users=number)
 
     def own_words(self) -> Words:
         """Messages of all users, in an order that nobody knows."""

@@ -71,11 +71,7 @@ class Relaxed(ThreatModel):
     combination: str = "weighted"
 
     def __post_init__(self) -> None:
-        dimension = checks.count("dimension", self.dimension, least=1)
-        if dimension > LARGEST_DIMENSION:
-            raise ValueError(
-                f"dimension must be at most {LARGEST_DIMENSION}, got {self.dimension!r}"
-            )
+        dimension = checks.count("dimension", self.dimension, least=1, most=LARGEST_DIMENSION)
         object.__setattr__(self, "dimension", dimension)
         checks.choice("combination", self.combination, ("weighted", "mean"))
 

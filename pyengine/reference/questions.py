@@ -94,26 +94,19 @@ def gamma_bound(
 ) -> Value:
     """Reconstruction robustness γ(κ), in arbitrary precision.
 
+    The other arguments and errors are those of `trade_off`.
+
     Parameters
     ----------
-    mechanism
-        As in `trade_off`.
     kappa : float or exact number (str, Fraction, Decimal)
         Success probability of the adversary without the release, in [0, 1].
     adjacency : {"add", "remove", "add_remove", "substitute"}
         As in `pyengine.gamma_bound`.
-    threat_model, digits
-        As in `trade_off`.
 
     Returns
     -------
     Value
         γ = 1 - T(κ) with its ``error``, as in `trade_off`.
-
-    Raises
-    ------
-    ValueError, AccuracyError
-        As in `trade_off`.
 
     References
     ----------
@@ -140,26 +133,19 @@ def delta(
 ) -> Value:
     """Privacy profile δ(ε), in arbitrary precision.
 
+    The other arguments and errors are those of `trade_off`.
+
     Parameters
     ----------
-    mechanism
-        As in `trade_off`.
     epsilon : float or exact number (str, Fraction, Decimal)
         In [0, ∞].
     adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.delta`.
-    threat_model, digits
-        As in `trade_off`.
 
     Returns
     -------
     Value
         δ with its ``error``, as in `trade_off`.
-
-    Raises
-    ------
-    ValueError, AccuracyError
-        As in `trade_off`.
 
     References
     ----------
@@ -194,27 +180,20 @@ def epsilon(
 ) -> Value:
     """Inverse of the privacy profile, in arbitrary precision.
 
+    The other arguments and errors are those of `trade_off`.
+
     Parameters
     ----------
-    mechanism
-        As in `trade_off`.
     delta : float or exact number (str, Fraction, Decimal)
         In [0, 1].
     adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.epsilon`.
-    threat_model, digits
-        As in `trade_off`.
 
     Returns
     -------
     Value
         The smallest ε >= 0 with δ(ε) <= ``delta``, with its ``error``, as in `trade_off`; inf where
         there is none.
-
-    Raises
-    ------
-    ValueError, AccuracyError
-        As in `trade_off`.
 
     References
     ----------
@@ -275,9 +254,7 @@ def _asked(
     mechanism: Mechanism, adjacency: str, digits: int, threat_model: str | ThreatModel
 ) -> Asked:
     word = checks.choice("adjacency", adjacency, ADJACENCIES)
-    places = checks.count("digits", digits, least=1)
-    if places > MOST_DIGITS:
-        raise ValueError(f"digits must be at most {MOST_DIGITS}, got {checks.shown(digits)}")
+    places = checks.count("digits", digits, least=1, most=MOST_DIGITS)
     model = threat_model_of(threat_model)
     if isinstance(model, Relaxed):
         if word not in SIGNS:

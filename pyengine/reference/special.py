@@ -78,23 +78,7 @@ def ncx2_cdf(
 def ncx2_sf(
     x: checks.NumberLike, df: checks.NumberLike, nc: checks.NumberLike, *, digits: int = 30
 ) -> Value:
-    """Survival function 1 - cdf of the noncentral chi-squared law.
-
-    Parameters
-    ----------
-    x, df, nc, digits
-        As in `ncx2_cdf`.
-
-    Returns
-    -------
-    Value
-        As in `ncx2_cdf`.
-
-    Raises
-    ------
-    ValueError, AccuracyError
-        As in `ncx2_cdf`.
-    """
+    """Survival function 1 - cdf; arguments, errors and what is proven as of `ncx2_cdf`."""
     return _tail(x, df, nc, "sf", digits)
 
 
@@ -102,25 +86,7 @@ def ncx2_sf(
 def ncx2_ppf(
     p: checks.NumberLike, df: checks.NumberLike, nc: checks.NumberLike, *, digits: int = 30
 ) -> Value:
-    """Quantile: the x with ``ncx2_cdf(x, df, nc) = p``.
-
-    Parameters
-    ----------
-    p : float or exact number (str, Fraction, Decimal)
-        In [0, 1].
-    df, nc, digits
-        As in `ncx2_cdf`.
-
-    Returns
-    -------
-    Value
-        As in `ncx2_cdf`; inf for p = 1.
-
-    Raises
-    ------
-    ValueError, AccuracyError
-        As in `ncx2_cdf`.
-    """
+    """Quantile: the x with ``ncx2_cdf(x, df, nc) = p``, p in [0, 1]; the rest as of `ncx2_cdf`."""
     level = Fraction(checks.probability("p", p))
     return _inverse(level, df, nc, digits)
 
@@ -129,29 +95,13 @@ def ncx2_ppf(
 def ncx2_isf(
     p: checks.NumberLike, df: checks.NumberLike, nc: checks.NumberLike, *, digits: int = 30
 ) -> Value:
-    """Inverse of the survival function: the x with ``ncx2_sf(x, df, nc) = p``.
-
-    Parameters
-    ----------
-    p, df, nc, digits
-        As in `ncx2_ppf`.
-
-    Returns
-    -------
-    Value
-        As in `ncx2_cdf`; inf for p = 0.
-
-    Raises
-    ------
-    ValueError, AccuracyError
-        As in `ncx2_cdf`.
-    """
+    """Inverse survival function: the x with ``ncx2_sf(x, df, nc) = p``; as of `ncx2_ppf`."""
     return _inverse(1 - Fraction(checks.probability("p", p)), df, nc, digits)
 
 
 def _inverse(level: Fraction, df: checks.NumberLike, nc: checks.NumberLike, digits: int) -> Value:
     d, lam = checks.positive("df", df), checks.non_negative("nc", nc)
-    places = _places(digits)
+    places = checks.count("digits", digits, least=1, most=MOST_DIGITS)
     if level in (0, 1):
         return make(arb(0) if level == 0 else arb("inf"), certified=True)
     side, target = ("cdf", level) if level <= Fraction(1, 2) else ("sf", 1 - level)
@@ -162,26 +112,9 @@ def _inverse(level: Fraction, df: checks.NumberLike, nc: checks.NumberLike, digi
 def marcum_q(
     order: checks.NumberLike, a: checks.NumberLike, b: checks.NumberLike, *, digits: int = 30
 ) -> Value:
-    """Marcum's Q function Q_order(a, b) = ncx2_sf(b², 2 order, a²).
+    """Marcum's Q function Q_order(a, b) = ncx2_sf(b², 2 order, a²); see `ncx2_cdf`.
 
-    Parameters
-    ----------
-    order : float or exact number
-        In (0, ∞).
-    a, b : float or exact number
-        In [0, ∞).
-    digits
-        As in `ncx2_cdf`.
-
-    Returns
-    -------
-    Value
-        As in `ncx2_cdf`.
-
-    Raises
-    ------
-    ValueError, AccuracyError
-        As in `ncx2_cdf`.
+    ``order`` lies in (0, ∞), ``a`` and ``b`` in [0, ∞).
     """
     return _marcum(order, a, b, "sf", digits)
 
@@ -190,32 +123,12 @@ def marcum_q(
 def marcum_q_complement(
     order: checks.NumberLike, a: checks.NumberLike, b: checks.NumberLike, *, digits: int = 30
 ) -> Value:
-    """1 - Q_order(a, b) = ncx2_cdf(b², 2 order, a²).
-
-    Parameters
-    ----------
-    order, a, b, digits
-        As in `marcum_q`.
-
-    Returns
-    -------
-    Value
-        As in `ncx2_cdf`.
-
-    Raises
-    ------
-    ValueError, AccuracyError
-        As in `ncx2_cdf`.
-    """
+    """1 - Q_order(a, b) = ncx2_cdf(b², 2 order, a²); arguments as of `marcum_q`."""
     return _marcum(order, a, b, "cdf", digits)
 
 
 def _marcum(
-    order: checks.NumberLike,
-    a: checks.NumberLike,
-    b: checks.NumberLike,
-    side: str,
-    digits: int,
+    order: checks.NumberLike, a: checks.NumberLike, b: checks.NumberLike, side: str, digits: int
 ) -> Value:
     half = Fraction(checks.positive("order", order))
     first = Fraction(checks.non_negative("a", a))
@@ -224,26 +137,15 @@ def _marcum(
 
 
 def _tail(
-    x: checks.NumberLike,
-    df: checks.NumberLike,
-    nc: checks.NumberLike,
-    side: str,
-    digits: int,
+    x: checks.NumberLike, df: checks.NumberLike, nc: checks.NumberLike, side: str, digits: int
 ) -> Value:
     at = checks.non_negative("x", x)
     d, lam = checks.positive("df", df), checks.non_negative("nc", nc)
-    places = _places(digits)
+    places = checks.count("digits", digits, least=1, most=MOST_DIGITS)
     if at == 0:
         return make(arb(0 if side == "cdf" else 1), certified=True)
     value, certified = _reach(lambda bits: _evaluate(at, d, lam, side, bits), places)
     return make(value, certified=certified)
-
-
-def _places(digits: int) -> int:
-    places = checks.count("digits", digits, least=1)
-    if places > MOST_DIGITS:
-        raise ValueError(f"digits must be at most {MOST_DIGITS}, got {checks.shown(digits)}")
-    return places
 
 
 def _reach(question: Callable[[int], tuple[arb, bool]], digits: int) -> tuple[arb, bool]:

@@ -17,4 +17,4 @@ if TYPE_CHECKING:
 __all__ = ["TOLERANCE", "LatticePair"]
 
 # Other engines use parts of this one, which are imported without the rest.
-__getattr__ = finder(__name__, {"pair": ("TOLERANCE", "LatticePair")})
+__getattr__ = finder(__name__, {"pair": "TOLERANCE LatticePair"})

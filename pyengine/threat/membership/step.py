@@ -69,9 +69,7 @@ class NoisySGDStep:
 
     def __post_init__(self) -> None:
         _put(self, "batch_size", checks.positive("batch_size", self.batch_size))
-        parameters = checks.count("parameters", self.parameters, least=1)
-        if parameters > 1_000_000_000:
-            raise ValueError(f"parameters must be at most 1000000000, got {self.parameters!r}")
+        parameters = checks.count("parameters", self.parameters, least=1, most=10**9)
         _put(self, "parameters", parameters)
         for name in ("susceptibility", "noise"):
             _put(self, name, checks.non_negative(name, getattr(self, name)))

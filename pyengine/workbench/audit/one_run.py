@@ -162,15 +162,9 @@ def one_run_p_value(
 
 
 def _counts(correct: Any, guesses: Any, canaries: Any) -> tuple[int, int, int]:
-    total = checks.count("canaries", canaries, least=1)
-    named = checks.count("guesses", guesses, least=1)
-    right = checks.count("correct", correct)
-    if total > MOST:
-        raise ValueError(f"canaries must be at most {MOST:,}, got {checks.shown(canaries)}")
-    if named > total:
-        raise ValueError(f"guesses must be at most canaries = {total}, got {checks.shown(guesses)}")
-    if right > named:
-        raise ValueError(f"correct must be at most guesses = {named}, got {checks.shown(correct)}")
+    total = checks.count("canaries", canaries, least=1, most=MOST)
+    named = checks.count("guesses", guesses, 1, total, "canaries = ")
+    right = checks.count("correct", correct, 0, named, "guesses = ")
     return right, named, total
 
 

@@ -180,10 +180,7 @@ def _checked(file: RunFile, text: str) -> Specification:
 
 
 def _digits(value: Any) -> int:
-    digits = checks.count("digits", value, least=1)
-    if digits > MOST_DIGITS:
-        raise ValueError(f"digits must be at most {MOST_DIGITS}, got {value!r}")
-    return digits
+    return checks.count("digits", value, least=1, most=MOST_DIGITS)
 
 
 def format_names(value: Any) -> tuple[str, ...]:
