@@ -14,7 +14,7 @@ from thorough import ALL
 import pyengine as pe
 from pyengine._core import ffi, lib
 from pyengine._support.caches import clear_cache
-from pyengine.api import _asked
+from pyengine.api.asking import _asked
 from pyengine.engines.equal_steps import FEW, EqualQuestions, questions_of_run
 from pyengine.engines.pairs import GaussianPair, largest_epsilon
 from pyengine.engines.plan import FloatPlan

@@ -5,176 +5,42 @@ Asked of mechanisms, of their compositions and of what describes one.
 
 from __future__ import annotations
 
-import math
-from collections import namedtuple
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._fenv import Guarded
 from pyengine._support import checks
-from pyengine._support.caches import Cache, Epoch
-from pyengine.engines.answers import Answer, Answering, Questions
-from pyengine.engines.equal_steps import EqualQuestions, questions_of_run
-from pyengine.engines.refusals import crossed
-from pyengine.engines.registry import ADJACENCIES, METHODS, questions
-from pyengine.engines.within import WithinTolerance
-from pyengine.errors import AccuracyError, NotDefinedError
+from pyengine.api.asking import ESTIMATED as ESTIMATED
+from pyengine.api.asking import QUESTIONS as QUESTIONS
+from pyengine.api.asking import Bounds, ask
+from pyengine.api.asking import Question as Question
+from pyengine.api.asking import answers as answers
+from pyengine.api.asking import check_words as check_words
+from pyengine.api.asking import kind_of_bounds as kind_of_bounds
 from pyengine.mechanisms import Composition, Mechanism, as_mechanism
 from pyengine.mechanisms import compose as composed_mechanism
-from pyengine.mechanisms.threat_models import DifferentialPrivacy, ThreatModel, threat_model_of
+from pyengine.mechanisms.threat_models import ThreatModel
 
 __all__ = ["Bounds", "compose", "delta", "epsilon", "gamma_bound", "trade_off"]
 
 FloatArray = npt.NDArray[np.float64]
 
-
 if TYPE_CHECKING:
-    from typing_extensions import TypeVar, Unpack
+    from typing_extensions import Unpack
 
     from pyengine.api.typing import (
         Array,
-        BoundsWord,
         Described,
+        Either,
         LabelledT,
-        Options,
+        Plain,
+        Proven,
         Scalar,
         Several,
     )
-
-    Value_co = TypeVar("Value_co", covariant=True, default=Any)
-
-    class _Three(NamedTuple, Generic[Value_co]):
-        lower: Value_co
-        value: Value_co
-        upper: Value_co
-else:
-    from typing import TypeVar
-
-    Value_co = TypeVar("Value_co", covariant=True)
-    _Three = namedtuple("_Three", "lower value upper")  # generic ones are of Python 3.11
-
-
-class Bounds(_Three[Value_co]):
-    """A value between two bounds.
-
-    Asked for by ``bounds=True``, lower <= truth <= upper is proven, floating point included,
-    whichever engine answers: where none can prove it the question is refused.  Asked for by
-    ``bounds="estimated"`` they are what the fastest engine says of its error, proven or not; each
-    engine's page says what is behind an estimate and how it compares with truth.  Tables and the
-    command line print the word, ``proven`` or ``estimate``, beside each value.
-    """
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> str:
-        """The numbers as a notebook shows them: to 12 digits, the bounds rounded outwards."""
-        from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
-
-        from pyengine._support.decimals import number
-        from pyengine._support.markup import html_table
-
-        sides = (ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_CEILING)
-        columns = [np.ravel(np.asarray(each))[:SHOWN] for each in self]
-        rows = [
-            [number(float(x), 12, side) for x, side in zip(row, sides, strict=True)]
-            for row in zip(*columns, strict=True)
-        ]
-        size = np.asarray(self.value).size
-        more = [f"and {size - SHOWN:,} more"] if size > SHOWN else []
-        return html_table(self._fields, rows, more)
-
-
-ESTIMATED = "estimated"  # the word for bounds that need no proof
-SHOWN = 20  # rows of bounds that a notebook shows
-
-# Prepared questions; contours and compositions are kept where they are made.
-_prepared: Cache[Questions] = Cache(128, lambda _: 4096)
-
-
-def _asked(
-    mechanism: Any,
-    adjacency: str,
-    method: str,
-    threat_model: str | ThreatModel,
-    tolerance: Any,
-    wanted: str | None = None,
-) -> Questions:
-    """Check the keywords and return what answers; the same object for the same question."""
-    key: Any = (mechanism, adjacency, method, threat_model, tolerance)
-    try:
-        kept = _prepared.peek(key)
-    except TypeError:  # not to be hashed: an object of another library, or a wrong word
-        kept = key = None
-    if kept is not None:
-        return kept
-    epoch = Epoch.current
-    if key is not None and tolerance is None and threat_model == "dp":
-        chosen = partial(
-            questions,
-            mechanism,
-            adjacency=adjacency,
-            method=method,
-            threat_model=threat_model,
-            tolerance=None,
-            wanted=wanted,
-        )
-        run = questions_of_run(mechanism, adjacency, method, chosen)
-        if run is not None:
-            return _prepared.keep(key, run, epoch)
-    tolerance = check_words(adjacency, method, threat_model, tolerance)
-    own = as_mechanism(mechanism)
-    model = threat_model_of(threat_model)
-    found = own or _recognised(mechanism, adjacency, method, model, tolerance)
-    if isinstance(found, Questions):
-        if tolerance is None or isinstance(mechanism, Answering):
-            return found  # it answers by itself
-        return WithinTolerance(lambda _: found, tolerance, wanted, only_bounds=True)
-    asked = questions(
-        found,
-        adjacency=adjacency,
-        method=method,
-        threat_model=threat_model,
-        tolerance=tolerance,
-        wanted=wanted,
-    )
-    if asked.is_light and own is not None and key is not None and tolerance is None:
-        return _prepared.keep(key, asked, epoch)
-    return asked
-
-
-def check_words(adjacency: Any, method: Any, threat_model: Any, tolerance: Any) -> float | None:
-    """Check the keywords that all questions share; return the tolerance as a float."""
-    checks.choice("adjacency", adjacency, ADJACENCIES)
-    checks.choice("method", method, METHODS)
-    threat_model_of(threat_model)
-    return None if tolerance is None else float(checks.positive("tolerance", tolerance))
-
-
-def _recognised(
-    thing: Any, adjacency: str, method: str, threat_model: ThreatModel, tolerance: float | None
-) -> Mechanism | Questions:
-    """Mechanism that an object of another library is, or what answers for it."""
-    if isinstance(thing, Answering):
-        if method not in ("auto", "certified") or not isinstance(threat_model, DifferentialPrivacy):
-            raise NotDefinedError(
-                "method must be 'auto' or 'certified' and threat_model 'dp' for an adaptive run, "
-                f"got {method!r} and {threat_model!r}"
-            )
-        return thing.questions(adjacency, tolerance)
-    from pyengine.api.recognise import recognise
-
-    found = recognise(thing, adjacency)
-    plain = method == "auto" and isinstance(threat_model, DifferentialPrivacy)
-    if isinstance(found, Questions) and not plain:
-        raise ValueError(
-            "method must be 'auto' and threat_model 'dp' for a profile, a distribution or samples, "
-            f"got {method!r} and {threat_model!r}"
-        )
-    return found
 
 
 def trade_off_function(name: str, given: Any) -> Callable[[FloatArray], FloatArray]:
@@ -198,257 +64,28 @@ def trade_off_function(name: str, given: Any) -> Callable[[FloatArray], FloatArr
     return checked
 
 
-class Question(NamedTuple):
-    """What a public function asks: its argument's name and domain, and where the answer lies."""
-
-    argument: str
-    upper: float  # the argument lies in [0, upper]
-    ceiling: float  # the answer lies in [0, ceiling]; γ also above its argument
-
-
-QUESTIONS = {
-    "trade_off": Question("alpha", 1.0, 1.0),
-    "gamma_bound": Question("kappa", 1.0, 1.0),
-    "delta": Question("epsilon", math.inf, 1.0),
-    "epsilon": Question("delta", 1.0, math.inf),
-}
-
-UPPER = {name: question.upper for name, question in QUESTIONS.items()}
-# What proves floats of the run that each function was asked about last, when, and what it was asked
-# with: the same objects again need no key.
-_latest: dict[str, Any] = dict.fromkeys(QUESTIONS, (None,) * 8)
-
-WANTED = {"trade_off": "beta", "gamma_bound": "gamma"}  # which error is to be narrow
-
-
-def kind_of_bounds(given: Any) -> bool | str:
-    """Return which bounds a caller wants: True for proven ones, "estimated", or False for none."""
-    if isinstance(given, bool | np.bool_):
-        return bool(given)
-    if isinstance(given, str) and given == ESTIMATED:
-        return ESTIMATED
-    hint = "; did you mean True?" if given == "proven" else ""
-    raise ValueError(
-        f"bounds must be True (proven), False or {ESTIMATED!r}, got {checks.shown(given)}{hint}"
-    )
-
-
-def _bounds(name: str, flat: FloatArray, answer: Answer) -> Bounds:
-    """Flat values between their bounds; refused where no number lies between these."""
-    between = answer.lower <= answer.upper
-    if not between.all():
-        i = int(np.argmin(between))
-        raise crossed(
-            f"{name} at {QUESTIONS[name].argument} = {float(flat[i])!r}",
-            float(answer.lower[i]),
-            float(answer.upper[i]),
-        )
-    low: Any = flat if name == "gamma_bound" else 0.0
-    high = QUESTIONS[name].ceiling
-    lower = np.clip(answer.lower, low, high)
-    upper = np.clip(answer.upper, low, high)
-    return Bounds(lower, answer.value, upper)
-
-
-def _one_bounds(name: str, argument: float, value: float, lower: float, upper: float) -> Bounds:
-    """As `_bounds`, for floats."""
-    if not lower <= upper:
-        raise crossed(f"{name} at {QUESTIONS[name].argument} = {argument!r}", lower, upper)
-    low, high = argument if name == "gamma_bound" else 0.0, QUESTIONS[name].ceiling
-    lower = low if lower < low else high if lower > high else lower
-    upper = low if upper < low else high if upper > high else upper
-    return Bounds(lower, value, upper)
-
-
-def _ask(
-    name: str,
-    mechanism: Any,
-    argument: Any,
-    adjacency: str,
-    method: str,
-    threat_model: str | ThreatModel,
-    tolerance: float | None,
-    bounds: bool | str,
-) -> Any:
-    """Answer a public function, its name the first argument."""
-    one, epoch, of, order, way, model, width, kind = _latest[name]
-    if (
-        of is mechanism
-        and kind is bounds
-        and order is adjacency
-        and way is method
-        and model is threat_model
-        and width is tolerance
-        and epoch is Epoch.current
-        and type(argument) is float
-        and 0.0 <= argument <= UPPER[name]
-    ):
-        x = argument + 0.0  # -0.0 becomes 0.0
-        found = one(name, x)
-        if found is not None:
-            value, lower, upper, _ = found
-            return value if bounds is False else _one_bounds(name, x, value, lower, upper)
-    epoch = Epoch.current
-    if bounds is not True and bounds is not False:
-        bounds = kind_of_bounds(bounds)
-    if as_mechanism(mechanism) is None:
-        from pyengine.engines.many import listed
-
-        several = listed(mechanism)
-        if several is not None:
-            words = adjacency, method, threat_model, tolerance
-            return _ask_many(name, several, argument, *words, bounds=bounds)
-    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, WANTED.get(name))
-    if bounds is True:
-        asked = asked.proving
-    if type(asked) is EqualQuestions:
-        how = adjacency, method, threat_model, tolerance, bounds
-        _latest[name] = asked.plan.one, epoch, mechanism, *how
-    return _answer(name, asked, argument, bounds, method, tolerance)
-
-
-def _ask_many(
-    name: str,
-    mechanisms: Any,
-    argument: Any,
-    adjacency: str,
-    method: str,
-    threat_model: str | ThreatModel,
-    tolerance: float | None,
-    *,
-    bounds: bool | str,
-) -> Any:
-    """As `_ask`, of several mechanisms."""
-    from pyengine.api.many import answers_of_many
-
-    tolerance = check_words(adjacency, method, threat_model, tolerance)
-    together = tolerance is None and isinstance(threat_model_of(threat_model), DifferentialPrivacy)
-
-    def alone(mechanism: Any, x: float) -> Any:
-        return _ask(name, mechanism, x, adjacency, method, threat_model, tolerance, bounds)
-
-    value, lower, upper = answers_of_many(
-        name,
-        QUESTIONS[name],
-        mechanisms,
-        argument,
-        alone,
-        (adjacency, method) if together else None,
-        bounds=bounds,
-    )
-    return value if bounds is False else Bounds(lower, value, upper)
-
-
-def _answer(
-    name: str,
-    asked: Questions,
-    argument: Any,
-    bounds: bool | str,
-    method: str,
-    tolerance: float | None,
-) -> Any:
-    """Ask a question; the result has the shape of the argument, and a scalar becomes a float."""
-    question = QUESTIONS[name]
-    if isinstance(argument, float) and 0.0 <= argument <= question.upper:
-        x = float(argument) + 0.0  # -0.0 becomes 0.0
-        value, lower, upper, proven = asked.one(name, x)
-        if bounds is False:
-            return value
-        if bounds is True and not proven:
-            raise _unproven(name, x, method, tolerance)
-        return _one_bounds(name, x, value, lower, upper)
-    array = checks.real_array(question.argument, argument, 0.0, question.upper) + 0.0
-    shape, flat = array.shape, array.ravel()
-    if bounds is not False:
-        answer = asked.answer(name, flat)
-        if bounds is True and not answer.certified.all():
-            raise _unproven(name, float(flat[np.argmin(answer.certified)]), method, tolerance)
-        parts = _bounds(name, flat, answer)
-        return Bounds(*(checks.shaped(name, part, shape, argument) for part in parts))
-    return checks.shaped(name, asked.values(name, flat), shape, argument)
-
-
-def _unproven(name: str, x: float, method: str, tolerance: float | None) -> AccuracyError:
-    """What to say where bounds are to be proven and none are."""
-    if tolerance is not None:
-        return AccuracyError(
-            f"no bounds of {name} at {QUESTIONS[name].argument} = {x!r} are proven within "
-            f"tolerance={tolerance!r}: a larger one or none may do, and bounds={ESTIMATED!r} "
-            "returns estimates of them"
-        )
-    which = "no engine proves" if method in ("auto", "certified") else f"{method} does not prove"
-    other = "" if method in ("auto", "certified") else "ask method='auto', or "
-    return AccuracyError(
-        f"{which} bounds of {name} at {QUESTIONS[name].argument} = {x!r}: {other}"
-        f"bounds={ESTIMATED!r} returns estimates of them"
-    )
-
-
-def answers(
-    name: str,
-    mechanism: Mechanism,
-    argument: npt.ArrayLike,
-    *,
-    adjacency: str,
-    method: str = "auto",
-    threat_model: str | ThreatModel = "dp",
-    tolerance: float | None = None,
-    proven: bool = True,
-) -> tuple[Bounds, list[str], list[bool]]:
-    """Values with bounds, the engine of each, and whether it is proven, as tables print them.
-
-    ``proven=False`` asks for estimates, which are quicker.
-    """
-    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, WANTED.get(name))
-    if proven:
-        asked = asked.proving
-    question = QUESTIONS[name]
-    flat = checks.real_array(question.argument, argument, 0.0, question.upper).ravel() + 0.0
-    answer = asked.answer(name, flat)
-    engines = [str(engine) for engine in answer.engine]
-    return _bounds(name, flat, answer), engines, answer.certified.tolist()
-
-
+@overload
+def trade_off(mechanism: Several, alpha: Scalar | Array, **how: Unpack[Plain]) -> FloatArray: ...
 @overload
 def trade_off(
-    mechanism: Several,
-    alpha: Scalar | Array,
-    *,
-    bounds: Literal[False] = ...,
-    **how: Unpack[Options],
-) -> FloatArray: ...
-@overload
-def trade_off(
-    mechanism: Several, alpha: Scalar | Array, *, bounds: BoundsWord, **how: Unpack[Options]
+    mechanism: Several, alpha: Scalar | Array, **how: Unpack[Proven]
 ) -> Bounds[FloatArray]: ...
 @overload
-def trade_off(
-    mechanism: Described, alpha: Scalar, *, bounds: Literal[False] = ..., **how: Unpack[Options]
-) -> float: ...
+def trade_off(mechanism: Described, alpha: Scalar, **how: Unpack[Plain]) -> float: ...
+@overload
+def trade_off(mechanism: Described, alpha: LabelledT, **how: Unpack[Plain]) -> LabelledT: ...  # type: ignore[overload-overlap]
+@overload
+def trade_off(mechanism: Described, alpha: Array, **how: Unpack[Plain]) -> FloatArray: ...
+@overload
+def trade_off(mechanism: Described, alpha: Scalar, **how: Unpack[Proven]) -> Bounds[float]: ...
 @overload
 def trade_off(  # type: ignore[overload-overlap]
-    mechanism: Described, alpha: LabelledT, *, bounds: Literal[False] = ..., **how: Unpack[Options]
-) -> LabelledT: ...
-@overload
-def trade_off(
-    mechanism: Described, alpha: Array, *, bounds: Literal[False] = ..., **how: Unpack[Options]
-) -> FloatArray: ...
-@overload
-def trade_off(
-    mechanism: Described, alpha: Scalar, *, bounds: BoundsWord, **how: Unpack[Options]
-) -> Bounds[float]: ...
-@overload
-def trade_off(  # type: ignore[overload-overlap]
-    mechanism: Described, alpha: LabelledT, *, bounds: BoundsWord, **how: Unpack[Options]
+    mechanism: Described, alpha: LabelledT, **how: Unpack[Proven]
 ) -> Bounds[LabelledT]: ...
 @overload
-def trade_off(
-    mechanism: Described, alpha: Array, *, bounds: BoundsWord, **how: Unpack[Options]
-) -> Bounds[FloatArray]: ...
+def trade_off(mechanism: Described, alpha: Array, **how: Unpack[Proven]) -> Bounds[FloatArray]: ...
 @overload
-def trade_off(
-    mechanism: Described, alpha: Scalar | Array, *, bounds: bool | str, **how: Unpack[Options]
-) -> Any: ...
+def trade_off(mechanism: Described, alpha: Scalar | Array, **how: Unpack[Either]) -> Any: ...
 def trade_off(
     mechanism: Described | Several,
     alpha: Any,
@@ -557,49 +194,33 @@ def trade_off(
     >>> round(pe.trade_off(mechanism, 0.1, adjacency="add"), 12)
     0.805798868372
     """
-    return _ask("trade_off", mechanism, alpha, adjacency, method, threat_model, tolerance, bounds)
+    return ask("trade_off", mechanism, alpha, adjacency, method, threat_model, tolerance, bounds)
 
 
 @overload
-def gamma_bound(
-    mechanism: Several,
-    kappa: Scalar | Array,
-    *,
-    bounds: Literal[False] = ...,
-    **how: Unpack[Options],
-) -> FloatArray: ...
+def gamma_bound(mechanism: Several, kappa: Scalar | Array, **how: Unpack[Plain]) -> FloatArray: ...
 @overload
 def gamma_bound(
-    mechanism: Several, kappa: Scalar | Array, *, bounds: BoundsWord, **how: Unpack[Options]
+    mechanism: Several, kappa: Scalar | Array, **how: Unpack[Proven]
 ) -> Bounds[FloatArray]: ...
 @overload
-def gamma_bound(
-    mechanism: Described, kappa: Scalar, *, bounds: Literal[False] = ..., **how: Unpack[Options]
-) -> float: ...
+def gamma_bound(mechanism: Described, kappa: Scalar, **how: Unpack[Plain]) -> float: ...
+@overload
+def gamma_bound(mechanism: Described, kappa: LabelledT, **how: Unpack[Plain]) -> LabelledT: ...  # type: ignore[overload-overlap]
+@overload
+def gamma_bound(mechanism: Described, kappa: Array, **how: Unpack[Plain]) -> FloatArray: ...
+@overload
+def gamma_bound(mechanism: Described, kappa: Scalar, **how: Unpack[Proven]) -> Bounds[float]: ...
 @overload
 def gamma_bound(  # type: ignore[overload-overlap]
-    mechanism: Described, kappa: LabelledT, *, bounds: Literal[False] = ..., **how: Unpack[Options]
-) -> LabelledT: ...
-@overload
-def gamma_bound(
-    mechanism: Described, kappa: Array, *, bounds: Literal[False] = ..., **how: Unpack[Options]
-) -> FloatArray: ...
-@overload
-def gamma_bound(
-    mechanism: Described, kappa: Scalar, *, bounds: BoundsWord, **how: Unpack[Options]
-) -> Bounds[float]: ...
-@overload
-def gamma_bound(  # type: ignore[overload-overlap]
-    mechanism: Described, kappa: LabelledT, *, bounds: BoundsWord, **how: Unpack[Options]
+    mechanism: Described, kappa: LabelledT, **how: Unpack[Proven]
 ) -> Bounds[LabelledT]: ...
 @overload
 def gamma_bound(
-    mechanism: Described, kappa: Array, *, bounds: BoundsWord, **how: Unpack[Options]
+    mechanism: Described, kappa: Array, **how: Unpack[Proven]
 ) -> Bounds[FloatArray]: ...
 @overload
-def gamma_bound(
-    mechanism: Described, kappa: Scalar | Array, *, bounds: bool | str, **how: Unpack[Options]
-) -> Any: ...
+def gamma_bound(mechanism: Described, kappa: Scalar | Array, **how: Unpack[Either]) -> Any: ...
 def gamma_bound(
     mechanism: Described | Several,
     kappa: Any,
@@ -653,53 +274,29 @@ def gamma_bound(
     >>> round(pe.gamma_bound(mechanism, 1e-3), 12)
     0.004068447881
     """
-    return _ask("gamma_bound", mechanism, kappa, adjacency, method, threat_model, tolerance, bounds)
+    return ask("gamma_bound", mechanism, kappa, adjacency, method, threat_model, tolerance, bounds)
 
 
 @overload
-def delta(
-    mechanism: Several,
-    epsilon: Scalar | Array,
-    *,
-    bounds: Literal[False] = ...,
-    **how: Unpack[Options],
-) -> FloatArray: ...
+def delta(mechanism: Several, epsilon: Scalar | Array, **how: Unpack[Plain]) -> FloatArray: ...
 @overload
 def delta(
-    mechanism: Several, epsilon: Scalar | Array, *, bounds: BoundsWord, **how: Unpack[Options]
+    mechanism: Several, epsilon: Scalar | Array, **how: Unpack[Proven]
 ) -> Bounds[FloatArray]: ...
 @overload
-def delta(
-    mechanism: Described, epsilon: Scalar, *, bounds: Literal[False] = ..., **how: Unpack[Options]
-) -> float: ...
+def delta(mechanism: Described, epsilon: Scalar, **how: Unpack[Plain]) -> float: ...
 @overload
-def delta(  # type: ignore[overload-overlap]
-    mechanism: Described,
-    epsilon: LabelledT,
-    *,
-    bounds: Literal[False] = ...,
-    **how: Unpack[Options],
-) -> LabelledT: ...
+def delta(mechanism: Described, epsilon: LabelledT, **how: Unpack[Plain]) -> LabelledT: ...  # type: ignore[overload-overlap]
 @overload
-def delta(
-    mechanism: Described, epsilon: Array, *, bounds: Literal[False] = ..., **how: Unpack[Options]
-) -> FloatArray: ...
+def delta(mechanism: Described, epsilon: Array, **how: Unpack[Plain]) -> FloatArray: ...
 @overload
-def delta(
-    mechanism: Described, epsilon: Scalar, *, bounds: BoundsWord, **how: Unpack[Options]
-) -> Bounds[float]: ...
+def delta(mechanism: Described, epsilon: Scalar, **how: Unpack[Proven]) -> Bounds[float]: ...
 @overload
-def delta(  # type: ignore[overload-overlap]
-    mechanism: Described, epsilon: LabelledT, *, bounds: BoundsWord, **how: Unpack[Options]
-) -> Bounds[LabelledT]: ...
+def delta(mechanism: Described, epsilon: LabelledT, **how: Unpack[Proven]) -> Bounds[LabelledT]: ...  # type: ignore[overload-overlap]
 @overload
-def delta(
-    mechanism: Described, epsilon: Array, *, bounds: BoundsWord, **how: Unpack[Options]
-) -> Bounds[FloatArray]: ...
+def delta(mechanism: Described, epsilon: Array, **how: Unpack[Proven]) -> Bounds[FloatArray]: ...
 @overload
-def delta(
-    mechanism: Described, epsilon: Scalar | Array, *, bounds: bool | str, **how: Unpack[Options]
-) -> Any: ...
+def delta(mechanism: Described, epsilon: Scalar | Array, **how: Unpack[Either]) -> Any: ...
 def delta(
     mechanism: Described | Several,
     epsilon: Any,
@@ -748,49 +345,29 @@ def delta(
     >>> print(f"{pe.delta(mechanism, 1.0):.10e}")
     5.3195913780e-07
     """
-    return _ask("delta", mechanism, epsilon, adjacency, method, threat_model, tolerance, bounds)
+    return ask("delta", mechanism, epsilon, adjacency, method, threat_model, tolerance, bounds)
 
 
 @overload
-def epsilon(
-    mechanism: Several,
-    delta: Scalar | Array,
-    *,
-    bounds: Literal[False] = ...,
-    **how: Unpack[Options],
-) -> FloatArray: ...
+def epsilon(mechanism: Several, delta: Scalar | Array, **how: Unpack[Plain]) -> FloatArray: ...
 @overload
 def epsilon(
-    mechanism: Several, delta: Scalar | Array, *, bounds: BoundsWord, **how: Unpack[Options]
+    mechanism: Several, delta: Scalar | Array, **how: Unpack[Proven]
 ) -> Bounds[FloatArray]: ...
 @overload
-def epsilon(
-    mechanism: Described, delta: Scalar, *, bounds: Literal[False] = ..., **how: Unpack[Options]
-) -> float: ...
+def epsilon(mechanism: Described, delta: Scalar, **how: Unpack[Plain]) -> float: ...
 @overload
-def epsilon(  # type: ignore[overload-overlap]
-    mechanism: Described, delta: LabelledT, *, bounds: Literal[False] = ..., **how: Unpack[Options]
-) -> LabelledT: ...
+def epsilon(mechanism: Described, delta: LabelledT, **how: Unpack[Plain]) -> LabelledT: ...  # type: ignore[overload-overlap]
 @overload
-def epsilon(
-    mechanism: Described, delta: Array, *, bounds: Literal[False] = ..., **how: Unpack[Options]
-) -> FloatArray: ...
+def epsilon(mechanism: Described, delta: Array, **how: Unpack[Plain]) -> FloatArray: ...
 @overload
-def epsilon(
-    mechanism: Described, delta: Scalar, *, bounds: BoundsWord, **how: Unpack[Options]
-) -> Bounds[float]: ...
+def epsilon(mechanism: Described, delta: Scalar, **how: Unpack[Proven]) -> Bounds[float]: ...
 @overload
-def epsilon(  # type: ignore[overload-overlap]
-    mechanism: Described, delta: LabelledT, *, bounds: BoundsWord, **how: Unpack[Options]
-) -> Bounds[LabelledT]: ...
+def epsilon(mechanism: Described, delta: LabelledT, **how: Unpack[Proven]) -> Bounds[LabelledT]: ...  # type: ignore[overload-overlap]
 @overload
-def epsilon(
-    mechanism: Described, delta: Array, *, bounds: BoundsWord, **how: Unpack[Options]
-) -> Bounds[FloatArray]: ...
+def epsilon(mechanism: Described, delta: Array, **how: Unpack[Proven]) -> Bounds[FloatArray]: ...
 @overload
-def epsilon(
-    mechanism: Described, delta: Scalar | Array, *, bounds: bool | str, **how: Unpack[Options]
-) -> Any: ...
+def epsilon(mechanism: Described, delta: Scalar | Array, **how: Unpack[Either]) -> Any: ...
 def epsilon(
     mechanism: Described | Several,
     delta: Any,
@@ -835,7 +412,7 @@ def epsilon(
     >>> round(pe.epsilon(mechanism, 1e-7), 10)
     1.1707628432
     """
-    return _ask("epsilon", mechanism, delta, adjacency, method, threat_model, tolerance, bounds)
+    return ask("epsilon", mechanism, delta, adjacency, method, threat_model, tolerance, bounds)
 
 
 def compose(*mechanisms: Any) -> Composition:

@@ -98,3 +98,18 @@ if TYPE_CHECKING:
         method: Method
         threat_model: ThreatModelWord | ThreatModel
         tolerance: float | None
+
+    class Plain(Options, total=False):
+        """Keywords of a question whose answers have no bounds."""
+
+        bounds: Literal[False]
+
+    class Proven(Options):
+        """Keywords of a question whose answers have bounds."""
+
+        bounds: BoundsWord
+
+    class Either(Options):
+        """Keywords of a question that may have bounds, as the program decides."""
+
+        bounds: bool | str
