@@ -108,22 +108,8 @@ delta=1e-06): with it all releases have epsilon 1, delta 1.00037e-06; nothing wa
     def load(cls, path: str | os.PathLike[str]) -> Budget:
         """A budget in a file that `Budget` or `save` made; what is spent is booked there.
 
-        Parameters
-        ----------
-        path : str or path
-            The file.
-
-        Returns
-        -------
-        Budget
-            With all that was booked, and all that other processes will book.
-
-        Raises
-        ------
-        ValueError
-            For a file that holds no budget, or a damaged one.
-        OSError
-            For a file that cannot be read.
+        Raises ------ ValueError For a file that holds no budget, or a damaged one.  OSError For a
+        file that cannot be read.
         """
         ledger = FileLedger(path)
         made = cls.__new__(cls)
@@ -135,17 +121,8 @@ delta=1e-06): with it all releases have epsilon 1, delta 1.00037e-06; nothing wa
 
         The file is a copy: what this budget spends from then on is not booked there.
 
-        Parameters
-        ----------
-        path : str or path
-            Must not exist.
-
-        Raises
-        ------
-        ValueError
-            For a mechanism or a target that holds functions.
-        OSError
-            For a file that exists or cannot be written.
+        Raises ------ ValueError For a mechanism or a target that holds functions.  OSError For a
+        file that exists or cannot be written.
         """
         FileLedger.made(path, self._target, self._ledger.read())
 
@@ -190,17 +167,9 @@ delta=1e-06): with it all releases have epsilon 1, delta 1.00037e-06; nothing wa
         return self._target.achieved(self.spent)
 
     def spent_epsilon(self, delta: float | None = None) -> float:
-        """ε of all that is booked, a proven upper bound.
+        """ε of all that is booked at a δ, by default that of the target; a proven upper bound.
 
-        Parameters
-        ----------
-        delta : float, optional
-            In [0, 1]; by default that of the target, if it has one.
-
-        Returns
-        -------
-        float
-            At δ, for the neighbours of the target.
+        It is for the neighbours of the target.
         """
         at = delta if delta is not None else getattr(self._target, "delta", None)
         if at is None:
@@ -210,22 +179,10 @@ delta=1e-06): with it all releases have epsilon 1, delta 1.00037e-06; nothing wa
         return float(api.epsilon(self.spent, checks.scalar("delta", at, 0.0, 1.0), **words).upper)
 
     def allows(self, *mechanisms: Any) -> bool:
-        """Whether releases fit beside all that is booked.
+        """Whether releases, as `compose` takes them, fit beside all that is booked.
 
-        Parameters
-        ----------
-        *mechanisms : Mechanism, or what describes one
-            As `compose` takes them.
-
-        Returns
-        -------
-        bool
-            Proven where True; where False, no proof was found.
-
-        Raises
-        ------
-        AccuracyError
-            Where no engine has proven bounds of the composition.
+        Proven where True; where False, no proof was found.  AccuracyError where no engine has
+        proven bounds of the composition.
         """
         return self._target.is_met(_joint(self._ledger.read(), *mechanisms))
 

@@ -179,13 +179,8 @@ class AdaptiveRun(Answering):
         """What answers for the worst strategy."""
         fixed = self.as_composition
         if fixed is not None:
-            return questions(
-                fixed,
-                adjacency=adjacency,
-                method="auto",
-                threat_model="dp",
-                tolerance=tolerance,
-            ).proving
+            how: dict[str, Any] = {"method": "auto", "threat_model": "dp"}
+            return questions(fixed, adjacency=adjacency, tolerance=tolerance, **how).proving
         if adjacency == "substitute":
             raise NotDefinedError(
                 "adjacency must be 'add', 'remove' or 'add_remove' for an adaptive run, got "
@@ -223,15 +218,11 @@ class Strategy:
     def row(self, made: Sequence[int] = ()) -> npt.NDArray[np.int8]:
         """Best choices after those that were made, one for each of `log_ratios`.
 
-        Parameters
-        ----------
-        made : sequence of int
-            The choices so far, each allowed when it was made.
+        Parameters ---------- made : sequence of int The choices so far, each allowed when it was
+        made.
 
-        Returns
-        -------
-        ndarray of int8
-            Indices of the menu; -1 where stopping is as good as any choice, up to rounding.
+        Returns ------- ndarray of int8 Indices of the menu; -1 where stopping is as good as any
+        choice, up to rounding.
         """
         moves, state = self.run.plan.moves, len(self.run.plan.moves) - 1
         for choice in made:
@@ -242,18 +233,7 @@ class Strategy:
         return self.tables[state]
 
     def intervals(self, made: Sequence[int] = ()) -> list[tuple[float, float, int]]:
-        """Intervals of `log_ratios` with their best choice, in order.
-
-        Parameters
-        ----------
-        made : sequence of int
-            As in `row`.
-
-        Returns
-        -------
-        list of (float, float, int)
-            First and last of the ratios, and the choice as in `row`.
-        """
+        """Intervals of `log_ratios`, first and last, with their choice as in `row`, in order."""
         row = self.row(made)
         starts = np.concatenate([[0], np.flatnonzero(np.diff(row)) + 1])
         ends = np.concatenate([starts[1:] - 1, [row.size - 1]])
@@ -264,15 +244,7 @@ class Strategy:
         ]
 
     def choice(self, made: Sequence[int], log_ratio: float) -> int:
-        """Best choice after those that were made, at the nearest of `log_ratios`.
-
-        Parameters
-        ----------
-        made : sequence of int
-            As in `row`.
-        log_ratio : float
-            Log-likelihood ratio of what they released.
-        """
+        """Best choice after those that were made, at the nearest of `log_ratios`."""
         spacing = float(self.log_ratios[1] - self.log_ratios[0])
         place = round((checks.real("log_ratio", log_ratio) - float(self.log_ratios[0])) / spacing)
         return int(self.row(made)[min(max(place, 0), self.log_ratios.size - 1)])
@@ -361,10 +333,9 @@ def adaptive(
     for key, limit in (most or {}).items():
         limit_to(_indices("most", key, len(choices)), checks.count("most", limit))
     for key, floor in (least or {}).items():
-        some, left = _indices("least", key, len(choices)), checks.count("least", floor)
+        some = _indices("least", key, len(choices))
+        left = checks.count("least", floor, most=number, limit="steps, which is ")
         others = tuple(i for i in range(len(choices)) if i not in some)
-        if left > number:
-            raise ValueError(f"least must be at most steps, which is {number}, got {left}")
         if others:
             limit_to(others, number - left)
     way = checks.choice("order", order, WAYS)

@@ -98,9 +98,7 @@ def to_json(value: Mechanism | AdaptiveRun | Target | Bounds, *, indent: int | N
             f"value must be a Mechanism, an AdaptiveRun, a Target or Bounds, got {value!r}"
         )
     if indent is not None:
-        indent = checks.count("indent", indent)
-        if indent > 80:
-            raise ValueError(f"indent must be at most 80, got {indent}")
+        indent = checks.count("indent", indent, most=80)
     import json  # not needed by most programs that import pyengine
 
     return json.dumps({"schema": SCHEMA, **plain(content)}, indent=indent, allow_nan=False)

@@ -128,14 +128,8 @@ def edgeworth_gamma(
         )
     checked = checked_mechanism(mechanism)
     found = in_orders(partial(EdgeworthPair, order=order), checked, adjacency)
-    truth = partial(
-        questions,
-        checked,
-        adjacency=adjacency,
-        method="auto",
-        threat_model="dp",
-        tolerance=None,
-    )
+    how: dict[str, Any] = {"method": "auto", "threat_model": "dp", "tolerance": None}
+    truth: Any = partial(questions, checked, adjacency=adjacency, **how)
     asked = BesideTruth(found, "edgeworth", truth)
     gamma = asked.trade_off(array.ravel()).gamma
     if bounds == ESTIMATED:

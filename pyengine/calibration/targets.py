@@ -175,16 +175,8 @@ class Target:
     def excess(self, mechanism: Mechanism) -> float:
         """How far a mechanism is from a single target, on a smooth scale.
 
-        Parameters
-        ----------
-        mechanism : Mechanism
-            What is released.
-
-        Returns
-        -------
-        float
-            At most 0 exactly where the target is met, by the engine's safe bound; -inf and inf
-            where the figures are at an end of the scale.
+        At most 0 exactly where the target is met, by the engine's safe bound; -inf and inf where
+        the figures are at an end of the scale.
         """
         return -math.inf if self._asks_nothing() else self._excess(mechanism)
 
@@ -219,31 +211,12 @@ class Target:
     def achieved(self, mechanism: Mechanism) -> Target:
         """Return the single target of this kind that a mechanism just meets.
 
-        Parameters
-        ----------
-        mechanism : Mechanism
-            What is released.
-
-        Returns
-        -------
-        Target
-            The same question with the mechanism's own figure, rounded to the safe side.
+        It is the same question with the mechanism's own figure, rounded to the safe side.
         """
         raise NotImplementedError
 
     def is_met(self, mechanism: Mechanism) -> bool:
-        """Return whether a mechanism meets a single target, by the engine's safe bound.
-
-        Parameters
-        ----------
-        mechanism : Mechanism
-            What is released.
-
-        Returns
-        -------
-        bool
-            True where the bound, and not only the value, is within the target.
-        """
+        """Return whether the safe bound of a mechanism, not the value alone, meets the target."""
         return self.excess(mechanism) <= 0.0
 
 

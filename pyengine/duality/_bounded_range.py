@@ -125,13 +125,11 @@ class _Profile:
 
     def __init__(self, range_per_step: Any, steps: Any) -> None:
         self._width = float(checks.positive("range_per_step", range_per_step))
-        self._steps = k = checks.count("steps", steps, least=1)
+        self._steps = k = checks.count("steps", steps, least=1, most=MOST_STEPS)
         if self._width > LARGEST:
             raise ValueError(
                 f"range_per_step must be at most {LARGEST:g}, got {checks.shown(range_per_step)}"
             )
-        if k > MOST_STEPS:
-            raise ValueError(f"steps must be at most {MOST_STEPS:,}, got {checks.shown(steps)}")
         choices = [1]
         for i in range(k):
             choices.append(choices[-1] * (k - i) // (i + 1))

@@ -100,18 +100,7 @@ class GaussianMixtureMechanism(Step):
         return 1 if any(self.shifts) else 0
 
     def poisson_sampled(self, probability: checks.NumberLike) -> Step:
-        """Run on a Poisson sample of the users: with probability 1 - p nothing moves.
-
-        Parameters
-        ----------
-        probability : float, or exact number as str, Fraction or Decimal
-            Probability with which each user takes part, independently, in [0, 1].
-
-        Returns
-        -------
-        GaussianMixtureMechanism
-            The mixture with one more shift, 0.
-        """
+        """Run on a Poisson sample of the users: with probability 1 - p the shift is 0."""
         share = Fraction(checks.rate("probability", probability))
         weights = [1 - share, *(share * Fraction(w) for w in self.weights)]
         return GaussianMixtureMechanism(self.noise_multiplier, (0, *self.shifts), weights)

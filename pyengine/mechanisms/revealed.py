@@ -68,33 +68,11 @@ class RevealedMixture(Step):
         return tuple(zip(self.weights, self.mechanisms, strict=True))
 
     def poisson_sampled(self, probability: checks.NumberLike) -> Step:
-        """Run on a Poisson sample, whichever mechanism is drawn: the draw does not see the records.
-
-        Parameters
-        ----------
-        probability : float, or exact number as str, Fraction or Decimal
-            Probability with which each record takes part, independently, in [0, 1].
-
-        Returns
-        -------
-        RevealedMixture
-            That of the sampled mechanisms.
-        """
+        """Run on a Poisson sample, whichever is drawn: the draw does not see the records."""
         return self._of(_sampler(thing).poisson_sampled(probability) for thing in self.mechanisms)
 
     def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
-        """Run on a batch of fixed size, whichever mechanism is drawn.
-
-        Parameters
-        ----------
-        batch_size, dataset_size : int
-            As in `Step.sampled_without_replacement`.
-
-        Returns
-        -------
-        RevealedMixture
-            That of the sampled mechanisms.
-        """
+        """Run on a batch of fixed size, whichever mechanism is drawn."""
         return self._of(
             _sampler(thing).sampled_without_replacement(
                 batch_size=batch_size, dataset_size=dataset_size

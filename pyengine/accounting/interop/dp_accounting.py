@@ -116,55 +116,25 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
         return None
 
     def get_epsilon(self, target_delta: float) -> float:
-        """Smallest ε of the events so far, from above.
+        """Smallest ε of the events so far, from above; inf where no ε will do.
 
-        Parameters
-        ----------
-        target_delta : float
-            In [0, 1].
-
-        Returns
-        -------
-        float
-            inf where no ε will do and, as dp_accounting asks of accountants, at every δ after a
-            ``NonPrivateDpEvent``.
+        As dp_accounting asks of accountants, it is inf at every δ after a ``NonPrivateDpEvent``.
         """
         if any(step == NON_PRIVATE for step, _ in self._composed.parts):
             return math.inf
         return float(self._upper("epsilon", target_delta))
 
     def get_delta(self, target_epsilon: float) -> float:
-        """δ of the events so far, from above.
-
-        Parameters
-        ----------
-        target_epsilon : float
-            In [0, ∞].
-
-        Returns
-        -------
-        float
-            In [0, 1].
-        """
+        """δ of the events so far at an ε in [0, ∞], from above."""
         return float(self._upper("delta", target_epsilon))
 
     def get_true_positive_rates(
         self, false_positive_rates: npt.ArrayLike, deltas: npt.ArrayLike | None = None
     ) -> Any:
-        """Largest true positive rates of tests, from above.
+        """Largest true positive rates of tests, from above, of the worse order of the neighbours.
 
-        Parameters
-        ----------
-        false_positive_rates : array_like
-            In [0, 1].
-        deltas : array_like, optional
-            Taken as dp_accounting's PLD accountant takes it, and of no use here: the trade-off
-            function itself is asked.
-
-        Returns
-        -------
-        float or ndarray of the shape of ``false_positive_rates``
-            Of the worse one of both orders of the neighbours.
+        ``deltas`` are taken as dp_accounting's PLD accountant takes them, and of no use here: the
+        trade-off function itself is asked.
         """
         del deltas
         return self._upper("gamma_bound", false_positive_rates)
@@ -176,18 +146,8 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
     ) -> float:
         """Smallest μ whose Gaussian trade-off function lies below at some false positive rates.
 
-        Parameters
-        ----------
-        false_positive_rates : array_like, optional
-            In (0, 1); 500 from 1e-12 to 0.5 if not given.
-        deltas : array_like, optional
-            As in `get_true_positive_rates`.
-
-        Returns
-        -------
-        float
-            An estimate: between these rates a larger μ may be needed, and
-            `pyengine.targets.GaussianDP` asks for all of them.
+        The rates lie in (0, 1); 500 from 1e-12 to 0.5 if not given.  An estimate: between them a
+        larger μ may be needed, and `pyengine.targets.GaussianDP` asks for all of them.
         """
         del deltas
         level = np.asarray(LEVELS if false_positive_rates is None else false_positive_rates, float)
@@ -198,14 +158,10 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
 
     def _upper(self, name: str, argument: Any) -> Any:
         assume_poisson(type(self).__name__, self._composed)
+        how: dict[str, Any] = {"adjacency": self.adjacency, "tolerance": self._tolerance}
         if not self._proven:
-            ask = getattr(api, name)
-            return ask(
-                self._composed, argument, adjacency=self.adjacency, tolerance=self._tolerance
-            )
-        return proven_bounds(
-            name, self._composed, argument, adjacency=self.adjacency, tolerance=self._tolerance
-        ).upper
+            return getattr(api, name)(self._composed, argument, **how)
+        return proven_bounds(name, self._composed, argument, **how).upper
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ None of them sees how batches are drawn, as `pyengine.errors.SamplingWarning` sa
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from pyengine._support import checks
 from pyengine.api.histories import assume_poisson
 from pyengine.engines.registry import questions
 from pyengine.mechanisms import dp_sgd
+
+if TYPE_CHECKING:
+    from pyengine.calibration.targets import Target
 
 __all__ = [
     "find_noise_multiplier_for_advantage",
@@ -26,37 +29,20 @@ __all__ = [
 def _asked(noise_multiplier: float, sample_rate: float, num_steps: int) -> Any:
     run = dp_sgd(noise_multiplier, sample_rate, num_steps)
     assume_poisson("riskcal's call", run)
-    return questions(
-        run,
-        adjacency="add_remove",
-        method="auto",
-        threat_model="dp",
-        tolerance=None,
-    )
+    how: dict[str, Any] = {"method": "auto", "threat_model": "dp", "tolerance": None}
+    return questions(run, adjacency="add_remove", **how)
 
 
 def get_beta_for_dpsgd(
     noise_multiplier: float, sample_rate: float, num_steps: int, alpha: npt.ArrayLike
 ) -> Any:
-    """False negative rate at a false positive rate, as ``riskcal`` calls it.
+    """False negative rate at false positive rates, as ``riskcal`` calls it.
 
-    Parameters
-    ----------
-    noise_multiplier, sample_rate, num_steps
-        As of `pyengine.dp_sgd`.
-    alpha : array_like
-        False positive rates, in [0, 1].
+    Returns ------- float or ndarray of the shape of ``alpha`` β(α) of adjacency ``add_remove``; an
+    estimate, as that of `pyengine.trade_off`.
 
-    Returns
-    -------
-    float or ndarray of the shape of ``alpha``
-        β(α) of adjacency ``add_remove``; an estimate, as that of `pyengine.trade_off`.
-
-    Examples
-    --------
-    >>> from pyengine.accounting.interop import get_beta_for_dpsgd
-    >>> round(get_beta_for_dpsgd(0.8, 0.001, 10_000, alpha=0.05), 6)
-    0.925864
+    Examples -------- >>> from pyengine.accounting.interop import get_beta_for_dpsgd >>>
+    round(get_beta_for_dpsgd(0.8, 0.001, 10_000, alpha=0.05), 6) 0.925864
     """
     array = checks.real_array("alpha", alpha, 0.0, 1.0)
     beta = _asked(noise_multiplier, sample_rate, num_steps).trade_off(array.ravel()).beta
@@ -66,24 +52,21 @@ def get_beta_for_dpsgd(
 def get_advantage_for_dpsgd(noise_multiplier: float, sample_rate: float, num_steps: int) -> float:
     """Largest difference of true and false positive rate, as ``riskcal`` calls it.
 
-    Parameters
-    ----------
-    noise_multiplier, sample_rate, num_steps
-        As of `pyengine.dp_sgd`.
+    Returns ------- float δ(0) of adjacency ``add_remove``; an estimate, as that of
+    `pyengine.delta`.
 
-    Returns
-    -------
-    float
-        δ(0) of adjacency ``add_remove``; an estimate, as that of `pyengine.delta`.
-
-    Examples
-    --------
-    >>> from pyengine.accounting.interop import get_advantage_for_dpsgd
-    >>> round(get_advantage_for_dpsgd(1.0, 0.01, 1000), 9)
-    0.16101762
+    Examples -------- >>> from pyengine.accounting.interop import get_advantage_for_dpsgd >>>
+    round(get_advantage_for_dpsgd(1.0, 0.01, 1000), 9) 0.16101762
     """
     asked = _asked(noise_multiplier, sample_rate, num_steps)
     return float(asked.profile(np.zeros(1)).value[0])
+
+
+def _noise(target: Target, sample_rate: float, num_steps: int) -> float:
+    from pyengine.calibration import calibrate
+
+    assume_poisson("riskcal's call", dp_sgd(1.0, sample_rate, num_steps))
+    return float(calibrate(lambda s: dp_sgd(s, sample_rate, num_steps), target))
 
 
 def find_noise_multiplier_for_advantage(
@@ -114,11 +97,9 @@ def find_noise_multiplier_for_advantage(
     >>> round(find_noise_multiplier_for_advantage(0.1, sample_rate=0.01, num_steps=1000), 6)
     1.42244
     """
-    from pyengine.calibration import calibrate
     from pyengine.calibration.targets import Advantage
 
-    assume_poisson("riskcal's call", dp_sgd(1.0, sample_rate, num_steps))
-    return float(calibrate(lambda s: dp_sgd(s, sample_rate, num_steps), Advantage(advantage)))
+    return _noise(Advantage(advantage), sample_rate, num_steps)
 
 
 def find_noise_multiplier_for_err_rates(
@@ -150,8 +131,6 @@ def find_noise_multiplier_for_err_rates(
     >>> round(noise, 6)
     0.633281
     """
-    from pyengine.calibration import calibrate
     from pyengine.calibration.targets import TradeOff
 
-    assume_poisson("riskcal's call", dp_sgd(1.0, sample_rate, num_steps))
-    return float(calibrate(lambda s: dp_sgd(s, sample_rate, num_steps), TradeOff(alpha, beta)))
+    return _noise(TradeOff(alpha, beta), sample_rate, num_steps)
