@@ -279,7 +279,7 @@ def test_least_batch_out_of_reach() -> None:
         ),
         (
             EpsilonDelta(1e-5, 1.0),
-            "EpsilonDelta(epsilon=1e-05, delta=1): δ = 1 is no constraint. Were ε and δ swapped?",
+            "EpsilonDelta(epsilon=1e-5, delta=1): δ = 1 is no constraint. Were ε and δ swapped?",
         ),
         (EpsilonDelta(3.0, 1.0), "EpsilonDelta(epsilon=3, delta=1): δ = 1 is no constraint."),
         (Gamma(0.1, 1.0), "Gamma(kappa=0.1, gamma=1): γ = 1 is no constraint."),
@@ -287,7 +287,7 @@ def test_least_batch_out_of_reach() -> None:
         (Advantage(1.0), "Advantage(eta=1): η = 1 is no constraint."),
         (
             GaussianDP(1e-5, 1.0),
-            "GaussianDP(mu=1e-05, slack=1): A slack of 1 is no constraint. Were μ and the slack "
+            "GaussianDP(mu=1e-5, slack=1): A slack of 1 is no constraint. Were μ and the slack "
             "swapped?",
         ),
         (GaussianDP(math.inf), "GaussianDP(mu=inf, slack=0): μ = inf is no constraint."),

@@ -23,7 +23,7 @@ def test_noise(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", *arguments]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "noise 4.302106466",
-        "achieves epsilon 1, delta 9.999999982e-07 (adjacency add_remove)",
+        "achieves epsilon 1, delta 9.999999982e-7 (adjacency add_remove)",
         "DP-SGD, noise multiplier 4.302106466, 10,000 steps at rate 0.01",
         "batches: each record joins each batch independently with probability 0.01 "
         "(Poisson sampling)",
@@ -124,12 +124,12 @@ def test_words(capsys: pytest.CaptureFixture[str]) -> None:
         (["--p", "0.1", "--advantage", "0.1"], "a sampled mechanism needs steps or epochs"),
         (
             ["--p", "0.1", "--steps", "9", "--epsilon", "1e-5", "--delta", "1"],
-            "meets the target epsilon 1e-05, delta 1: δ = 1 is no constraint. Were ε "
+            "meets the target epsilon 1e-5, delta 1: δ = 1 is no constraint. Were ε "
             "and δ swapped?",
         ),
         (
             ["--vary", "steps", "--noise", "1e9", "--p", "1e-9", "--epsilon", "9", "--delta", ".5"],
-            "every number of steps from 1e+03 to 9e+15 meets the target",
+            "every number of steps from 1e3 to 9e15 meets the target",
         ),
     ],
 )

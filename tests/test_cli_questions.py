@@ -74,8 +74,8 @@ def test_bounds_are_rounded_outwards(capsys: pytest.CaptureFixture[str]) -> None
     words = ["--bounds", "--digits", "5", "--verbose"]
     assert main(["gamma", *RUN, "--kappa", "1e-5", *words]) == 0
     kappa, value, lower, upper, certainty, engine = capsys.readouterr().out.splitlines()[-1].split()
-    assert (kappa, value, engine) == ("1e-5", "2.6445e-05", "certified")
-    assert (lower, upper) == ("2.6444e-05", "2.6445e-05")
+    assert (kappa, value, engine) == ("1e-5", "2.6445e-5", "certified")
+    assert (lower, upper) == ("2.6444e-5", "2.6445e-5")
     assert certainty == "proven"
     for x in (0.1, 1 / 3, 2e-300, 12345.6789, 1e22):
         assert float(number(x, 7, ROUND_FLOOR)) <= x <= float(number(x, 7, ROUND_CEILING))
@@ -88,8 +88,8 @@ def test_arbitrary_precision(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*run, "--digits", "25", "--bounds", "--verbose"]) == 0
     _, value, lower, upper, certainty, engine = capsys.readouterr().out.splitlines()[-1].split()
     # tests/data/dp_sgd_published.json
-    assert value == "2.644485713746668253147468e-05"
-    assert (lower, upper) == ("2.644485713746668253147468e-05", "2.644485713746668253147469e-05")
+    assert value == "2.644485713746668253147468e-5"
+    assert (lower, upper) == ("2.644485713746668253147468e-5", "2.644485713746668253147469e-5")
     assert (certainty, engine) == ("proven", "reference")
     content = ask(capsys, "epsilon", *RUN, "--delta", "0", "1e-5", "--digits", "20")
     assert content["rows"][0]["value"] == "inf"

@@ -106,4 +106,4 @@ def test_statements() -> None:
     text = re.sub(r"\s+", " ", str(made))
     for cell in (*found.cells, *found.notes):
         assert re.sub(r"\s+", " ", cell) in text
-    assert found.cells[9:12] == ["ε at δ = 1e-05", "1.829", "proven, rounded up"]
+    assert found.cells[9:12] == ["ε at δ = 1e-5", "1.829", "proven, rounded up"]

@@ -322,7 +322,7 @@ def test_certificate_reports_both() -> None:
     assert np.all(found.relaxed > found.dp)
     assert found.epsilon == pe.epsilon(pe.GaussianMechanism(1.0), 1e-5)
     text = str(found)
-    assert "differential privacy: epsilon = 4.37718 at delta = 1e-05" in text
+    assert "differential privacy: epsilon = 4.37718 at delta = 1e-5" in text
     assert "no differential privacy" in text
 
 

@@ -203,7 +203,7 @@ def test_statement_and_report() -> None:
     assert figures["gaussian_mu", 1e-6].bound == fit.mu
     assert figures["gaussian_regret", 1e-6].bound == fit.regret
     assert {each.certainty for each in stated.figures} == {PROVEN}
-    assert "μ of Gaussian DP, up to δ = 1e-06" in str(stated)
+    assert "μ of Gaussian DP, up to δ = 1e-6" in str(stated)
     few = pe.dp_sgd_allocated(1.0, 20, 2)  # whose proofs take longer
     quick = privacy_statement(few, 1e-5, priors=[0.5], slack=1e-6, proven=False)
     assert {each.certainty for each in quick.figures} == {ESTIMATE}

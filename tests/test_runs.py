@@ -314,12 +314,12 @@ def test_the_file_alone_prints_the_statement(
     text = said(capsys, "run.toml")
     assert text == said(capsys, "statement", str(whole))
     assert text == said(capsys, "statement", "--file", "run.toml")
-    assert "ε at δ = 1e-06" in text
+    assert "ε at δ = 1e-6" in text
     assert "1,172 steps (5 epochs) of about 256 of 60,000 records" in text
     figures = json.loads(said(capsys, "run.toml", "--format", "json"))["figures"]
     assert [figure["at"] for figure in figures if figure["at"]] == [1e-6, 0.01, 0.01]
     assert figures[0]["value"] == pytest.approx(pe.epsilon(RUN, 1e-6), rel=1e-9)
-    assert "ε at δ = 1e-07" in said(capsys, "run.toml", "--delta", "1e-7")
+    assert "ε at δ = 1e-7" in said(capsys, "run.toml", "--delta", "1e-7")
 
 
 @pytest.mark.usefixtures("whole")

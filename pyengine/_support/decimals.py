@@ -1,26 +1,26 @@
-"""Floats as decimal numbers of a few digits, rounded to a chosen side."""
+"""Numbers as people write them: a few digits, rounded to a chosen side, exponents as in 1e-5."""
 
 from __future__ import annotations
 
 import math
+import re
 from decimal import ROUND_HALF_EVEN, Context
+from typing import Any
 
-__all__ = ["number"]
+__all__ = ["number", "written"]
+
+
+def written(value: Any, form: str = "g") -> str:
+    """Text of a number as `format` has it, but with the exponent as people write it."""
+    return re.sub(r"e\+?(-?)0*(\d)", r"e\1\2", format(value, form))
 
 
 def number(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> str:
     """Text with so many significant digits; bounds are rounded outwards by their ``rounding``.
 
-    Parameters
-    ----------
-    value : float
-        Infinite numbers are "inf" and "-inf".
-    digits : int
-        Number of significant digits, 1 to 15: so many survive the way through a double.
-    rounding : str
-        A mode of `decimal`.
+    From 1 to 15 digits survive the way through a double; ``rounding`` is a mode of `decimal`.
     """
     if not math.isfinite(value):
         return str(float(value))
     rounded = Context(prec=digits, rounding=rounding).create_decimal(float(value))
-    return f"{float(rounded):.{digits}g}"
+    return written(float(rounded), f".{digits}g")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from pyengine import api
 from pyengine._support import checks
+from pyengine._support.decimals import written
 from pyengine.accounting.ledger import FileLedger, Ledger, MemoryLedger, Release
 from pyengine.api import compose
 from pyengine.calibration import Calibration, calibrate
@@ -94,7 +95,7 @@ class Budget:
     Traceback (most recent call last):
     ...
     pyengine.errors.BudgetError: the release does not fit into EpsilonDelta(epsilon=1, \
-delta=1e-06): with it all releases have epsilon 1, delta 1.00037e-06; nothing was booked
+delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was booked
     """
 
     def __init__(self, target: Target, path: str | os.PathLike[str] | None = None) -> None:
@@ -364,7 +365,7 @@ def _joint(booked: Sequence[Release], *more: Any) -> Composition:
 
 
 def _figures(found: Target) -> str:
-    return ", ".join(f"{name} {getattr(found, name):.6g}" for name in found._domains)
+    return ", ".join(f"{name} {written(getattr(found, name), '.6g')}" for name in found._domains)
 
 
 def _plan(planned: Any) -> tuple[list[str], list[Maker]]:

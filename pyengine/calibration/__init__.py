@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pyengine._fenv import Guarded
 from pyengine._support import checks
+from pyengine._support.decimals import written
 from pyengine.calibration.search import Domain, NoiseSearch, Unbounded, Unreachable
 from pyengine.calibration.targets import Target
 from pyengine.engines.loss_quadrature import pearson
@@ -302,10 +303,12 @@ def calibrate(
             raise ValueError(f"{end} {asked}{why}") from None
         except Unreachable as end:
             figures = " and ".join(found.in_words() for found in job.achieved(end.best))
-            best = f"the parameter {end.best:.6g}, the last one tried, gives {figures}"
+            best = f"the parameter {written(end.best, '.6g')}, the last one tried, gives {figures}"
             if end.error is None and end.best in (REALS.low, REALS.high):
                 kind = "finite" if end.best == REALS.high else "positive"
-                best = f"no {kind} parameter meets it; even {end.best:.1g} gives {figures}"
+                best = (
+                    f"no {kind} parameter meets it; even {written(end.best, '.1g')} gives {figures}"
+                )
             if end.error is None:
                 slips = f". {job.slips()}" if job.slips() else ""
                 raise ValueError(f"target must be within reach: {best}{slips}") from None

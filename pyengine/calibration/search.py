@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
+from pyengine._support.decimals import written
 from pyengine.errors import AccuracyError
 
 __all__ = ["Domain", "Guide", "NoiseSearch", "Unbounded", "Unreachable"]
@@ -57,7 +58,9 @@ class Unbounded(ValueError):  # noqa: N818 - named like `Unreachable`
     """Every value of the parameter that was tried, from ``low`` to ``high``, meets the target."""
 
     def __init__(self, low: float, high: float) -> None:
-        super().__init__(f"every parameter from {low:.2g} to {high:.2g} meets the target")
+        super().__init__(
+            f"every parameter from {written(low, '.2g')} to {written(high, '.2g')} meets the target"
+        )
         self.low, self.high = low, high
 
 

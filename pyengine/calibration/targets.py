@@ -15,6 +15,7 @@ import numpy as np
 
 from pyengine import api
 from pyengine._support import checks
+from pyengine._support.decimals import written
 from pyengine.calibration.gaussian_dp import least_mu, log_excess
 from pyengine.mechanisms import Mechanism
 from pyengine.mechanisms.threat_models import ThreatModel
@@ -165,11 +166,11 @@ class Target:
         return f"{type(self).__name__}({', '.join(numbers + words)})"
 
     def in_words(self) -> str:
-        """Return the numbers of a target, for messages: "epsilon 1, delta 1e-06"."""
-        return ", ".join(f"{name} {getattr(self, name):.10g}" for name in self._domains)
+        """Return the numbers of a target, for messages: "epsilon 1, delta 1e-6"."""
+        return ", ".join(f"{name} {written(getattr(self, name), '.10g')}" for name in self._domains)
 
     def called(self) -> str:
-        """Return the target as a call, for messages: "EpsilonDelta(epsilon=1, delta=1e-06)"."""
+        """Return the target as a call, for messages: "EpsilonDelta(epsilon=1, delta=1e-6)"."""
         return f"{type(self).__name__}({self.in_words().replace(' ', '=').replace(',=', ', ')})"
 
     def excess(self, mechanism: Mechanism) -> float:

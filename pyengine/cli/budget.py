@@ -6,7 +6,7 @@ import argparse
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING, Any
 
-from pyengine._support.decimals import number
+from pyengine._support.decimals import number, written
 from pyengine._support.markup import shortened
 from pyengine.cli import grammar
 from pyengine.cli.calibrate import VARIED, add_targets, figures_of, rounded, targets_of
@@ -232,7 +232,7 @@ def _spent_line(budget: Budget, found: Target) -> str:
     how = f"(adjacency {found.adjacency}; proven)"
     delta = getattr(budget.target, "delta", None)
     if delta is not None:
-        return f"spent: ε = {_up(budget.spent_epsilon())} at δ = {delta:g} {how}"
+        return f"spent: ε = {_up(budget.spent_epsilon())} at δ = {written(delta)} {how}"
     figures = (
         f"{name} {number(value, DIGITS, ROUND_FLOOR if name in AT_LEAST else ROUND_CEILING)}"
         for name, value in figures_of(found).items()

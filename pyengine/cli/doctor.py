@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from pyengine._support import toml
+from pyengine._support.decimals import written
 from pyengine._version import __version__
 from pyengine.cli.output import RED, paint, print_json, print_table
 from pyengine.cli.parsers import Commands, command
@@ -129,12 +130,15 @@ def _print(facts: dict[str, Any], tests: list[dict[str, Any]], wrong: int) -> No
     for test in tests:
         numbers = ["refused", ""]
         if test["value"] is not None:
-            numbers = [f"{test['value']:.12g}", f"{test['relative_error']:.1e}"]
+            numbers = [
+                written(test["value"], ".12g"),
+                written(test["relative_error"], ".1e"),
+            ]
         rows.append([_name(test), *numbers, "ok" if test["right"] else paint("WRONG", RED)])
     print_table(["question", "value", "error", ""], rows)
     print()
     right = len(tests) - wrong
-    print(f"{right} of {len(tests)} values are right within {TOLERANCE:g}, relative")
+    print(f"{right} of {len(tests)} values are right within {written(TOLERANCE)}, relative")
 
 
 def _name(test: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, TextIO
 
+from pyengine._support.decimals import written
 from pyengine._support.markup import shortened, terminal_width
 from pyengine._version import __version__
 from pyengine.mechanisms import Mechanism, in_words, label_of
@@ -55,8 +56,7 @@ def decimal(value: Any, digits: int, rounding: str) -> str:
         return "0"
     if quotient.adjusted() >= -4:
         return f"{quotient:.{digits}g}"
-    mantissa, _, exponent = f"{quotient:.{digits - 1}e}".partition("e")
-    return f"{mantissa}e{int(exponent):+03d}"  # as a double of this size is written
+    return written(quotient, f".{digits - 1}e")
 
 
 def spelled(text: str, encoding: str | None = None) -> str:
@@ -155,13 +155,14 @@ def remarks_on(
     delta = max(deltas, default=0.0)
     if records is not None and delta >= 1.0 / records:
         found.append(
-            f"δ = {delta:g} is at least 1/n for n = {records:,} records, where even publishing one "
-            f"record at random is (0, δ)-DP: choose δ well below {1 / records:.1e}"
+            f"δ = {written(delta)} is at least 1/n for n = {records:,} records, where even "
+            "publishing one record at random is (0, δ)-DP: choose δ well below "
+            f"{written(1 / records, '.2g')}"
         )
     elif delta > LARGE_DELTA:
         found.append(
-            f"δ = {delta:g} is large: publishing one of n records at random is (0, 1/n)-DP, so "
-            "choose δ well below 1/n"
+            f"δ = {written(delta)} is large: publishing one of n records at random is (0, 1/n)-DP, "
+            "so choose δ well below 1/n"
         )
     epsilon = max(epsilons, default=0.0)
     if LARGE_EPSILON < epsilon < math.inf:

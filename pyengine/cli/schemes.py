@@ -8,6 +8,7 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
+from pyengine._support.decimals import written
 from pyengine.cli.errors import FOUND, CommandError, require, user_errors
 from pyengine.cli.numbers import read_numbers, read_probability
 from pyengine.cli.output import remark, remarks_on
@@ -100,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
         files = {"schemes.csv": csv_text(COLUMNS, records).encode(), "schemes.md": text.encode()}
         files["schemes.png"] = image(schemes_figure(rows, delta))
         replace_all(arguments.output, files)
-    print(f"ε at δ = {delta:g}; two numbers: remove / add\n\n{text}", end="")
+    print(f"ε at δ = {written(delta)}; two numbers: remove / add\n\n{text}", end="")
     remark(remarks_on(deltas=[delta]))
     return FOUND if any(not row.certainty for row in rows) else 0
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyengine._support import checks
 from pyengine._support.certainty import ESTIMATE
+from pyengine._support.decimals import written
 from pyengine.cli.errors import CommandError, require, user_errors
 from pyengine.cli.output import RED, paint, print_json, print_lines, print_table
 from pyengine.cli.parsers import Commands, command
@@ -142,7 +143,7 @@ def _print(verdicts: list[Verdict]) -> None:
         claim = verdict.claim
         asked = [str(claim.row), claim.workflow, claim.question, claim.adjacency]
         numbers = map(_short, (claim.at, claim.value, verdict.truth.value))
-        error = "" if verdict.error is None else f"{verdict.error:+.1e}"
+        error = "" if verdict.error is None else written(verdict.error, "+.1e")
         rows.append([*asked, *numbers, error, _word(verdict)])
     print_table(heads, rows)
 
@@ -160,7 +161,7 @@ def _short(text: str | None) -> str:
         return text or ""
     exact = Decimal(text) if "/" not in text else Decimal(float(Fraction(text)))
     tiny = exact != 0 and abs(exact) < Decimal("1e-300")  # no double holds it
-    return f"{exact:.9e}" if tiny else f"{float(exact):.10g}"
+    return written(exact, ".9e") if tiny else written(float(exact), ".10g")
 
 
 def _record(verdict: Verdict) -> dict[str, object]:

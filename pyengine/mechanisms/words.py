@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyengine._support import checks
+from pyengine._support.decimals import written
 
 if TYPE_CHECKING:
     from pyengine.mechanisms.core import Composition, Step
@@ -78,10 +79,10 @@ def number_in_words(value: Any) -> str:
         context = Context(prec=30)
         quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
         if context.flags[Inexact]:
-            near = f"{float(value):.6g}"
+            near = written(float(value), ".6g")
             return f"{value} = {near}" if value.denominator < LONG else f"about {near}"
         return f"{quotient.normalize(context):f}"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return written(value) if isinstance(value, float) else str(value)
 
 
 def as_given(
@@ -112,7 +113,7 @@ def as_given(
         words = _at_rate(words._replace(given=(*words.given, given_rate)), rate)
     if epochs is not None and steps:
         value = checks.number("epochs", epochs)
-        passes = f"{value:g}" if isinstance(value, float) else str(value)
+        passes = written(value) if isinstance(value, float) else str(value)
         words = words._replace(epochs=(steps, passes), given=(*words.given, ("epochs", passes)))
     return (step if words == step.words else worded(step, words)).composed(steps)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pyengine._support import checks
 from pyengine._support.certainty import certainty
+from pyengine._support.decimals import written
 from pyengine.api import answers
 from pyengine.api.shuffled import shuffled_lower_bound
 from pyengine.errors import AccuracyError
@@ -133,7 +134,7 @@ def figures(rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
     heads = ["σ", "t", "epochs", *(scheme.name for scheme in SCHEMES)]
     table: dict[SchemeSetting, dict[str, list[str]]] = {}
     for row in rows:
-        text = "–" if math.isnan(row.epsilon) else f"{row.epsilon:.5g}"
+        text = "–" if math.isnan(row.epsilon) else written(row.epsilon, ".5g")
         table.setdefault(row.setting, {}).setdefault(row.scheme.name, []).append(text)
     return heads, [
         [*at.texts, *(" / ".join(cells[scheme.name]) for scheme in SCHEMES)]
@@ -144,5 +145,7 @@ def figures(rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
 def leaks(rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
     """Heads and cells of a table of what certainly leaks, apart from the guarantees."""
     return ["σ", "t", "epochs", "shuffled: ε is at least"], [
-        [*row.setting.texts, f"{row.at_least:.5g}"] for row in rows if not math.isnan(row.at_least)
+        [*row.setting.texts, written(row.at_least, ".5g")]
+        for row in rows
+        if not math.isnan(row.at_least)
     ]

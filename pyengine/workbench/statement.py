@@ -10,7 +10,7 @@ from typing import Any
 
 from pyengine._support import checks
 from pyengine._support.certainty import ESTIMATE, PROVEN, certainty
-from pyengine._support.decimals import number
+from pyengine._support.decimals import number, written
 from pyengine._support.markup import html_table, latex_table, markdown_table, shortened
 from pyengine._version import __version__
 from pyengine.api import answers, compose
@@ -252,7 +252,7 @@ def privacy_statement(
     Protects   one record: two data sets that differ by adding or removing it (adjacency add_remove)
     <BLANKLINE>
     what                                                  at most    bound
-    ε at δ = 1e-05                                        1.829      proven, rounded up
+    ε at δ = 1e-5                                         1.829      proven, rounded up
     true positive rate at false positive rate 0.001       0.004069   proven, rounded up
     true positive rate at false positive rate 0.01        0.02914    proven, rounded up
     advantage of a test, true minus false positive rate   0.1611     proven, rounded up
@@ -285,20 +285,22 @@ def privacy_statement(
 
     rates = real_levels("false_positive_rates", false_positive_rates)
     guesses = real_levels("kappas", kappas)
-    asked = [(f"ε at δ = {level:g}", "epsilon", level, METRICS[0])]
+    asked = [(f"ε at δ = {written(level)}", "epsilon", level, METRICS[0])]
     title = "true positive rate at false positive rate"
-    asked += [(f"{title} {rate:g}", "gamma_bound", rate, METRICS[1]) for rate in rates]
+    asked += [(f"{title} {written(rate)}", "gamma_bound", rate, METRICS[1]) for rate in rates]
     asked.append(("advantage of a test, true minus false positive rate", "delta", 0.0, METRICS[2]))
     title = "reconstruction or inference, where a guess succeeds at"
-    asked += [(f"{title} {guess:g} (κ)", "gamma_bound", guess, METRICS[3]) for guess in guesses]
+    asked += [
+        (f"{title} {written(guess)} (κ)", "gamma_bound", guess, METRICS[3]) for guess in guesses
+    ]
     figures = [ask(*each) for each in asked]
     for prior in real_levels("priors", priors):
-        title = f"right guess whether the record took part, at prior {prior:g}"
+        title = f"right guess whether the record took part, at prior {written(prior)}"
         figures.append(_right_guess(ask(title, "bayes_risk", prior, METRICS[4])))
     if slack is not None:
         apart = checks.scalar("slack", slack, 0.0, 1.0)
         figures.append(
-            ask(f"μ of Gaussian DP, up to δ = {apart:g}", "gaussian_mu", apart, METRICS[5])
+            ask(f"μ of Gaussian DP, up to δ = {written(apart)}", "gaussian_mu", apart, METRICS[5])
         )
         title = "regret of that μ, in the chance of a right guess"
         figures.append(ask(title, "gaussian_regret", apart, METRICS[6]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pyengine._support.decimals import written
 from pyengine.accounting.conformance.grid import Setting
 from pyengine.accounting.conformance.run import Result
 
@@ -45,7 +46,7 @@ def groups(
 def _row(result: Result, own: float | None, mark: Callable[[str], str]) -> list[str]:
     case = result.case
     who = f"{result.accountant} {result.method}"
-    head = [f"{SYMBOLS[case.question]}({case.at})", f"{float(case.truth):.8g}", who]
+    head = [f"{SYMBOLS[case.question]}({case.at})", written(float(case.truth), ".8g"), who]
     if not result.supported:
         return [*head, DASH, "", "", "", ""]
     if result.value is None:
@@ -54,7 +55,7 @@ def _row(result: Result, own: float | None, mark: Callable[[str], str]) -> list[
     ratio = f"{seconds / own:,.0f}x" if seconds is not None and own else ""
     return [
         *head,
-        f"{result.value:.8g}",
+        written(result.value, ".8g"),
         _percent(result.error),
         _seconds(seconds),
         ratio,
@@ -67,7 +68,9 @@ def _percent(error: float | None) -> str:
         return "NaN"
     if abs(error) < 1e-9:
         return "0"
-    return f"{100 * error:+.3g} %" if abs(error) < 10 else f"x {1 + error:.3g}"
+    return (
+        f"{written(100 * error, '+.3g')} %" if abs(error) < 10 else f"x {written(1 + error, '.3g')}"
+    )
 
 
 def _seconds(seconds: float | None) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support import checks
+from pyengine._support.decimals import written
 from pyengine.api import epsilon, trade_off
 from pyengine.mechanisms import Mechanism
 from pyengine.mechanisms.threat_models import Relaxed, ThreatModel
@@ -41,7 +42,8 @@ class Certificate(NamedTuple):
     def __str__(self) -> str:
         """Return a table with the assumptions."""
         lines = [
-            f"differential privacy: epsilon = {self.epsilon:.6g} at delta = {self.delta:.6g}",
+            f"differential privacy: epsilon = {written(self.epsilon, '.6g')} at "
+            f"delta = {written(self.delta, '.6g')}",
             f"relaxed threat model: record unknown, dimension {self.threat_model.dimension};",
             "  no differential privacy, and void once the record is learnt elsewhere",
             f"{'alpha':>12} {'beta (DP)':>14} {'beta (relaxed)':>14}",
@@ -80,7 +82,7 @@ def certificate(
     --------
     >>> import pyengine as pe
     >>> print(pe.resilience.certificate(pe.GaussianMechanism(1.0), [0.01, 0.1]))
-    differential privacy: epsilon = 4.37718 at delta = 1e-05
+    differential privacy: epsilon = 4.37718 at delta = 1e-5
     relaxed threat model: record unknown, dimension 1;
       no differential privacy, and void once the record is learnt elsewhere
            alpha      beta (DP) beta (relaxed)

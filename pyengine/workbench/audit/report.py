@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pyengine._support.decimals import written
 from pyengine.workbench.audit._inputs import FloatArray
 from pyengine.workbench.audit.lower_bounds import epsilon_lower_bound, mu_lower_bound
 from pyengine.workbench.audit.trade_off import EmpiricalTradeOff
@@ -95,7 +96,8 @@ def _shown(row: Mapping[str, Any]) -> str:
     """What an attack shows by itself; a bound of 0 is no finding."""
     found = []
     if row["epsilon_lower_bound"] > 0.0:
-        found.append(f"epsilon >= {row['epsilon_lower_bound']:.3g} at delta = {row['delta']:g}")
+        least = written(row["epsilon_lower_bound"], ".3g")
+        found.append(f"epsilon >= {least} at delta = {written(row['delta'])}")
     if row["mu_lower_bound"] > 0.0:
         found.append(f"mu >= {row['mu_lower_bound']:.3g}")
     if found:

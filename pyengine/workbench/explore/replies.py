@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyengine._support.certainty import certainty
+from pyengine._support.decimals import written
 from pyengine.accounting.serialization import plain
 from pyengine.api import answers
 from pyengine.errors import AccuracyError, NotDefinedError
@@ -99,5 +100,5 @@ def _relaxed(run: Mechanism, at: Any, settings: Settings) -> Any:
 def _weaker_figure(run: Mechanism, settings: Settings) -> Figure:
     rate = settings.numbers["false_positive_rate"]
     bounds, certain = _relaxed(run, [rate], settings)
-    what = f"relaxed threat model: true positive rate at false positive rate {rate:g}"
+    what = f"relaxed threat model: true positive rate at false positive rate {written(rate)}"
     return Figure(what, 1.0 - float(bounds.lower[0]), certainty(certain[0]))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from pyengine._support import checks
+from pyengine._support.decimals import written
 from pyengine.api import compose
 from pyengine.mechanisms import Mechanism, as_mechanism, steps_of
 from pyengine.workbench.plots.panels import growth_panel
@@ -64,7 +65,7 @@ def epsilon_figure(
     made = figure(6.4, 4.8)
     axes = made.subplots()
     entries = growth_panel(axes, [_course(each, level, adjacency, x) for x, each in named.items()])
-    axes.set_title(f"ε at δ = {level:g}", loc="left", fontsize=10)
+    axes.set_title(f"ε at δ = {written(level)}", loc="left", fontsize=10)
     if len(named) > 1:
         legend(made, entries)
     titled(made, title, adjacency)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyengine._support.decimals import written
 from pyengine.calibration import calibrate
 from pyengine.calibration.targets import EpsilonDelta
 from pyengine.mechanisms import Mechanism
@@ -60,7 +61,7 @@ def noise_figure(
         entries.append((drawn, label))
     frame(axes, xlabel="ε", ylabel="noise multiplier", xscale="log", yscale="log", xlim=epsilons)
     ticked(axes)
-    axes.set_title(f"Smallest noise for (ε, {delta:g})", loc="left", fontsize=10)
+    axes.set_title(f"Smallest noise for (ε, {written(delta)})", loc="left", fontsize=10)
     legend(made, entries)
     titled(made, title, adjacency)
     return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyengine._support.decimals import written
 from pyengine.workbench.plots.style import MARKERS, figure, frame, legend, line, titled
 from pyengine.workbench.plots.ticks import ticked
 from pyengine.workbench.schemes import SCHEMES, Compared
@@ -34,7 +35,7 @@ def schemes_figure(rows: Sequence[Compared], delta: float) -> Figure:
         frame(axes, xscale="log", yscale="log", xlabel="steps of an epoch, t")
         ticked(axes)
         axes.set_title(f"{number:,} epoch{'s' if number > 1 else ''}", loc="left", fontsize=10)
-    panels[0].set_ylabel(f"ε at δ = {delta:g}")
+    panels[0].set_ylabel(f"ε at δ = {written(delta)}")
     legend(made, entries)
     titled(made, f"Ways to draw batches at noise {noise:g}", "add_remove")
     return made

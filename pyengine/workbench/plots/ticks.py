@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from pyengine._support.decimals import written
 from pyengine._support.extras import needed
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ MANY, FEW = 3.0, 0.8  # decades of an axis: powers of ten from the first, even t
 def number_text(value: float) -> str:
     """Short text of a tick: "0.05", "2000", "10⁻⁶" or "2·10⁻⁶"."""
     if value == 0.0 or 1e-3 <= abs(value) < 1e4:
-        return f"{value:.6g}"
+        return written(value, ".6g")
     mantissa, exponent = f"{value:.5e}".split("e")
     mantissa = mantissa.rstrip("0").rstrip(".")
     power = f"10{str(int(exponent)).translate(SUPERSCRIPTS)}"

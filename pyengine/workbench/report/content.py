@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support import checks
+from pyengine._support.decimals import written
 from pyengine.accounting.serialization import plain, to_json
 from pyengine.api import compose
 from pyengine.mechanisms import Mechanism
@@ -222,11 +223,13 @@ def privacy_report(
 
     def bound(rate: float) -> Figure:
         found = ask("gamma_bound", [rate])
-        return Figure(f"TPR at FPR {rate:g}", float(found.bounds.upper[0]), found.certainty[0])
+        return Figure(
+            f"TPR at FPR {written(rate)}", float(found.bounds.upper[0]), found.certainty[0]
+        )
 
-    first = [(f"ε at δ = {level:g}", "epsilon", level)]
-    first += [(f"TPR at FPR {x:g}", "gamma_bound", float(x)) for x in rates[:1]]
-    first += [(f"γ at κ = {x:g}", "gamma_bound", float(x)) for x in guesses[:1]]
+    first = [(f"ε at δ = {written(level)}", "epsilon", level)]
+    first += [(f"TPR at FPR {written(x)}", "gamma_bound", float(x)) for x in rates[:1]]
+    first += [(f"γ at κ = {written(x)}", "gamma_bound", float(x)) for x in guesses[:1]]
     places = [0, *([1] if rates else []), *([2 + len(rates)] if guesses else [])]
     noises, noise = noise_curve(run, level, adjacency, proven=proven)
     levels = sorted({*LEVELS, *map(float, rates), *map(float, guesses)})

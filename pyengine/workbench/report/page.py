@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING, Any
 
 from pyengine._support.certainty import PROVEN
-from pyengine._support.decimals import number
+from pyengine._support.decimals import number, written
 from pyengine._support.extras import needed
 from pyengine._support.markup import rendered_page, shortened
 from pyengine.mechanisms import Step, step_in_words
@@ -98,7 +98,7 @@ def _table(table: Series) -> dict[str, Any]:
     lower, value, upper = table.bounds
     rows = [
         {
-            "argument": f"{table.argument[i]:g}",
+            "argument": written(table.argument[i]),
             "lower": number(lower[i], DIGITS, ROUND_FLOOR),
             "value": number(value[i], DIGITS),
             "upper": number(upper[i], DIGITS, ROUND_CEILING),
@@ -113,7 +113,7 @@ def _table(table: Series) -> dict[str, Any]:
         "answer": answer,
         "adjacency": table.adjacency,
         "rows": rows,
-        "refused": ", ".join(f"{x:g}" for x in table.refused),
+        "refused": ", ".join(written(x) for x in table.refused),
     }
 
 

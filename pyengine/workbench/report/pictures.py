@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyengine._support.certainty import ESTIMATE, PROVEN
+from pyengine._support.decimals import written
 from pyengine.workbench.plots.panels import Entries, curve_panel, gamma_panel, profile_panel
 from pyengine.workbench.plots.series import Series
 from pyengine.workbench.plots.style import COLOURS, MARKERS, figure, frame, legend, line
@@ -150,7 +151,7 @@ def _noise(report: PrivacyReport) -> Picture:
     )
     frame(
         axes,
-        xlabel=f"ε at δ = {report.delta:g}",
+        xlabel=f"ε at δ = {written(report.delta)}",
         ylabel="noise multiplier" if shared else "noise, as a multiple of that of this run",
         xscale="log",
         yscale="log",

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyengine._support import checks
+from pyengine._support.decimals import written
 from pyengine.workbench.runs.grammar import COUNTS, Table, default_word
 from pyengine.workbench.runs.makers import ALLOCATED, Maker, maker_of, renamed
 from pyengine.workbench.runs.numbers import number_text
@@ -94,7 +95,10 @@ def spaced(name: str, text: str, *, logarithmic: bool, whole: bool = False) -> l
     values = [float(value) for value in space(first, last, int(count))]
     if whole:
         return list(dict.fromkeys(str(round(value)) for value in values))
-    return [repr(value) for value in values]
+    texts = [written(value, ".15g") for value in values]  # 1e-5, not 9.999999999999999e-6
+    for end in (0, -1):
+        texts[end] = texts[end] if float(texts[end]) == values[end] else repr(values[end])
+    return texts
 
 
 def _in_words(key: str, value: Any) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pyengine._support.decimals import written
 from pyengine.workbench.plots import Curve, gamma_png
 from pyengine.workbench.runs.grammar import NamedRun
 from pyengine.workbench.runs.numbers import fraction
@@ -85,9 +86,9 @@ def _label(workflow: NamedRun) -> str:
     probability, noise = workflow.get("sampling_probability"), workflow.get("noise_multiplier")
     words = []
     if probability is not None:
-        words.append(f"p = {_double(probability):.4g}")
+        words.append(f"p = {written(_double(probability), '.4g')}")
     if noise is not None:
-        words.append(f"noise {_double(noise):g}")
+        words.append(f"noise {written(_double(noise))}")
     steps = sum(fraction(str(step["steps"])) for step in workflow.described)
     words.append(f"{int(steps):,} step{'s' if steps != 1 else ''}")
     return f"{workflow.name}\n{', '.join(words)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
+from pyengine._support.decimals import written
 from pyengine._support.markup import shortened
 from pyengine.mechanisms import Mechanism, in_words, label_of
 from pyengine.mechanisms.core import phases_of
@@ -92,4 +93,4 @@ def _rounded(text: str | None, rounding: str) -> str:
         return "none"
     if text == "inf":
         return "∞"
-    return f"{Context(prec=DIGITS, rounding=rounding).create_decimal(Decimal(text)):g}"
+    return written(Context(prec=DIGITS, rounding=rounding).create_decimal(Decimal(text)))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from pyengine._support.certainty import ESTIMATE, PROVEN
+from pyengine._support.decimals import written
 from pyengine._support.markup import terminal_width
 from pyengine.workbench.runs.numbers import fraction
 from pyengine.workbench.tables.printed import labelled, protected
@@ -79,7 +80,7 @@ def _number(name: str, text: str | None) -> str:
         return ""
     if name in INTEGERS:
         return f"{fraction(text).numerator:,}"
-    return f"{float(fraction(text)):.6g}"
+    return written(float(fraction(text)), ".6g")
 
 
 def _question(specification: Specification, grid: Grid, rows: Sequence[Row]) -> str:
@@ -125,7 +126,7 @@ def _lines(
 ) -> list[tuple[str, ...]]:
     """A head with some of the values, and a line for each of the first names."""
     chosen = _spread(values)
-    head = (f"{symbol} =", *(f"{float(fraction(at)):g}" for at in chosen))
+    head = (f"{symbol} =", *(written(float(fraction(at))) for at in chosen))
     return [
         head,
         *((name, *(_short(cells[name, at], question) for at in chosen)) for name in names[:RUNS]),
@@ -149,7 +150,7 @@ def _short(value: float | None, question: str) -> str:
     if value == 0.0:
         return "0"
     if question == "epsilon":
-        return f"{value:.4f}" if value < 1e6 else f"{value:.4g}"
+        return f"{value:.4f}" if value < 1e6 else written(value, ".4g")
     if 0.99 < value < 1.0:  # what matters is the distance from 1
         decimals = 1 - math.floor(math.log10(1.0 - value))
         return f"{value:.{decimals}f}"
@@ -165,7 +166,11 @@ def _accuracy(rows: Iterable[Row]) -> str:
         # in decimal arithmetic: a reference value and its error may lie below the smallest double
         relative = Decimal(cell.error) / Decimal(cell.value)
         largest[cell.certainty] = max(relative, largest.get(cell.certainty, Decimal(0)))
-    found = [f"{largest[word]:.1e} ({word})" for word in (PROVEN, ESTIMATE) if word in largest]
+    found = [
+        f"{written(largest[word], '.1e')} ({word})"
+        for word in (PROVEN, ESTIMATE)
+        if word in largest
+    ]
     return _wrapped(f"Largest relative error of a value: {', '.join(found) or 'none'}")
 
 
