@@ -124,8 +124,7 @@ def test_words(capsys: pytest.CaptureFixture[str]) -> None:
         (["--p", "0.1", "--advantage", "0.1"], "a sampled mechanism needs steps or epochs"),
         (
             ["--p", "0.1", "--steps", "9", "--epsilon", "1e-5", "--delta", "1"],
-            "meets the target epsilon 1e-5, delta 1: δ = 1 is no constraint. Were ε "
-            "and δ swapped?",
+            "meets the target epsilon 1e-5, delta 1: δ = 1 is no constraint. Were ε and δ swapped?",
         ),
         (
             ["--vary", "steps", "--noise", "1e9", "--p", "1e-9", "--epsilon", "9", "--delta", ".5"],

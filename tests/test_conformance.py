@@ -304,7 +304,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr()
     assert f"pyengine {pe.__version__}, peer:Loose " in printed.out
     assert "a: noise 0.8, p 0.001, 10,000 steps" in printed.out
-    assert "γ(1e-5)   2.6444857e-05  peer:Wrong guess" in printed.out
+    assert "γ(1e-5)   2.6444857e-5   peer:Wrong guess" in printed.out
     assert "6 of 8 answers are unsafe" in printed.out
     assert "nobody takes no part" in printed.err
     with Image.open(picture) as image:

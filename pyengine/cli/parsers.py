@@ -24,6 +24,7 @@ MEANT = {
     "--fpr": "--alpha",
     "--alpha": "--fpr",
     "--format": "--json",
+    "--json": "--format",
 }
 
 ALIKE = 0.7  # of difflib: what two names must have in common to be taken for each other

@@ -182,4 +182,5 @@ def repeated_draws(
     step = worded(GaussianMixtureMechanism(noise_multiplier, shifts, weights), words)
     if not rest:
         return step.composed(1)
-    return compose(step, worded(GenericMechanism(0, rest), words))
+    rare = words._replace(name="the rarest numbers of draws", hidden=("epsilon", "delta"))
+    return compose(step, worded(GenericMechanism(0, rest), rare))
