@@ -132,22 +132,9 @@ def normal_pdf(x: float) -> float: ...
 @overload
 def normal_pdf(x: float | npt.ArrayLike) -> FloatArray | float: ...
 def normal_pdf(x: float | npt.ArrayLike) -> FloatArray | float:
-    """Density of the standard normal distribution.
+    """Density φ(x) = exp(−x²/2)/√(2π) of the standard normal law, to a few units in the last place.
 
-    Parameters
-    ----------
-    x : array_like
-        Any real numbers.
-
-    Returns
-    -------
-    float or ndarray
-        φ(x) = exp(−x²/2)/√(2π), rounded to a few units in the last place.
-
-    Examples
-    --------
-    >>> normal_pdf(0.0)
-    0.3989422804014327
+    Examples -------- >>> normal_pdf(0.0) 0.3989422804014327
     """
     if isinstance(x, float):
         return lib.pe_normal_pdf(x)
@@ -159,30 +146,12 @@ def ndtr(x: float) -> float: ...
 @overload
 def ndtr(x: float | npt.ArrayLike) -> FloatArray | float: ...
 def ndtr(x: float | npt.ArrayLike) -> FloatArray | float:
-    """Distribution function of the standard normal distribution.
+    """Distribution function Φ of the standard normal law, to a few units in the last place.
 
-    Parameters
-    ----------
-    x : array_like
-        Any real numbers.
+    Also where it is below the smallest normal number; `log_ndtr` does not underflow, `ndtri` is the
+    inverse.
 
-    Returns
-    -------
-    float or ndarray
-        Φ(x), rounded to a few units in the last place, also where it is below the smallest
-        normal number.
-
-    See Also
-    --------
-    log_ndtr : its logarithm, which does not underflow.
-    ndtri : its inverse.
-
-    Examples
-    --------
-    >>> ndtr(0.0)
-    0.5
-    >>> ndtr(-38.0)
-    2.88542835e-316
+    Examples -------- >>> ndtr(0.0) 0.5 >>> ndtr(-38.0) 2.88542835e-316
     """
     if isinstance(x, float):
         return lib.pe_ndtr(x)
@@ -194,26 +163,9 @@ def log_ndtr(x: float) -> float: ...
 @overload
 def log_ndtr(x: float | npt.ArrayLike) -> FloatArray | float: ...
 def log_ndtr(x: float | npt.ArrayLike) -> FloatArray | float:
-    """Logarithm of the distribution function of the standard normal distribution.
+    """Logarithm of `ndtr`, to a few units in the last place in both tails; `ndtri_exp` inverts it.
 
-    Parameters
-    ----------
-    x : array_like
-        Any real numbers.
-
-    Returns
-    -------
-    float or ndarray
-        log Φ(x), rounded to a few units in the last place in both tails.
-
-    See Also
-    --------
-    ndtri_exp : its inverse.
-
-    Examples
-    --------
-    >>> log_ndtr(0.0)
-    -0.6931471805599453
+    Examples -------- >>> log_ndtr(0.0) -0.6931471805599453
     """
     if isinstance(x, float):
         return lib.pe_log_ndtr(x)
@@ -225,28 +177,9 @@ def ndtri(p: float) -> float: ...
 @overload
 def ndtri(p: float | npt.ArrayLike) -> FloatArray | float: ...
 def ndtri(p: float | npt.ArrayLike) -> FloatArray | float:
-    """Quantile of the standard normal distribution.
+    """Quantile: the x with Φ(x) = p, to a few units in the last place; NaN outside [0, 1].
 
-    Parameters
-    ----------
-    p : array_like
-        Probabilities in [0, 1].
-
-    Returns
-    -------
-    float or ndarray
-        The x with Φ(x) = p, rounded to a few units in the last place; NaN outside [0, 1].
-
-    See Also
-    --------
-    ndtri_exp : the same from the logarithm of the probability.
-
-    Examples
-    --------
-    >>> ndtri(0.5)
-    0.0
-    >>> ndtri(0.0)
-    -inf
+    Examples -------- >>> ndtri(0.5) 0.0 >>> ndtri(0.0) -inf
     """
     if isinstance(p, float):
         return lib.pe_ndtri(p)
@@ -258,27 +191,11 @@ def ndtri_exp(y: float) -> float: ...
 @overload
 def ndtri_exp(y: float | npt.ArrayLike) -> FloatArray | float: ...
 def ndtri_exp(y: float | npt.ArrayLike) -> FloatArray | float:
-    """Quantile of the standard normal distribution from the logarithm of the probability.
+    """Quantile: the x with log Φ(x) = y, to a few units in the last place; NaN for y > 0.
 
-    Parameters
-    ----------
-    y : array_like
-        Logarithms of probabilities, y ≤ 0.
+    From y = −1e308 to y = −5e−324; `log_ndtr` is the inverse.
 
-    Returns
-    -------
-    float or ndarray
-        The x with log Φ(x) = y, rounded to a few units in the last place, from y = −1e308 to
-        y = −5e−324; NaN for y > 0.
-
-    See Also
-    --------
-    log_ndtr : its inverse.
-
-    Examples
-    --------
-    >>> ndtri_exp(-1e300)
-    -1.4142135623730951e+150
+    Examples -------- >>> ndtri_exp(-1e300) -1.4142135623730951e+150
     """
     if isinstance(y, float):
         return lib.pe_ndtri_exp(y)

@@ -229,66 +229,29 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
         return f"{who} does not fit into {self._target.called()}: {found}nothing was booked"
 
     def remaining_noise(self, make: Maker = GaussianMechanism) -> float:
-        """Smallest noise of one more release that fits.
+        """Smallest noise of one more release that fits: it was evaluated.
 
-        Parameters
-        ----------
-        make : callable
-            From the noise to a mechanism, as of `calibrate`; by default one Gaussian release, whose
-            noise is in multiples of its sensitivity.
-
-        Returns
-        -------
-        float
-            A release of this noise fits: it was evaluated.
-
-        Raises
-        ------
-        ValueError
-            Where no finite noise fits, or any noise does.
+        ``make`` goes from the noise to a mechanism, as of `calibrate`; by default one Gaussian
+        release, whose noise is in multiples of its sensitivity.  ValueError where no finite noise
+        fits, or any noise does.
         """
         return float(self._more(make, maximize=False).value)
 
     def remaining_steps(self, step: Any) -> int:
-        """Largest number of times that a release may be repeated.
+        """Largest number of times that a release, a step or a composition of some, may be repeated.
 
-        Parameters
-        ----------
-        step : Mechanism, or what describes one
-            One step, or a composition of some.
-
-        Returns
-        -------
-        int
-            So many fit, and one more does not by the same bounds; 0 if none does.
-
-        Raises
-        ------
-        ValueError
-            Where any number of them fits.
+        So many fit, and one more does not by the same bounds; 0 if none does.  ValueError where any
+        number of them fits.
         """
         one = compose(step)
         found = self._more(one.composed, maximize=True, integer=True)
         return int(found.value)
 
     def remaining_epsilon(self, delta: float = 0.0) -> float:
-        """Largest ε of one more release that is (ε, δ)-DP, whatever it is.
+        """Largest ε of one more release that is (ε, δ)-DP, whatever it is, at a δ in [0, 1].
 
-        Parameters
-        ----------
-        delta : float
-            δ of that release, in [0, 1].
-
-        Returns
-        -------
-        float
-            Every (ε, δ)-DP release with this ε fits, `GenericMechanism` included; 0 if none with a
-            positive ε does.
-
-        Raises
-        ------
-        ValueError
-            Where any ε fits, as for a target that asks nothing.
+        Every such release fits, `GenericMechanism` included; 0 if none with a positive ε does.
+        ValueError where any ε fits, as for a target that asks nothing.
         """
         given = checks.scalar("delta", delta, 0.0, 1.0)
         # the smallest parameter of a calibration: what is left below it is nothing

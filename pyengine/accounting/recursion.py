@@ -216,22 +216,10 @@ class Recursion:
         tell: Callable[[tuple[int, ...]], object] | None = None,
         lowest: int | None = None,
     ) -> dict[int, Values]:
-        """Values of the states that are wanted.
+        """Values of the states that are wanted, from the node ``lowest`` < 0 on.
 
-        Parameters
-        ----------
-        plan : StatePlan
-            The states.
-        wanted : sequence of int
-            Those whose values are returned.
-        with_choices : bool
-            Whether best choices are, too.
-        among : callable, optional
-            From a state to the numbers of the moves that are tried there: of a lower bound.
-        tell : callable, optional
-            Called with the numbers of the moves that were computed, state by state.
-        lowest : int, optional
-            Index < 0 of a node below which values are not returned.
+        ``among`` leads from a state to the numbers of the moves that are tried there, of a lower
+        bound; ``tell`` is called with the numbers of the moves that were computed, state by state.
         """
         depth = plan.depths
         kept: dict[int, _KeptState] = {}

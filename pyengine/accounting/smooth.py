@@ -323,20 +323,11 @@ class SmoothRecursion:
         among: Callable[[int], Sequence[int]] | None = None,
         tell: Callable[[tuple[int, ...]], object] | None = None,
     ) -> dict[int, SmoothValues]:
-        """Values of the states that are wanted, at so many ε.
+        """Values of the states that are wanted, at ``count`` ε.
 
-        Parameters
-        ----------
-        plan : StatePlan
-            The states.
-        wanted : sequence of int
-            Those whose values are returned.
-        count : int
-            How many ε.
-        among : callable, optional
-            From a state to the numbers of the moves that are tried there: of a lower bound.
-        tell : callable, optional
-            Called with the numbers of the moves that are the best ones somewhere, state by state.
+        ``among`` leads from a state to the numbers of the moves that are tried there, of a lower
+        bound; ``tell`` is called with the numbers of the moves that are the best ones somewhere,
+        state by state.
         """
         depth = plan.depths
         kept: dict[int, _KeptBells] = {}

@@ -156,7 +156,7 @@ def gamma_from_profile(
 
     Returns
     -------
-    Bracket
+    Enclosure
         Each of the shape of ``kappa``.  ``upper`` bounds γ even if the values are only upper bounds
         of δ; ``lower`` needs true values.
 
@@ -199,7 +199,7 @@ def trade_off_from_profile(
 
     Returns
     -------
-    Bracket
+    Enclosure
         Each of the shape of ``alpha``.  ``lower`` bounds T, on the safe side, even if the values
         are only upper bounds of δ; ``upper`` needs true values.
 
@@ -239,7 +239,7 @@ def profile_from_trade_off(
 
     Returns
     -------
-    Bracket
+    Enclosure
         Bounds for H_{e^ε}(B‖A), each of the shape of ``epsilon``.  ``upper`` is on the safe side,
         and ``lower`` holds even if the values are only upper bounds of T, as those of an attack
         are.  Values below ``accuracy`` or 1e-16 are lost in 1 - T.
