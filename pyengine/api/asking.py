@@ -269,7 +269,7 @@ def _ask_many(
     *,
     bounds: bool | str,
 ) -> Any:
-    """As `_ask`, of several mechanisms."""
+    """As `ask`, of several mechanisms."""
     from pyengine.api.many import answers_of_many
 
     tolerance = check_words(adjacency, method, threat_model, tolerance)

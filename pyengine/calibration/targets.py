@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from pyengine.mechanisms import Mechanism
 from pyengine.mechanisms.threat_models import ThreatModel
 from pyengine.numerics import functions as fn
 from pyengine.special import log_ndtr, ndtr, ndtri
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Advantage", "EpsilonDelta", "Gamma", "GaussianDP", "Target", "TradeOff"]
 
@@ -101,8 +104,9 @@ class Target:
     tolerance: float | None = field(default=None, kw_only=True)
     bounds: bool | str = field(default=api.ESTIMATED, kw_only=True)
 
-    # The numbers of a target, each with the ends of its domain.
+    # The numbers of a target, each with the ends of its domain, and the one that is compared.
     _domains: ClassVar[Domains] = {}
+    _figure: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for name, (low, high) in self._domains.items():
@@ -198,8 +202,12 @@ class Target:
         """Return what may be a slip in a single target, in a sentence; else an empty string."""
         return ""
 
-    def _excess(self, mechanism: Mechanism) -> float:
+    def _found(self, mechanism: Mechanism) -> float:
+        """The mechanism's own figure, on its safe side."""
         raise NotImplementedError
+
+    def _excess(self, mechanism: Mechanism) -> float:
+        return _gap(self._found(mechanism), getattr(self, self._figure), _probit)
 
     def gaussian(self, excess: float) -> float:
         """Return the distance of the Gaussian mechanism with an excess over a single target.
@@ -209,12 +217,13 @@ class Target:
         del excess
         return math.nan
 
-    def achieved(self, mechanism: Mechanism) -> Target:
+    def achieved(self, mechanism: Mechanism) -> Self:
         """Return the single target of this kind that a mechanism just meets.
 
         It is the same question with the mechanism's own figure, rounded to the safe side.
         """
-        raise NotImplementedError
+        found: dict[str, Any] = {self._figure: self._found(mechanism)}
+        return replace(self, **found)
 
     def is_met(self, mechanism: Mechanism) -> bool:
         """Return whether the safe bound of a mechanism, not the value alone, meets the target."""
@@ -267,7 +276,7 @@ class EpsilonDelta(Target):
             return math.nan
         return _distance_of(self.epsilon, excess + _probit(self.delta))
 
-    def achieved(self, mechanism: Mechanism) -> EpsilonDelta:
+    def achieved(self, mechanism: Mechanism) -> Self:
         """See `Target.achieved`: δ at the target's ε, or ε where δ = 0."""
         found = self._found(mechanism)
         return replace(self, epsilon=found) if self.delta == 0.0 else replace(self, delta=found)
@@ -291,6 +300,7 @@ class Gamma(Target):
     gamma: Real
     adjacency: str = field(default="add", kw_only=True)
     _domains: ClassVar[Domains] = {"kappa": (0.0, 1.0), "gamma": (0.0, 1.0)}
+    _figure: ClassVar[str] = "gamma"
 
     def _asks_nothing(self) -> bool:
         return bool(self.gamma == 1.0)
@@ -305,16 +315,9 @@ class Gamma(Target):
     def _found(self, mechanism: Mechanism) -> float:
         return float(api.gamma_bound(mechanism, self.kappa, **self._keywords()).upper)
 
-    def _excess(self, mechanism: Mechanism) -> float:
-        return _gap(self._found(mechanism), self.gamma, _probit)
-
     def gaussian(self, excess: float) -> float:
         """See `Target.gaussian`."""
         return _probit(self.gamma) - _probit(self.kappa) + excess
-
-    def achieved(self, mechanism: Mechanism) -> Gamma:
-        """See `Target.achieved`: γ at the target's κ."""
-        return replace(self, gamma=self._found(mechanism))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -332,6 +335,7 @@ class TradeOff(Target):
     alpha: Real
     beta: Real
     _domains: ClassVar[Domains] = {"alpha": (0.0, 1.0), "beta": (0.0, 1.0)}
+    _figure: ClassVar[str] = "beta"
 
     def _asks_nothing(self) -> bool:
         return bool(self.beta == 0.0)
@@ -352,10 +356,6 @@ class TradeOff(Target):
         """See `Target.gaussian`."""
         return excess - _probit(self.beta) - _probit(self.alpha)
 
-    def achieved(self, mechanism: Mechanism) -> TradeOff:
-        """See `Target.achieved`: β at the target's α."""
-        return replace(self, beta=self._found(mechanism))
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Advantage(Target):
@@ -375,6 +375,7 @@ class Advantage(Target):
 
     eta: Real
     _domains: ClassVar[Domains] = {"eta": (0.0, 1.0)}
+    _figure: ClassVar[str] = "eta"
 
     def _asks_nothing(self) -> bool:
         return bool(self.eta == 1.0)
@@ -386,16 +387,9 @@ class Advantage(Target):
     def _found(self, mechanism: Mechanism) -> float:
         return float(api.delta(mechanism, 0.0, **self._keywords()).upper)
 
-    def _excess(self, mechanism: Mechanism) -> float:
-        return _gap(self._found(mechanism), self.eta, _probit)
-
     def gaussian(self, excess: float) -> float:
         """See `Target.gaussian`."""
         return 2.0 * _probit(0.5 + 0.5 * float(ndtr(excess + _probit(self.eta))))
-
-    def achieved(self, mechanism: Mechanism) -> Advantage:
-        """See `Target.achieved`: the mechanism's advantage."""
-        return replace(self, eta=self._found(mechanism))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -434,10 +428,8 @@ class GaussianDP(Target):
 
     mu: Real
     slack: Real = 0.0
-    _domains: ClassVar[Domains] = {
-        "mu": (0.0, math.inf),
-        "slack": (0.0, 1.0),
-    }
+    _domains: ClassVar[Domains] = {"mu": (0.0, math.inf), "slack": (0.0, 1.0)}
+    _figure: ClassVar[str] = "mu"
 
     def is_monotone(self) -> bool:
         """With a slack only the sign of the excess is, as profiles are compared by logarithms."""
@@ -455,6 +447,5 @@ class GaussianDP(Target):
     def _excess(self, mechanism: Mechanism) -> float:
         return log_excess(mechanism, self.mu, self.slack, **self._keywords())
 
-    def achieved(self, mechanism: Mechanism) -> GaussianDP:
-        """See `Target.achieved`: the smallest μ at the target's slack."""
-        return replace(self, mu=least_mu(mechanism, self.mu, self.slack, **self._keywords()))
+    def _found(self, mechanism: Mechanism) -> float:
+        return least_mu(mechanism, self.mu, self.slack, **self._keywords())
