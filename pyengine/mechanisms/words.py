@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyengine._support import checks
-from pyengine._support.decimals import written
 
 if TYPE_CHECKING:
     from pyengine.mechanisms.core import Composition, Step
@@ -75,6 +74,8 @@ def worded(step: Step, words: Words) -> Step:
 
 def number_in_words(value: Any) -> str:
     """Return a number as it was written, if that was a decimal number."""
+    from pyengine._support.decimals import written  # here: numbers need no words
+
     if isinstance(value, Fraction):
         context = Context(prec=30)
         quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
@@ -113,7 +114,7 @@ def as_given(
         words = _at_rate(words._replace(given=(*words.given, given_rate)), rate)
     if epochs is not None and steps:
         value = checks.number("epochs", epochs)
-        passes = written(value) if isinstance(value, float) else str(value)
+        passes = number_in_words(value) if isinstance(value, float) else str(value)
         words = words._replace(epochs=(steps, passes), given=(*words.given, ("epochs", passes)))
     return (step if words == step.words else worded(step, words)).composed(steps)
 

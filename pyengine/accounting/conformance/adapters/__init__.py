@@ -37,10 +37,10 @@ def supports(adapter: Adapter, method: str, setting: Setting) -> bool:
 KNOWN = {
     "pyengine": "pyengine.conformance.adapters.own:Pyengine",
     "dp_accounting": "pyengine.conformance.adapters.dp_accounting:DpAccounting",
-    "gdpnum": "pyengine.conformance.adapters.gdpnum:GdpNum",
-    "opacus": "pyengine.conformance.adapters.opacus:Opacus",
-    "prv_accountant": "pyengine.conformance.adapters.prv_accountant:PrvAccountant",
-    "riskcal": "pyengine.conformance.adapters.riskcal:RiskCal",
+    "gdpnum": "pyengine.conformance.adapters.peers:GdpNum",
+    "opacus": "pyengine.conformance.adapters.peers:Opacus",
+    "prv_accountant": "pyengine.conformance.adapters.peers:PrvAccountant",
+    "riskcal": "pyengine.conformance.adapters.peers:RiskCal",
 }
 
 
