@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from pyengine._support.decimals import written
 from pyengine.mechanisms.core import Composition, Mechanism, Step, compose, phases_of, steps_of
 from pyengine.mechanisms.words import Words, number_in_words, worded
 
@@ -188,6 +187,6 @@ def _named(step: Step) -> str:
 
 def _short(value: Any) -> str:
     if isinstance(value, tuple):
-        entries = [written(float(entry)) for entry in value[:FEW]]
+        entries = [number_in_words(float(entry)) for entry in value[:FEW]]
         return f"({', '.join([*entries, *(['...'] if len(value) > FEW else [])])})"
     return f"{value:,}" if isinstance(value, int) else number_in_words(value)
