@@ -5,31 +5,45 @@
 #include "lane_trig.h"
 #include "simd.h"
 
-enum { MOST_KINDS = 3 };
+enum {
+    MOST_KINDS = 3,
+    RUN = 8, /* blocks that are summed before the others */
+};
 
 static const double FARTHEST = 1e8; /* angles that the lanes are proven for */
 
-/* Sums in lanes over blocks of nodes. */
+/* Sums in lanes over blocks of nodes, those of runs of them with what each addition rounds off. */
 PE_CLONES
 static void sums_at(double z, size_t blocks, size_t stride, const double *frequency, size_t kinds,
                     const double *real, const double *imag, double *out) {
-    double sum[MOST_KINDS][PE_LANES] = {{0.0}};
+    double sum[MOST_KINDS][PE_LANES] = {{0.0}}, low[MOST_KINDS][PE_LANES] = {{0.0}};
     const size_t used = kinds < MOST_KINDS ? kinds : MOST_KINDS;
-    for (size_t i = 0; i < blocks; i++) {
-        double u[PE_LANES], v[PE_LANES];
-        for (int l = 0; l < PE_LANES; l++) {
-            const double angle = z * frequency[i * PE_LANES + l];
-            double cm1, smx;
-            pe_vcosm1_sinmx(angle, &cm1, &smx);
-            u[l] = 1.0 + cm1;
-            v[l] = angle + smx;
+    for (size_t first = 0; first < blocks; first += RUN) {
+        double part[MOST_KINDS][PE_LANES] = {{0.0}};
+        const size_t last = first + RUN < blocks ? first + RUN : blocks;
+        for (size_t i = first; i < last; i++) {
+            double u[PE_LANES], v[PE_LANES];
+            for (int l = 0; l < PE_LANES; l++) {
+                const double angle = z * frequency[i * PE_LANES + l];
+                double cm1, smx;
+                pe_vcosm1_sinmx(angle, &cm1, &smx);
+                u[l] = 1.0 + cm1;
+                v[l] = angle + smx;
+            }
+            for (size_t k = 0; k < used; k++) {
+                const double *p = real + k * stride + i * PE_LANES, *q = imag + k * stride + i * PE_LANES;
+                for (int l = 0; l < PE_LANES; l++) part[k][l] += u[l] * p[l] + v[l] * q[l];
+            }
         }
-        for (size_t k = 0; k < used; k++) {
-            const double *p = real + k * stride + i * PE_LANES, *q = imag + k * stride + i * PE_LANES;
-            for (int l = 0; l < PE_LANES; l++) sum[k][l] += u[l] * p[l] + v[l] * q[l];
-        }
+        for (size_t k = 0; k < used; k++)
+            for (int l = 0; l < PE_LANES; l++) {
+                const double before = sum[k][l], added = part[k][l], now = before + added;
+                const double back = now - before;
+                low[k][l] += (before - (now - back)) + (added - back);
+                sum[k][l] = now;
+            }
     }
-    for (size_t k = 0; k < used; k++) out[k] = pe_lane_sum(sum[k]);
+    for (size_t k = 0; k < used; k++) out[k] = pe_lane_sum(sum[k]) + pe_lane_sum(low[k]);
 }
 
 /* The same where angles are larger than the lanes take. */

@@ -54,7 +54,7 @@ class Remainders(NamedTuple):
 
 
 # for all digits, and for bounds of some 1e-9
-GOALS = (Remainders(-38.0, -33.0), Remainders(-28.0, -25.0))
+GOALS = (Remainders(-38.0, -33.0), Remainders(-33.0, -28.0))
 
 
 class LineGrid(NamedTuple):

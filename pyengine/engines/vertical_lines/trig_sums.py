@@ -24,10 +24,11 @@ ANGLE_ERROR = 8.0 * UNIT
 def chain_error(size: int) -> float:
     """Bound on the errors of `TrigSums` of so many nodes, in parts of their moduli.
 
-    Each of `LANES` sums has its part of the nodes, and both parts of a product are at most √2 times
-    its modulus together; `TrigSums.far_errors` are beside that.
+    Both parts of a product are at most √2 times its modulus together; each of `LANES` sums adds up
+    to 8 nodes, and what additions of those sums round off but for its own rounding;
+    `TrigSums.far_errors` are beside that.
     """
-    return (0.25 * size + 40.0) * UNIT
+    return (40.0 + size * size * UNIT) * UNIT
 
 
 class TrigSums:
