@@ -181,6 +181,8 @@ def test_masses_hold_the_truth(setting: Setting) -> None:
 Asked = tuple[Setting, float, list[arb]]
 Drop = Callable[[pytest.MonkeyPatch], None]
 
+_MEAN = noded._mean
+
 
 def _coarse_rules(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(noded, "SIZES", (4, 4))
@@ -236,10 +238,46 @@ def _moved_corners(patch: pytest.MonkeyPatch) -> None:
 
 
 def _corners_known(patch: pytest.MonkeyPatch) -> None:
-    def beside(_: Any, off: Any, __: Any) -> Any:
+    def beside(_: Any, off: Any, *__: Any) -> Any:
         return 0.0 * off
 
     patch.setattr(CornerBounds, "beside", beside)
+
+
+def _wrong_weights(patch: pytest.MonkeyPatch) -> None:
+    own = NodedOrder._placed
+
+    def placed(self: Any, *given: Any) -> Any:
+        nodes = own(self, *given)
+        wrong = 1e-6 * np.random.default_rng(3).uniform(-1.0, 1.0, nodes.mass.size)
+        return nodes._replace(mass=nodes.mass * (1.0 + wrong), error=nodes.error + 1.1e-6)
+
+    patch.setattr(NodedOrder, "_placed", placed)
+
+
+def _weights_known(patch: pytest.MonkeyPatch) -> None:
+    own = noded._mean
+
+    def mean(weight: Any, rounded: Any, *given: Any) -> Any:
+        return own(weight, np.minimum(rounded, 1e-12), *given)
+
+    patch.setattr(noded, "_mean", mean)
+
+
+def _wrong_values(patch: pytest.MonkeyPatch, error: float = 1.1e-6) -> None:
+    own = _MEAN
+
+    def mean(weight: Any, rounded: Any, value: Any, off: Any, beyond: Any) -> Any:
+        wrong = np.where(np.arange(value.size) % 2, 1e-6, -1e-6)
+        # the value that the others follow is wrong as well
+        wrong[np.argmax(weight * value[: weight.size])] = 1e-6
+        return own(weight, rounded, value * (1.0 + wrong), off + error * value, beyond)
+
+    patch.setattr(noded, "_mean", mean)
+
+
+def _values_known(patch: pytest.MonkeyPatch) -> None:
+    _wrong_values(patch, 0.0)
 
 
 TERMS: dict[str, tuple[Drop, Drop]] = {
@@ -247,6 +285,8 @@ TERMS: dict[str, tuple[Drop, Drop]] = {
     "pieces left out": (_few_pieces, _nothing_missed),
     "beyond the ends": (_near_ends, _nothing_beyond),
     "corners": (_moved_corners, _corners_known),
+    "weights": (_wrong_weights, _weights_known),
+    "values": (_wrong_values, _values_known),
 }
 
 

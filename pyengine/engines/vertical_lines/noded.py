@@ -128,9 +128,14 @@ class CornerBounds:
         logs = TILTS[tilt] * np.maximum(above, 0.0) + (self.log_grown[tilt] + NEAR)
         return np.asarray(np.where(3.0 * apart <= self.near[tilt], logs, np.inf))
 
-    def beside(self, off: FloatArray, index: npt.NDArray[np.intp]) -> FloatArray:
-        """Bounds of A's mass at most so far from corners, and of what is continued there."""
-        return np.asarray(self.atoms[index] + self._steepest * off)
+    def beside(
+        self, off: FloatArray, index: npt.NDArray[np.intp], atoms_off: FloatArray
+    ) -> FloatArray:
+        """Bounds of A's mass at most so far from corners, times how far it is.
+
+        Atoms, and what is continued beside them, may be as far as others than the rest.
+        """
+        return np.asarray(self.atoms[index] * atoms_off + self._steepest * off * off)
 
 
 def _grown(shape: StepShape, near: FloatArray) -> FloatArray:
@@ -276,21 +281,25 @@ class NodedOrder(Inner):
                 break
             left, mid, right = left[rest], mid[rest], right[rest]
             left, right = np.concatenate([left, mid]), np.concatenate([mid, right])
+        nodes = self._placed(
+            law, np.concatenate(kept_left), np.concatenate(kept_right), size, missed
+        )
         # corners are met a little beside the ends of pieces
         at = np.flatnonzero(inside)
         if at.size:
             moved = -c if self._is_reversed else c
-            off = 2.0 * (corners.off[at] + float(self.shift(np.array([moved]))[0]))
-            off += 8.0 * UNIT * met[at] * (1.0 + np.abs(ends[at]))
+            place = 2.0 * corners.off[at] + 8.0 * UNIT * met[at] * (1.0 + np.abs(ends[at]))
+            off = place + 2.0 * float(self.shift(np.array([moved]))[0])
             near = np.minimum(np.maximum(1e-9, 2.0 * off / met[at]), 0.5)
             log_top = self._tops(law, ends[at], near)
-            beside = fn.exp(np.minimum(log_top - ends[at], MOST_LOG)) * off
-            beside[2.0 * off > 0.4 * met[at]] = np.inf
-            jump = min(float((beside * corners.beside(off, at)).sum()) * 2.0, 1.0)
+            density = fn.exp(np.minimum(log_top - ends[at], MOST_LOG))
+            density[2.0 * off > 0.4 * met[at]] = np.inf
+            # other steps' atoms lie on their sides of all nodes that are farther than they move
+            is_sure = _distance(met[at], nodes.y) > off
+            beside = corners.beside(off, at, np.where(is_sure, place, off))
+            jump = min(float((density * beside).sum()) * 2.0, 1.0)
             missed += jump * np.array([1.0, fn.exp(min(c, MOST_LOG))])
-        return self._placed(
-            law, np.concatenate(kept_left), np.concatenate(kept_right), size, missed
-        )
+        return nodes
 
     def _tops(self, law: _Law, mid: FloatArray, half: FloatArray) -> FloatArray:
         """Logs of bounds of the density on pieces."""
@@ -471,13 +480,11 @@ class NodedOrder(Inner):
         count = nodes.y.size
         if epsilon is not None:
             value, off = self._others.profile(-where)
-            own, error = value[:count], off[:count]
-            total = float(of_a @ own)
-            wrong = float(of_a @ (error + rounded * own)) + count * UNIT * total
             # profiles of the other steps fall with these losses, and rise in the other order
             most = np.minimum(value + off, 1.0)[count:]
-            wrong += below[0] * most[1 if self._is_reversed else 0]
-            wrong += above[0] * (1.0 if self._is_reversed else most[2])
+            ends = most[1 if self._is_reversed else 0], 1.0 if self._is_reversed else most[2]
+            beyond = list(zip((below[0], above[0]), ends, strict=True))
+            total, wrong = _mean(of_a, rounded, value, off, beyond)
             both = missed[0] + fn.exp(min(epsilon, MOST_LOG)) * missed[1]
             return np.array([[total, (wrong + both) * SLACK]])
         found = []
@@ -485,15 +492,14 @@ class NodedOrder(Inner):
         for i, (value, off) in enumerate(inner):
             law_index, is_above = i // 2, i % 2 == 0
             weight = (of_a, of_b)[law_index]
-            own, error = value[:count], off[:count]
-            total = float(weight @ own)
-            wrong = float(weight @ (error + rounded * own)) + count * UNIT * total
             # masses below the first end and above the last one
             rises = is_above != self._is_reversed  # with the loss of these steps
             low, high = (
                 np.minimum(value + off, 1.0)[count:][k] for k in ((1, 2) if rises else (0, 2))
             )
-            wrong += below[law_index] * low + above[law_index] * (1.0 if rises else high)
+            ends = low, 1.0 if rises else high
+            beyond = list(zip((below[law_index], above[law_index]), ends, strict=True))
+            total, wrong = _mean(weight, rounded, value, off, beyond)
             found.append([total, (wrong + missed[law_index]) * SLACK])
         table = np.array(found)
         for one in (0, 2):  # the smaller part knows the larger one
@@ -516,3 +522,38 @@ class NodedOrder(Inner):
         """The profile of the first law against the second one, and a bound on absolute errors."""
         found = np.array([self._best(-float(e), float(e))[0] for e in epsilon]).reshape(-1, 2)
         return found[:, 0], found[:, 1]
+
+
+def _distance(places: FloatArray, nodes: FloatArray) -> FloatArray:
+    """How far places are from the nearest node."""
+    known = np.concatenate([[-np.inf], np.sort(nodes), [np.inf]])
+    at = np.searchsorted(known, places)
+    return np.asarray(np.minimum(places - known[at - 1], known[at] - places))
+
+
+def _mean(
+    weight: FloatArray,
+    rounded: FloatArray,
+    value: FloatArray,
+    off: FloatArray,
+    beyond: list[tuple[float, float]],
+) -> tuple[float, float]:
+    """A mean over nodes of values, which others may follow, and a bound on its error.
+
+    Weights have relative errors, and masses ``beyond`` them values up to some.  As all of it has
+    the mass 1, what weights are off by counts with the distance from one of the values, if that is
+    less than they are.
+    """
+    count = weight.size
+    own, error = value[:count], off[:count] * (1.0 + rounded)
+    total = float(weight @ own)
+    wrong = float(weight @ (error + rounded * own)) + count * UNIT * total
+    wrong += sum(mass * most for mass, most in beyond)
+    at = int(np.argmax(weight * own)) if count else 0
+    first, unsure = (float(part[at]) for part in (own, error)) if count else (0.0, 1.0)
+    apart = own - first
+    size = np.abs(apart)
+    close = float(weight @ (error + (rounded + (count + 4.0) * UNIT) * size))
+    close += unsure * (1.0 + float(weight.sum())) + 4.0 * UNIT * first
+    close += sum(mass * max(most, first + unsure) for mass, most in beyond)
+    return (first + float(weight @ apart), close) if close < wrong else (total, wrong)
