@@ -52,7 +52,7 @@ FEW_LOSSES, MOST_LOSSES = 2**12, 2**17  # that sums of others are weighted over
 FARTHEST_LOSS = 1e100
 # of orders that are asked at thousands of places: terms of a line, squares of steps in closed form,
 # places of deformed lines, and how many terms of a line take as long as one
-QUICK_TERMS, QUICK_CLOSED, QUICK_PLACES, PLACE_TERMS = 2**13, 2**11, 40, 2**9
+QUICK_TERMS, QUICK_CLOSED, QUICK_PLACES, PLACE_TERMS = 2**15, 2**13, 160, 2**9
 LOUD = 30.0  # variance of few losses over that of the others, from which on those have own lines
 Laws = tuple[tuple[StepLaw, int], ...]
 
@@ -196,8 +196,22 @@ def _beside_losses(laws: Laws, make: Callable[[Laws], Inner | None]) -> Order | 
 @kept(64)
 def _whole(laws: Laws, far: bool) -> Order | None:
     """The order with what either law alone shows."""
+
     # exact sums know nothing of what is alone beside Laplace steps
-    return _with_alone(laws, lambda rest: _order(rest, far, has_exact=rest is laws))
+    def made(rest: Laws) -> LineOrder | None:
+        found = _order(rest, far, has_exact=rest is laws)
+        return _closer(found) if type(found) is LineOrder else found
+
+    return _with_alone(laws, made)
+
+
+def _closer(order: LineOrder) -> LineOrder:
+    """The same with laws that end early, where there are mixtures of normals."""
+    if not any(shape.is_costly for shape, _ in order.kinds):
+        return order
+    from pyengine.engines.vertical_lines.closer import CloserOrder
+
+    return CloserOrder(order.kinds, order.exchanged)
 
 
 def _are_laplace(laws: Iterable[tuple[StepLaw, int]]) -> bool:
