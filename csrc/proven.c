@@ -29,6 +29,7 @@ static const double LOUD =
 static const double NEAR_BOUND = 0.1; /* of logs, that an estimate of Chernoff's bound may be off */
 static const double SOON_WORK = 3e6; /* nodes times values, a millisecond or two, for each sum of a law */
 static const double WORSE = 2.0; /* times the error at hand, in values of a line that is not asked */
+static const double FAR_OUT = 8.0; /* standard deviations */
 static const double VALUES = 4.0 * 0x1p-53; /* what all values err by at least: 24 units of 0.2 sd */
 
 enum {
@@ -119,11 +120,14 @@ static int certified_at(pe_contours *contours, int place, int functional, double
 }
 
 /* Whether the values of a line that errs by some roundings only would miss more of a functional than a row does. */
-static int misses_more(double lambda, double k0, double sd, int functional, double c, const double *row) {
+static int misses_more(double lambda, const pe_cumulants *k, double sd, int functional, double c,
+                       const double *row) {
     const double error = pe_row_error(row, functional);
     const int of_b = functional == PE_B_ABOVE || functional == PE_B_BELOW;
     if (!(error <= 1.0)) return 0;
-    const double base = k0 - lambda * c + (of_b ? c : 0.0) - row[2 + functional];
+    /* a line whose mean lies beyond the threshold, in a mode far out, takes a law that ends before that */
+    if ((lambda < 0.5 ? c - k->k1 : k->k1 - c) > FAR_OUT * sd) return 0;
+    const double base = k->k0 - lambda * c + (of_b ? c : 0.0) - row[2 + functional];
     double pole = 1.0;
     if (functional == PE_PROFILE || !of_b) pole *= pe_d_hypot(lambda, 1.0 / sd);
     if (functional == PE_PROFILE || of_b) pole *= pe_d_hypot(lambda - 1.0, 1.0 / sd);
@@ -142,7 +146,7 @@ static int near_certified(pe_contours *contours, int i, int functional, double c
         at->k = pe_contours_cumulants(contours, at->lambda);
         at->sd = sqrt(at->k.k2);
     }
-    if (misses_more(at->lambda, at->k.k0, at->sd, functional, c, row)) return PE_TOO_COSTLY;
+    if (misses_more(at->lambda, &at->k, at->sd, functional, c, row)) return PE_TOO_COSTLY;
     int reach;
     double spread = spread_to(fabs(c - at->k.k1), at->sd, &reach);
     return kept_certified(contours, at->lambda, spread, &contours->proven->near[reach][to_right][i], out);
@@ -325,7 +329,7 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
         pe_certified *line = NULL;
         const pe_edge *nearer = pe_contours_edge(contours, 2 * (place / 2));
         status = !nearer ? pe_edge_status(contours)
-                 : misses_more(nearer->lambda, nearer->k.k0, nearer->sd, functional, c, row)
+                 : misses_more(nearer->lambda, &nearer->k, nearer->sd, functional, c, row)
                      ? PE_TOO_COSTLY
                      : certified_at(contours, place / 2, functional, c, &line);
         status = certify_on(status, line, functional, c, row);
