@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["ENGINES"]
 
 # relative widths of bounds that no others are asked to narrow: of lines, of deformed ones, and of
-# lines beside which there are laws on pieces
-NARROW, WIDE, CLOSE = 1e-9, 1e-8, 1e-10
+# lines beside which there are laws on pieces, or rows of many steps alone
+NARROW, WIDE, CLOSE, LAST = 1e-9, 1e-8, 1e-10, 1e-4
 MOST_WORK = 2**26  # of a value on a line before which laws on pieces are asked
 
 
@@ -415,6 +415,7 @@ def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
     from pyengine.engines.vertical_lines.deformation import DeformedOrder
     from pyengine.engines.vertical_lines.range import (
         deformed_order,
+        is_short,
         line_order,
         may_have_nodes,
         order_on_pieces,
@@ -430,12 +431,14 @@ def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
     if deformed is not None:
         steps.append((deformed, WIDE))
     pieces = order_on_pieces(problem.laws)
-    if pieces is not None and line is not None and work_of(line) > MOST_WORK:
-        steps.insert(0, (pieces, CLOSE))
-    elif pieces is not None:
-        if steps:
-            steps[-1] = (steps[-1][0], CLOSE)
-        steps.append((pieces, WIDE))
+    if pieces is not None:
+        is_quick = is_short(pieces)
+        if is_quick and line is not None and work_of(line) > MOST_WORK:
+            steps.insert(0, (pieces, CLOSE))
+        else:
+            if steps:
+                steps[-1] = (steps[-1][0], CLOSE if is_quick else LAST)
+            steps.append((pieces, WIDE))
     laws: list[tuple[Callable[[], OrderedLaw], float]] = []
     laws += [(partial(_first, law), width) for law, width in steps]
     if may_have_nodes(problem.laws):

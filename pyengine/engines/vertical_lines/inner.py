@@ -14,16 +14,25 @@ from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceSum, laplace_compos
 from pyengine.engines.exact.levels import ClosedLaw
 from pyengine.engines.exact.single import SingleStep
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, PROFILE, WIDTH
+from pyengine.engines.gaussian import GaussianSide
 from pyengine.engines.pairs import GaussianPair, largest_epsilon
 from pyengine.engines.row_bounds import LogBounds
 from pyengine.engines.row_sides import CLOSE
 from pyengine.engines.sector import SectorLaws
+from pyengine.engines.spectral import SOON
 from pyengine.engines.vertical_lines.ordered import Inner
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["ClosedOrder", "PiecesOrder", "closed_order", "gaussian_pair", "pieces_order"]
+__all__ = [
+    "ClosedOrder",
+    "PiecesOrder",
+    "RowsOrder",
+    "closed_order",
+    "gaussian_pair",
+    "pieces_order",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Laws = tuple[tuple[StepLaw, int], ...]
@@ -32,6 +41,7 @@ TAILS = (A_ABOVE, A_BELOW, B_ABOVE, B_BELOW)
 FALLING = (A_ABOVE, B_ABOVE)
 DEEPEST = np.array([-30.0, -120.0, -650.0])  # logs of masses beyond places that bound others
 OPEN = 1e-12  # relative width of bounds that places further inside may narrow
+OPEN_BESIDE = 1e-14  # of the largest of several masses that are summed
 UNKNOWN = 0.5  # the same of what has no row
 SLACK = 1.0 + 1e-15
 ROUNDED = 4.0 * UNIT  # of expm1
@@ -92,8 +102,8 @@ def closed_order(laws: Laws) -> ClosedOrder | None:
     return ClosedOrder(SingleStep(law))
 
 
-class PiecesOrder(Inner):
-    """One order of few or rare sampled Gaussian steps, by laws on pieces.
+class RowsOrder(Inner):
+    """One order of sampled Gaussian steps, by rows of what answers questions on them alone.
 
     Parameters
     ----------
@@ -104,8 +114,8 @@ class PiecesOrder(Inner):
     has_atoms = False
     jumps = np.zeros(0)
 
-    def __init__(self, pair: GaussianPair, laws: SectorLaws) -> None:
-        self._laws, self._is_reversed = laws, pair.reversed
+    def __init__(self, pair: GaussianPair) -> None:
+        self._side, self._is_reversed = GaussianSide(pair), pair.reversed
         # the loss of the order without exchange is at least minus this
         self._end = largest_epsilon(pair._replace(reversed=False), pair.probability)
 
@@ -122,7 +132,7 @@ class PiecesOrder(Inner):
     @cached_property
     def _far(self) -> FloatArray:
         """Thresholds far out on both sides, rising."""
-        found = np.concatenate([self._laws.threshold(which, DEEPEST) for which in TAILS[:2]])
+        found = np.concatenate([self._threshold(which, DEEPEST) for which in TAILS[:2]])
         return np.sort(found[np.isfinite(found)])
 
     @cached_property
@@ -136,12 +146,25 @@ class PiecesOrder(Inner):
     @cached_property
     def _middle(self) -> float:
         """The median of the loss under A; 0 where it is not found."""
-        found = float(self._laws.threshold(A_ABOVE, fn.log([0.5]))[0])
+        found = float(self._threshold(A_ABOVE, fn.log([0.5]))[0])
         return found if math.isfinite(found) else 0.0
 
+    def _threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
+        return self._side.threshold(functional, log_target)
+
     def _rows(self, functional: int, c: FloatArray, depths: int | None = None) -> LogBounds:
-        table = np.full((c.size, WIDTH), np.nan)
-        self._laws.improve(functional, c, table, CLOSE, depths)
+        """Rows at thresholds: estimates where few laws are enough, else quick ones first.
+
+        Rows that take long are asked where quick ones leave more open than others have digits.
+        """
+        lines = self._side.prover()
+        if depths is not None:
+            return LogBounds.of_rows(c, lines.at(functional, c))
+        table = lines.certify(functional, c, lines=SOON)
+        low, high = LogBounds.of_rows(c, table).values(functional)
+        weak = ~(high - low <= OPEN_BESIDE * high.max(initial=0.0))
+        if weak.any():
+            table[weak] = self._side.table(functional, c[weak])
         return LogBounds.of_rows(c, table)
 
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
@@ -195,6 +218,30 @@ class PiecesOrder(Inner):
         return np.where(high - low > UNKNOWN, beyond, 0.5 * (low + high))
 
 
+class PiecesOrder(RowsOrder):
+    """One order of few or rare sampled Gaussian steps, by laws on pieces.
+
+    Parameters
+    ----------
+    pair : GaussianPair
+        The steps.
+    laws : SectorLaws
+        Of them.
+    """
+
+    def __init__(self, pair: GaussianPair, laws: SectorLaws) -> None:
+        super().__init__(pair)
+        self._laws = laws
+
+    def _threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
+        return self._laws.threshold(functional, log_target)
+
+    def _rows(self, functional: int, c: FloatArray, depths: int | None = None) -> LogBounds:
+        table = np.full((c.size, WIDTH), np.nan)
+        self._laws.improve(functional, c, table, CLOSE, depths)
+        return LogBounds.of_rows(c, table)
+
+
 def _is_open(bounds: FloatArray) -> bool:
     """Whether bounds, lower and upper ones next to last, are far apart anywhere."""
     low, high = bounds[..., 0, :], bounds[..., 1, :]
@@ -219,13 +266,17 @@ def _sharpen(
     bounds[1] = np.minimum(bounds[1], above[np.searchsorted(far, c, side="left")])
 
 
-def pieces_order(laws: Laws) -> PiecesOrder | None:
-    """Return the order of few or rare sampled Gaussian steps whose numbers are doubles."""
+def pieces_order(laws: Laws) -> RowsOrder | None:
+    """Return the order of sampled Gaussian steps whose numbers are doubles.
+
+    Of few or rare ones by laws on pieces, of others by the rows that they have alone.
+    """
     known = gaussian_pair(laws)
     if known is None or known[1]:
         return None
     made = SectorLaws(known[0])
-    return PiecesOrder(known[0], made) if made.serves and not made.are_costly else None
+    is_short = made.serves and not made.are_costly
+    return PiecesOrder(known[0], made) if is_short else RowsOrder(known[0])
 
 
 def gaussian_pair(laws: Laws) -> tuple[GaussianPair, Laws] | None:

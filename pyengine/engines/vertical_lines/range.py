@@ -22,7 +22,12 @@ from pyengine.engines.vertical_lines.deformation import (
     is_deformed,
 )
 from pyengine.engines.vertical_lines.finite_steps import FAINTEST, FiniteShape
-from pyengine.engines.vertical_lines.inner import closed_order, gaussian_pair, pieces_order
+from pyengine.engines.vertical_lines.inner import (
+    PiecesOrder,
+    closed_order,
+    gaussian_pair,
+    pieces_order,
+)
 from pyengine.engines.vertical_lines.laplace_shapes import StepShape, shape_of
 from pyengine.engines.vertical_lines.mixed import WeightedOrder
 from pyengine.engines.vertical_lines.noded import MOST_PLACES, CornerBounds, NodedOrder
@@ -35,6 +40,7 @@ from pyengine.laws.finite import FiniteLaw
 
 __all__ = [
     "deformed_order",
+    "is_short",
     "line_order",
     "may_have_nodes",
     "order_on_nodes",
@@ -80,6 +86,12 @@ def line_order(laws: list[tuple[StepLaw, int]], *, far: bool = False) -> Order |
 def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> Order | None:
     """Return one order of few or rare sampled Gaussian steps beside few losses; None of others."""
     return _beside_losses(tuple(laws), pieces_order)
+
+
+def is_short(order: Order) -> bool:
+    """Whether an order on pieces has laws of its own, and no rows of lines, which take longer."""
+    law = order.inner if isinstance(order, AloneOrder) else order
+    return isinstance(law, WeightedOrder) and isinstance(law.inner, PiecesOrder)
 
 
 def may_have_nodes(laws: list[tuple[StepLaw, int]]) -> bool:
