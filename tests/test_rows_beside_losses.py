@@ -7,7 +7,7 @@ import pytest
 import pyengine as pe
 from pyengine.engines.vertical_lines.inner import PiecesOrder, RowsOrder
 from pyengine.engines.vertical_lines.mixed import WeightedOrder
-from pyengine.engines.vertical_lines.range import is_short, order_on_pieces
+from pyengine.engines.vertical_lines.range import may_have_rows, order_on_pieces, order_on_rows
 from pyengine.laws.composition import composition_law
 
 # the mechanism, the question and where, by orders in which lines of all steps know too little
@@ -45,10 +45,12 @@ def test_rows_of_the_steps_meet_the_lattice(name: str) -> None:
 
 @pytest.mark.parametrize("adjacency", ["add", "remove"])
 def test_few_steps_have_laws_and_many_have_rows(adjacency: str) -> None:
-    few = pe.dp_sgd(1.25, 0.01, 4) + pe.RandomizedResponse(0.8)
-    many = pe.dp_sgd(1.25, 0.01, 400_000) + pe.RandomizedResponse(0.8)
-    for mechanism, sort in ((few, PiecesOrder), (many, RowsOrder)):
-        order = order_on_pieces(composition_law(mechanism, adjacency))
+    few = composition_law(pe.dp_sgd(1.25, 0.01, 4) + pe.RandomizedResponse(0.8), adjacency)
+    many = composition_law(pe.dp_sgd(1.25, 0.01, 400_000) + pe.RandomizedResponse(0.8), adjacency)
+    assert order_on_pieces(many) is None
+    orders = (order_on_pieces(few), PiecesOrder), (order_on_rows(tuple(many)), RowsOrder)
+    for order, sort in orders:
         assert isinstance(order, WeightedOrder)
         assert type(order.inner) is sort
-        assert is_short(order) == (sort is PiecesOrder)
+    assert may_have_rows(many)
+    assert not may_have_rows(composition_law(pe.dp_sgd(1.25, 0.01, 400_000), adjacency))

@@ -386,10 +386,17 @@ class LineEngine(Engine):
         steps = sum(number for _, number in problem.laws)
         if steps < 2 or all(law.finite() is not None for law, _ in problem.laws):
             return False  # what neither engine serves, told without importing them
-        from pyengine.engines.vertical_lines.range import line_order, order_on_nodes
+        from pyengine.engines.vertical_lines.range import (
+            line_order,
+            order_on_nodes,
+            order_on_rows,
+        )
 
         found = line_order(problem.laws)
-        return found is not None or order_on_nodes(tuple(problem.laws)) is not None
+        if found is not None:
+            return True
+        laws = tuple(problem.laws)
+        return order_on_nodes(laws) is not None or order_on_rows(laws) is not None
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
         if problem.adjacency != "add_remove":
@@ -415,10 +422,12 @@ def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
     from pyengine.engines.vertical_lines.deformation import DeformedOrder
     from pyengine.engines.vertical_lines.range import (
         deformed_order,
-        is_short,
         line_order,
         may_have_nodes,
+        may_have_rows,
+        order_on_nodes,
         order_on_pieces,
+        order_on_rows,
         work_of,
     )
 
@@ -431,21 +440,24 @@ def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
     if deformed is not None:
         steps.append((deformed, WIDE))
     pieces = order_on_pieces(problem.laws)
-    if pieces is not None:
-        is_quick = is_short(pieces)
-        if is_quick and line is not None and work_of(line) > MOST_WORK:
-            steps.insert(0, (pieces, CLOSE))
-        else:
-            if steps:
-                steps[-1] = (steps[-1][0], CLOSE if is_quick else LAST)
-            steps.append((pieces, WIDE))
+    if pieces is not None and line is not None and work_of(line) > MOST_WORK:
+        steps.insert(0, (pieces, CLOSE))
+    elif pieces is not None:
+        if steps:
+            steps[-1] = (steps[-1][0], CLOSE)
+        steps.append((pieces, WIDE))
     laws: list[tuple[Callable[[], OrderedLaw], float]] = []
     laws += [(partial(_first, law), width) for law, width in steps]
+    made, width = None, CLOSE
     if may_have_nodes(problem.laws):
+        made = order_on_nodes
+    elif pieces is None and may_have_rows(problem.laws):
+        made, width = order_on_rows, LAST
+    if made is not None:
         last = steps[-1][0] if steps else None
         if last is not None:
-            laws[-1] = laws[-1][0], CLOSE
-        laws.append((partial(_nodes_or, last, tuple(problem.laws)), WIDE))
+            laws[-1] = laws[-1][0], width
+        laws.append((partial(_made_or, made, last, tuple(problem.laws)), WIDE))
 
     def sums() -> Questions:
         return _after_lines(problem).pair(problem)
@@ -463,11 +475,11 @@ def _first(law: OrderedLaw) -> OrderedLaw:
     return law
 
 
-def _nodes_or(last: OrderedLaw | None, laws: Laws) -> OrderedLaw:
-    """The law on nodes; without one the last engine is asked again, if less closely than before."""
-    from pyengine.engines.vertical_lines.range import order_on_nodes
-
-    found = order_on_nodes(laws) or last
+def _made_or(
+    make: Callable[[Laws], OrderedLaw | None], last: OrderedLaw | None, laws: Laws
+) -> OrderedLaw:
+    """The law that is made; without one the last engine is asked again, less closely, if there."""
+    found = make(laws) or last
     assert found is not None
     return found
 

@@ -32,6 +32,7 @@ __all__ = [
     "closed_order",
     "gaussian_pair",
     "pieces_order",
+    "rows_order",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -266,17 +267,19 @@ def _sharpen(
     bounds[1] = np.minimum(bounds[1], above[np.searchsorted(far, c, side="left")])
 
 
-def pieces_order(laws: Laws) -> RowsOrder | None:
-    """Return the order of sampled Gaussian steps whose numbers are doubles.
-
-    Of few or rare ones by laws on pieces, of others by the rows that they have alone.
-    """
+def pieces_order(laws: Laws) -> PiecesOrder | None:
+    """Return the order of few or rare sampled Gaussian steps whose numbers are doubles."""
     known = gaussian_pair(laws)
     if known is None or known[1]:
         return None
     made = SectorLaws(known[0])
-    is_short = made.serves and not made.are_costly
-    return PiecesOrder(known[0], made) if is_short else RowsOrder(known[0])
+    return PiecesOrder(known[0], made) if made.serves and not made.are_costly else None
+
+
+def rows_order(laws: Laws) -> RowsOrder | None:
+    """Return the order of any sampled Gaussian steps, by the rows that they have alone."""
+    known = gaussian_pair(laws)
+    return None if known is None or known[1] else RowsOrder(known[0])
 
 
 def gaussian_pair(laws: Laws) -> tuple[GaussianPair, Laws] | None:

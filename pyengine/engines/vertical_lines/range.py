@@ -23,10 +23,10 @@ from pyengine.engines.vertical_lines.deformation import (
 )
 from pyengine.engines.vertical_lines.finite_steps import FAINTEST, FiniteShape
 from pyengine.engines.vertical_lines.inner import (
-    PiecesOrder,
     closed_order,
     gaussian_pair,
     pieces_order,
+    rows_order,
 )
 from pyengine.engines.vertical_lines.laplace_shapes import StepShape, shape_of
 from pyengine.engines.vertical_lines.mixed import WeightedOrder
@@ -40,11 +40,12 @@ from pyengine.laws.finite import FiniteLaw
 
 __all__ = [
     "deformed_order",
-    "is_short",
     "line_order",
     "may_have_nodes",
+    "may_have_rows",
     "order_on_nodes",
     "order_on_pieces",
+    "order_on_rows",
     "work_of",
 ]
 
@@ -55,10 +56,12 @@ MAKING = 4.0  # values that take as long as a line takes to be made
 FEW_TERMS = 2**23  # of a line, which take less time than sums over few losses
 SHORT_TERMS = 2**18
 FEW_LOSSES, MOST_LOSSES = 2**12, 2**17  # that sums of others are weighted over
+ROW_LOSSES = 2**10  # that rows of lines are
 FARTHEST_LOSS = 1e100
 # of orders that are asked at thousands of places: terms of a line, squares of steps in closed form,
 # places of deformed lines, and how many terms of a line take as long as one
-QUICK_TERMS, QUICK_CLOSED, QUICK_PLACES, PLACE_TERMS = 2**15, 2**13, 160, 2**9
+QUICK_TERMS, QUICK_CLOSED, QUICK_PLACES, PLACE_TERMS = 2**13, 2**13, 160, 2**9
+MOST_QUICK = 72  # of those places beside one of few losses
 LOUD = 30.0  # variance of few losses over that of the others, from which on those have own lines
 Laws = tuple[tuple[StepLaw, int], ...]
 
@@ -88,10 +91,15 @@ def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> Order | None:
     return _beside_losses(tuple(laws), pieces_order)
 
 
-def is_short(order: Order) -> bool:
-    """Whether an order on pieces has laws of its own, and no rows of lines, which take longer."""
-    law = order.inner if isinstance(order, AloneOrder) else order
-    return isinstance(law, WeightedOrder) and isinstance(law.inner, PiecesOrder)
+def may_have_rows(laws: list[tuple[StepLaw, int]]) -> bool:
+    """Whether there may be an `order_on_rows`, told without making a law."""
+    known = gaussian_pair(tuple(laws))
+    return known is not None and bool(known[1]) and not _without_few(known[1])
+
+
+def order_on_rows(laws: Laws) -> Order | None:
+    """Return one order of many sampled Gaussian steps, by their rows, beside a few losses."""
+    return _beside_losses(laws, rows_order, ROW_LOSSES)
 
 
 def may_have_nodes(laws: list[tuple[StepLaw, int]]) -> bool:
@@ -178,7 +186,8 @@ def _quick(laws: Laws) -> Inner | None:
     if inner is None and losses * number * number <= QUICK_CLOSED:
         inner = closed_order(corners)
     inner = inner or _order(corners, False, has_exact=False) or _deformed(corners)
-    if inner is None or losses * _places_of(inner) > QUICK_PLACES:
+    places = math.inf if inner is None else _places_of(inner)
+    if inner is None or places > MOST_QUICK or losses * places > QUICK_PLACES:
         return None
     return inner if losses == 1 else _weighted(laws, kinds, losses, inner, exchanged=exchanged)
 
@@ -191,7 +200,9 @@ def _places_of(inner: Inner) -> float:
 
 
 @kept(64)
-def _beside_losses(laws: Laws, make: Callable[[Laws], Inner | None]) -> Order | None:
+def _beside_losses(
+    laws: Laws, make: Callable[[Laws], Inner | None], most: int = MOST_LOSSES
+) -> Order | None:
     """One order of steps that have a certain order of their own beside few losses."""
 
     def made(rest: Laws) -> WeightedOrder | None:
@@ -200,7 +211,7 @@ def _beside_losses(laws: Laws, make: Callable[[Laws], Inner | None]) -> Order | 
         found = None if inner is None else _kinds(rest)
         if inner is None or found is None:
             return None
-        return _weighted(rest, found[0], MOST_LOSSES, inner, exchanged=found[1])
+        return _weighted(rest, found[0], most, inner, exchanged=found[1])
 
     return _with_alone(laws, made)
 
