@@ -18,7 +18,7 @@ import mpmath
 import numpy as np
 import outcomes
 import pytest
-from adaptive_truth import drawn, is_outside, judged
+from adaptive_truth import Case, Choice, drawn, is_outside, judged
 from error_budget import check
 from thorough import ALL, sampled, some, stored
 
@@ -742,3 +742,21 @@ def test_refusals() -> None:
     many = pe.adaptive(MENU * 3, 60, costs=[F(1, p) for p in (2, 3, 5, 7, 11, 13)], budget=7)
     with pytest.raises(ValueError, match="must leave at most 20,000 states"):
         pe.delta(many, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("choice", "steps", "epsilon", "order"),
+    [
+        (Choice("sampled gaussian", 0.9, 0.0548), 3, 0.015, "add"),
+        (Choice("laplace", 3.437, 0.1247), 4, 0.061, "remove"),
+    ],
+)
+def test_the_second_program_knows_its_error(
+    choice: Choice, steps: int, epsilon: float, order: str
+) -> None:
+    """On menus of one choice, where the truth is that of the composition."""
+    case = Case((choice,), steps, "no limits", (steps,), (1,), 1, epsilon, order)
+    truth = pe.delta(choice.mechanism.composed(steps), epsilon, adjacency=order, bounds=True)
+    found, value, error = judged(case, 1e-4)
+    assert found.lower <= truth.upper and truth.lower <= found.upper
+    assert not is_outside(truth, value, error)
