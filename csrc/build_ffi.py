@@ -52,6 +52,7 @@ SOURCES = [
     "csrc/sampling.c",
     "csrc/random_steps.c",
     "csrc/mean_cells.c",
+    "csrc/state_cells.c",
     "csrc/lattice.c",
     "csrc/tabulated.c",
     "csrc/sector_cells.c",

@@ -164,6 +164,28 @@ void pe_mean_cells(size_t n, const double *x, const double *a, size_t m, const d
                    double p, double q, int is_square, size_t cells, const double *edge, double *mass,
                    double *share);
 
+/* ---- proven bounds of an epoch with two steps of a record: state_cells.c ---------------------------
+ *
+ * Groups of positive numbers have a sum x and twice the sum p of the products of pairs.  Of a group that takes
+ * (first[i], first[n + i]) with mass first[2n + i], and an independent one, both of the group that they make
+ * have the place w = p + slope x and the share rho = slope x/w in [0, 1].
+ *
+ * Definition      is_apart: added to out[i rows + k] (caller zeroes it): the masses on the node (line[i],
+ *                 node[i rows + k]) when each state goes along its rho to both lines beside it, and on each to both
+ *                 nodes beside it, with its means kept.  Otherwise cells of lines - 1 by max(rows - 1, 1): masses,
+ *                 then integrals of x, then of p.  To count[i]: how many states lie between line[i] and line[i + 1]
+ * Domain          lines >= 2, line positive and increasing, with all w between its ends but for rounding; rows 1,
+ *                 where all shares are as one, or >= 3 nodes of each line that increase from 0 to 1.  Sums > 0,
+ *                 products >= 0.  is_square: both groups have the same law, and second is first
+ * Method          sums of positive terms; shares of a cell from the nearer end of [0, 1]
+ * Error           at most count[i - 1] + count[i] + 8 roundings of each term of a mass or integral, of states that
+ *                 are off by factors of 8 units beside 8/min(rho, 1 - rho) within the inner nodes; products of
+ *                 masses below 2^-1000 are left out
+ */
+void pe_state_cells(size_t n, const double *first, size_t m, const double *second, int is_square,
+                    double slope, size_t lines, const double *line, size_t rows, const double *node,
+                    int is_apart, double *out, double *count);
+
 /* ---- lattice engine: lattice.c -----------------------------------------------------------------
  *
  * Logs of the N(shift, 1)-masses below z[0], between successive z[i], and above z[n-1] (n + 1 values).

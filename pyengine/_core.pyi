@@ -377,6 +377,23 @@ class _Lib:
         share: Any,
         /,
     ) -> None: ...
+    def pe_state_cells(
+        self,
+        n: int,
+        first: Any,
+        m: int,
+        second: Any,
+        is_square: bool,
+        slope: float,
+        lines: int,
+        line: Any,
+        rows: int,
+        node: Any,
+        is_apart: bool,
+        out: Any,
+        count: Any,
+        /,
+    ) -> None: ...
     def pe_normal_cells(self, n: int, z: Any, shift: float, log_mass: Any, /) -> None: ...
     PE_SUM_BLOCK: int
     def pe_lattice_cells(self, grid: Any, cells: Any, out: Any, /) -> None: ...

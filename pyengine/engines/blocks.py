@@ -1,8 +1,9 @@
 """Steps of which only bounds are known, by other mechanisms: epochs, and selections among runs.
 
 Of epochs in which each record takes part in several random steps, above stand blocks, each with one
-random step of the record; below stand the sum of the epoch's releases and an epoch with one step of
-the record (docs/theory/allocation has the proofs).  Above the best of a random number of runs
+random step of the record, or with two, whose law is known between two others; below stand the sum
+of the epoch's releases and an epoch with fewer steps of the record (docs/theory/allocation has the
+proofs).  Above the best of a random number of runs
 stands a finite pair, and nothing below.
 """
 
@@ -10,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pyengine.mechanisms import Mechanism, Step, compose, steps_of
+from pyengine.mechanisms import Mechanism, RandomlyAllocated, Step, compose, steps_of
 
-__all__ = ["NAME", "dominated", "dominating"]
+__all__ = ["NAME", "dominated", "dominating", "has_pairs", "in_blocks"]
 
 NAME = "blocks"
 
@@ -36,6 +37,24 @@ def dominating(
         return step.enclosing[0] if step.enclosing else step
 
     return compose(*(above(step).composed(number) for step, number in steps_of(mechanism)))
+
+
+def in_blocks(mechanism: Mechanism) -> Mechanism:
+    """Return the mechanism with blocks of one step of a record in the place of epochs."""
+    return compose(
+        *(
+            (step.blocks() if isinstance(step, RandomlyAllocated) else step).composed(number)
+            for step, number in steps_of(mechanism)
+        )
+    )
+
+
+def has_pairs(mechanism: Mechanism) -> bool:
+    """Whether all that has no law of its own are epochs with two steps of a record."""
+    bounded = [step for step, _ in steps_of(mechanism) if step.enclosing or step.repeated]
+    return bool(bounded) and all(
+        step.places is not None and step.places.has_pairs for step in bounded
+    )
 
 
 def dominated(mechanism: Mechanism) -> list[Mechanism]:

@@ -121,31 +121,44 @@ class Dominated(Questions):
         Make questions on mechanisms that are dominated; those that no engine answers are left out.
     name : str
         The engine.
+    own : callable, optional
+        Makes questions on the mechanism itself; left out where no engine answers.
     """
 
     def __init__(
-        self, above: Questions, below: Sequence[Callable[[], Questions]], name: str
+        self,
+        above: Questions,
+        below: Sequence[Callable[[], Questions]],
+        name: str,
+        own: Callable[[], Questions] | None = None,
     ) -> None:
-        self._above, self._below, self._name = above, below, name
+        self._above, self._name, self._itself = above, name, own
+        self._below = below if own is None else [own, *below]
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
         """β from below, and everything else from above."""
         others = []
+        both = False
         for make in self._below:
             with suppress(AccuracyError):
                 others.append(question(make(), x))
+                both |= make is self._itself
         least = x if question is TRADE_OFF else np.zeros(x.size)
 
         def bounded(found: Sequence[Answer], falls: bool) -> Answer:
             sure, *others = found
-            lower, upper = sure.lower, sure.upper
+            value, lower, upper = sure.value, sure.lower, sure.upper
             if falls:
+                if both:
+                    value, lower = (np.maximum(end, others[0].lower) for end in (value, lower))
                 highest = [complement_above(x), *(other.upper for other in others)]
-                upper = np.maximum(np.min(highest, axis=0), sure.value)
+                upper = np.maximum(np.min(highest, axis=0), value)
             else:
+                if both:
+                    value, upper = (np.minimum(end, others[0].upper) for end in (value, upper))
                 lowest = np.max([least, *(other.lower for other in others)], axis=0)
-                lower = np.minimum(lowest, sure.value)
+                lower = np.minimum(lowest, value)
             engine = np.full_like(sure.engine, self._name)
-            return Answer(sure.value, lower, upper, engine, _all_certified(found))
+            return Answer(value, lower, upper, engine, _all_certified(found))
 
         return question(self._above, x).each(bounded, *others)

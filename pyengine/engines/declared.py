@@ -593,14 +593,14 @@ class MonteCarloEngine(ApproximationEngine):
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
         from pyengine.engines.approximate import in_orders
-        from pyengine.engines.blocks import dominating
+        from pyengine.engines.blocks import in_blocks
         from pyengine.engines.monte_carlo import MonteCarloPair
 
         places = [step.places for step, _ in steps_of(problem.mechanism)]
         if any(places) and problem.adjacency != "substitute":
             from pyengine.engines.allocated_samples import AllocatedSampleQuestions
 
-            above = replace(problem, mechanism=dominating(problem.mechanism), method="auto")
+            above = replace(problem, mechanism=in_blocks(problem.mechanism), method="auto")
             above = replace(above, tolerance=None, wanted=None)
             return AllocatedSampleQuestions(
                 problem.mechanism,
@@ -642,17 +642,23 @@ class BlocksEngine(Engine):
             f"{' and '.join(in_words(problem.mechanism))}"
         )
 
+    def narrows(self, problem: Problem) -> bool:
+        from pyengine.engines.blocks import has_pairs
+
+        is_one_of_them = problem.method in ("auto", "certified", "lattice")
+        return is_one_of_them and has_pairs(problem.mechanism)
+
     def prover(self) -> Engine:
         return ProvenBlocksEngine()
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
-        from pyengine.engines.blocks import NAME, dominated, dominating
+        from pyengine.engines.blocks import NAME, dominated, dominating, in_blocks
 
         method = "auto" if problem.method == self.name else problem.method
         method = "certified" if self.certified else method
 
         def asked(mechanism: Mechanism, problem: Problem = problem) -> Questions:
-            return ask(replace(problem, mechanism=mechanism, method=method))
+            return ask(replace(problem, mechanism=mechanism, method=method, tolerance=None))
 
         def best_of(step: Step) -> Mechanism:
             from pyengine.engines.selected import selected_pair  # here, as few runs need it
@@ -682,7 +688,13 @@ class BlocksEngine(Engine):
             through = ThroughTheRest(of("add"), of("remove"))
             return Dominated(through, [partial(of, "add_remove"), lower], NAME)
         below = [partial(asked, mechanism) for mechanism in dominated(problem.mechanism)]
-        return Dominated(asked(dominating(problem.mechanism, best_of)), below, NAME)
+        if method == "reference" or problem.method == self.name:  # blocks of one step alone
+            above = dominating(in_blocks(problem.mechanism), best_of)
+        else:
+            above = dominating(problem.mechanism, best_of)
+        of_law = replace(problem, method="lattice")
+        own = Once(partial(LatticeEngine().questions, of_law, ask))
+        return Dominated(asked(above), below, NAME, own if self.narrows(problem) else None)
 
 
 class ProvenBlocksEngine(BlocksEngine):

@@ -137,6 +137,11 @@ class Engine:
         """Why it does not support a problem, with advice, for those who name it."""
         return AccuracyError(f"method={problem.method!r} cannot answer for {problem.mechanism}")
 
+    def narrows(self, problem: Problem) -> bool:
+        """Whether bounds that are apart by themselves come closer where less is tolerated."""
+        del problem
+        return False
+
     def prover(self) -> Engine | None:
         """The engine that proves bounds of what this one estimates; None where none is asked."""
         return None

@@ -123,7 +123,8 @@ def _asked_of(engine: Engine, problem: Problem) -> Questions:
 
     def make(tolerance: float) -> Questions:
         # what is apart by itself does not come closer with the accuracy of either side
-        return _unjudged(engine, replace(problem, tolerance=None if only_bounds else tolerance))
+        is_of_use = not only_bounds or engine.narrows(problem)
+        return _unjudged(engine, replace(problem, tolerance=tolerance if is_of_use else None))
 
     return WithinTolerance(make, problem.tolerance, problem.wanted, only_bounds=only_bounds)
 

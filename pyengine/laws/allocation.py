@@ -21,9 +21,10 @@ from pyengine.errors import AccuracyError
 from pyengine.laws.base import Cells, Enclosing, Law, TabulatedLaw
 from pyengine.laws.epoch_bounds import epoch_bounds
 from pyengine.laws.normals import LossNodes
+from pyengine.laws.state_bounds import state_bounds
 from pyengine.numerics import functions as fn
 
-__all__ = ["AllocatedLaw"]
+__all__ = ["AllocatedLaw", "PairedLaw"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,6 +33,7 @@ LEAST_ENCLOSED = 0.15  # below, masses of the enclosing laws would not be double
 # Nodes of the enclosing laws, and the tolerances for which they are taken; each row takes four
 # times as long as the one before.
 NODES = ((2**13, 1e-3), (2**14, 2e-4), (2**15, 0.0))
+STATES = 2**12, 2**14  # the same where a record is in two steps, for 0.1 and for less
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,58 @@ class AllocatedLaw(Law):
         return _nodes(self, number < FEW) if self.is_feasible else None
 
 
+@dataclass(frozen=True)
+class PairedLaw(Law):
+    """The pair (Q, P) of one epoch with each record in two of its steps, known between two others.
+
+    Parameters
+    ----------
+    noise : float
+        Noise multiplier.
+    steps : int
+        Number t of steps, >= 3.
+    """
+
+    noise: float
+    steps: int
+
+    @property
+    def has_cells(self) -> bool:
+        """Two laws that have cells enclose it."""
+        return False
+
+    def enclosed(self, tolerance: float | None) -> Enclosing:
+        """Two laws with proven errors.
+
+        Raises
+        ------
+        AccuracyError
+            Outside of the domain.
+        """
+        if self.noise < LEAST_ENCLOSED or self.steps > MOST_STEPS:
+            raise AccuracyError(
+                "an epoch with each record in two steps is enclosed for noise_multiplier >= "
+                f"{LEAST_ENCLOSED} and up to {MOST_STEPS} steps, got {self.noise:g} and "
+                f"{self.steps}; method='blocks' bounds it from above"
+            )
+        few, many = STATES
+        if tolerance is None:  # a second or two
+            return _paired(self, 2 * few if self.steps <= 64 else few)
+        return _paired(self, few if tolerance >= 0.1 else many)
+
+    def support(self) -> tuple[float, float]:
+        """All real numbers."""
+        return -math.inf, math.inf
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Refuse: only laws that enclose this one have them."""
+        del edges
+        raise AccuracyError(
+            "the law of an epoch with each record in two steps is known between two others; "
+            "method='lattice' answers from these"
+        )
+
+
 DEPTHS = (0.0, 5.0, 15.0, 40.0, 100.0, 200.0, 350.0, 500.0, 650.0)  # of the places of tilted laws
 NEGLIGIBLE = 60.0  # -log of a weight beside the largest that may be left out
 ALIASES = 1e-14  # in units of the value on the real line
@@ -290,6 +344,13 @@ def _transform(weight: FloatArray, loss: FloatArray, t: float) -> complex:
 @kept(32)
 def _enclosed(law: AllocatedLaw, nodes: int) -> Enclosing:
     return epoch_bounds(law.noise, law.steps, nodes)
+
+
+@kept(32)
+def _paired(law: PairedLaw, nodes: int) -> Enclosing:
+    # of many steps those of a group say little beside their sum
+    shares = max(8, round(20.0 / math.sqrt(max(1.0, law.steps / 40.0))))
+    return state_bounds(law.noise, law.steps, nodes // shares, shares)
 
 
 @kept(64, lib.pe_epoch_bytes)

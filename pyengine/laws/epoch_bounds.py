@@ -22,7 +22,7 @@ from pyengine.laws.ratios import RatioLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
-__all__ = ["epoch_bounds"]
+__all__ = ["LEAST_MASS", "Step", "epoch_bounds"]
 
 FEW_NODES = 256  # of the law that says where nodes are to lie
 DEPTH = 27.0  # standard deviations at which a step is cut: log of what is beyond is -369
@@ -77,20 +77,23 @@ def _together(moved: _Moved) -> tuple[FloatArray, FloatArray]:
 WAYS = (_together, _apart)
 
 
-class _Step:
+class Step:
     """One Gaussian step on nodes.
 
     Parameters
     ----------
     noise : float
         Noise multiplier.
+    depth, even : float
+        Standard deviations at which it is cut, and up to which nodes are equally dense.
     """
 
-    def __init__(self, noise: float) -> None:
+    def __init__(self, noise: float, depth: float, even: float) -> None:
         self.law, self.mu = GaussianLaw(noise), 1.0 / noise
-        self.ends = self.log_ratio(np.array([-DEPTH, DEPTH + self.mu]))
+        self._depth, self._even = depth, even
+        self.ends = self.log_ratio(np.array([-depth, depth + self.mu]))
         # what lies beyond either end, under either law
-        self.beyond = 2.0 * special.ndtr(-DEPTH) * (1.0 + 1e-6)
+        self.beyond = 2.0 * special.ndtr(-depth) * (1.0 + 1e-6)
 
     def log_ratio(self, z: FloatArray) -> FloatArray:
         """Loss of a step at z standard deviations without the record."""
@@ -98,8 +101,8 @@ class _Step:
 
     def scores(self, number: int) -> FloatArray:
         """Normal scores of nodes: even in the middle, farther apart as the square of the score."""
-        half = EVEN + 0.5 * self.mu
-        end = DEPTH + 0.5 * self.mu
+        half = self._even + 0.5 * self.mu
+        end = self._depth + 0.5 * self.mu
         u = np.linspace(-1.0, 1.0, number) * half * (2.0 - half / end)
         size = np.abs(u)
         far = half / np.maximum(2.0 - size / half, half / end)
@@ -172,7 +175,7 @@ def _mean(first: _Mean, second: _Mean, steps: tuple[int, int], edge: FloatArray,
     )
 
 
-def _places(step: _Step, first: _Mean, second: _Mean, steps: tuple[int, int]) -> FloatArray:
+def _places(step: Step, first: _Mean, second: _Mean, steps: tuple[int, int]) -> FloatArray:
     """Logs of the mean at the knots of the normal scores, from all pairs of coarse nodes."""
     p, q = (number / sum(steps) for number in steps)
     mean = np.add.outer(p * first.ratio, q * second.ratio).ravel()
@@ -186,7 +189,7 @@ def _places(step: _Step, first: _Mean, second: _Mean, steps: tuple[int, int]) ->
     return np.asarray(np.interp(_knots(step), score, fn.log(mean)))
 
 
-def _knots(step: _Step) -> FloatArray:
+def _knots(step: Step) -> FloatArray:
     return np.arange(-DEPTH, DEPTH + step.mu + KNOTS, KNOTS)
 
 
@@ -195,13 +198,13 @@ class _Chain:
 
     Parameters
     ----------
-    step : _Step
+    step : Step
         One of the steps.
     nodes : int
         Of each law.
     """
 
-    def __init__(self, step: _Step, nodes: int) -> None:
+    def __init__(self, step: Step, nodes: int) -> None:
         self.step, self.nodes, self.number = step, nodes, 1
         self.laws = _all_ways(step, nodes)
         self.coarse = self._single = step.on_nodes(FEW_NODES, way=1)
@@ -230,7 +233,7 @@ class _Chain:
         self.number += number
 
 
-def _all_ways(step: _Step, number: int) -> list[_Mean]:
+def _all_ways(step: Step, number: int) -> list[_Mean]:
     return [step.on_nodes(number, way) for way in range(len(WAYS))]
 
 
@@ -252,7 +255,7 @@ def epoch_bounds(noise: float, steps: int, nodes: int) -> Enclosing:
     Enclosing
         Proven, floating point included.
     """
-    chain = _Chain(_Step(noise), nodes)
+    chain = _Chain(Step(noise, DEPTH, EVEN), nodes)
     for bit in bin(steps)[3:]:
         chain.double()
         if bit == "1":

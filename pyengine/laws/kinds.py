@@ -247,17 +247,19 @@ def _finite_if_it_is(density: DensityLaw) -> StepLaw:
 
 
 def _epoch_law(step: RandomlyAllocated, _: bool) -> StepLaw:
-    from pyengine.laws.allocation import AllocatedLaw  # here, as few runs need it
+    from pyengine.laws.allocation import AllocatedLaw, PairedLaw  # here, as few runs need it
 
     found = step.places
     if found is None:
         return _epoch_of_others(step)
+    high, low = in_two_doubles(found.noise_multiplier)
+    if found.has_pairs:
+        return PairedLaw(high, step.steps_per_epoch)
     if step.selected > 1:
         raise AccuracyError(
             f"the law of an epoch with each record in {step.selected} of {step.steps_per_epoch} "
             "steps is not known, only bounds: ask method='auto', or 'monte_carlo'"
         )
-    high, low = in_two_doubles(found.noise_multiplier)
     return AllocatedLaw(high, step.steps_per_epoch, low)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -83,17 +84,32 @@ class RandomlyAllocated(UnsampledStep):
         )
         return compose(*parts)
 
+    def _pairs(self) -> Mechanism:
+        """The same with two blocks in one, the record in two of its steps."""
+        size, longer = divmod(self.steps_per_epoch, self.selected)
+        lengths = [size] * (self.selected - longer) + [size + 1] * longer
+        odd = self.selected % 2
+        numbers = Counter(map(sum, zip(lengths[odd::2], lengths[odd + 1 :: 2], strict=True)))
+        parts = [
+            self.mechanism.randomly_allocated(n, 2).composed(k)
+            if n > 2
+            else self.mechanism.composed(2 * k)
+            for n, k in numbers.items()
+        ]
+        return compose(*parts, *(self.mechanism.randomly_allocated(n) for n in lengths[:odd]))
+
     @property
     def enclosing(self) -> tuple[Mechanism, tuple[Step, ...]] | None:
         """Blocks, which dominate, and two that are dominated; None for one step of a record.
 
         The sum of the epoch's releases moves by k at noise σ√t; and it leaks at least what an epoch
-        does in which the record takes part once.
+        does in which the record takes part in fewer steps: in two, or in one.
         """
         found = self.summed
         if self.selected == 1 or found is None:
             return None
-        return self.blocks(), (found, RandomlyAllocated(self.mechanism, self.steps_per_epoch))
+        fewer = RandomlyAllocated(self.mechanism, self.steps_per_epoch, min(self.selected - 1, 2))
+        return self._pairs() if self.selected > 2 else self.blocks(), (found, fewer)
 
     @property
     def summed(self) -> Step | None:

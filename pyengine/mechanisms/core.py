@@ -60,6 +60,11 @@ class Places(NamedTuple):
     steps: int
     selected: int
 
+    @property
+    def has_pairs(self) -> bool:
+        """Whether the record takes part in two steps of more."""
+        return self.selected == 2 < self.steps
+
 
 class Mechanism:
     """Base of all mechanisms; made by its subclasses only, which are frozen dataclasses.
