@@ -128,8 +128,8 @@ def profile(choice: Choice, x: FloatArray, order: str) -> FloatArray:
     return np.asarray(np.where(alive, p * np.maximum(value, 0.0), 0.0))
 
 
-def largest_delta(case: Case, spacing: float, panels: int) -> float:
-    """δ(ε) of the worst strategy."""
+def largest_delta(case: Case, spacing: float, panels: int, least: int = 3) -> float:
+    """δ(ε) of the worst strategy; at least so many cells between two corners."""
     moves, reach, corners = [], 0.0, [0.0]
     for choice in case.menu:
         loss, mass = releases(choice, panels)
@@ -143,7 +143,7 @@ def largest_delta(case: Case, spacing: float, panels: int) -> float:
     breaks = np.unique(np.round(np.add.outer(corners, corners), 12))
     breaks = np.concatenate([[-end], breaks[np.abs(breaks) < end], [end]])
     pieces = [
-        np.linspace(a, b, max(math.ceil((b - a) / spacing), 3) + 1) for a, b in pairwise(breaks)
+        np.linspace(a, b, max(math.ceil((b - a) / spacing), least) + 1) for a, b in pairwise(breaks)
     ]
     x = np.concatenate([pieces[0][:1], *(piece[1:] for piece in pieces)])
     starts = np.concatenate([[0], np.cumsum([piece.size - 1 for piece in pieces])])
@@ -229,8 +229,8 @@ def judged(case: Case, tolerance: float) -> tuple[Any, float, float]:
     spacing = min(0.4 * float(deviation), 0.04)
     # two grids may err alike where a mean has a corner
     values = [
-        largest_delta(case, spacing * part, panels)
-        for part, panels in ((1.0, 12), (0.6, 16), (0.4, 25))
+        largest_delta(case, spacing * part, panels, least)
+        for part, panels, least in ((1.0, 12, 3), (0.6, 16, 5), (0.4, 25, 8))
     ]
     return found, values[-1], max(values) - min(values)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyengine as pe
 from pyengine.accounting.kernels import StepProfile, graded, kernel
 from pyengine.accounting.questions import WorstCase
 from pyengine.accounting.runs import _by_grid
-from pyengine.accounting.smooth import Bells, SmoothRecursion, StepOnBells
+from pyengine.accounting.smooth import NEAR, Bells, SmoothRecursion, StepOnBells
 from pyengine.accounting.tables import Choosing, Detail
 
 LOW, HIGH = (pe.GaussianMechanism(s).poisson_sampled(p) for s, p in ((1, 0.02), (2, 0.06)))
@@ -105,6 +106,26 @@ def test_what_a_step_makes_of_bells(step: Any, tilt: float) -> None:
         found = noisy @ bells.noise * damping + bell @ begin
         assert np.abs(found - stop * damping).max() <= made.begin_error + 1e-12
         assert made.begin_error <= (1e-3 if step in KINDS[:2] else 0.2) * h
+
+
+def test_a_part_without_mass_makes_nothing() -> None:
+    """Sampled randomized response: the nodes far from 0 have no mass."""
+    profile = StepProfile(pe.RandomizedResponse(0.863).poisson_sampled(0.079), "add")
+    h = 2.0 ** math.floor(math.log2(profile.variation / 6.0))
+    bells = Bells(h, 8, 2.0)
+    law = graded(profile, bells.fine, 1 << 11, 8, (0.5, 1.0), is_upper=True)
+    far = np.append(law.index, law.index[-1] + 8 * NEAR + np.arange(1, 3))
+    more = replace(
+        law,
+        index=far,
+        weights=np.append(law.weights, [0.0, 0.0]),
+        values=np.append(law.values, [law.far, law.far]),
+    )
+    made, without = StepOnBells(more, bells), StepOnBells(law, bells)
+    nodes = np.arange(made.c.size) + made.first - without.first
+    inside = (nodes >= 0) & (nodes < without.c.size)
+    assert made.c[inside] == pytest.approx(without.c[nodes[inside]], abs=1e-9)
+    assert not made.c[~inside].any()
 
 
 def test_lower_maxima_lie_below() -> None:

@@ -506,6 +506,6 @@ def _fitted(
     c = np.where(np.abs(c) < TINY, 0.0, c)
     left, error = bell.residual(of_law * bell.transform, tilted, c, m)
     residual = float(np.abs(left.reshape(cells, bells.parts)).sum(axis=0).max())
-    used = np.flatnonzero(c)
+    used = np.flatnonzero(c) if c.any() else [0]  # few losses leave a part without any mass
     low, high = int(used[0]), int(used[-1]) + 1
     return first + low, c[low:high], residual + math.sqrt(cells) * error
