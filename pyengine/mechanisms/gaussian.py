@@ -152,9 +152,10 @@ class GaussianMechanism(Step):
         Notes
         -----
         For k > 1 values are **upper bounds** of γ, δ and ε, and lower ones of β, and the engine is
-        ``blocks``: the epoch leaks at most as much as k epochs of t/k steps, where the record takes
-        part once in each.  With ``bounds="estimated"`` the other bound holds for the epoch
-        itself.
+        ``blocks``: k = 2 lies between two laws, and more leak at most as much as k/2 epochs of 2t/k
+        steps, with two of the record in each.  With ``bounds=True`` the other bound holds for the
+        epoch itself, too.  ``method="blocks"`` has epochs of t/k steps with one of the record,
+        which is quick.
         ``method="monte_carlo"`` samples the epoch itself (docs, theory/allocation).
 
         Examples
@@ -164,7 +165,7 @@ class GaussianMechanism(Step):
         >>> epoch.composed(3) == pe.dp_sgd_allocated(1.0, steps_per_epoch=100, epochs=3)
         True
         >>> thrice = pe.GaussianMechanism(1.0).randomly_allocated(99, selected=3)
-        >>> pe.epsilon(thrice, 1e-5) == pe.epsilon(pe.dp_sgd_allocated(1.0, 33, 3), 1e-5)
+        >>> pe.epsilon(thrice, 1e-5) < pe.epsilon(pe.dp_sgd_allocated(1.0, 33, 3), 1e-5)
         True
         """
         return super().randomly_allocated(steps, selected)
