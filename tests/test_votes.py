@@ -14,6 +14,7 @@ from scipy.stats import norm
 from thorough import ALL
 
 import pyengine as pe
+from pyengine.laws.kinds import added_law
 
 Z = np.linspace(-9.0, 9.0, 1801)
 WEIGHT = np.exp(-0.5 * Z * Z) * (Z[1] - Z[0]) / math.sqrt(2.0 * math.pi)
@@ -203,3 +204,26 @@ def test_files_of_votes(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(text.replace("votes.csv", "none.csv"), encoding="utf-8")
     with pytest.raises(ValueError, match=r"votes .*none.csv: No such file"):
         pe.load_run(tmp_path / "run.toml")
+
+
+@pytest.mark.parametrize("labels", [3, 4])
+def test_epsilon_of_few_labels(labels: int) -> None:
+    """Nearly all answers tell nothing, which is no reason to refuse: by sums over all answers."""
+    step = pe.LikelyAnswer(math.sqrt(800.0), 1.02688e-4)
+    one = added_law(step).finite()
+    assert one is not None
+    few = one.log_a > -60.0
+    loss, mass = np.zeros(1), np.ones(1)
+    for _ in range(labels):
+        loss = np.add.outer(loss, one.loss[few]).ravel()
+        mass = np.multiply.outer(mass, np.exp(one.log_a[few])).ravel()
+        some = mass * np.maximum(np.exp(loss), 1.0) > 1e-15
+        loss, mass = loss[some], mass[some]
+    for delta in (1e-5, 1e-7):
+        found = pe.epsilon(step.composed(labels), delta, bounds=True)
+        assert found.upper - found.lower <= 2e-4 * found.upper
+        for end, sign in ((found.lower, 1.0), (found.upper, -1.0)):
+            t = math.exp(end)
+            b = mass * np.exp(loss)
+            truth = max(np.maximum(b - t * mass, 0.0).sum(), np.maximum(mass - t * b, 0.0).sum())
+            assert sign * (float(truth) - delta) >= -1e-4 * delta

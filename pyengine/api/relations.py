@@ -46,7 +46,8 @@ def mechanism_under(event: Any, relation: str) -> Mechanism:
     - With replacement the special record is drawn as often, and moves nothing.
     - Under ``REPLACE_ONE`` either record of a mixture moves the sum by its sensitivities.
     - Without replacement the special record still takes a place in the batch.  The pair of that is
-      not the one of Poisson sampling, and no exact one is known here.
+      not the one of Poisson sampling, and no exact one is known here; a record that moves nothing
+      is one that replaces, so ``REPLACE_ONE`` is an upper bound.
     """
     name = type(event).__name__
     if name == "SelfComposedDpEvent":
@@ -105,7 +106,9 @@ def _kinds(event: Any) -> set[str]:
 
 
 def _undefined(event: Any, relation: str) -> ValueError:
-    return ValueError(f"event must be defined under {relation}, got {type(event).__name__}")
+    bounded = relation == SPECIAL and "SampledWithoutReplacementDpEvent" in _kinds(event)
+    advice = "; REPLACE_ONE bounds it" if bounded else ""
+    return ValueError(f"event must be defined under {relation}, got {type(event).__name__}{advice}")
 
 
 def _beside_uniform(event: Any) -> Mechanism:

@@ -30,6 +30,7 @@ from pyengine.errors import AccuracyError
 from pyengine.laws.base import overflow_of
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.numerics import functions as fn
+from pyengine.numerics.bracketing import bisected
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["TOLERANCE", "LatticePair"]
@@ -253,9 +254,13 @@ class LatticePair(Questions):
         near = ~never & (delta > fn.exp(min(likely, -1.0)))
         some = ~never
         if near.any():
-            at_zero = self.profile(np.zeros(1), np.array([float(delta[near].min())]))
-            some &= delta < at_zero.upper[0]
-            near &= delta >= at_zero.lower[0]
+            try:
+                at_zero = self.profile(np.zeros(1), np.array([float(delta[near].min())]))
+            except AccuracyError:  # of losses within and far above the bulk: ε may still be told
+                near[:] = False
+            else:
+                some &= delta < at_zero.upper[0]
+                near &= delta >= at_zero.lower[0]
         if some.any():
             with np.errstate(divide="ignore"):
                 log_delta = fn.log(np.maximum(delta[some] - lost[0], 0.0))
@@ -263,13 +268,28 @@ class LatticePair(Questions):
             deviation = math.sqrt(rungs.survey.cumulants(0.0)[2])
             scale = deviation / (1.0 + np.sqrt(np.maximum(-2.0 * log_delta, 0.0)))
             last = rungs.near_end(NEAR_END * self.tolerance * abs(rungs.lowest))
-            found = self._search(rungs, True, "epsilon", last).brackets(
-                lambda tails, x: self._near_end(tails.epsilon(x)), delta[some], rung, scale
-            )
-            lower[some], upper[some] = found.lower, found.upper
+            try:
+                found = self._search(rungs, True, "epsilon", last).brackets(
+                    lambda tails, x: self._near_end(tails.epsilon(x)), delta[some], rung, scale
+                )
+            except AccuracyError:
+                highest = -self._simple.smallest(False)[0]
+                if highest == math.inf:
+                    raise
+                lower[some], upper[some] = self._between_profiles(delta[some], highest)
+            else:
+                lower[some], upper[some] = found.lower, found.upper
             lower[near] = 0.0
         upper[unclear] = math.inf
         return answer_of(np.maximum(lower, 0.0), np.maximum(upper, 0.0), share, MANY)
+
+    def _between_profiles(self, delta: FloatArray, highest: float) -> tuple[FloatArray, FloatArray]:
+        """Bounds of ε from profiles: of laws whose bulk is so narrow that no lattice has both."""
+        ends = np.zeros(delta.size), np.full(delta.size, highest)
+        narrow = {"is_close": lambda low, high: high - low <= 0.25 * self.tolerance * high}
+        lower, _ = bisected(lambda x: self.profile(x).lower > delta, *ends, **narrow)
+        _, upper = bisected(lambda x: self.profile(x).upper > delta, lower, ends[1], **narrow)
+        return lower, upper
 
     def _near_end(self, found: Bracket) -> Bracket:
         """No ε is larger than minus the smallest loss."""
