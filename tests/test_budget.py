@@ -352,6 +352,22 @@ def test_wrong_arguments(call: Any, message: str) -> None:
     assert budget.releases == ()
 
 
+def test_parameters_that_add_up_to_epsilon_fit() -> None:
+    """Bounds are rounded up, by which .5 and .5 would not fit into 1."""
+    budget = pe.Budget(EpsilonDelta(1.0, 0.0))
+    for release in (pe.LaplaceMechanism(4), pe.GenericMechanism("1/4"), pe.LaplaceMechanism("8/3")):
+        budget.spend(release)
+    with pytest.raises(pe.BudgetError, match=r"have epsilon 1\.125, delta 0"):
+        budget.spend(pe.LaplaceMechanism(4))
+    budget.spend(pe.GenericMechanism(0.125))
+    with pytest.raises(pe.BudgetError, match=r"have epsilon 1\.0000000000000002, delta 0"):
+        budget.spend(pe.GenericMechanism(2.0**-52))
+    assert not EpsilonDelta(1.0, 0.0).is_met(pe.LaplaceMechanism(math.nextafter(1.0, 0.0)))
+    assert EpsilonDelta(1.0, 0.0).is_met(pe.LaplaceMechanism(1.0))
+    replaced = EpsilonDelta(1.0, 0.0, adjacency="substitute")
+    assert not replaced.is_met(pe.LaplaceMechanism(1.5))
+
+
 def test_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -391,6 +407,13 @@ def test_command_line(
     assert said("remaining", "b", "--vary", "steps", "--noise", "9")["remaining"] == {"steps": 0}
     said("new", "g", "--mu", "1/2")
     assert said("remaining", "g")["remaining"]["noise"] == pytest.approx(2.0, rel=1e-10)
+    assert said("spend", "g", "--noise", "4")["booked"]  # beside it no ε-DP release is 1/2-GDP
+    assert set(said("remaining", "g")["remaining"]) == {"noise"}
+    said("new", "p", "--epsilon", "1", "--delta", "0")
+    assert said("spend", "p", "--mechanism", "laplace", "--noise", "2")["booked"]
+    assert set(said("remaining", "p")["remaining"]) == {"epsilon"}
+    assert said("spend", "p", "--mechanism", "laplace", "--noise", "2")["booked"]
+    assert said("remaining", "p")["remaining"] == {"epsilon": 0.0}
     for wrong, message in (
         (["new", "b", "--mu", "1"], "exists"),
         (["new", "c", "--mu", "1", "--advantage", "0.1"], "one target"),

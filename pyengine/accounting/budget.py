@@ -223,7 +223,8 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
     def _refusal(self, joint: Mechanism, name: str) -> str:
         who = f"the release {name!r}" if name else "the release"
         try:
-            found = f"with it all releases have {_figures(self._target.achieved(joint))}; "
+            figures = _figures(self._target.achieved(joint), self._target)
+            found = f"with it all releases have {figures}; "
         except (ValueError, AccuracyError):  # the refusal stands without its figure
             found = ""
         return f"{who} does not fit into {self._target.called()}: {found}nothing was booked"
@@ -327,8 +328,15 @@ def _joint(booked: Sequence[Release], *more: Any) -> Composition:
     return compose(*(release.mechanism for release in booked), *more)
 
 
-def _figures(found: Target) -> str:
-    return ", ".join(f"{name} {written(getattr(found, name), '.6g')}" for name in found._domains)
+def _figures(found: Target, target: Target) -> str:
+    """Figures that are found, with all digits where six are those of the target."""
+
+    def shown(name: str) -> str:
+        x, asked = (float(getattr(each, name)) for each in (found, target))
+        short = written(x, ".6g")
+        return repr(x) if x != asked and short == written(asked, ".6g") else short
+
+    return ", ".join(f"{name} {shown(name)}" for name in found._domains)
 
 
 def _plan(planned: Any) -> tuple[list[str], list[Maker]]:

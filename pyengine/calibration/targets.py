@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from pyengine import api
 from pyengine._support import checks
 from pyengine._support.decimals import written
 from pyengine.calibration.gaussian_dp import least_mu, log_excess
-from pyengine.mechanisms import Mechanism
+from pyengine.mechanisms import GenericMechanism, LaplaceMechanism, Mechanism, steps_of
 from pyengine.mechanisms.threat_models import ThreatModel
 from pyengine.numerics import functions as fn
 from pyengine.special import log_ndtr, ndtr, ndtri
@@ -30,6 +31,7 @@ __all__ = ["Advantage", "EpsilonDelta", "Gamma", "GaussianDP", "Target", "TradeO
 Real = Any  # a float, or an array of floats
 BOTTOM = -1000.0  # stands for the scale's -inf at an allowed 0: found figures keep their order
 NEWTON = 12  # steps for a distance that is a guess
+MOST_ADDED = 2**1000  # of ε that are added
 ROUGH = 1e-2  # relative width of the bounds of a figure far from what is allowed
 Domains = dict[str, tuple[float, float]]
 
@@ -261,7 +263,10 @@ class EpsilonDelta(Target):
     def _found(self, mechanism: Mechanism) -> float:
         """ε at δ = 0, else δ at ε: the figure that is compared."""
         if self.delta == 0.0:
-            return float(api.epsilon(mechanism, 0.0, **self._keywords()).upper)
+            found = float(api.epsilon(mechanism, 0.0, **self._keywords()).upper)
+            # parameters that add up to ε meet it, which the rounding of a bound would deny
+            added = None if self.adjacency == "substitute" else _added(mechanism)
+            return found if added is None else min(found, added)
         return float(api.delta(mechanism, self.epsilon, **self._keywords()).upper)
 
     def _excess(self, mechanism: Mechanism) -> float:
@@ -280,6 +285,20 @@ class EpsilonDelta(Target):
         """See `Target.achieved`: δ at the target's ε, or ε where δ = 0."""
         found = self._found(mechanism)
         return replace(self, epsilon=found) if self.delta == 0.0 else replace(self, delta=found)
+
+
+def _added(mechanism: Mechanism) -> float | None:
+    """Sum of the parameters ε of releases that are ε-DP, rounded up once; None where others are."""
+    total = Fraction(0)
+    for step, number in steps_of(mechanism):
+        if isinstance(step, GenericMechanism) and step.delta == 0:
+            total += number * Fraction(step.epsilon)
+        elif isinstance(step, LaplaceMechanism):
+            total += number / Fraction(step.noise_multiplier)
+        else:
+            return None
+    near = float(total) if total < MOST_ADDED else math.inf
+    return near if near >= total else math.nextafter(near, math.inf)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING, Any
 
@@ -169,10 +170,16 @@ def _remaining(arguments: argparse.Namespace) -> int:
         content["remaining"] = {key: int(text) if VARIED[key].integer else float(text)}
         lines.append(f"remaining: {key} {text}")
     else:
-        noise, epsilon = budget.remaining_noise(), budget.remaining_epsilon()
-        content["remaining"] = {"noise": noise, "epsilon": epsilon}
-        lines.append(f"remaining: a Gaussian release of noise {_up(noise)} or more")
-        lines.append(f"remaining: or any ε-DP release of ε {number(epsilon, DIGITS, ROUND_FLOOR)}")
+        content["remaining"], either = {}, ""
+        with suppress(ValueError):  # no Gaussian release is ε-DP, and not all budgets have room
+            noise = budget.remaining_noise()
+            content["remaining"]["noise"], either = noise, "or "
+            lines.append(f"remaining: a Gaussian release of noise {_up(noise)} or more")
+        with suppress(ValueError):  # beside Gaussian steps no other release is μ-GDP without slack
+            epsilon = budget.remaining_epsilon()
+            content["remaining"]["epsilon"] = epsilon
+            sure = number(epsilon, DIGITS, ROUND_FLOOR)
+            lines.append(f"remaining: {either}any ε-DP release of ε {sure}")
     _print(arguments, content, lines)
     return 0
 

@@ -286,9 +286,13 @@ class LatticePair(Questions):
     def _between_profiles(self, delta: FloatArray, highest: float) -> tuple[FloatArray, FloatArray]:
         """Bounds of ε from profiles: of laws whose bulk is so narrow that no lattice has both."""
         ends = np.zeros(delta.size), np.full(delta.size, highest)
-        narrow = {"is_close": lambda low, high: high - low <= 0.25 * self.tolerance * high}
-        lower, _ = bisected(lambda x: self.profile(x).lower > delta, *ends, **narrow)
-        _, upper = bisected(lambda x: self.profile(x).upper > delta, lower, ends[1], **narrow)
+
+        def is_close(low: FloatArray, high: FloatArray) -> FloatArray:
+            return np.asarray(high - low <= 0.25 * self.tolerance * high)
+
+        lower, _ = bisected(lambda x: self.profile(x).lower > delta, *ends, is_close=is_close)
+        ends = lower, ends[1]
+        _, upper = bisected(lambda x: self.profile(x).upper > delta, *ends, is_close=is_close)
         return lower, upper
 
     def _near_end(self, found: Bracket) -> Bracket:
