@@ -226,10 +226,37 @@ def test_compositions_and_blocks() -> None:
         pe.delta(loud, 0.5)
     both = (step + pe.RandomizedResponse("3/4")).randomly_allocated(3)
     assert pe.delta(both, 0.5) > pe.delta(step.randomly_allocated(3), 0.5)
+    several = pe.delta(step.randomly_allocated(20, 3), 0.5, bounds=True)
+    blocks = step.randomly_allocated(7).composed(2) + step.randomly_allocated(6)
+    assert several.value == pe.delta(blocks, 0.5)
+    assert several.lower == 0.0  # nothing is known from below
     with pytest.raises(pe.AccuracyError, match="for Gaussian noise and for few outcomes"):
-        pe.delta(step.randomly_allocated(20, 3), 0.5)
+        pe.delta(step.randomly_allocated(20, 3), 0.5, method="exact")
     for wrong in (step.poisson_sampled(0.1), epoch, pe.GaussianMixtureMechanism(1, [1], [1])):
         with pytest.raises(ValueError, match=r"single step that is not|cannot be|can run on"):
             wrong.randomly_allocated(3)
     replaced = pe.delta(epoch, 0.5, adjacency="substitute", bounds=True)
     assert pe.delta(epoch, 0.5) <= replaced.lower * (1.0 + 1e-6) <= replaced.upper
+
+
+@sampled(2)
+@pytest.mark.parametrize("seed", range(40))
+def test_blocks_bound_laplace_steps(seed: int) -> None:
+    """Means over all sets of steps, of samples: below the bound, and less than half below it."""
+    rng = np.random.default_rng(seed)
+    noise, steps = float(rng.uniform(1.0, 4.0)), int(rng.integers(4, 9))
+    selected = int(rng.integers(2, 4))
+    z = rng.laplace(size=(60_000, steps))
+    y = np.exp(np.abs(z) - np.abs(z - 1.0 / noise))
+    sets = itertools.combinations(range(steps), selected)
+    ratio = np.mean([np.prod(y[:, chosen], axis=1) for chosen in sets], axis=0)
+    run = pe.LaplaceMechanism(noise).randomly_allocated(steps, selected)
+    for epsilon in (0.0, 0.3 * selected / noise):
+        for adjacency, term in (
+            ("remove", ratio - math.exp(epsilon)),
+            ("add", 1.0 - math.exp(epsilon) * ratio),
+        ):
+            above = np.maximum(term, 0.0)
+            truth, error = float(above.mean()), float(above.std()) / math.sqrt(len(z))
+            found = pe.delta(run, epsilon, adjacency=adjacency, bounds=True)
+            assert truth - 5.0 * error <= found.upper <= 2.0 * truth + 5.0 * error

@@ -11,11 +11,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pyengine.mechanisms import Mechanism, RandomlyAllocated, Step, compose, steps_of
+from pyengine.errors import AccuracyError
+from pyengine.laws.kinds import added_law
+from pyengine.mechanisms import (
+    GenericMechanism,
+    Mechanism,
+    RandomlyAllocated,
+    Step,
+    compose,
+    steps_of,
+)
 
-__all__ = ["NAME", "dominated", "dominating", "has_pairs", "in_blocks"]
+__all__ = ["NAME", "dominated", "dominating", "enclosing", "has_pairs", "in_blocks"]
 
 NAME = "blocks"
+
+
+def enclosing(step: Step) -> tuple[Mechanism, tuple[Step, ...]] | None:
+    """What dominates a step and what is dominated; None for steps that have a law.
+
+    Of other than Gaussian noise nothing is known to be dominated.
+    """
+    if not isinstance(step, RandomlyAllocated) or step.places is not None or step.selected == 1:
+        return step.enclosing
+    try:
+        added_law(step)
+    except AccuracyError:
+        nothing = GenericMechanism(0)
+        return step.blocks(), (nothing, nothing)
+    return None
 
 
 def dominating(
@@ -34,7 +58,8 @@ def dominating(
     def above(step: Step) -> Mechanism:
         if step.repeated:
             return step if best_of is None else best_of(step)
-        return step.enclosing[0] if step.enclosing else step
+        found = enclosing(step)
+        return found[0] if found else step
 
     return compose(*(above(step).composed(number) for step, number in steps_of(mechanism)))
 
@@ -51,7 +76,7 @@ def in_blocks(mechanism: Mechanism) -> Mechanism:
 
 def has_pairs(mechanism: Mechanism) -> bool:
     """Whether all that has no law of its own are epochs with two steps of a record."""
-    bounded = [step for step, _ in steps_of(mechanism) if step.enclosing or step.repeated]
+    bounded = [step for step, _ in steps_of(mechanism) if enclosing(step) or step.repeated]
     return bool(bounded) and all(
         step.places is not None and step.places.has_pairs for step in bounded
     )
@@ -63,7 +88,8 @@ def dominated(mechanism: Mechanism) -> list[Mechanism]:
     def below(step: Step, which: int) -> Mechanism:
         if step.repeated:
             return compose()
-        return step.enclosing[1][which] if step.enclosing else step
+        found = enclosing(step)
+        return found[1][which] if found else step
 
     return [
         compose(*(below(step, which).composed(number) for step, number in steps_of(mechanism)))

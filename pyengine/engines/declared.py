@@ -631,7 +631,7 @@ class BlocksEngine(Engine):
             return needs_the_rest(problem.mechanism)
         if problem.rows is not None:  # Gaussian steps, which have laws
             return False
-        return any(step.enclosing or step.repeated for step, _ in steps_of(problem.mechanism))
+        return any(_has_no_law(step) for step, _ in steps_of(problem.mechanism))
 
     def refusal(self, problem: Problem) -> Exception:
         from pyengine.mechanisms import in_words
@@ -692,9 +692,13 @@ class BlocksEngine(Engine):
             above = dominating(in_blocks(problem.mechanism), best_of)
         else:
             above = dominating(problem.mechanism, best_of)
-        of_law = replace(problem, method="lattice")
-        own = Once(partial(LatticeEngine().questions, of_law, ask))
-        return Dominated(asked(above), below, NAME, own if self.narrows(problem) else None)
+
+        def of_law() -> Questions:
+            found = LatticeEngine().questions(replace(problem, method="lattice"), ask)
+            return found if problem.has_proven_masses else Unproven(found)
+
+        own = Once(of_law) if self.narrows(problem) else None
+        return Dominated(asked(above), below, NAME, own)
 
 
 class ProvenBlocksEngine(BlocksEngine):
@@ -748,6 +752,14 @@ class ProvenRevealedEngine(RevealedEngine):
 
     methods = ()
     certified = True
+
+
+def _has_no_law(step: Step) -> bool:
+    if step.repeated or step.scheme != "allocated":
+        return bool(step.repeated or step.enclosing)
+    from pyengine.engines.blocks import enclosing
+
+    return enclosing(step) is not None
 
 
 # the cheapest one first

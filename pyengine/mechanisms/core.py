@@ -262,7 +262,7 @@ class Step(Mechanism):
         ------
         ValueError
             For a step that is sampled, or cannot be; an `AccuracyError`, when a question is asked,
-            for losses that tell too much in one step, and k > 1 of steps of many outcomes.
+            for losses that tell too much in one step.
 
         Notes
         -----
@@ -270,7 +270,7 @@ class Step(Mechanism):
         most 20,000 different counts of each ratio.  Others are replaced by a pair that dominates:
         δ of Laplace noise exceeds the truth by less than 1e-5 of it for noise from 0.7 on, and by
         up to 1e-3 for 0.3; δ of discrete Gaussian noise from 2 on by less than 1 % where it is
-        above 1e-8.
+        above 1e-8.  For k > 1 of these values are those of k epochs of t/k steps, which dominate.
 
         Examples
         --------
