@@ -230,7 +230,7 @@ def judged(case: Case, tolerance: float) -> tuple[Any, float, float]:
     # two grids may err alike where a mean has a corner
     values = [
         largest_delta(case, spacing * part, panels, least)
-        for part, panels, least in ((1.0, 12, 3), (0.6, 16, 5), (0.4, 25, 8))
+        for part, panels, least in ((1.0, 12, 3), (0.5, 24, 6), (0.25, 48, 12))
     ]
     return found, values[-1], max(values) - min(values)
 
