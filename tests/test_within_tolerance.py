@@ -120,9 +120,10 @@ def test_the_advice_of_refusals_is_true(method: str, question: str, monkeypatch:
     assert advised or method == "auto"
 
 
+THREE = pe.GaussianMechanism(1.0).randomly_allocated(9, selected=3)
 BETWEEN = [
-    (FAMILIES["steps of an epoch"], "add_remove"),
-    (FAMILIES["steps of an epoch, Gaussian step"], "remove"),
+    (THREE, "add_remove"),
+    (pe.compose(THREE, pe.GaussianMechanism(3.0)), "remove"),
     (FAMILIES["batches"], "substitute"),
     (FAMILIES["Laplace batches"], "substitute"),
 ]

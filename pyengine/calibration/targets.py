@@ -18,7 +18,7 @@ from pyengine import api
 from pyengine._support import checks
 from pyengine._support.decimals import written
 from pyengine.calibration.gaussian_dp import least_mu, log_excess
-from pyengine.mechanisms import GenericMechanism, LaplaceMechanism, Mechanism, steps_of
+from pyengine.mechanisms import Mechanism, steps_of
 from pyengine.mechanisms.threat_models import ThreatModel
 from pyengine.numerics import functions as fn
 from pyengine.special import log_ndtr, ndtr, ndtri
@@ -291,12 +291,9 @@ def _added(mechanism: Mechanism) -> float | None:
     """Sum of the parameters ε of releases that are ε-DP, rounded up once; None where others are."""
     total = Fraction(0)
     for step, number in steps_of(mechanism):
-        if isinstance(step, GenericMechanism) and step.delta == 0:
-            total += number * Fraction(step.epsilon)
-        elif isinstance(step, LaplaceMechanism):
-            total += number / Fraction(step.noise_multiplier)
-        else:
+        if step.pure_epsilon is None:
             return None
+        total += number * step.pure_epsilon
     near = float(total) if total < MOST_ADDED else math.inf
     return near if near >= total else math.nextafter(near, math.inf)
 

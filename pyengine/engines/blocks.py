@@ -16,7 +16,6 @@ from pyengine.laws.kinds import added_law
 from pyengine.mechanisms import (
     GenericMechanism,
     Mechanism,
-    RandomlyAllocated,
     Step,
     compose,
     steps_of,
@@ -32,13 +31,14 @@ def enclosing(step: Step) -> tuple[Mechanism, tuple[Step, ...]] | None:
 
     Of other than Gaussian noise nothing is known to be dominated.
     """
-    if not isinstance(step, RandomlyAllocated) or step.places is not None or step.selected == 1:
-        return step.enclosing
+    found, blocks = step.enclosing, compose(step.blocks())
+    if found or step.places is not None or blocks == compose(step):
+        return found
     try:
         added_law(step)
     except AccuracyError:
         nothing = GenericMechanism(0)
-        return step.blocks(), (nothing, nothing)
+        return blocks, (nothing, nothing)
     return None
 
 
@@ -66,12 +66,7 @@ def dominating(
 
 def in_blocks(mechanism: Mechanism) -> Mechanism:
     """Return the mechanism with blocks of one step of a record in the place of epochs."""
-    return compose(
-        *(
-            (step.blocks() if isinstance(step, RandomlyAllocated) else step).composed(number)
-            for step, number in steps_of(mechanism)
-        )
-    )
+    return compose(*(step.blocks().composed(number) for step, number in steps_of(mechanism)))
 
 
 def has_pairs(mechanism: Mechanism) -> bool:

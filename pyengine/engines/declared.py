@@ -43,6 +43,7 @@ __all__ = ["ENGINES"]
 # relative widths of bounds that no others are asked to narrow: of lines, of deformed ones, and of
 # lines beside which there are laws on pieces, or rows of many steps alone
 NARROW, WIDE, CLOSE, LAST = 1e-9, 1e-8, 1e-10, 1e-4
+PAIRS = 1e-3  # what two random steps of a record are known to, about
 MOST_WORK = 2**26  # of a value on a line before which laws on pieces are asked
 
 
@@ -694,7 +695,9 @@ class BlocksEngine(Engine):
             above = dominating(problem.mechanism, best_of)
 
         def of_law() -> Questions:
-            found = LatticeEngine().questions(replace(problem, method="lattice"), ask)
+            wanted = None if problem.tolerance is None else max(problem.tolerance, PAIRS)
+            lattice = replace(problem, method="lattice", tolerance=wanted)
+            found = LatticeEngine().questions(lattice, ask)
             return found if problem.has_proven_masses else Unproven(found)
 
         own = Once(of_law) if self.narrows(problem) else None

@@ -22,7 +22,7 @@ from pyengine.laws.ratios import RatioLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
-__all__ = ["LEAST_MASS", "Step", "epoch_bounds"]
+__all__ = ["LEAST_MASS", "RatioStep", "epoch_bounds"]
 
 FEW_NODES = 256  # of the law that says where nodes are to lie
 DEPTH = 27.0  # standard deviations at which a step is cut: log of what is beyond is -369
@@ -77,7 +77,7 @@ def _together(moved: _Moved) -> tuple[FloatArray, FloatArray]:
 WAYS = (_together, _apart)
 
 
-class Step:
+class RatioStep:
     """One Gaussian step on nodes.
 
     Parameters
@@ -175,7 +175,7 @@ def _mean(first: _Mean, second: _Mean, steps: tuple[int, int], edge: FloatArray,
     )
 
 
-def _places(step: Step, first: _Mean, second: _Mean, steps: tuple[int, int]) -> FloatArray:
+def _places(step: RatioStep, first: _Mean, second: _Mean, steps: tuple[int, int]) -> FloatArray:
     """Logs of the mean at the knots of the normal scores, from all pairs of coarse nodes."""
     p, q = (number / sum(steps) for number in steps)
     mean = np.add.outer(p * first.ratio, q * second.ratio).ravel()
@@ -189,7 +189,7 @@ def _places(step: Step, first: _Mean, second: _Mean, steps: tuple[int, int]) -> 
     return np.asarray(np.interp(_knots(step), score, fn.log(mean)))
 
 
-def _knots(step: Step) -> FloatArray:
+def _knots(step: RatioStep) -> FloatArray:
     return np.arange(-DEPTH, DEPTH + step.mu + KNOTS, KNOTS)
 
 
@@ -198,13 +198,13 @@ class _Chain:
 
     Parameters
     ----------
-    step : Step
+    step : RatioStep
         One of the steps.
     nodes : int
         Of each law.
     """
 
-    def __init__(self, step: Step, nodes: int) -> None:
+    def __init__(self, step: RatioStep, nodes: int) -> None:
         self.step, self.nodes, self.number = step, nodes, 1
         self.laws = _all_ways(step, nodes)
         self.coarse = self._single = step.on_nodes(FEW_NODES, way=1)
@@ -233,7 +233,7 @@ class _Chain:
         self.number += number
 
 
-def _all_ways(step: Step, number: int) -> list[_Mean]:
+def _all_ways(step: RatioStep, number: int) -> list[_Mean]:
     return [step.on_nodes(number, way) for way in range(len(WAYS))]
 
 
@@ -255,7 +255,7 @@ def epoch_bounds(noise: float, steps: int, nodes: int) -> Enclosing:
     Enclosing
         Proven, floating point included.
     """
-    chain = _Chain(Step(noise, DEPTH, EVEN), nodes)
+    chain = _Chain(RatioStep(noise, DEPTH, EVEN), nodes)
     for bit in bin(steps)[3:]:
         chain.double()
         if bit == "1":

@@ -23,7 +23,7 @@ import numpy as np
 from pyengine import special
 from pyengine._core import ffi, lib
 from pyengine.laws.base import Enclosing, FloatArray
-from pyengine.laws.epoch_bounds import LEAST_MASS, Step
+from pyengine.laws.epoch_bounds import LEAST_MASS, RatioStep
 from pyengine.laws.ratios import RatioLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -55,12 +55,12 @@ class _State(NamedTuple):
     lost: float
 
 
-class _Nodes(NamedTuple):
+class _Lines(NamedTuple):
     line: FloatArray
     share: FloatArray  # of each line
 
 
-def _put(first: _State, second: _State, steps: int, nodes: _Nodes, *, apart: bool) -> _State:
+def _put(first: _State, second: _State, steps: int, nodes: _Lines, *, apart: bool) -> _State:
     """Both groups as one, moved."""
     number = first.number + second.number
     slope = 2.0 * (steps - number)
@@ -106,7 +106,7 @@ def _put(first: _State, second: _State, steps: int, nodes: _Nodes, *, apart: boo
     )
 
 
-def _single(step: Step, number: int, *, apart: bool) -> _State:
+def _single(step: RatioStep, number: int, *, apart: bool) -> _State:
     mean = step.on_nodes(number, int(apart))
     rows = np.stack([mean.ratio, np.zeros(mean.ratio.size), mean.mass])
     return _State(1, rows, mean.error, mean.off, mean.lost)
@@ -148,7 +148,7 @@ class _Map:
     """Where states of two groups on few nodes lie: what nodes are chosen by."""
 
     def __init__(
-        self, step: Step, groups: tuple[_State, _State], steps: int, ends: tuple[float, float]
+        self, step: RatioStep, groups: tuple[_State, _State], steps: int, ends: tuple[float, float]
     ) -> None:
         first, second = groups
         slope = 2.0 * (steps - first.number - second.number)
@@ -164,7 +164,7 @@ class _Map:
         self._knots = np.arange(-DEPTH, DEPTH + step.mu + BINS, BINS)
         self._at = _places(self._log, self._mass, self._knots)
 
-    def nodes(self, lines: int, shares: int) -> _Nodes:
+    def nodes(self, lines: int, shares: int) -> _Lines:
         """So many lines, about, and on each so many shares, which are 1 of the whole epoch."""
         x = np.interp(self._step.scores(lines), self._knots, self._at)
         low, high = self._log_ends
@@ -172,7 +172,7 @@ class _Map:
         x = np.append(np.clip(x, *self._log_ends), self._log_ends)
         line = np.unique(fn.exp(np.unique(x)))
         if not self._slope:
-            return _Nodes(line, np.ones((line.size, 1)))
+            return _Lines(line, np.ones((line.size, 1)))
         scores = SPREAD * special.ndtri((np.arange(shares - 6) + 0.5) / (shares - 6))
         scores = np.concatenate([np.negative(OUTER[::-1]), scores, OUTER])
         bins = np.unique(np.searchsorted(self._log, self._at))
@@ -191,7 +191,7 @@ class _Map:
         apart = 0.5 * NEAREST / shares * np.arange(shares - 2)
         share = np.maximum.accumulate(share, axis=1) * (1.0 - NEAREST) + apart
         outer = np.zeros((line.size, 1))
-        return _Nodes(line, np.ascontiguousarray(np.hstack([outer, share, outer + 1.0])))
+        return _Lines(line, np.ascontiguousarray(np.hstack([outer, share, outer + 1.0])))
 
 
 # Map: an epoch with two steps of a record between two laws | test_state_bounds | theory/epochs
@@ -212,7 +212,7 @@ def state_bounds(noise: float, steps: int, lines: int, shares: int) -> Enclosing
     Enclosing
         Proven, floating point included.
     """
-    step = Step(noise, DEPTH, EVEN)
+    step = RatioStep(noise, DEPTH, EVEN)
     both = [_single(step, 2 * lines, apart=apart) for apart in (False, True)]
     coarse = single = _single(step, FEW_SINGLE, apart=True)
     for bit in bin(steps)[3:]:
@@ -226,7 +226,7 @@ def state_bounds(noise: float, steps: int, lines: int, shares: int) -> Enclosing
 
 
 def _together(
-    step: Step,
+    step: RatioStep,
     groups: tuple[list[_State], list[_State]],
     coarse: tuple[_State, _State],
     steps: int,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from pyengine._support import checks
@@ -37,6 +38,11 @@ class LaplaceMechanism(Step):
     def noise(self) -> Noise:
         """Laplace noise."""
         return Noise("laplace", self.noise_multiplier)
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        """The sensitivity over the scale of the noise."""
+        return 1 / Fraction(self.noise_multiplier)
 
 
 @dataclass(frozen=True, init=False, repr=False)

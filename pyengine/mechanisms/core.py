@@ -188,6 +188,15 @@ class Step(Mechanism):
         """What dominates, and what is dominated, where only such bounds are known; else None."""
         return None
 
+    def blocks(self) -> Mechanism:
+        """Epochs with one random step of a record in the place of one with several; else itself."""
+        return self
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        """ε of a release that is ε-DP by its parameters, exactly; else None."""
+        return None
+
     @property
     def summed(self) -> Step | None:
         """The sum of all releases of an epoch, where it is a step of its own; else None."""

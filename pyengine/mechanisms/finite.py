@@ -80,6 +80,11 @@ class GenericMechanism(Step):
         value = checks.non_negative("epsilon", epsilon)
         vars(self).update(epsilon=value, delta=checks.probability("delta", delta))
 
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        """ε, where δ is 0."""
+        return Fraction(self.epsilon) if self.delta == 0 else None
+
     def own_words(self) -> Words:
         """Neighbours are whose ε and δ were found."""
         words = super().own_words()
