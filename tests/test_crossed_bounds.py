@@ -11,7 +11,7 @@ import pytest
 import pyengine as pe
 from pyengine._support.caches import clear_cache
 from pyengine.engines import equal_steps
-from pyengine.engines.answers import Answer, names
+from pyengine.engines.answers import Answer, Questions, names
 from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.equal_steps import FEW, EqualQuestions, run_settings
 from pyengine.engines.functionals import A_ABOVE, B_ABOVE, B_BELOW, PROFILE, WIDTH
@@ -66,13 +66,14 @@ def test_crossed_rows_of_floats_are_left_to_the_next_engine(
 
     monkeypatch.setattr(equal_steps, "run_settings", inwards)
     clear_cache()
-    asked, arrays = [], EqualQuestions.answer
+    asked, others = [], EqualQuestions.others
 
-    def noted(self: EqualQuestions, *parts: Any) -> Answer:
-        asked.append(parts)
-        return arrays(self, *parts)
+    def noted(self: EqualQuestions) -> Questions:
+        asked.append(self)
+        found: Questions = others.__get__(self)
+        return found
 
-    monkeypatch.setattr(EqualQuestions, "answer", noted)
+    monkeypatch.setattr(EqualQuestions, "others", property(noted))
     found = getattr(pe, name)(RUN, X[name], adjacency="add", method="certified", bounds=True)
     clear_cache()
     assert asked
