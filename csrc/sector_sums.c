@@ -244,27 +244,25 @@ double pe_sector_sum_bound(pe_sector_sums *s, const pe_sector *a, const pe_secto
 
 /* ---- values of panels ------------------------------------------------------------------------------------ */
 
-enum { LANES = 2 * TOGETHER };
-
 /* Values of one panel's polynomial at places given as distances from its middle in two parts. */
 PE_CLONES static void panel_values(const double *c, double scale, size_t n, const double *high,
                                    const double *low, double *out) {
     /* many together, as each step of one recurrence waits for the one before */
-    for (size_t i = 0; i < n; i += LANES) {
-        const size_t m = n - i < LANES ? n - i : LANES;
-        double twice[LANES] = {0.0}, b1[LANES], b2[LANES];
+    for (size_t i = 0; i < n; i += TOGETHER) {
+        const size_t m = n - i < TOGETHER ? n - i : TOGETHER;
+        double twice[TOGETHER] = {0.0}, b1[TOGETHER], b2[TOGETHER];
         for (size_t l = 0; l < m; l++) twice[l] = 2.0 * ((high[i + l] + low[i + l]) * scale);
-        for (int l = 0; l < LANES; l++) {
+        for (int l = 0; l < TOGETHER; l++) {
             b1[l] = c[PE_SECTOR_TERMS - 1];
             b2[l] = 0.0;
         }
         for (int k = PE_SECTOR_TERMS - 2; k > 0; k--)
-            for (int l = 0; l < LANES; l++) {
+            for (int l = 0; l < TOGETHER; l++) {
                 const double b0 = c[k] + (twice[l] * b1[l] - b2[l]);
                 b2[l] = b1[l];
                 b1[l] = b0;
             }
-        for (int l = 0; l < LANES; l++) b1[l] = c[0] + (0.5 * twice[l] * b1[l] - b2[l]);
+        for (int l = 0; l < TOGETHER; l++) b1[l] = c[0] + (0.5 * twice[l] * b1[l] - b2[l]);
         for (size_t l = 0; l < m; l++) out[i + l] = b1[l];
     }
 }

@@ -30,7 +30,6 @@ from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.engines.refusals import LOOSEST
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, Step, steps_of
-from pyengine.mechanisms.revealed import parts_of
 
 if TYPE_CHECKING:
     from pyengine.engines.row_sides import EstimatedSide, RowSide
@@ -722,6 +721,8 @@ class RevealedEngine(Engine):
         steps = steps_of(problem.mechanism)
         if not _is_law(problem) or not any(step.revealed for step, _ in steps):
             return False
+        from pyengine.mechanisms.revealed import parts_of  # here, as few runs need it
+
         with suppress(AccuracyError, NotDefinedError):  # of mixtures without a law of their own
             if all(law.finite() is not None for law, _ in problem.laws) or _are_smooth(problem):
                 return False
@@ -732,6 +733,7 @@ class RevealedEngine(Engine):
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
         from pyengine.engines.revealed import RevealedPair
+        from pyengine.mechanisms.revealed import parts_of
 
         shares, parts = zip(*parts_of(problem.mechanism), strict=True)
         method = "certified" if self.certified else problem.method
