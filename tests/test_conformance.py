@@ -299,14 +299,14 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from PIL import Image
 
     picture = tmp_path / "errors.png"
-    arguments = ["conformance", "peer:Loose", "peer:Wrong", "nobody", "--settings", "a"]
+    arguments = ["conformance", "peer:Loose", "peer:Wrong", "nobody:None", "--settings", "a"]
     assert main([*arguments, "--picture", str(picture)]) == 1
     printed = capsys.readouterr()
     assert f"pyengine {pe.__version__}, peer:Loose " in printed.out
     assert "a: noise 0.8, p 0.001, 10,000 steps" in printed.out
     assert "γ(1e-5)   2.6444857e-5   peer:Wrong guess" in printed.out
     assert "6 of 8 answers are unsafe" in printed.out
-    assert "nobody takes no part" in printed.err
+    assert "nobody:None takes no part" in printed.err
     with Image.open(picture) as image:
         assert image.size[0] > 1000
         assert len(image.convert("RGB").getcolors(10**6) or []) > 50
@@ -332,9 +332,10 @@ def test_the_guide_s_accountant(
     ("arguments", "message"),
     [
         (
-            ["nobody", "--settings", "a"],
+            ["nobody:None", "--settings", "a"],
             "no accountant takes part: pip install 'pyengine-dp[peers]'",
         ),
+        (["opacsu"], "prv_accountant, riskcal, or module:Class; got 'opacsu'"),
         (
             ["--settings", "z"],
             f"--settings must be among {', '.join((*POISSON, *SCHEMES, *ALONE))}; got 'z'",

@@ -42,6 +42,7 @@ examples:
 
 exit codes: 0 no answer is unsafe; 1 one is; 2 wrong input, or no accountant is installed"""
 LIMIT = 60.0
+NOBODY = f"no accountant takes part: pip install '{DISTRIBUTION}[peers]'"
 PEERS = ("dp_accounting", "gdpnum", "opacus", "prv_accountant", "riskcal")
 
 
@@ -69,7 +70,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.picture:
         check_picture("--picture", arguments.picture)
     cases = _cases(arguments.settings)
-    names = ["pyengine", *dict.fromkeys(arguments.accountants or _installed())]
+    asked = list(dict.fromkeys(arguments.accountants or _installed()))
+    for name in asked:
+        if name not in PEERS and ":" not in name:
+            raise CommandError(
+                f"accountants must be among {', '.join(PEERS)}, or module:Class; got {name!r}"
+            )
+    if not asked:
+        raise CommandError(NOBODY)
+    names = ["pyengine", *asked]
     results, absent = ask(names, cases, limit=limit, progress=_Counter())
     if sys.stderr.isatty():
         print(file=sys.stderr)
@@ -77,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         hint = f" (pip install {name.replace('_', '-')})" if name in PEERS else ""
         print(f"pyengine: {name} takes no part: {why}{hint}", file=sys.stderr)
     if len(absent) == len(names) - 1:
-        raise CommandError(f"no accountant takes part: pip install '{DISTRIBUTION}[peers]'")
+        raise CommandError(NOBODY)
     _report(results, absent, as_json=arguments.json)
     if arguments.picture:
         from pyengine.workbench.plots.conformance import errors_figure
