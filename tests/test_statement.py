@@ -129,3 +129,13 @@ def test_notes_stand_apart_from_how_batches_are_drawn() -> None:
     (note,) = stated.notes
     assert f"\n  - {note}\n" in stated.markdown()
     assert "(Poisson sampling). A loader that shuffles is different" in stated.latex()
+
+
+def test_a_tuned_run_covers_the_runs_that_it_counts() -> None:
+    run = pe.dp_sgd(2.0, 0.01, 100)
+    tuned = pe.repeat_and_select(run, "geometric", stopping=0.1)
+    for mechanism, words in (
+        (run, "the same data, other"),
+        (tuned, "data beyond these runs, other"),
+    ):
+        assert words in str(privacy_statement(mechanism, 1e-5))

@@ -97,6 +97,8 @@ class Statement:
         Of this package.
     notes : tuple of str
         What to know about the batches: figures for a loader that shuffles, or what certainly leaks.
+    tuned : bool
+        Whether the figures count the runs among which a tuned one was selected.
     """
 
     label: tuple[Label, ...]
@@ -104,6 +106,7 @@ class Statement:
     figures: tuple[Figure, ...]
     version: str
     notes: tuple[str, ...] = ()
+    tuned: bool = False
 
     @property
     def mechanism(self) -> tuple[str, ...]:
@@ -187,9 +190,10 @@ class Statement:
             sure = "Bounds follow from estimates of the error and are not proven."
         else:
             sure = "Bounds marked as estimates follow from estimates of the error."
+        beyond = " beyond these runs" if self.tuned else ""
         return [
             f"{sure} Computed by pyengine {self.version}.",
-            "Not covered: hyperparameters tuned on the same data, other releases.",
+            f"Not covered: hyperparameters tuned on the same data{beyond}, other releases.",
         ]
 
 
@@ -305,7 +309,8 @@ def privacy_statement(
         title = "regret of that μ, in the chance of a right guess"
         figures.append(ask(title, "gaussian_regret", apart, METRICS[6]))
     notes = _notes_alone(run) if isinstance(run, Answering) else _notes(run, level, adjacency)
-    return Statement(label, adjacency, tuple(figures), __version__, notes)
+    tuned = not isinstance(run, Answering) and any(step.repeated for step, _ in steps_of(run))
+    return Statement(label, adjacency, tuple(figures), __version__, notes, tuned)
 
 
 def _notes_alone(run: Answering) -> tuple[str, ...]:
