@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import _thread
 import pickle
+import signal
 import threading
 import time
 import tracemalloc
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -182,6 +184,15 @@ def test_threads_ask_at_once() -> None:
     assert all(found[i].tobytes() == sure.tobytes() for i in range(3))
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Shells start what runs in their background deaf to SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_the_work() -> None:
     runs = runs_of(np.random.default_rng(8), 100_000)
     timer = threading.Timer(0.5, _thread.interrupt_main)
