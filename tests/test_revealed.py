@@ -19,7 +19,7 @@ from pyengine.mechanisms.revealed import MOST_PARTS, parts_of
 
 Outcomes = list[tuple[Any, Any]]  # of the data set with the record, and without it
 
-SEEDS = thorough.some(range(400), 50)
+SEEDS = thorough.some(range(400), 100)
 WIDE = 1e-9
 
 
