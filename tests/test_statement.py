@@ -132,7 +132,7 @@ def test_notes_stand_apart_from_how_batches_are_drawn() -> None:
 
 
 def test_a_tuned_run_covers_the_runs_that_it_counts() -> None:
-    run = pe.dp_sgd(2.0, 0.01, 100)
+    run = pe.GaussianMechanism(4.0)
     tuned = pe.repeat_and_select(run, "geometric", stopping=0.1)
     for mechanism, words in (
         (run, "the same data, other"),
