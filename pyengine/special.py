@@ -132,9 +132,22 @@ def normal_pdf(x: float) -> float: ...
 @overload
 def normal_pdf(x: float | npt.ArrayLike) -> FloatArray | float: ...
 def normal_pdf(x: float | npt.ArrayLike) -> FloatArray | float:
-    """Density φ(x) = exp(−x²/2)/√(2π) of the standard normal law, to a few units in the last place.
+    """Density of the standard normal distribution.
 
-    Examples -------- >>> normal_pdf(0.0) 0.3989422804014327
+    Parameters
+    ----------
+    x : array_like
+        Any real numbers.
+
+    Returns
+    -------
+    float or ndarray
+        φ(x) = exp(−x²/2)/√(2π), rounded to a few units in the last place.
+
+    Examples
+    --------
+    >>> normal_pdf(0.0)
+    0.3989422804014327
     """
     if isinstance(x, float):
         return lib.pe_normal_pdf(x)
@@ -146,12 +159,30 @@ def ndtr(x: float) -> float: ...
 @overload
 def ndtr(x: float | npt.ArrayLike) -> FloatArray | float: ...
 def ndtr(x: float | npt.ArrayLike) -> FloatArray | float:
-    """Distribution function Φ of the standard normal law, to a few units in the last place.
+    """Distribution function of the standard normal distribution.
 
-    Also where it is below the smallest normal number; `log_ndtr` does not underflow, `ndtri` is the
-    inverse.
+    Parameters
+    ----------
+    x : array_like
+        Any real numbers.
 
-    Examples -------- >>> ndtr(0.0) 0.5 >>> ndtr(-38.0) 2.88542835e-316
+    Returns
+    -------
+    float or ndarray
+        Φ(x), rounded to a few units in the last place, also where it is below the smallest
+        normal number.
+
+    See Also
+    --------
+    log_ndtr : its logarithm, which does not underflow.
+    ndtri : its inverse.
+
+    Examples
+    --------
+    >>> ndtr(0.0)
+    0.5
+    >>> ndtr(-38.0)
+    2.88542835e-316
     """
     if isinstance(x, float):
         return lib.pe_ndtr(x)
@@ -163,9 +194,26 @@ def log_ndtr(x: float) -> float: ...
 @overload
 def log_ndtr(x: float | npt.ArrayLike) -> FloatArray | float: ...
 def log_ndtr(x: float | npt.ArrayLike) -> FloatArray | float:
-    """Logarithm of `ndtr`, to a few units in the last place in both tails; `ndtri_exp` inverts it.
+    """Logarithm of the distribution function of the standard normal distribution.
 
-    Examples -------- >>> log_ndtr(0.0) -0.6931471805599453
+    Parameters
+    ----------
+    x : array_like
+        Any real numbers.
+
+    Returns
+    -------
+    float or ndarray
+        log Φ(x), rounded to a few units in the last place in both tails.
+
+    See Also
+    --------
+    ndtri_exp : its inverse.
+
+    Examples
+    --------
+    >>> log_ndtr(0.0)
+    -0.6931471805599453
     """
     if isinstance(x, float):
         return lib.pe_log_ndtr(x)
@@ -177,9 +225,28 @@ def ndtri(p: float) -> float: ...
 @overload
 def ndtri(p: float | npt.ArrayLike) -> FloatArray | float: ...
 def ndtri(p: float | npt.ArrayLike) -> FloatArray | float:
-    """Quantile: the x with Φ(x) = p, to a few units in the last place; NaN outside [0, 1].
+    """Quantile of the standard normal distribution.
 
-    Examples -------- >>> ndtri(0.5) 0.0 >>> ndtri(0.0) -inf
+    Parameters
+    ----------
+    p : array_like
+        Probabilities in [0, 1].
+
+    Returns
+    -------
+    float or ndarray
+        The x with Φ(x) = p, rounded to a few units in the last place; NaN outside [0, 1].
+
+    See Also
+    --------
+    ndtri_exp : the same from the logarithm of the probability.
+
+    Examples
+    --------
+    >>> ndtri(0.5)
+    0.0
+    >>> ndtri(0.0)
+    -inf
     """
     if isinstance(p, float):
         return lib.pe_ndtri(p)
@@ -191,11 +258,27 @@ def ndtri_exp(y: float) -> float: ...
 @overload
 def ndtri_exp(y: float | npt.ArrayLike) -> FloatArray | float: ...
 def ndtri_exp(y: float | npt.ArrayLike) -> FloatArray | float:
-    """Quantile: the x with log Φ(x) = y, to a few units in the last place; NaN for y > 0.
+    """Quantile of the standard normal distribution from the logarithm of the probability.
 
-    From y = −1e308 to y = −5e−324; `log_ndtr` is the inverse.
+    Parameters
+    ----------
+    y : array_like
+        Logarithms of probabilities, y ≤ 0.
 
-    Examples -------- >>> ndtri_exp(-1e300) -1.4142135623730951e+150
+    Returns
+    -------
+    float or ndarray
+        The x with log Φ(x) = y, rounded to a few units in the last place, from y = −1e308 to
+        y = −5e−324; NaN for y > 0.
+
+    See Also
+    --------
+    log_ndtr : its inverse.
+
+    Examples
+    --------
+    >>> ndtri_exp(-1e300)
+    -1.4142135623730951e+150
     """
     if isinstance(y, float):
         return lib.pe_ndtri_exp(y)

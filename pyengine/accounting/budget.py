@@ -109,8 +109,22 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
     def load(cls, path: str | os.PathLike[str]) -> Budget:
         """A budget in a file that `Budget` or `save` made; what is spent is booked there.
 
-        Raises ------ ValueError For a file that holds no budget, or a damaged one.  OSError For a
-        file that cannot be read.
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        Budget
+            With all that was booked, and all that other processes will book.
+
+        Raises
+        ------
+        ValueError
+            For a file that holds no budget, or a damaged one.
+        OSError
+            For a file that cannot be read.
         """
         ledger = FileLedger(path)
         made = cls.__new__(cls)
@@ -122,8 +136,17 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
 
         The file is a copy: what this budget spends from then on is not booked there.
 
-        Raises ------ ValueError For a mechanism or a target that holds functions.  OSError For a
-        file that exists or cannot be written.
+        Parameters
+        ----------
+        path : str or path
+            Must not exist.
+
+        Raises
+        ------
+        ValueError
+            For a mechanism or a target that holds functions.
+        OSError
+            For a file that exists or cannot be written.
         """
         FileLedger.made(path, self._target, self._ledger.read())
 
@@ -168,9 +191,17 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
         return self._target.achieved(self.spent)
 
     def spent_epsilon(self, delta: float | None = None) -> float:
-        """ε of all that is booked at a δ, by default that of the target; a proven upper bound.
+        """ε of all that is booked, a proven upper bound.
 
-        It is for the neighbours of the target.
+        Parameters
+        ----------
+        delta : float, optional
+            In [0, 1]; by default that of the target, if it has one.
+
+        Returns
+        -------
+        float
+            At δ, for the neighbours of the target.
         """
         at = delta if delta is not None else getattr(self._target, "delta", None)
         if at is None:
@@ -180,10 +211,22 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
         return float(api.epsilon(self.spent, checks.scalar("delta", at, 0.0, 1.0), **words).upper)
 
     def allows(self, *mechanisms: Any) -> bool:
-        """Whether releases, as `compose` takes them, fit beside all that is booked.
+        """Whether releases fit beside all that is booked.
 
-        Proven where True; where False, no proof was found.  AccuracyError where no engine has
-        proven bounds of the composition.
+        Parameters
+        ----------
+        *mechanisms : Mechanism, or what describes one
+            As `compose` takes them.
+
+        Returns
+        -------
+        bool
+            Proven where True; where False, no proof was found.
+
+        Raises
+        ------
+        AccuracyError
+            Where no engine has proven bounds of the composition.
         """
         return self._target.is_met(_joint(self._ledger.read(), *mechanisms))
 
@@ -230,29 +273,66 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
         return f"{who} does not fit into {self._target.called()}: {found}nothing was booked"
 
     def remaining_noise(self, make: Maker = GaussianMechanism) -> float:
-        """Smallest noise of one more release that fits: it was evaluated.
+        """Smallest noise of one more release that fits.
 
-        ``make`` goes from the noise to a mechanism, as of `calibrate`; by default one Gaussian
-        release, whose noise is in multiples of its sensitivity.  ValueError where no finite noise
-        fits, or any noise does.
+        Parameters
+        ----------
+        make : callable
+            From the noise to a mechanism, as of `calibrate`; by default one Gaussian release, whose
+            noise is in multiples of its sensitivity.
+
+        Returns
+        -------
+        float
+            A release of this noise fits: it was evaluated.
+
+        Raises
+        ------
+        ValueError
+            Where no finite noise fits, or any noise does.
         """
         return float(self._more(make, maximize=False).value)
 
     def remaining_steps(self, step: Any) -> int:
-        """Largest number of times that a release, a step or a composition of some, may be repeated.
+        """Largest number of times that a release may be repeated.
 
-        So many fit, and one more does not by the same bounds; 0 if none does.  ValueError where any
-        number of them fits.
+        Parameters
+        ----------
+        step : Mechanism, or what describes one
+            One step, or a composition of some.
+
+        Returns
+        -------
+        int
+            So many fit, and one more does not by the same bounds; 0 if none does.
+
+        Raises
+        ------
+        ValueError
+            Where any number of them fits.
         """
         one = compose(step)
         found = self._more(one.composed, maximize=True, integer=True)
         return int(found.value)
 
     def remaining_epsilon(self, delta: float = 0.0) -> float:
-        """Largest ε of one more release that is (ε, δ)-DP, whatever it is, at a δ in [0, 1].
+        """Largest ε of one more release that is (ε, δ)-DP, whatever it is.
 
-        Every such release fits, `GenericMechanism` included; 0 if none with a positive ε does.
-        ValueError where any ε fits, as for a target that asks nothing.
+        Parameters
+        ----------
+        delta : float
+            δ of that release, in [0, 1].
+
+        Returns
+        -------
+        float
+            Every (ε, δ)-DP release with this ε fits, `GenericMechanism` included; 0 if none with a
+            positive ε does.
+
+        Raises
+        ------
+        ValueError
+            Where any ε fits, as for a target that asks nothing.
         """
         given = checks.scalar("delta", delta, 0.0, 1.0)
         # the smallest parameter of a calibration: what is left below it is nothing

@@ -109,16 +109,29 @@ class Odometer:
         return self.run_of(self.spent)
 
     def run_of(self, budget: checks.NumberLike) -> AdaptiveRun:
-        """All runs whose cost is at most a budget, in [0, ∞)."""
+        """All runs whose cost is at most a budget.
+
+        Parameters
+        ----------
+        budget : float or exact number
+            In [0, ∞).
+        """
         total = Fraction(checks.non_negative("budget", budget))
         steps = int(total / min(self.costs))
         return adaptive(self.menu, steps, costs=self.costs, budget=total)
 
     def spend(self, choice: int) -> bool:
-        """Book a choice, by its index in the menu, unless it would exceed a filter's budget.
+        """Book a choice, unless it would exceed a filter's budget.
 
-        Returns ------- bool Whether it was booked; if not, it must not be made.  An odometer books
-        every choice.
+        Parameters
+        ----------
+        choice : int
+            Its index in the menu.
+
+        Returns
+        -------
+        bool
+            Whether it was booked; if not, it must not be made.  An odometer books every choice.
         """
         cost = self._cost(choice)
         with self._lock:
@@ -129,13 +142,25 @@ class Odometer:
             return True
 
     def covering(self, *, noise_multiplier: float, sample_rate: float) -> int:
-        """The cheapest choice that is at least as bad as a step of DP-SGD on a Poisson sample.
+        """The cheapest choice that is at least as bad as a step of DP-SGD.
 
-        Returns ------- int Index of a choice of one Gaussian step with no more noise and no smaller
-        rate: it dominates the step (docs, theory/adaptive).
+        Parameters
+        ----------
+        noise_multiplier : float
+            Of the step, in (0, ∞).
+        sample_rate : float
+            Probability with which a record enters its batch, a Poisson sample, in [0, 1].
 
-        Raises ------ ValueError For a parameter outside its domain, or a step that no choice
-        covers.
+        Returns
+        -------
+        int
+            Index of a choice of one Gaussian step with no more noise and no smaller rate: it
+            dominates the step (docs, theory/adaptive).
+
+        Raises
+        ------
+        ValueError
+            For a parameter outside its domain, or a step that no choice covers.
         """
         dp_sgd(noise_multiplier, sample_rate, 1)  # checks
         noise, rate = Fraction(noise_multiplier), Fraction(sample_rate)
@@ -306,9 +331,17 @@ class Filter(Odometer):
         return self.budget - self.spent
 
     def allows(self, choice: int) -> bool:
-        """Whether a choice, by its index, and all that may be admitted after it, keep the target.
+        """Whether a choice, and all that may be admitted after it, keep the target.
 
-        Proven where True; where False, the run may go on with cheaper choices, if any is left.
+        Parameters
+        ----------
+        choice : int
+            Its index in the menu.
+
+        Returns
+        -------
+        bool
+            Proven where True; where False, the run may go on with cheaper choices, if any is left.
         """
         return self._cost(choice) <= self.left
 

@@ -89,19 +89,44 @@ class IndividualLosses:
         return self._solved(Asked("epsilon", _inside("delta", delta)), tolerance)
 
     def gamma_bound(self, kappa: float, *, tolerance: float = TOLERANCE) -> Bounds:
-        """γ of each record at one κ in [1e-30, 1), the reconstruction bound, as of `epsilon`.
+        """γ of each record, the reconstruction bound at one baseline success probability κ.
 
-        ``tolerance`` is the width of bounds, relative to γ - κ or to a hundredth of the largest
-        one.
+        Parameters
+        ----------
+        kappa : float
+            In [1e-30, 1).
+        tolerance : float
+            Width of bounds, relative to γ - κ or to a hundredth of the largest one.
+
+        Returns
+        -------
+        Bounds
+            As of `epsilon`.
+
+        Raises
+        ------
+        ValueError
+            For an argument outside its domain.
         """
         return self._solved(Asked("gamma", _inside("kappa", kappa)), tolerance)
 
     def above(
         self, epsilon: float, delta: float, *, tolerance: float = TOLERANCE
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Which records lose more than ε at one δ, and which ones do not: two arrays of bool.
+        """Which records lose more than ε at one δ, and which ones do not.
 
-        Each is True where it is proven; both are False where ε lies between the bounds of a record.
+        Parameters
+        ----------
+        epsilon : float
+            In [0, ∞).
+        delta, tolerance : float
+            As of `epsilon`.
+
+        Returns
+        -------
+        tuple of two ndarrays of bool
+            True where it is proven that a record loses more, and where it is proven that it does
+            not; both are False where ε lies between the bounds of a record.
         """
         target = float(checks.non_negative("epsilon", epsilon))
         found = self.epsilon(delta, tolerance=tolerance)

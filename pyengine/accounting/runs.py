@@ -218,11 +218,15 @@ class Strategy:
     def row(self, made: Sequence[int] = ()) -> npt.NDArray[np.int8]:
         """Best choices after those that were made, one for each of `log_ratios`.
 
-        Parameters ---------- made : sequence of int The choices so far, each allowed when it was
-        made.
+        Parameters
+        ----------
+        made : sequence of int
+            The choices so far, each allowed when it was made.
 
-        Returns ------- ndarray of int8 Indices of the menu; -1 where stopping is as good as any
-        choice, up to rounding.
+        Returns
+        -------
+        ndarray of int8
+            Indices of the menu; -1 where stopping is as good as any choice, up to rounding.
         """
         moves, state = self.run.plan.moves, len(self.run.plan.moves) - 1
         for choice in made:
@@ -233,7 +237,18 @@ class Strategy:
         return self.tables[state]
 
     def intervals(self, made: Sequence[int] = ()) -> list[tuple[float, float, int]]:
-        """Intervals of `log_ratios`, first and last, with their choice as in `row`, in order."""
+        """Intervals of `log_ratios` with their best choice, in order.
+
+        Parameters
+        ----------
+        made : sequence of int
+            As in `row`.
+
+        Returns
+        -------
+        list of (float, float, int)
+            First and last of the ratios, and the choice as in `row`.
+        """
         row = self.row(made)
         starts = np.concatenate([[0], np.flatnonzero(np.diff(row)) + 1])
         ends = np.concatenate([starts[1:] - 1, [row.size - 1]])
@@ -244,7 +259,15 @@ class Strategy:
         ]
 
     def choice(self, made: Sequence[int], log_ratio: float) -> int:
-        """Best choice after those that were made, at the nearest of `log_ratios`."""
+        """Best choice after those that were made, at the nearest of `log_ratios`.
+
+        Parameters
+        ----------
+        made : sequence of int
+            As in `row`.
+        log_ratio : float
+            Log-likelihood ratio of what they released.
+        """
         spacing = float(self.log_ratios[1] - self.log_ratios[0])
         place = round((checks.real("log_ratio", log_ratio) - float(self.log_ratios[0])) / spacing)
         return int(self.row(made)[min(max(place, 0), self.log_ratios.size - 1)])

@@ -182,8 +182,16 @@ class Target:
     def excess(self, mechanism: Mechanism) -> float:
         """How far a mechanism is from a single target, on a smooth scale.
 
-        At most 0 exactly where the target is met, by the engine's safe bound; -inf and inf where
-        the figures are at an end of the scale.
+        Parameters
+        ----------
+        mechanism : Mechanism
+            What is released.
+
+        Returns
+        -------
+        float
+            At most 0 exactly where the target is met, by the engine's safe bound; -inf and inf
+            where the figures are at an end of the scale.
         """
         return -math.inf if self._asks_nothing() else self._excess(mechanism)
 
@@ -222,13 +230,32 @@ class Target:
     def achieved(self, mechanism: Mechanism) -> Self:
         """Return the single target of this kind that a mechanism just meets.
 
-        It is the same question with the mechanism's own figure, rounded to the safe side.
+        Parameters
+        ----------
+        mechanism : Mechanism
+            What is released.
+
+        Returns
+        -------
+        Target
+            The same question with the mechanism's own figure, rounded to the safe side.
         """
         found: dict[str, Any] = {self._figure: self._found(mechanism)}
         return replace(self, **found)
 
     def is_met(self, mechanism: Mechanism) -> bool:
-        """Return whether the safe bound of a mechanism, not the value alone, meets the target."""
+        """Return whether a mechanism meets a single target, by the engine's safe bound.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            What is released.
+
+        Returns
+        -------
+        bool
+            True where the bound, and not only the value, is within the target.
+        """
         return self.excess(mechanism) <= 0.0
 
 

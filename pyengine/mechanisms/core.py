@@ -440,7 +440,12 @@ class Composition(Mechanism):
         raise NotImplementedError  # the package puts in what knows the kinds of steps
 
     def poisson_sampled(self, probability: checks.NumberLike) -> Mechanism:
-        """Run all steps on **one** Poisson sample of the records, as of `Step.poisson_sampled`.
+        """Run all steps on **one** Poisson sample of the records.
+
+        Parameters
+        ----------
+        probability : float, or exact number as str, Fraction or Decimal
+            Probability with which each record takes part, independently, in [0, 1].
 
         Returns
         -------
@@ -474,7 +479,19 @@ class Composition(Mechanism):
         return self.on_one_sample().poisson_sampled(value)
 
     def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Mechanism:
-        """Run all steps on **one** batch, as `Step.sampled_without_replacement`.
+        """Run all steps on **one** batch of fixed size, drawn uniformly without replacement.
+
+        Parameters
+        ----------
+        batch_size : int
+            Number of records in the batch, in [0, ``dataset_size``].
+        dataset_size : int
+            Number of records, >= 1.
+
+        Returns
+        -------
+        Mechanism
+            One sampled step; the composition itself if the batch is the whole data set.
 
         Raises
         ------
@@ -488,7 +505,17 @@ class Composition(Mechanism):
         return step.sampled_without_replacement(batch_size=batch, dataset_size=size)
 
     def randomly_allocated(self, steps: int, selected: int = 1) -> Mechanism:
-        """Run all steps on each batch of an epoch, as `Step.randomly_allocated`.
+        """Run all steps on each batch of an epoch, every record in one or some of them, at random.
+
+        Parameters
+        ----------
+        steps, selected : int
+            As in `Step.randomly_allocated`.
+
+        Returns
+        -------
+        Mechanism
+            The epoch; the composition itself for one batch.
 
         Raises
         ------

@@ -107,7 +107,18 @@ class Expression:
         return Program(tuple(steps), tuple(constant))
 
     def at(self, argument: Expression | Number) -> Expression:
-        """Return the function of another argument in the place of `z`."""
+        """Return the function of another argument in the place of `z`.
+
+        Parameters
+        ----------
+        argument : Expression or number
+            What stands for `z`.
+
+        Returns
+        -------
+        Expression
+            The composed function.
+        """
         inner, made = _expression(argument), list[Expression]()
         for operation, taken in self.program.steps:
             if operation == "z":
@@ -215,6 +226,16 @@ def _expression(value: Any) -> Expression:
 def number(value: Number) -> Expression:
     """Return a constant: ``number("0.1")`` is a tenth, ``number(0.1)`` the double next to it.
 
+    Parameters
+    ----------
+    value : int, float, Fraction, Decimal or str
+        A finite number.
+
+    Returns
+    -------
+    Expression
+        The constant, exactly.
+
     Raises
     ------
     TypeError, ValueError
@@ -228,42 +249,130 @@ pi = Expression("pi")
 
 
 def exp(x: Expression | Number) -> Expression:
-    """Exponential; of an expression or a number."""
+    """Return the exponential.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("exp", _expression(x))
 
 
 def log(x: Expression | Number) -> Expression:
-    """Principal logarithm, analytic where its argument is not <= 0."""
+    """Return the principal logarithm.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.  Analytic where it is not <= 0.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("log", _expression(x))
 
 
 def sqrt(x: Expression | Number) -> Expression:
-    """Principal root, analytic where its argument is not <= 0."""
+    """Return the principal root.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.  Analytic where it is not <= 0.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("sqrt", _expression(x))
 
 
 def sinh(x: Expression | Number) -> Expression:
-    """Hyperbolic sine; of an expression or a number."""
+    """Return the hyperbolic sine.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("sinh", _expression(x))
 
 
 def cosh(x: Expression | Number) -> Expression:
-    """Hyperbolic cosine; of an expression or a number."""
+    """Return the hyperbolic cosine.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("cosh", _expression(x))
 
 
 def tanh(x: Expression | Number) -> Expression:
-    """Hyperbolic tangent; of an expression or a number."""
+    """Return the hyperbolic tangent.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("tanh", _expression(x))
 
 
 def erfc(x: Expression | Number) -> Expression:
-    """Complementary error function; of an expression or a number."""
+    """Return the complementary error function.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("erfc", _expression(x))
 
 
 def lgamma(x: Expression | Number) -> Expression:
-    """Logarithm of the gamma function, of arguments with positive real parts."""
+    """Return the logarithm of the gamma function.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.  Its real part must be positive.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("lgamma", _expression(x))
 
 

@@ -117,7 +117,18 @@ class Mechanisms:
         return (self[i] for i in range(len(self)))
 
     def at(self, place: int) -> Composition:
-        """Return the mechanism of a place in the flattened arrays, negative ones from the end."""
+        """Return the mechanism of a place in the flattened arrays.
+
+        Parameters
+        ----------
+        place : int
+            From 0 to the number of mechanisms less 1; negative ones count from the end.
+
+        Returns
+        -------
+        Composition
+            Equal Gaussian steps on Poisson samples.
+        """
         noise, rate, steps = (numbers.flat[place] for numbers in self._numbers)
         return _run(float(noise), float(rate), int(steps))
 

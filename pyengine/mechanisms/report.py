@@ -95,8 +95,16 @@ def of_units(run: Composition, unit: str) -> Composition:
 def describe(mechanism: Mechanism) -> list[dict[str, Any]]:
     """Return the parameters of each kind of step.
 
-    A dictionary has ``mechanism``, the name of the class, its parameters, those of its sampling,
-    and ``steps``, the number of repetitions.
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is released.
+
+    Returns
+    -------
+    list of dict
+        For each kind of step ``mechanism``, the name of its class, its parameters, those of its
+        sampling, and ``steps``, the number of repetitions.
     """
     return [{**step.described(), "steps": number} for step, number in steps_of(mechanism)]
 

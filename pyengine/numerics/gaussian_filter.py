@@ -61,7 +61,18 @@ class GaussianFilter:
         return booked
 
     def spend(self, mu: Any) -> bool:
-        """Book a release of a μ in [0, ∞); False if it does not fit, and must not happen."""
+        """Book a release if it fits.
+
+        Parameters
+        ----------
+        mu : float or exact number
+            Of the release, in [0, ∞).
+
+        Returns
+        -------
+        bool
+            Whether it fits and was booked; if not, nothing was, and it must not happen.
+        """
         square = Fraction(checks.non_negative("mu", mu)) ** 2
         while True:
             last = self._last()

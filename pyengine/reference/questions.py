@@ -94,19 +94,26 @@ def gamma_bound(
 ) -> Value:
     """Reconstruction robustness γ(κ), in arbitrary precision.
 
-    The other arguments and errors are those of `trade_off`.
-
     Parameters
     ----------
+    mechanism
+        As in `trade_off`.
     kappa : float or exact number (str, Fraction, Decimal)
         Success probability of the adversary without the release, in [0, 1].
     adjacency : {"add", "remove", "add_remove", "substitute"}
         As in `pyengine.gamma_bound`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
     Value
         γ = 1 - T(κ) with its ``error``, as in `trade_off`.
+
+    Raises
+    ------
+    ValueError, AccuracyError
+        As in `trade_off`.
 
     References
     ----------
@@ -133,19 +140,26 @@ def delta(
 ) -> Value:
     """Privacy profile δ(ε), in arbitrary precision.
 
-    The other arguments and errors are those of `trade_off`.
-
     Parameters
     ----------
+    mechanism
+        As in `trade_off`.
     epsilon : float or exact number (str, Fraction, Decimal)
         In [0, ∞].
     adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.delta`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
     Value
         δ with its ``error``, as in `trade_off`.
+
+    Raises
+    ------
+    ValueError, AccuracyError
+        As in `trade_off`.
 
     References
     ----------
@@ -180,20 +194,27 @@ def epsilon(
 ) -> Value:
     """Inverse of the privacy profile, in arbitrary precision.
 
-    The other arguments and errors are those of `trade_off`.
-
     Parameters
     ----------
+    mechanism
+        As in `trade_off`.
     delta : float or exact number (str, Fraction, Decimal)
         In [0, 1].
     adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.epsilon`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
     Value
         The smallest ε >= 0 with δ(ε) <= ``delta``, with its ``error``, as in `trade_off`; inf where
         there is none.
+
+    Raises
+    ------
+    ValueError, AccuracyError
+        As in `trade_off`.
 
     References
     ----------

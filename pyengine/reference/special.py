@@ -78,7 +78,23 @@ def ncx2_cdf(
 def ncx2_sf(
     x: checks.NumberLike, df: checks.NumberLike, nc: checks.NumberLike, *, digits: int = 30
 ) -> Value:
-    """Survival function 1 - cdf; arguments, errors and what is proven as of `ncx2_cdf`."""
+    """Survival function 1 - cdf of the noncentral chi-squared law.
+
+    Parameters
+    ----------
+    x, df, nc, digits
+        As in `ncx2_cdf`.
+
+    Returns
+    -------
+    Value
+        As in `ncx2_cdf`.
+
+    Raises
+    ------
+    ValueError, AccuracyError
+        As in `ncx2_cdf`.
+    """
     return _tail(x, df, nc, "sf", digits)
 
 
@@ -86,7 +102,25 @@ def ncx2_sf(
 def ncx2_ppf(
     p: checks.NumberLike, df: checks.NumberLike, nc: checks.NumberLike, *, digits: int = 30
 ) -> Value:
-    """Quantile: the x with ``ncx2_cdf(x, df, nc) = p``, p in [0, 1]; the rest as of `ncx2_cdf`."""
+    """Quantile: the x with ``ncx2_cdf(x, df, nc) = p``.
+
+    Parameters
+    ----------
+    p : float or exact number (str, Fraction, Decimal)
+        In [0, 1].
+    df, nc, digits
+        As in `ncx2_cdf`.
+
+    Returns
+    -------
+    Value
+        As in `ncx2_cdf`; inf for p = 1.
+
+    Raises
+    ------
+    ValueError, AccuracyError
+        As in `ncx2_cdf`.
+    """
     level = Fraction(checks.probability("p", p))
     return _inverse(level, df, nc, digits)
 
@@ -95,7 +129,23 @@ def ncx2_ppf(
 def ncx2_isf(
     p: checks.NumberLike, df: checks.NumberLike, nc: checks.NumberLike, *, digits: int = 30
 ) -> Value:
-    """Inverse survival function: the x with ``ncx2_sf(x, df, nc) = p``; as of `ncx2_ppf`."""
+    """Inverse of the survival function: the x with ``ncx2_sf(x, df, nc) = p``.
+
+    Parameters
+    ----------
+    p, df, nc, digits
+        As in `ncx2_ppf`.
+
+    Returns
+    -------
+    Value
+        As in `ncx2_cdf`; inf for p = 0.
+
+    Raises
+    ------
+    ValueError, AccuracyError
+        As in `ncx2_cdf`.
+    """
     return _inverse(1 - Fraction(checks.probability("p", p)), df, nc, digits)
 
 
@@ -112,9 +162,26 @@ def _inverse(level: Fraction, df: checks.NumberLike, nc: checks.NumberLike, digi
 def marcum_q(
     order: checks.NumberLike, a: checks.NumberLike, b: checks.NumberLike, *, digits: int = 30
 ) -> Value:
-    """Marcum's Q function Q_order(a, b) = ncx2_sf(b², 2 order, a²); see `ncx2_cdf`.
+    """Marcum's Q function Q_order(a, b) = ncx2_sf(b², 2 order, a²).
 
-    ``order`` lies in (0, ∞), ``a`` and ``b`` in [0, ∞).
+    Parameters
+    ----------
+    order : float or exact number
+        In (0, ∞).
+    a, b : float or exact number
+        In [0, ∞).
+    digits
+        As in `ncx2_cdf`.
+
+    Returns
+    -------
+    Value
+        As in `ncx2_cdf`.
+
+    Raises
+    ------
+    ValueError, AccuracyError
+        As in `ncx2_cdf`.
     """
     return _marcum(order, a, b, "sf", digits)
 
@@ -123,7 +190,23 @@ def marcum_q(
 def marcum_q_complement(
     order: checks.NumberLike, a: checks.NumberLike, b: checks.NumberLike, *, digits: int = 30
 ) -> Value:
-    """1 - Q_order(a, b) = ncx2_cdf(b², 2 order, a²); arguments as of `marcum_q`."""
+    """1 - Q_order(a, b) = ncx2_cdf(b², 2 order, a²).
+
+    Parameters
+    ----------
+    order, a, b, digits
+        As in `marcum_q`.
+
+    Returns
+    -------
+    Value
+        As in `ncx2_cdf`.
+
+    Raises
+    ------
+    ValueError, AccuracyError
+        As in `ncx2_cdf`.
+    """
     return _marcum(order, a, b, "cdf", digits)
 
 

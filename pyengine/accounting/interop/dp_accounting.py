@@ -116,25 +116,55 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
         return None
 
     def get_epsilon(self, target_delta: float) -> float:
-        """Smallest ε of the events so far, from above; inf where no ε will do.
+        """Smallest ε of the events so far, from above.
 
-        As dp_accounting asks of accountants, it is inf at every δ after a ``NonPrivateDpEvent``.
+        Parameters
+        ----------
+        target_delta : float
+            In [0, 1].
+
+        Returns
+        -------
+        float
+            inf where no ε will do and, as dp_accounting asks of accountants, at every δ after a
+            ``NonPrivateDpEvent``.
         """
         if any(step == NON_PRIVATE for step, _ in self._composed.parts):
             return math.inf
         return float(self._upper("epsilon", target_delta))
 
     def get_delta(self, target_epsilon: float) -> float:
-        """δ of the events so far at an ε in [0, ∞], from above."""
+        """δ of the events so far, from above.
+
+        Parameters
+        ----------
+        target_epsilon : float
+            In [0, ∞].
+
+        Returns
+        -------
+        float
+            In [0, 1].
+        """
         return float(self._upper("delta", target_epsilon))
 
     def get_true_positive_rates(
         self, false_positive_rates: npt.ArrayLike, deltas: npt.ArrayLike | None = None
     ) -> Any:
-        """Largest true positive rates of tests, from above, of the worse order of the neighbours.
+        """Largest true positive rates of tests, from above.
 
-        ``deltas`` are taken as dp_accounting's PLD accountant takes them, and of no use here: the
-        trade-off function itself is asked.
+        Parameters
+        ----------
+        false_positive_rates : array_like
+            In [0, 1].
+        deltas : array_like, optional
+            Taken as dp_accounting's PLD accountant takes it, and of no use here: the trade-off
+            function itself is asked.
+
+        Returns
+        -------
+        float or ndarray of the shape of ``false_positive_rates``
+            Of the worse one of both orders of the neighbours.
         """
         del deltas
         return self._upper("gamma_bound", false_positive_rates)
@@ -146,8 +176,18 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
     ) -> float:
         """Smallest μ whose Gaussian trade-off function lies below at some false positive rates.
 
-        The rates lie in (0, 1); 500 from 1e-12 to 0.5 if not given.  An estimate: between them a
-        larger μ may be needed, and `pyengine.targets.GaussianDP` asks for all of them.
+        Parameters
+        ----------
+        false_positive_rates : array_like, optional
+            In (0, 1); 500 from 1e-12 to 0.5 if not given.
+        deltas : array_like, optional
+            As in `get_true_positive_rates`.
+
+        Returns
+        -------
+        float
+            An estimate: between these rates a larger μ may be needed, and
+            `pyengine.targets.GaussianDP` asks for all of them.
         """
         del deltas
         level = np.asarray(LEVELS if false_positive_rates is None else false_positive_rates, float)

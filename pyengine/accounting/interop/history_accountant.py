@@ -97,7 +97,20 @@ class HistoryAccountant:
         return sum(steps for _, _, steps in self.history)
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
-        """Note one step, of noise in (0, ∞) and rate in [0, 1]; ValueError for others."""
+        """Note one step.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise divided by the clipping norm, in (0, ∞).
+        sample_rate : float
+            Probability with which a record enters a batch, in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            For a parameter outside its domain.
+        """
         dp_sgd(noise_multiplier, sample_rate, 1)  # checks
         step = noise_multiplier, sample_rate
         with Booking.lock:
@@ -153,7 +166,15 @@ class HistoryAccountant:
     def allows(self, *, noise_multiplier: float, sample_rate: float) -> bool:
         """Whether the filter admits a step, and keeps its target whatever comes after it.
 
-        ValueError without a filter, or for a step that none of its choices covers.
+        Parameters
+        ----------
+        noise_multiplier, sample_rate : float
+            As of `step`.
+
+        Raises
+        ------
+        ValueError
+            Without a filter, or for a step that none of its choices covers.
         """
         if self._filter is None:
             raise ValueError("allows() must follow take_filter(): no filter was given")
@@ -261,7 +282,20 @@ class HistoryAccountant:
     def get_delta(
         self, epsilon: float, *, proven: bool = True, tolerance: float | None = None, **host: Any
     ) -> float:
-        """δ(ε) of the steps so far, from above; keywords are those of `get_epsilon`."""
+        """δ(ε) of the steps so far, from above.
+
+        Parameters
+        ----------
+        epsilon : float
+            In [0, ∞].
+        proven, tolerance, **host
+            As in `get_epsilon`.
+
+        Returns
+        -------
+        float
+            An upper bound, proven unless ``proven=False``.
+        """
         return float(self._asked("delta", epsilon, proven, tolerance, host).upper)
 
     def get_beta(
@@ -269,25 +303,54 @@ class HistoryAccountant:
     ) -> Any:
         """Smallest false negative rate of a test with false positive rates ``alpha``, from below.
 
-        A float, or an array of the shape of ``alpha``, in [0, 1]; the keywords are those of
-        `get_epsilon`.
+        Parameters
+        ----------
+        alpha : array_like
+            In [0, 1].
+        proven, tolerance, **host
+            As in `get_epsilon`.
+
+        Returns
+        -------
+        float or ndarray of the shape of ``alpha``
+            A lower bound, proven unless ``proven=False``.
         """
         return self._asked("trade_off", alpha, proven, tolerance, host).lower
 
     def get_gamma(
         self, kappa: npt.ArrayLike, *, proven: bool = True, tolerance: Any = None, **host: Any
     ) -> Any:
-        """Largest probability of reconstruction where it is ``kappa`` without release, from above.
+        """Largest probability of reconstruction where it is ``kappa`` without the release.
 
-        A float, or an array of the shape of ``kappa``, in [0, 1]; H0 is the data without the
-        record.  Keywords are those of `get_epsilon`.
+        Parameters
+        ----------
+        kappa : array_like
+            In [0, 1].
+        proven, tolerance, **host
+            As in `get_epsilon`.
+
+        Returns
+        -------
+        float or ndarray of the shape of ``kappa``
+            An upper bound, proven unless ``proven=False``; H0 is the data without the record.
         """
         return self._asked("gamma_bound", kappa, proven, tolerance, host, "add").upper
 
     def get_advantage(
         self, *, proven: bool = True, tolerance: float | None = None, **host: Any
     ) -> float:
-        """Largest difference of true and false positive rate, δ(0); see `get_epsilon`."""
+        """Largest difference of true and false positive rate, δ(0), from above.
+
+        Parameters
+        ----------
+        proven, tolerance, **host
+            As in `get_epsilon`.
+
+        Returns
+        -------
+        float
+            An upper bound, proven unless ``proven=False``.
+        """
         return self.get_delta(0.0, proven=proven, tolerance=tolerance, **host)
 
     def _asked(
@@ -314,7 +377,13 @@ class HistoryAccountant:
         return Bounds(value, value, value)
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
-        """Return what an optimizer of Opacus calls after each step, by the rate of one batch."""
+        """Return what an optimizer of Opacus calls after each step.
+
+        Parameters
+        ----------
+        sample_rate : float
+            Probability with which a record enters one batch.
+        """
 
         def note(optimizer: Any) -> None:
             self._batches.see(optimizer, sample_rate)
@@ -326,7 +395,18 @@ class HistoryAccountant:
         return note
 
     def state_dict(self, destination: MutableMapping[str, Any] | None = None) -> Any:
-        """History, what was seen of batches, and name, for a checkpoint; into ``destination``."""
+        """History and name, for a checkpoint.
+
+        Parameters
+        ----------
+        destination : mapping, optional
+            Where to put them; a new dictionary if not given.
+
+        Returns
+        -------
+        mapping
+            ``history``, a copy, ``batches``, what was seen of them, and ``mechanism``.
+        """
         found: MutableMapping[str, Any] = {} if destination is None else destination
         found["history"] = deepcopy(self.history)
         found["batches"] = self._batches.as_dict()
@@ -334,7 +414,18 @@ class HistoryAccountant:
         return found
 
     def load_state_dict(self, state_dict: MutableMapping[str, Any]) -> None:
-        """Take the history of a checkpoint; ValueError for the state of another accountant."""
+        """Take the history of a checkpoint.
+
+        Parameters
+        ----------
+        state_dict : mapping
+            What `state_dict` returned.
+
+        Raises
+        ------
+        ValueError
+            For the state of another accountant, or none.
+        """
         if not state_dict or not {"history", "mechanism"} <= set(state_dict):
             raise ValueError(
                 f"state_dict must have 'history' and 'mechanism', got {sorted(state_dict or ())}"

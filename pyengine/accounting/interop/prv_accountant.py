@@ -104,7 +104,13 @@ class PRVAccountant:
         return [checks.count(name, number) for number in several]
 
     def composition(self, num_self_compositions: Any = None) -> Composition:
-        """Return the mechanism of some numbers of steps, by default ``max_self_compositions``."""
+        """Return the mechanism of some numbers of steps.
+
+        Parameters
+        ----------
+        num_self_compositions : int or sequence of int, optional
+            How often each is composed with itself; ``max_self_compositions`` if not given.
+        """
         if num_self_compositions is None:
             numbers = self.max_self_compositions
         else:
@@ -125,19 +131,49 @@ class PRVAccountant:
     def compute_epsilon(
         self, delta: float, num_self_compositions: Any = None
     ) -> tuple[float, float, float]:
-        """Lower bound, estimate and upper bound of ε, within ``eps_error`` of each other; proven.
+        """Lower bound, estimate and upper bound of ε; the bounds are proven.
 
-        Each mechanism is composed so often with itself, once if not given.  AccuracyError where no
-        bound so close can be proven.
+        Parameters
+        ----------
+        delta : float
+            In [0, 1].
+        num_self_compositions : int or sequence of int, optional
+            How often each mechanism is composed with itself; once if not given, as in
+            prv_accountant.
+
+        Returns
+        -------
+        tuple of float
+            Within ``eps_error`` of each other.
+
+        Raises
+        ------
+        AccuracyError
+            Where no bound so close can be proven.
         """
         return _epsilon(self._run(num_self_compositions), delta, self.eps_error)
 
     def compute_delta(
         self, epsilon: float, num_self_compositions: Any = None
     ) -> tuple[float, float, float]:
-        """Lower bound, estimate and upper bound of δ, at most 1e-4 of it apart; proven.
+        """Lower bound, estimate and upper bound of δ; the bounds are proven.
 
-        Numbers are those of `compute_epsilon`.  AccuracyError where no bound can be proven.
+        Parameters
+        ----------
+        epsilon : float
+            In [0, ∞].
+        num_self_compositions : int or sequence of int, optional
+            As in `compute_epsilon`.
+
+        Returns
+        -------
+        tuple of float
+            At most 1e-4 apart, relative to δ.
+
+        Raises
+        ------
+        AccuracyError
+            Where no bound can be proven.
         """
         return tuple(proven_bounds("delta", self._run(num_self_compositions), epsilon))
 
@@ -240,7 +276,13 @@ class Accountant:
         )
 
     def compute_epsilon(self, num_compositions: int) -> tuple[float, float, float]:
-        """Lower bound, estimate and upper bound of ε at ``delta`` after some steps."""
+        """Lower bound, estimate and upper bound of ε at ``delta`` after some steps.
+
+        Parameters
+        ----------
+        num_compositions : int
+            Number of steps, at most ``max_compositions``.
+        """
         return self.accountant.compute_epsilon(self.delta, num_compositions)
 
 

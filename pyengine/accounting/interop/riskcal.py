@@ -36,13 +36,25 @@ def _asked(noise_multiplier: float, sample_rate: float, num_steps: int) -> Any:
 def get_beta_for_dpsgd(
     noise_multiplier: float, sample_rate: float, num_steps: int, alpha: npt.ArrayLike
 ) -> Any:
-    """False negative rate at false positive rates, as ``riskcal`` calls it.
+    """False negative rate at a false positive rate, as ``riskcal`` calls it.
 
-    Returns ------- float or ndarray of the shape of ``alpha`` β(α) of adjacency ``add_remove``; an
-    estimate, as that of `pyengine.trade_off`.
+    Parameters
+    ----------
+    noise_multiplier, sample_rate, num_steps
+        As of `pyengine.dp_sgd`.
+    alpha : array_like
+        False positive rates, in [0, 1].
 
-    Examples -------- >>> from pyengine.accounting.interop import get_beta_for_dpsgd >>>
-    round(get_beta_for_dpsgd(0.8, 0.001, 10_000, alpha=0.05), 6) 0.925864
+    Returns
+    -------
+    float or ndarray of the shape of ``alpha``
+        β(α) of adjacency ``add_remove``; an estimate, as that of `pyengine.trade_off`.
+
+    Examples
+    --------
+    >>> from pyengine.accounting.interop import get_beta_for_dpsgd
+    >>> round(get_beta_for_dpsgd(0.8, 0.001, 10_000, alpha=0.05), 6)
+    0.925864
     """
     array = checks.real_array("alpha", alpha, 0.0, 1.0)
     beta = _asked(noise_multiplier, sample_rate, num_steps).trade_off(array.ravel()).beta
@@ -52,11 +64,21 @@ def get_beta_for_dpsgd(
 def get_advantage_for_dpsgd(noise_multiplier: float, sample_rate: float, num_steps: int) -> float:
     """Largest difference of true and false positive rate, as ``riskcal`` calls it.
 
-    Returns ------- float δ(0) of adjacency ``add_remove``; an estimate, as that of
-    `pyengine.delta`.
+    Parameters
+    ----------
+    noise_multiplier, sample_rate, num_steps
+        As of `pyengine.dp_sgd`.
 
-    Examples -------- >>> from pyengine.accounting.interop import get_advantage_for_dpsgd >>>
-    round(get_advantage_for_dpsgd(1.0, 0.01, 1000), 9) 0.16101762
+    Returns
+    -------
+    float
+        δ(0) of adjacency ``add_remove``; an estimate, as that of `pyengine.delta`.
+
+    Examples
+    --------
+    >>> from pyengine.accounting.interop import get_advantage_for_dpsgd
+    >>> round(get_advantage_for_dpsgd(1.0, 0.01, 1000), 9)
+    0.16101762
     """
     asked = _asked(noise_multiplier, sample_rate, num_steps)
     return float(asked.profile(np.zeros(1)).value[0])

@@ -107,10 +107,18 @@ class NoisySGDStep:
 
     # Map: eq. 8 of Leemann et al. (2023): one step | test_membership | membership
     def trade_off(self, alpha: float | npt.ArrayLike) -> Any:
-        """Smallest false negative rate β(α) of an attack with false positive rate α (equation 8).
+        """Smallest false negative rate of an attack with false positive rate α (equation 8).
 
-        Exact under the assumptions of the class, to a few dozen units in the last place; 0 where it
-        is below the smallest double: see `log_trade_off`.
+        Parameters
+        ----------
+        alpha : array_like
+            In [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+            β(α), exact under the assumptions of the class, to a few dozen units in the last place;
+            0 where it is below the smallest double: see `log_trade_off`.
         """
         return self._ask(special.one_step_sgd_beta, alpha)
 
@@ -119,11 +127,33 @@ class NoisySGDStep:
         return self.trade_off(alpha)
 
     def log_trade_off(self, alpha: float | npt.ArrayLike) -> Any:
-        """Logarithm of the trade-off function, to a few units in the last place."""
+        """Logarithm of the trade-off function.
+
+        Parameters
+        ----------
+        alpha : array_like
+            In [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+            log β(α), to a few units in the last place.
+        """
         return self._ask(special.log_one_step_sgd_beta, alpha)
 
     def power(self, alpha: float | npt.ArrayLike) -> Any:
-        """Largest true positive rate 1 - β(α), accurate in relative terms where it is small."""
+        """Largest true positive rate of an attack with false positive rate α.
+
+        Parameters
+        ----------
+        alpha : array_like
+            In [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+            1 - β(α), accurate in relative terms where it is small.
+        """
         return self._ask(special.one_step_sgd_power, alpha)
 
     def _ask(self, function: np.ufunc, alpha: float | npt.ArrayLike) -> Any:

@@ -103,11 +103,19 @@ class EmpiricalTradeOff:
         return bool((self.alpha_lower > 1.0 - self.beta_lower).any())
 
     def upper(self, alpha: npt.ArrayLike) -> FloatArray:
-        """Upper bound on the smallest type-II error that this attack attains at levels in [0, 1].
+        """Upper bound on the smallest type-II error that this attack attains at a level.
 
-        It is the lower convex hull of the upper ends of the bands: between two thresholds an
-        attacker may choose by lot.  An upper bound with the curve's confidence, and with it for the
-        trade-off function of what was attacked.
+        Parameters
+        ----------
+        alpha : array_like
+            Levels in [0, 1].
+
+        Returns
+        -------
+        ndarray
+            Lower convex hull of the upper ends of the bands: between two thresholds an attacker
+            may choose by lot.  An upper bound with the curve's confidence, and with it for the
+            trade-off function of what was attacked.
         """
         x, y = _hull(
             np.concatenate([[0.0], self.alpha_upper, [1.0]]),
@@ -116,9 +124,17 @@ class EmpiricalTradeOff:
         return np.asarray(np.interp(np.asarray(alpha, dtype=np.float64), x, y))
 
     def compare(self, claim: Callable[[FloatArray], Any]) -> Gap:
-        """Whether, where and by how much the attack beats a claimed trade-off function.
+        """Hold the attack against a claimed trade-off function.
 
-        The claim is β = f(α) for arrays in [0, 1], not increasing.
+        Parameters
+        ----------
+        claim : callable
+            β = f(α) for arrays in [0, 1], not increasing.
+
+        Returns
+        -------
+        Gap
+            Whether, where and by how much the attack beats the claim.
         """
         claim = Guarded(claim)
         claimed = np.asarray(claim(self.alpha_upper), dtype=np.float64)

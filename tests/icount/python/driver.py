@@ -7,6 +7,7 @@ and what to do before counting and what to count, both without arguments.  What 
 as imports, all children of the stage find done.
 """
 
+import gc
 import os
 import runpy
 import sys
@@ -20,6 +21,8 @@ def child(prepare, run):
         status = 1
         try:
             prepare()
+            gc.collect()
+            gc.disable()  # whose times depend on what the interpreter has allocated before
             if run is not None:
                 run()
             status = 0
