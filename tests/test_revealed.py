@@ -257,3 +257,22 @@ def test_proofs_of_what_only_others_bound() -> None:
     part = pe.delta(allocated, 0.5, adjacency="substitute", bounds=True)
     other = pe.delta(pe.LaplaceMechanism(2.0), 0.5, adjacency="substitute")
     assert found.upper == pytest.approx(0.5 * (part.upper + other), rel=1e-9)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-9, 1e-12, 1e-300])
+def test_epsilon_next_to_the_largest_loss(delta: float) -> None:
+    """Where one of two Laplace steps has losses left: δ = (1 - e^((ε - 1)/2))/2."""
+    both = pe.revealed_mixture([("1/2", pe.LaplaceMechanism(1)), ("1/2", pe.LaplaceMechanism(2))])
+    found = pe.epsilon(both, delta, bounds=True)
+    with mpmath.workdps(330):
+        truth = 1 + 2 * mpmath.log(1 - 2 * mpmath.mpf(delta))
+        assert found.lower <= truth <= found.upper
+    assert found.upper - found.lower < 1e-11
+
+
+@pytest.mark.parametrize("kappa", [1e-300, 1e-5, 0.5])
+def test_parts_that_show_the_record(kappa: float) -> None:
+    """No line tells so small an error: one level for all parts bounds it."""
+    runs = [pe.dp_sgd(0.2, 0.01, 10**6), pe.dp_sgd(0.2, 0.01, 2 * 10**6)]
+    mixture = pe.revealed_mixture([("1/2", runs[0]), ("1/2", runs[1])])
+    assert pe.gamma_bound(mixture, kappa, bounds=True).lower > 1.0 - 1e-15

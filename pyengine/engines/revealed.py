@@ -30,7 +30,7 @@ BESIDE = 1e-6  # relative, of slopes of the parts' curves
 ROUNDS, ROUNDS_OF_ALL = 44, 80  # of a search between slopes of the parts, and among all of them
 CLOSEST, TIMES, TRIES = 2.0**-24, 4.0, 12  # distances from a line's slope where a valley is shown
 TINIEST = 5e-324
-COARSE = 1e-6  # bracket of ε between whose ends profiles are as good as straight
+COARSE = 1e-9  # bracket of ε between whose ends profiles are as good as straight
 FINE = 1e-8  # and of slopes, between which chords say the rest
 LINE = 2.0 * (ELEMENTARY + 4.0) * UNIT  # of the few operations of a line, of the sizes of its terms
 
@@ -119,12 +119,11 @@ class RevealedPair(Questions):
                 return fn.log(self.profile(x).value) - fn.log(delta)
 
         low, high = falling_bracket(over, first, last, room=COARSE * (1.0 + last))
-        near, above = self.profile(low), over(low)
-        below = over(high)
+        near, far = self.profile(low), self.profile(high)
         with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.clip(above / (above - below), 0.0, 1.0)
-            steep = (above - below) / (high - low)
-            apart = 1.1 * (near.upper - near.lower) / (near.value * steep)
+            fall = near.value - far.value
+            share = np.clip((near.value - delta) / fall, 0.0, 1.0)
+            apart = 1.1 * (near.upper - near.lower) * (high - low) / fall
         apart += 8.0 * UNIT * (1.0 + high)
         value = np.where(np.isfinite(share), low + share * (high - low), high)
         apart = np.where(np.isfinite(apart), apart, high - low)
@@ -186,7 +185,14 @@ class RevealedPair(Questions):
         c, _ = lowest(odds, low - room, high + room, rounds=rounds, is_close=_are_close)
         of_gamma = c >= 0.0  # which has the digits there, as β has for others
         found = self._height(alpha, c, of_gamma)
-        least, place = self._bottom(alpha, c, of_gamma, found)
+        # one level for all parts is a test as well
+        rounded = (len(curves) + 4.0) * UNIT
+        rows = list(zip(self._shares, curves, strict=True))
+        power = reduce(np.add, [w * curve.gamma.lower for w, curve in rows]) * (1.0 - rounded)
+        error = reduce(np.add, [w * curve.beta.upper for w, curve in rows]) * (1.0 + rounded)
+        error += len(curves) * TINIEST
+        inside = np.where(of_gamma, np.maximum(power - len(curves) * TINIEST, alpha), -error)
+        least, place = self._bottom(alpha, c, of_gamma, found, inside)
         other = self._height(alpha, place, of_gamma)
         better = other.upper < found.upper
         c, value, most = (
@@ -199,7 +205,8 @@ class RevealedPair(Questions):
         lower = np.where(of_gamma, np.maximum(lower, alpha), lower)
         upper = np.where(of_gamma, upper, np.minimum(upper, complement_above(alpha)))
         own = Answer(np.clip(sign * value, lower, upper), lower, upper, curves[0].beta.engine)
-        own.certified = found.proven & other.proven
+        sure = [part.certified for curve in curves for part in curve]
+        own.certified = found.proven & other.proven & np.all(sure, axis=0)
         beta, gamma = own.taken(~np.zeros(alpha.size, dtype=np.bool_)), _rest(own)
         beta.put(of_gamma, gamma.taken(of_gamma))
         gamma.put(of_gamma, own.taken(of_gamma))
@@ -238,17 +245,20 @@ class RevealedPair(Questions):
         return Heights(value, lower - off, upper + off, found.certified)
 
     def _bottom(
-        self, alpha: FloatArray, c: FloatArray, of_gamma: BoolArray, heights: Heights
+        self,
+        alpha: FloatArray,
+        c: FloatArray,
+        of_gamma: BoolArray,
+        heights: Heights,
+        known: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
         """Lower bounds of the least height of all lines, and slopes next to that.
 
         Where heights are surely larger on either side of c the least one lies between, and a convex
         function is above its chords on either side.
         """
-        # γ is no smaller than α or what no level is needed for, and β no larger than 1 - α
-        shown = self._sum(self._reverse, np.full(c.size, np.inf)).lower
-        found = np.where(of_gamma, np.maximum(shown, alpha), -complement_above(alpha))
-        place, open_, apart = c.copy(), np.ones(c.size, dtype=np.bool_), CLOSEST
+        found, place, apart = known.copy(), c.copy(), CLOSEST
+        open_ = np.ones(c.size, dtype=np.bool_)
         for _ in range(TRIES):
             at = np.flatnonzero(open_)
             if not at.size:
