@@ -351,25 +351,3 @@ def test_adversaries(monkeypatch: pytest.MonkeyPatch) -> None:
             assert value in (old, "nan"), (number, value, old)
             number += 1
     assert number == len(rows)
-
-
-def test_dp_sgd_random() -> None:
-    """Draws that are quick, one of most strata: the same points to the last digit."""
-    from reference import generate
-
-    kept = json.loads((DATA / "dp_sgd_random.json").read_text(encoding="utf-8"))
-    for stratum, index in (
-        ("seams", 0),
-        ("near_full_batch", 0),
-        ("small_noise", 0),
-        ("centre", 0),
-        ("phases", 0),
-        ("ordinary", 1),
-        ("full_batch", 0),
-        *((("few_steps", 0), ("many_phases", 0)) if ALL else ()),
-    ):
-        points: list[dict[str, Any]] = []
-        generate.attempt(kept["provenance"]["seed"], stratum, index, points, [])
-        assert len(points) == 3
-        for point in points:
-            assert point in kept["points"]
