@@ -11,7 +11,7 @@ Kinds of mechanisms, which take turns: ``compositions`` of Gaussian steps (``sec
 ``mixtures``, which are ``group``, ``mixture``, ``truncated``, ``fixed``, ``substitute``,
 ``composition`` and ``beside-few-losses`` (``mixture_contour.py``); ``smooth``, which are
 ``densities``, ``expressions``, ``batches`` and ``epochs`` (``smooth_contour.py``); ``few-steps``,
-two to a hundred of DP-SGD (``tests/few_step_truth.py``).
+two to a hundred of DP-SGD (`pyengine.reference`).
 Case i of a seed is always the same: ``--first i`` begins with it.
 
 By themselves: ``closed-forms`` asks one-step and plain Gaussian mechanisms over their whole domain
@@ -32,17 +32,18 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from flint import arb
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import adaptive_truth
 import closed_form_truth
 import conversion_truth
-import few_step_truth
 import mixture_contour
 import second_contour
 import smooth_contour
@@ -51,9 +52,13 @@ from contour_truths import questions
 from random_mechanisms import evenly
 
 import pyengine as pe
+from pyengine.reference.balls import precision
+from pyengine.reference.gaussian.law import SampledGaussianLaw
+from pyengine.reference.gaussian.steps import EqualSteps
 
 EACH = 100  # cases from one line to the next
 THRESHOLDS = 8  # on one contour of few steps
+DEPTH, BITS = 55.0, 66  # of its functionals: what is aimed at, as a logarithm, and what is enough
 HULLS = 0.05  # share of hulls of both orders that are asked of closed forms
 MENU_TOLERANCE = 1e-4
 
@@ -61,33 +66,48 @@ MENU_TOLERANCE = 1e-4
 # ---- kinds of mechanisms -------------------------------------------------------------------------
 
 
-def few_steps(rng: np.random.Generator) -> tuple[few_step_truth.Composition, list[Truth]]:
+Law = tuple[float, float, int]  # noise, rate and number of steps
+
+
+def sides(law: SampledGaussianLaw, c: list[float], right: bool) -> list[dict[str, Decimal] | None]:
+    """Both masses beyond thresholds and the profiles, to 20 digits; None where they have fewer."""
+    names = ("p_above", "q_above", "h_qp") if right else ("p_below", "q_below", "h_pq")
+    with precision(200):
+        local = law.near(arb(c[0]), DEPTH)
+    found: list[dict[str, Decimal] | None] = []
+    with precision(local.bits):
+        for x in c:
+            tails = local.at(arb(x))
+            balls = [getattr(tails, name) for name in names]
+            if min(ball.rel_accuracy_bits() for ball in balls) < BITS:
+                found.append(None)
+                continue
+            decimals = (Decimal(ball.mid().str(40, radius=False)) for ball in balls)
+            found.append(dict(zip("pqh", decimals, strict=True)))
+    return found
+
+
+def few_steps(rng: np.random.Generator) -> tuple[Law, list[Truth]]:
     """Questions on two to a hundred steps; none where the truth is out of reach."""
     steps = 2 if rng.random() < 0.2 else int(evenly(rng, 3, 101))
-    law = few_step_truth.Composition(
-        float(f"{evenly(rng, 0.5, 20.0):.4g}"), float(f"{evenly(rng, 1e-4, 1.0):.4g}"), steps
-    )
+    noise, p = (float(f"{evenly(rng, *ends):.4g}") for ends in ((0.5, 20.0), (1e-4, 1.0)))
     right = bool(rng.random() < 0.5)
-    scale = law.probability * math.sqrt(steps * math.expm1(min(law.noise**-2, 9.0)))
+    scale = p * math.sqrt(steps * math.expm1(min(noise**-2, 9.0)))
     first = (1.0 if right else -1.0) * scale * math.exp(rng.uniform(-4.0, 1.6))
-    if steps == 2:
-        sides = few_step_truth.in_balls(law, first, right)
-        return law, [] if sides is None else list(questions(sides, first, right))
-    found = few_step_truth.saddle(law, first, right)
-    if found is None:
-        return law, []
-    lam, deviation = found
-    c = first + deviation * np.concatenate([[0.0], rng.uniform(-1.2, 1.2, THRESHOLDS - 1)])
-    rows, others = few_step_truth.inverted(law, lam, deviation, c), None
-    if rows is None:
-        return law, []
-    if rng.random() < 0.25:
-        mirrored = few_step_truth.saddle(law, -first, not right)
-        others = mirrored and few_step_truth.inverted(law, *mirrored, -c)
-    asked = []
-    for i, row in enumerate(rows):
-        asked += questions(row, float(c[i]), right, others[i] if others else None)
-    return law, asked
+    law, asked = SampledGaussianLaw((EqualSteps(noise, p, steps),)), []
+    try:
+        cumulants = law.cumulants
+        at = cumulants.saddle(first - cumulants.shift)
+        deviation = math.sqrt(cumulants.mean_variance(at)[1])
+        c = first + deviation * np.append(0.0, rng.uniform(-1.2, 1.2, THRESHOLDS - 1))
+        here = sides(law, c.tolist(), right)
+        both = rng.random() < 0.25
+        there = sides(law, (-c).tolist(), not right) if both else [None] * c.size
+    except pe.AccuracyError:
+        return (noise, p, steps), []
+    for x, one, other in zip(c.tolist(), here, there, strict=True):
+        asked += questions(one, x, right, other) if one else ()
+    return (noise, p, steps), asked
 
 
 def of_few_steps(rng: np.random.Generator, _: argparse.Namespace) -> Case:
