@@ -1,7 +1,6 @@
 """Random questions against truth of other code, for as long as is given.
 
     python tools/campaigns.py compositions mixtures --answers 100000 --seed 1
-    python tools/campaigns.py compositions --answers 20000 --reference --seconds 1
     python tools/campaigns.py smooth few-steps --minutes 5
     python tools/campaigns.py closed-forms --answers 20000
     python tools/campaigns.py conversions --answers 20000
@@ -32,12 +31,10 @@ import random
 import sys
 import time
 from collections.abc import Callable
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from flint import arb
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -47,18 +44,12 @@ import conversion_truth
 import mixture_contour
 import second_contour
 import smooth_contour
-from bounds_tally import Case, Tally, Truth
-from contour_truths import questions
-from random_mechanisms import evenly
+from bounds_tally import Case, Tally
 
 import pyengine as pe
-from pyengine.reference.balls import precision
-from pyengine.reference.gaussian.law import SampledGaussianLaw
-from pyengine.reference.gaussian.steps import EqualSteps
 
 EACH = 100  # cases from one line to the next
-THRESHOLDS = 8  # on one contour of few steps
-DEPTH, BITS = 55.0, 66  # of its functionals: what is aimed at, as a logarithm, and what is enough
+PATIENT = 20.0  # seconds of the reference for an epoch
 HULLS = 0.05  # share of hulls of both orders that are asked of closed forms
 MENU_TOLERANCE = 1e-4
 
@@ -66,57 +57,16 @@ MENU_TOLERANCE = 1e-4
 # ---- kinds of mechanisms -------------------------------------------------------------------------
 
 
-Law = tuple[float, float, int]  # noise, rate and number of steps
-
-
-def sides(law: SampledGaussianLaw, c: list[float], right: bool) -> list[dict[str, Decimal] | None]:
-    """Both masses beyond thresholds and the profiles, to 20 digits; None where they have fewer."""
-    names = ("p_above", "q_above", "h_qp") if right else ("p_below", "q_below", "h_pq")
-    with precision(200):
-        local = law.near(arb(c[0]), DEPTH)
-    found: list[dict[str, Decimal] | None] = []
-    with precision(local.bits):
-        for x in c:
-            tails = local.at(arb(x))
-            balls = [getattr(tails, name) for name in names]
-            if min(ball.rel_accuracy_bits() for ball in balls) < BITS:
-                found.append(None)
-                continue
-            decimals = (Decimal(ball.mid().str(40, radius=False)) for ball in balls)
-            found.append(dict(zip("pqh", decimals, strict=True)))
-    return found
-
-
-def few_steps(rng: np.random.Generator) -> tuple[Law, list[Truth]]:
-    """Questions on two to a hundred steps; none where the truth is out of reach."""
-    steps = 2 if rng.random() < 0.2 else int(evenly(rng, 3, 101))
-    noise, p = (float(f"{evenly(rng, *ends):.4g}") for ends in ((0.5, 20.0), (1e-4, 1.0)))
-    right = bool(rng.random() < 0.5)
-    scale = p * math.sqrt(steps * math.expm1(min(noise**-2, 9.0)))
-    first = (1.0 if right else -1.0) * scale * math.exp(rng.uniform(-4.0, 1.6))
-    law, asked = SampledGaussianLaw((EqualSteps(noise, p, steps),)), []
-    try:
-        cumulants = law.cumulants
-        at = cumulants.saddle(first - cumulants.shift)
-        deviation = math.sqrt(cumulants.mean_variance(at)[1])
-        c = first + deviation * np.append(0.0, rng.uniform(-1.2, 1.2, THRESHOLDS - 1))
-        here = sides(law, c.tolist(), right)
-        both = rng.random() < 0.25
-        there = sides(law, (-c).tolist(), not right) if both else [None] * c.size
-    except pe.AccuracyError:
-        return (noise, p, steps), []
-    for x, one, other in zip(c.tolist(), here, there, strict=True):
-        asked += questions(one, x, right, other) if one else ()
-    return (noise, p, steps), asked
-
-
-def of_few_steps(rng: np.random.Generator, _: argparse.Namespace) -> Case:
-    law, asked = few_steps(rng)
-    return Case(pe.dp_sgd(*law), f"{law}", asked)
+def of_few_steps(rng: np.random.Generator, given: argparse.Namespace) -> Case:
+    return second_contour.case(
+        second_contour.few(rng), rng, given.seconds or second_contour.SECONDS, ends=False
+    )
 
 
 def of_compositions(rng: np.random.Generator, given: argparse.Namespace) -> Case:
-    return second_contour.case(rng, given.seconds if given.reference else None)
+    return second_contour.case(
+        second_contour.drawn(rng), rng, given.seconds or second_contour.SECONDS
+    )
 
 
 def of_mixtures(name: str, rng: np.random.Generator, _: argparse.Namespace) -> Case:
@@ -124,7 +74,7 @@ def of_mixtures(name: str, rng: np.random.Generator, _: argparse.Namespace) -> C
 
 
 def of_smooth(name: str, rng: np.random.Generator, given: argparse.Namespace) -> Case:
-    more = {"seconds": given.seconds} if name == "epochs" else {}
+    more = {"seconds": given.seconds or PATIENT} if name == "epochs" else {}
     run, asked = getattr(smooth_contour, name)(rng, **more)
     return Case(run, f"{run}", asked)
 
@@ -262,8 +212,11 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--list", action="store_true", help="print what is wide or falls back")
     parser.add_argument("--method", default="auto")
-    parser.add_argument("--reference", action="store_true", help="truths of compositions are its")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of a truth by the reference")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        help="of the reference for a composition, an epoch",
+    )
     given = parser.parse_args()
     given.started = time.monotonic()
     given.kinds = [name for kind in given.kinds for name in TOGETHER.get(kind, [kind])]

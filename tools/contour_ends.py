@@ -192,8 +192,10 @@ def _placed(
 ) -> list[Truth]:
     small, order, column = how
     logs = np.array([float(x) for x in rows[0][:, column]])
+    known = np.isfinite(logs)
+    logs, c = logs[known], c[known]
     way = np.argsort(logs)
-    if not (np.diff(logs[way]) > 0.0).all():
+    if logs.size < GRID // 4 or not (np.diff(logs[way]) > 0.0).all():
         return []
     place = CubicSpline(logs[way], c[way])
     asked = [level for level in levels if logs.min() < math.log(level) < logs.max()]

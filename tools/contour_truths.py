@@ -16,6 +16,7 @@ __all__ = [
     "FARTHEST",
     "LD",
     "LEAST_LOG",
+    "PI",
     "doubted",
     "mass",
     "of_one_step",
@@ -24,6 +25,7 @@ __all__ = [
 ]
 
 LD = np.longdouble
+PI = LD("3.14159265358979323846264338327950288")  # not that of a double
 CLOSED = 1e-24  # what closed forms are off by at most, as Decimal has 28 digits
 LEAST_LOG = math.log(1e-300)
 FARTHEST = 1e6  # losses, and epsilons

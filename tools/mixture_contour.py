@@ -34,7 +34,7 @@ sys.path[:0] = [
 from bounds_tally import Case, Truth  # noqa: E402
 from contour_ends import at_levels, at_zero, levels_next_to_ends  # noqa: E402
 from contour_lines import CHOICES, Line  # noqa: E402
-from contour_truths import LD  # noqa: E402
+from contour_truths import LD, PI  # noqa: E402
 from generate import sides as sides_of  # noqa: E402
 from generate import wide  # noqa: E402
 from second_contour import asked_on, second_contour  # noqa: E402
@@ -44,7 +44,7 @@ import pyengine as pe  # noqa: E402
 Side = list[tuple[Fraction, Fraction]]  # shifts and weights
 MOST = 24_000  # terms of a sum over t
 SHARE = 0.3  # of compositions that are asked next to the ends of their domains, too
-HALF_LOG_2PI = np.log(2 * LD(np.pi)) / 2
+HALF_LOG_2PI = np.log(2 * PI) / 2
 
 
 class Kind(NamedTuple):

@@ -1,4 +1,4 @@
-/* Functionals of composed Poisson-sampled Gaussian steps on a vertical line, in long double.
+/* Functionals of composed steps that are known by nodes on a vertical line, in long double.
 
    A second computation beside the engines', for tools/second_contour.py: straight lines, the
    trapezoidal rule in z and in t, no code of csrc/. */
@@ -13,7 +13,6 @@ typedef long double complex number;
 
 #define MOST_KINDS 4
 #define AFRESH 32   /* values of t between which phases are turned on */
-#define WORK 4e6L /* nodes times values of t, at most */
 
 /* e^ix - 1, and less = e^ix - 1 - ix: without a difference, however small x is */
 typedef struct {
@@ -123,42 +122,6 @@ static void tilt(kind *k, real steps, real lam)
     k->steps = steps;
 }
 
-/* Nodes on the line Im z = y, where the integrand falls with t as the loss turns. */
-static int on_line(double noise, double p, double steps, real lam, real y, real spacing, real reach, kind *k)
-{
-    real mu = 1.0L / noise, far = lam * mu;
-    real low = fminl(0.0L, far) - reach, high = fmaxl(mu, far) + reach;
-    if (!allocated(k, (long)ceill((high - low) / spacing)))
-        return 0;
-    real root = logl(spacing / sqrtl(2.0L * acosl(-1.0L)));
-    for (long j = 0; j < k->nodes; j++) {
-        number z = low + (j + 0.5L) * spacing + I * y, x = mu * z - 0.5L * mu * mu;
-        number loss = x;
-        if (p < 1.0 && creall(x) > 60.0L) /* without the overflow of the exponential */
-            loss = x + logl(p) + log_of_one_and((1.0L - p) / p * cexpl(-x));
-        else if (p < 1.0)
-            loss = log_of_one_and(p * phase_of(-I * x).whole);
-        k->loss[j] = loss;
-        k->share[j] = root - 0.5L * times(z, z);
-    }
-    tilt(k, steps, lam);
-    return 1;
-}
-
-/* The highest line where the moduli do not add up to much more than the sum does. */
-static int sampled(double noise, double p, double steps, real lam, real fine, real reach, kind *k)
-{
-    real y = fminl(0.8L, 1.2L * noise);
-    for (int i = 0; i < 24; i++, y *= 0.7L) {
-        if (!on_line(noise, p, steps, lam, y, fine * fminl(fminl(0.1L, 0.12L * noise), 0.25L * y), reach, k))
-            return 0;
-        if (k->moduli < 1.5L)
-            return 1;
-        release(k, 1);
-    }
-    return 0;
-}
-
 /* Steps whose nodes are given: losses and logs of weights under A, those of one kind after the other's. */
 static int listed(int kinds, const long *counts, const long double *log_weight, const long double *loss,
                   const double *steps, real lam, kind *k)
@@ -195,17 +158,6 @@ static number log_ratio(const kind *k, real t, long turn)
         sum += times(k->share[j], near ? p.less : p.whole); /* the same: the mean of the losses is 0 */
     }
     return log_of_one_and(sum);
-}
-
-static int all_sampled(int kinds, const double *noise, const double *p, const double *steps, real lam,
-                       real fine, real reach, kind *k)
-{
-    for (int i = 0; i < kinds; i++)
-        if (!sampled(noise[i], p[i], steps[i], lam, fine, reach, &k[i])) {
-            release(k, i);
-            return 0;
-        }
-    return 1;
 }
 
 typedef struct {
@@ -295,30 +247,8 @@ static int put_logs(kind *k, int kinds, real lam, real fine_t, real depth, real 
     return done;
 }
 
-/* Moments and logs of sampled and plain steps.  Spacings are parts of natural ones; nodes reach so far
-   beyond where the laws sit, and the sum ends where the transform has stayed below e^-depth. */
-int tilted_sum(int kinds, const double *noise, const double *p, const double *steps, double lam,
-               double *out)
-{
-    kind k[MOST_KINDS];
-    return all_sampled(kinds, noise, p, steps, lam, 1.0L, 11.0L, k) && put_moments(k, kinds, lam, out);
-}
-
-int invert(int kinds, const double *noise, const double *p, const double *steps, double lam,
-           double fine_z, double fine_t, double reach, double depth, int most, int n, const double *c,
-           long double *out)
-{
-    kind k[MOST_KINDS];
-    if (!all_sampled(kinds, noise, p, steps, lam, fine_z, reach, k))
-        return 0;
-    long nodes = 0;
-    for (int i = 0; i < kinds; i++)
-        nodes += k[i].nodes;
-    most = (int)fminl(most, WORK / nodes);
-    return put_logs(k, kinds, lam, fine_t, depth, 0.0L, most, n, c, out);
-}
-
-/* The same of steps whose nodes are given. */
+/* Moments and logs of steps whose nodes are given.  Spacings are parts of natural ones, and the sum ends
+   where the transform has stayed below e^-depth. */
 int listed_sum(int kinds, const long *counts, const long double *log_weight, const long double *loss,
                const double *steps, double lam, double *out)
 {

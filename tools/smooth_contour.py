@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 from bounds_tally import Truth
-from contour_truths import LD
+from contour_truths import LD, PI
 from mixture_contour import MixtureLine
 from random_mechanisms import evenly
 from scipy import stats
@@ -32,7 +32,7 @@ from second_contour import asked_on, referred, second_contour
 import pyengine as pe
 from pyengine.analytic import Expression, cosh, exp, log, number, pi, sqrt, z
 
-HALF_LOG_2PI = np.log(2 * LD(np.pi)) / 2
+HALF_LOG_2PI = np.log(2 * PI) / 2
 DEEPEST = 11_000.0  # logs of weights that long double holds
 
 
@@ -47,7 +47,7 @@ def _logistic(x: Any) -> Any:
 
 def _secant(x: Any) -> Any:
     far = np.abs(x)
-    return np.log(2 / LD(np.pi)) - far - np.log1p(np.exp(-2 * far))
+    return np.log(2 / PI) - far - np.log1p(np.exp(-2 * far))
 
 
 def _normal(x: Any) -> Any:
@@ -55,7 +55,7 @@ def _normal(x: Any) -> Any:
 
 
 def _student(x: Any) -> Any:
-    return np.log(2 / (LD(np.pi) * np.sqrt(LD(3)))) - 2 * np.log1p(x * x / 3)
+    return np.log(2 / (PI * np.sqrt(LD(3)))) - 2 * np.log1p(x * x / 3)
 
 
 class Shape(NamedTuple):
