@@ -159,3 +159,11 @@ def test_a_line_whose_aliases_no_tilt_bounds_is_refused_in_words() -> None:
     run = pe.GaussianMechanism(5.197).randomly_allocated(3).composed(3)
     with pytest.raises(pe.AccuracyError, match="would take inf nodes, at most 60000 are feasible"):
         reference.gamma_bound(run, 2.8497147393258736e-11, adjacency="add")
+
+
+def test_digits_of_one_step_are_those_asked_for() -> None:
+    """Two runs once missed the quantile by the same, which the tail made a thousand times more."""
+    step: dict[str, Any] = {"parameters": 650, "batch_size": 500, "susceptibility": 650}
+    found, finer = (log_one_step_trade_off(1e-300, **step, digits=x) for x in (30, 45))
+    with mp.workdps(50):
+        assert abs(found / finer - 1) < mp.mpf(10) ** -30

@@ -20,6 +20,7 @@ __all__ = ["agreed", "solve", "tails"]
 
 
 RUNS = (FIRST, SECOND)
+APART = 12  # bits between two runs
 NEAR_BITS = 50  # precision that finds the neighbourhood of a root
 
 
@@ -46,15 +47,18 @@ def _along(gap: Callable[[arb, int], arb], bits: int, log_x: arb) -> arb:
 
 
 def agreed(compute: Callable[[Curve, int], arb], digits: int) -> arb:
-    """Compute by both runs, at more precision until they agree on so many digits."""
+    """Compute by both runs, at more precision until they agree on so many digits.
+
+    The second one has more bits, so that both do not miss a root alike.
+    """
     old = ctx.prec
     try:
         for factor in (1, 2, 4):
-            bits = factor * (math.ceil(3.33 * digits) + 20)
-            ctx.prec = bits + 160
-            first, second = (compute(run, bits) for run in RUNS)
-            if abs(first - second) <= abs(first) * arb(10) ** -digits:
-                return first.mid()
+            bits = factor * (math.ceil(3.33 * digits) + 36)
+            ctx.prec = bits + APART + 160
+            first, second = (compute(run, bits + k * APART) for k, run in enumerate(RUNS))
+            if abs(first - second) <= abs(second) * arb(10) ** -digits:
+                return second.mid()
     finally:
         ctx.prec = old
     raise AccuracyError(f"two runs do not agree on {digits} digits; ask for fewer")
