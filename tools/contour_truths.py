@@ -109,7 +109,8 @@ def truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:
             continue
         p, q, h = (mass(value) for value in row)
         # the line of this order's slope that lies below both curves touches this one
-        whole = mirrored is not None and float(row[2] - mirrored[0][i, 2]) > 1e-9
+        other = -math.inf if mirrored is None else float(mirrored[0][i, 2])  # where not known, too
+        whole = other > -math.inf and float(row[2]) - other > 1e-9
         for one in doubted({"p": p, "q": q, "h": h}, float(c[i]), right, 4.0 * off):
             yield one
             if whole:
