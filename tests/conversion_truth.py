@@ -149,9 +149,9 @@ def bernoulli(x: arb, rho: arb, epsilon: arb) -> arb:
             u = (u - (miss - epsilon) / slope).mid()
         return u
 
-    low, high, best = -100.0, 7.0, arb(0)
+    low, high, best = -100.0, 30.0, arb(0)
     u = epsilon + (1 + 1 / x).log()
-    for round_ in range(62):
+    for round_ in range(64):
         middle = 0.5 * (low + high)
         s = arb(middle).exp().mid()
         u = other(s, u, 12 if round_ else 80)

@@ -84,6 +84,20 @@ def test_random_inputs(name: str) -> None:
     assert not found.examples, found.examples[:5]
 
 
+def test_rdp_next_to_order_one_where_nearly_all_is_lost() -> None:
+    """The smaller of both ratios was e^-1097 at least, and δ up to 1e-3 above the best one.
+
+    The truths are of two Bernoulli laws, the largest p - e^ε q by a search in 50 digits.
+    """
+    for x, rho, epsilon, rest in (
+        (2.0**-24, 7.0, 0.0, 0.000911881965554516),
+        (2.0**-33, 10.0, 0.0, 4.53999297624849e-5),
+        (2.0**-16, 9.0, 0.5, 0.000203468369010644),
+    ):
+        found = 1.0 - duality.from_rdp([1.0 + x], [rho], epsilon)
+        assert rest - 1e-11 < found <= rest + 1e-15
+
+
 def test_rdp_next_to_order_one() -> None:
     """(1 - 1/α)^α was formed from 1/α, and lost the digits of α - 1.
 

@@ -34,7 +34,7 @@ HALVINGS = 36  # of log s: the bound is flat in s
 STEPS = 2  # of Newton, from the place of the halving before
 LAST = 6
 CLOSEST = 1e-13
-SMALLEST, LARGEST = -690.0, 7.0  # of log s
+SMALLEST, LARGEST = -690.0, 30.0  # of log s: some 1/x where the smaller ratio is nearly 0
 
 
 def order_bound(x: FloatArray, rho: FloatArray, epsilon: FloatArray) -> FloatArray:
