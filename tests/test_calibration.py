@@ -359,6 +359,8 @@ def test_a_wrong_direction_ends_in_an_error(start: float, end: str) -> None:
         ({"rtol": 0.0}, r"rtol must lie in \[1e-14, 0.1\], got 0.0"),
         ({"rtol": math.nan}, "rtol must not be NaN"),
         ({"make": lambda p: pe.dp_sgd(1.0, p, 10), "start": 2.0}, "sampling_probability must lie"),
+        # 1 was returned as the largest number of steps, of which 1.25 is none
+        ({"make": lambda n: pe.dp_sgd(1.0, 0.01, n)}, "real numbers near 1 unless integer=True"),
     ],
 )
 def test_bad_input(arguments: dict[str, Any], message: str) -> None:

@@ -123,7 +123,7 @@ def test_refused_values(
     ("change", "message"),
     [
         (("steps = 1000", "steps = 1.5"), "steps must be a non-negative integer, got '1.5'"),
-        (("[epsilon]", "[epsilons]"), "unknown key 'epsilons'"),
+        (("[epsilon]", "[epsilons]"), "unknown table [epsilons]; did you mean 'epsilon'?"),
         (("[epsilon]", "[epsilon"), "spec.toml"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ def test_noise(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", *arguments]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "noise 4.302106466",
-        "achieves epsilon 1, delta 9.999999982e-7 (adjacency add_remove)",
+        "achieves epsilon 1, delta 9.999999982e-7 (adjacency add_remove), proven",
         "DP-SGD, noise multiplier 4.302106466, 10,000 steps at rate 0.01",
         "batches: each record joins each batch independently with probability 0.01 "
         "(Poisson sampling)",
@@ -112,7 +113,7 @@ def test_words(capsys: pytest.CaptureFixture[str]) -> None:
             ["--p", "0.1 0.2", "--steps", "9", "--advantage", "0.1"],
             "here, got a grid: ask once for",
         ),
-        (["--p", "0.1", "--advantage", "2"], "eta must lie in [0, 1], got 2.0"),
+        (["--p", "0.1", "--advantage", "2"], "--advantage must lie in [0, 1], got 2"),
         (["--p", "0.1", "--advantage", "x"], "--advantage must be a number"),
         (["--p", "0.1", "--steps", "9", "--kappa", "0.1", "--gamma", "0.05"], "within reach"),
         (
@@ -122,6 +123,10 @@ def test_words(capsys: pytest.CaptureFixture[str]) -> None:
         (["--p", "0.1", "--advantage", "0.1", "--digits", "16"], "--digits must be at most 15"),
         (["--p", "0.1", "--advantage", "0.1", "--adjacency", "x"], "adjacency must be one of"),
         (["--p", "0.1", "--advantage", "0.1"], "a sampled mechanism needs steps or epochs"),
+        (["--p", ".1", "--steps", "9", "--advantage", "1.1"], "must lie in [0, 1], got 1.1"),
+        # advice that works: noise is what is found
+        (["--epsilon", "1", "--delta", "1e-5"], "give a run file, --steps or --phase"),
+        (["--vary", "steps", "--epsilon", "1", "--delta", "1e-5"], "a run file, --noise or"),
         (
             ["--p", "0.1", "--steps", "9", "--epsilon", "1e-5", "--delta", "1"],
             "meets the target epsilon 1e-5, delta 1: δ = 1 is no constraint. Were ε and δ swapped?",
@@ -157,3 +162,21 @@ def test_what_is_out_of_reach_is_said_in_words(
     assert message.startswith("pyengine: error: target must be ")
     assert message.count("\n") == 1
     assert not re.search(r"[A-Za-z]\(|=|Fraction", message)
+
+
+def test_whether_a_target_is_proven_to_be_met_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    two = ["--epsilon", "1", "--delta", "1e-6", "--kappa", "1e-3", "--gamma", ".1"]
+    found = ask(capsys, "--p", "0.01", "--steps", "9", *two, "--alpha", ".1", "--beta", ".5")
+    assert [each["certainty"] for each in found["achieved"]] == ["proven"] * 3
+    fit = ["--p", "0.1", "--steps", "9", "--mu", "0.5", "--slack", "1e-6"]
+    for more, word in (([], "estimate"), (["--proven"], "proven")):
+        assert ask(capsys, *fit, *more)["achieved"][0]["certainty"] == word
+    pure = ["--mechanism", "laplace", "--epsilon", "1", "--delta", "0"]
+    assert ask(capsys, *pure)["achieved"][0]["certainty"] == "proven"
+
+
+def test_errors_of_a_file_name_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text("p = 1.5\nsteps = 9\n", encoding="utf-8")
+    assert main(["calibrate", str(path), "--epsilon", "1", "--delta", "1e-6"]) == 2
+    assert "run.toml, line 1: p must lie in [0, 1], got '1.5'" in capsys.readouterr().err

@@ -68,6 +68,8 @@ def test_text_that_fits_is_left_alone() -> None:
     text = "One line.\n\n  a  b\n  c  d\n"
     assert laid_out(text, 80) == text
     assert laid_out("word " * 30, 40).splitlines()[0] == "word word word word word word word word"
+    colon = laid_out("word " * 9 + "others:\nmore words", 40)  # was taken for a heading
+    assert colon.splitlines()[-1] == "word others: more words"
 
 
 @pytest.mark.parametrize(
@@ -241,8 +243,8 @@ def test_epochs(flags: str, expected: pe.Mechanism) -> None:
             "unknown key 'group_size'; laplace takes noise",
         ),
         ("--mechanism dp_sgd_allocated --noise 1 --epochs 2", "needs steps_per_epoch"),
-        ("--mechanism dp_sgd_allocated --noise 1 --steps-per-epoch 2", "needs steps or epochs"),
-        ("--noise 1 --steps-per-epoch 5", "needs steps or epochs"),
+        ("--mechanism dp_sgd_allocated --noise 1 --steps-per-epoch 2", "allocation needs epochs"),
+        ("--noise 1 --steps-per-epoch 5", "random allocation needs epochs"),
         (
             "--noise 1 --steps-per-epoch 5 --steps 2 --epochs 2",
             "steps and epochs both given (2 and 2); give one",

@@ -284,6 +284,10 @@ def test_grammar(
         ),
         (["--phase", "noise"], "expected KEY=VALUE,..., got 'noise'"),
         (["--phase", "noise=1,noise=2"], "noise is given twice"),
+        (["--noise", "1", "--p", "2", "--sampling", "poisson", "--steps", "1"], "p must lie in"),
+        (["--file", "history.json"], "history.json, line 1: unknown key 'history'; gaussian takes"),
+        (["--file", "table.toml"], "line 3: unknown table [gamma]; did you mean 'gamma_bound'?"),
+        (["--file", "mixed.toml"], "mechanisms[0]: unknown key 'phases'; phases are tables"),
         (["--phase", "noise=1,sigma=2"], "unknown key 'sigma'; gaussian takes noise, p, "),
         (
             ["--phase", "mechanism=cauchy"],
@@ -321,6 +325,11 @@ def test_wrong_mechanisms(
     message: str,
 ) -> None:
     (tmp_path / "empty.toml").write_text("")
+    (tmp_path / "history.json").write_text('{"history": [[1.0, 0.01, 100]]}')
+    (tmp_path / "table.toml").write_text("noise = 1\nsteps = 2\n[gamma]\nkappa = 0.1\n")
+    (tmp_path / "mixed.toml").write_text(
+        'mechanism = "revealed_mixture"\nweights = [1]\nmechanisms = [{phases = [{noise = 1}]}]\n'
+    )
     (tmp_path / "broken.toml").write_text("[[phase]\n")
     (tmp_path / "run.txt").write_text("a run of some steps\n")
     (tmp_path / "run.csv").write_text("noise,p\n1,2\n")
@@ -344,6 +353,8 @@ def test_wrong_mechanisms(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["gamma", *RUN, "--kappa", ".1", "--mechanism", "gausian"], "matrix_mechanism; got 'gaus"),
+        (["gamma", "--kappa", ".1", "--run", "b", "noise=1,stp=2"], "error: --run b: unknown key"),
         (["gamma", *RUN, "--kappa", "2"], "--kappa must lie in [0, 1], got 2"),
         (["gamma", *RUN, "--kappa", "-1e-3"], "--kappa must lie in [0, 1], got -1e-3"),
         (["delta", *RUN, "--epsilon", "1:2"], "expected a number or FROM:TO:COUNT, got '1:2'"),

@@ -176,6 +176,7 @@ def test_labels() -> None:
     [
         ({"norms": [[1.0, -1.0]]}, "norms must be finite and >= 0"),
         ({"norms": [[1.0, math.nan]]}, "norms must be finite and >= 0"),
+        ({"norms": [1.0, 0.25]}, r"norms must be of shape \(records, columns\), got 1 dim"),
         ({"norms": np.ones(3)}, r"norms must be of shape \(records, columns\), got 1 dim"),
         ({"norms": []}, "norms must have at least one record"),
         ({"norms": iter([np.ones((2, 1)), np.ones((3, 1))])}, "the same records in all blocks"),

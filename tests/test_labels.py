@@ -470,7 +470,7 @@ def test_what_no_loader_shuffles_has_no_such_remark() -> None:
     for run, note in (
         (pe.LaplaceMechanism(2.0).poisson_sampled(0.1), ": these figures do not hold for it."),
         (pe.dp_sgd(1.0, 0.1, 10, group_size=3), ": these figures do not hold for it."),
-        (pe.GaussianMechanism(1.0), ": pyengine statement ... --sampling shuffle."),
+        (pe.GaussianMechanism(1.0), ": give batch_size, dataset_size and sampling shuffle."),
         (pe.LaplaceMechanism(2.0), ""),
         (pe.matrix_mechanism(2.0, np.eye(2)), ""),
     ):

@@ -423,10 +423,10 @@ def test_bins_of_an_identity_are_random_allocation() -> None:
         (lambda: pe.matrix_mechanism(1.0, [[1e-200]]), "within 1e-100"),
         (lambda: pe.matrix_mechanism(1.0, [[1.0]], "fixed"), "participation must be one of"),
         (lambda: pe.matrix_mechanism(1.0, [[1.0]], times=2), "go with participation"),
-        (lambda: pe.matrix_mechanism(1.0, [[1.0]], "fixed_order", times=2), "separation must be"),
+        (lambda: pe.matrix_mechanism(1.0, [[1.0]], "fixed_order", times=2), "needs times and sep"),
         (
             lambda: pe.matrix_mechanism(1.0, [[1.0]], "min_separation", separation=2),
-            "times must be an integer >= 1",
+            "participation 'min_separation' needs times and separation",
         ),
         (lambda: pe.banded_matrix_factorization(1.0, 0.1, 10, 11), "bands must be at most steps"),
         (lambda: pe.banded_matrix_factorization(1.0, 0.1, 10, 0), "bands must be an integer >= 1"),

@@ -227,7 +227,11 @@ def test_lists_and_ranges_are_grids(tmp_path: Path) -> None:
         ("a.csv", "noise,steps", "a.csv: line 1: no row below the header"),
         ("a.csv", "red,green\n1,2", "a.csv: not a run file; pyengine reads TOML, JSON, YAML, and"),
         ("a.toml", "", "a.toml: no run: give the keys of one"),
-        ("a.toml", "noise = 1\n[targets]\nmu = 1", "unknown key 'targets'"),
+        (
+            "a.toml",
+            "noise = 1\n[targets]\nmu = 1",
+            "unknown table [targets]; did you mean 'target'",
+        ),
         ("a.toml", "noise = 1\n[target]\nmy = 1", "a.toml, line 3: [target]: unknown key 'my'"),
         ("a.toml", 'noise = 1\nbase = "a.toml"', "unknown key 'base'"),
         ("a.toml", "noise = []", "a.toml, line 1: noise_multiplier must be a number or a list"),

@@ -129,6 +129,21 @@ def test_notes_stand_apart_from_how_batches_are_drawn() -> None:
     (note,) = stated.notes
     assert f"\n  - {note}\n" in stated.markdown()
     assert "(Poisson sampling). A loader that shuffles is different" in stated.latex()
+    assert "a -{}- b" in latex_table(["x"], [["a -- b"]])  # no dash
+
+
+def test_the_note_on_a_shuffling_loader_says_whom_its_figure_protects() -> None:
+    """Its neighbours are others, and clients were called records."""
+    empty = "and one with an empty (record|client) in its place"
+    for words, adjacency, who in (
+        ({"unit": "client"}, "add_remove", f"one client, with all its records: .* {empty}"),
+        ({}, "add_remove", f"one record: .* {empty}"),
+        ({}, "substitute", ""),
+    ):
+        run = pe.dp_sgd(1.0, "1/10", 20, **words)
+        (note,) = privacy_statement(run, 1e-5, adjacency=adjacency, proven=False).notes
+        end = f", which protects {who}" if who else ""
+        assert re.search(rf"\(give batch_size, dataset_size and sampling shuffle\){end}\.$", note)
 
 
 def test_a_tuned_run_covers_the_runs_that_it_counts() -> None:

@@ -87,6 +87,7 @@ def latex_table(
 
 def _in_latex(cell: str) -> str:
     text = "".join(LATEX.get(letter, letter) for letter in " ".join(cell.split()))
+    text = text.replace("--", "-{}-")  # two hyphens, no dash
     return SCIENTIFIC.sub(_power, text)
 
 

@@ -280,7 +280,7 @@ def _blocks(norms: Any) -> Iterator[FloatArray]:
             whole = np.asarray(norms, dtype=np.float64)
         except ValueError:  # blocks of several widths
             whole = np.empty(0)
-        if whole.ndim == 2:
+        if whole.ndim == 2 or (whole.ndim == 1 and whole.size):
             norms = [whole]
     for given in norms:
         try:

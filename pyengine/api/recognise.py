@@ -59,6 +59,10 @@ def _unknown(thing: Any) -> ValueError:
             "pyengine.statement.privacy_statement take it alone"
         )
     hint = "; the mechanism is the first argument" if isinstance(thing, int | float) else ""
+    if isinstance(thing, str):
+        hint = "; pyengine.load_run reads run files, pyengine.from_json what to_json wrote"
+    elif hasattr(thing, "to_dict") and hasattr(thing, "columns"):  # a table of pandas
+        hint = "; a history is its rows, .to_dict('records')"
     return ValueError(
         "mechanism must be a Mechanism or describe one (see pyengine.interop), got "
         f"{thing if isinstance(thing, type) else checks.shown(thing)}{hint}"

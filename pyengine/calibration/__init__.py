@@ -27,6 +27,7 @@ INTEGERS = Domain(0.0, 2.0**53, True)
 START, INTEGER_START = 1.0, 1024.0
 ROUNDED_UP = 1.0 + 2.0**-48  # a few roundings, each of which moves a chance by 2^-53 of itself
 FAR = 1.0  # excess from which on some digits of it do
+APART = 1e-6  # of a parameter: how far what should be valid beside it lies
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +135,16 @@ class _Job:
         except ValueError:
             return False
         return True
+
+    def check_interval(self, x: float) -> None:
+        """Raise the ValueError of a domain that holds x and nothing beside it: whole numbers."""
+        try:
+            self.mechanism(x * (1.0 + APART))
+        except ValueError as error:
+            if not self.valid(x * (1.0 - APART)):
+                raise ValueError(
+                    f"make must take real numbers near {x:g} unless integer=True is given: {error}"
+                ) from None
 
     def excess(self, x: float) -> float:
         """Excess of the target that is missed by most."""
@@ -292,6 +303,7 @@ def calibrate(
         # the answer for another entry, or what the caller knows, is nearer than a guess
         search.starts_near = start is not None or evaluations > 0
         job.mechanism(where)  # a start outside the domain is the caller's mistake
+        began = where
         try:
             if grows is None:
                 where, grows = search.undirected(where, monotone=job.is_monotone())
@@ -313,6 +325,8 @@ def calibrate(
                 slips = f". {job.slips()}" if job.slips() else ""
                 raise ValueError(f"target must be within reach: {best}{slips}") from None
             raise AccuracyError(f"{best}, and beyond there is {end.error}") from end.error
+        if where == began and not integer:
+            job.check_interval(where)
         values[index], mechanisms[index] = where, job.mechanism(where)
         achieved[index] = job.achieved(where)
         evaluations += len(search.points) + len(search.unknown)

@@ -135,7 +135,8 @@ def _spend(arguments: argparse.Namespace) -> int:
 def _split(arguments: argparse.Namespace) -> int:
     budget = _opened(arguments)
     planned = {
-        name: grammar.run_file_of_text(phase).family("noise") for name, _, phase in arguments.share
+        name: grammar.run_file_of_text(phase, f"--share {name}").family("noise")
+        for name, _, phase in arguments.share
     }
     if len(planned) < len(arguments.share):
         raise CommandError("--share: each release needs a name of its own")

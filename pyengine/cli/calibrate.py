@@ -9,13 +9,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyengine._support import checks
+from pyengine._support.certainty import ESTIMATE, PROVEN, certainty
 from pyengine._support.decimals import number
 from pyengine._support.markup import shortened
+from pyengine.api import answers
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError, read_count
+from pyengine.cli.numbers import read_exact
 from pyengine.cli.output import label_lines, print_json, print_lines, remark, remarks_on
 from pyengine.cli.parsers import Commands, command
-from pyengine.mechanisms import describe, in_words, label_of
+from pyengine.mechanisms import Mechanism, describe, in_words, label_of
 
 if TYPE_CHECKING:
     from pyengine.calibration.targets import Target
@@ -113,6 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
         shown = rounded(varied, found.value, digits)
         mechanism = make(shown)
         achieved = [target.achieved(mechanism) for target in targets]
+        sure = [_certainty(target, mechanism) for target in targets]
     except ValueError as error:
         text = str(error).replace("parameter", varied.words, 1)
         for target in targets:
@@ -126,7 +130,10 @@ def run(arguments: argparse.Namespace) -> int:
         records=grammar.records_of(file),
     )
     if arguments.json:
-        figures = [{"target": type(t).__name__, **figures_of(t)} for t in achieved]
+        figures = [
+            {"target": type(each).__name__, **figures_of(each), "certainty": word}
+            for each, word in zip(achieved, sure, strict=True)
+        ]
         value = found.value if varied.integer else float(shown)
         content = {"vary": arguments.vary, "value": value, "unrounded": found.value}
         label = [each._asdict() for each in label_of(mechanism, targets[0].adjacency)]
@@ -135,7 +142,10 @@ def run(arguments: argparse.Namespace) -> int:
         remark(remarks)
         return 0
     print(f"{arguments.vary} {shown}")
-    print_lines(f"achieves {_in_words(target, limits, digits)}" for target in achieved)
+    print_lines(
+        f"achieves {_in_words(target, limits, digits)}, {word}"
+        for target, word in zip(achieved, sure, strict=True)
+    )
     said = label_lines(mechanism, targets[0].adjacency)
     print_lines((*shortened(in_words(mechanism)), *said))
     remark(remarks)
@@ -190,8 +200,33 @@ def _limits(arguments: argparse.Namespace) -> dict[str, Fraction]:
     """Numbers of the targets as they were given."""
     texts = {name: getattr(arguments, name) for name in NUMBERS}
     return {
-        name: checks.exact(f"--{name}", text) for name, text in texts.items() if text is not None
+        name: read_exact(name, text, math.inf if name in ("epsilon", "mu") else 1.0)
+        for name, text in texts.items()
+        if text is not None
     }
+
+
+def _certainty(target: Target, mechanism: Mechanism) -> str:
+    """Whether the bound that met a target is proven: asked for, or by the engine that answered."""
+    from pyengine.calibration.targets import Advantage, EpsilonDelta, Gamma, TradeOff
+
+    if target.bounds is True:
+        return PROVEN
+    match target:
+        case EpsilonDelta(delta=0.0):
+            question, at = "epsilon", 0.0
+        case EpsilonDelta():
+            question, at = "delta", float(target.epsilon)
+        case Gamma():
+            question, at = "gamma_bound", float(target.kappa)
+        case TradeOff():
+            question, at = "trade_off", float(target.alpha)
+        case Advantage():
+            question, at = "delta", 0.0
+        case _:
+            return ESTIMATE
+    _, _, proven = answers(question, mechanism, [at], adjacency=target.adjacency, proven=False)
+    return certainty(proven[0])
 
 
 def _strictest(name: str, exact: Fraction) -> float:

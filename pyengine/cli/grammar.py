@@ -140,7 +140,7 @@ def named_runs(arguments: argparse.Namespace) -> dict[str, RunFile]:
     for label, text in arguments.runs:
         if label in found:
             raise CommandError(f"two runs are named {label!r}")
-        found[label] = run_file_of_text(text)
+        found[label] = run_file_of_text(text, f"--run {label}")
     return found
 
 
@@ -169,17 +169,22 @@ def run_file_of(arguments: argparse.Namespace) -> RunFile:
     if path:
         return read_run_file(path)
     if arguments.phase:
-        return runs_of_tables([_parse(text) for text in arguments.phase])
+        return runs_of_tables([_parse(text, "--phase") for text in arguments.phase])
     if not given:
-        raise CommandError("no mechanism: give a run file, --noise or --phase")
+        # `calibrate` finds the noise, unless --vary says another key
+        flag = "--noise" if getattr(arguments, "vary", "steps") == "steps" else "--steps"
+        raise CommandError(f"no mechanism: give a run file, {flag} or --phase")
     return runs_of_tables([_flags(arguments)])
 
 
-def run_file_of_text(text: str) -> RunFile:
-    """Runs of one text: ``KEY=VALUE,...``, several apart by semicolons, or the name of a file."""
+def run_file_of_text(text: str, flag: str) -> RunFile:
+    """Runs of one text: ``KEY=VALUE,...``, several apart by semicolons, or the name of a file.
+
+    Messages name the flag that it was given to.
+    """
     if Path(text).is_file() or ("=" not in text and is_run_file(text)):
         return read_run_file(Path(text))
-    return runs_of_tables([_parse(part) for part in text.split(";")])
+    return runs_of_tables([_parse(part, flag) for part in text.split(";")], flag)
 
 
 def run_files(arguments: argparse.Namespace) -> list[RunFile]:
@@ -214,14 +219,14 @@ def records_of(file: RunFile) -> int | None:
     return max(found, default=None)
 
 
-def _parse(text: str) -> dict[str, str]:
+def _parse(text: str, flag: str) -> dict[str, str]:
     phase: dict[str, str] = {}
     for item in text.split(","):
         key, equals, value = (part.strip() for part in item.partition("="))
         if not (key and equals and value):
-            raise CommandError(f"--phase {text}: expected KEY=VALUE,..., got {item!r}")
+            raise CommandError(f"{flag} {text}: expected KEY=VALUE,..., got {item!r}")
         if key in phase:
-            raise CommandError(f"--phase {text}: {key} is given twice")
+            raise CommandError(f"{flag} {text}: {key} is given twice")
         phase[key] = value
     return phase
 

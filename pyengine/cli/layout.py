@@ -47,7 +47,8 @@ def _groups(lines: list[str]) -> Iterator[str]:
     """Paragraphs as one line each, and indented lines as they are."""
     paragraph: list[str] = []
     for line in lines:
-        if not line.startswith(" ") and not line.endswith(":"):
+        # a colon ends the heading of indented lines, or a line within a paragraph
+        if not line.startswith(" ") and (paragraph or not line.endswith(":")):
             paragraph.append(line)
             continue
         if paragraph:

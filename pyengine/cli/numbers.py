@@ -8,7 +8,7 @@ from pyengine._support import checks
 from pyengine.cli.errors import CommandError, user_errors
 from pyengine.workbench.runs.grids import spaced
 
-__all__ = ["read_numbers", "read_probabilities", "read_probability"]
+__all__ = ["read_exact", "read_numbers", "read_probabilities", "read_probability"]
 
 
 def read_numbers(name: str, texts: list[str], *, logarithmic: bool) -> list[str]:
@@ -25,6 +25,16 @@ def read_numbers(name: str, texts: list[str], *, logarithmic: bool) -> list[str]
                 checks.exact(f"--{name}", text)
                 values.append(text.strip())
     return values
+
+
+def read_exact(name: str, text: str, upper: float) -> Fraction:
+    """One number in [0, 1], or in [0, inf) by the upper end."""
+    with user_errors():
+        exact = checks.exact(f"--{name}", text)
+    if exact < 0 or checks.as_double(exact) > upper:
+        interval = "[0, 1]" if upper == 1.0 else "[0, inf)"
+        raise CommandError(f"--{name} must lie in {interval}, got {text}")
+    return exact
 
 
 def read_probabilities(name: str, texts: list[str]) -> list[float]:

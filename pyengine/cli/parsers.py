@@ -154,9 +154,8 @@ class Parser(argparse.ArgumentParser):
             return
         words = [str(choice) for choice in action.choices]
         hint = checks.did_you_mean(value, words)
-        raise argparse.ArgumentError(
-            action, f"must be one of {', '.join(words)}; got {str(value)!r}{hint}"
-        )
+        listed = ", ".join(word for word in words if word.islower())  # and names of classes
+        raise argparse.ArgumentError(action, f"must be one of {listed}; got {str(value)!r}{hint}")
 
     def error(self, message: str) -> NoReturn:
         """End with the usage and one line that says what is wrong."""

@@ -16,7 +16,7 @@ from pyengine.api import ESTIMATED, QUESTIONS, answers
 from pyengine.api.shuffled import known_leak
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError, read_count, user_errors
-from pyengine.cli.numbers import read_numbers
+from pyengine.cli.numbers import read_exact, read_numbers
 from pyengine.cli.output import decimal, print_json, print_label, print_table, remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 from pyengine.cli.statement import as_texts
@@ -160,7 +160,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not runs:
         raise CommandError(f"{files[0].source}: no run")
     texts = read_numbers(question.argument, given, logarithmic=question.upper == 1.0)
-    values = [_in_domain(question.argument, text, question.upper) for text in texts]
+    name, upper = question.argument, question.upper
+    values = [checks.as_double(read_exact(name, text, upper)) for text in texts]
     found = [_found(each, arguments, texts, values, digits) for each in runs]
     rows = [row for each in found for row in each.rows]
     remarks = _remarks(values, rows, files) if asked.question == "epsilon" else []
@@ -243,15 +244,6 @@ def _remarks(values: list[float], rows: list[dict[str, Any]], files: list[RunFil
     found = [float(row["value"]) for row in rows if row["value"] is not None]
     records = max(filter(None, map(grammar.records_of, files)), default=None)
     return remarks_on(deltas=values, epsilons=found, records=records)
-
-
-def _in_domain(name: str, text: str, upper: float) -> float:
-    exact = checks.exact(f"--{name}", text)
-    value = checks.as_double(exact)
-    if exact < 0 or value > upper:
-        interval = "[0, 1]" if upper == 1.0 else "[0, inf)"
-        raise CommandError(f"--{name} must lie in {interval}, got {text}")
-    return value
 
 
 def _quickly(

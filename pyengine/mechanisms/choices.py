@@ -415,7 +415,7 @@ def thresholded_histogram(
     alone *= 1.0 + 16.0 * UNIT * (1.0 + abs(x) * (abs(x) + 1.0))
     delta = -fn.expm1(number * fn.log1p(-alone)) if alone < 1.0 else 1.0
     delta = min(max(delta * (1.0 + 8.0 * UNIT), math.ulp(0.0)), 1.0)
-    batches = f"none are drawn: each record counts for at most {number:,} keys"
+    batches = f"none are drawn: each record counts for at most {number:,} key{'s' * (number > 1)}"
     values, new = (
         Words(f"histogram above a threshold, {x}", batches, counted="release", known="upper bound")
         for x in ("counts", "keys of one record")

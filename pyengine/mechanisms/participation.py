@@ -159,8 +159,10 @@ def _pattern(
                 f"{times!r} and {separation!r}"
             )
         return word, 1, 1
-    number = checks.count("times", 0 if times is None else times, least=1)
-    gap = checks.count("separation", 0 if separation is None else separation, least=1)
+    if times is None or separation is None:
+        raise ValueError(f"participation {word!r} needs times and separation")
+    number = checks.count("times", times, least=1)
+    gap = checks.count("separation", separation, least=1)
     return word, min(number, -(-steps // gap)), gap
 
 

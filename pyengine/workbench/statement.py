@@ -28,7 +28,7 @@ __all__ = ["ADJACENCIES", "Figure", "Statement", "privacy_statement"]
 SCHEMA = "pyengine-statement/1"
 DIGITS = 4
 UP = 1.0 + 2.0**-51
-SHUFFLE = "pyengine statement ... --sampling shuffle"
+SHUFFLE = "give batch_size, dataset_size and sampling shuffle"
 DIFFERENT = "A loader that shuffles is different"
 NO_FIGURES = f"{DIFFERENT}: these figures do not hold for it."
 HEADS = ("what", "at most", "bound")
@@ -252,7 +252,7 @@ def privacy_statement(
     >>> print(pe.statement.privacy_statement(run, delta=1e-5, kappas=[1e-4]))
     Mechanism  DP-SGD, noise multiplier 1, 1,000 steps (10 epochs) of about 100 of 10,000 records
     Batches    each record joins each batch independently with probability 100/10,000 (Poisson ...)
-               A loader that shuffles is different: for it, report ε = 17.86 (pyengine statement ...
+               A loader that shuffles is different: for it, report ε = 17.86 (give batch_size, ...
     Protects   one record: two data sets that differ by adding or removing it (adjacency add_remove)
     <BLANKLINE>
     what                                                  at most    bound
@@ -335,7 +335,11 @@ def _notes(run: Mechanism, delta: float, adjacency: str) -> tuple[str, ...]:
         plain = gaussian and any(each.neighbours == "present" for each in words)
         return (f"{DIFFERENT}: {SHUFFLE}.",) if plain else ()
     bound = float(proven_bounds("epsilon", other, delta, adjacency=adjacency).upper)
-    return (f"{DIFFERENT}: for it, report ε = {number(bound, DIGITS, ROUND_CEILING)} ({SHUFFLE}).",)
+    # its neighbours are others where a record leaves its place empty
+    own, others = ({each.protects for each in label_of(m, adjacency)} for m in (run, other))
+    who = "; ".join(sorted(others - own))
+    shown = f"report ε = {number(bound, DIGITS, ROUND_CEILING)} ({SHUFFLE})"
+    return (f"{DIFFERENT}: for it, {shown}{', which protects ' * bool(who)}{who}.",)
 
 
 def least(question: str, leak: Mechanism, argument: float, adjacency: str) -> float:

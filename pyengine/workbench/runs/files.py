@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pyengine._support import checks
 from pyengine.mechanisms import Mechanism, as_mechanism
 from pyengine.threat.risks import ASKED
-from pyengine.workbench.runs.grammar import FILES, Beside, NamedRun, Phase, family, phase
+from pyengine.workbench.runs.grammar import FILES, Beside, NamedRun, Phase, family, named, phase
 from pyengine.workbench.runs.grids import choices
 from pyengine.workbench.runs.makers import ALIASES
 from pyengine.workbench.runs.numbers import Literal
@@ -26,6 +26,7 @@ __all__ = [
     *("read_runs", "runs_of_tables"),
 ]
 
+Made = TypeVar("Made")
 RUNS = ("run", "workflow")  # names of tables with a run each
 # Tables that say what is asked, with their keys.
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -37,6 +38,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     **{name: (asked.argument, "adjacency", "threat_model") for name, asked in ASKED.items()},
 }
 VARIED = ("noise", "p", "steps", "truth_probability")  # keys that `calibrate` finds
+NESTED = ("base", "parts", "mechanisms")  # keys of phases that hold phases
 OPTIONS = ("engine", "digits", "formats", "special")
 WIRE = "schema"  # key of texts of `pyengine.to_json`
 BUDGET = b"SQLite format 3\0"  # how the file of a budget begins
@@ -85,19 +87,12 @@ class RunFile:
 
     def _grid(self, each: Runs) -> Iterator[NamedRun]:
         where = f"{each.where}: " if each.where else ""
+        self._phases(each, each.tables, named)  # a wrong key is none of the grid
         try:
             found = choices(list(each.tables))
             for words, tables in found:
                 at = f" ({words})" if words else ""
-                phases = []
-                for number, table in enumerate(tables, start=1):
-                    try:
-                        phases.append(phase(table, self._beside))
-                    except ValueError as error:
-                        place = f"phase {number}: " if len(tables) > 1 else ""
-                        raise self.error(
-                            f"{where}{place}{error}{at}", each.paths[number - 1], str(error)
-                        ) from None
+                phases = self._phases(each, tables, lambda table: phase(table, self._beside), at)
                 yield NamedRun(f"{each.name}{at}" if each.name else words, tuple(phases))
         except SpecificationError:
             raise
@@ -105,6 +100,25 @@ class RunFile:
             paths = each.paths or ((),)
             path = next((p for p in paths if self._key(p, str(error))), paths[0])
             raise self.error(f"{where}{error}", path, str(error)) from None
+
+    def _phases(
+        self,
+        each: Runs,
+        tables: Sequence[dict[str, Any]],
+        make: Callable[[dict[str, Any]], Made],
+        at: str = "",
+    ) -> list[Made]:
+        """What is made of each phase; errors say which one, and the line."""
+        found = []
+        for number, table in enumerate(tables, start=1):
+            try:
+                found.append(make(table))
+            except ValueError as error:
+                where = f"{each.where}: " if each.where else ""
+                place = f"phase {number}: " if len(tables) > 1 else ""
+                path = each.paths[number - 1]
+                raise self.error(f"{where}{place}{error}{at}", path, str(error)) from None
+        return found
 
     def only(self) -> NamedRun:
         """The run of a file that has one; SpecificationError if there are none or several."""
@@ -122,6 +136,7 @@ class RunFile:
         """The phases of the only run as they stand, some key of which may be missing."""
         if len(self.described) != 1:
             raise self.error("one run is asked for, said by its phases")
+        self._phases(self.described[0], self.described[0].tables, named)
         return list(self.described[0].tables)
 
     def family(self, key: str, *, others: bool = False) -> Callable[[Any], Mechanism]:
@@ -129,7 +144,17 @@ class RunFile:
         tables = self.tables()
         if len([*islice(choices(tables), 2)]) > 1:
             raise self.error("one run is asked for here, got a grid: ask once for each of its runs")
-        return family(tables, key, self._beside, others=others)
+        make = family(tables, key, self._beside, others=others)
+
+        def placed(value: Any) -> Mechanism:
+            try:
+                return make(value)
+            except SpecificationError:
+                raise
+            except ValueError as error:
+                raise self.error(str(error), self.described[0].paths[0]) from None
+
+        return placed
 
     def inputs(self) -> dict[str, str]:
         """Other files that phases name, with their SHA-256."""
@@ -262,6 +287,11 @@ def parse_runs(
         rest.pop("$schema", None)
         stem = Path(source).stem or "run"
         sections = {key: rest.pop(key) for key in list(rest) if _is_section(rest, key)}
+        for key, table in rest.items():
+            if isinstance(table, dict) and key not in (*NESTED, "words"):
+                hint = checks.did_you_mean(key, tuple(SECTIONS))
+                known = hint or f"; known are {', '.join(SECTIONS)}"
+                raise make((), {}).error(f"unknown table [{key}]{known}", (key,))
         described = _described(rest, stem)
         made: RunFile = make(described, sections)
     except SpecificationError:
@@ -350,7 +380,7 @@ def _names_of_files(table: Mapping[str, Any]) -> Iterator[str]:
     for key, value in table.items():
         if key in FILES and isinstance(value, str):
             yield value
-        elif key in ("base", "parts", "mechanisms"):
+        elif key in NESTED:
             for item in value if isinstance(value, list) else [value]:
                 if isinstance(item, str):
                     yield item
@@ -371,7 +401,7 @@ def _check_sections(made: RunFile) -> None:
                 raise made.error(f"[{name}]: unknown key {key!r}{hint}", (name,), key)
 
 
-def runs_of_tables(tables: list[dict[str, Any]]) -> RunFile:
-    """Return what describes the same as a file with these phases."""
+def runs_of_tables(tables: list[dict[str, Any]], source: str = "") -> RunFile:
+    """Return what describes the same as a file with these phases; messages begin with a source."""
     described = Runs("", tuple(tables), ((),) * len(tables))
-    return RunFile("", (described,), {}, Path(), Content(None, lambda *_: None))
+    return RunFile(source, (described,), {}, Path(), Content(None, lambda *_: None))

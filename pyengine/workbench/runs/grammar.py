@@ -41,7 +41,7 @@ from pyengine.workbench.runs.numbers import Literal, number_text
 
 __all__ = [
     *("ADJACENCIES", "COUNTS", "FILES", "SAMPLING", "SAMPLINGS", "Beside", "NamedRun", "Phase"),
-    *("Table", "composed_of", "default_word", "family", "keys_of", "phase", "short"),
+    *("Table", "composed_of", "default_word", "family", "keys_of", "named", "phase", "short"),
 ]
 
 Table = Mapping[str, Any]
@@ -183,14 +183,6 @@ def keys_of(maker: Maker) -> tuple[str, ...]:
     return (*maker.parameters, *(key for key in more if key not in maker.parameters), UNIT)
 
 
-def _named(table: Table) -> tuple[str, Maker, dict[str, Any]]:
-    """The word of a table, what makes its mechanism, and the rest under the names of Python."""
-    word = table.get("mechanism", default_word(table))
-    maker = maker_of(word)
-    rest = {key: value for key, value in table.items() if key != "mechanism"}
-    return str(word), maker, renamed(rest, maker.parameters)
-
-
 def phase(table: Table, beside: Beside = HERE) -> Phase:
     """Phase of a table with one value for each key.
 
@@ -205,8 +197,8 @@ def phase(table: Table, beside: Beside = HERE) -> Phase:
         words, plain = table["words"], phase(rest, beside)
         said = (in_words_of(step, words).composed(n) for step, n in steps_of(plain.mechanism))
         return Phase(compose(*said), plain.said)
-    word, maker, keys = _named(table)
-    _check_names(word, maker, keys)
+    word, maker, keys = named(table)
+    _check_required(word, maker, keys)
     unit = checks.choice(UNIT, keys.pop(UNIT, "record"), UNITS)
     if unit != "record" and GROUP in keys:
         raise ValueError(f"{GROUP} must be left out where {UNIT} is {unit!r}, got {keys[GROUP]}")
@@ -254,7 +246,17 @@ def family(
     return make
 
 
-def _check_names(word: str, maker: Maker, keys: Table) -> None:
+def named(table: Table) -> tuple[str, Maker, dict[str, Any]]:
+    """The word of a table, what makes its mechanism, and the rest under the names of Python.
+
+    ValueError for a key that the mechanism does not take; ``words`` is one of `pyengine.to_json`.
+    """
+    word = table.get("mechanism", default_word(table))
+    maker = maker_of(word)
+    rest = {key: value for key, value in table.items() if key != "mechanism"}
+    if isinstance(rest.get("words"), Mapping):
+        del rest["words"]
+    keys = renamed(rest, maker.parameters)
     for key, other in NEEDED.items():
         if key in keys and key not in maker.parameters and maker.word == "gaussian":
             raise ValueError(f"{key} needs {other}")
@@ -265,7 +267,13 @@ def _check_names(word: str, maker: Maker, keys: Table) -> None:
                 raise ValueError(f"a matrix takes no {key!r}: all steps are in it")
             hint = checks.did_you_mean(key, (*map(short, allowed), *allowed))
             names = "" if hint else f"; {word} takes {', '.join(map(short, allowed))}"
+            if key in ("phase", "phases"):
+                names = "; phases are tables [[phase]], and within another mechanism a list"
             raise ValueError(f"unknown key {key!r}{hint}{names}")
+    return str(word), maker, keys
+
+
+def _check_required(word: str, maker: Maker, keys: Table) -> None:
     for key in maker.required:
         if key not in keys:
             raise ValueError(f"{word} needs {short(key)}")
@@ -352,6 +360,8 @@ def _made(word: str, maker: Maker, keys: dict[str, Any]) -> Mechanism:
         return compose(maker.make(**own))
     drawn = [key for key in ("sampling_probability", *SIZES) if key in keys]
     if (drawn or word in (DP_SGD, ALLOCATED)) and not {"steps", "epochs"} & keys.keys():
+        if word == ALLOCATED:
+            raise ValueError("random allocation needs epochs, got none")
         what = "a sampled mechanism" if drawn else word
         raise ValueError(f"{what} needs steps or epochs; for a single batch give steps 1")
     if GROUP in keys:
@@ -409,6 +419,8 @@ def _with_rate(word: str, maker: Maker, keys: Table) -> dict[str, Any]:
             raise ValueError(UNSAID)
         return found
     how = checks.choice("sampling", found.pop("sampling"), SAMPLINGS)
+    if how == "poisson" and "sampling_probability" in found and not found.keys() & set(SIZES):
+        return found  # as p alone
     if not set(SIZES) <= found.keys():
         raise ValueError(f"sampling {how} needs batch_size and dataset_size")
     if how == "poisson":
