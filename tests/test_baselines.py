@@ -218,6 +218,9 @@ def test_dp_mse_advantage() -> None:
     assert dp_gamma([0.1, 0.9], 1.0).tolist() == pytest.approx([0.1 * np.e, 1.0], rel=1e-14)
     assert mse_lower_bound(np.log(2.0)) == pytest.approx(0.25)
     assert mse_lower_bound(0.0) == np.inf
+    # width² e^-ε/4 is a double where e^(-ε/2) is none
+    found = mse_lower_bound(1700.0, diameter=1e268)
+    assert found == pytest.approx(1.251182821981427e-203, rel=1e-14, abs=0.0)
     assert mse_lower_bound(np.log(2.0), diameter=[1.0, 3.0]) == pytest.approx(1.25)
     assert advantage(0.55, 0.1) == pytest.approx(0.5)
 

@@ -109,7 +109,8 @@ def mse_lower_bound(renyi_epsilon: Real, *, diameter: Real = 1.0) -> Any:
     # the root first, as e^ε and squares of widths may be beyond all doubles
     square = math.fsum(((widths / top) ** 2).ravel()) / widths.size
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        root = top * fn.exp(-0.5 * cost) / np.sqrt(-fn.expm1(-cost)) * math.sqrt(0.25 * square)
-        value = root * root * (1.0 - (4.0 * ELEMENTARY + 16.0) * UNIT) - LOST
+        quarter = fn.exp(-0.25 * cost)  # e^(-ε/2) is below all doubles where top² e^-ε is not
+        root = top * quarter / np.sqrt(-fn.expm1(-cost)) * math.sqrt(0.25 * square) * quarter
+        value = root * root * (1.0 - (6.0 * ELEMENTARY + 20.0) * UNIT) - LOST
     value = np.clip(value, 0.0, np.finfo(np.float64).max)
     return _scalar_or_array(np.where(cost == 0.0, math.inf, value))
