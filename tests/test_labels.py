@@ -38,7 +38,7 @@ from pyengine.mechanisms import describe, in_words, label_of
 from pyengine.report import privacy_report
 from pyengine.statement import privacy_statement
 from pyengine.tables import run as tables
-from pyengine.workbench.report.variants import with_group
+from pyengine.workbench.report.variants import resampled, with_group
 from pyengine.workbench.runs.grammar import composed_of
 from pyengine.workbench.tables.spec import load
 
@@ -456,6 +456,13 @@ def test_other_batches_of_a_run(run: pe.Mechanism, epochs: int) -> None:
     note = privacy_statement(run, 1e-5, proven=False).notes[0]
     assert abs(float(note.split("ε = ")[1].split()[0]) / epsilon - 1.0) < 1e-3
     assert "A loader that shuffles is different" in note
+
+
+def test_sizes_and_rates_are_shown_as_they_were_given() -> None:
+    found = resampled(pe.dp_sgd(1.0, "100/100000", 9)).values()
+    assert any("100 of 100,000 records, without" in in_words(each)[0] for each in found)
+    drawn = pe.GaussianMechanism(1.0).sampled_with_replacement(batch_size=256, dataset_size=60_000)
+    assert "each of a record at a rate of 1/60000" in in_words(drawn)[0]
 
 
 def test_what_no_loader_shuffles_has_no_such_remark() -> None:

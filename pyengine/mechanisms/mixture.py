@@ -11,7 +11,7 @@ from typing import Any
 from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, SampledWithoutReplacement, Step, compose
 from pyengine.mechanisms.finite import GenericMechanism, normalised
-from pyengine.mechanisms.words import Words, number_in_words, worded
+from pyengine.mechanisms.words import LONG, Words, number_in_words, worded
 
 __all__ = ["GaussianMixtureMechanism", "binomial_weights", "group_sample"]
 
@@ -170,7 +170,8 @@ def repeated_draws(
         count += 1
     if rest > 0:
         weights.append(rest)
-    several = f"{draws:,} draws with replacement, each of a record at a rate of {float(rate):.6g}"
+    shown = rate if rate.denominator < LONG else f"{float(rate):.6g}"
+    several = f"{draws:,} draws with replacement, each of a record at a rate of {shown}"
     words = Words(
         "DP-SGD",
         f"each batch is {several} at most",

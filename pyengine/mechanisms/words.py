@@ -12,7 +12,7 @@ from pyengine._support import checks
 if TYPE_CHECKING:
     from pyengine.mechanisms.core import Composition, Step
 
-__all__ = ["UNITS", "Words", "as_given", "number_in_words", "shuffled_words", "worded"]
+__all__ = ["LONG", "UNITS", "Words", "as_given", "number_in_words", "shuffled_words", "worded"]
 
 UNITS = ("record", "user", "client")
 LONG = 10**12  # denominators that nobody reads

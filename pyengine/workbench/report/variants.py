@@ -32,7 +32,7 @@ def resampled(mechanism: Mechanism) -> dict[str, Mechanism]:
     shuffled = without_amplification(mechanism)
     if shuffled is None:
         return {}
-    stages = [(*_stage(step, number), step.words.sizes) for step, number in phases_of(mechanism)]
+    stages = [(*_stage(step, number), _sizes(step)) for step, number in phases_of(mechanism)]
     found = {
         "Poisson samples of the same rate": [
             as_given(inner.poisson_sampled(rate), steps, sizes=sizes)
@@ -71,6 +71,14 @@ def _fixed(inner: Step, rate: Fraction, sizes: tuple[int, int] | None = None) ->
     """Batches of fixed size, in lowest terms where that was not given: the law knows the rate."""
     batch, records = sizes or (rate.numerator, rate.denominator)
     return inner.sampled_without_replacement(batch_size=batch, dataset_size=records)
+
+
+def _sizes(step: Step) -> tuple[int, int] | None:
+    """Sizes of a batch and of the data set as they were given, also as a fraction; or None."""
+    batch, slash, records = step.words.rate.partition("/")
+    if step.words.sizes is None and slash and batch.isdecimal() and records.isdecimal():
+        return int(batch), int(records)
+    return step.words.sizes
 
 
 def _stage(step: Step, number: int) -> Stage:
