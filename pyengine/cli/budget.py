@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pyengine._support.decimals import number, written
 from pyengine._support.markup import shortened
 from pyengine.cli import grammar
-from pyengine.cli.calibrate import VARIED, add_targets, figures_of, rounded, targets_of
+from pyengine.cli.calibrate import TARGETS, VARIED, figures_of, rounded, targets_of
 from pyengine.cli.errors import FOUND, CommandError, user_errors
 from pyengine.cli.output import label_lines, print_json, print_lines, print_table
-from pyengine.cli.parsers import Commands, command
+from pyengine.cli.parsers import Part, command, group, option, switch
 from pyengine.mechanisms import describe, in_words, label_of
 
 if TYPE_CHECKING:
@@ -49,50 +49,6 @@ is given."""
 DIGITS = 10
 AT_LEAST = ("alpha", "beta", "kappa")  # a figure at a smaller level or prior holds as well
 ASSUMPTION = "no release was chosen in view of what earlier ones gave"
-
-
-def register(commands: Commands) -> None:
-    """Add the command and its actions to the parser."""
-    parser = command(
-        commands, "budget", "releases that together keep a target", DESCRIPTION, EXAMPLES, run
-    )
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    new = _action(actions, "new", "a new file for a target", "Make a file for a target.", _new)
-    add_targets(new)
-    spend = _action(
-        actions, "spend", "book a release that fits", "Book a release, or refuse it.", _spend
-    )
-    spend.add_argument("--name", default="", metavar="TEXT", help="what to call the release")
-    grammar.add_mechanism(spend)
-    split = _action(actions, "split", "share what is left by weights", SPLIT, _split)
-    split.add_argument(
-        "--share",
-        nargs=3,
-        action="append",
-        required=True,
-        metavar=("NAME", "WEIGHT", "PHASE"),
-        help="a release that is planned, as of --phase, without its noise; give it again for more",
-    )
-    remaining = _action(actions, "remaining", "what may still be released", REMAINING, _remaining)
-    remaining.add_argument(
-        "--vary",
-        choices=VARIED,
-        default="noise",
-        metavar="KEY",
-        help=f"what to find of the mechanism: {', '.join(VARIED)} (noise)",
-    )
-    grammar.add_mechanism(remaining)
-    _action(actions, "show", "what was released", "Print the target and all releases.", _show)
-
-
-def _action(actions: Any, name: str, summary: str, text: str, act: Any) -> Any:
-    examples = [line for line in EXAMPLES.replace(" \\\n     ", "").splitlines() if name in line]
-    shown = "\n".join(["examples:", *examples])
-    parser = command(actions, name, summary, text, shown, run)
-    parser.set_defaults(act=act)
-    parser.add_argument("budget", metavar="FILE", help="the file of the budget")
-    parser.add_argument("--json", action="store_true", help="JSON instead of text")
-    return parser
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -250,3 +206,54 @@ def _spent_line(budget: Budget, found: Target) -> str:
 
 def _up(value: float) -> str:
     return number(value, DIGITS, ROUND_CEILING)
+
+
+def _action(name: str, summary: str, text: str, act: Any, *parts: Part) -> Part:
+    examples = [line for line in EXAMPLES.replace(" \\\n     ", "").splitlines() if name in line]
+    shown = "\n".join(["examples:", *examples])
+    file = option("budget", "FILE", "the file of the budget")
+    acted: Part = lambda parser: parser.set_defaults(act=act)  # noqa: E731
+    json = switch("--json", "JSON instead of text")
+    return command(name, summary, text, shown, run, acted, file, json, *parts)
+
+
+def _add_actions(parser: Any) -> None:
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    for add in ACTIONS:
+        add(actions)
+
+
+ACTIONS = (
+    _action(
+        *("new", "a new file for a target", "Make a file for a target.", _new),
+        group("targets", *TARGETS),
+    ),
+    _action(
+        *("spend", "book a release that fits", "Book a release, or refuse it.", _spend),
+        option("--name", "TEXT", "what to call the release", default=""),
+        grammar.MECHANISM,
+    ),
+    _action(
+        *("split", "share what is left by weights", SPLIT, _split),
+        option(
+            *("--share", ("NAME", "WEIGHT", "PHASE")),
+            "a release that is planned, as of --phase, without its noise; give it again for more",
+            nargs=3,
+            action="append",
+            required=True,
+        ),
+    ),
+    _action(
+        *("remaining", "what may still be released", REMAINING, _remaining),
+        option(
+            *("--vary", "KEY", f"what to find of the mechanism: {', '.join(VARIED)} (noise)"),
+            choices=VARIED,
+            default="noise",
+        ),
+        grammar.MECHANISM,
+    ),
+    _action("show", "what was released", "Print the target and all releases.", _show),
+)
+register = command(
+    *("budget", "releases that together keep a target", DESCRIPTION, EXAMPLES, run, _add_actions),
+)

@@ -17,13 +17,13 @@ from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError, read_count
 from pyengine.cli.numbers import read_exact
 from pyengine.cli.output import label_lines, print_json, print_lines, remark, remarks_on
-from pyengine.cli.parsers import Commands, command
+from pyengine.cli.parsers import command, group, option, switch
 from pyengine.mechanisms import Mechanism, describe, in_words, label_of
 
 if TYPE_CHECKING:
     from pyengine.calibration.targets import Target
 
-__all__ = ["VARIED", "add_targets", "figures_of", "register", "rounded", "targets_of"]
+__all__ = ["TARGETS", "VARIED", "figures_of", "register", "rounded", "targets_of"]
 
 DESCRIPTION = """\
 Find the smallest noise, the largest sampling probability or the most steps that meet a target, or
@@ -68,36 +68,10 @@ VARIED = {
 }
 PAIRS = (("epsilon", "delta"), ("kappa", "gamma"), ("alpha", "beta"))
 NUMBERS = (*(name for pair in PAIRS for name in pair), "advantage", "mu", "slack")
-
-
-def register(commands: Commands) -> None:
-    """Add the command to the parser."""
-    summary = "noise, sampling probability or steps that meet a target"
-    parser = command(commands, "calibrate", summary, DESCRIPTION, EPILOG, run)
-    parser.add_argument(
-        "--vary",
-        choices=VARIED,
-        metavar="KEY",
-        help=f"{', '.join(VARIED)} (noise)",
-    )
-    targets = add_targets(parser)
-    targets.add_argument(
-        "--proven",
-        action="store_true",
-        help="let proven bounds decide, where estimated ones do by default",
-    )
-    grammar.add_mechanism(parser)
-    parser.add_argument("--digits", default="10", metavar="N", help="significant digits (10)")
-    parser.add_argument("--json", action="store_true", help="JSON instead of text")
-
-
-def add_targets(parser: argparse.ArgumentParser) -> Any:
-    """Add the flags of targets, and return their group."""
-    targets = parser.add_argument_group("targets")
-    for name in NUMBERS:
-        targets.add_argument(f"--{name}", metavar="X")
-    targets.add_argument("--adjacency", metavar="WORD", help="of all targets (their own defaults)")
-    return targets
+TARGETS = (
+    *(option(f"--{name}", "X", None) for name in NUMBERS),
+    option("--adjacency", "WORD", "of all targets (their own defaults)"),
+)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -170,7 +144,7 @@ def _take_targets(arguments: argparse.Namespace, said: dict[str, Any]) -> None:
 
 
 def targets_of(arguments: argparse.Namespace, *, proven: bool) -> list[Target]:
-    """Targets that the flags of `add_targets` say; at least one."""
+    """Targets that the flags of `TARGETS` say; at least one."""
     from pyengine.calibration import targets as kinds
 
     given = {name: _strictest(name, exact) for name, exact in _limits(arguments).items()}
@@ -292,3 +266,19 @@ def _rounded(value: float, limit: Fraction, digits: int, rounding: str) -> str:
         digits += 1
         shown = str(Context(prec=digits, rounding=rounding).create_decimal(value))
     return shown
+
+
+register = command(
+    *("calibrate", "noise, sampling probability or steps that meet a target"),
+    *(DESCRIPTION, EPILOG),
+    run,
+    option("--vary", "KEY", f"{', '.join(VARIED)} (noise)", choices=VARIED),
+    group(
+        "targets",
+        *TARGETS,
+        switch("--proven", "let proven bounds decide, where estimated ones do by default"),
+    ),
+    grammar.MECHANISM,
+    option("--digits", "N", "significant digits (10)", default="10"),
+    switch("--json", "JSON instead of text"),
+)

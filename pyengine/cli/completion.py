@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from pyengine._support.extras import needed
-from pyengine.cli.parsers import Commands, command
+from pyengine.cli.parsers import command, option
 
 __all__ = ["register"]
 
@@ -18,21 +18,6 @@ examples:
   pyengine completion zsh > "${fpath[1]}/_pyengine"   in zsh, for all to come
   pyengine completion fish > ~/.config/fish/completions/pyengine.fish          in fish"""
 SHELLS = ("bash", "zsh", "fish", "tcsh", "powershell")
-
-
-def register(commands: Commands) -> None:
-    """Add the command to the parser."""
-    parser = command(
-        commands, "completion", "a completion script for a shell", DESCRIPTION, EPILOG, run
-    )
-    parser.add_argument(
-        "shell",
-        nargs="?",
-        choices=SHELLS,
-        default="bash",
-        metavar="SHELL",
-        help=f"{', '.join(SHELLS)} (bash)",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,3 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
                 action.complete = shtab.FILE
     print(shtab.complete(arguments.root, arguments.shell))
     return 0
+
+
+WORDS = {"nargs": "?", "choices": SHELLS, "default": "bash"}
+register = command(
+    *("completion", "a completion script for a shell", DESCRIPTION, EPILOG, run),
+    option("shell", "SHELL", f"{', '.join(SHELLS)} (bash)", **WORDS),
+)

@@ -12,7 +12,7 @@ from pyengine._support import checks
 from pyengine._version import DISTRIBUTION
 from pyengine.cli.errors import CommandError, user_errors
 from pyengine.cli.output import RED, paint, print_json, print_table
-from pyengine.cli.parsers import Commands, command
+from pyengine.cli.parsers import command, option, switch
 from pyengine.cli.plot import check_picture, write
 
 if TYPE_CHECKING:
@@ -44,21 +44,6 @@ exit codes: 0 no answer is unsafe; 1 one is; 2 wrong input, or no accountant is 
 LIMIT = 60.0
 NOBODY = f"no accountant takes part: pip install '{DISTRIBUTION}[peers]'"
 PEERS = ("dp_accounting", "gdpnum", "opacus", "prv_accountant", "riskcal")
-
-
-def register(commands: Commands) -> None:
-    """Add the command to the parser."""
-    summary = "accountants beside the truth: errors, unsafe answers, times"
-    parser = command(commands, "conformance", summary, DESCRIPTION, EPILOG, run)
-    parser.add_argument("accountants", nargs="*", metavar="ACCOUNTANT", help="whom to ask")
-    parser.add_argument("--settings", nargs="+", metavar="NAME", help="a, b, group, ... (all)")
-    parser.add_argument(
-        "--time-limit", default=f"{LIMIT:g}", metavar="S", help=f"seconds an answer ({LIMIT:g})"
-    )
-    parser.add_argument("--json", action="store_true", help="JSON instead of tables")
-    parser.add_argument(
-        "--picture", type=Path, metavar="FILE", help="draw the errors, as .png, .svg or .pdf"
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -136,3 +121,15 @@ def _report(results: list[Result], absent: dict[str, str], *, as_json: bool) -> 
     unsafe = sum(result.unsafe for result in results)
     answers = sum(r.value is not None for r in results if r.accountant != YARDSTICK)
     print(f"\n{unsafe} of {answers} answers are unsafe: they promise more privacy than there is")
+
+
+register = command(
+    *("conformance", "accountants beside the truth: errors, unsafe answers, times"),
+    *(DESCRIPTION, EPILOG),
+    run,
+    option("accountants", "ACCOUNTANT", "whom to ask", nargs="*"),
+    option("--settings", "NAME", "a, b, group, ... (all)", nargs="+"),
+    option("--time-limit", "S", f"seconds an answer ({LIMIT:g})", default=f"{LIMIT:g}"),
+    switch("--json", "JSON instead of tables"),
+    option("--picture", "FILE", "draw the errors, as .png, .svg or .pdf", type=Path),
+)

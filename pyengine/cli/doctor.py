@@ -13,7 +13,7 @@ from pyengine._support import toml
 from pyengine._support.decimals import written
 from pyengine._version import __version__
 from pyengine.cli.output import RED, paint, print_json, print_table
-from pyengine.cli.parsers import Commands, command
+from pyengine.cli.parsers import command, switch
 
 __all__ = ["register"]
 
@@ -39,13 +39,6 @@ OPTIONAL = (
     *("dp-accounting", "gdpnum", "opacus", "prv-accountant", "riskcal"),
 )
 TOLERANCE = 1e-11  # what the engines promise
-
-
-def register(commands: Commands) -> None:
-    """Add the command to the parser."""
-    summary = "versions, processor, threads, and a self-test against ten gold values"
-    parser = command(commands, "doctor", summary, DESCRIPTION, EPILOG, run)
-    parser.add_argument("--json", action="store_true", help="JSON instead of a table")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -146,3 +139,11 @@ def _name(test: dict[str, Any]) -> str:
         return f"ncx2_logcdf({test['at']}, {test['df']}, {test['nc']})"
     run = f"noise {test['noise']}, p {test['p']}, {test['steps']:,} steps"
     return f"{test['what']}({test['at']}), {run}, {test['adjacency']}"
+
+
+register = command(
+    *("doctor", "versions, processor, threads, and a self-test against ten gold values"),
+    *(DESCRIPTION, EPILOG),
+    run,
+    switch("--json", "JSON instead of a table"),
+)

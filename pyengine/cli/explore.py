@@ -9,7 +9,7 @@ from pathlib import Path
 from pyengine._support import checks
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError, require
-from pyengine.cli.parsers import Commands, command
+from pyengine.cli.parsers import command, option, switch
 
 __all__ = ["register"]
 
@@ -24,22 +24,6 @@ examples:
   pyengine explore --browser
   pyengine explore --port 0 --seconds 30     any free port; slow answers may take half a minute
 """
-
-
-def register(commands: Commands) -> None:
-    """Add the command to the parser."""
-    summary = "a page to play with, on this machine alone"
-    parser = command(commands, "explore", summary, DESCRIPTION, EPILOG, run)
-    parser.add_argument(
-        "run_file", nargs="?", type=Path, metavar="RUN", help="a file with runs to begin with"
-    )
-    parser.add_argument(
-        "--port", default="8765", metavar="N", help="where; 0 for any that is free (8765)"
-    )
-    parser.add_argument(
-        "--seconds", default="10", metavar="S", help="how long one answer may be computed (10)"
-    )
-    parser.add_argument("--browser", action="store_true", help="open the address in the browser")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -76,3 +60,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"port {arguments.port}: {what}{hint}") from None
     print("ended")
     return 0
+
+
+register = command(
+    *("explore", "a page to play with, on this machine alone", DESCRIPTION, EPILOG, run),
+    option("run_file", "RUN", "a file with runs to begin with", nargs="?", type=Path),
+    option("--port", "N", "where; 0 for any that is free (8765)", default="8765"),
+    option("--seconds", "S", "how long one answer may be computed (10)", default="10"),
+    switch("--browser", "open the address in the browser"),
+)

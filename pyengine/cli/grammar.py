@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyengine._support import checks
 from pyengine.cli.errors import CommandError, user_errors
-from pyengine.cli.parsers import is_run_file
+from pyengine.cli.parsers import group, is_run_file, option
 from pyengine.laws.kinds import named_kinds
 from pyengine.mechanisms import Mechanism
 from pyengine.mechanisms.words import UNITS
@@ -18,7 +18,7 @@ from pyengine.workbench.runs.grammar import SAMPLINGS, NamedRun
 from pyengine.workbench.runs.makers import makers
 
 __all__ = [
-    *("HELP", "add_mechanism", "add_named_runs", "is_given", "named_runs", "read_mechanism"),
+    *("HELP", "MECHANISM", "NAMED_RUNS", "is_given", "named_runs", "read_mechanism"),
     *("read_run_file", "records_of", "run_file_of", "run_file_of_text", "run_files", "runs_of"),
 ]
 
@@ -92,44 +92,37 @@ CHOICES = {"--sampling": SAMPLINGS, "--unit": UNITS}
 FLAGS = ("mechanism", *(flags.split()[0][2:].replace("-", "_") for flags, _, _ in OPTIONS))
 
 
-def add_mechanism(parser: argparse.ArgumentParser) -> None:
-    """Add the run file, and the flags that describe a mechanism instead."""
-    group = parser.add_argument_group("a run")
-    group.add_argument(
-        "run_file", nargs="?", type=Path, metavar="RUN", help="a file that describes it"
-    )
+def _add_names(parser: argparse.ArgumentParser) -> None:
+    """Add ``--mechanism``, whose names are those of the kinds that are known by now."""
     words = tuple(makers())
-    listed = [word for word in words if word not in named_kinds()]
-    group.add_argument(
-        "--mechanism",
-        choices=words,
-        metavar="NAME",
-        help=f"{', '.join(listed)}, or the name of the class in Python",
-    )
-    for flags, metavar, text in OPTIONS:
-        group.add_argument(*flags.split(), metavar=metavar, choices=CHOICES.get(flags), help=text)
-    group.add_argument(
-        "--phase",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE,...",
-        help="one kind of step and how often, in the keys of a run file; give it again for more",
-    )
-    group.add_argument("--file", type=Path, metavar="RUN", help="the run file, as an option")
+    listed = ", ".join(word for word in words if word not in named_kinds())
+    text = f"{listed}, or the name of the class in Python"
+    parser.add_argument("--mechanism", choices=words, metavar="NAME", help=text)
 
 
-def add_named_runs(parser: argparse.ArgumentParser) -> None:
-    """Add ``--run LABEL RUN``, which describes one of several mechanisms."""
-    parser.add_argument(
-        "--run",
-        nargs=2,
+# The run file, and the flags that describe a mechanism instead.
+MECHANISM = group(
+    "a run",
+    option("run_file", "RUN", "a file that describes it", nargs="?", type=Path),
+    _add_names,
+    *(option(flags, word, text, choices=CHOICES.get(flags)) for flags, word, text in OPTIONS),
+    option(
+        *("--phase", "KEY=VALUE,..."),
+        "one kind of step and how often, in the keys of a run file; give it again for more",
         action="append",
         default=[],
-        metavar=("LABEL", "RUN"),
-        dest="runs",
-        help="one of several mechanisms: its name, and KEY=VALUE,... as for --phase, further "
-        "phases after semicolons, or a run file",
-    )
+    ),
+    option("--file", "RUN", "the run file, as an option", type=Path),
+)
+NAMED_RUNS = option(
+    *("--run", ("LABEL", "RUN")),
+    "one of several mechanisms: its name, and KEY=VALUE,... as for --phase, further phases after "
+    "semicolons, or a run file",
+    nargs=2,
+    action="append",
+    default=[],
+    dest="runs",
+)
 
 
 def named_runs(arguments: argparse.Namespace) -> dict[str, RunFile]:

@@ -8,7 +8,7 @@ from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 from pyengine.cli.errors import CommandError, require, user_errors
-from pyengine.cli.parsers import Commands, command
+from pyengine.cli.parsers import command, option
 from pyengine.cli.table import count
 from pyengine.workbench.papers import NAMES
 
@@ -30,22 +30,6 @@ exit codes: 0 done; 1 done, but a printed number differs for no known reason; 2 
 unwritable output; 130 interrupted"""
 
 
-def register(commands: Commands) -> None:
-    """Add the command to the parser."""
-    parser = command(
-        commands, "papers", "regenerate figures and tables of papers", DESCRIPTION, EPILOG, run
-    )
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; by default all"
-    )
-    parser.add_argument(
-        "-o", "--output", required=True, type=Path, metavar="DIR", help="where the files go"
-    )
-    parser.add_argument(
-        "--workers", type=count, default=os.cpu_count() or 1, metavar="N", help="processes"
-    )
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Regenerate papers."""
     from pyengine.workbench.papers.run import run as regenerate
@@ -63,3 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
     except BrokenExecutor:
         text = "a worker process was ended from outside; run the command again"
         raise CommandError(text) from None
+
+
+register = command(
+    *("papers", "regenerate figures and tables of papers", DESCRIPTION, EPILOG, run),
+    option("names", "NAME", f"{', '.join(NAMES)}; by default all", nargs="*"),
+    option("-o --output", "DIR", "where the files go", required=True, type=Path),
+    option("--workers", "N", "processes", type=count, default=os.cpu_count() or 1),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pyengine._support import checks
 from pyengine.cli.layout import HelpFormatter
 
-__all__ = ["Commands", "Parser", "command", "is_run_file"]
+__all__ = [
+    *("Commands", "Parser", "Part", "command", "either", "group", "is_run_file", "option"),
+    "switch",
+]
 
 # Words of the field that are no beginnings of the options' names.
 MEANT = {
@@ -27,6 +30,7 @@ MEANT = {
     "--json": "--format",
 }
 
+Part = Callable[[Any], object]  # adds to a parser, or to a group of its options
 ALIKE = 0.7  # of difflib: what two names must have in common to be taken for each other
 
 if TYPE_CHECKING:
@@ -163,20 +167,53 @@ class Parser(argparse.ArgumentParser):
         super().error(message)
 
 
+def option(
+    flags: str, metavar: str | tuple[str, ...] | None, text: str | None, **words: Any
+) -> Part:
+    """Part of a command: an option, or an argument without a flag."""
+    return lambda parser: parser.add_argument(*flags.split(), metavar=metavar, help=text, **words)
+
+
+def switch(flag: str, text: str) -> Part:
+    """Part of a command: an option without a value."""
+    return lambda parser: parser.add_argument(flag, action="store_true", help=text)
+
+
+def group(title: str, *parts: Part) -> Part:
+    """Part of a command: options below a title."""
+    return lambda parser: _add(parser.add_argument_group(title), parts)
+
+
+def either(*parts: Part) -> Part:
+    """Part of a command: options of which one may be given."""
+    return lambda parser: _add(parser.add_mutually_exclusive_group(), parts)
+
+
 def command(
-    commands: Commands,
     name: str,
     summary: str,
     description: str,
     epilog: str,
     run: Callable[[argparse.Namespace], int],
-) -> Parser:
-    """Add a command whose help keeps its line breaks and ends with examples.
+    *parts: Part,
+) -> Callable[[Commands], Parser]:
+    """What adds a command whose help keeps its line breaks and begins with examples.
 
     ``run`` is called with the parsed arguments and returns the exit code.
     """
-    parser: Any = commands.add_parser(name, help=summary, description=description, epilog=epilog)
-    parser.set_defaults(run=run)
-    parser.siblings = commands.choices
-    made: Parser = parser
-    return made
+
+    def register(commands: Commands) -> Parser:
+        words: Any = {"help": summary, "description": description, "epilog": epilog}
+        parser: Any = commands.add_parser(name, **words)
+        parser.set_defaults(run=run)
+        parser.siblings = commands.choices
+        made: Parser = _add(parser, parts)
+        return made
+
+    return register
+
+
+def _add(place: Any, parts: Iterable[Part]) -> Any:
+    for part in parts:
+        part(place)
+    return place

@@ -11,7 +11,7 @@ from pyengine._support.markup import shortened
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError, require, user_errors
 from pyengine.cli.output import remark, remarks_on
-from pyengine.cli.parsers import Commands, command
+from pyengine.cli.parsers import command, option
 from pyengine.engines.registry import ADJACENCIES
 from pyengine.mechanisms import in_words
 from pyengine.workbench.runs.grammar import NamedRun
@@ -41,28 +41,6 @@ examples:
 
 {grammar.HELP}"""
 PICTURES = ("tradeoff", "gamma", "delta", "epsilon", "noise")
-
-
-def register(commands: Commands) -> None:
-    """Add the command to the parser."""
-    parser = command(commands, "plot", "pictures of mechanisms", DESCRIPTION, EPILOG, run)
-    parser.add_argument("picture", choices=PICTURES, metavar="PICTURE", help=", ".join(PICTURES))
-    parser.add_argument(
-        "-o", "--output", required=True, type=Path, metavar="FILE", help="where the picture goes"
-    )
-    parser.add_argument(
-        "--delta", default="1e-6", metavar="D", help="δ of epsilon and noise (1e-6)"
-    )
-    grammar.add_named_runs(parser)
-    parser.add_argument(
-        "--adjacency",
-        choices=ADJACENCIES,
-        metavar="WORD",
-        help=f"who are neighbours: {', '.join(ADJACENCIES)}; if it is not given, one mechanism has "
-        "its tradeoff and delta drawn for both orders, gamma is for add, all else for add_remove",
-    )
-    parser.add_argument("--title", metavar="TEXT", help="above the picture")
-    grammar.add_mechanism(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -145,3 +123,20 @@ def write(figure: Figure, path: Path) -> None:
 
     with user_errors(path):
         save(figure, path)
+
+
+register = command(
+    *("plot", "pictures of mechanisms", DESCRIPTION, EPILOG, run),
+    option("picture", "PICTURE", ", ".join(PICTURES), choices=PICTURES),
+    option("-o --output", "FILE", "where the picture goes", required=True, type=Path),
+    option("--delta", "D", "δ of epsilon and noise (1e-6)", default="1e-6"),
+    grammar.NAMED_RUNS,
+    option(
+        *("--adjacency", "WORD"),
+        f"who are neighbours: {', '.join(ADJACENCIES)}; if it is not given, one mechanism has its "
+        "tradeoff and delta drawn for both orders, gamma is for add, all else for add_remove",
+        choices=ADJACENCIES,
+    ),
+    option("--title", "TEXT", "above the picture"),
+    grammar.MECHANISM,
+)

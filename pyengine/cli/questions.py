@@ -18,7 +18,7 @@ from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError, read_count, user_errors
 from pyengine.cli.numbers import read_exact, read_numbers
 from pyengine.cli.output import decimal, print_json, print_label, print_table, remark, remarks_on
-from pyengine.cli.parsers import Commands, command
+from pyengine.cli.parsers import Commands, command, group, option, switch
 from pyengine.cli.statement import as_texts
 from pyengine.engines.registry import ADJACENCIES, METHODS, THREAT_MODELS
 from pyengine.errors import AccuracyError
@@ -91,6 +91,26 @@ COMMANDS = (
         ),
     ),
 )
+ADJACENCY = "which data set is the null hypothesis"
+SHOWN = group(
+    "what to print",
+    option(
+        *("--bounds", "WORD"),
+        f"lower and upper bounds: {PROVEN}, where other answers are refused ({PROVEN}), or "
+        f"{ESTIMATED}, where the fastest engine says which they are",
+        nargs="?",
+        const=PROVEN,
+        choices=(PROVEN, ESTIMATED),
+    ),
+    option(
+        *("--digits", "N"),
+        f"significant digits ({DEFAULT_DIGITS}), fewer where the bounds are wide; more than "
+        f"{DOUBLE} take arbitrary precision",
+        default=str(DEFAULT_DIGITS),
+    ),
+    switch("--verbose", "name the engines, too"),
+    switch("--json", "JSON instead of a table"),
+)
 NUMBERS = """\
 values: numbers, or FROM:TO:COUNT for a range (evenly spaced in the logarithm, but for ε); those of
 the run file's table [{}] if not given"""
@@ -103,42 +123,30 @@ def register(commands: Commands) -> None:
 
 
 def _register(commands: Commands, asked: Command) -> None:
-    option = QUESTIONS[asked.question].argument
+    flag = f"--{QUESTIONS[asked.question].argument}"
     examples = "\n".join(f"  {example}" for example in asked.examples)
     epilog = f"examples:\n{examples}\n\n{grammar.HELP}\n\n{NUMBERS.format(asked.question)}"
-    parser = command(commands, asked.name, asked.summary, asked.text, epilog, run)
+    add = command(
+        *(asked.name, asked.summary, asked.text, epilog, run),
+        option(flag, "X", asked.argument, dest="values", nargs="+"),
+        grammar.MECHANISM,
+        grammar.NAMED_RUNS,
+        group(
+            "how to answer",
+            *(
+                option(flag, "WORD", f"{text}: {', '.join(words)} ({default})", choices=words)
+                for flag, words, default, text in (
+                    ("--adjacency", ADJACENCIES, asked.adjacency, ADJACENCY),
+                    ("--method", METHODS, "auto", "engine"),
+                    ("--threat-model", THREAT_MODELS, "dp", "what the adversary knows"),
+                )
+            ),
+        ),
+        SHOWN,
+    )
+    parser = add(commands)
     parser.set_defaults(asked=asked)
-    parser.needed = (f"--{option}",)
-    parser.add_argument(f"--{option}", dest="values", nargs="+", metavar="X", help=asked.argument)
-    grammar.add_mechanism(parser)
-    grammar.add_named_runs(parser)
-    how = parser.add_argument_group("how to answer")
-    for flag, words, default, text in (
-        ("--adjacency", ADJACENCIES, asked.adjacency, "which data set is the null hypothesis"),
-        ("--method", METHODS, "auto", "engine"),
-        ("--threat-model", THREAT_MODELS, "dp", "what the adversary knows"),
-    ):
-        listed = f"{text}: {', '.join(words)} ({default})"
-        how.add_argument(flag, choices=words, metavar="WORD", help=listed)
-    shown = parser.add_argument_group("what to print")
-    shown.add_argument(
-        "--bounds",
-        nargs="?",
-        const=PROVEN,
-        choices=(PROVEN, ESTIMATED),
-        metavar="WORD",
-        help=f"lower and upper bounds: {PROVEN}, where other answers are refused ({PROVEN}), or "
-        f"{ESTIMATED}, where the fastest engine says which they are",
-    )
-    shown.add_argument(
-        "--digits",
-        metavar="N",
-        default=str(DEFAULT_DIGITS),
-        help=f"significant digits ({DEFAULT_DIGITS}), fewer where the bounds are wide; "
-        f"more than {DOUBLE} take arbitrary precision",
-    )
-    shown.add_argument("--verbose", action="store_true", help="name the engines, too")
-    shown.add_argument("--json", action="store_true", help="JSON instead of a table")
+    parser.needed = (flag,)
 
 
 class Answered(NamedTuple):

@@ -10,8 +10,8 @@ from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError, require, user_errors
 from pyengine.cli.numbers import read_probability
 from pyengine.cli.output import remark, remarks_on
-from pyengine.cli.parsers import Commands, command
-from pyengine.cli.statement import add_figures, as_texts, read_figures
+from pyengine.cli.parsers import command, option
+from pyengine.cli.statement import FIGURES, as_texts, read_figures
 
 __all__ = ["register"]
 
@@ -27,31 +27,6 @@ examples:
       -o report.html
 """
 SUFFIXES = (".html", ".htm")
-
-
-def register(commands: Commands) -> None:
-    """Add the command to the parser."""
-    summary = "a page about a run, for a model card or a reviewer"
-    parser = command(commands, "report", summary, DESCRIPTION, f"{EPILOG}\n{grammar.HELP}", run)
-    parser.add_argument(
-        "-o", "--output", required=True, type=Path, metavar="FILE.html", help="where the page goes"
-    )
-    add_figures(parser)
-    parser.add_argument("--title", metavar="TEXT", help="heading of the page (Privacy report)")
-    parser.add_argument(
-        "--groups",
-        nargs="*",
-        metavar="K",
-        help="numbers of records of one user to show beside the run (2 5)",
-    )
-    parser.add_argument(
-        "--attack",
-        nargs=3,
-        action="append",
-        default=[],
-        metavar=("NAME", "FPR", "TPR"),
-        help="a measured test of membership, to be drawn beside the bounds; may be given again",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -93,3 +68,23 @@ def _check_output(path: Path) -> None:
         raise CommandError(f"{path}: Is a directory")
     if not path.parent.is_dir():
         raise CommandError(f"{path}: No such file or directory")
+
+
+register = command(
+    *("report", "a page about a run, for a model card or a reviewer", DESCRIPTION),
+    f"{EPILOG}\n{grammar.HELP}",
+    run,
+    option("-o --output", "FILE.html", "where the page goes", required=True, type=Path),
+    *FIGURES,
+    option("--title", "TEXT", "heading of the page (Privacy report)"),
+    option(
+        "--groups", "K", "numbers of records of one user to show beside the run (2 5)", nargs="*"
+    ),
+    option(
+        *("--attack", ("NAME", "FPR", "TPR")),
+        "a measured test of membership, to be drawn beside the bounds; may be given again",
+        nargs=3,
+        action="append",
+        default=[],
+    ),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from pyengine.cli.parsers import Commands, command
+from pyengine.cli.parsers import command
 
 __all__ = ["register"]
 
@@ -21,14 +21,12 @@ the first line of run.yaml:    # yaml-language-server: $schema=./run.schema.json
 a key of run.json:             "$schema": "./run.schema.json\""""
 
 
-def register(commands: Commands) -> None:
-    """Add the command to the parser."""
-    command(commands, "schema", "what a run file may hold, for editors", DESCRIPTION, EPILOG, run)
-
-
 def run(_: argparse.Namespace) -> int:
     """Print the schema."""
     from pyengine.workbench.runs.schema import run_schema
 
     print(json.dumps(run_schema(), indent=2, ensure_ascii=False))
     return 0
+
+
+register = command("schema", "what a run file may hold, for editors", DESCRIPTION, EPILOG, run)

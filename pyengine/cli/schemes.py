@@ -12,7 +12,7 @@ from pyengine._support.decimals import written
 from pyengine.cli.errors import FOUND, CommandError, require, user_errors
 from pyengine.cli.numbers import read_numbers, read_probability
 from pyengine.cli.output import remark, remarks_on
-from pyengine.cli.parsers import Commands, command
+from pyengine.cli.parsers import command, option
 
 __all__ = ["register"]
 
@@ -37,29 +37,6 @@ COLUMNS = (
 
 
 LEAKS = "What certainly leaks where batches are shuffled, and is no guarantee:"
-
-
-def register(commands: Commands) -> None:
-    """Add the command to the parser."""
-    summary = "ways to draw batches, at equal noise"
-    parser = command(commands, "schemes", summary, DESCRIPTION, EPILOG, run)
-    parser.add_argument(
-        "-o", "--output", required=True, type=Path, metavar="DIR", help="where the files go"
-    )
-    parser.add_argument(
-        "--noise", nargs="+", default=["1"], metavar="X", help="noise multipliers (1)"
-    )
-    parser.add_argument(
-        "--steps-per-epoch",
-        nargs="+",
-        default=["10", "100", "1000", "10000"],
-        metavar="T",
-        help="steps of an epoch, each with the share 1/T of the records (10 100 1000 10000)",
-    )
-    parser.add_argument(
-        "--epochs", nargs="+", default=["1", "100"], metavar="E", help="numbers of epochs (1 100)"
-    )
-    parser.add_argument("--delta", default="1e-5", metavar="D", help="δ of (ε, δ) (1e-5)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -113,3 +90,19 @@ def _counts(name: str, texts: list[str]) -> list[int]:
     if any(abs(count - value) > count * 1e-9 for count, value in zip(whole, found, strict=True)):
         raise CommandError(f"--{name} must be integers, got {' '.join(texts)}")
     return whole
+
+
+STEPS = ["10", "100", "1000", "10000"]
+register = command(
+    *("schemes", "ways to draw batches, at equal noise", DESCRIPTION, EPILOG, run),
+    option("-o --output", "DIR", "where the files go", required=True, type=Path),
+    option("--noise", "X", "noise multipliers (1)", nargs="+", default=["1"]),
+    option(
+        *("--steps-per-epoch", "T"),
+        f"steps of an epoch, each with the share 1/T of the records ({' '.join(STEPS)})",
+        nargs="+",
+        default=STEPS,
+    ),
+    option("--epochs", "E", "numbers of epochs (1 100)", nargs="+", default=["1", "100"]),
+    option("--delta", "D", "δ of (ε, δ) (1e-5)", default="1e-5"),
+)

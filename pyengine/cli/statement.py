@@ -18,14 +18,14 @@ from pyengine.cli.output import (
     remarks_on,
     spelled,
 )
-from pyengine.cli.parsers import Commands, command
+from pyengine.cli.parsers import command, option, switch
 from pyengine.engines.registry import ADJACENCIES
 from pyengine.workbench.runs.files import RunFile
 
 if TYPE_CHECKING:
     from pyengine.workbench.statement import Statement
 
-__all__ = ["add_figures", "as_texts", "read_figures", "register"]
+__all__ = ["FIGURES", "as_texts", "read_figures", "register"]
 
 DESCRIPTION = """\
 Print what to report about a run: the mechanism, who are neighbours, ε at δ, the true positive rate
@@ -47,56 +47,35 @@ adjacency, title and groups.
 # What is stated if neither flags nor the run file say it.
 DEFAULTS = {"delta": ["1e-5"], "fpr": ["0.001", "0.01"], "kappa": ["0.0001", "0.01"], "prior": []}
 FORMATS = ("text", "markdown", "latex", "json")
-
-
-def register(commands: Commands) -> None:
-    """Add the command to the parser."""
-    summary = "what to report about a run, on the safe side"
-    parser = command(commands, "statement", summary, DESCRIPTION, f"{EPILOG}\n{grammar.HELP}", run)
-    add_figures(parser)
-    parser.add_argument(
-        "--format", choices=FORMATS, default="text", metavar="WORD", help=", ".join(FORMATS)
-    )
-
-
-def add_figures(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of a mechanism and of the figures that are to be stated."""
-    parser.add_argument("--delta", metavar="X", help=f"δ of (ε, δ) ({DEFAULTS['delta'][0]})")
-    parser.add_argument(
-        "--fpr",
-        nargs="+",
-        metavar="X",
-        help="false positive rates of tests of membership (0.001 0.01)",
-    )
-    parser.add_argument(
+# The flags of a mechanism, and of the figures that are to be stated.
+FIGURES = (
+    option("--delta", "X", f"δ of (ε, δ) ({DEFAULTS['delta'][0]})"),
+    option("--fpr", "X", "false positive rates of tests of membership (0.001 0.01)", nargs="+"),
+    option(
         "--kappa",
+        "X",
+        "success probabilities of a guess without the release (0.0001 0.01)",
         nargs="+",
-        metavar="X",
-        help="success probabilities of a guess without the release (0.0001 0.01)",
-    )
-    parser.add_argument(
-        "--prior",
+    ),
+    option(
+        *("--prior", "X"),
+        "probabilities that the record took part, to state the chance of a right guess",
         nargs="+",
-        metavar="X",
-        help="probabilities that the record took part, to state the chance of a right guess",
-    )
-    parser.add_argument(
-        "--slack",
-        metavar="X",
-        help="state μ of Gaussian differential privacy as well, with its regret, up to this δ",
-    )
-    grammar.add_mechanism(parser)
-    parser.add_argument(
-        "--adjacency",
+    ),
+    option(
+        *("--slack", "X"),
+        "state μ of Gaussian differential privacy as well, with its regret, up to this δ",
+    ),
+    grammar.MECHANISM,
+    option(
+        *("--adjacency", "WORD", f"who are neighbours: {', '.join(ADJACENCIES)} (add_remove)"),
         choices=ADJACENCIES,
-        metavar="WORD",
-        help=f"who are neighbours: {', '.join(ADJACENCIES)} (add_remove)",
-    )
-    parser.add_argument(
+    ),
+    switch(
         "--estimate",
-        action="store_true",
-        help="do not take the time for proofs where the fastest engine estimates its error",
-    )
+        "do not take the time for proofs where the fastest engine estimates its error",
+    ),
+)
 
 
 def read_figures(arguments: argparse.Namespace, file: RunFile) -> dict[str, Any]:
@@ -171,3 +150,12 @@ def run(arguments: argparse.Namespace) -> int:
         _print(statement)
     remark(remarks)
     return 0
+
+
+register = command(
+    *("statement", "what to report about a run, on the safe side", DESCRIPTION),
+    f"{EPILOG}\n{grammar.HELP}",
+    run,
+    *FIGURES,
+    option("--format", "WORD", ", ".join(FORMATS), choices=FORMATS, default="text"),
+)

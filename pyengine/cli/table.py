@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyengine.cli.errors import CommandError, require, user_errors
-from pyengine.cli.parsers import Commands, command
+from pyengine.cli.parsers import command, either, option, switch
 
 if TYPE_CHECKING:
     from pyengine.workbench.tables.spec import Specification
@@ -54,52 +54,6 @@ a specification:
 exit codes: 0 done; 1 done, but some values could not be computed (column "message" says why);
 2 wrong input, unwritable output or lost workers, an older table is untouched; 3 a defect of
 pyengine left a value empty; 130 interrupted"""
-
-
-def register(commands: Commands) -> None:
-    """Add the command to the parser."""
-    parser = command(
-        commands,
-        "table",
-        "compute tables of γ, β, ε and δ with their errors",
-        DESCRIPTION,
-        EPILOG,
-        run,
-    )
-    parser.add_argument("specification", nargs="?", metavar="SPEC.toml", help="what to compute")
-    parser.add_argument(
-        "-o", "--output", required=True, type=Path, metavar="DIR", help="where the files go"
-    )
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--workers",
-        type=count,
-        metavar="N",
-        help="processes to start; 0 for none (default: one for each processor, if it takes longer "
-        "than a second)",
-    )
-    where.add_argument(
-        "--dask", metavar="ADDRESS", help="scheduler of a dask cluster, tcp://127.0.0.1:8786"
-    )
-    parser.add_argument(
-        "--formats",
-        metavar="LIST",
-        help="files to write instead of those of the specification: csv,jsonl,parquet,markdown,"
-        "latex",
-    )
-    parser.add_argument(
-        "--restart", action="store_true", help="discard what an interrupted run left"
-    )
-    part = parser.add_mutually_exclusive_group()
-    part.add_argument(
-        "--shard",
-        type=shard,
-        metavar="I/N",
-        help="compute the I-th of N parts, on whichever machine, and leave it in DIR",
-    )
-    part.add_argument(
-        "--merge", action="store_true", help="make the table of all its shards in DIR"
-    )
 
 
 def count(text: str) -> int:
@@ -156,3 +110,32 @@ def _check_packages(specification: Specification, arguments: argparse.Namespace)
         require("the reference", "reference", "flint")
     if arguments.dask is not None:
         require("--dask", "dask", "distributed")
+
+
+register = command(
+    *("table", "compute tables of γ, β, ε and δ with their errors", DESCRIPTION, EPILOG, run),
+    option("specification", "SPEC.toml", "what to compute", nargs="?"),
+    option("-o --output", "DIR", "where the files go", required=True, type=Path),
+    either(
+        option(
+            *("--workers", "N"),
+            "processes to start; 0 for none (default: one for each processor, if it takes longer "
+            "than a second)",
+            type=count,
+        ),
+        option("--dask", "ADDRESS", "scheduler of a dask cluster, tcp://127.0.0.1:8786"),
+    ),
+    option(
+        *("--formats", "LIST"),
+        "files to write instead of those of the specification: csv,jsonl,parquet,markdown,latex",
+    ),
+    switch("--restart", "discard what an interrupted run left"),
+    either(
+        option(
+            *("--shard", "I/N"),
+            "compute the I-th of N parts, on whichever machine, and leave it in DIR",
+            type=shard,
+        ),
+        switch("--merge", "make the table of all its shards in DIR"),
+    ),
+)

@@ -14,7 +14,7 @@ from pyengine._support.certainty import ESTIMATE
 from pyengine._support.decimals import written
 from pyengine.cli.errors import CommandError, require, user_errors
 from pyengine.cli.output import RED, paint, print_json, print_lines, print_table
-from pyengine.cli.parsers import Commands, command
+from pyengine.cli.parsers import command, option, switch
 from pyengine.cli.table import count
 
 if TYPE_CHECKING:
@@ -48,43 +48,6 @@ examples:
 
 exit codes: 0 every row is safe or within the tolerance; 1 one is not, or its truth is not known;
 2 wrong input; 130 interrupted"""
-
-
-def register(commands: Commands) -> None:
-    """Add the command to the parser."""
-    summary = "check numbers of another program against the truth"
-    parser = command(commands, "verify", summary, DESCRIPTION, EPILOG, run)
-    parser.add_argument("file", type=Path, metavar="FILE", help="the numbers; - for standard input")
-    parser.add_argument(
-        "--engine",
-        choices=("reference", "auto"),
-        default="reference",
-        help="the truth: arbitrary precision (default), or double precision within its bounds",
-    )
-    parser.add_argument(
-        "--digits", type=count, default=30, metavar="N", help="of the reference (30)"
-    )
-    parser.add_argument(
-        "--tolerance",
-        default="1e-9",
-        metavar="T",
-        help="relative error on the unsafe side that passes (1e-9)",
-    )
-    parser.add_argument(
-        "--both-sides", action="store_true", help="fail larger errors on the safe side, too"
-    )
-    parser.add_argument(
-        "--doubles",
-        action="store_true",
-        help="the program worked on the doubles nearest to the numbers in FILE, which are "
-        "otherwise taken as exact",
-    )
-    parser.add_argument(
-        "--ignore", action="append", default=[], metavar="COLUMN", help="a column of other meaning"
-    )
-    parser.add_argument("--workers", type=count, metavar="N", help="processes, as for table")
-    parser.add_argument("--failures", action="store_true", help="print only the rows that fail")
-    parser.add_argument("--json", action="store_true", help="JSON instead of a table")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -178,3 +141,29 @@ def _record(verdict: Verdict) -> dict[str, object]:
         "failed": verdict.failed,
         "message": truth.message,
     }
+
+
+register = command(
+    *("verify", "check numbers of another program against the truth", DESCRIPTION, EPILOG, run),
+    option("file", "FILE", "the numbers; - for standard input", type=Path),
+    option(
+        *("--engine", None),
+        "the truth: arbitrary precision (default), or double precision within its bounds",
+        choices=("reference", "auto"),
+        default="reference",
+    ),
+    option("--digits", "N", "of the reference (30)", type=count, default=30),
+    option(
+        "--tolerance", "T", "relative error on the unsafe side that passes (1e-9)", default="1e-9"
+    ),
+    switch("--both-sides", "fail larger errors on the safe side, too"),
+    switch(
+        "--doubles",
+        "the program worked on the doubles nearest to the numbers in FILE, which are otherwise "
+        "taken as exact",
+    ),
+    option("--ignore", "COLUMN", "a column of other meaning", action="append", default=[]),
+    option("--workers", "N", "processes, as for table", type=count),
+    switch("--failures", "print only the rows that fail"),
+    switch("--json", "JSON instead of a table"),
+)
