@@ -124,6 +124,10 @@ def said(words: Any) -> dict[str, Any]:
             "answer must hold numbers, or lists of one shape, got lower (1,), value (2,), upper ()",
         ),
         (
+            {"schema": "pyengine/1", "answer": {"lower": 2, "value": 1, "upper": 0}},
+            "answer must have lower <= value <= upper",
+        ),
+        (
             {"schema": "pyengine/1", "answer": {"lower": [0, [1]], "value": [0], "upper": [1]}},
             "lower must be a regular list of numbers",
         ),

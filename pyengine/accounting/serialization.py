@@ -403,6 +403,8 @@ def _read_answer(value: Any) -> Bounds:
     if not np.shape(found.lower) == np.shape(found.value) == np.shape(found.upper):
         shapes = ", ".join(f"{key} {np.shape(item)}" for key, item in found._asdict().items())
         raise ValueError(f"answer must hold numbers, or lists of one shape, got {shapes}")
+    if not np.all((found.lower <= found.value) & (found.value <= found.upper)):
+        raise ValueError(f"answer must have lower <= value <= upper, got {checks.shown(value)}")
     return found
 
 

@@ -57,7 +57,6 @@ from pyengine.mechanisms import (
     TruncatedPoissonSampled,
     ZeroConcentrated,
     compose,
-    from_probabilities,
     steps_of,
 )
 from pyengine.mechanisms.revealed import MOST_PARTS
@@ -439,14 +438,6 @@ def _curve_law(step: Step, _: bool) -> StepLaw:
     return _curves_law([(step, 1)])
 
 
-def _read_pair(p: Any, q: Any) -> FinitePair:
-    """Pair of these very probabilities, which were normalised before they were written."""
-    checked = from_probabilities(p, q)
-    if all(isinstance(entry, float) for entry in (*p, *q)):
-        return FinitePair(tuple(p), tuple(q))
-    return checked
-
-
 def _epoch(
     noise_multiplier: Any = None,
     steps_per_epoch: Any = None,
@@ -598,7 +589,6 @@ for _kind in (
         FinitePair,
         lambda step, _: FiniteLaw.from_fractions(_outcomes_of_pair(step)),
         "from_probabilities",
-        make=_read_pair,
         vectors=("p", "q"),
         outcomes=_outcomes_of_pair,
     ),

@@ -257,7 +257,7 @@ class LikelyAnswer(Step):
         )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class FinitePair(Step):
     """Two probability vectors on the same outcomes; made by `from_probabilities`.
 
@@ -269,6 +269,13 @@ class FinitePair(Step):
 
     p: tuple[checks.Number, ...]
     q: tuple[checks.Number, ...]
+
+    def __init__(self, p: Any, q: Any) -> None:
+        # doubles that were divided by their sum have one within 2^-53 of 1, and stay as they are
+        first, second = _vector("p", p, 2.0**-52), _vector("q", q, 2.0**-52)
+        if len(first) != len(second):
+            raise ValueError(f"q must have as many entries as p, {len(first)}, got {len(second)}")
+        vars(self).update(p=first, q=second)
 
     def own_words(self) -> Words:
         """Two laws, and no more."""
@@ -303,10 +310,7 @@ def from_probabilities(p: Any, q: Any) -> FinitePair:
     >>> pe.from_probabilities(["1/4", "3/4"], ["3/4", "1/4"]).q
     (Fraction(3, 4), Fraction(1, 4))
     """
-    first, second = _vector("p", p), _vector("q", q)
-    if len(first) != len(second):
-        raise ValueError(f"q must have as many entries as p, {len(first)}, got {len(second)}")
-    return FinitePair(first, second)
+    return FinitePair(_vector("p", p), _vector("q", q))
 
 
 def normalised(things: Sequence[Thing], weights: Sequence[checks.Number]) -> dict[Thing, Fraction]:
@@ -322,7 +326,8 @@ def normalised(things: Sequence[Thing], weights: Sequence[checks.Number]) -> dic
     return {thing: weight for thing, weight in rows.items() if weight > 0}
 
 
-def _vector(name: str, values: Any) -> tuple[checks.Number, ...]:
+def _vector(name: str, values: Any, room: float = 0.0) -> tuple[checks.Number, ...]:
+    """Probabilities whose sum is 1; doubles are divided by theirs, if it is farther off."""
     if isinstance(values, str | bytes):
         raise ValueError(f"{name} must be a sequence of probabilities, got {values!r}")
     try:
@@ -338,4 +343,6 @@ def _vector(name: str, values: Any) -> tuple[checks.Number, ...]:
         return entries
     if not abs(total - 1) <= NORMALISATION:
         raise ValueError(f"{name} must add up to 1, got a sum of {float(total)!r}")
+    if room and abs(total - 1) <= room:
+        return entries
     return tuple(float(Fraction(entry) / total) for entry in entries)
