@@ -406,7 +406,11 @@ def test_help_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> 
     assert max(map(len, printed.splitlines())) <= 100
 
 
-def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as narrow:
+        narrow.setattr("pyengine.cli.output.terminal_width", lambda: 60)
+        assert main(["doctor"]) == 0
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= 60
     assert main(["doctor"]) == 0
     printed = capsys.readouterr().out
     assert f"pyengine {pe.__version__}, Python " in printed

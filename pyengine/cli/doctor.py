@@ -12,7 +12,7 @@ from typing import Any
 from pyengine._support import toml
 from pyengine._support.decimals import written
 from pyengine._version import __version__
-from pyengine.cli.output import RED, paint, print_json, print_table
+from pyengine.cli.output import RED, paint, print_json, print_lines, print_table
 from pyengine.cli.parsers import command, switch
 
 __all__ = ["register"]
@@ -109,15 +109,19 @@ def _compute(gold: dict[str, Any]) -> float | None:
 
 def _print(facts: dict[str, Any], tests: list[dict[str, Any]], wrong: int) -> None:
     packages = facts["packages"]
-    print(f"pyengine {__version__}, Python {facts['python']}, {facts['platform']}")
-    print(f"vector instructions: {facts['vector_instructions']}")
     processors = f"{facts['processors']}, usable: {facts['usable_processors']}"
-    print(f"processors: {processors}; threads for large arrays: {facts['threads']}")
-    print("packages: " + ", ".join(f"{name} {packages[name]}" for name in REQUIRED))
     found = [f"{name} {packages[name]}" for name in OPTIONAL if packages[name]]
     absent = [name for name in OPTIONAL if not packages[name]]
-    print("optional: " + (", ".join(found) or "none"))
-    print("not installed: " + (", ".join(absent) or "none"))
+    print_lines(
+        (
+            f"pyengine {__version__}, Python {facts['python']}, {facts['platform']}",
+            f"vector instructions: {facts['vector_instructions']}",
+            f"processors: {processors}; threads for large arrays: {facts['threads']}",
+            f"packages: {', '.join(f'{name} {packages[name]}' for name in REQUIRED)}",
+            f"optional: {', '.join(found) or 'none'}",
+            f"not installed: {', '.join(absent) or 'none'}",
+        )
+    )
     print()
     rows = []
     for test in tests:
