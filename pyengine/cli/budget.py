@@ -225,18 +225,28 @@ def _add_actions(parser: Any) -> None:
 
 ACTIONS = (
     _action(
-        *("new", "a new file for a target", "Make a file for a target.", _new),
+        "new",
+        "a new file for a target",
+        "Make a file for a target.",
+        _new,
         group("targets", *TARGETS),
     ),
     _action(
-        *("spend", "book a release that fits", "Book a release, or refuse it.", _spend),
+        "spend",
+        "book a release that fits",
+        "Book a release, or refuse it.",
+        _spend,
         option("--name", "TEXT", "what to call the release", default=""),
         grammar.MECHANISM,
     ),
     _action(
-        *("split", "share what is left by weights", SPLIT, _split),
+        "split",
+        "share what is left by weights",
+        SPLIT,
+        _split,
         option(
-            *("--share", ("NAME", "WEIGHT", "PHASE")),
+            "--share",
+            ("NAME", "WEIGHT", "PHASE"),
             "a release that is planned, as of --phase, without its noise; give it again for more",
             nargs=3,
             action="append",
@@ -244,9 +254,14 @@ ACTIONS = (
         ),
     ),
     _action(
-        *("remaining", "what may still be released", REMAINING, _remaining),
+        "remaining",
+        "what may still be released",
+        REMAINING,
+        _remaining,
         option(
-            *("--vary", "KEY", f"what to find of the mechanism: {', '.join(VARIED)} (noise)"),
+            "--vary",
+            "KEY",
+            f"what to find of the mechanism: {', '.join(VARIED)} (noise)",
             choices=VARIED,
             default="noise",
         ),
@@ -255,5 +270,10 @@ ACTIONS = (
     _action("show", "what was released", "Print the target and all releases.", _show),
 )
 register = command(
-    *("budget", "releases that together keep a target", DESCRIPTION, EXAMPLES, run, _add_actions),
+    "budget",
+    "releases that together keep a target",
+    DESCRIPTION,
+    EXAMPLES,
+    run,
+    _add_actions,
 )

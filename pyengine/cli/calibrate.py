@@ -269,8 +269,10 @@ def _rounded(value: float, limit: Fraction, digits: int, rounding: str) -> str:
 
 
 register = command(
-    *("calibrate", "noise, sampling probability or steps that meet a target"),
-    *(DESCRIPTION, EPILOG),
+    "calibrate",
+    "noise, sampling probability or steps that meet a target",
+    DESCRIPTION,
+    EPILOG,
     run,
     option("--vary", "KEY", f"{', '.join(VARIED)} (noise)", choices=VARIED),
     group(

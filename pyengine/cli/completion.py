@@ -37,6 +37,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 WORDS = {"nargs": "?", "choices": SHELLS, "default": "bash"}
 register = command(
-    *("completion", "a completion script for a shell", DESCRIPTION, EPILOG, run),
+    "completion",
+    "a completion script for a shell",
+    DESCRIPTION,
+    EPILOG,
+    run,
     option("shell", "SHELL", f"{', '.join(SHELLS)} (bash)", **WORDS),
 )

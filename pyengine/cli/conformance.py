@@ -124,8 +124,10 @@ def _report(results: list[Result], absent: dict[str, str], *, as_json: bool) -> 
 
 
 register = command(
-    *("conformance", "accountants beside the truth: errors, unsafe answers, times"),
-    *(DESCRIPTION, EPILOG),
+    "conformance",
+    "accountants beside the truth: errors, unsafe answers, times",
+    DESCRIPTION,
+    EPILOG,
     run,
     option("accountants", "ACCOUNTANT", "whom to ask", nargs="*"),
     option("--settings", "NAME", "a, b, group, ... (all)", nargs="+"),

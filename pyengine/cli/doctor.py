@@ -146,8 +146,10 @@ def _name(test: dict[str, Any]) -> str:
 
 
 register = command(
-    *("doctor", "versions, processor, threads, and a self-test against ten gold values"),
-    *(DESCRIPTION, EPILOG),
+    "doctor",
+    "versions, processor, threads, and a self-test against ten gold values",
+    DESCRIPTION,
+    EPILOG,
     run,
     switch("--json", "JSON instead of a table"),
 )

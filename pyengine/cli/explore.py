@@ -63,7 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 register = command(
-    *("explore", "a page to play with, on this machine alone", DESCRIPTION, EPILOG, run),
+    "explore",
+    "a page to play with, on this machine alone",
+    DESCRIPTION,
+    EPILOG,
+    run,
     option("run_file", "RUN", "a file with runs to begin with", nargs="?", type=Path),
     option("--port", "N", "where; 0 for any that is free (8765)", default="8765"),
     option("--seconds", "S", "how long one answer may be computed (10)", default="10"),

@@ -107,7 +107,8 @@ MECHANISM = group(
     _add_names,
     *(option(flags, word, text, choices=CHOICES.get(flags)) for flags, word, text in OPTIONS),
     option(
-        *("--phase", "KEY=VALUE,..."),
+        "--phase",
+        "KEY=VALUE,...",
         "one kind of step and how often, in the keys of a run file; give it again for more",
         action="append",
         default=[],
@@ -115,7 +116,8 @@ MECHANISM = group(
     option("--file", "RUN", "the run file, as an option", type=Path),
 )
 NAMED_RUNS = option(
-    *("--run", ("LABEL", "RUN")),
+    "--run",
+    ("LABEL", "RUN"),
     "one of several mechanisms: its name, and KEY=VALUE,... as for --phase, further phases after "
     "semicolons, or a run file",
     nargs=2,

@@ -50,7 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 register = command(
-    *("papers", "regenerate figures and tables of papers", DESCRIPTION, EPILOG, run),
+    "papers",
+    "regenerate figures and tables of papers",
+    DESCRIPTION,
+    EPILOG,
+    run,
     option("names", "NAME", f"{', '.join(NAMES)}; by default all", nargs="*"),
     option("-o --output", "DIR", "where the files go", required=True, type=Path),
     option("--workers", "N", "processes", type=count, default=os.cpu_count() or 1),

@@ -126,13 +126,18 @@ def write(figure: Figure, path: Path) -> None:
 
 
 register = command(
-    *("plot", "pictures of mechanisms", DESCRIPTION, EPILOG, run),
+    "plot",
+    "pictures of mechanisms",
+    DESCRIPTION,
+    EPILOG,
+    run,
     option("picture", "PICTURE", ", ".join(PICTURES), choices=PICTURES),
     option("-o --output", "FILE", "where the picture goes", required=True, type=Path),
     option("--delta", "D", "δ of epsilon and noise (1e-6)", default="1e-6"),
     grammar.NAMED_RUNS,
     option(
-        *("--adjacency", "WORD"),
+        "--adjacency",
+        "WORD",
         f"who are neighbours: {', '.join(ADJACENCIES)}; if it is not given, one mechanism has its "
         "tradeoff and delta drawn for both orders, gamma is for add, all else for add_remove",
         choices=ADJACENCIES,

@@ -52,7 +52,11 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command(
-        *("gamma", "gamma_bound", "add", "γ", "κ"),
+        "gamma",
+        "gamma_bound",
+        "add",
+        "γ",
+        "κ",
         "reconstruction robustness γ(κ)",
         "The largest success probability γ of a reconstruction attack that succeeds with\n"
         "probability κ without the release.",
@@ -63,7 +67,11 @@ COMMANDS = (
         ),
     ),
     Command(
-        *("tradeoff", "trade_off", "add_remove", "β", "α"),
+        "tradeoff",
+        "trade_off",
+        "add_remove",
+        "β",
+        "α",
         "trade-off function β(α)",
         "The smallest type-II error β of a level-α test that a record took part.",
         (
@@ -72,7 +80,11 @@ COMMANDS = (
         ),
     ),
     Command(
-        *("delta", "delta", "add_remove", "δ", "ε"),
+        "delta",
+        "delta",
+        "add_remove",
+        "δ",
+        "ε",
         "privacy profile δ(ε)",
         "The smallest δ for which the mechanism is (ε, δ)-DP.",
         (
@@ -81,7 +93,11 @@ COMMANDS = (
         ),
     ),
     Command(
-        *("epsilon", "epsilon", "add_remove", "ε", "δ"),
+        "epsilon",
+        "epsilon",
+        "add_remove",
+        "ε",
+        "δ",
         "smallest ε at a given δ",
         "The smallest ε for which the mechanism is (ε, δ)-DP.",
         (
@@ -95,7 +111,8 @@ ADJACENCY = "which data set is the null hypothesis"
 SHOWN = group(
     "what to print",
     option(
-        *("--bounds", "WORD"),
+        "--bounds",
+        "WORD",
         f"lower and upper bounds: {PROVEN}, where other answers are refused ({PROVEN}), or "
         f"{ESTIMATED}, where the fastest engine says which they are",
         nargs="?",
@@ -103,7 +120,8 @@ SHOWN = group(
         choices=(PROVEN, ESTIMATED),
     ),
     option(
-        *("--digits", "N"),
+        "--digits",
+        "N",
         f"significant digits ({DEFAULT_DIGITS}), fewer where the bounds are wide; more than "
         f"{DOUBLE} take arbitrary precision",
         default=str(DEFAULT_DIGITS),
@@ -127,7 +145,11 @@ def _register(commands: Commands, asked: Command) -> None:
     examples = "\n".join(f"  {example}" for example in asked.examples)
     epilog = f"examples:\n{examples}\n\n{grammar.HELP}\n\n{NUMBERS.format(asked.question)}"
     add = command(
-        *(asked.name, asked.summary, asked.text, epilog, run),
+        asked.name,
+        asked.summary,
+        asked.text,
+        epilog,
+        run,
         option(flag, "X", asked.argument, dest="values", nargs="+"),
         grammar.MECHANISM,
         grammar.NAMED_RUNS,

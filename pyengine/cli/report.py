@@ -71,7 +71,9 @@ def _check_output(path: Path) -> None:
 
 
 register = command(
-    *("report", "a page about a run, for a model card or a reviewer", DESCRIPTION),
+    "report",
+    "a page about a run, for a model card or a reviewer",
+    DESCRIPTION,
     f"{EPILOG}\n{grammar.HELP}",
     run,
     option("-o --output", "FILE.html", "where the page goes", required=True, type=Path),
@@ -81,7 +83,8 @@ register = command(
         "--groups", "K", "numbers of records of one user to show beside the run (2 5)", nargs="*"
     ),
     option(
-        *("--attack", ("NAME", "FPR", "TPR")),
+        "--attack",
+        ("NAME", "FPR", "TPR"),
         "a measured test of membership, to be drawn beside the bounds; may be given again",
         nargs=3,
         action="append",

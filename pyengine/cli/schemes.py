@@ -94,11 +94,16 @@ def _counts(name: str, texts: list[str]) -> list[int]:
 
 STEPS = ["10", "100", "1000", "10000"]
 register = command(
-    *("schemes", "ways to draw batches, at equal noise", DESCRIPTION, EPILOG, run),
+    "schemes",
+    "ways to draw batches, at equal noise",
+    DESCRIPTION,
+    EPILOG,
+    run,
     option("-o --output", "DIR", "where the files go", required=True, type=Path),
     option("--noise", "X", "noise multipliers (1)", nargs="+", default=["1"]),
     option(
-        *("--steps-per-epoch", "T"),
+        "--steps-per-epoch",
+        "T",
         f"steps of an epoch, each with the share 1/T of the records ({' '.join(STEPS)})",
         nargs="+",
         default=STEPS,

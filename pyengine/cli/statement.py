@@ -58,17 +58,21 @@ FIGURES = (
         nargs="+",
     ),
     option(
-        *("--prior", "X"),
+        "--prior",
+        "X",
         "probabilities that the record took part, to state the chance of a right guess",
         nargs="+",
     ),
     option(
-        *("--slack", "X"),
+        "--slack",
+        "X",
         "state μ of Gaussian differential privacy as well, with its regret, up to this δ",
     ),
     grammar.MECHANISM,
     option(
-        *("--adjacency", "WORD", f"who are neighbours: {', '.join(ADJACENCIES)} (add_remove)"),
+        "--adjacency",
+        "WORD",
+        f"who are neighbours: {', '.join(ADJACENCIES)} (add_remove)",
         choices=ADJACENCIES,
     ),
     switch(
@@ -153,7 +157,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 register = command(
-    *("statement", "what to report about a run, on the safe side", DESCRIPTION),
+    "statement",
+    "what to report about a run, on the safe side",
+    DESCRIPTION,
     f"{EPILOG}\n{grammar.HELP}",
     run,
     *FIGURES,

@@ -113,12 +113,17 @@ def _check_packages(specification: Specification, arguments: argparse.Namespace)
 
 
 register = command(
-    *("table", "compute tables of γ, β, ε and δ with their errors", DESCRIPTION, EPILOG, run),
+    "table",
+    "compute tables of γ, β, ε and δ with their errors",
+    DESCRIPTION,
+    EPILOG,
+    run,
     option("specification", "SPEC.toml", "what to compute", nargs="?"),
     option("-o --output", "DIR", "where the files go", required=True, type=Path),
     either(
         option(
-            *("--workers", "N"),
+            "--workers",
+            "N",
             "processes to start; 0 for none (default: one for each processor, if it takes longer "
             "than a second)",
             type=count,
@@ -126,13 +131,15 @@ register = command(
         option("--dask", "ADDRESS", "scheduler of a dask cluster, tcp://127.0.0.1:8786"),
     ),
     option(
-        *("--formats", "LIST"),
+        "--formats",
+        "LIST",
         "files to write instead of those of the specification: csv,jsonl,parquet,markdown,latex",
     ),
     switch("--restart", "discard what an interrupted run left"),
     either(
         option(
-            *("--shard", "I/N"),
+            "--shard",
+            "I/N",
             "compute the I-th of N parts, on whichever machine, and leave it in DIR",
             type=shard,
         ),

@@ -144,10 +144,15 @@ def _record(verdict: Verdict) -> dict[str, object]:
 
 
 register = command(
-    *("verify", "check numbers of another program against the truth", DESCRIPTION, EPILOG, run),
+    "verify",
+    "check numbers of another program against the truth",
+    DESCRIPTION,
+    EPILOG,
+    run,
     option("file", "FILE", "the numbers; - for standard input", type=Path),
     option(
-        *("--engine", None),
+        "--engine",
+        None,
         "the truth: arbitrary precision (default), or double precision within its bounds",
         choices=("reference", "auto"),
         default="reference",
