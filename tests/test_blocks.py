@@ -48,6 +48,15 @@ def two_of_three(noise: float, epsilon: float, adjacency: str, size: int = 1001)
     return float(phi @ inner @ phi) / k
 
 
+@pytest.mark.parametrize(("question", "x"), QUESTIONS)
+def test_blocks_that_are_asked_by_name_are_proven(question: Any, x: float) -> None:
+    run = pe.GaussianMechanism(2.0).randomly_allocated(8, selected=2)
+    proven, quick = (question(run, x, method="blocks", bounds=b) for b in (True, "estimated"))
+    assert proven.lower < proven.upper
+    assert proven.upper == pytest.approx(quick.upper, rel=1e-9)
+    assert proven.upper >= question(run, x, bounds=True).lower
+
+
 @pytest.mark.parametrize("adjacency", ["add", "remove"])
 @pytest.mark.parametrize("noise", some([0.7, 1.5, 4.0], 2))
 def test_bounds_hold_for_two_of_three_steps(

@@ -84,7 +84,8 @@ def _of_first_engine(problem: Problem) -> Questions:
     """Questions that the first engine answers, which know what proves where that estimates."""
     engine = _chosen(problem)
     asked = _asked_of(engine, problem)
-    if problem.method != "auto" or engine.certified:
+    by_name = problem.method == engine.name and engine.prover() is not None
+    if engine.certified or not (problem.method == "auto" or by_name):
         return asked
     estimates = partial(_asked_of, engine, problem)
 
@@ -95,7 +96,7 @@ def _of_first_engine(problem: Problem) -> Questions:
         return found
 
     asked.prover = proving
-    if engine.prover() is not None:  # before anything is refused
+    if not by_name and engine.prover() is not None:  # before anything is refused
         asked.otherwise = partial(_proofs, engine, problem)
     return asked
 
