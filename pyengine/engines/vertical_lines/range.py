@@ -34,6 +34,7 @@ from pyengine.engines.vertical_lines.noded import MOST_PLACES, CornerBounds, Nod
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.engines.vertical_lines.ordered import Inner
 from pyengine.engines.vertical_lines.shapes import Kinds, LossShape, cumulants_at
+from pyengine.engines.vertical_lines.tabled import TabledOrder
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 from pyengine.laws.finite import FiniteLaw
@@ -61,7 +62,8 @@ FARTHEST_LOSS = 1e100
 # of orders that are asked at thousands of places: terms of a line, squares of steps in closed form,
 # places of deformed lines, and how many terms of a line take as long as one
 QUICK_TERMS, QUICK_CLOSED, QUICK_PLACES, PLACE_TERMS = 2**13, 2**13, 160, 2**9
-MOST_QUICK = 72  # of those places beside one of few losses
+MOST_QUICK = 72  # of those places beside one of few losses,
+MOST_TABLED = 200  # and of those of deformed lines, tabled beside so many losses at most
 LOUD = 30.0  # variance of few losses over that of the others, from which on those have own lines
 Laws = tuple[tuple[StepLaw, int], ...]
 
@@ -188,7 +190,9 @@ def _quick(laws: Laws) -> Inner | None:
     inner = inner or _order(corners, False, has_exact=False) or _deformed(corners)
     places = math.inf if inner is None else _places_of(inner)
     if inner is None or places > MOST_QUICK or losses * places > QUICK_PLACES:
-        return None
+        if not isinstance(inner, DeformedOrder) or max(places, losses) > MOST_TABLED:
+            return None
+        inner = inner if losses == 1 else TabledOrder(inner)
     return inner if losses == 1 else _weighted(laws, kinds, losses, inner, exchanged=exchanged)
 
 

@@ -1,0 +1,209 @@
+"""Masses of steps with corners by polynomials on panels between the corners, with remainders.
+
+A mass of many steps takes some 50 µs on a deformed line, and nodes of other steps beside few losses
+ask for hundreds of thousands.  Between two corners masses are analytic and bounded, so that the
+polynomial through those at Chebyshev points serves a panel where it is close (docs/theory/kinds).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._support.caches import cached_property
+from pyengine.engines.vertical_lines.deformation import DeformedOrder
+from pyengine.engines.vertical_lines.noded import NEAR, TILTS, CornerBounds
+from pyengine.engines.vertical_lines.ordered import Inner
+from pyengine.numerics import functions as fn
+from pyengine.numerics.rounding import UNIT
+
+__all__ = ["TabledOrder"]
+
+FloatArray = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+POINTS, EACH = 38, 0.55  # of a panel, and for each step, whose bound is some times too large
+RHO = 5.0  # of the ellipse about a panel
+LONG, HIGH = 0.5 * (RHO + 1.0 / RHO), 0.5 * (RHO - 1.0 / RHO)  # half axes of that
+LEBESGUE = 4.2  # up to 150 points
+UP = 1.25  # the largest imaginary part of a distance from a corner
+STEEP = 0.5  # largest logarithm by which masses grow on half a panel, about
+SLACK = 1.0 + 1e-9
+CLOSE = 2e-11  # relative errors of masses with which polynomials serve
+FARTHEST = 1e4  # shifts of thresholds from a corner to the next one at least
+CHUNK = 2**14
+
+
+class _Panels(NamedTuple):
+    """Middles and half widths of panels, in rising order, and logs of bounds of A's masses there.
+
+    ``last`` is the largest real part on an ellipse.
+    """
+
+    middle: FloatArray
+    half: FloatArray
+    log_most: FloatArray
+    last: FloatArray
+
+
+_Table = dict[int, tuple[FloatArray, FloatArray]]  # coefficients and errors, by panels
+
+
+class TabledOrder(Inner):
+    """A composition of steps with two corners each, asked at very many places.
+
+    Parameters
+    ----------
+    inner : DeformedOrder
+        The steps.
+    """
+
+    def __init__(self, inner: DeformedOrder) -> None:
+        self.inner = inner
+        # both laws without exchange, of which masses below thresholds are tabled
+        self._own = DeformedOrder(inner.kinds, exchanged=False)
+        self._points = POINTS + math.ceil(EACH * sum(number for _, number in inner.kinds))
+        self._bounds = CornerBounds(inner.kinds, np.zeros((2, 1)), np.ones(1), 0.0)
+        self._masses: _Table = {}
+        self._profiles: _Table = {}
+
+    @property
+    def jumps(self) -> FloatArray:
+        """As of the steps."""
+        return self.inner.jumps
+
+    @property
+    def least_known(self) -> float:
+        """As of the steps."""
+        return self.inner.least_known
+
+    def lowest(self) -> tuple[float, float]:
+        """As of the steps."""
+        return self.inner.lowest()
+
+    def shift(self, c: FloatArray) -> FloatArray:
+        """As of the steps."""
+        return self.inner.shift(c)
+
+    @cached_property
+    def _panels(self) -> _Panels:
+        """Panels between corners, of which all ellipses lie where masses are bounded."""
+        bounds = self._bounds
+        places = bounds.places
+        least = FARTHEST * float(self._own.shift(places[[0, -1]]).max())
+        rows = []
+        for start, end in zip(places[:-1].tolist(), places[1:].tolist(), strict=True):
+            if end - start < least:
+                continue
+            tilt = bounds.tilt_at(0.5 * (start + end) - float(places[0]))
+            steepest = STEEP / max(float(TILTS[tilt]), STEEP)
+            left = start
+            while left < end:
+                away = left - start
+                # in the disc about the corner, or in the wedge to the right of it
+                disc = float(bounds.near[tilt]) / 3.0 / (SLACK * (1.0 + LONG))
+                wedge = min(away / (fn.hypot(LONG, HIGH) * SLACK - 1.0), UP / (HIGH * SLACK))
+                half = min(disc if away == 0.0 else wedge, steepest, 0.5 * (end - left))
+                right = end if half >= 0.5 * (end - left) else left + 2.0 * half
+                half = 0.5 * (right - left)
+                middle = 0.5 * (left + right)
+                above = (middle + LONG * half - float(places[0])) * SLACK
+                log = float(TILTS[tilt]) * above + float(bounds.log_grown[tilt]) + NEAR
+                rows.append((middle, half, log, middle + LONG * half))
+                left = right
+        return _Panels(*np.array(rows).reshape(-1, 4).T)
+
+    def _tabled(self, table: _Table, c: FloatArray, rows: int) -> tuple[FloatArray, FloatArray]:
+        """Functions at places, and bounds on their errors, of shape (rows, n); NaN without any."""
+        panels = self._panels
+        value, error = np.full((2, rows, c.size), np.nan)
+        if not panels.middle.size:
+            return value, error
+        at = np.searchsorted(panels.middle + panels.half, c).clip(max=panels.middle.size - 1)
+        x = (c - panels.middle[at]) / panels.half[at]
+        inside = np.flatnonzero(np.abs(x) <= 1.0)
+        own, which = np.unique(at[inside], return_inverse=True)
+        new = np.array([panel for panel in own.tolist() if panel not in table], dtype=np.intp)
+        if new.size:  # whatever else is asked, so that answers do not depend on what was
+            self._make(table, new, rows)
+        found = [table[panel] for panel in own.tolist()]
+        terms, off = (np.array([each[i] for each in found]) for i in (0, 1))
+        for first in range(0, inside.size, CHUNK):
+            some, of = inside[first : first + CHUNK], which[first : first + CHUNK]
+            value[:, some] = _clenshaw(terms[of], x[some, None]).T
+            error[:, some] = off[of].T
+        return value, error
+
+    def _make(self, table: _Table, new: Indices, rows: int) -> None:
+        """Interpolate on panels: what polynomials are off by at their points counts as well."""
+        panels, points = self._panels, self._points
+        order = np.arange(points, dtype=np.float64)
+        chebyshev = -fn.cos(math.pi / points * (order + 0.5))
+        places = panels.middle[new, None] + panels.half[new, None] * chebyshev
+        x = (places - panels.middle[new, None]) / panels.half[new, None]
+        if table is self._masses:
+            masses = self._own.masses(places.ravel())
+            known = np.array([masses[1], masses[3]])
+            most = np.stack([panels.log_most[new], panels.log_most[new] + panels.last[new]])
+        else:
+            known = np.array([self._own.profile(-places.ravel())])
+            most = panels.log_most[None, new] + fn.log(2.0)
+        value, error = (known[:, i].reshape(rows, new.size, points) for i in (0, 1))
+        value, error = value.transpose(1, 0, 2), error.transpose(1, 0, 2)
+        polynomials = fn.cos(order * np.arccos(np.clip(x, -1.0, 1.0))[..., None])
+        terms = np.linalg.solve(polynomials[:, None], value[..., None])[..., 0]
+        rounded = np.abs(terms) @ (16.0 * UNIT * (order + 1.0) * (order + 2.0))
+        off = np.abs(_clenshaw(terms[:, :, None], x[:, None]) - value).max(axis=2)
+        off = LEBESGUE * (error.max(axis=2) + off + rounded) + rounded
+        left = fn.log(2.0 * (1.0 + LEBESGUE) / (RHO - 1.0)) - (points - 1) * fn.log(RHO)
+        off += fn.exp(np.minimum(most.T + left, 600.0))
+        for panel, coefficients, errors in zip(new.tolist(), terms, off * SLACK, strict=True):
+            table[panel] = coefficients, errors
+
+    def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """Masses as of `Tails`, each with a bound on its absolute error."""
+        is_turned = self.inner.exchanged
+        u = -c if is_turned else c
+        found = np.full((4, 2, c.size), np.nan)
+        found[1::2] = np.stack(self._tabled(self._masses, u, 2), axis=1)
+        if self.inner.is_symmetric:  # B's masses above are A's below the threshold's mirror image
+            found[2::-2] = np.stack(self._tabled(self._masses, -u, 2), axis=1)
+        for one, other in ((0, 1), (1, 0), (2, 3), (3, 2)):
+            worse = ~(found[one, 1] <= found[other, 1] + UNIT)
+            found[one, 0, worse] = 1.0 - found[other, 0, worse]
+            found[one, 1, worse] = found[other, 1, worse] + UNIT
+        if is_turned:
+            found = found[::-1]
+        found[:, 0] = np.clip(found[:, 0], 0.0, 1.0)
+        rest = ~(found[:, 1] <= CLOSE * found[:, 0]).all(axis=0)
+        if rest.any():
+            found[:, :, rest] = self.inner.masses(c[rest])
+        return [(each[0], each[1]) for each in found]
+
+    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The profile of the first law against the second one, and a bound on absolute errors."""
+        # of symmetric steps both orders are the same
+        is_other = self.inner.exchanged and not self.inner.is_symmetric
+        u = epsilon if is_other else -epsilon
+        value, error = (part[0] for part in self._tabled(self._profiles, u, 1))
+        if is_other:
+            grown = fn.exp(np.minimum(u, 600.0))
+            whole = -fn.expm1(np.minimum(u, 600.0))
+            error = grown * error + 8.0 * UNIT * (grown * np.abs(value) + np.abs(whole))
+            value = whole + grown * value
+        value = np.clip(value, 0.0, 1.0)
+        rest = ~(error <= CLOSE * value)
+        if rest.any():
+            value[rest], error[rest] = self.inner.profile(epsilon[rest])
+        return value, error
+
+
+def _clenshaw(terms: FloatArray, x: FloatArray) -> FloatArray:
+    """Chebyshev series, the last axis of the terms."""
+    before = after = np.zeros(np.broadcast_shapes(terms.shape[:-1], x.shape))
+    for order in range(terms.shape[-1] - 1, 0, -1):
+        before, after = terms[..., order] + 2.0 * x * before - after, before
+    return np.asarray(terms[..., 0] + x * before - after)
