@@ -141,8 +141,10 @@ class TabledOrder(Inner):
         """Interpolate on panels: what polynomials are off by at their points counts as well."""
         panels, points = self._panels, self._points
         order = np.arange(points, dtype=np.float64)
-        chebyshev = -fn.cos(math.pi / points * (order + 0.5))
-        places = panels.middle[new, None] + panels.half[new, None] * chebyshev
+        # T_k at the points, with arguments of the cosine below 2π
+        angles = np.mod(order[:, None] * (2.0 * order + 1.0), 4.0 * points) / (2.0 * points)
+        polynomials = fn.cos(math.pi * angles)
+        places = panels.middle[new, None] - panels.half[new, None] * polynomials[1]
         x = (places - panels.middle[new, None]) / panels.half[new, None]
         if table is self._masses:
             masses = self._own.masses(places.ravel())
@@ -153,8 +155,8 @@ class TabledOrder(Inner):
             most = panels.log_most[None, new] + fn.log(2.0)
         value, error = (known[:, i].reshape(rows, new.size, points) for i in (0, 1))
         value, error = value.transpose(1, 0, 2), error.transpose(1, 0, 2)
-        polynomials = fn.cos(order * np.arccos(np.clip(x, -1.0, 1.0))[..., None])
-        terms = np.linalg.solve(polynomials[:, None], value[..., None])[..., 0]
+        signs = np.where(order % 2.0, -1.0, 1.0) * np.where(order, 2.0, 1.0) / points
+        terms = signs * (value[..., None, :] * polynomials).sum(axis=-1)
         rounded = np.abs(terms) @ (16.0 * UNIT * (order + 1.0) * (order + 2.0))
         off = np.abs(_clenshaw(terms[:, :, None], x[:, None]) - value).max(axis=2)
         off = LEBESGUE * (error.max(axis=2) + off + rounded) + rounded
