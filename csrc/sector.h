@@ -17,8 +17,8 @@
 #endif
 
 enum {
-    PE_SECTOR_TERMS = 24,  /* coefficients of a panel */
-    PE_SECTOR_CHECKS = 80, /* places where a panel is held against the law */
+    PE_SECTOR_TERMS = 20,  /* coefficients of a panel */
+    PE_SECTOR_CHECKS = 64, /* places where a panel is held against the law */
     PE_SECTOR_SHORTENED = 4, /* times that the last panels are halved */
 };
 
@@ -26,6 +26,8 @@ enum {
 #define PE_SECTOR_GRID 0x1p-44
 /* Least panel, and what ends of panels are multiples of. */
 #define PE_SECTOR_EDGE 0x1p-30
+/* What parts of logs that are added without rounding are multiples of; logs are below 2^20. */
+#define PE_SECTOR_WHOLE 0x1p-16
 
 enum { PE_SECTOR_KINDS = 32 };
 
@@ -57,7 +59,8 @@ typedef struct {
 struct pe_sector {
     size_t n, room;
     double *edge; /* n + 1; panels are powers of 2 wide */
-    double *coef; /* PE_SECTOR_TERMS Chebyshev coefficients of log F of each */
+    double *whole; /* of each panel a multiple of PE_SECTOR_WHOLE, about log F in the middle, */
+    double *coef; /* and coefficients of the rest of log F: of powers of the place, from -1 to 1 */
     double *rounding; /* bound of what rounding does to a value of each, */
     double *off; /* and with what each is off by from log F */
     double *checked; /* largest distance from the law at places of the check, with all errors */
@@ -151,15 +154,17 @@ typedef struct {
 /* log F of the sum of both at w, a multiple of PE_SECTOR_GRID; `error` bounds what it is off by. */
 double pe_sector_sum(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double w, double *error);
 
-/* The same at up to PE_SECTOR_TOGETHER places that rise; NaN, and a status, where work is refused. */
+/* The same at up to PE_SECTOR_TOGETHER places that rise, as a multiple of PE_SECTOR_WHOLE and a rest; NaN, and a status,
+ * where work is refused. */
 void pe_sector_sums_at(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, size_t n, const double *w,
-                       double *value, double *error);
+                       double *whole, double *rest, double *error);
 
 /* Log of a bound of the density of the sum between two places. */
 double pe_sector_sum_bound(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double from, double to);
 
-/* Values with errors at up to PE_SECTOR_TOGETHER places of the axis that rise. */
-typedef void (*pe_sector_density)(void *context, size_t n, const double *w, double *value, double *error);
+/* Values as sums of two doubles, with errors, at up to PE_SECTOR_TOGETHER places of the axis that rise. */
+typedef void (*pe_sector_density)(void *context, size_t n, const double *w, double *value, double *rest,
+                                  double *error);
 
 /* Panels from edge[0] on, as long as they and what lies beside them stay below `limit`: what is missing is at most
  * PE_SECTOR_LOST/sqrt(kappa). */
@@ -172,6 +177,8 @@ void pe_sector_fill_cells(pe_sector *c);
 int pe_sector_prove(pe_sector *c);
 
 double pe_sector_value(const pe_sector *a, size_t panel, double w_high, double w_low);
+/* At n places, without the panel's whole part. */
+void pe_sector_rests(const pe_sector *a, size_t panel, size_t n, double w_high, const double *w_low, double *out);
 size_t pe_sector_panel(const pe_sector *a, double w);
 
 /* Where F falls to the left of w: its least slope in w. */
@@ -223,6 +230,10 @@ void pe_sector_raise_cells(pe_sector_cells *c, double more);
 
 PE_INLINE double pe_sector_kappa(const pe_sector_cells *c, double w) {
     return c->kappa[pe_sector_cell(c, w)];
+}
+
+PE_INLINE double pe_sector_whole(double log) {
+    return nearbyint(log / PE_SECTOR_WHOLE) * PE_SECTOR_WHOLE;
 }
 
 /* The largest power of 2 up to x > 0. */

@@ -20,6 +20,7 @@ static const double LOST = 4e-15; /* relative, of a sum at its ends */
 void pe_sector_free(pe_sector *a) {
     if (!a) return;
     free(a->edge);
+    free(a->whole);
     free(a->coef);
     free(a->rounding);
     free(a->off);
@@ -30,7 +31,7 @@ void pe_sector_free(pe_sector *a) {
 }
 
 size_t pe_sector_bytes(const pe_sector *a) {
-    return sizeof *a + a->room * (PE_SECTOR_TERMS + 4) * sizeof(double) + 2 * a->cells.n * sizeof(double) +
+    return sizeof *a + a->room * (PE_SECTOR_TERMS + 5) * sizeof(double) + 2 * a->cells.n * sizeof(double) +
            (a->cells.most ? a->cells.blocks * 20 * sizeof(double) : 0) +
            (a->kept ? 6 * (a->n + 1) * sizeof *a->kept : 0);
 }
@@ -110,7 +111,7 @@ typedef struct {
     pe_dd shift, offset; /* mu, and mu^2/2 - log(p/(1 - p)), or mu^2/2 for a ratio */
 } one_step;
 
-static double one_density(const one_step *s, double w, double *error) {
+static pe_dd one_density(const one_step *s, double w, double *error) {
     const pe_dd at = pe_dd_of(w), y = s->is_ratio ? pe_dd_of(0.0) : pe_dd_exp(at);
     const pe_dd log_em1 = s->is_ratio ? at : pe_dd_log_expm1(at, y);
     const pe_dd z = pe_dd_div(pe_dd_add(log_em1, s->offset), s->shift), log_shift = pe_dd_log(s->shift);
@@ -118,12 +119,17 @@ static double one_density(const one_step *s, double w, double *error) {
     const pe_dd value = pe_dd_sub(pe_dd_add_d(pe_dd_sub(y, log_em1), w), bell);
     const double slope = fabs(z.h / s->shift.h) + 1.0;
     const double size = fabs(w) + fabs(log_em1.h) + fabs(s->offset.h) + y.h + 1.0 + fabs(log_shift.h);
-    *error = 16.0 * PE_WIDE_UNIT * (slope * size + z.h * z.h) + 0.5 * DBL_EPSILON * fabs(value.h);
-    return value.h;
+    *error = 16.0 * PE_WIDE_UNIT * (slope * size + z.h * z.h);
+    return value;
 }
 
-static void step_density(void *context, size_t n, const double *w, double *value, double *error) {
-    for (size_t i = 0; i < n; i++) value[i] = one_density(context, w[i], error + i);
+static void step_density(void *context, size_t n, const double *w, double *value, double *rest,
+                         double *error) {
+    for (size_t i = 0; i < n; i++) {
+        const pe_dd own = one_density(context, w[i], error + i);
+        value[i] = own.h;
+        rest[i] = own.l;
+    }
 }
 
 /* w where the loss is that of z */
@@ -188,7 +194,7 @@ static int make_step(pe_sector *c, one_step *s, double probability, double low, 
     for (size_t i = 0, first = pe_sector_cell(&c->cells, low); i < first; i++) { /* it falls to the left */
         const double right = c->cells.from + (double)(i + 1) * c->cells.width;
         double error;
-        c->cells.top[i] = one_density(s, right, &error) + error + 1e-8;
+        c->cells.top[i] = one_density(s, right, &error).h + error + 1e-8;
     }
     pe_sector_fill_cells(c);
     /* beyond the last panel the density of one step falls if its slope there is negative; see the docs */
@@ -261,9 +267,9 @@ typedef struct {
     const pe_sector *a, *b;
 } two_laws;
 
-static void sum_density(void *context, size_t n, const double *w, double *value, double *error) {
+static void sum_density(void *context, size_t n, const double *w, double *value, double *rest, double *error) {
     two_laws *t = context;
-    pe_sector_sums_at(&t->sums, t->a, t->b, n, w, value, error);
+    pe_sector_sums_at(&t->sums, t->a, t->b, n, w, value, rest, error);
 }
 
 static int joined(const pe_sector_kinds *a, const pe_sector_kinds *b, pe_sector_kinds *c) {
@@ -391,7 +397,8 @@ static double sum_tail(const pe_sector *a, int of_b_a, const pe_sector *b, int o
     double *mass_a = room, *tail_a = mass_a + a->cells.n, *mass_b = tail_a + a->cells.n,
            *tail_b = mass_b + b->cells.n;
     tails_of(a, of_b_a, mass_a, tail_a);
-    tails_of(b, of_b_b, mass_b, tail_b);
+    if (a == b && of_b_a == of_b_b) tail_b = tail_a;
+    else tails_of(b, of_b_b, mass_b, tail_b);
     double all = of_losses
                      ? pe_log_add(a->tail[of_b_a], b->tail[of_b_b])
                      : pe_log_add(tail_a[pe_sector_cell(&a->cells, w)], tail_b[pe_sector_cell(&b->cells, w)]);

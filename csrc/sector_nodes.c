@@ -9,11 +9,11 @@
 static const double UNIT = 0x1p-53;
 static const double HIGHEST = 0.78; /* angle, below pi/4 */
 
-/* Bound of the slope of a panel's polynomial: |T_k'| <= k^2. */
+/* Bound of the slope of a panel's polynomial. */
 static double steepest(const pe_sector *a, size_t panel) {
     const double *c = a->coef + PE_SECTOR_TERMS * panel;
     double sum = 0.0;
-    for (int k = 1; k < PE_SECTOR_TERMS; k++) sum += (double)(k * k) * fabs(c[k]);
+    for (int k = 1; k < PE_SECTOR_TERMS; k++) sum += k * fabs(c[k]);
     return 2.0 * sum / (a->edge[panel + 1] - a->edge[panel]);
 }
 

@@ -5,6 +5,7 @@
 #include "arithmetic.h"
 #include "doubles.h"
 #include "sector.h"
+#include "simd.h"
 
 /* Polynomials of log F on panels, and what they are off by; docs/theory/sector_laws.md. */
 
@@ -24,6 +25,8 @@ static int grow(pe_sector *c) {
     const size_t room = c->room ? 2 * c->room : 64;
     double *edge = realloc(c->edge, (room + 1) * sizeof(double));
     if (edge) c->edge = edge;
+    double *whole = realloc(c->whole, room * sizeof(double));
+    if (whole) c->whole = whole;
     double *coef = realloc(c->coef, room * TERMS * sizeof(double));
     if (coef) c->coef = coef;
     double *rounding = realloc(c->rounding, room * sizeof(double));
@@ -32,27 +35,43 @@ static int grow(pe_sector *c) {
     if (off) c->off = off;
     double *checked = realloc(c->checked, room * sizeof(double));
     if (checked) c->checked = checked;
-    if (!edge || !coef || !rounding || !off || !checked) return PE_NO_MEMORY;
+    if (!edge || !whole || !coef || !rounding || !off || !checked) return PE_NO_MEMORY;
     c->room = room;
     return PE_OK;
 }
 
-/* What rounding does to a value of the polynomial: an error in step k of Clenshaw's recurrence is one in the
- * coefficient k, whose polynomial is at most 1; the place is rounded once, beside its distance from the middle. */
-static double rounding_of(const double *c, double half, double span) {
-    double all = 0.0, b1 = 0.0, b2 = 0.0, slope = 0.0, sum = 0.0;
-    for (int k = TERMS - 1; k >= 0; k--) {
-        double own = 0.0; /* of |b_k|, by the coefficients from k on */
-        for (int j = k; j < TERMS; j++) own += (j - k + 1.0) * fabs(c[j]);
-        all += own + 4.0 * b1 + b2;
-        b2 = b1;
-        b1 = own;
-        slope += (double)k * k * fabs(c[k]);
+/* What rounding does to a value of the polynomial: an error in step k of Horner's rule is one in the coefficient k, of
+ * what is at most the sum of those from there on; the place is rounded once, as half of a panel is a power of 2.  Then
+ * that of a term of a sum. */
+static double rounding_of(const double *c, double half, double span, double *of_value) {
+    double all = 0.0, slope = 0.0, sum = 0.0;
+    for (int k = 0; k < TERMS; k++) {
+        all += (2.0 * k + 1.0) * fabs(c[k]);
+        slope += k * fabs(c[k]);
         sum += fabs(c[k]);
     }
     /* the value of another panel is added, which counts for both; and what log(1 + e^r) errs by */
     const double of_parts = 0x1p-9 * (1.0 + span) / half;
-    return UNIT * (all + (2.0 + of_parts) * slope + sum) * (1.0 + 1e-6);
+    *of_value = UNIT * (all + slope) * (1.0 + 1e-6);
+    return *of_value + UNIT * (of_parts * slope + sum) * (1.0 + 1e-6);
+}
+
+/* Coefficients of powers, of those of Chebyshev polynomials, and back. */
+typedef struct {
+    double power[TERMS][TERMS], chebyshev[TERMS][TERMS]; /* [k][j]: of x^j in T_k, of T_k in x^j */
+} bases;
+
+static void make_bases(bases *t) {
+    memset(t, 0, sizeof *t);
+    t->power[0][0] = t->power[1][1] = t->chebyshev[0][0] = t->chebyshev[1][1] = 1.0;
+    for (int k = 2; k < TERMS; k++)
+        for (int j = 0; j <= k; j++)
+            t->power[k][j] = (j ? 2.0 * t->power[k - 1][j - 1] : 0.0) - t->power[k - 2][j];
+    for (int j = 2; j < TERMS; j++) /* x T_0 = T_1, x T_k = (T_(k-1) + T_(k+1))/2 */
+        for (int k = 0; k <= j; k++) {
+            const double of_less = k ? t->chebyshev[k - 1][j - 1] * (k == 1 ? 1.0 : 0.5) : 0.0;
+            t->chebyshev[k][j] = of_less + (k + 1 < j ? 0.5 * t->chebyshev[k + 1][j - 1] : 0.0);
+        }
 }
 
 /* cos(pi k/(2 CHECKS)) for whole k */
@@ -68,14 +87,15 @@ static void make_turns(turns *t) {
 
 /* Adds the polynomial of degree TERMS - 1 of least squares at the places of the check, had they not been rounded.  No
  * bound depends on how well it is done. */
-static void add_polynomial(const turns *t, const double *value, double *c) {
-    double mean = 0.0;
+static void add_polynomial(const turns *t, const bases *of, const double *value, double *c) {
+    double mean = 0.0, all = 0.0;
     for (int i = 0; i < CHECKS; i++) mean += value[i] / CHECKS;
     for (int k = 0; k < TERMS; k++) {
         double sum = 0.0;
         for (int i = 0; i < CHECKS; i++)
             sum += (value[i] - mean) * t->cosine[k * (2 * (CHECKS - 1 - i) + 1) % (4 * CHECKS)];
-        c[k] += k ? 2.0 * sum / CHECKS : mean + sum / CHECKS;
+        all = k ? 2.0 * sum / CHECKS : mean + sum / CHECKS;
+        for (int j = k % 2; j <= k; j += 2) c[j] += all * of->power[k][j];
     }
 }
 
@@ -86,43 +106,50 @@ static double place_of(const turns *t, double lo, double width, int i) {
 }
 
 /* One panel from lo on; whether it resolves the law. */
-static int try_panel(pe_sector *c, const turns *t, pe_sector_density f, void *context, double lo,
-                     double width, int *resolved) {
+static int try_panel(pe_sector *c, const turns *t, const bases *of, pe_sector_density f, void *context,
+                     double lo, double width, int *resolved) {
     enum { TOGETHER = PE_SECTOR_TOGETHER };
-    double value[CHECKS], error[CHECKS], place[CHECKS], top = -INFINITY, least = INFINITY;
+    double value[CHECKS], rest[CHECKS], error[CHECKS], place[CHECKS], top = -INFINITY, least = INFINITY;
     *resolved = 0;
     for (int i = 0; i < CHECKS; i++) place[i] = place_of(t, lo, width, CHECKS - 1 - i); /* rising */
     for (int i = 0; i < CHECKS; i += TOGETHER) {
         const int n = CHECKS - i < TOGETHER ? CHECKS - i : TOGETHER;
-        f(context, (size_t)n, place + i, value + i, error + i);
+        f(context, (size_t)n, place + i, value + i, rest + i, error + i);
         for (int q = i; q < i + n; q++) {
             if (!isfinite(value[q]) || !(error[q] < 0.1)) return PE_OK;
-            top = fmax(top, value[q]);
-            least = fmin(least, value[q]);
+            top = fmax(top, value[q] + rest[q]);
+            least = fmin(least, value[q] + rest[q]);
         }
         if (top - least > MOST_CHANGE) return PE_OK;
     }
     int status = grow(c);
     if (status) return status;
-    double *coef = c->coef + TERMS * c->n, miss[CHECKS], far = 0.0, largest = 0.0;
+    double *coef = c->coef + TERMS * c->n, miss[CHECKS], step[CHECKS], far = 0.0, largest = 0.0;
+    const double whole = c->whole[c->n] = pe_sector_whole(0.5 * (top + least));
     memset(coef, 0, TERMS * sizeof(double));
     c->edge[c->n] = lo;
     c->edge[c->n + 1] = lo + width;
     c->n++;
-    /* what is left the first time is mostly what the rounding of places has done */
-    memcpy(miss, value, sizeof miss);
+    for (int i = 0; i < CHECKS; i++) {
+        step[i] = place[i] - lo; /* exact */
+        miss[i] = value[i] = (value[i] - whole) + rest[i];
+        error[i] += 2.0 * UNIT * fabs(value[i]);
+    }
+    /* what is left the first time is mostly what the rounding of places and of coefficients has done */
     for (int trial = 0; trial < 2; trial++) {
-        add_polynomial(t, miss, coef);
-        for (int i = 0; i < CHECKS; i++) miss[i] = value[i] - pe_sector_value(c, c->n - 1, place[i], 0.0);
+        add_polynomial(t, of, miss, coef);
+        pe_sector_rests(c, c->n - 1, CHECKS, lo, step, miss);
+        for (int i = 0; i < CHECKS; i++) miss[i] = value[i] - miss[i];
     }
     for (int i = 0; i < CHECKS; i++) {
         far = fmax(far, fabs(miss[i]));
         largest = fmax(largest, fabs(miss[i]) + error[i]);
     }
-    const double rounding = rounding_of(coef, 0.5 * width, c->farthest - c->edge[0]),
+    double of_value;
+    const double rounding = rounding_of(coef, 0.5 * width, c->farthest - c->edge[0], &of_value),
                  size = 1.0 + fmax(fabs(top), fabs(least)) + (top - least);
     c->rounding[c->n - 1] = rounding;
-    c->checked[c->n - 1] = largest + rounding;
+    c->checked[c->n - 1] = largest + of_value;
     *resolved = far < 2e-15 * size;
     return PE_OK;
 }
@@ -133,7 +160,9 @@ static double wanted_width(const pe_sector *c, double w) {
 
 int pe_sector_fill(pe_sector *c, pe_sector_density f, void *context, double limit) {
     turns t;
+    bases of;
     make_turns(&t);
+    make_bases(&of);
     double lo = c->edge[0], width = pe_power_of_two(wanted_width(c, lo));
     int shortened = 0; /* the last panels, so that less of the axis is lost */
     for (;;) {
@@ -146,7 +175,7 @@ int pe_sector_fill(pe_sector *c, pe_sector_density f, void *context, double limi
         const size_t before = c->n;
         int resolved = 0;
         for (; width > SHORTEST; width *= 0.5) {
-            const int status = try_panel(c, &t, f, context, lo, width, &resolved);
+            const int status = try_panel(c, &t, &of, f, context, lo, width, &resolved);
             if (status) return status;
             if (resolved) break;
             c->n = before;
@@ -173,7 +202,7 @@ void pe_sector_fill_cells(pe_sector *c) {
                 half = 0.5 * (c->edge[p + 1] - c->edge[p]);
                 bend = 0.0;
                 for (int k = 2; k < TERMS; k++)
-                    bend += fabs(c->coef[TERMS * p + (size_t)k]) * k * k * (k * k - 1.0) / 3.0;
+                    bend += fabs(c->coef[TERMS * p + (size_t)k]) * k * (k - 1.0);
             }
             const double next = fmin(to, c->edge[p + 1]), part = (next - from) / half;
             const double ends = fmax(pe_sector_value(c, p, from, 0.0), pe_sector_value(c, p, next, 0.0));
@@ -189,47 +218,60 @@ void pe_sector_fill_cells(pe_sector *c) {
 
 /* cos and sin of k times the middle of each arc of an ellipse */
 typedef struct {
-    double cosine[TURNS][TERMS], sine[TURNS][TERMS], end[TURNS + 1]; /* and cosines of both ends */
+    double cosine[TERMS][TURNS], sine[TERMS][TURNS], end[TURNS + 1]; /* and cosines of both ends */
 } arcs;
 
 static void make_arcs(arcs *t) {
     for (int j = 0; j <= TURNS; j++) t->end[j] = pe_d_cos(j * (PI / TURNS));
-    for (int j = 0; j < TURNS; j++)
-        for (int k = 0; k < TERMS; k++) {
-            t->cosine[j][k] = pe_d_cos(k * ((j + 0.5) * (PI / TURNS)));
-            t->sine[j][k] = pe_d_sin(k * ((j + 0.5) * (PI / TURNS)));
+    for (int k = 0; k < TERMS; k++)
+        for (int j = 0; j < TURNS; j++) {
+            t->cosine[k][j] = pe_d_cos(k * ((j + 0.5) * (PI / TURNS)));
+            t->sine[k][j] = pe_d_sin(k * ((j + 0.5) * (PI / TURNS)));
         }
 }
 
+/* Real parts of a polynomial on an ellipse in the middle of its arcs, and their slopes in the angle. */
+PE_CLONES static void on_arcs(const arcs *t, const double *weight, double *value, double *tilt) {
+    for (int j = 0; j < TURNS; j++) value[j] = tilt[j] = 0.0;
+    for (int k = 0; k < TERMS; k++) {
+        const double own = weight[k], slope = k * weight[k];
+        for (int j = 0; j < TURNS; j++) {
+            value[j] += own * t->cosine[k][j];
+            tilt[j] -= slope * t->sine[k][j];
+        }
+    }
+}
+
 /* Log of a bound of |F e^-polynomial| on an ellipse about a panel, whose axes add up to rho times its half. */
-static double ellipse_bound(const pe_sector *c, const arcs *t, size_t p, double rho) {
+static double ellipse_bound(const pe_sector *c, const arcs *t, size_t p, const double *chebyshev,
+                            double rho) {
     const double lo = c->edge[p], half = 0.5 * (c->edge[p + 1] - lo), mid = lo + half;
     const double real = 0.5 * (rho + 1.0 / rho), imag = 0.5 * (rho - 1.0 / rho);
-    if (half * imag > 0.78 || mid + half * real > c->cells.end) return INFINITY;
-    const double *coef = c->coef + TERMS * p;
-    double slope = 0.0, power = 1.0, top = -INFINITY, weight[TERMS];
-    for (int k = 0; k < TERMS; k++, power *= rho) {
-        weight[k] = coef[k] * 0.5 * (power + 1.0 / power);
+    /* in the sector, or up to Y = 1, which all of the last cell is */
+    const double to = mid + half * real;
+    const int everywhere = c->kinds.are_ratios || to + c->cells.width <= 0.0;
+    if ((!everywhere && half * imag > 0.78) || to > c->cells.end) return INFINITY;
+    double slope = 0.0, power = 1.0, size = 0.0, of_x = 1.0, top = -INFINITY;
+    double weight[TERMS], value[TURNS], tilt[TURNS];
+    for (int k = 0; k < TERMS; k++, power *= rho, of_x *= real) {
+        weight[k] = chebyshev[k] * 0.5 * (power + 1.0 / power);
         slope += fabs(weight[k]) * (double)k;
+        size += fabs(c->coef[TERMS * p + (size_t)k]) * of_x; /* which coefficients were rounded from */
     }
     /* the second derivative of the polynomial in the angle */
     double bend = 0.0;
     for (int k = 1; k < TERMS; k++) bend += fabs(weight[k]) * (double)k * k;
     const double turn = PI / TURNS;
+    on_arcs(t, weight, value, tilt);
     for (int j = 0; j < TURNS; j++) {
         const double left = mid + half * real * t->end[j + 1], right = mid + half * real * t->end[j];
-        const double height = half * imag * fmin(1.0, t->sine[j][1] + 0.5 * turn);
-        double value = 0.0, tilt = 0.0;
-        for (int k = 0; k < TERMS; k++) {
-            value += weight[k] * t->cosine[j][k];
-            tilt -= k * weight[k] * t->sine[j][k];
-        }
-        const double least = value - 0.5 * turn * fabs(tilt) - 0.125 * turn * turn * bend;
+        const double height = half * imag * fmin(1.0, t->sine[1][j] + 0.5 * turn);
+        const double least = value[j] - 0.5 * turn * fabs(tilt[j]) - 0.125 * turn * turn * bend;
         const double top_here = pe_sector_top(&c->cells, left, right) +
                                 height * height * pe_sector_kappa(&c->cells, right) - least;
         top = fmax(top, top_here);
     }
-    return top + 1e-9 * (1.0 + slope);
+    return top - c->whole[p] + 1e-9 * (1.0 + slope) + 64.0 * UNIT * size;
 }
 
 /* The largest value of a polynomial beside that at places of the check, by its degree. */
@@ -246,14 +288,16 @@ static void make_degrees(degrees *t) {
 
 /* What a panel is off by, at most alpha + beta h, with h the largest of all panels: the best of several ellipses and
  * degrees of the polynomial that is held to its values at the places of the check. */
-static void between_places(const pe_sector *c, const arcs *t, const degrees *d, size_t p, double *alpha,
-                           double *beta) {
-    static const double RHO[] = {1.5, 1.8, 2.1, 2.5, 2.9, 3.4, 4.0, 5.0, 6.0, 8.0};
+static void between_places(const pe_sector *c, const arcs *t, const bases *of, const degrees *d, size_t p,
+                           double *alpha, double *beta) {
+    static const double RHO[] = {1.5, 1.8, 2.1, 2.5, 3.0, 3.6, 4.4, 5.5, 7.0, 9.0, 12.0};
     const double off = pe_d_expm1(c->checked[p]);
-    double best = INFINITY;
+    double best = INFINITY, chebyshev[TERMS] = {0.0};
+    for (int k = 0; k < TERMS; k++)
+        for (int j = k; j < TERMS; j += 2) chebyshev[k] += c->coef[TERMS * p + (size_t)j] * of->chebyshev[k][j];
     *alpha = *beta = INFINITY;
     for (size_t i = 0; i < sizeof RHO / sizeof *RHO; i++) {
-        const double rho = RHO[i], bound = pe_d_exp(fmin(ellipse_bound(c, t, p, rho), 600.0));
+        const double rho = RHO[i], bound = pe_d_exp(fmin(ellipse_bound(c, t, p, chebyshev, rho), 600.0));
         const double less = 1.0 / (rho * rho) * (1.0 + 1e-12);
         double power = 2.0 * pe_d_pow(rho, -LOWEST_DEGREE) / (rho - 1.0);
         for (int degree = LOWEST_DEGREE; degree < HIGHEST_DEGREE; degree += DEGREE_STEP, power *= less) {
@@ -272,11 +316,13 @@ int pe_sector_prove(pe_sector *c) {
     double alpha = 0.0, beta = 0.0, *times = malloc(c->n * sizeof(double));
     if (!times) return PE_NO_MEMORY;
     arcs t;
+    bases of;
     degrees d;
     make_arcs(&t);
+    make_bases(&of);
     make_degrees(&d);
     for (size_t p = 0; p < c->n; p++) {
-        between_places(c, &t, &d, p, c->off + p, times + p);
+        between_places(c, &t, &of, &d, p, c->off + p, times + p);
         alpha = fmax(alpha, c->off[p]);
         beta = fmax(beta, times[p]);
     }

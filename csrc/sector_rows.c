@@ -93,13 +93,13 @@ static int is_gain(integrand weight) {
  * smallest step is left out. */
 static double log_weight(const integral *q, double w_high, double w_low, double distance, double *error) {
     const int is_ratio = q->a->kinds.are_ratios;
-    const double y = is_ratio ? w_high + w_low : pe_dd_exp(pe_two_sum(w_high, w_low)).h;
-    double x, y_log;
+    double x, y, y_log;
     switch (q->weight) {
     case UNDER_A:
         *error = 0.0;
         return 0.0;
     case UNDER_B:
+        y = is_ratio ? w_high + w_low : pe_dd_exp(pe_two_sum(w_high, w_low)).h;
         *error = 4.0 * UNIT * fabs(y);
         return y;
     case GAIN_BELOW:
@@ -147,28 +147,35 @@ static double log_remainder(const integral *q, double mid, double half) {
     return best + 1e-9;
 }
 
-/* One piece of a panel; one of its ends may be the threshold, in two parts. */
-static void add_piece(integral *q, size_t panel, double from, double from_low, double to, double to_low) {
+/* One piece of a panel; one of its ends may be the threshold, in two parts.  Values at its nodes may be known. */
+static void add_piece(integral *q, size_t panel, double from, double from_low, double to, double to_low,
+                      const double *known) {
     const pe_sector *a = q->a;
     const double half = 0.5 * ((to - from) + (to_low - from_low));
-    double e[RULE], off[RULE], top = -INFINITY, sum = 0.0, error = 0.0;
+    double e[RULE], off[RULE], step[RULE], low[RULE], top = -INFINITY, sum = 0.0, error = 0.0;
     if (!(half > 0.0)) return;
     for (int i = 0; i < RULE; i++) {
-        const double step = half * (1.0 + q->r->x[i]);
-        const double distance = ((from - q->at.high) + (from_low - q->at.low)) + step;
-        const double value = pe_sector_value(a, panel, from, from_low + step);
-        const double weight = log_weight(q, from, from_low + step, distance, &off[i]);
+        step[i] = half * (1.0 + q->r->x[i]);
+        low[i] = from_low + step[i];
+    }
+    if (known) memcpy(e, known, sizeof e);
+    else pe_sector_rests(a, panel, RULE, from, low, e);
+    for (int i = 0; i < RULE; i++) {
+        const double distance = ((from - q->at.high) + (from_low - q->at.low)) + step[i];
+        const double value = e[i], weight = log_weight(q, from, low[i], distance, &off[i]);
         e[i] = value + weight;
         off[i] += 3.0 * UNIT * (fabs(value) + fabs(weight));
         top = fmax(top, e[i]);
     }
+    top = pe_sector_whole(top);
     for (int i = 0; i < RULE; i++) {
         const double share = q->r->w[i] * pe_d_exp(e[i] - top);
         sum += share;
-        error += share * off[i];
+        error += share * (off[i] + UNIT * fabs(e[i] - top));
     }
+    top += a->whole[panel]; /* exact */
     const double log_value = top + pe_d_log(sum * half);
-    const double rounding = error / sum + 3.0 * a->off[panel] + RULE_ERROR;
+    const double rounding = error / sum + pe_d_expm1(a->off[panel]) * (1.0 + 1e-6) + RULE_ERROR;
     accumulate(&q->sum, top, sum * half);
     q->pieces += 1.0;
     q->log_error = pe_log_add(q->log_error, log_value + pe_d_log(rounding));
@@ -176,17 +183,17 @@ static void add_piece(integral *q, size_t panel, double from, double from_low, d
 }
 
 /* Pieces of a panel on one side of the threshold. */
-static void add_panel(integral *q, size_t panel, int above) {
+static void add_panel(integral *q, size_t panel, int above, const double *known) {
     const double lo = q->a->edge[panel], width = (q->a->edge[panel + 1] - lo) / PIECES, w = q->at.high;
     for (int k = 0; k < PIECES; k++) {
         const double left = lo + k * width, right = left + width;
         if (left == w || right == w) q->at.off += fabs(q->at.low);
         if (above && right > w) {
-            if (left < w) add_piece(q, panel, w, q->at.low, right, 0.0);
-            else add_piece(q, panel, left, 0.0, right, 0.0);
+            if (left < w) add_piece(q, panel, w, q->at.low, right, 0.0, NULL);
+            else add_piece(q, panel, left, 0.0, right, 0.0, known ? known + RULE * k : NULL);
         } else if (!above && left < w) {
-            if (right > w) add_piece(q, panel, left, 0.0, w, q->at.low);
-            else add_piece(q, panel, left, 0.0, right, 0.0);
+            if (right > w) add_piece(q, panel, left, 0.0, w, q->at.low, NULL);
+            else add_piece(q, panel, left, 0.0, right, 0.0, known ? known + RULE * k : NULL);
         }
     }
 }
@@ -258,17 +265,27 @@ static void add_beyond(const integral *q, pe_sector_mass *m, size_t edge, int ab
     }
 }
 
-/* The integral of a weight on one side of an edge, given that of the next edge on that side. */
+/* The integral of a weight on one side of an edge, given that of the next edge on that side, and values at nodes of the
+ * panel between both. */
 static pe_sector_mass mass_beyond(const pe_sector *a, const gauss_rule *r, size_t edge, integrand weight,
-                                  int above, const pe_sector_mass *kept) {
+                                  int above, const double *values, const pe_sector_mass *kept) {
     if (edge == (above ? a->n : 0)) return NOTHING;
     const double w = a->edge[edge];
     const double y = a->kinds.are_ratios ? w : pe_dd_exp(pe_dd_of(w)).h;
     integral q = {a, r, {.high = w, .y = y}, weight, {-INFINITY, 0.0}, 0.0, -INFINITY};
-    add_panel(&q, above ? edge : edge - 1, above);
+    add_panel(&q, above ? edge : edge - 1, above, values);
     pe_sector_mass m = mass_of(&q);
     add_beyond(&q, &m, above ? edge + 1 : edge - 1, above, kept);
     return m;
+}
+
+/* Values at the nodes of all pieces of a panel. */
+static void values_of(const pe_sector *a, const gauss_rule *r, size_t panel, double *value) {
+    const double lo = a->edge[panel], width = (a->edge[panel + 1] - lo) / PIECES;
+    double step[RULE];
+    for (int i = 0; i < RULE; i++) step[i] = 0.5 * width * (1.0 + r->x[i]);
+    for (int k = 0; k < PIECES; k++)
+        pe_sector_rests(a, panel, RULE, lo + k * width, step, value + RULE * k);
 }
 
 static pe_sector_mass *masses_of(const pe_sector *a, const gauss_rule *r) {
@@ -278,9 +295,11 @@ static pe_sector_mass *masses_of(const pe_sector *a, const gauss_rule *r) {
     for (int above = 0; above < 2; above++)
         for (size_t i = 0; i <= a->n; i++) {
             const size_t edge = above ? a->n - i : i;
+            double value[PIECES * RULE] = {0.0};
+            if (i) values_of(a, r, above ? edge : edge - 1, value);
             for (int k = 0; k < 3; k++)
                 kept[MASSES * edge + (size_t)kept_at(WEIGHTS[above][k], above)] =
-                    mass_beyond(a, r, edge, WEIGHTS[above][k], above, kept);
+                    mass_beyond(a, r, edge, WEIGHTS[above][k], above, value, kept);
         }
     return kept;
 }
@@ -298,7 +317,7 @@ int pe_sector_keep(pe_sector *a) {
  * the threshold's. */
 static double integral_beyond(integral *q, int above, const pe_sector_mass *kept) {
     const size_t here = pe_sector_panel(q->a, q->at.high);
-    add_panel(q, here, above);
+    add_panel(q, here, above, NULL);
     pe_sector_mass m = mass_of(q);
     add_beyond(q, &m, above ? here + 1 : here, above, kept);
     q->log_error = m.log_error;

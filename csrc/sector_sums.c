@@ -16,8 +16,8 @@
 enum { TOGETHER = PE_SECTOR_TOGETHER, MOST_PIECES = 512 };
 
 static const double UNIT = 0x1p-53;
-static const double EXPONENT = 37.0; /* a rule may leave e^-EXPONENT of the sum */
-static const double NOTHING = 39.0; /* pieces below e^-NOTHING of it are left out */
+static const double EXPONENT = 36.0; /* a rule may leave e^-EXPONENT of the sum */
+static const double NOTHING = 38.0; /* pieces below e^-NOTHING of it are left out */
 static const double LOG_2 = 0.69314718055994530942;
 static const double WELL = 2e-15; /* what is lacking that is good enough */
 static const double HOPELESS = 1e-2; /* what the ends lack, where no pieces help */
@@ -244,35 +244,73 @@ double pe_sector_sum_bound(pe_sector_sums *s, const pe_sector *a, const pe_secto
 
 /* ---- values of panels ------------------------------------------------------------------------------------ */
 
-/* Values of one panel's polynomial at places given as distances from its middle in two parts. */
+PE_INLINE double inner(double high, double low, double scale) {
+    return (high + low) * scale;
+}
+
+PE_INLINE double horner(double c, double x, double b) {
+    return c + x * b;
+}
+
+/* Values of a panel's polynomial at places given as distances from its middle in two parts, by Horner's rule: four rows
+ * at a time, as each step waits for the one before. */
 PE_CLONES static void panel_values(const double *c, double scale, size_t n, const double *high,
                                    const double *low, double *out) {
-    /* many together, as each step of one recurrence waits for the one before */
-    for (size_t i = 0; i < n; i += TOGETHER) {
-        const size_t m = n - i < TOGETHER ? n - i : TOGETHER;
-        double twice[TOGETHER] = {0.0}, b1[TOGETHER], b2[TOGETHER];
-        for (size_t l = 0; l < m; l++) twice[l] = 2.0 * ((high[i + l] + low[i + l]) * scale);
+    enum { ROWS = 4 * TOGETHER };
+    size_t i = 0;
+    for (; i + ROWS <= n; i += ROWS) {
+        const double *h = high + i, *o = low + i;
+        double x[TOGETHER], y[TOGETHER], z[TOGETHER], w[TOGETHER], *of_x = out + i, *of_y = of_x + TOGETHER,
+                                                                    *of_z = of_y + TOGETHER,
+                                                                    *of_w = of_z + TOGETHER;
+        double a[TOGETHER], b[TOGETHER], d[TOGETHER], e[TOGETHER];
         for (int l = 0; l < TOGETHER; l++) {
-            b1[l] = c[PE_SECTOR_TERMS - 1];
-            b2[l] = 0.0;
+            x[l] = inner(h[l], o[l], scale);
+            y[l] = inner(h[TOGETHER + l], o[TOGETHER + l], scale);
+            z[l] = inner(h[2 * TOGETHER + l], o[2 * TOGETHER + l], scale);
+            w[l] = inner(h[3 * TOGETHER + l], o[3 * TOGETHER + l], scale);
+            a[l] = b[l] = d[l] = e[l] = c[PE_SECTOR_TERMS - 1];
         }
-        for (int k = PE_SECTOR_TERMS - 2; k > 0; k--)
+        for (int k = PE_SECTOR_TERMS - 2; k >= 0; k--)
             for (int l = 0; l < TOGETHER; l++) {
-                const double b0 = c[k] + (twice[l] * b1[l] - b2[l]);
-                b2[l] = b1[l];
-                b1[l] = b0;
+                a[l] = horner(c[k], x[l], a[l]);
+                b[l] = horner(c[k], y[l], b[l]);
+                d[l] = horner(c[k], z[l], d[l]);
+                e[l] = horner(c[k], w[l], e[l]);
             }
-        for (int l = 0; l < TOGETHER; l++) b1[l] = c[0] + (0.5 * twice[l] * b1[l] - b2[l]);
-        for (size_t l = 0; l < m; l++) out[i + l] = b1[l];
+        for (int l = 0; l < TOGETHER; l++) {
+            of_x[l] = a[l];
+            of_y[l] = b[l];
+            of_z[l] = d[l];
+            of_w[l] = e[l];
+        }
+    }
+    for (; i < n; i += TOGETHER) {
+        const size_t m = n - i < TOGETHER ? n - i : TOGETHER;
+        double x[TOGETHER] = {0.0}, b[TOGETHER];
+        for (size_t l = 0; l < m; l++) x[l] = inner(high[i + l], low[i + l], scale);
+        for (int l = 0; l < TOGETHER; l++) b[l] = c[PE_SECTOR_TERMS - 1];
+        for (int k = PE_SECTOR_TERMS - 2; k >= 0; k--)
+            for (int l = 0; l < TOGETHER; l++) b[l] = horner(c[k], x[l], b[l]);
+        for (size_t l = 0; l < m; l++) out[i + l] = b[l];
     }
 }
 
+void pe_sector_rests(const pe_sector *a, size_t panel, size_t n, double w_high, const double *w_low,
+                     double *out) {
+    enum { MOST = 128 };
+    const double lo = a->edge[panel], half = 0.5 * (a->edge[panel + 1] - lo), at = w_high - (lo + half);
+    double high[MOST];
+    for (size_t i = 0; i < MOST && i < n; i++) high[i] = at;
+    for (size_t i = 0; i < n; i += MOST)
+        panel_values(a->coef + PE_SECTOR_TERMS * panel, 1.0 / half, n - i < MOST ? n - i : MOST, high,
+                     w_low + i, out + i);
+}
+
 double pe_sector_value(const pe_sector *a, size_t panel, double w_high, double w_low) {
-    const double lo = a->edge[panel], half = 0.5 * (a->edge[panel + 1] - lo);
-    const double high = w_high - (lo + half);
-    double out;
-    panel_values(a->coef + PE_SECTOR_TERMS * panel, 1.0 / half, 1, &high, &w_low, &out);
-    return out;
+    double rest;
+    pe_sector_rests(a, panel, 1, w_high, &w_low, &rest);
+    return a->whole[panel] + rest;
 }
 
 size_t pe_sector_panel(const pe_sector *a, double w) {
@@ -285,20 +323,34 @@ size_t pe_sector_panel(const pe_sector *a, double w) {
     return lo;
 }
 
-/* Places of a law, TOGETHER of them for each node; those beyond its ends are moved to these. */
-PE_CLONES static void set_places_of(double begin, double end, size_t n, const double *parts,
-                                    const double *lows, const double *w, double *place, double *low) {
+/* Places of a law, so many of them for each node; those beyond its ends are moved to these. */
+PE_INLINE void put_places(int lanes, double begin, double end, size_t n, const double *parts,
+                          const double *lows, const double *w, double *place, double *low) {
     for (size_t j = 0; j < n; j++)
-        for (int l = 0; l < TOGETHER; l++) {
+        for (int l = 0; l < lanes; l++) {
             const double at = w[l] - parts[j], more = at < begin ? begin : at;
-            place[TOGETHER * j + (size_t)l] = more > end ? end : more;
-            low[TOGETHER * j + (size_t)l] = lows[j];
+            place[(size_t)lanes * j + (size_t)l] = more > end ? end : more;
+            low[(size_t)lanes * j + (size_t)l] = lows[j];
         }
 }
 
-PE_CLONES static void add_run(size_t n, const double *value, double off, double *out, double *error) {
+PE_CLONES static void set_places_of(int lanes, double begin, double end, size_t n, const double *parts,
+                                    const double *lows, const double *w, double *place, double *low) {
+    if (lanes == 1) put_places(1, begin, end, n, parts, lows, w, place, low);
+    else put_places(TOGETHER, begin, end, n, parts, lows, w, place, low);
+}
+
+/* Terms of a sum: exponents as wholes, which are added without rounding, and rests, with what these are off by. */
+typedef struct {
+    double whole[PE_SECTOR_MOST_NODES * TOGETHER], rest[PE_SECTOR_MOST_NODES * TOGETHER],
+        error[PE_SECTOR_MOST_NODES * TOGETHER];
+} terms;
+
+PE_CLONES static void add_run(size_t n, const double *value, double more, double off, double *whole,
+                              double *rest, double *error) {
     for (size_t i = 0; i < n; i++) {
-        out[i] += value[i];
+        whole[i] += more;
+        rest[i] += value[i];
         error[i] += off;
     }
 }
@@ -307,76 +359,83 @@ PE_CLONES static void less_middle(size_t n, double *place, double middle) {
     for (size_t i = 0; i < n; i++) place[i] -= middle; /* exact */
 }
 
-/* Adds values of a law at TOGETHER rising places of sums, each less what n nodes say, and what they may be off by. */
-static void add_values(const pe_sector *a, size_t n, const double *parts, const double *lows, const double *w,
-                       double *out, double *error) {
+/* Adds values of a law at rising places of sums, 1 or TOGETHER, each less what n nodes say, and what they may be off by. */
+static void add_values(const pe_sector *a, size_t lanes, size_t n, const double *parts, const double *lows,
+                       const double *w, terms *t) {
     enum { MOST = PE_SECTOR_MOST_NODES * TOGETHER };
     double place[MOST], low[MOST], value[MOST];
-    set_places_of(a->edge[0], a->edge[a->n], n, parts, lows, w, place, low);
-    const size_t all = n * TOGETHER;
+    set_places_of((int)lanes, a->edge[0], a->edge[a->n], n, parts, lows, w, place, low);
+    const size_t all = n * lanes;
     size_t p = pe_sector_panel(a, place[0]);
     for (size_t i = 0, m; i < all; i += m) {
         while (p > 0 && place[i] < a->edge[p]) p--;
         while (p + 1 < a->n && place[i] >= a->edge[p + 1]) p++;
         const double lo = a->edge[p], hi = p + 1 == a->n ? INFINITY : a->edge[p + 1];
         /* rows that are in one panel, or a part of one */
-        for (m = 0; i + m < all && (i + m) % TOGETHER == 0; m += TOGETHER)
-            if (place[i + m] < lo || place[i + m + TOGETHER - 1] >= hi) break;
+        for (m = 0; i + m < all && (i + m) % lanes == 0; m += lanes)
+            if (place[i + m] < lo || place[i + m + lanes - 1] >= hi) break;
         if (!m) do
                 m++;
-            while ((i + m) % TOGETHER && place[i + m] < hi);
+            while ((i + m) % lanes && place[i + m] < hi);
         const double half = 0.5 * (a->edge[p + 1] - lo);
         less_middle(m, place + i, lo + half);
         panel_values(a->coef + PE_SECTOR_TERMS * p, 1.0 / half, m, place + i, low + i, value);
-        add_run(m, value, a->off[p], out + i, error + i);
+        add_run(m, value, a->whole[p], a->off[p], t->whole + i, t->rest + i, t->error + i);
     }
 }
 
-/* Adds terms of n nodes at TOGETHER places to their sums, and what these are off by. */
-PE_CLONES static void weigh(size_t n, const double *weight, const double *exponent, const double *error,
-                            double top, double *sum, double *sum_error) {
-    double total[TOGETHER] = {0.0}, off[TOGETHER] = {0.0};
-    for (size_t i = 0; i < n; i++, exponent += TOGETHER, error += TOGETHER)
-        for (int l = 0; l < TOGETHER; l++) {
-            const double apart = exponent[l] - top, less = apart > LEAST ? apart : LEAST;
+/* A sum in two parts, so that additions round next to nothing. */
+typedef struct {
+    double sum[TOGETHER], rest[TOGETHER], error[TOGETHER];
+} totals;
+
+/* Adds terms of n nodes at so many places to their sums, and what these are off by. */
+PE_INLINE void add_terms(int lanes, size_t n, const double *weight, const terms *t, totals *s) {
+    for (size_t i = 0, at = 0; i < n; i++, at += (size_t)lanes)
+        for (int l = 0; l < lanes; l++) {
+            const double apart = t->whole[at + (size_t)l] + t->rest[at + (size_t)l];
+            const double less = apart > LEAST ? apart : LEAST;
             const double e = weight[i] * pe_vexp(less < 700.0 ? less : 700.0);
-            total[l] += e;
-            off[l] += e * (error[l] + UNIT * (less < 0.0 ? -less : less));
+            const double sum = s->sum[l] + e, part = sum - s->sum[l];
+            s->rest[l] += (s->sum[l] - (sum - part)) + (e - part); /* exact, Knuth */
+            s->sum[l] = sum;
+            s->error[l] += e * (t->error[at + (size_t)l] + UNIT * (less < 0.0 ? -less : less));
         }
-    for (int l = 0; l < TOGETHER; l++) {
-        sum[l] += total[l];
-        sum_error[l] += off[l];
-    }
+}
+
+PE_CLONES static void weigh(int lanes, size_t n, const double *weight, const terms *t, totals *s) {
+    if (lanes == 1) add_terms(1, n, weight, t, s);
+    else add_terms(TOGETHER, n, weight, t, s);
 }
 
 /* ---- the sum ------------------------------------------------------------------------------------------- */
 
 /* Terms of nodes beyond the panels are nothing; a bound of each is added to what the sum lacks. */
-static void leave_out(const cover *k, size_t n, const double *parts, const double *w_a, const double *w_b,
-                      double *exponent, double *lost) {
+static void leave_out(const cover *k, size_t lanes, size_t n, const double *parts, const double *w_a,
+                      const double *w_b, double *whole, double *lost) {
     const pe_sector *a = k->a, *b = k->b;
     const double *of_a = parts, *of_b = parts + 2 * n, *weight = parts + 4 * n;
     const double low_a = pe_sector_low(a), low_b = pe_sector_low(b), high_a = pe_sector_high(a),
                  high_b = pe_sector_high(b);
     for (size_t j = 0; j < n; j++)
-        for (int l = 0; l < TOGETHER; l++) {
+        for (size_t l = 0; l < lanes; l++) {
             const double at_a = w_a[l] - of_a[j], at_b = w_b[l] - of_b[j];
             if (at_a >= low_a && at_a <= high_a && at_b >= low_b && at_b <= high_b) continue;
             const double bound = pe_sector_top(&a->cells, at_a, at_a) + pe_sector_top(&b->cells, at_b, at_b);
             lost[l] += weight[j] * pe_d_exp(fmin(bound - k->level + SLACK, 700.0));
-            exponent[TOGETHER * j + (size_t)l] = -1e300;
+            whole[lanes * j + l] = -1e300;
         }
 }
 
-/* The sums of a cover; what each lacks is put beside it. */
-static void add_pieces(cover *k, const double *w, double *sum, double *off, double *lost) {
-    double exponent[PE_SECTOR_MOST_NODES * TOGETHER], error[PE_SECTOR_MOST_NODES * TOGETHER];
+/* The sums of a cover at 1 or TOGETHER places; what each lacks is put beside it. */
+static void add_pieces(cover *k, size_t lanes, const double *w, totals *of, double *lost) {
+    terms t;
     double own_a[TOGETHER], own_b[TOGETHER];
     pe_sector_sums *s = k->s;
     for (int l = 0; l < TOGETHER; l++) {
         own_a[l] = s->of_losses ? w[l] - k->to_b : w[l];
         own_b[l] = s->of_losses ? k->to_b : w[l];
-        sum[l] = off[l] = 0.0;
+        of->sum[l] = of->rest[l] = of->error[l] = 0.0;
         lost[l] = k->left;
     }
     const double low_a = pe_sector_low(k->a), low_b = pe_sector_low(k->b);
@@ -390,16 +449,20 @@ static void add_pieces(cover *k, const double *w, double *sum, double *off, doub
             s->status = PE_NO_MEMORY;
             return;
         }
-        for (size_t j = 0; j < n * TOGETHER; j++) exponent[j] = error[j] = 0.0;
-        add_values(k->a, n, parts, parts + n, own_a, exponent, error);
-        add_values(k->b, n, parts + 2 * n, parts + 3 * n, own_b, exponent, error);
+        for (size_t j = 0; j < n * lanes; j++) {
+            t.whole[j] = -k->level;
+            t.rest[j] = t.error[j] = 0.0;
+        }
+        add_values(k->a, lanes, n, parts, parts + n, own_a, &t);
+        add_values(k->b, lanes, n, parts + 2 * n, parts + 3 * n, own_b, &t);
         const pe_sector_range *at = &m->real;
         if (k->from_a + at->a_from < low_a || k->to_a + at->a_to > high_a || k->from_b + at->b_from < low_b ||
             k->to_b + at->b_to > high_b)
-            leave_out(k, n, parts, own_a, own_b, exponent, lost);
-        weigh(n, parts + 4 * n, exponent, error, k->level, sum, off);
-        s->work += (double)(n * TOGETHER);
+            leave_out(k, lanes, n, parts, own_a, own_b, t.whole, lost);
+        weigh((int)lanes, n, parts + 4 * n, &t, of);
+        s->work += (double)(n * lanes);
     }
+    for (size_t l = 0; l < lanes; l++) of->sum[l] += of->rest[l];
 }
 
 /* The log that sums between two places have at least, by those that were made last. */
@@ -417,12 +480,15 @@ static double expected_of(pe_sector_sums *s, const pe_sector *a, const pe_sector
 }
 
 void pe_sector_sums_at(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, size_t n,
-                       const double *places, double *value, double *error) {
+                       const double *places, double *whole, double *rest, double *error) {
     enum { TRIALS = 4 };
-    double w[TOGETHER], sum[TOGETHER], off[TOGETHER], lost[TOGETHER];
+    const size_t lanes = n == 1 ? 1 : TOGETHER;
+    double w[TOGETHER], lost[TOGETHER];
+    totals of;
     for (size_t l = 0; l < TOGETHER; l++) w[l] = places[l < n ? l : n - 1] - s->shift;
     for (size_t l = 0; l < n; l++) {
-        value[l] = -INFINITY;
+        whole[l] = -INFINITY;
+        rest[l] = 0.0;
         error[l] = INFINITY;
     }
     s->lost = INFINITY;
@@ -443,15 +509,16 @@ void pe_sector_sums_at(pe_sector_sums *s, const pe_sector *a, const pe_sector *b
         const int was_near = is_near;
         is_near = 0;
         if (!isfinite(level)) break;
+        level = pe_sector_whole(level);
         const int is_known = covered(&k, level);
-        if (is_known) add_pieces(&k, w, sum, off, lost);
+        if (is_known) add_pieces(&k, lanes, w, &of, lost);
         if (s->status) break;
-        const double unit = level + (k.is_even ? LOG_2 : 0.0);
-        double least = INFINITY, most = 0.0, largest = 0.0;
-        for (int l = 0; l < TOGETHER && is_known; l++) {
-            least = fmin(least, level + pe_d_log(sum[l]));
-            largest = larger(largest, sum[l]);
-            most = larger(most, lost[l] / sum[l]);
+        double least = INFINITY, most = 0.0, largest = 0.0, log_sum[TOGETHER];
+        for (size_t l = 0; l < lanes && is_known; l++) {
+            log_sum[l] = pe_d_log(k.is_even ? 2.0 * of.sum[l] : of.sum[l]);
+            least = fmin(least, level + log_sum[l]);
+            largest = of.sum[l] < TOO_MANY ? larger(largest, of.sum[l]) : INFINITY;
+            most = larger(most, lost[l] / of.sum[l]);
         }
         if (!is_known || !isfinite(least) || !(largest < TOO_MANY)) {
             if (was_near) continue;
@@ -459,29 +526,29 @@ void pe_sector_sums_at(pe_sector_sums *s, const pe_sector *a, const pe_sector *b
         }
         s->is_near = 1;
         s->near = w[n - 1];
-        s->value = unit + pe_d_log(sum[n - 1]);
-        s->slope = n > 1 ? (s->value - (unit + pe_d_log(sum[0]))) / (w[n - 1] - w[0]) : 0.0;
-        s->lost = lost[0] / sum[0];
+        s->value = level + log_sum[n - 1];
+        s->slope = n > 1 ? (s->value - (level + log_sum[0])) / (w[n - 1] - w[0]) : 0.0;
+        s->lost = lost[0] / of.sum[0];
         for (size_t l = 0; l < n; l++) {
-            const double log_value = unit + pe_d_log(sum[l]);
-            /* of exponentials and weights, and additions within pieces and of these */
-            const double of_terms = 8.0, of_sums = PE_SECTOR_MOST_NODES + (double)k.n;
-            const double of_logs = 8.0 * fabs(log_value - unit) + 2.0 + fabs(log_value);
-            value[l] = log_value;
-            error[l] =
-                (off[l] / sum[l] + (of_sums + of_terms + of_logs) * UNIT + lost[l] / sum[l]) * (1.0 + 1e-6);
+            /* of exponentials and weights, and additions in two parts */
+            const double of_terms = 8.0, of_sums = 2.0, of_logs = 4.0 * fabs(log_sum[l]) + 1.0;
+            whole[l] = level;
+            rest[l] = log_sum[l];
+            error[l] = (of.error[l] / of.sum[l] + (of_sums + of_terms + of_logs) * UNIT +
+                        lost[l] / of.sum[l]) *
+                       (1.0 + 1e-6);
         }
         if (most < WELL || level < least + 0.5) break;
         level = least - 0.5;
     }
     if (s->status)
-        for (size_t l = 0; l < n; l++) value[l] = NAN;
+        for (size_t l = 0; l < n; l++) whole[l] = NAN;
 }
 
 double pe_sector_sum(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double w, double *error) {
-    double value;
+    double whole, rest;
     s->is_near = 0;
-    pe_sector_sums_at(s, a, b, 1, &w, &value, error);
+    pe_sector_sums_at(s, a, b, 1, &w, &whole, &rest, error);
     s->is_near = 0;
-    return value;
+    return whole + rest;
 }

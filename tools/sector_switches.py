@@ -20,14 +20,14 @@ PART, PART_WIDE = LOUD / UNIT, LOUD / WIDE
 def _checks(number: int) -> tuple[Change, ...]:
     """Panels that are held at few places, with polynomials of all degrees below their number."""
     return (
-        ("sector.h", "PE_SECTOR_CHECKS = 80", f"PE_SECTOR_CHECKS = {number}"),
+        ("sector.h", "PE_SECTOR_CHECKS = 64", f"PE_SECTOR_CHECKS = {number}"),
         (P, "DEGREE = 12, HIGHEST_DEGREE = CHECKS - 8", "DEGREE = 2, HIGHEST_DEGREE = CHECKS"),
     )
 
 
 # Where a polynomial has a coefficient more, which is nothing at 16 places, and the same distance
-# from nothing at all of 46.
-FEW, SOME = _checks(16), _checks(46)
+# from nothing at all of 38.
+FEW, SOME = _checks(16), _checks(38)
 SIZES = ((), FEW, SOME)
 
 
@@ -37,15 +37,16 @@ def _choice(name: str, plain: float, file: str, old: str, new: str) -> Switch:
 
 SWITCHES = (
     # choices
-    _choice("exponent", 37.0, S, "static const double EXPONENT = 37.0;", "#define EXPONENT {x}"),
-    _choice("nothing", 39.0, S, "static const double NOTHING = 39.0;", "#define NOTHING {x}"),
+    _choice("exponent", 36.0, S, "static const double EXPONENT = 36.0;", "#define EXPONENT {x}"),
+    _choice("nothing", 38.0, S, "static const double NOTHING = 38.0;", "#define NOTHING {x}"),
     _choice("resolved", 2e-15, P, "far < 2e-15 * size", "far < {x} * size"),
     _choice("off", 1e-6, P, "alpha < 1e-6", "alpha < {x}"),
-    _choice("coefficients", 24.0, P, "for (int k = 0; k < TERMS; k++) {\n        double sum",
+    _choice("coefficients", 20.0, P, "for (int k = 0; k < TERMS; k++) {\n        double sum",
             "for (int k = 0; k < (int){x}; k++) {\n        double sum"),
     _choice("wave", 0.0, P, "memset(coef, 0, TERMS * sizeof(double));",
-            "memset(coef, 0, TERMS * sizeof(double));\n    coef[CHECKS < TERMS ? CHECKS : "
-            "CHECKS / 2 < TERMS ? CHECKS / 2 : 0] = {x};"),
+            "memset(coef, 0, TERMS * sizeof(double));\n"
+            "    const int wave = CHECKS < TERMS ? CHECKS : CHECKS / 2 < TERMS ? CHECKS / 2 : 0;\n"
+            "    for (int j = 0; j <= wave; j++) coef[j] = {x} * of->power[wave][j];"),
     Switch("rule", 16.0, ((R, "make_rule(&r, RULE)", "make_rule(&r, (int){x})"),
                           (R, "i < RULE", "i < (int){x}"),
                           (R, "32.0 * pe_d_log(rho)", "2.0 * {x} * pe_d_log(rho)"))),
@@ -53,38 +54,36 @@ SWITCHES = (
             "const double digits = nearbyint(w.h * {x}) / {x};\n"
             "place at = {.high = digits, .low = pe_dd_add_d(w, -digits).h,"),
     # values of panels
-    operation("recurrence",
-           (S, "c[k] + (twice[l] * b1[l] - b2[l]);",
-            "(c[k] + (twice[l] * b1[l] * (1.0 + {x}) - b2[l]) * (1.0 + {x})) * "
-            "(1.0 + {x});"),
-           (S, "c[0] + (0.5 * twice[l] * b1[l] - b2[l]);",
-            "(c[0] + (0.5 * twice[l] * b1[l] * (1.0 + {x}) - b2[l]) * (1.0 + {x})) * "
-            "(1.0 + {x});")),
-    operation("place", (S, "(high[i + l] + low[i + l]) * scale);",
-                     "(high[i + l] + low[i + l]) * scale * (1.0 + 2.0 * {x}));")),
-    operation("sum of both", (S, "out[i] += value[i];", "out[i] += value[i] * (1.0 + {x});")),
+    operation("recurrence", (S, "return c + x * b;",
+                          "return (c + x * b * (1.0 + {x})) * (1.0 + {x});")),
+    operation("place", (S, "return (high + low) * scale;",
+                     "return (high + low) * scale * (1.0 + {x});")),
+    operation("sum of both", (S, "rest[i] += value[i];", "rest[i] += value[i] * (1.0 + {x});")),
     operation("parts",
            (PIECES, "= -pe_dd_add_d(of_a, -high_a).h;",
             "= -pe_dd_add_d(of_a, -high_a).h - {x} * 0x1p-9 * (1.0 + fabs(high_a));"),
            (PIECES, "= -pe_dd_add_d(of_b, -high_b).h;",
             "= -pe_dd_add_d(of_b, -high_b).h - {x} * 0x1p-9 * (1.0 + fabs(high_b));")),
-    # densities of one step
-    operation("density", (L, "return value.h;", "return value.h * (1.0 + {x});")),
+    # densities that polynomials are fitted to
+    operation("density", (P, "(value[i] - whole) + rest[i];",
+                       "((value[i] - whole) + rest[i]) * (1.0 + 1.9 * {x});")),
     operation("root", (L, "const pe_dd z = pe_dd_div(pe_dd_add(log_em1, s->offset),",
                     "const pe_dd z = pe_dd_div(pe_dd_add_d(pe_dd_add(log_em1, s->offset), "
                     "15.0 * {x} * (fabs(s->offset.h) - log_em1.h)),")),
     # sums
     operation("exponential", (S, "const double e = weight[i] *",
                            "const double e = (1.0 + 7.9 * {x}) * weight[i] *")),
-    operation("difference", (S, "apart = exponent[l] - top,",
-                          "apart = (exponent[l] - top) * (1.0 + {x}),")),
-    operation("addition", (S, "total[l] += e;", "total[l] = total[l] * (1.0 + {x}) + e;")),
-    operation("log of a sum", (S, "log_value = unit + pe_d_log(sum[l]);",
-                            "log_value = (unit + pe_d_log(sum[l]) * (1.0 + 7.0 * {x})) * "
-                            "(1.0 + {x});")),
+    operation("difference", (S, "t->whole[at + (size_t)l] + t->rest[at + (size_t)l];",
+                          "(t->whole[at + (size_t)l] + t->rest[at + (size_t)l]) * (1.0 + {x});")),
+    operation("addition", (S, "of->sum[l] += of->rest[l];",
+                        "of->sum[l] = (of->sum[l] + of->rest[l]) * (1.0 + 1.9 * {x});")),
+    operation("log of a sum", (S, "log_sum[l] = pe_d_log(",
+                            "log_sum[l] = (1.0 + 3.9 * {x}) * pe_d_log(")),
     # rows
     operation("rule's weight", (R, "= q->r->w[i] * pe_d_exp(",
                              "= (1.0 + {x}) * q->r->w[i] * pe_d_exp(")),
+    operation("exponent of the rule", (R, "pe_d_exp(e[i] - top);",
+                                    "pe_d_exp((e[i] - top) * (1.0 + {x}));")),
     operation("weight under B", (R, "*error = 4.0 * UNIT * fabs(y);\n        return y;",
                               "*error = 4.0 * UNIT * fabs(y);\n        "
                               "return y * (1.0 + 3.9 * {x});")),
@@ -132,8 +131,9 @@ def signed(switches: dict[str, float], sign: float) -> dict[str, float]:
 
 # polynomials that do not resolve the law
 BAD = {"resolved": 1e-6, "off": 0.1, "coefficients": 12.0}
-WAVE = {"wave": 1e-6, "resolved": 1e-3, "off": 0.1, "coefficients": 14.0}  # with FEW and SOME
+WAVE = {"wave": 1e-9, "resolved": 1e-3, "off": 0.1, "coefficients": 14.0}  # with FEW and SOME
 DENSITY = {"density": LOUD, "off": 1e-2}  # to which polynomials are fitted
+FITTED = "factor of panels: logs less their whole parts"
 THRESHOLD = "factor of thresholds: the loss"
 REMAINDER = ((S, "pe_d_exp(leaves + SLACK)", "{x} * pe_d_exp(leaves + SLACK)"),)
 BEYOND = ((S, "weight[j] * pe_d_exp(", "{x} * weight[j] * pe_d_exp("),)
@@ -148,7 +148,7 @@ TERMS = (
            ((S, "k->left += pe_d_exp(all + SLACK);", "k->left += {x} * pe_d_exp(all + SLACK);"),),
            {"nothing": 8.0}),
     Term("errors of both laws", "sums",
-           ((S, "value, a->off[p], out + i", "value, {x} * a->off[p], out + i"),), BAD),
+           ((S, "a->whole[p], a->off[p], t->", "a->whole[p], {x} * a->off[p], t->"),), BAD),
     Term("probability below the low end", "shallow rows",
            ((R, ": a->below[of_b]", ": pe_d_log({x}) + a->below[of_b]"),)),
     Term("probability above the high end", "shallow rows",
@@ -169,27 +169,26 @@ TERMS = (
            WAVE, sizes=SOME),
     Term("panels: error of the law that is checked", "densities",
            ((P, "+ error[i]);", "+ {x} * error[i]);"),),
-           {**DENSITY, "factor of density of a step: its rounding": PART}),
+           {**DENSITY, FITTED: PART}),
     # rounding of densities of one step, and of panels
-    Term("density of a step: its rounding", "densities",
-           ((L, "0.5 * DBL_EPSILON * fabs(value.h)",
-             "{x} * 0.5 * DBL_EPSILON * fabs(value.h)"),),
+    Term("panels: logs less their whole parts", "densities",
+           ((P, "2.0 * UNIT * fabs(value[i])", "{x} * 2.0 * UNIT * fabs(value[i])"),),
            DENSITY, scale=PART),
     Term("density of a step: root of its exponent", "densities",
            ((L, "16.0 * PE_WIDE_UNIT * (slope",
              "{x} * 16.0 * PE_WIDE_UNIT * (slope"),),
            {"root": LOUD, "off": 1e-2}, scale=PART_WIDE),
-    Term("rounding of panels: Clenshaw's recurrence", "densities",
-           ((P, "UNIT * (all + ", "UNIT * ({x} * all + "),), {"off": 1e-2}, {"recurrence": LOUD},
-           PART),
+    Term("rounding of panels: Horner's rule", "densities",
+           ((P, "UNIT * (all + slope)", "UNIT * ({x} * all + slope)"),), {"off": 1e-2},
+           {"recurrence": LOUD}, PART),
     Term("rounding of panels: places", "densities",
-           ((P, "(2.0 + of_parts) * slope", "({x} * 2.0 + of_parts) * slope"),), {"off": 1e-2},
+           ((P, "UNIT * (all + slope)", "UNIT * (all + {x} * slope)"),), {"off": 1e-2},
            {"place": LOUD}, PART),
     Term("rounding of panels: values of both added", "sums",
-           ((P, "* slope + sum)", "* slope + {x} * sum)"),), {"off": 1e-2},
+           ((P, "of_parts * slope + sum)", "of_parts * slope + {x} * sum)"),), {"off": 1e-2},
            {"sum of both": LOUD}, PART),
     Term("rounding of panels: parts of places", "sums",
-           ((P, " + of_parts) * slope", " + {x} * of_parts) * slope"),), {"off": 1e-2},
+           ((P, "(of_parts * slope + sum)", "({x} * of_parts * slope + sum)"),), {"off": 1e-2},
            {"parts": LOUD}, PART),
     # rounding of sums
     Term("rounding of sums: additions", "sums",
@@ -199,7 +198,7 @@ TERMS = (
            ((S, "of_sums + of_terms +", "of_sums + {x} * of_terms +"),), {},
            {"exponential": LOUD}, PART),
     Term("rounding of sums: differences of exponents", "sums",
-           ((S, "error[l] + UNIT * (less", "error[l] + {x} * UNIT * (less"),), {},
+           ((S, "(size_t)l] + UNIT * (less", "(size_t)l] + {x} * UNIT * (less"),), {},
            {"difference": LOUD}, PART),
     Term("rounding of sums: logarithm", "sums",
            ((S, "+ of_logs) * UNIT", "+ {x} * of_logs) * UNIT"),), {},
@@ -208,8 +207,8 @@ TERMS = (
     Term("remainder of Gauss's rule", "rows",
            ((R, "return best + 1e-9;", "return best + 1e-9 + pe_d_log({x});"),), {"rule": 4.0}),
     Term("rows: what panels are off by", "rows",
-           ((R, "3.0 * a->off[panel]", "{x} * 3.0 * a->off[panel]"),),
-           {**DENSITY, "factor of density of a step: its rounding": PART}),
+           ((R, "pe_d_expm1(a->off[panel])", "{x} * pe_d_expm1(a->off[panel])"),),
+           {**DENSITY, FITTED: PART}),
     Term("rows: a side by the other one", "shallow rows",
            ((R, "own = share * error[small]", "own = {x} * share * error[small]"),)),
     # rounding of rows
@@ -228,6 +227,9 @@ TERMS = (
     Term("rounding of rows: terms", "rows",
            ((R, "off[i] += 3.0 * UNIT", "off[i] += {x} * 3.0 * UNIT"),), {},
            {"term of the rule": LOUD}, PART),
+    Term("rounding of rows: exponents", "rows",
+           ((R, "UNIT * fabs(e[i] - top)", "{x} * UNIT * fabs(e[i] - top)"),), {},
+           {"exponent of the rule": LOUD}, PART),
     Term("rounding of rows: pieces", "rows",
            ((R, "UNIT * (16.0 + 8.0 * fabs(log_sum)", "UNIT * ({x} * 16.0 + 8.0 * fabs(log_sum)"),),
            {}, {"piece": LOUD}, PART),
