@@ -27,7 +27,8 @@ static const double LOUD =
     0.7; /* noise up to which large losses stand apart from the others, which divides laws well */
 
 static const double NEAR_BOUND = 0.1; /* of logs, that an estimate of Chernoff's bound may be off */
-static const double SOON_WORK = 3e6; /* nodes times values, a millisecond or two, for each sum of a law */
+static const double SOON_WORK = 1e6; /* nodes times values, below a millisecond, for each sum of a law, */
+static const double SOON_ERROR = 1e-11; /* and errors of rows that no law would make much smaller */
 static const double WORSE = 2.0; /* times the error at hand, in values of a line that is not asked */
 static const double FAR_OUT = 8.0; /* standard deviations */
 static const double VALUES = 4.0 * 0x1p-53; /* what all values err by at least: 24 units of 0.2 sd */
@@ -502,6 +503,16 @@ typedef struct {
     double c[PE_LANES]; /* and the root, which may belong to another place */
 } targets;
 
+/* The log of a functional by which a row's error and slack are on the far side of a value. */
+static double beyond(const double *row, int functional, double slack, double log_target, double *margin) {
+    *margin = 1.001 * row[2 + PE_FUNCTIONALS + functional] + slack * (8.0 + 4.0 * fabs(log_target));
+    return log_target + (functional == PE_A_BELOW ? *margin : -*margin);
+}
+
+static int is_there(double miss, double margin, double target) {
+    return fabs(miss) <= 0.01 * margin + 0x1p-51 * fabs(target);
+}
+
 /* The rows at thresholds beyond the roots by so little that the functional is proven to lie on the far side of the
  * value: below it, or above it for PE_A_BELOW. */
 static void beyond_roots(const pe_certified *line, int functional, double slack, targets *t) {
@@ -518,8 +529,7 @@ static void beyond_roots(const pe_certified *line, int functional, double slack,
     for (size_t i = 0; i < n; i++) {
         const double *near = rows[i], log_target = *t->log_target[of[i]];
         const pe_row values = row_values(near);
-        margin[m] = 1.001 * near[2 + PE_FUNCTIONALS + functional] + slack * (8.0 + 4.0 * fabs(log_target));
-        target[m] = log_target + (functional == PE_A_BELOW ? margin[m] : -margin[m]);
+        target[m] = beyond(near, functional, slack, log_target, &margin[m]);
         there[m] = c[i] + (target[m] - near[2 + functional]) / pe_row_slope(&values, functional, c[i]);
         if (!(margin[m] < 0.1) || !isfinite(there[m])) continue;
         of[m++] = of[i];
@@ -527,8 +537,7 @@ static void beyond_roots(const pe_certified *line, int functional, double slack,
     if (!m) return;
     rows_on(line, functional, m, there, rows);
     for (size_t i = 0; i < m; i++) {
-        const double miss = fabs(rows[i][2 + functional] - target[i]);
-        const int found = miss <= 0.01 * margin[i] + 0x1p-51 * fabs(target[i]);
+        const int found = is_there(rows[i][2 + functional] - target[i], margin[i], target[i]);
         memcpy(t->row[of[i]], rows[i], sizeof rows[i]);
         if (found && is_settled(PE_OK, rows[i], functional)) t->status[of[i]] = PE_OK;
     }
@@ -561,6 +570,30 @@ static int solve_from(pe_contours *contours, int place, int moves, int functiona
         if (nearest == place) break;
         place = nearest;
     }
+    return PE_TOO_COSTLY;
+}
+
+/* The same by rows of any line of little work, as long as all of them are close: a law takes longer. */
+static int solve_soon(pe_pair *pair, pe_contours *contours, int functional, double log_target, double slack,
+                      double *row) {
+    enum { MOST_ROWS = 12 };
+    const int place = pe_contours_of_value(contours, functional, log_target);
+    const pe_edge *e = place == PE_NOWHERE ? NULL : pe_contours_edge(contours, 2 * place);
+    if (!e) return PE_TOO_COSTLY;
+    double c = e->k.k1, low = -INFINITY, high = INFINITY;
+    for (int it = 0; it < MOST_ROWS; it++) {
+        double margin;
+        if (pe_pair_certify_soon(pair, functional, 1, &c, row) == PE_NO_MEMORY) return PE_NO_MEMORY;
+        if (!(row[2 + PE_FUNCTIONALS + functional] <= SOON_ERROR)) break;
+        const pe_row values = row_values(row);
+        const double target = beyond(row, functional, slack, log_target, &margin);
+        const double miss = target - row[2 + functional], side = functional == PE_A_ABOVE ? -miss : miss;
+        if (is_there(miss, margin, target)) return PE_OK;
+        if (side > 0.0) low = c;
+        else high = c;
+        c = next_threshold(c, miss / pe_row_slope(&values, functional, c), low, high, e->sd, side);
+    }
+    pe_fail_row(row);
     return PE_TOO_COSTLY;
 }
 
@@ -606,6 +639,11 @@ int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double
         at = place;
         t.log_target[t.n] = &log_target[i];
         t.row[t.n++] = rows + PE_ROW * i;
+    }
+    for (size_t i = 0; i < n && thorough == PE_SOON && status != PE_NO_MEMORY; i++) {
+        double *row = rows + PE_ROW * i;
+        if (!isfinite(log_target[i]) || !isnan(row[0])) continue;
+        status = solve_soon(pair, contours, functional, log_target[i], slack, row);
     }
     return status == PE_NO_MEMORY ? status : worst;
 }
