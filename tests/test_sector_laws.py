@@ -15,6 +15,7 @@ from error_terms import tally
 import pyengine as pe
 from pyengine._core import lib
 from pyengine.api import answers
+from pyengine.engines import sector
 from pyengine.engines.functionals import (
     A_ABOVE,
     A_BELOW,
@@ -29,12 +30,14 @@ from pyengine.engines.functionals import (
 from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.plan import FEW_STEPS
 from pyengine.engines.sector import (
+    OF_UNEQUAL,
     SectorLaws,
     _composed,
     _convolve,
     _kept_integrals,
     _law_of,
     _step,
+    _sums,
 )
 from pyengine.engines.spectral import SOON, THOROUGH, Spectral
 
@@ -223,3 +226,63 @@ def test_steps_of_very_different_noise_reach_as_far_as_the_louder_ones(order: st
     out = np.empty(8)
     lib.pe_sector_beyond(law, array(out, writable=True))
     assert (out[6:] < -60.0).all()
+
+
+def test_numbers_of_parts_are_sums_of_those_before() -> None:
+    for number in (*range(2, 200), 509, 832, 1000, 30_000, FEW_STEPS - 1):
+        made, work = {1}, 0.0
+        for a, b in _sums(number):
+            assert {a, b} <= made
+            made.add(a + b)
+            work += 1.0 if a == b else OF_UNEQUAL
+        assert max(made) == number
+        squares, ones = number.bit_length() - 1, number.bit_count() - 1
+        assert work <= squares + OF_UNEQUAL * ones
+
+
+def test_rows_are_off_by_what_their_law_is_off_by() -> None:
+    law = _kept_integrals(_composed(((1.14, 1.13e-3, 64),), -75.0))
+    error = float(lib.pe_sector_error(law))
+    assert error < 5e-12
+    rows = tool.rows_of(law, False, np.array([-0.02, 0.0, 0.05, 0.4]))
+    assert rows[:, ERRORS:].max() < 1.5 * error
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of what takes long and was asked."""
+    found: list[str] = []
+    law, divided = sector._law_of, Spectral.certify_divided
+
+    def asks_law(*of: Any) -> Any:
+        found.append("law")
+        return law(*of)
+
+    def asks_divided(self: Spectral, *of: Any) -> Any:
+        found.append("divided")
+        return divided(self, *of)
+
+    monkeypatch.setattr(sector, "_law_of", asks_law)
+    monkeypatch.setattr(Spectral, "certify_divided", asks_divided)
+    return found
+
+
+def test_a_threshold_that_lines_find_asks_no_law(asked: list[str]) -> None:
+    answer = pe.gamma_bound(pe.dp_sgd(0.722, 2.39e-4, 95), 0.072, bounds=True)
+    assert (answer.upper - answer.lower) / answer.upper < 1e-10
+    assert asked == []
+
+
+def test_rows_of_laws_ask_no_line_that_takes_longer(asked: list[str]) -> None:
+    answer = pe.delta(pe.dp_sgd(2.0, 0.01, 100), 0.8, adjacency="remove", bounds=True)
+    assert (answer.upper - answer.lower) / answer.upper < 1e-10
+    assert "divided" not in asked
+
+
+def test_a_law_that_ends_farther_out_is_not_asked_where_ends_do_not_count(asked: list[str]) -> None:
+    laws = SectorLaws(GaussianPair((1.46,), (3.6e-4,), (509,), False))
+    table = np.full((1, 12), np.inf)
+    table[:, 2:ERRORS] = -1.0
+    laws.improve(A_ABOVE, np.array([0.028]), table, Limits(1e-12, 1e-12))
+    assert asked == ["law"]
+    assert table[0, ERRORS + A_ABOVE] < 1e-10

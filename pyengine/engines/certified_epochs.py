@@ -67,7 +67,7 @@ class EpochSide(RowSide):
         return first_found(ways, functional, log_target)
 
     def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
-        """Bounds where a functional is beyond its target by twice its error.
+        """Bounds where a functional is beyond its target by more than its error.
 
         So one row proves both sides: the test's level, or δ, is met by it.
         """

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GaussianSide"]
 
+NEAR = 0.2  # of an error: thresholds that are so near to where they are to be are not moved
 OFF = 1e-3  # what the log of a functional may be off by at a threshold that is looked for
 
 _lines: Cache[KeptLines] = Cache(128, lambda kept: kept.bytes(), grows=True)
@@ -115,12 +116,12 @@ class GaussianSide(LineSide):
         """Move thresholds of rows that came to be closer than those that placed them.
 
         What a threshold misses counts like an error of its row.  They end on the side of the target
-        where the level, or δ, is met for certain, by no more than three errors.
+        where the level, or δ, is met for certain, by no more than one and a half errors.
         """
         error = table[:, ERRORS + functional]
         aim = beyond(functional, log_target, error)
         miss = table[:, 2 + functional] - aim
-        far = chosen & (error < OFF) & (abs(miss) > error) & (abs(miss) < OFF)
+        far = chosen & (error < OFF) & (abs(miss) > NEAR * error) & (abs(miss) < OFF)
         if not far.any():
             return
         step = miss[far] / log_slope(functional, table[far])

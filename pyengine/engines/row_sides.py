@@ -217,7 +217,7 @@ class EstimatedSide(RowSide):
 
 def beyond(functional: int, log_target: FloatArray, error: FloatArray) -> FloatArray:
     """Logs of a functional for which a row of such an error meets the level, or δ, for certain."""
-    return log_target + (2.0 if functional == A_BELOW else -2.0) * error
+    return log_target + (1.25 if functional == A_BELOW else -1.25) * error
 
 
 def log_slope(functional: int, table: FloatArray) -> FloatArray:

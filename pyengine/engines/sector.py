@@ -38,14 +38,16 @@ SOLVED = (-45.0, -100.0, -375.0, SMALLEST)  # and those whose thresholds it has
 LOWEST, LOWEST_OF_MANY = -200.0, -320.0
 APART = 8.2  # standard deviations: terms of a sum that are so far from its largest do not count
 AT_END = 1e-2  # of an end: thresholds that are so near are where a law ends
-SMALL_ERROR = 3e-12  # of rows: below it no deeper law is asked
+SMALL_ERROR = 1e-11  # of rows: below it no deeper law is asked
 OWN_ERRORS = 4.0  # of a law, what its rows are off by at most if its ends do not count
-LEAST_ERROR = 2e-13  # of rows, for each step: lines that are as close gain nothing by a law
+LEAST_ERROR = 8e-14  # of rows, for each step: lines that are as close gain nothing by a law
 TOO_SHALLOW = Limits(1e-9, 1e-9)  # of what rows then miss by more than this
 LEFT = 3e-11  # error of rows from which on other lines are asked than those that are nearest,
 # and of those of many steps, whose laws take longer than lines do, and for each of them
 LEFT_OF_MANY, LEFT_OF_EACH = 1e-8, 1e-12
 MANY_STEPS = 1000
+OF_UNEQUAL = 1.75  # times the work of a sum of two equal laws, that of two others
+DIVISORS = (3, 5, 7, 9, 11, 13, 15, 17, 19, 21)
 
 # Of epochs: total numbers of steps, and what powers of their ratios may take.  Where noise is large
 # both tails fall like a normal law's, and lose as much as they gain at each sum if they end at
@@ -123,13 +125,13 @@ def _reach_of_parts(kinds: Kinds, reach: float) -> float:
         reach = fn.hypot(reach, APART)  # the most, of any share
     farthest = reach
     for _, _, number in kinds:
-        own, rest = reach, number
-        while rest > 1:  # as `_power` does it, backwards
-            share = 0.5 if rest % 2 == 0 else (rest - 1) / rest
-            farthest = max(farthest, part(own, 1.0 - share))
-            own = part(own, share)
-            farthest = max(farthest, own)
-            rest = rest // 2 if rest % 2 == 0 else rest - 1
+        reaches = {number: reach}
+        for one, other in reversed(_sums(number)):
+            own = reaches[one + other]
+            for parts in {one, other}:
+                needed = part(own, parts / (one + other))
+                reaches[parts] = max(reaches.get(parts, 0.0), needed)
+        farthest = max(farthest, *reaches.values())
     return farthest
 
 
@@ -168,14 +170,37 @@ def _law_of(make: Callable[[Any, float], Any], kinds: Any, deepest: float) -> An
         return None
 
 
+def _sums(number: int) -> list[tuple[int, int]]:
+    """Sums of two numbers of parts, each made before, that lead from 1 to a number at little cost.
+
+    A number is twice its half, one more than the one before, or a power of the power of a divisor.
+    """
+    found: dict[int, tuple[float, list[tuple[int, int]]]] = {1: (0.0, [])}
+
+    def best(n: int) -> tuple[float, list[tuple[int, int]]]:
+        if n not in found:
+            ways = [2 if n % 2 == 0 else 1, *(d for d in DIVISORS if n % d == 0 and d < n)]
+            found[n] = min((joined(n, way) for way in ways), key=lambda way: way[0])
+        return found[n]
+
+    def joined(n: int, divisor: int) -> tuple[float, list[tuple[int, int]]]:
+        if divisor == 1:
+            cost, sums = best(n - 1)
+            return cost + OF_UNEQUAL, [*sums, (n - 1, 1)]
+        cost, sums = best(n // divisor)
+        more, own = best(divisor)
+        return cost + more, [*sums, *((a * n // divisor, b * n // divisor) for a, b in own)]
+
+    found[2] = 1.0, [(1, 1)]
+    return best(number)[1]
+
+
 def _power(one: Any, number: int, joined: Callable[[Any, Any], Any]) -> Any:
-    """Law of equal parts, by squaring."""
-    power = one
-    for bit in bin(number)[3:]:
-        power = joined(power, power)
-        if bit == "1":
-            power = joined(power, one)
-    return power
+    """Law of equal parts."""
+    laws = {1: one}
+    for a, b in _sums(number):
+        laws[a + b] = joined(laws[a], laws[b])
+    return laws[number]
 
 
 def _halved(one: Any, number: int, joined: Callable[[Any, Any], Any]) -> Any:
@@ -298,7 +323,7 @@ class SectorLaws:
             if depths is not None and (depths := depths - 1) == 0:
                 break
             own_error = max(OWN_ERRORS * float(lib.pe_sector_error(law)), SMALL_ERROR)
-            limits = level.then or Limits(*(min(limit, own_error) for limit in limits))
+            limits = level.then or Limits(own_error, own_error)  # more is due to its ends
         return put
 
     @property
