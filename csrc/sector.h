@@ -178,7 +178,8 @@ int pe_sector_prove(pe_sector *c);
 
 double pe_sector_value(const pe_sector *a, size_t panel, double w_high, double w_low);
 /* At n places, without the panel's whole part. */
-void pe_sector_rests(const pe_sector *a, size_t panel, size_t n, double w_high, const double *w_low, double *out);
+void pe_sector_rests(const pe_sector *a, size_t panel, size_t n, double w_high, const double *w_low,
+                     double *out);
 size_t pe_sector_panel(const pe_sector *a, double w);
 
 /* Where F falls to the left of w: its least slope in w. */

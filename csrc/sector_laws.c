@@ -267,7 +267,8 @@ typedef struct {
     const pe_sector *a, *b;
 } two_laws;
 
-static void sum_density(void *context, size_t n, const double *w, double *value, double *rest, double *error) {
+static void sum_density(void *context, size_t n, const double *w, double *value, double *rest,
+                        double *error) {
     two_laws *t = context;
     pe_sector_sums_at(&t->sums, t->a, t->b, n, w, value, rest, error);
 }

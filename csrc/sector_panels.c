@@ -294,7 +294,8 @@ static void between_places(const pe_sector *c, const arcs *t, const bases *of, c
     const double off = pe_d_expm1(c->checked[p]);
     double best = INFINITY, chebyshev[TERMS] = {0.0};
     for (int k = 0; k < TERMS; k++)
-        for (int j = k; j < TERMS; j += 2) chebyshev[k] += c->coef[TERMS * p + (size_t)j] * of->chebyshev[k][j];
+        for (int j = k; j < TERMS; j += 2)
+            chebyshev[k] += c->coef[TERMS * p + (size_t)j] * of->chebyshev[k][j];
     *alpha = *beta = INFINITY;
     for (size_t i = 0; i < sizeof RHO / sizeof *RHO; i++) {
         const double rho = RHO[i], bound = pe_d_exp(fmin(ellipse_bound(c, t, p, chebyshev, rho), 600.0));
