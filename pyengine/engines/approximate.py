@@ -110,8 +110,8 @@ class _JoinedOrders(BothOrders):
     _add: ApproximatePair
     _remove: ApproximatePair
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """β and γ of the hull by its known shape."""
+    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]]:
+        """β and γ of the hull by its known shape, everywhere."""
         a, b = self._add.middle()
         found = ErrorCurve.trivial(alpha)
         line = (alpha > a) & (alpha < b)
@@ -123,7 +123,7 @@ class _JoinedOrders(BothOrders):
             found.put(left, _within(self._add, alpha[left], 0.0, max(a, 1.0 - b)))
         if right.any():
             found.put(right, _within(self._remove, alpha[right], min(b, 1.0 - a), 1.0))
-        return found
+        return found, np.ones(alpha.size, dtype=np.bool_)
 
     def _on_line(self, alpha: FloatArray, a: float, b: float) -> ErrorCurve:
         """β and γ between both points of slope -1, as uncertain as these are."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from pyengine.engines.answers import (
-    EPSILON,
     PROFILE,
     Answer,
     ErrorCurve,
@@ -16,7 +16,6 @@ from pyengine.engines.answers import (
     Questions,
 )
 from pyengine.engines.certified import CertifiedPair, Interpolated
-from pyengine.engines.curves import larger
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, FloatArray
 from pyengine.engines.hull import BoolArray, BothOrders
 from pyengine.engines.plan import plan_of
@@ -47,35 +46,21 @@ class CertifiedBothOrders(Interpolated, BothOrders):
         """As `answer` for one number, in one call of the C core where lines say all."""
         return self._plan.one(name, x) or super().one(name, x)
 
-    def _is_alone(self, name: str, x: FloatArray, lower: FloatArray) -> BoolArray:
-        """Whether the answer of ``remove``, of which a lower bound is known, is the larger one.
+    def _decides(self, question: LawQuestion[Any], x: FloatArray, lower: FloatArray) -> BoolArray:
+        """By an upper bound of the other order's profile."""
+        return self._is_alone(x, lower) if question is PROFILE else self._is_alone(lower, x)
 
-        Of the other order an upper bound tells, which is asked closely only where that is needed.
+    def _is_alone(self, epsilon: FloatArray, delta: FloatArray) -> BoolArray:
+        """Whether the profile of ``add`` is at most δ, which is asked closely where that is needed.
+
+        So ``remove`` has the larger answer, of which δ or ε is a lower bound.
         """
-        epsilon, target = (x, lower) if name == "delta" else (lower, x)
-        alone = np.zeros(x.size, dtype=np.bool_)
+        alone = np.zeros(epsilon.size, dtype=np.bool_)
         for closely in (False, True):
             open_ = np.flatnonzero(~alone)
             if open_.size:
-                alone[open_] = self._pairs[0].most(epsilon[open_], closely=closely) <= target[open_]
+                alone[open_] = self._pairs[0].most(epsilon[open_], closely=closely) <= delta[open_]
         return alone
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """The larger of both profiles at ε >= 0."""
-        return self._larger("delta", PROFILE, epsilon)
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 at which both profiles are <= δ."""
-        return self._larger("epsilon", EPSILON, delta)
-
-    def _larger(self, name: str, question: LawQuestion[Answer], x: FloatArray) -> Answer:
-        """The answer of ``remove``, and that of ``add`` where the first one does not decide."""
-        add, remove = self._pairs
-        found = question(remove, x)
-        open_ = ~self._is_alone(name, x, found.lower)
-        if open_.any():
-            found.put(open_, larger(found.taken(open_), question(add, x[open_])))
-        return found
 
     def _bound_from_outside(
         self,
@@ -142,26 +127,23 @@ class CertifiedBothOrders(Interpolated, BothOrders):
             power[rest], error[rest], within[rest] = super()._chord(alpha[rest], c[rest])
         return power, error, within
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """The hull of both orders."""
+    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
+        """Where the hull is a line, or the tangent of one order."""
         add, remove = self._pairs
-        found = ErrorCurve.trivial(alpha)
-        open_ = np.ones(alpha.size, dtype=np.bool_)
+        found, settled = ErrorCurve.trivial(alpha), np.zeros(alpha.size, dtype=np.bool_)
         if add.is_of_one and remove.is_of_one:
-            line, straight = add.straight(np.where(open_, alpha, np.nan))
+            line, straight = add.straight(alpha)
             found.put(straight, line)
-            open_ &= ~straight
+            settled |= straight
         for pair, functional in ((add, A_ABOVE), (remove, A_BELOW)):
-            asked = open_ & (alpha > 0.0) & (alpha < 1.0)
+            asked = ~settled & (alpha > 0.0) & (alpha < 1.0)
             asked &= (alpha <= 0.5) == (functional == A_ABOVE)
             if asked.any():
-                curve, settled = self._alone(pair, functional, alpha[asked])
-                asked[asked] = settled
-                open_ &= ~asked
-                found.put(asked, curve.taken(settled))
-        if open_.any():
-            found.put(open_, self._of_both(alpha[open_]))
-        return found
+                curve, known = self._alone(pair, functional, alpha[asked])
+                asked[asked] = known
+                settled |= asked
+                found.put(asked, curve.taken(known))
+        return found, settled
 
     def _alone(
         self, pair: CertifiedPair, functional: int, alpha: FloatArray
@@ -185,7 +167,7 @@ class CertifiedBothOrders(Interpolated, BothOrders):
         at = np.flatnonzero(settled)
         if at.size:
             gain = pair.gain(functional, curve.c[at])
-            settled[at] = self._is_alone("delta", np.abs(curve.c[at]), gain)
+            settled[at] = self._is_alone(np.abs(curve.c[at]), gain)
         return curve, settled
 
     def _of_both(self, alpha: FloatArray) -> ErrorCurve:

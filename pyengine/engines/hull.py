@@ -58,26 +58,43 @@ class BothOrders(Questions):
         self._add = add
         self._remove = remove
 
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """The larger of both profiles at ε >= 0."""
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """Of profiles and of ε the larger one of both orders."""
+        found = question(self._remove, x)
         if self._is_one_law:
-            return self._add.profile(epsilon)
-        return larger(self._remove.profile(epsilon), self._add.profile(epsilon))
+            return found
+        open_ = ~self._decides(question, x, found.parts()[""].lower)
+        if open_.any():
+            other = question(self._add, x[open_])
+            found.put(open_, found.taken(open_).each(_larger, other))
+        return found
 
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 at which both profiles are <= δ."""
-        if self._is_one_law:
-            return self._add.epsilon(delta)
-        return larger(self._remove.epsilon(delta), self._add.epsilon(delta))
+    def _decides(self, question: LawQuestion[Any], x: FloatArray, lower: FloatArray) -> BoolArray:
+        """Where ``remove`` is known to have the larger answer, by a lower bound of its own."""
+        del question, lower
+        return np.zeros(x.size, dtype=np.bool_)
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """β and γ of the hull: the better of both curves, or a line that touches both."""
         if self._is_one_law:
             return self._add.trade_off(alpha)
+        found, settled = self._settled(alpha)
+        if not settled.any():
+            return self._of_both(alpha)
+        if not settled.all():
+            found.put(~settled, self._of_both(alpha[~settled]))
+        return found
+
+    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
+        """The hull where it takes no more than a look at one order, and where."""
+        return ErrorCurve.trivial(alpha), np.zeros(alpha.size, dtype=np.bool_)
+
+    def _of_both(self, alpha: FloatArray) -> ErrorCurve:
+        """The hull elsewhere."""
         return self.hull(alpha, self._add.trade_off(alpha), self._remove.trade_off(alpha))
 
     def hull(self, alpha: FloatArray, first: ErrorCurve, second: ErrorCurve) -> ErrorCurve:
-        """As `trade_off`, from the curves of ``add`` and ``remove`` at α."""
+        """The hull, from the curves of ``add`` and ``remove`` at α."""
         beta, gamma = smaller(first.beta, second.beta), larger(first.gamma, second.gamma)
         inner = (alpha > 0.0) & (alpha < 1.0)
         widths = 2.0 * (beta.upper - beta.lower), 2.0 * (gamma.upper - gamma.lower)
@@ -258,6 +275,10 @@ class BothOrders(Questions):
                 best = np.where(inside, np.maximum(best, y + share * (v - y)), best)
         best = np.maximum(best * (1.0 - 2.0**-50), alpha)
         return best, np.ones(alpha.size), np.ones(alpha.size, dtype=np.bool_)
+
+
+def _larger(found: Sequence[Answer], _: bool) -> Answer:
+    return larger(*found)
 
 
 def _is_narrow(beta: Answer, gamma: Answer) -> BoolArray:

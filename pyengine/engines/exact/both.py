@@ -132,25 +132,19 @@ class ExactBothOrders(BothOrders):
         # a law that is its own mirror image is kept once
         self._is_one_law = add.law is remove.law
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """β and γ of the hull: proven bounds."""
-        if self._is_one_law:
-            return super().trade_off(alpha)
-        curve = ErrorCurve.trivial(alpha)
-        alone = self._is_alone(alpha)
+    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]]:
+        """Where only one law of a pair shows something, and at 1."""
+        curve, alone = ErrorCurve.trivial(alpha), self._is_alone(alpha)
         if alone.any():
             first, second = (pair.trade_off(alpha[alone]) for pair in (self._add, self._remove))
             curve.beta.put(alone, smaller(first.beta, second.beta))
             curve.gamma.put(alone, larger(first.gamma, second.gamma))
-        inside = ~alone & (alpha < 1.0)
-        if inside.any():
-            curve.put(inside, self._inside(alpha[inside]))
-        return curve
+        return curve, alone | (alpha >= 1.0)
 
     def _is_alone(self, alpha: FloatArray) -> npt.NDArray[np.bool_]:
         """Levels of what only one law of a pair shows."""
         return np.asarray(alpha == 0.0)
 
-    def _inside(self, alpha: FloatArray) -> ErrorCurve:
-        """The hull at other levels below 1."""
+    def _of_both(self, alpha: FloatArray) -> ErrorCurve:
+        """By the events of the better order."""
         return ErrorCurve(*hull(self._add.law, self._remove.law, alpha, self._add.engine))

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, ErrorCurve, Questions, names
+from pyengine.engines.answers import Answer, ErrorCurve, LawQuestion, Questions, names
 from pyengine.engines.certified import relative_width
 from pyengine.engines.curves import larger
 from pyengine.engines.exact.both import ExactBothOrders, hull
@@ -26,6 +27,7 @@ from pyengine.numerics.rounding import UNIT
 __all__ = ["LineBothOrders", "LineQuestions", "is_small"]
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 WIDEST = 1e-4  # the lattice's own width
 TINIEST = 5e-324
@@ -167,7 +169,7 @@ class LineQuestions(ThresholdQuestions):
         middle = 0.5 * (low + high)
         return min(max(0.5 * abs(float(middle[0] - middle[1])), 1e-9), 1.0)
 
-    def _is_zero(self, delta: FloatArray, at: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    def _is_zero(self, delta: FloatArray, at: BoolArray) -> npt.NDArray[np.bool_]:
         """Whether ε is 0 at those of the δ that are asked about."""
         if not at.any():
             return at
@@ -275,22 +277,15 @@ class LineBothOrders(ExactBothOrders):
         self._otherwise = otherwise
         self._is_one_law = add.law.is_symmetric
 
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """The larger of both profiles at ε >= 0."""
-        found = self._remove.profile(epsilon)
-        if self._is_one_law:
-            return found
-        # the other profile mostly is the smaller one by far, which a rough bound tells
-        open_ = np.ones(epsilon.size, dtype=np.bool_)
-        if epsilon.size <= FEW:
-            finite = np.flatnonzero(np.isfinite(epsilon))
+    def _decides(self, question: LawQuestion[Any], x: FloatArray, lower: FloatArray) -> BoolArray:
+        """By a rough bound, as the other profile mostly is the smaller one by far."""
+        decides = super()._decides(question, x, lower)
+        if x.size <= FEW:
             law = self._add.law
-            for i in finite.tolist():
-                known = float(found.lower[i])
-                open_[i] = law.profile_most(float(epsilon[i]), known) > known
-        if open_.any():
-            found.put(open_, larger(found.taken(open_), self._add.profile(epsilon[open_])))
-        return found
+            for i in np.flatnonzero(np.isfinite(x)).tolist():
+                known = float(lower[i])
+                decides[i] = law.profile_most(float(x[i]), known) <= known
+        return decides
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 at which both profiles are <= δ."""
@@ -332,12 +327,12 @@ class LineBothOrders(ExactBothOrders):
             return first, second, None
         return second, first, np.array([near])
 
-    def _is_alone(self, alpha: FloatArray) -> npt.NDArray[np.bool_]:
+    def _is_alone(self, alpha: FloatArray) -> BoolArray:
         laws = self._add.law, self._remove.law
         whole = _is_whole(alpha, max(law.alone_masses[0] for law in laws))
         return super()._is_alone(alpha) | whole
 
-    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+    def _of_both(self, alpha: FloatArray) -> ErrorCurve:
         orders = (self._add.law, self._remove.law)
 
         def find(law: Thresholds, levels: FloatArray) -> tuple[FloatArray, Tails]:
@@ -377,9 +372,7 @@ def _hand_over(
             curve.c[weak] = other.c
 
 
-def is_small(
-    answer: Answer, known: float, level: FloatArray | None = None
-) -> npt.NDArray[np.bool_]:
+def is_small(answer: Answer, known: float, level: FloatArray | None = None) -> BoolArray:
     """Return whether values are known to be small alone, of γ at levels.
 
     What a level is off by moves γ by γ/κ times that at most, as γ is concave.
@@ -390,7 +383,7 @@ def is_small(
 
 def _is_wide(
     answer: Answer, most: float, known: float, level: FloatArray | None = None
-) -> npt.NDArray[np.bool_]:
+) -> BoolArray:
     """Whether bounds are further apart than ``most`` of the value, and not small alone."""
     return np.asarray((relative_width(answer) > most) & ~is_small(answer, known, level))
 
@@ -403,7 +396,7 @@ def _leave_open(beta: Answer, gamma: Answer, alpha: FloatArray, mass: float) -> 
         beta.lower[none] = np.maximum(np.nextafter(beta.lower[none] - mass, -1.0), 0.0)
 
 
-def _is_whole(alpha: FloatArray, hidden: float) -> npt.NDArray[np.bool_]:
+def _is_whole(alpha: FloatArray, hidden: float) -> BoolArray:
     """Whether levels have all of the first law but what it alone shows."""
     return np.asarray((alpha == 1.0) | (1.0 - alpha < hidden * (1.0 - 16.0 * UNIT)))
 
@@ -445,7 +438,7 @@ def _settled(answer: Answer) -> Answer:
     return answer
 
 
-def _narrow(answer: Answer, at: npt.NDArray[np.bool_], other: Answer) -> None:
+def _narrow(answer: Answer, at: BoolArray, other: Answer) -> None:
     """Keep the bounds within those of another engine, which are as proven.
 
     Raises
