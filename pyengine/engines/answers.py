@@ -212,7 +212,8 @@ class Questions:
     """All questions on an ordered pair of laws (A, B), or on both orders of it.
 
     Arguments lie in their domains.  Derived classes answer for flat arrays: `ask` where they have
-    one way for all questions, else each by itself.  Those that have a quicker way for one number
+    one way for all questions, else each by itself, a trade-off function by what is `_settled` and
+    what lies `_inside`.  Those that have a quicker way for one number
     override `one`, which gives the same bits.
 
     Those that are light take next to no memory: whoever asks again may be given the same object.
@@ -248,6 +249,21 @@ class Questions:
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """T(A, B) at α in [0, 1]; the hull of both orders."""
+        known = self._settled(alpha)
+        if known is None or not known[1].any():
+            return self._inside(alpha)
+        curve, open_ = known[0], ~known[1]
+        if open_.any():
+            curve.put(open_, self._inside(alpha[open_]))
+        return curve
+
+    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray] | None:
+        """What is known of a trade-off function without a search, and at which levels."""
+        del alpha
+        return None
+
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+        """The trade-off function at all other levels."""
         return self.ask(TRADE_OFF, alpha)
 
     def profile(self, epsilon: FloatArray) -> Answer:

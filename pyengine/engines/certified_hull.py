@@ -170,7 +170,7 @@ class CertifiedBothOrders(Interpolated, BothOrders):
             settled[at] = self._is_alone(np.abs(curve.c[at]), gain)
         return curve, settled
 
-    def _of_both(self, alpha: FloatArray) -> ErrorCurve:
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
         """Where both orders have to be known."""
         found, nothing = self._keeper.next_to_nothing(alpha)
         if nothing.all():
@@ -188,5 +188,5 @@ class CertifiedBothOrders(Interpolated, BothOrders):
                 return self.hull(alpha, first, second)
         for where in (weak & ~nothing, ~weak & ~nothing):
             if where.any():
-                found.put(where, self._of_both(alpha[where]))
+                found.put(where, self._inside(alpha[where]))
         return found

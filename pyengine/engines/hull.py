@@ -74,23 +74,14 @@ class BothOrders(Questions):
         del question, lower
         return np.zeros(x.size, dtype=np.bool_)
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """β and γ of the hull: the better of both curves, or a line that touches both."""
+    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray] | None:
+        """All of the one law where both orders have the same."""
         if self._is_one_law:
-            return self._add.trade_off(alpha)
-        found, settled = self._settled(alpha)
-        if not settled.any():
-            return self._of_both(alpha)
-        if not settled.all():
-            found.put(~settled, self._of_both(alpha[~settled]))
-        return found
+            return self._add.trade_off(alpha), np.ones(alpha.size, dtype=np.bool_)
+        return super()._settled(alpha)
 
-    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
-        """The hull where it takes no more than a look at one order, and where."""
-        return ErrorCurve.trivial(alpha), np.zeros(alpha.size, dtype=np.bool_)
-
-    def _of_both(self, alpha: FloatArray) -> ErrorCurve:
-        """The hull elsewhere."""
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+        """β and γ of the hull: the better of both curves, or a line that touches both."""
         return self.hull(alpha, self._add.trade_off(alpha), self._remove.trade_off(alpha))
 
     def hull(self, alpha: FloatArray, first: ErrorCurve, second: ErrorCurve) -> ErrorCurve:

@@ -152,26 +152,18 @@ class RevealedPair(Questions):
                 return np.where(is_met, np.minimum(at, STEEPEST), np.inf)
             at = np.where(is_met, at, 2.0 * at)
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1], from lines below it, which the sum of the profiles has."""
-        curve = ErrorCurve.trivial(alpha)
-        curve.c = np.where(alpha == 0.0, np.inf, np.where(alpha == 1.0, -np.inf, 0.0))
-        none, whole = alpha == 0.0, alpha == 1.0
+    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
+        """At 0 what A never shows, and nothing at 1."""
+        curve, none = ErrorCurve.trivial(alpha), alpha == 0.0
+        curve.c = np.where(none, np.inf, -np.inf)
         if none.any():
             shown = self._sum(self._reverse, np.full(int(none.sum()), np.inf))
             curve.gamma.put(none, shown)
             curve.beta.put(none, _rest(shown))
-        if whole.any():
-            curve.beta.put(whole, Answer.zero(alpha[whole]))
-            curve.gamma.put(whole, Answer.exact(np.ones(int(whole.sum()))))
-        inside = ~none & ~whole
-        if inside.any():
-            found = self._inside(alpha[inside])
-            curve.put(inside, found)
-        return curve
+        return curve, none | (alpha == 1.0)
 
     def _inside(self, alpha: FloatArray) -> ErrorCurve:
-        """The highest line below T at α in (0, 1), and how little T may lie above it."""
+        """The highest line below T, which the sum of the profiles has, and how close T is to it."""
         curves = [part.trade_off(alpha) for part in self._forward]
         slopes = [curve.c for curve in curves]
         if all(c.size for c in slopes):

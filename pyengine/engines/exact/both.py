@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, ErrorCurve, complement_above, names
+from pyengine.engines.answers import Answer, ErrorCurve, complement_above
 from pyengine.engines.curves import larger, smaller
 from pyengine.engines.exact.levels import (
     ComposedLaw,
@@ -30,6 +30,7 @@ from pyengine.engines.exact.levels import (
     tangents,
     thresholds,
 )
+from pyengine.engines.exact.threshold import bounded
 from pyengine.engines.hull import BothOrders
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -97,28 +98,20 @@ def hull(
     beta_lower = np.minimum(*(line[0] for line in lines)).max(axis=0)
     gamma_upper = np.maximum(*(line[1] for line in lines)).min(axis=0)
     slack = 2.0 * UNIT
-    rest = complement_above(alpha)
-    answers = []
-    for value, lower, upper, low, high in (
-        (
-            beta,
-            np.maximum(beta_lower, 1.0 - gamma_upper - slack),
-            np.minimum(beta_upper, 1.0 - gamma_lower + slack),
-            0.0 * rest,
-            rest,
-        ),
-        (
-            gamma,
-            np.maximum(gamma_lower, 1.0 - beta_upper - slack),
-            np.minimum(gamma_upper, 1.0 - beta_lower + slack),
-            alpha,
-            np.ones(alpha.size),
-        ),
-    ):
-        lower, upper = np.clip(lower, low, high), np.clip(upper, low, high)
-        value = np.clip(value, lower, upper) + 0.0
-        answers.append(Answer(value, lower, upper, names(engine, alpha.size), True))
-    return answers[0], answers[1]
+    of_beta = (
+        beta,
+        np.maximum(beta_lower, 1.0 - gamma_upper - slack),
+        np.minimum(beta_upper, 1.0 - gamma_lower + slack),
+    )
+    of_gamma = (
+        gamma,
+        np.maximum(gamma_lower, 1.0 - beta_upper - slack),
+        np.minimum(gamma_upper, 1.0 - beta_lower + slack),
+    )
+    return (
+        bounded(of_beta, 0.0, complement_above(alpha), engine),
+        bounded(of_gamma, alpha, 1.0, engine),
+    )
 
 
 class ExactBothOrders(BothOrders):
@@ -132,8 +125,10 @@ class ExactBothOrders(BothOrders):
         # a law that is its own mirror image is kept once
         self._is_one_law = add.law is remove.law
 
-    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]]:
+    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]] | None:
         """Where only one law of a pair shows something, and at 1."""
+        if self._is_one_law:
+            return super()._settled(alpha)
         curve, alone = ErrorCurve.trivial(alpha), self._is_alone(alpha)
         if alone.any():
             first, second = (pair.trade_off(alpha[alone]) for pair in (self._add, self._remove))
@@ -145,6 +140,6 @@ class ExactBothOrders(BothOrders):
         """Levels of what only one law of a pair shows."""
         return np.asarray(alpha == 0.0)
 
-    def _of_both(self, alpha: FloatArray) -> ErrorCurve:
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
         """By the events of the better order."""
         return ErrorCurve(*hull(self._add.law, self._remove.law, alpha, self._add.engine))

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import kept
-from pyengine.engines.answers import Answer, ErrorCurve, complement_above, names
+from pyengine.engines.answers import ErrorCurve, complement_above
 from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, Tails
-from pyengine.engines.exact.threshold import ThresholdQuestions
+from pyengine.engines.exact.threshold import ThresholdQuestions, bounded
 from pyengine.laws.fine import left_of, two_parts
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -305,31 +305,27 @@ class OneLaplaceStep(ThresholdQuestions):
         super().__init__(law)
         self._ratio, self._most = law.ratio, law.exponential()
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1].
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+        """By the formulas.
 
         Both junctions have one tangent, so that rounding of them moves nothing but by its square.
         """
         rest, most = 1.0 - alpha, self._most
         first, last = 2.0 * most * alpha <= 1.0, alpha > 0.5
-        with np.errstate(divide="ignore", over="ignore"):
+        with np.errstate(over="ignore"):
             inner = 0.25 / (most * np.where(first, 1.0, alpha))
-            middle = -self._ratio - 2.0 * fn.log(2.0 * np.where(alpha > 0.0, alpha, 1.0))
+        middle = -self._ratio - 2.0 * fn.log(2.0 * alpha)
         own = np.where(first, alpha * most, np.where(last, rest / most, inner))
         off = STEP_ERROR * own + SUBNORMAL * (own > 0.0)
         other = 1.0 - own
-        label = names(self.engine, alpha.size)
-        known = Answer.around(own, off, label, True)
-        complement = Answer.around(other, off + 2.0 * UNIT * (own > 0.0), label, True)
-        parts = []
-        for answers, low, high in (
-            ((complement, known), 0.0 * alpha, complement_above(alpha)),
-            ((known, complement), alpha, np.ones(alpha.size)),
-        ):
-            values, lowers, uppers = (
-                np.clip(np.where(first, getattr(answers[0], x), getattr(answers[1], x)), low, high)
-                for x in ("value", "lower", "upper")
-            )
-            parts.append(Answer(values, lowers, uppers, label.copy(), True))
-        c = np.where(first, self._ratio, np.where(last, -self._ratio, middle))
-        return ErrorCurve(parts[0], parts[1], np.where(alpha > 0.0, c, np.inf))
+        far = off + 2.0 * UNIT * (own > 0.0)
+        known, rest_of = (own, own - off, own + off), (other, other - far, other + far)
+        beta, gamma = (
+            [np.where(first, x, y) for x, y in zip(*rows, strict=True)]
+            for rows in ((rest_of, known), (known, rest_of))
+        )
+        return ErrorCurve(
+            bounded(beta, 0.0, complement_above(alpha), self.engine),
+            bounded(gamma, alpha, 1.0, self.engine),
+            np.where(first, self._ratio, np.where(last, -self._ratio, middle)),
+        )

@@ -6,7 +6,7 @@ of the straight line between the thresholds on both sides of a level.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from pyengine.engines.exact.levels import (
     BELOW_DOUBLES,
     SUBNORMAL,
     ComposedLaw,
+    Tails,
     between,
     bounds,
     thresholds,
@@ -25,9 +26,10 @@ from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import falling_bracket
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["ThresholdQuestions"]
+__all__ = ["ThresholdQuestions", "bounded"]
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 LARGEST = 1.7976931348623157e308
 FAR_APART = 64.0  # distances from an end whose ratio is narrowed
@@ -48,37 +50,39 @@ class ThresholdQuestions(Questions):
 
         return ExactBothOrders(self, remove)
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1]."""
-        law, size = self.law, alpha.size
-        c, points = thresholds(law, alpha)
+    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
+        """What is known without a threshold, and where: at 1, and at 0 what A never shows."""
+        curve, none, shown = ErrorCurve.trivial(alpha), alpha == 0.0, self.shown
+        curve.c = np.where(none, np.inf, -np.inf)
+        if none.any() and shown > 0.0:
+            _, points = thresholds(self.law, np.zeros(1))
+            error = float(points.error[0, 0]) + 8.0 * UNIT
+            hidden = 1.0 - shown if shown < 0.5 else float(points.b_below[0, 0])
+            for answer, mass in ((curve.beta, hidden), (curve.gamma, shown)):
+                value = np.array([mass])
+                off = (error * value + SUBNORMAL) * (hidden > 0.0)
+                answer.put(none, bounded((value, value - off, value + off), 0.0, 1.0, self.engine))
+        return curve, none | (alpha == 1.0)
+
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+        """Between the thresholds on both sides of levels above 0."""
+        c, points = self._points(alpha)
         beta, gamma, at = between(points, alpha)
-        shown = law.infinite()[1]
-        found = bounds(points, c, alpha, shown)
-        slope = np.where(at < 3, np.take_along_axis(c, at[None], axis=0)[0], -np.inf)
-        nothing = alpha == 0.0  # a level that only what A never shows can have
-        if nothing.any():
-            error = float(points.error[0].max()) + 8.0 * UNIT
-            hidden = 1.0 - shown if shown < 0.5 else float(points.b_below[0, nothing][0])
-            slope[nothing] = np.inf
-            for value, lower, upper, exact in (
-                (gamma, found.gamma_lower, found.gamma_upper, shown),
-                (beta, found.beta_lower, found.beta_upper, hidden),
-            ):
-                off = (error * exact + SUBNORMAL) * (shown > 0.0 and hidden > 0.0)
-                value[nothing] = exact
-                lower[nothing], upper[nothing] = exact - off, exact + off
-        engines = names(self.engine, size)
-        rest = complement_above(alpha)
+        found = bounds(points, c, alpha, self.shown)
         return ErrorCurve(
-            _clipped(
-                Answer(beta, found.beta_lower, found.beta_upper, engines, True), 0.0 * rest, rest
-            ),
-            _clipped(
-                Answer(gamma, found.gamma_lower, found.gamma_upper, engines, True), alpha, 1.0
-            ),
-            slope,
+            bounded((beta, *found[:2]), 0.0, complement_above(alpha), self.engine),
+            bounded((gamma, *found[2:]), alpha, 1.0, self.engine),
+            np.take_along_axis(c, np.minimum(at, 3)[None], axis=0)[0],
         )
+
+    @property
+    def shown(self) -> float:
+        """B's mass where A has none."""
+        return self.law.infinite()[1]
+
+    def _points(self, alpha: FloatArray) -> tuple[FloatArray, Tails]:
+        """Thresholds on both sides of levels, and the masses there."""
+        return thresholds(self.law, alpha)
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""
@@ -174,16 +178,21 @@ class ThresholdQuestions(Questions):
         return found
 
 
-def _clipped(answer: Answer, low: FloatArray, high: FloatArray | float) -> Answer:
-    """Bounds within what is possible, and the value within the bounds."""
-    answer.lower = np.clip(answer.lower, low, high)
-    answer.upper = np.clip(answer.upper, low, high)
-    answer.value = np.clip(answer.value, answer.lower, answer.upper) + 0.0  # no -0.0
-    return answer
+def bounded(
+    found: Sequence[FloatArray], least: FloatArray | float, most: FloatArray | float, engine: str
+) -> Answer:
+    """A value and its proven bounds, moved to what is possible, and the value within the bounds.
+
+    What is not known to be above 0, and is below all doubles, is 0.
+    """
+    value, lower, upper = found[0], *(np.clip(end, least, most) for end in found[1:])
+    value = np.clip(value, lower, upper) + 0.0  # no -0.0
+    value[(lower == 0.0) & (upper < BELOW_DOUBLES)] = 0.0
+    return Answer(value, lower, upper, names(engine, value.size), True)
 
 
 def _narrowed(
-    function: Callable[[FloatArray, npt.NDArray[np.bool_]], FloatArray],
+    function: Callable[[FloatArray, BoolArray], FloatArray],
     bracket: Ends,
     end: float,
 ) -> Ends:

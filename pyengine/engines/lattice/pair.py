@@ -329,33 +329,24 @@ class LatticePair(Questions):
             return None
         return np.full(int(where.sum()), 0.5)
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1]: certified bounds."""
+    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]]:
+        """What needs no composition: certified bounds."""
         curve, rest = self._simple.curve(alpha)
         if (~rest & (alpha > 0.0) & (alpha < 1.0)).any() and self.tolerance > CLOSE:
             closer, wide = uncomposed(self.parts, CLOSE, self.wanted).curve(alpha)
             curve.put(~wide, closer.taken(~wide))
-        if rest.any():
-            self._composed_trade_off(alpha, rest, curve.beta, curve.gamma, curve.c)
-            clip_curve(alpha, curve)
-        return curve
+        return curve, ~rest
 
-    def _composed_trade_off(
-        self,
-        alpha: FloatArray,
-        ahead: npt.NDArray[np.bool_],
-        beta: Answer,
-        gamma: Answer,
-        c: FloatArray,
-    ) -> None:
-        """Enter both errors and the losses at which the curve is touched, by composing."""
-        with np.errstate(divide="ignore"):
-            log_alpha, log_rest = fn.log(alpha), fn.log1p(-alpha)
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+        """Both errors and the losses at which the curve is touched, by composing."""
+        curve, c = ErrorCurve.trivial(alpha), np.zeros(alpha.size)
+        beta, gamma = curve
+        log_alpha, log_rest = fn.log(alpha), fn.log1p(-alpha)
         total, mean, variance = self.rungs(False).survey.cumulants(1.0)
         at_b = total - mean + fn.log(scaled_tail(math.sqrt(max(variance, 1e-300))))
-        is_lower = ahead & (alpha > 0.5)
-        is_upper = ahead & (log_alpha <= at_b) & ~is_lower
-        is_middle = ahead & ~is_lower & ~is_upper
+        is_lower = alpha > 0.5
+        is_upper = (log_alpha <= at_b) & ~is_lower
+        is_middle = ~is_lower & ~is_upper
         for where, is_reversed, log_x, x, (small, large), name in (
             (is_upper, True, log_alpha, alpha, (gamma, beta), "gamma"),
             (is_lower, False, log_rest, 1.0 - alpha, (beta, gamma), "beta"),
@@ -383,3 +374,6 @@ class LatticePair(Questions):
             )
             put_both(beta, gamma, is_middle, found.lower, found.upper, 1.0 - EXCESS, MANY)
             c[is_middle] = found.c
+        curve.c = c
+        clip_curve(alpha, curve)
+        return curve

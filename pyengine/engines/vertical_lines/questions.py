@@ -16,8 +16,8 @@ from pyengine.engines.answers import Answer, ErrorCurve, LawQuestion, Questions,
 from pyengine.engines.certified import relative_width
 from pyengine.engines.curves import larger
 from pyengine.engines.exact.both import ExactBothOrders, hull
-from pyengine.engines.exact.levels import BELOW_DOUBLES, Tails, Thresholds, between, bounds
-from pyengine.engines.exact.threshold import ThresholdQuestions
+from pyengine.engines.exact.levels import Tails, Thresholds
+from pyengine.engines.exact.threshold import ThresholdQuestions, bounded
 from pyengine.engines.vertical_lines.ordered import OrderedLaw, RoughTails
 from pyengine.engines.vertical_lines.search import STEP, TRIES, points_at, root_of
 from pyengine.errors import AccuracyError
@@ -71,29 +71,30 @@ class LineQuestions(ThresholdQuestions):
         self.widest = WIDEST if tolerance is None else tolerance
         self._otherwise = otherwise
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1]."""
+    @property
+    def shown(self) -> float:
+        """B's mass where A has none."""
+        return self.law.alone_masses[1]
+
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+        """From masses, and within another engine's bounds where those leave too much open."""
+        curve = super()._inside(alpha)
+        _hand_over(curve, alpha, self.widest, self.law.least_known, self._otherwise)
+        return curve
+
+    def _points(self, alpha: FloatArray) -> tuple[FloatArray, Tails]:
         law = self.law
-        hidden, shown = law.alone_masses
+        near = law.expected(alpha)
+        return points_at(law, law.roughly, alpha, *near, law.jumps, has_atoms=law.has_atoms)
+
+    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
+        hidden, shown = self.law.alone_masses
         curve = ErrorCurve.trivial(alpha)
         beta, gamma = curve
         _show(beta, gamma, alpha, hidden, shown)
-        _leave_open(beta, gamma, alpha, law.infinite()[1])
-        whole = _is_whole(alpha, hidden)
-        curve.c = c = np.where(alpha == 0.0, np.inf, np.where(whole, -np.inf, 0.0))
-        inside = (alpha > 0.0) & ~whole
-        if inside.any():
-            level = alpha[inside]
-            at, points = points_at(
-                law, law.roughly, level, *law.expected(level), law.jumps, has_atoms=law.has_atoms
-            )
-            value_beta, value_gamma, row = between(points, level)
-            found = bounds(points, at, level, shown)
-            beta.put(inside, _answer(value_beta, found.beta_lower, found.beta_upper, 1.0 - level))
-            gamma.put(inside, _answer(value_gamma, found.gamma_lower, found.gamma_upper, 1.0))
-            c[inside] = np.take_along_axis(at, np.minimum(row, 3)[None], axis=0)[0]
-            _hand_over(curve, alpha, self.widest, law.least_known, self._otherwise)
-        return curve
+        _leave_open(beta, gamma, alpha, self.law.infinite()[1])
+        curve.c = np.where(alpha == 0.0, np.inf, -np.inf)
+        return curve, (alpha == 0.0) | _is_whole(alpha, hidden)
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""
@@ -105,7 +106,10 @@ class LineQuestions(ThresholdQuestions):
         alone = self.law.alone_masses[0]
         value[~finite] = alone
         error[~finite] = self.law.infinite()[0] + 8.0 * UNIT * alone + TINIEST * (alone > 0.0)
-        answer = _answer(value, value - error, value + error, 1.0)
+        rounded = error > 0.0
+        lower = np.where(rounded, np.nextafter(value - error, -1.0), value)
+        upper = np.where(rounded, np.nextafter(value + error, 2.0), value)
+        answer = bounded((value, lower, upper), 0.0, 1.0, ENGINE)
         weak = _is_wide(answer, self.widest, self.law.least_known)
         if weak.any():
             _narrow(answer, weak, self._otherwise().profile(epsilon[weak]))
@@ -332,7 +336,7 @@ class LineBothOrders(ExactBothOrders):
         whole = _is_whole(alpha, max(law.alone_masses[0] for law in laws))
         return super()._is_alone(alpha) | whole
 
-    def _of_both(self, alpha: FloatArray) -> ErrorCurve:
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
         orders = (self._add.law, self._remove.law)
 
         def find(law: Thresholds, levels: FloatArray) -> tuple[FloatArray, Tails]:
@@ -348,7 +352,7 @@ class LineBothOrders(ExactBothOrders):
             return points_at(law, roughly, levels, low, high, jumps, has_atoms=has_atoms)
 
         beta, gamma = hull(*orders, alpha, ENGINE, find)
-        curve = ErrorCurve(_settled(beta), gamma)
+        curve = ErrorCurve(beta, gamma)
         known = max(law.least_known for law in orders)
         _hand_over(curve, alpha, self._add.widest, known, self._otherwise)
         return curve
@@ -419,23 +423,6 @@ def _gain(masses: RoughTails, c: float) -> float:
     a_above, a_below, b_above, b_below = masses
     weight = fn.exp(-abs(c))
     return weight * a_below - b_below if c < 0.0 else weight * b_above - a_above
-
-
-def _answer(
-    value: FloatArray, lower: FloatArray, upper: FloatArray, most: FloatArray | float
-) -> Answer:
-    """A value between bounds that are moved outwards by a rounding where they are not exact."""
-    exact = lower == upper
-    lower = np.clip(np.where(exact, lower, np.nextafter(lower, -1.0)), 0.0, most)
-    upper = np.clip(np.where(exact, upper, np.nextafter(upper, 2.0)), 0.0, most)
-    engine = names(ENGINE, value.size)
-    return _settled(Answer(np.clip(value, lower, upper), lower, upper, engine, True))
-
-
-def _settled(answer: Answer) -> Answer:
-    """The same with the value 0 of what is not known to be more, and is below all doubles."""
-    answer.value[(answer.lower == 0.0) & (answer.upper < BELOW_DOUBLES)] = 0.0
-    return answer
 
 
 def _narrow(answer: Answer, at: BoolArray, other: Answer) -> None:
