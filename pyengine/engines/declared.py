@@ -419,7 +419,6 @@ class LineEngine(Engine):
 
 def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
     """What makes questions on the engines that serve, the first one last; each asks one before."""
-    from pyengine.engines.vertical_lines.deformation import DeformedOrder
     from pyengine.engines.vertical_lines.range import (
         deformed_order,
         line_order,
@@ -428,7 +427,6 @@ def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
         order_on_nodes,
         order_on_pieces,
         order_on_rows,
-        work_of,
     )
 
     # what each answer may be wide at most where another engine follows
@@ -436,11 +434,11 @@ def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
     line = line_order(problem.laws)
     if line is not None:
         steps.append((line, NARROW))
-    deformed = None if isinstance(line, DeformedOrder) else deformed_order(problem.laws)
+    deformed = None if line is not None and line.is_deformed else deformed_order(problem.laws)
     if deformed is not None:
         steps.append((deformed, WIDE))
     pieces = order_on_pieces(problem.laws)
-    if pieces is not None and line is not None and work_of(line) > MOST_WORK:
+    if pieces is not None and line is not None and line.work > MOST_WORK:
         steps.insert(0, (pieces, CLOSE))
     elif pieces is not None:
         if steps:

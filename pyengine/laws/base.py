@@ -158,6 +158,16 @@ class StepLaw:
         """Whether the errors of masses and ends are proven; else they are estimates."""
         return True
 
+    @property
+    def whole(self) -> StepLaw:
+        """The step of which a law is a part: itself."""
+        return self
+
+    @property
+    def is_above_cuts(self) -> bool:
+        """Whether a law is the part of a step above all cuts."""
+        return False
+
     def support(self) -> tuple[float, float]:
         """Infimum and supremum of the finite losses that matter; infinite where unbounded.
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pyengine.engines.lattice.coarse_cumulants import Part
 from pyengine.engines.lattice.discretise import StepMasses, step_masses
 from pyengine.engines.lattice.fft_convolution import Sum, moments, sum_of
-from pyengine.engines.lattice.large_steps import Rest, is_small, whole_of
+from pyengine.engines.lattice.large_steps import Rest
 from pyengine.engines.lattice.plan import Layout, Plan, StepGrid
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
@@ -117,7 +117,7 @@ def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
         cells = law.cells(np.zeros(1))
         lost[law] = float(fn.exp(fn.log_sum(cells.log_a))) * 1.001
     shrunk = sum(
-        number * max(blur for own, blur in blurs.items() if whole_of(own) == law)
+        number * max(blur for own, blur in blurs.items() if own.whole == law)
         for law, number in parts
     )
     return PlaceComposition(terms, rest, _lost(parts, lost, shrunk), shrunk)
@@ -155,12 +155,12 @@ def _rest(rest: Rest, parts: tuple[Part, ...], kept: dict[StepLaw, list[_OnLatti
     for whole, number in parts:
         small, large = math.inf, []
         for law, places in kept.items():
-            if whole_of(law) != whole:
+            if law.whole != whole:
                 continue
             nearest = min(places, key=lambda place: abs(place.plan.place.tilt - tilt))
             log_moment, error = nearest.log_moment(tilt)
             doubt += number * error
-            if is_small(law):
+            if law.is_above_cuts:
                 small = log_moment
             else:
                 large.append(log_moment)
@@ -190,7 +190,7 @@ def _lost(parts: tuple[Part, ...], lost: dict[StepLaw, float], blur: float) -> t
     lower, upper = 0.0, 0.0
     for law, steps in parts:
         alone = law.infinite()[0]
-        folded = sum(mass for own, mass in lost.items() if whole_of(own) == law)
+        folded = sum(mass for own, mass in lost.items() if own.whole == law)
         whole = min(alone * (1.0 + 2.0**-48) + folded, 1.0)
         lower += steps * fn.log1p(-alone * (1.0 - 2.0**-48)) if alone < 1.0 else -math.inf
         upper += steps * fn.log1p(-whole) if whole < 1.0 else -math.inf

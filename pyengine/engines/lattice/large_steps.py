@@ -24,7 +24,7 @@ from pyengine.engines.lattice.coarse_cumulants import CoarseCumulants, Part
 from pyengine.laws.base import Cells, StepLaw
 from pyengine.numerics import functions as fn
 
-__all__ = ["GOOD", "Partition", "Rest", "RestrictedLaw", "Tail", "Term", "is_small", "whole_of"]
+__all__ = ["GOOD", "Partition", "Rest", "RestrictedLaw", "Tail", "Term"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -39,6 +39,16 @@ class RestrictedLaw(StepLaw):
     law: StepLaw
     low: float
     high: float
+
+    @property
+    def whole(self) -> StepLaw:
+        """The step that is cut."""
+        return self.law
+
+    @property
+    def is_above_cuts(self) -> bool:
+        """Whether nothing of the step is above."""
+        return self.high == math.inf
 
     def support(self) -> tuple[float, float]:
         """Support of the whole, cut."""
@@ -88,16 +98,6 @@ class RestrictedLaw(StepLaw):
             beside = slice(max(at - 1, 0), at + 1)
             shift[beside] = np.maximum(shift[beside], off)
         return Cells(log_a, log_b, error, shift, ratio, finer)
-
-
-def is_small(law: StepLaw) -> bool:
-    """Whether a law is the part of a step above all cuts."""
-    return isinstance(law, RestrictedLaw) and law.high == math.inf
-
-
-def whole_of(law: StepLaw) -> StepLaw:
-    """The step of which a law is a part, or the law itself."""
-    return law.law if isinstance(law, RestrictedLaw) else law
 
 
 class Term(NamedTuple):

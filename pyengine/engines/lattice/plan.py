@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.lattice.coarse_cumulants import CoarseCumulants, Part, scaled_tail
-from pyengine.engines.lattice.large_steps import Partition, Rest, Term, whole_of
+from pyengine.engines.lattice.large_steps import Partition, Rest, Term
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
@@ -257,7 +257,7 @@ def landmarks_of(term: Term) -> Landmarks:
         beside = BESIDE * (high - low)
         cells = law.cells(np.array([low - beside, low + beside, high - beside, high + beside]))
         if np.all(np.abs(cells.log_a[[1, 3]] - log_mass[pair]) < BESIDE):
-            found.setdefault(whole_of(law), (low, high))
+            found.setdefault(law.whole, (low, high))
     return found
 
 
@@ -341,7 +341,7 @@ def _plan(
     for (low, high, _), (law, steps), (scale, mean) in zip(
         chosen.ranges, term.parts, term.survey.step_cumulants(chosen.tilt), strict=True
     ):
-        anchor = anchors[whole_of(law)]
+        anchor = anchors[law.whole]
         first, last = math.floor((low - anchor) / h) - 2, math.ceil((high - anchor) / h)
         middle = round((mean - anchor) / h)
         scale -= chosen.tilt * (anchor + middle * h)

@@ -144,6 +144,8 @@ class AloneOrder:
         What was taken from that very order.
     """
 
+    is_deformed = False
+
     def __init__(self, inner: LineOrder, parts: Parted) -> None:
         self.inner, self._of_a, self._of_b = inner, parts.of_a, parts.of_b
         self._moved, self.exchanged = parts.moved, inner.exchanged
@@ -154,6 +156,11 @@ class AloneOrder:
     def is_symmetric(self) -> bool:
         """Whether the exchanged pair is the same."""
         return self.inner.is_symmetric and self._of_a == self._of_b and self._moved == 0.0
+
+    @property
+    def work(self) -> float:
+        """As of what is left."""
+        return self.inner.work
 
     @property
     def least_known(self) -> float:

@@ -8,13 +8,12 @@ more than a bound tells.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property
-from pyengine.engines.vertical_lines.normal_steps import LEVELS, MixtureShape
+from pyengine.engines.vertical_lines.normal_steps import LEVELS
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.numerics import functions as fn
 
@@ -40,10 +39,7 @@ class CloserOrder(LineOrder):
         """The same steps, whose mixtures end early."""
         found = self._ending[level]
         if found is None:
-            kinds = tuple(
-                (replace(shape, level=level) if isinstance(shape, MixtureShape) else shape, number)
-                for shape, number in self.kinds
-            )
+            kinds = tuple((shape.ending(level), number) for shape, number in self.kinds)
             found = self._ending[level] = LineOrder(kinds, self.exchanged)
         return found
 

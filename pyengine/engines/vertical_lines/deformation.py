@@ -142,6 +142,12 @@ class DeformedOrder(LineOrder):
     """One order of the pair of a composition of few Laplace steps."""
 
     room = ROOM
+    is_deformed = True
+
+    @property
+    def places(self) -> float:
+        """As many as there are atoms."""
+        return float(self.jumps.size)
 
     @cached_property
     def choice(self) -> Choice:

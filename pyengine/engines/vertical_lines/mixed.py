@@ -68,9 +68,9 @@ class WeightedOrder(LineOrder):
         self._low, self._off_losses = weights.low or none
 
     @property
-    def losses(self) -> int:
-        """How many few losses there are."""
-        return self._weights.loss.size
+    def work(self) -> float:
+        """As of the lines of all others, at each of the few losses."""
+        return self._weights.loss.size * self.inner.terms
 
     @cached_property
     def _sorted(self) -> list[Group]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from _thread import allocate_lock
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -158,6 +158,10 @@ class MixtureShape(LossShape):
     is_costly: ClassVar[bool] = True
     is_bounded: ClassVar[bool] = False
     __hash__ = LossShape.__hash__
+
+    def ending(self, level: int) -> MixtureShape:
+        """The same steps, whose laws end."""
+        return replace(self, level=level)
 
     @cached_property
     def number(self) -> int:

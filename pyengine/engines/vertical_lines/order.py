@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pyengine._support.caches import cached_property
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
-from pyengine.engines.vertical_lines.build import line_at
+from pyengine.engines.vertical_lines.build import line_at, terms_of_lines
 from pyengine.engines.vertical_lines.choice import Choice, choice_of
 from pyengine.engines.vertical_lines.chords import chord_bound
 from pyengine.engines.vertical_lines.deformed import DeformedLine
@@ -37,6 +37,7 @@ CHERNOFF = 1.0 + 1e-6  # for the rounding of the scale
 SLACK = 1.0 + 1e-9
 UNKNOWN = 1e9  # times what is removed
 MOST = 600.0  # exponent of a bound that says nothing
+MAKING = 4.0  # values that take as long as a line takes to be made
 ROOM = 0.01  # around where a threshold is expected, in standard deviations
 Line = LossLine | DeformedLine
 
@@ -91,6 +92,16 @@ class LineOrder(Inner):
     def alone(self) -> tuple[float, float, float]:
         """None of A's mass is alone."""
         return 0.0, 0.0, 0.0
+
+    @property
+    def terms(self) -> float:
+        """How many terms the lines next to both poles have at most; infinite without those."""
+        return terms_of_lines(self.kinds)
+
+    @property
+    def work(self) -> float:
+        """About how many terms a value takes; to make a line takes some times its own."""
+        return MAKING * self.terms
 
     @property
     def least_known(self) -> float:

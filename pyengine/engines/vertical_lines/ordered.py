@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,23 @@ OrderedLaw: TypeAlias = "LineOrder | AloneOrder"  # what questions ask
 RoughTails = tuple[float, float, float, float]  # A above and below, B above and below
 
 
+PLACE_TERMS = 2**9  # of a line, that take as long as one of what is no line
+
+
 class Inner(ABC):
     """One order of steps whose masses are known with bounds, as steps beside it ask."""
+
+    is_deformed: ClassVar[bool] = False
+
+    @property
+    def terms(self) -> float:
+        """How many terms the lines next to both poles have; 0 where nothing lies on lines."""
+        return 0.0
+
+    @property
+    def places(self) -> float:
+        """How many terms masses have, in places of a deformed line."""
+        return self.terms / PLACE_TERMS
 
     @property
     def has_atoms(self) -> bool:

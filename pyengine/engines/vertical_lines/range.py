@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
@@ -47,21 +48,19 @@ __all__ = [
     "order_on_nodes",
     "order_on_pieces",
     "order_on_rows",
-    "work_of",
 ]
 
 LEAST = 20  # Laplace steps
 LEAST_RANGES = 20  # equal steps of bounded range that have no exact sums alone
 MOST_KINDS = 64
-MAKING = 4.0  # values that take as long as a line takes to be made
 FEW_TERMS = 2**23  # of a line, which take less time than sums over few losses
 SHORT_TERMS = 2**18
 FEW_LOSSES, MOST_LOSSES = 2**12, 2**17  # that sums of others are weighted over
 ROW_LOSSES = 2**10  # that rows of lines are
 FARTHEST_LOSS = 1e100
 # of orders that are asked at thousands of places: terms of a line, squares of steps in closed form,
-# places of deformed lines, and how many terms of a line take as long as one
-QUICK_TERMS, QUICK_CLOSED, QUICK_PLACES, PLACE_TERMS = 2**13, 2**13, 160, 2**9
+# and places of deformed lines
+QUICK_TERMS, QUICK_CLOSED, QUICK_PLACES = 2**13, 2**13, 160
 MOST_QUICK = 72  # of those places beside one of few losses,
 MOST_TABLED = 200  # and of those of deformed lines, tabled beside so many losses at most
 LOUD = 30.0  # variance of few losses over that of the others, from which on those have own lines
@@ -188,19 +187,13 @@ def _quick(laws: Laws) -> Inner | None:
     if inner is None and losses * number * number <= QUICK_CLOSED:
         inner = closed_order(corners)
     inner = inner or _order(corners, False, has_exact=False) or _deformed(corners)
-    places = math.inf if inner is None else _places_of(inner)
-    if inner is None or places > MOST_QUICK or losses * places > QUICK_PLACES:
-        if not isinstance(inner, DeformedOrder) or max(places, losses) > MOST_TABLED:
+    if inner is None:
+        return None
+    if inner.places > MOST_QUICK or losses * inner.places > QUICK_PLACES:
+        if not inner.is_deformed or max(inner.places, losses) > MOST_TABLED:
             return None
-        inner = inner if losses == 1 else TabledOrder(inner)
+        inner = inner if losses == 1 else TabledOrder(cast("DeformedOrder", inner))
     return inner if losses == 1 else _weighted(laws, kinds, losses, inner, exchanged=exchanged)
-
-
-def _places_of(inner: Inner) -> float:
-    """How many terms masses have, in places of a deformed line."""
-    if isinstance(inner, DeformedOrder):
-        return float(inner.jumps.size)
-    return terms_of_lines(inner.kinds) / PLACE_TERMS if isinstance(inner, LineOrder) else 0.0
 
 
 @kept(64)
@@ -303,16 +296,6 @@ def _has_few_ranges(laws: Laws) -> bool:
     others = _without_few(laws)
     few = LEAST_RANGES if len(laws) == 1 else FEW_RANGES
     return len(others) == 1 and others[0][0].bounded_range() is not None and others[0][1] < few
-
-
-def work_of(order: LineOrder | AloneOrder) -> float:
-    """Return about how many terms a value takes; to make a line takes some times its own."""
-    if isinstance(order, AloneOrder):
-        return work_of(order.inner)
-    if isinstance(order, WeightedOrder):
-        inner = order.inner
-        return order.losses * terms_of_lines(inner.kinds) if isinstance(inner, LineOrder) else 0.0
-    return MAKING * terms_of_lines(order.kinds)
 
 
 def _is_loud(kinds: Kinds) -> bool:
