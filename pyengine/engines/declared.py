@@ -120,10 +120,10 @@ class RelaxedClosedFormEngine(Engine):
             f"single sampled step, got {problem.mechanism}"
         )
 
-    def questions(self, problem: Problem, ask: Ask) -> Questions:
+    def pair(self, problem: Problem) -> Questions:
         from pyengine.engines.relaxed.questions import RelaxedQuestions
 
-        return RelaxedQuestions(problem.distances[0][0], problem.adjacency)
+        return RelaxedQuestions(problem.distances[0][0], problem.order)
 
 
 class ExactEngine(Engine):

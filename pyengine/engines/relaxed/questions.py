@@ -6,8 +6,6 @@ minimum J, where P is the law of the distance without the record and Q the one w
 
 from __future__ import annotations
 
-from functools import reduce
-
 import numpy as np
 
 from pyengine import special
@@ -21,7 +19,7 @@ from pyengine.engines.answers import (
     Questions,
     names,
 )
-from pyengine.engines.curves import larger
+from pyengine.engines.hull import BothOrders
 from pyengine.engines.problem import Problem
 from pyengine.engines.relaxed.core import ROUNDING, Errors, MagnitudePair
 from pyengine.engines.relaxed.hull import hull
@@ -35,7 +33,6 @@ __all__ = ["LimitQuestions", "RelaxedQuestions", "no_closed_form", "relaxed_log_
 
 SUBNORMAL = 1e-323
 ENGINE = "ncx2"
-ORDERS = {"add_remove": ("remove", "add")}
 
 
 def answers_of(errors: Errors) -> tuple[Answer, Answer]:
@@ -53,54 +50,38 @@ def answers_of(errors: Errors) -> tuple[Answer, Answer]:
 
 
 class RelaxedQuestions(Questions):
-    """Questions on a pair of laws of a distance: on one order, or the hull C(j, j⁻¹) of both."""
+    """Questions on one order of a pair of laws of a distance."""
 
-    def __init__(self, pair: MagnitudePair, adjacency: str) -> None:
-        self._pair = pair
-        self._backward = [order == "remove" for order in ORDERS.get(adjacency, (adjacency,))]
+    def __init__(self, pair: MagnitudePair, order: str) -> None:
+        self.pair, self._backward = pair, order == "remove"
+
+    def beside(self, remove: RelaxedQuestions) -> Questions:
+        """The hull C(j, j⁻¹), from logarithms."""
+        return _RelaxedBothOrders(self, remove)
 
     def errors(self, alpha: FloatArray) -> Errors:
         """β, γ and log β at α in [0, 1]; γ >= α and β <= 1 - α hold in spite of rounding."""
-        first, *others = (
-            Errors(
-                np.minimum(found.beta, 1.0 - alpha),
-                np.clip(found.gamma, alpha, 1.0),
-                found.log_beta,
-            )
-            for found in (
-                (self._pair.backward if backward else self._pair.forward)(alpha)
-                for backward in self._backward
-            )
-        )
-        return hull(self._pair, alpha, others[0], first) if others else first
+        found = (self.pair.backward if self._backward else self.pair.forward)(alpha)
+        beta, gamma = np.minimum(found.beta, 1.0 - alpha), np.clip(found.gamma, alpha, 1.0)
+        return Errors(beta, gamma, found.log_beta)
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1], or the lower convex hull of both orders."""
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
         errors = self.errors(alpha)
-        curve = ErrorCurve(*answers_of(errors))
-        if self._backward == [False]:
-            curve.c = self._pair.loss(alpha)
-        elif self._backward == [True]:
-            curve.c = -self._pair.loss(errors.beta)
-        return curve
+        c = -self.pair.loss(errors.beta) if self._backward else self.pair.loss(alpha)
+        return ErrorCurve(*answers_of(errors), c)
 
     def profile(self, epsilon: FloatArray) -> Answer:
-        """The larger profile at ε >= 0; the absolute error is that of two probabilities."""
-        return reduce(larger, (self._profile(epsilon, backward) for backward in self._backward))
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 at which each profile is <= δ."""
-        return reduce(larger, (self._epsilon(delta, backward) for backward in self._backward))
-
-    def _profile(self, epsilon: FloatArray, backward: bool) -> Answer:
-        value, error = self._pair.profile(epsilon, backward=backward)
+        """H_{e^ε}(A‖B) at ε >= 0; the absolute error is that of two probabilities."""
+        value, error = self.pair.profile(epsilon, backward=self._backward)
         return Answer.around(value + 0.0, error + SUBNORMAL, names(ENGINE, epsilon.size))
 
-    def _epsilon(self, delta: FloatArray, backward: bool) -> Answer:
-        def profile(epsilon: FloatArray) -> FloatArray:
-            return self._profile(epsilon, backward).value
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 at which the profile is <= δ."""
 
-        largest = self._pair.highest if backward else -self._pair.lowest
+        def profile(epsilon: FloatArray) -> FloatArray:
+            return self.profile(epsilon).value
+
+        largest = self.pair.highest if self._backward else -self.pair.lowest
         low, high = np.zeros(delta.size), np.full(delta.size, largest)
         open_end = ~np.isfinite(high) & (delta > 0.0)
         high[open_end] = 1.0
@@ -119,18 +100,32 @@ class RelaxedQuestions(Questions):
                 return np.asarray(fn.log(np.maximum(value, SUBNORMAL)) - fn.log(delta[inner]))
 
             high[inner] = falling_root(excess, low[inner], high[inner])
-            error[inner] = self._error_of_root(high[inner], backward)
+            error[inner] = self._error_of_root(high[inner])
         return Answer(high, np.maximum(high - error, 0.0), high + error, names(ENGINE, delta.size))
 
-    def _error_of_root(self, epsilon: FloatArray, backward: bool) -> FloatArray:
+    def _error_of_root(self, epsilon: FloatArray) -> FloatArray:
         """Error of the profile over its slope -e^ε B(E)."""
-        error = self._pair.profile(epsilon, backward=backward).error
-        sign = 1.0 if backward else -1.0
-        tails = self._pair.tails(np.clip(sign * epsilon, self._pair.lowest, self._pair.highest))
+        error = self.pair.profile(epsilon, backward=self._backward).error
+        sign = 1.0 if self._backward else -1.0
+        tails = self.pair.tails(np.clip(sign * epsilon, self.pair.lowest, self.pair.highest))
         with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
-            slope = fn.exp(epsilon + (tails.p_above if backward else tails.q_below))
+            slope = fn.exp(epsilon + (tails.p_above if self._backward else tails.q_below))
             shift = np.where(slope > 0.0, error / slope, epsilon)
         return np.minimum(shift, epsilon) + ROUNDING * (1.0 + epsilon)
+
+
+class _RelaxedBothOrders(BothOrders):
+    """Questions on both orders."""
+
+    _add: RelaxedQuestions
+    _remove: RelaxedQuestions
+
+    def errors(self, alpha: FloatArray) -> Errors:
+        """As of one order, on the hull."""
+        return hull(self._add.pair, alpha, self._add.errors(alpha), self._remove.errors(alpha))
+
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+        return ErrorCurve(*answers_of(self.errors(alpha)))
 
 
 # Map: Theorem 3 of Kaissis et al. (2023), relaxed: many dimensions | test_relaxed | relaxed
@@ -178,7 +173,10 @@ def relaxed_log_beta(
             return np.asarray(fn.log1p(-alpha))
     if len(parts) > 1 or parts[0][1] > 1:
         raise no_closed_form(mechanism)
-    return RelaxedQuestions(parts[0][0], adjacency).errors(alpha).log_beta
+    orders = ("add", "remove") if adjacency == "add_remove" else (adjacency,)
+    asked = [RelaxedQuestions(parts[0][0], order) for order in orders]
+    found = asked[0] if len(asked) == 1 else _RelaxedBothOrders(*asked)
+    return found.errors(alpha).log_beta
 
 
 def no_closed_form(mechanism: Mechanism) -> AccuracyError:
