@@ -24,13 +24,21 @@ import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine._support.caches import cached_property, kept
-from pyengine.engines.answers import Answer, ErrorCurve, FloatArray, Questions
+from pyengine.engines.answers import (
+    PROFILE,
+    Answer,
+    ErrorCurve,
+    FloatArray,
+    Found,
+    LawQuestion,
+    Questions,
+)
 from pyengine.engines.intervals import empirical_bernstein
 from pyengine.engines.shifted_samples import (
     CONFIDENCE,
     DIGIT,
     HITS,
-    Found,
+    Drawn,
     answer_of,
     largest_of,
 )
@@ -381,7 +389,7 @@ class _AllocatedTarget:
         at = self._place(10.0 ** -(decade + 0.5))
         return _sampled(self._kinds, self._of_p, at, self.size, decade)
 
-    def profile(self, c: float, failure: float, sample: _AllocatedSample | None = None) -> Found:
+    def profile(self, c: float, failure: float, sample: _AllocatedSample | None = None) -> Drawn:
         """Value and interval, whose ends fail together with probability ``failure`` at most."""
         sample = self.sample(c) if sample is None else sample
         blocks, highest = (float(row[0]) for row in self.blocks(np.array([c])))
@@ -399,7 +407,7 @@ class _AllocatedTarget:
         if share > 0.5:
             enough |= found.gap**2 * sample.size >= HITS * found.gg > 0.0
         error = math.sqrt(found.spread(share) / sample.size) if enough else math.inf
-        return Found(min(max(value, lower), max(upper, lower)), lower, max(upper, lower), error)
+        return Drawn(min(max(value, lower), max(upper, lower)), lower, max(upper, lower), error)
 
     def estimate(self, c: float, sample: _AllocatedSample) -> float:
         """The value alone."""
@@ -408,7 +416,7 @@ class _AllocatedTarget:
         blocks = float(self.blocks(np.array([c]))[0][0])
         return (1.0 - share) * found.x + share * (blocks - found.gap)
 
-    def epsilon(self, delta: float, failure: float) -> Found:
+    def epsilon(self, delta: float, failure: float) -> Drawn:
         """ε at a δ in (0, 1): candidates that the estimate chooses are tested in turn.
 
         They are tested from the safest one on, until one fails: the first wrong one passes with the
@@ -416,7 +424,7 @@ class _AllocatedTarget:
         """
         most = self._place(delta)
         if not most > 0.0:
-            return Found(0.0, 0.0, 0.0, 0.0)
+            return Drawn(0.0, 0.0, 0.0, 0.0)
         sample = self.sample(most)
         low, high = 0.0, most
         if self.estimate(0.0, sample) <= delta:
@@ -444,7 +452,7 @@ class _AllocatedTarget:
         # the value is known where the profile there is
         there = self.profile(value, failure, sample)
         known = there.error <= DIGIT * there.value
-        return Found(min(max(value, lower), upper), lower, upper, 0.0 if known else math.inf)
+        return Drawn(min(max(value, lower), upper), lower, upper, 0.0 if known else math.inf)
 
 
 class AllocatedSampleQuestions(Questions):
@@ -509,8 +517,11 @@ class AllocatedSampleQuestions(Questions):
             return [self._with, self._without]
         return [self._with if (self._adjacency == "remove") != of_b else self._without]
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """β = T(α) and γ = 1 - T(α)."""
+    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]]:
+        """Nothing at 0 and at 1."""
+        return ErrorCurve.trivial(alpha), (alpha == 0.0) | (alpha == 1.0)
+
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
         rows = [self._gamma(float(x)) for x in alpha]
         gamma = answer_of(
             rows if self._wanted == "gamma" else [row._replace(error=0.0) for row in rows]
@@ -520,13 +531,11 @@ class AllocatedSampleQuestions(Questions):
         if self._wanted == "gamma":
             return ErrorCurve(Answer(value, low, high, gamma.engine.copy()), gamma)
         found = zip(value.tolist(), low.tolist(), high.tolist(), rows, strict=True)
-        beta = answer_of([Found(x, least, most, row.error) for x, least, most, row in found])
+        beta = answer_of([Drawn(x, least, most, row.error) for x, least, most, row in found])
         return ErrorCurve(beta, gamma)
 
-    def _gamma(self, alpha: float) -> Found:
+    def _gamma(self, alpha: float) -> Drawn:
         """γ(α), the least of αK + D(K), D the larger profile, at slopes K about that of blocks."""
-        if alpha in (0.0, 1.0):
-            return Found(alpha, alpha, alpha, 0.0)
         sides = self._sides(of_b=True)
 
         def line(c: FloatArray) -> FloatArray:
@@ -559,28 +568,22 @@ class AllocatedSampleQuestions(Questions):
         middle = float(golden_section.lowest(value, *ends, rounds=10)[1][0])
         error = found[len(AROUND) // 2].error
         highest = max(highest, lowest)
-        return Found(min(max(middle, lowest), highest), lowest, highest, error)
+        return Drawn(min(max(middle, lowest), highest), lowest, highest, error)
 
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) at ε >= 0."""
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """The largest profile, or ε, of all orders."""
         sides = self._sides(of_b=False)
-        failure = (1.0 - CONFIDENCE) / len(sides)
-        return answer_of(
-            [largest_of([side.profile(float(x), failure) for side in sides]) for x in epsilon]
-        )
+        failure, is_profile = (1.0 - CONFIDENCE) / len(sides), question is PROFILE
 
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with δ(ε) <= δ."""
-        sides = self._sides(of_b=False)
-        failure = (1.0 - CONFIDENCE) / len(sides)
-        found = []
-        for x in map(float, delta):
-            if x in (0.0, 1.0):
-                end = 0.0 if x else math.inf
-                found.append(Found(end, end, end, 0.0))
-            else:
-                found.append(largest_of([side.epsilon(x, failure) for side in sides]))
-        return answer_of(found)
+        def row(y: float) -> Drawn:
+            if is_profile:
+                return largest_of([side.profile(y, failure) for side in sides])
+            if y in (0.0, 1.0):
+                end = 0.0 if y else math.inf
+                return Drawn(end, end, end, 0.0)
+            return largest_of([side.epsilon(y, failure) for side in sides])
+
+        return question.made(answer_of([row(y) for y in x.tolist()]))
 
 
 def _least_line(alpha: float, k: FloatArray, lower: FloatArray, upper: FloatArray) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from pyengine._support.caches import cached_property
 from pyengine.engines.answers import (
     EPSILON,
+    PROFILE,
     TRADE_OFF,
     Answer,
     ErrorCurve,
@@ -20,15 +22,16 @@ from pyengine.engines.answers import (
     complement_above,
     names,
 )
+from pyengine.engines.curves import NothingReleased
 from pyengine.engines.hull import BothOrders
+from pyengine.engines.loss_quadrature import parts
 from pyengine.errors import AccuracyError, ApproximationWarning
-from pyengine.mechanisms import Mechanism
+from pyengine.mechanisms import Mechanism, steps_of
 from pyengine.numerics.bracketing import falling_root
 
 __all__ = [
     "ApproximatePair",
     "BesideTruth",
-    "alone",
     "curve_of",
     "in_orders",
     "inverse_profile",
@@ -91,11 +94,44 @@ def _possible(question: LawQuestion[Found], x: FloatArray) -> Found:
 
 
 class ApproximatePair(Questions):
-    """Questions on one ordered pair, and its curve's point of slope -1."""
+    """Questions on one ordered pair, from estimates, and its curve's point of slope -1.
+
+    The profile vanishes from the ε `largest` on.  Estimates that have intervals say so.
+    """
+
+    name: ClassVar[str]
+    largest: float
 
     def middle(self) -> tuple[float, float]:
         """A(S > 0) and B(S <= 0)."""
         raise NotImplementedError
+
+    def delta(self, epsilon: FloatArray) -> FloatArray:
+        """About A(S <= -ε) - e^ε B(S <= -ε)."""
+        raise NotImplementedError
+
+    def interval(
+        self, question: LawQuestion[Any], x: FloatArray, value: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Where the profile, or ε, lies by an estimate of it; not to be written to."""
+        del question, x
+        return value, value
+
+    def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]]:
+        """Nothing at 0 and at 1."""
+        return ErrorCurve.trivial(alpha), (alpha == 0.0) | (alpha == 1.0)
+
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """Profiles and ε in their intervals, with a warning where they are doubtful."""
+        is_profile = question is PROFILE
+        value = self.delta(x) if is_profile else inverse_profile(self.delta, x, self.largest)
+        lower, upper = self.interval(question, x, value)
+        with np.errstate(invalid="ignore"):
+            reach = np.maximum(upper - value, value - lower)
+        warn_where(value, np.where(lower == upper, 0.0, reach), self.name)
+        return question.made(
+            Answer(value, lower.copy(), upper.copy(), names(self.name, value.size))
+        )
 
 
 class _JoinedOrders(BothOrders):
@@ -149,6 +185,8 @@ def in_orders(
     make: Callable[[Mechanism, str], ApproximatePair], mechanism: Mechanism, adjacency: str
 ) -> Questions:
     """Return what answers for an adjacency, from what makes the pair of one order."""
+    if all(parts(step)[1] == 0.0 for step, _ in steps_of(mechanism)):
+        return NothingReleased()
     if adjacency != "add_remove":
         return make(mechanism, adjacency)
     return _JoinedOrders(make(mechanism, "add"), make(mechanism, "remove"))
@@ -171,16 +209,10 @@ def _moved(answer: Answer, least: float, most: float) -> Answer:
 def curve_of(
     alpha: FloatArray, beta: FloatArray, gamma: FloatArray, c: FloatArray, engine: str
 ) -> ErrorCurve:
-    """Curve from values inside (0, 1); exact at α = 0 and 1."""
-    inside = (alpha > 0.0) & (alpha < 1.0)
-    beta = np.where(inside, np.clip(beta, 0.0, 1.0 - alpha), 1.0 - alpha)
-    gamma = np.where(inside, np.clip(gamma, alpha, 1.0), alpha)
-    return ErrorCurve(alone(beta, engine), alone(gamma, engine), c)
-
-
-def alone(value: FloatArray, engine: str) -> Answer:
-    """Values without an error."""
-    return Answer.around(value, np.zeros(value.size), names(engine, value.size))
+    """Curve from values, which have no error, at α in (0, 1)."""
+    beta, gamma = np.clip(beta, 0.0, 1.0 - alpha), np.clip(gamma, alpha, 1.0)
+    first, second = (Answer.around(x, 0.0 * x, names(engine, x.size)) for x in (beta, gamma))
+    return ErrorCurve(first, second, c)
 
 
 def warn_where(value: FloatArray, error: FloatArray, method: str) -> None:

@@ -17,14 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial import hermite_e
 
-from pyengine.engines.answers import Answer, ErrorCurve
-from pyengine.engines.approximate import (
-    ApproximatePair,
-    FloatArray,
-    alone,
-    curve_of,
-    inverse_profile,
-)
+from pyengine.engines.answers import ErrorCurve
+from pyengine.engines.approximate import ApproximatePair, FloatArray, curve_of
 from pyengine.engines.loss_quadrature import losses
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics.bracketing import falling_root
@@ -142,45 +136,29 @@ class Expansion:
 class EdgeworthPair(ApproximatePair):
     """An expansion on one ordered pair, up to terms of size steps^(-order/2), order 0 to 4."""
 
+    name = NAME
+
     def __init__(self, mechanism: Mechanism, adjacency: str, order: int = MAX_ORDER) -> None:
         terms = losses(mechanism, adjacency)
-        self._trivial = not terms
-        if self._trivial:
-            return
         self._a, self._b = (
             Expansion.of(cumulants((t.loss, getattr(t, under), t.steps) for t in terms), order)
             for under in ("under_a", "under_b")
         )
-        self._largest = math.fsum(t.largest * t.steps for t in terms)
+        self.largest = math.fsum(t.largest * t.steps for t in terms)
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1]."""
-        if self._trivial:
-            return curve_of(alpha, 1.0 - alpha, alpha, 0.0 * alpha, NAME)
-        c = self._a.threshold(np.where((alpha > 0.0) & (alpha < 1.0), alpha, 0.5))
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+        c = self._a.threshold(alpha)
         return curve_of(alpha, self._b.below(c), self._b.above(c), c, NAME)
 
     def middle(self) -> tuple[float, float]:
         """A(S > 0) and B(S <= 0)."""
-        if self._trivial:
-            return 0.5, 0.5
         zero = np.zeros(1)
         return float(self._a.above(zero)[0]), float(self._b.below(zero)[0])
 
-    def _delta(self, epsilon: FloatArray) -> FloatArray:
+    def delta(self, epsilon: FloatArray) -> FloatArray:
         """A(S <= -ε) - e^ε B(S <= -ε)."""
         with np.errstate(over="ignore", invalid="ignore"):
             second = np.exp(epsilon) * self._b.below(-epsilon)
         second = np.where(np.isfinite(second), second, 1.0)
         value = np.clip(self._a.below(-epsilon) - second, 0.0, 1.0)
-        return np.where(epsilon >= self._largest, 0.0, value)
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """H_{e^ε}(A‖B) at ε >= 0."""
-        return alone(0.0 * epsilon if self._trivial else self._delta(epsilon), NAME)
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ, for δ in [0, 1]."""
-        if self._trivial:
-            return alone(0.0 * delta, NAME)
-        return alone(inverse_profile(self._delta, delta, self._largest), NAME)
+        return np.where(epsilon >= self.largest, 0.0, value)

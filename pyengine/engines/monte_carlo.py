@@ -12,15 +12,15 @@ with the true slope, bound β from both sides by means of bounded variables whos
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from pyengine._support.caches import cached_property, kept
-from pyengine.engines.answers import Answer, ErrorCurve, names
+from pyengine.engines.answers import PROFILE, Answer, ErrorCurve, LawQuestion, names
 from pyengine.engines.approximate import (
     ApproximatePair,
     FloatArray,
-    curve_of,
     inverse_profile,
     warn_where,
 )
@@ -36,6 +36,7 @@ from pyengine.mechanisms import Mechanism, steps_of
 
 __all__ = ["CONFIDENCE", "SAMPLES", "MonteCarloPair", "Sample", "pilot_of"]
 
+NAME = "monte_carlo"
 SAMPLES, SEED, CONFIDENCE = 10**6, 0, 0.99
 PILOT, FEWEST = 8, 200  # samples for each one of the pilot, and the pilot's fewest
 OTHER = 0x9E3779B97F4A7C15  # bits that make the pilot's seed another one
@@ -115,6 +116,8 @@ def _plain(mechanism: Mechanism, adjacency: str, samples: int, seed: int) -> tup
 class MonteCarloPair(ApproximatePair):
     """Algorithm 1 of Hayes et al. 2023 on one ordered pair."""
 
+    name = NAME
+
     def __init__(
         self,
         mechanism: Mechanism,
@@ -129,20 +132,20 @@ class MonteCarloPair(ApproximatePair):
         else:
             self._sample = Sample(mechanism, adjacency, samples, seed, threads=threads)
             self._pilot = pilot_of(mechanism, adjacency, samples, seed, threads=threads)
-        self._failure = 1.0 - confidence
+        self._failure, self.largest = 1.0 - confidence, self._sample.largest
 
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1]."""
-        s, level = self._sample, np.clip(alpha, 0.0, 1.0)
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+        s, rank = self._sample, alpha * self._sample.size
         # the paper prints the mean of the kept ratios; their sum over all samples is meant
-        gamma = s.at(s.b_above, level * s.size)
-        lower, upper = self._interval(level)
-        curve = _between(alpha, 1.0 - gamma, lower, upper, s.threshold(level * s.size, up=False))
-        inner = (alpha > 0.0) & (alpha < 1.0)
-        width = np.maximum(curve.beta.upper - curve.beta.value, curve.beta.value - curve.beta.lower)
-        smaller = np.minimum(curve.beta.value, curve.gamma.value)
-        warn_where(smaller[inner], width[inner], "monte_carlo")
-        return curve
+        lower, upper = (np.clip(end, 0.0, 1.0 - alpha) for end in self._interval(alpha))
+        beta = np.clip(1.0 - s.at(s.b_above, rank), lower, upper)
+        gamma, c = np.maximum(1.0 - beta, alpha), s.threshold(rank, up=False)
+        warn_where(np.minimum(beta, gamma), np.maximum(upper - beta, beta - lower), NAME)
+        least, most = np.maximum(1.0 - upper, alpha), 1.0 - lower
+        label = names(NAME, alpha.size)
+        return ErrorCurve(
+            Answer(beta, lower, upper, label), Answer(gamma, least, most, label.copy()), c
+        )
 
     def _interval(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bounds of β: a line below T, and a test beside α moved there with the true slope."""
@@ -185,7 +188,8 @@ class MonteCarloPair(ApproximatePair):
         rank = int(np.searchsorted(-s.loss, 0.0))
         return rank / s.size, float(s.b_below[rank])
 
-    def _delta(self, epsilon: FloatArray) -> FloatArray:
+    def delta(self, epsilon: FloatArray) -> FloatArray:
+        """The mean of variables in [0, 1]."""
         s, small = self._sample, self._sample.loss[::-1]
         below = np.searchsorted(small, -epsilon)  # how many losses are smaller than -ε
         # an estimate of E_A max(0, 1 - e^{S+ε}) from the same ratios
@@ -194,52 +198,26 @@ class MonteCarloPair(ApproximatePair):
         value = below / s.size - np.where(below > 0, second, 0.0)
         return np.asarray(np.clip(value, 0.0, 1.0))
 
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """H_{e^ε}(A‖B) at ε >= 0: a mean of variables in [0, 1]."""
-        value = self._delta(epsilon)
-        bounds = self._bounds(value)
-        width = np.maximum(bounds[1] - value, value - bounds[0])
-        warn_where(value, width, "monte_carlo")
-        return Answer(value, *bounds, names("monte_carlo", value.size))
-
-    def _bounds(self, value: FloatArray) -> tuple[FloatArray, FloatArray]:
-        size, one = self._sample.size, np.ones(value.size)
-        lower, upper = bennett_interval(value, value, one, size, self._failure)
-        return lower, np.minimum(upper, 1.0)
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ, for δ in [0, 1]."""
-        s = self._sample
-        value = inverse_profile(self._delta, delta, s.largest)
+    def interval(
+        self, question: LawQuestion[Any], x: FloatArray, value: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """By Bennett's inequality; of ε where the sample's profile is close enough to δ."""
+        s, failure = self._sample, self._failure
+        if question is PROFILE:
+            lower, upper = bennett_interval(value, value, np.ones(value.size), s.size, failure)
+            return lower, np.minimum(upper, 1.0)
         # at the true ε the sample mean deviates from δ no further than Bennett's inequality allows
-        limit = math.log(2.0 / self._failure) / s.size
+        limit = math.log(2.0 / failure) / s.size
 
         def apart(e: FloatArray, side: float) -> FloatArray:
-            mean = self._delta(e)
-            far = deviation(mean, np.maximum(delta, 1e-300)) > limit
-            return (far & (side * (mean - delta) > 0.0)).astype(np.float64)
+            mean = self.delta(e)
+            far = deviation(mean, np.maximum(x, 1e-300)) > limit
+            return (far & (side * (mean - x) > 0.0)).astype(np.float64)
 
-        half = np.full(delta.size, 0.5)
+        half = np.full(x.size, 0.5)
         lower = inverse_profile(lambda e: apart(e, 1.0), half, s.largest)
         upper = inverse_profile(lambda e: 1.0 - apart(e, -1.0), half, s.largest)
-        exact = delta == 0.0
+        exact = x == 0.0
         lower = np.where(exact, value, np.minimum(lower, value))
         upper = np.where(exact, value, np.maximum(upper, value))
-        with np.errstate(invalid="ignore"):
-            width = np.where(upper == lower, 0.0, np.maximum(upper - value, value - lower))
-        warn_where(value, width, "monte_carlo")
-        return Answer(value, lower, upper, names("monte_carlo", value.size))
-
-
-def _between(
-    alpha: FloatArray, beta: FloatArray, lower: FloatArray, upper: FloatArray, c: FloatArray
-) -> ErrorCurve:
-    """Curve of estimates that are moved into their intervals where they lie outside."""
-    lower, upper = (np.clip(end, 0.0, 1.0 - alpha) for end in (lower, upper))
-    beta = np.clip(beta, lower, upper)
-    curve = curve_of(alpha, beta, 1.0 - beta, c, "monte_carlo")
-    inner = (alpha > 0.0) & (alpha < 1.0)
-    curve.beta.lower[inner], curve.beta.upper[inner] = lower[inner], upper[inner]
-    curve.gamma.lower[inner] = np.maximum(1.0 - upper[inner], alpha[inner])
-    curve.gamma.upper[inner] = 1.0 - lower[inner]
-    return curve
+        return lower, upper

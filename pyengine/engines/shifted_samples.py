@@ -23,7 +23,7 @@ from pyengine.engines.answers import Answer, FloatArray, names
 from pyengine.engines.intervals import empirical_bernstein
 from pyengine.errors import AccuracyError
 
-__all__ = ["CONFIDENCE", "DIGIT", "HITS", "Found", "answer_of", "bins_profile", "largest_of"]
+__all__ = ["CONFIDENCE", "DIGIT", "HITS", "Drawn", "answer_of", "bins_profile", "largest_of"]
 
 NAME = "monte_carlo"
 SEED, CONFIDENCE = 0, 0.99
@@ -89,7 +89,7 @@ def bins_profile(
     return found.lower, found.value, found.upper
 
 
-class Found(NamedTuple):
+class Drawn(NamedTuple):
     """A value in its interval, and its standard error, inf where no digit is known."""
 
     value: float
@@ -98,14 +98,14 @@ class Found(NamedTuple):
     error: float
 
 
-def largest_of(rows: Sequence[Found]) -> Found:
+def largest_of(rows: Sequence[Drawn]) -> Drawn:
     """The largest of several values, known where those that are not known are smaller."""
     value, lower, upper, _ = map(max, zip(*rows, strict=True))
     known = [row for row in rows if row.error <= DIGIT * row.value]
     best = max(known, key=lambda row: row.value, default=None)
     if best is None or any(row.upper > best.value for row in rows if row not in known):
-        return Found(value, lower, upper, math.inf)
-    return Found(value, lower, upper, best.error)
+        return Drawn(value, lower, upper, math.inf)
+    return Drawn(value, lower, upper, best.error)
 
 
 class _Sample:
@@ -192,17 +192,17 @@ class _OneTarget:
         highest = min(rows, key=lambda row: end(row, 1.0))
         return sharpest[0], lowest[0], highest[0]
 
-    def profile(self, epsilon: float, failure: float) -> Found:
+    def profile(self, epsilon: float, failure: float) -> Drawn:
         """Value and interval, whose ends fail together with probability ``failure`` at most."""
         value, low, high = (self._main(pilot.h) for pilot in self._chosen(epsilon, 0.5 * failure))
         below, above = low.profile(epsilon), high.profile(epsilon)
         lower = max(below[0] - low.far(below, 0.5 * failure), 0.0)
         upper = min(above[0] + high.far(above, 0.5 * failure), 1.0)
         moments = value.profile(epsilon)
-        return Found(min(max(moments[0], lower), upper), lower, upper, value.error(moments))
+        return Drawn(min(max(moments[0], lower), upper), lower, upper, value.error(moments))
 
 
-def answer_of(rows: Sequence[Found]) -> Answer:
+def answer_of(rows: Sequence[Drawn]) -> Answer:
     """Values in their intervals; refused where neither these nor the samples tell a digit."""
     for row in rows:
         if row.error > DIGIT * row.value and row.upper > CLEAR * row.lower:
