@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 
 from pyengine.engines.answers import Answer, ErrorCurve, names
-from pyengine.engines.curves import Substitution, larger, smaller
-from pyengine.engines.hull import BothOrders
+from pyengine.engines.curves import larger, smaller, substituted
+from pyengine.engines.hull import BothOrders, mixed
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -101,6 +101,30 @@ def test_a_chord_is_below_by_more_than_its_roundings() -> None:
     assert np.all(chord >= (at + 0.25) * (1.0 - 2.0**-49))
 
 
+def test_chances_between_two_tests_hold_what_they_round() -> None:
+    """Against fractions, of levels next to either test and errors of all sizes."""
+    rng = np.random.default_rng(3)
+    n = 5000
+    x, u = np.sort(10.0 ** -np.minimum(rng.exponential(20.0, (2, n)), 323.0), axis=0)
+    share = np.where(rng.random(n) < 0.5, rng.random(n), 10.0 ** rng.uniform(-17.0, 0.0, n))
+    share = np.where(rng.random(n) < 0.5, share, 1.0 - share)
+    alpha = np.clip(x + share * (u - x), x, u)
+    missed, shown = (10.0 ** rng.uniform(-323.0, 0.0, (2, n)) for _ in range(2))
+    power, error, within = mixed(alpha, [(x, missed[0], shown[0]), (u, missed[1], shown[1])])
+    assert np.array_equal(within, x < u)
+    least = 8 * Fraction(5e-324)
+    for i in np.flatnonzero(within):
+        a, b, at = (Fraction(float(end[i])) for end in (x, u, alpha))
+        second = (at - a) / (b - a)
+        one, other = (Fraction(float(row[i])) for row in shown)
+        exact = one + second * (other - one)
+        assert Fraction(float(power[i])) <= max(exact, at)
+        assert Fraction(float(power[i])) >= exact * (1 - Fraction(2) ** -49) - least
+        one, other = (Fraction(float(row[i])) for row in missed)
+        exact = one + second * (other - one)
+        assert exact <= Fraction(float(error[i])) <= exact * (1 + Fraction(2) ** -49) + least
+
+
 class Known(Root):
     """A pair with given values of its profile, exactly."""
 
@@ -163,7 +187,7 @@ class Fixed:
 
 def test_a_dominating_pair_is_bounded_by_what_is_attained() -> None:
     attained = [Fixed([0.2, 0.6], True), Fixed([0.4, 0.5], True)]
-    asked = Substitution(Fixed([0.5, 0.7], True), attained)
+    asked = substituted(Fixed([0.5, 0.7], True), attained)
     at = np.array([0.1, 0.2])
     beta, gamma = asked.trade_off(at)
     for answer in (gamma, asked.profile(at), asked.epsilon(at)):
@@ -173,8 +197,8 @@ def test_a_dominating_pair_is_bounded_by_what_is_attained() -> None:
     assert beta.value.tolist() == beta.lower.tolist() == pytest.approx([0.49, 0.29])
     assert beta.upper.tolist() == pytest.approx([0.61, 0.41])
     assert beta.certified.all()
-    unproven = Substitution(Fixed([0.5, 0.7], True), [*attained, Fixed([0.1, 0.1], False)])
+    unproven = substituted(Fixed([0.5, 0.7], True), [*attained, Fixed([0.1, 0.1], False)])
     assert not unproven.profile(at).certified.any()
     # an attained bound above the dominating one is one of rounding
-    above = Substitution(Fixed([0.5, 0.7], True), [Fixed([0.9, 0.1], True)]).profile(at)
+    above = substituted(Fixed([0.5, 0.7], True), [Fixed([0.9, 0.1], True)]).profile(at)
     assert above.lower.tolist() == pytest.approx([0.51, 0.09])

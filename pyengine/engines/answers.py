@@ -22,6 +22,7 @@ __all__ = [
     "Answering",
     "ErrorCurve",
     "Found",
+    "Joining",
     "Judged",
     "LawQuestion",
     "Questions",

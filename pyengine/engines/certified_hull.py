@@ -17,13 +17,11 @@ from pyengine.engines.answers import (
 )
 from pyengine.engines.certified import CertifiedPair, Interpolated
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, FloatArray
-from pyengine.engines.hull import BoolArray, BothOrders
+from pyengine.engines.hull import BoolArray, BothOrders, mixed
 from pyengine.engines.plan import plan_of
 from pyengine.errors import AccuracyError
 
 __all__ = ["CertifiedBothOrders"]
-
-SLACK = 2.0**-49  # of the few operations of a chord, relative to its positive terms
 
 
 class CertifiedBothOrders(Interpolated, BothOrders):
@@ -108,20 +106,7 @@ class CertifiedBothOrders(Interpolated, BothOrders):
 
     def _chord(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Between the tests of threshold c of both orders; else as the base class."""
-        tests = [pair.test(c) for pair in self._pairs]
-        swap = tests[0][0] > tests[1][0]
-        left, right = (
-            tuple(np.where(swap, y, x) for x, y in zip(tests[i], tests[1 - i], strict=True))
-            for i in (0, 1)
-        )
-        within = (left[0] <= alpha) & (alpha <= right[0]) & (left[0] < right[0])
-        whole = np.where(within, right[0] - left[0], 1.0)
-        first = np.where(within, (right[0] - alpha) / whole, 0.0)
-        # a little less of the second test keeps the level for sure
-        second = np.where(within, (alpha - left[0]) / whole, 0.0)
-        gamma = (first * left[2] + second * (1.0 - SLACK) * right[2]) * (1.0 - SLACK)
-        beta = ((first + SLACK * second) * left[1] + second * right[1]) * (1.0 + SLACK)
-        power, error = np.where(within, gamma, 0.0), np.where(within, beta, 1.0)
+        power, error, within = mixed(alpha, [pair.test(c) for pair in self._pairs])
         if not within.all():  # what rows do not prove closely
             rest = ~within
             power[rest], error[rest], within[rest] = super()._chord(alpha[rest], c[rest])

@@ -13,6 +13,7 @@ from pyengine.engines.answers import (
     Answer,
     FloatArray,
     Found,
+    Joining,
     Judged,
     LawQuestion,
     Questions,
@@ -22,11 +23,12 @@ from pyengine.errors import AccuracyError
 
 __all__ = [
     "Dominated",
+    "MadeOf",
     "NothingReleased",
-    "Substitution",
     "Unproven",
     "larger",
     "smaller",
+    "substituted",
 ]
 
 
@@ -55,23 +57,31 @@ def _entries(pick: np.ufunc, first: Answer, second: Answer) -> Answer:
     return Answer(value, lower, upper, engine, first.certified & second.certified)
 
 
-class Unproven(Questions):
+class MadeOf(Questions):
+    """Questions whose answers are made of those of others."""
+
+    def __init__(self, make: Joining, first: Questions, *others: Questions) -> None:
+        self._make, self._first, self._others = make, first, others
+
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """What is made of all answers."""
+        found = question(self._first, x)
+        return found.each(self._make, *(question(other, x) for other in self._others))
+
+
+class Unproven(MadeOf):
     """Questions whose bounds hold if the masses of the steps err by no more than is estimated."""
 
     def __init__(self, asked: Questions) -> None:
-        self._asked = asked
-
-    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """What the engine answers."""
-        return question(self._asked, x).each(_estimated)
+        super().__init__(_estimated, asked)
 
     def values(self, name: str, x: FloatArray) -> FloatArray:
         """As `answer` without bounds."""
-        return self._asked.values(name, x)
+        return self._first.values(name, x)
 
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number."""
-        return *self._asked.one(name, x)[:3], False
+        return *self._first.one(name, x)[:3], False
 
 
 def _estimated(found: Sequence[Answer], _: bool) -> Answer:
@@ -79,20 +89,13 @@ def _estimated(found: Sequence[Answer], _: bool) -> Answer:
     return found[0]
 
 
-class Substitution(Questions):
-    """Questions on a substituted record where only bounds are known: values are the safe ones.
+def substituted(dominating: Questions, attained: Sequence[Questions]) -> Questions:
+    """Return questions on a substituted record where only bounds are known: values are safe ones.
 
     One pair dominates all pairs of data sets; pairs that are attained bound the truth from the
     other side.
     """
-
-    def __init__(self, dominating: Questions, attained: list[Questions]) -> None:
-        self._dominating, self._attained = dominating, attained
-
-    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """What the dominating pair has, bounded from the other side by the attained ones."""
-        others = [question(pair, x) for pair in self._attained]
-        return question(self._dominating, x).each(_safe, *others)
+    return MadeOf(_safe, dominating, *attained)
 
 
 def _safe(found: Sequence[Answer], falls: bool) -> Answer:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -27,19 +28,22 @@ from pyengine.engines.answers import (
     Questions,
     complement_above,
 )
-from pyengine.engines.curves import larger, smaller
+from pyengine.engines.curves import MadeOf, larger, smaller
 from pyengine.engines.refusals import crossed
 from pyengine.numerics import functions as fn
 
-__all__ = ["Between", "BothOrders", "joined"]
+__all__ = ["Between", "BothOrders", "joined", "mixed"]
 
 BoolArray = npt.NDArray[np.bool_]
+Test = tuple[FloatArray, FloatArray, FloatArray]  # bounds of α and β from above, of γ from below
 
 NARROW = 1e-11  # relative width of bounds of both errors that nothing more is asked for
 ROUNDS = 70  # of a search that shrinks its interval to 0.62 of it
 SHARE = 1.0 / 3.0  # of the bracket that is due to the law below, which loses half of what is gained
 STEEPEST = 700.0  # e^c of a larger c is beyond all doubles, or below them
 SLOPE = 2.0**-40  # relative, of a loss and an exponential: what a line moves by that has that slope
+CHORD = 2.0**-50  # of the few operations of a chord, relative to its positive terms
+UNDERFLOW = 2e-323  # of both products and of the last one, where they are no normal doubles
 LINE = 2.0**-49  # of the few operations of a line, relative to the terms of its sum
 
 
@@ -257,15 +261,29 @@ class BothOrders(Questions):
 
             for end in falling_bracket(steeper_by, far, near):
                 place = fn.exp(end)
-                ends.append((place, pair.trade_off(place).gamma.lower))
-        best = alpha.copy()
-        for x, y in ends:
-            for u, v in ends:
-                inside = (x <= alpha) & (alpha <= u) & (x < u)
-                share = np.where(inside, (alpha - x) / np.where(inside, u - x, 1.0), 0.0)
-                best = np.where(inside, np.maximum(best, y + share * (v - y)), best)
-        best = np.maximum(best * (1.0 - 2.0**-50), alpha)
-        return best, np.ones(alpha.size), np.ones(alpha.size, dtype=np.bool_)
+                curve = pair.trade_off(place)
+                ends.append((place, curve.beta.upper, curve.gamma.lower))
+        power, error, _ = mixed(alpha, ends)
+        return power, error, np.ones(alpha.size, dtype=np.bool_)
+
+
+# Map: chords of the hull, from tests of both orders | test_curves | theory/conversions
+def mixed(alpha: FloatArray, tests: Sequence[Test]) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Lower bounds of γ at α and upper ones of β, from chances between two tests; and where.
+
+    The shares are those that make the level α; seven roundings take less than the allowance.
+    """
+    power, error, within = alpha.copy(), np.ones(alpha.size), np.zeros(alpha.size, dtype=np.bool_)
+    for (x, missed, shown), (u, missed_too, shown_too) in product(tests, repeat=2):
+        inside = (x <= alpha) & (alpha <= u) & (x < u)
+        whole = np.where(inside, u - x, 1.0)
+        first, second = (end / whole for end in (u - alpha, alpha - x))
+        more = (first * shown + second * shown_too) * (1.0 - CHORD) - UNDERFLOW
+        less = (first * missed + second * missed_too) * (1.0 + CHORD) + UNDERFLOW
+        power = np.where(inside, np.maximum(power, more), power)
+        error = np.where(inside, np.minimum(error, less), error)
+        within |= inside
+    return power, error, within
 
 
 def _larger(found: Sequence[Answer], _: bool) -> Answer:
@@ -304,15 +322,12 @@ def joined(add: Questions, remove: Questions) -> Questions:
     return add.beside(remove) or BothOrders(add, remove)
 
 
-class Between(Questions):
+class Between(MadeOf):
     """Questions on a law between a less and a more informative one."""
 
     def __init__(self, below: Questions, above: Questions) -> None:
+        super().__init__(_enclosed, above, below)
         self._below, self._above = below, above
-
-    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """From the lower bounds of one answer and the upper ones of the other."""
-        return question(self._above, x).each(_enclosed, question(self._below, x))
 
     def beside(self, remove: Between) -> Questions:
         """Between both orders of the one law and of the other one."""

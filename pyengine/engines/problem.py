@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyengine._support.caches import cached_property
 from pyengine.engines.answers import Questions
-from pyengine.engines.curves import Substitution
+from pyengine.engines.curves import substituted
 from pyengine.engines.pairs import GaussianRows, gaussian_rows
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism
@@ -155,7 +155,7 @@ class Engine:
             pairs = (self.pair(problem.ordered(order)) for order in ("add", "remove"))
             return self.both(problem, ask, *pairs)
         pair, attained = self.pair(problem), problem.attained
-        return Substitution(pair, [ask(other) for other in attained]) if attained else pair
+        return substituted(pair, [ask(other) for other in attained]) if attained else pair
 
     def both(self, problem: Problem, ask: Ask, add: Any, remove: Any) -> Questions:
         """What answers on both orders, from what answers on each."""

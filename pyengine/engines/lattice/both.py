@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pyengine.engines.answers import Answer, ErrorCurve
 from pyengine.engines.curves import larger
-from pyengine.engines.hull import STEEPEST, BoolArray, BothOrders
+from pyengine.engines.hull import STEEPEST, BoolArray, BothOrders, mixed
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
 
@@ -79,12 +79,8 @@ class LatticeBothOrders(BothOrders):
 
     def _chord(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
         """As the base class, from the best events of the profiles at the slope."""
-        (p, x), (q, y) = (_points(pair, c) for pair in self._pairs)
-        left, right = np.minimum(p, q), np.maximum(p, q)
-        within = (left <= alpha) & (alpha <= right) & (left < right)
-        share = np.where(within, (alpha - p) / np.where(within, q - p, 1.0), 0.0)
-        power = np.where(within, x + share * (y - x) - 2.0**-51, 0.0)
-        return power, np.ones(alpha.size), within
+        points = [_points(pair, c) for pair in self._pairs]
+        return mixed(alpha, [(level, np.ones(c.size), power) for level, power in points])
 
     def _differences(
         self, size: FloatArray, floor: FloatArray, first: LatticePair, second: LatticePair
