@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from pyengine._support.caches import cached_property
 from pyengine.accounting.kernels import ORDERS, REVERSED
 from pyengine.accounting.recursion import StatePlan
-from pyengine.engines.answers import Answer, ErrorCurve, Questions, Triple, names
+from pyengine.engines.answers import Answer, ByFunction, Triple, names
 from pyengine.errors import AccuracyError
 from pyengine.laws.composition import step_law
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
@@ -26,6 +27,7 @@ from pyengine.numerics.wide import Wide, running_sums
 __all__ = ["CornerRun", "OutcomePair", "finite_steps"]
 
 FloatArray = npt.NDArray[np.float64]
+Shape = tuple[FloatArray, FloatArray, float]  # places and heights of corners, and their error
 
 SUMMED = 2.0**-100  # of a running sum of two doubles, for each term
 MOST_OUTCOMES = 256  # of a choice
@@ -171,7 +173,7 @@ def _maximum(one: Wide, two: Wide) -> Wide:
     return Wide(np.where(is_first, one.high, two.high), np.where(is_first, one.low, two.low))
 
 
-class CornerRun(Questions):
+class CornerRun(ByFunction):
     """Answers for the worst strategy of steps that have finitely many outcomes.
 
     ``steps`` has the choices for each order, ``plan`` what may be chosen when.
@@ -214,77 +216,67 @@ class CornerRun(Questions):
             kept[state] = found
         return kept[len(moves) - 1]
 
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) at ε >= 0."""
-        worst = self._function(self._adjacency)
-        return self._each(epsilon, lambda x: self._delta(worst, x))
-
-    def _delta(self, worst: CornerFunction, epsilon: float) -> Triple:
-        t = fn.exp(min(epsilon, 700.0))
-        parts = worst.mass * np.maximum(1.0 - worst.k * t, 0.0)
-        value = worst.at_zero + float(parts.sum())
-        # of t, of 1 - kt where k < 1 / t, and of a sum of so many terms
-        error = worst.error + (2.0 * ELEMENTARY + 16.0 + parts.size * max(value, 0.0)) * UNIT
-        return min(value, 1.0), max(value - error, 0.0), min(value + error, 1.0)
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with δ(ε) <= δ."""
-        worst = self._function(self._adjacency)
-        return self._each(delta, lambda x: self._epsilon(worst, x), of_epsilon=True)
-
-    def _epsilon(self, worst: CornerFunction, delta: float) -> Triple:
-        t, h, error = _profile(worst)
-        found = []
-        for level in (delta + error, delta, delta - error):
-            if float(h[0]) <= level:
-                found.append(0.0)
-                continue
-            below = np.flatnonzero(h <= level)
-            if not below.size:
-                raise AccuracyError("delta is below what the corners keep")
-            j = int(below[0])
-            share = float((h[j - 1] - level) / (h[j - 1] - h[j]))
-            place = float(t[j - 1]) + min(share, 1.0) * float(t[j] - t[j - 1])
-            found.append(fn.log(max(place, 1.0)))
-        lower, value, upper = found
-        off = 8.0 * ELEMENTARY * UNIT * (1.0 + upper)
-        return value, max(lower - off, 0.0), upper + off if upper > 0.0 else 0.0
-
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """β = T(α) and γ = 1 - T(α) of the worst strategies, which may be drawn at random."""
-        order = self._adjacency
-        worst = self._function(order if order == "add_remove" else REVERSED[order])
-        t, h, error = _profile(worst, from_zero=True)
-
-        def gamma(level: float, *, of_beta: bool) -> Triple:
-            sums = level * t + h
-            value = float(sums.min())
-            off = error + (4.0 + 4.0 * level * float(t[int(np.argmin(sums))])) * UNIT
-            low, high = max(value - off, level), min(value + off, 1.0)
-            value = min(max(value, low), high)
-            if not of_beta:
-                return value, low, high
-            return 1.0 - value, max(1.0 - high - 2.0 * UNIT, 0.0), min(1.0 - low + UNIT, 1.0)
-
-        return ErrorCurve(
-            self._each(alpha, lambda x: gamma(x, of_beta=True)),
-            self._each(alpha, lambda x: gamma(x, of_beta=False)),
-        )
-
-    def _each(
-        self, x: FloatArray, ask: Callable[[float], Triple], *, of_epsilon: bool = False
-    ) -> Answer:
+    def _own(self, name: str, x: FloatArray) -> Answer:
+        order, is_test = self._adjacency, name in ("trade_off", "gamma_bound")
+        worst = self._function(REVERSED[order] if is_test and order != "add_remove" else order)
+        ask: Callable[[float], Triple]
+        if name == "delta":
+            ask = partial(_delta, worst)
+        else:
+            asks = {"epsilon": _epsilon, "gamma_bound": _gamma, "trade_off": _beta}
+            ask = partial(asks[name], _profile(worst, from_zero=is_test))
         found = np.array([ask(float(at)) for at in x]).reshape(-1, 3)
         value, lower, upper = found.T.copy()
-        scale = np.maximum(value, 1e-3) if of_epsilon else value
+        scale = np.maximum(value, 1e-3) if name == "epsilon" else value
         if (upper - lower > self._tolerance * scale).any():
             raise AccuracyError("rounding of corners is wider than the bounds that are asked for")
         return Answer(value, lower, upper, names("adaptive", x.size), True)
 
 
-def _profile(
-    worst: CornerFunction, *, from_zero: bool = False
-) -> tuple[FloatArray, FloatArray, float]:
+def _delta(worst: CornerFunction, epsilon: float) -> Triple:
+    t = fn.exp(min(epsilon, 700.0))
+    parts = worst.mass * np.maximum(1.0 - worst.k * t, 0.0)
+    value = worst.at_zero + float(parts.sum())
+    # of t, of 1 - kt where k < 1 / t, and of a sum of so many terms
+    error = worst.error + (2.0 * ELEMENTARY + 16.0 + parts.size * max(value, 0.0)) * UNIT
+    return min(value, 1.0), max(value - error, 0.0), min(value + error, 1.0)
+
+
+def _epsilon(shape: Shape, delta: float) -> Triple:
+    t, h, error = shape
+    found = []
+    for level in (delta + error, delta, delta - error):
+        if float(h[0]) <= level:
+            found.append(0.0)
+            continue
+        below = np.flatnonzero(h <= level)
+        if not below.size:
+            raise AccuracyError("delta is below what the corners keep")
+        j = int(below[0])
+        share = float((h[j - 1] - level) / (h[j - 1] - h[j]))
+        place = float(t[j - 1]) + min(share, 1.0) * float(t[j] - t[j - 1])
+        found.append(fn.log(max(place, 1.0)))
+    lower, value, upper = found
+    off = 8.0 * ELEMENTARY * UNIT * (1.0 + upper)
+    return value, max(lower - off, 0.0), upper + off if upper > 0.0 else 0.0
+
+
+def _gamma(shape: Shape, level: float) -> Triple:
+    """Of the worst strategies, which may be drawn at random."""
+    t, h, error = shape
+    sums = level * t + h
+    value = float(sums.min())
+    off = error + (4.0 + 4.0 * level * float(t[int(np.argmin(sums))])) * UNIT
+    low, high = max(value - off, level), min(value + off, 1.0)
+    return min(max(value, low), high), low, high
+
+
+def _beta(shape: Shape, level: float) -> Triple:
+    value, low, high = _gamma(shape, level)
+    return 1.0 - value, max(1.0 - high - 2.0 * UNIT, 0.0), min(1.0 - low + UNIT, 1.0)
+
+
+def _profile(worst: CornerFunction, *, from_zero: bool = False) -> Shape:
     """H_t at all t >= 1 (or > 0) where it has corners, in order, with an error."""
     k = worst.k[::-1]
     t = 1.0 / k

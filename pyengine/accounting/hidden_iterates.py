@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ from pyengine import api
 from pyengine._support import checks
 from pyengine._support.caches import cached_property, kept
 from pyengine.api import compose
-from pyengine.engines.answers import Answer, Answering, ErrorCurve, Questions, names
+from pyengine.engines.answers import Answer, Answering, ByFunction, Questions, names
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import GaussianMechanism, Label, Mechanism, label_of
 from pyengine.numerics import functions as fn
@@ -295,34 +294,14 @@ def _questions(run: LastIterate, adjacency: str, tolerance: float | None) -> Que
     return LeastBound(run, adjacency, tolerance)
 
 
-class LeastBound(Questions):
+class LeastBound(ByFunction):
     """The least upper bound at each argument, for one adjacency and width of bounds."""
 
     def __init__(self, run: LastIterate, adjacency: str, tolerance: float | None) -> None:
         self._run, self._adjacency, self._tolerance = run, adjacency, tolerance
 
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) at ε >= 0."""
-        return self._least(api.delta, epsilon, 1.0)
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with δ(ε) <= δ."""
-        return self._least(api.epsilon, delta, 1.0)
-
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """β and γ."""
-        beta = self._least(api.trade_off, alpha, -1.0)
-        return ErrorCurve(beta, self._least(api.gamma_bound, alpha, 1.0))
-
-    def answer(self, name: str, x: FloatArray) -> Answer:
-        """As of all questions; of both errors of a test only the one that is asked for."""
-        if name == "trade_off":
-            return self._least(api.trade_off, x, -1.0)
-        if name == "gamma_bound":
-            return self._least(api.gamma_bound, x, 1.0)
-        return super().answer(name, x)
-
-    def _least(self, ask: Callable[..., Any], x: FloatArray, sign: float) -> Answer:
+    def _own(self, name: str, x: FloatArray) -> Answer:
+        ask, sign = getattr(api, name), -1.0 if name == "trade_off" else 1.0
         rows = np.zeros((x.size, 3))
         for i, at in enumerate(x.tolist()):
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from pyengine.accounting.kernels import ORDERS, REVERSED, StepProfile
 from pyengine.accounting.recursion import StatePlan
 from pyengine.accounting.tables import MOST_POINTS, SMALLEST, Choosing, Detail, ProfileTable
-from pyengine.engines.answers import Answer, ErrorCurve, Questions, Triple, names
+from pyengine.engines.answers import Answer, ByFunction, Triple, names
 from pyengine.engines.within import BELOW_DOUBLES
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
@@ -38,7 +39,7 @@ NAME = "adaptive"
 FARTHEST = 600.0  # largest ε
 
 
-class WorstCase(Questions):
+class WorstCase(ByFunction):
     """Answers for the worst strategy under one adjacency.
 
     The tolerance is that of δ at it for ε.  ``largest`` has for each order the largest loss of a
@@ -64,27 +65,14 @@ class WorstCase(Questions):
         self._latest: Tables = {}
         self._detail: dict[str, Detail] = {}
 
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) at ε >= 0."""
-        return self._each(epsilon, self._delta)
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with δ(ε) <= δ."""
-        return self._each(delta, self._epsilon)
-
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """β = T(α) and γ = 1 - T(α) of the worst strategies, which may be drawn at random."""
-        gamma = self._each(alpha, lambda x: self._error(x, of_beta=False))
-        return ErrorCurve(self._each(alpha, lambda x: self._error(x, of_beta=True)), gamma)
-
-    def answer(self, name: str, x: FloatArray) -> Answer:
-        """As of all questions; of both errors of a test only the one that is asked for."""
-        if name in ("trade_off", "gamma_bound"):
-            return self._each(x, lambda at: self._error(at, of_beta=name == "trade_off"))
-        return super().answer(name, x)
-
-    def _each(self, x: FloatArray, ask: Callable[[float], Triple]) -> Answer:
-        found = np.array([ask(float(at)) for at in x]).reshape(-1, 3)
+    def _own(self, name: str, x: FloatArray) -> Answer:
+        asks: dict[str, Callable[[float], Triple]] = {
+            "trade_off": partial(self._error, of_beta=True),
+            "gamma_bound": partial(self._error, of_beta=False),
+            "delta": self._delta,
+            "epsilon": self._epsilon,
+        }
+        found = np.array([asks[name](float(at)) for at in x]).reshape(-1, 3)
         value, lower, upper = found.T.copy()
         return Answer(value, lower, upper, names(NAME, x.size), True)
 

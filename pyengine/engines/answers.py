@@ -20,6 +20,7 @@ __all__ = [
     "TRADE_OFF",
     "Answer",
     "Answering",
+    "ByFunction",
     "ErrorCurve",
     "Found",
     "Joining",
@@ -322,6 +323,17 @@ class Questions:
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number: a value, its bounds, and whether they are proven."""
         return self.answer(name, np.array([x])).first()
+
+
+class ByFunction(Questions):
+    """Questions that each public function is asked apart: of both errors the one that is wanted."""
+
+    def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
+        """What the functions make that have the question's values."""
+        return question.made(*(self._own(name, x) for name in question.public))
+
+    def _own(self, name: str, x: FloatArray) -> Answer:
+        raise NotImplementedError
 
 
 class Answering:
