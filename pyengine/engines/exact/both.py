@@ -25,12 +25,12 @@ from pyengine.engines.exact.levels import (
     Tails,
     Thresholds,
     between,
+    bounded,
     chord,
     reach_of,
     tangents,
     thresholds,
 )
-from pyengine.engines.exact.threshold import bounded
 from pyengine.engines.hull import BothOrders
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from pyengine._support.caches import kept
 from pyengine.engines.answers import ErrorCurve, complement_above
-from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, Tails
-from pyengine.engines.exact.threshold import ThresholdQuestions, bounded
+from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, Tails, bounded
+from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.fine import left_of, two_parts
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT

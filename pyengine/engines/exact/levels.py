@@ -7,12 +7,14 @@ level may be open; every bound takes the slope that is on its safe side (docs/th
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
+from pyengine.engines.answers import Answer, names
 from pyengine.engines.functionals import array
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -27,6 +29,7 @@ __all__ = [
     "Tails",
     "Thresholds",
     "between",
+    "bounded",
     "bounds",
     "chord",
     "excess",
@@ -188,6 +191,19 @@ def bounds(points: Tails, c: FloatArray, alpha: FloatArray, shown: float) -> Err
         rows, size, array(level), array(c), _core(points), ROUNDING, shown, _room(out)
     )
     return ErrorBounds(*out.T)
+
+
+def bounded(
+    found: Sequence[FloatArray], least: FloatArray | float, most: FloatArray | float, engine: str
+) -> Answer:
+    """A value and its proven bounds, moved to what is possible, and the value within the bounds.
+
+    What is not known to be above 0, and is below all doubles, is 0.
+    """
+    value, lower, upper = found[0], *(np.clip(end, least, most) for end in found[1:])
+    value = np.clip(value, lower, upper) + 0.0  # no -0.0
+    value[(lower == 0.0) & (upper < BELOW_DOUBLES)] = 0.0
+    return Answer(value, lower, upper, names(engine, value.size), True)
 
 
 # Map: chords above a trade-off function, from two tests | test_hull | theory/conversions

@@ -6,7 +6,7 @@ of the straight line between the thresholds on both sides of a level.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from pyengine.engines.exact.levels import (
     ComposedLaw,
     Tails,
     between,
+    bounded,
     bounds,
     thresholds,
 )
@@ -26,7 +27,7 @@ from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import falling_bracket
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["ThresholdQuestions", "bounded"]
+__all__ = ["ThresholdQuestions"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -176,19 +177,6 @@ class ThresholdQuestions(Questions):
             found.lower[none], found.upper[none] = least, most
             found.value[none] = most if most == np.inf else min(max(end, least), most) + 0.0
         return found
-
-
-def bounded(
-    found: Sequence[FloatArray], least: FloatArray | float, most: FloatArray | float, engine: str
-) -> Answer:
-    """A value and its proven bounds, moved to what is possible, and the value within the bounds.
-
-    What is not known to be above 0, and is below all doubles, is 0.
-    """
-    value, lower, upper = found[0], *(np.clip(end, least, most) for end in found[1:])
-    value = np.clip(value, lower, upper) + 0.0  # no -0.0
-    value[(lower == 0.0) & (upper < BELOW_DOUBLES)] = 0.0
-    return Answer(value, lower, upper, names(engine, value.size), True)
 
 
 def _narrowed(

@@ -16,8 +16,8 @@ from pyengine.engines.answers import Answer, ErrorCurve, LawQuestion, Questions,
 from pyengine.engines.certified import relative_width
 from pyengine.engines.curves import larger
 from pyengine.engines.exact.both import ExactBothOrders, hull
-from pyengine.engines.exact.levels import Tails, Thresholds
-from pyengine.engines.exact.threshold import ThresholdQuestions, bounded
+from pyengine.engines.exact.levels import Tails, Thresholds, bounded
+from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.engines.vertical_lines.ordered import OrderedLaw, RoughTails
 from pyengine.engines.vertical_lines.search import STEP, TRIES, points_at, root_of
 from pyengine.errors import AccuracyError
