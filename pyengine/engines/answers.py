@@ -252,9 +252,11 @@ class Questions:
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """T(A, B) at α in [0, 1]; the hull of both orders."""
         known = self._settled(alpha)
-        if known is None or not known[1].any():
+        if known is None:
             return self._inside(alpha)
         curve, open_ = known[0], ~known[1]
+        if open_.all() and alpha.size:
+            return self._inside(alpha)
         if open_.any():
             curve.put(open_, self._inside(alpha[open_]))
         return curve
