@@ -15,8 +15,17 @@ import pyengine as pe
 from pyengine.accounting.kernels import StepProfile, graded, kernel
 from pyengine.accounting.questions import WorstCase
 from pyengine.accounting.runs import _by_grid
-from pyengine.accounting.smooth import NEAR, Bells, SmoothRecursion, StepOnBells
-from pyengine.accounting.tables import Choosing, Detail
+from pyengine.accounting.smooth import (
+    NEAR,
+    READ,
+    Bells,
+    FirstStep,
+    SmoothRecursion,
+    StepOnBells,
+    _noisy_stop,
+    _normal_masses,
+)
+from pyengine.accounting.tables import LEVELS, Choosing, Detail
 
 LOW, HIGH = (pe.GaussianMechanism(s).poisson_sampled(p) for s, p in ((1, 0.02), (2, 0.06)))
 KINDS = [
@@ -82,7 +91,7 @@ def test_what_a_step_makes_of_bells(step: Any, tilt: float) -> None:
     h = 2.0 ** math.floor(math.log2(profile.variation / 6.0))
     bells = Bells(h, 8, tilt)
     law = graded(profile, bells.fine, 1 << 11, 8, (0.5, 1.0), is_upper=True)
-    made = StepOnBells(law, bells)
+    made, first = StepOnBells(law, bells), FirstStep(law, bells)
     y = law.index * bells.fine
     m = made.first + np.arange(made.c.size)
     near = np.abs(m) * h < 2.0
@@ -99,13 +108,47 @@ def test_what_a_step_makes_of_bells(step: Any, tilt: float) -> None:
         noisy = np.maximum(np.expm1(x[:, None] + np.arange(-n, n + 1) * bells.fine), 0.0)
         k = np.arange(-int(1.5 / h), int(1.5 / h))
         begin = np.zeros(k.size)
-        at = k - made.start
-        inside = (at >= 0) & (at < made.begin.size)
-        begin[inside] = made.begin[at[inside]]
+        at = k - first.start
+        inside = (at >= 0) & (at < first.value.size)
+        begin[inside] = first.value[at[inside]]
         bell = bell_at(bells, x[:, None] - k * h) * np.exp(-tilt * (x[:, None] - k * h))
         found = noisy @ bells.noise * damping + bell @ begin
-        assert np.abs(found - stop * damping).max() <= made.begin_error + 1e-12
-        assert made.begin_error <= (1e-3 if step in KINDS[:2] else 0.2) * h
+        assert np.abs(found - stop * damping).max() <= first.error + 1e-12
+        assert first.error <= (1e-3 if step in KINDS[:2] else 0.2) * h
+
+
+@pytest.mark.parametrize("wider", [2, 4])
+def test_bells_are_sums_of_finer_ones(wider: int) -> None:
+    """At all places, and so are their sums up to an error that holds, with stops in them."""
+    fine = Bells(2.0**-9, 16, 2.5)
+    bells = Bells(wider * fine.spacing, wider * fine.parts, 2.5, fine)
+    j = np.arange(-(bells.of_finer.size // 2), bells.of_finer.size // 2 + 1)
+    x = np.random.default_rng(2).uniform(-0.2, 0.2, 300)
+    apart = x[:, None] - j * fine.spacing
+    sums = (bell_at(fine, apart) * np.exp(-2.5 * apart)) @ bells.of_finer
+    assert np.abs(sums - bell_at(bells, x) * np.exp(-2.5 * x)).max() <= bells.rounding
+    law = graded(StepProfile(LOW, "remove"), fine.fine, 1 << 10, bells.parts, (0.1, 0.5), True)
+    finer = SmoothRecursion([law], fine, -400, 400, is_upper=True, depth=3)
+    recursion = SmoothRecursion(
+        [law], bells, -400 // wider, 400 // wider, is_upper=True, finer=finer
+    )
+    nodes = [np.arange(-most, most + 1) for most in (400, 400 // wider)]
+    at = nodes[0] * fine.spacing
+    for width, corner in ((0.05, 0.0), (0.03, 1e-3)):
+        noise = _normal_masses(width, fine.spacing)
+        value = _noisy_stop(noise, fine.spacing, nodes[0]) * np.exp(-2.5 * at)
+        value += corner * np.maximum(0.1 - np.abs(at), 0.0)
+        found, error = recursion._coarser(value)
+        both = []
+        for of, sums, where in ((fine, value, nodes[0]), (bells, found, nodes[1])):
+            apart = x[:, None] - where * of.spacing
+            n = of.noise.size // 2
+            noisy = np.maximum(np.expm1(x[:, None] + np.arange(-n, n + 1) * of.fine), 0.0)
+            stop = noisy @ of.noise * np.exp(-2.5 * x)
+            both.append((bell_at(of, apart) * np.exp(-2.5 * apart)) @ sums + stop)
+        # between fine nodes the noisy stop is no sum of its values there
+        assert np.abs(both[0] - both[1]).max() <= error * 1.01 + 1e-7
+        assert error <= (1e-6 if corner == 0.0 else 1e-5)
 
 
 def test_a_part_without_mass_makes_nothing() -> None:
@@ -179,7 +222,7 @@ def test_a_menu_of_one_is_the_composition(step: Any, order: Any) -> None:
 def test_smooth_and_plain_tables_agree() -> None:
     """Of the known menu, whose value a second program has, and under limits of two sorts."""
     of = choosing([LOW, HIGH], 40, "remove")
-    found = of.table(smooth(of, 0.5, 1e-3, 4)).delta(0.5)
+    found = of.table(smooth(of, 0.5, 1e-3, 6)).delta(0.5)  # nodes of most states: coarse / 16
     assert found is not None
     assert found[1] <= 1.359347840e-3 * (1.0 + 1e-9)
     assert found[2] >= 1.359347840e-3 * (1.0 - 1e-9)
@@ -207,7 +250,8 @@ def test_many_steps_within_the_default() -> None:
     assert isinstance(questions, WorstCase)
     found = pe.delta(run, 1.0, adjacency="remove", bounds=True)
     assert found.upper - found.lower <= 1e-6 * found.value
-    assert questions._latest["remove"].spacing >= questions._choosing["remove"].coarse / 2**8
+    widest = questions._latest["remove"].spacing * READ * LEVELS[3][0]  # of most states
+    assert widest >= questions._choosing["remove"].coarse / 2**6
     rough = pe.delta(run, 1.0, adjacency="remove", bounds=True, tolerance=1e-3)
     assert rough.lower <= found.upper
     assert found.lower <= rough.upper

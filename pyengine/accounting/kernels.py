@@ -115,9 +115,10 @@ def kernel(profile: StepProfile, spacing: float, low: float, high: float, is_upp
 class GradedLaw:
     """As `Kernel`, on some of the nodes: all about k = 1, fewer farther out.
 
-    ``index`` has j of each.
+    ``index`` has j of each; beyond ``dense`` they are multiples of what the law is made with.
     """
 
+    dense: int
     index: npt.NDArray[np.int64]
     weights: FloatArray
     far: float
@@ -147,7 +148,7 @@ def graded(
         pieces.append(np.arange(starts[-1], end, parts))
         sides.append(np.append(np.concatenate(pieces), end))
     index = np.concatenate([-sides[0][:0:-1], sides[1]])
-    return GradedLaw(index, *_law(profile, index * np.float64(spacing), is_upper))
+    return GradedLaw(starts[-1], index, *_law(profile, index * np.float64(spacing), is_upper))
 
 
 def _law(

@@ -295,7 +295,7 @@ class WorstCase(ByFunction):
             choosing = self._choosing[order]
             # few steps make little smooth
             share = 1e-6 / self._tolerance * 1600.0 / max(choosing.plan.depth, 1)
-            halvings = min(max(math.ceil(0.5 * fn.log2(share)), 0), 5) + 3
+            halvings = min(max(math.ceil(0.5 * fn.log2(share)), 0), 5) + 4
             at = replace(detail, spacing=choosing.coarse * 2.0**-halvings, is_smooth=True)
             delta = self._delta_at(order, tables, detail)
             while choosing.points(at, 2) < most:

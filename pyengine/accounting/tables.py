@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.accounting.kernels import GradedLaw, StepProfile, between, graded, kernel
-from pyengine.accounting.recursion import COARSER, Recursion, StatePlan, Values
-from pyengine.accounting.smooth import READ, Bells, SmoothRecursion, begin_error
+from pyengine.accounting.recursion import COARSER, MOST_COMPUTED, Recursion, StatePlan, Values
+from pyengine.accounting.smooth import READ, Bells, SmoothRecursion, first_step
 from pyengine.engines.answers import Triple
 from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
@@ -33,6 +33,9 @@ SMALLEST = 1e-280  # of what is left out
 WHOLE = 20.0  # largest θ ε of a table that keeps digits between 0 and ε
 TILTED = 300.0  # largest exponent of a tilt
 FINEST = 2.0**-10  # of `COARSE` spacings: the fine grid of bells for a tolerance of 1e-6
+# Nodes of bells are so many times as far apart up to so many choices to come, which make W smooth.
+LEVELS = ((1, 4), (2, 16), (4, 64), (8, 256), (16, math.inf))
+TILTS = 4  # that are tried
 DISTANCES = (1, 2, 4, 8, 16)  # of the nodes through which lines below a profile are drawn
 
 
@@ -189,17 +192,24 @@ class Choosing:
 
     def __init__(self, menu: Sequence[StepProfile], plan: StatePlan) -> None:
         self.menu, self.plan = tuple(menu), plan
+        self._ends_of_windows: dict[Detail, tuple[float, float, float]] = {}
         smallest = min(2.5 * profile.variation for profile in self.menu)
         self.coarse = 2.0 ** math.floor(fn.log2(min(COARSE * smallest, 0.125)))
 
     def points(self, detail: Detail, sides: int = 1) -> float:
         """Points of all products of a table."""
-        first, last, _ = (self._wide_window if detail.is_smooth else self._window)(detail)
-        nodes = float(last - first)
-        products = self.plan.products
-        if detail.is_smooth:  # upper values compute all choices
-            products = (products + sum(map(len, self.plan.moves))) // 2
-        return sides * nodes * max(products, 1) if nodes <= MOST_NODES else math.inf
+        if detail.is_smooth:
+            first, last, _ = self._wide_window(detail)
+            nodes = [float(last - first) / wider for wider, _ in LEVELS]
+            # upper values compute all choices
+            products = sum(
+                nodes[_level(depth)] * (min(len(moves), MOST_COMPUTED) + len(moves)) / 2.0
+                for depth, moves in zip(self.plan.depths, self.plan.moves, strict=True)
+            )
+        else:
+            first, last, _ = self._window(detail)
+            products = float(last - first) * max(self.plan.products, 1)
+        return sides * products if last - first <= MOST_NODES else math.inf
 
     def table(self, detail: Detail) -> ProfileTable:
         """Profile of the state where a run begins."""
@@ -237,10 +247,15 @@ class Choosing:
             lambda among: lower.run(self.plan, states, among=among, lowest=-ends),
         )
 
-    def _bells(self, detail: Detail, tilt: float) -> Bells:
+    def _grids(self, detail: Detail, tilt: float) -> list[tuple[Bells, float]]:
+        """Bells of states with more and more choices to come, and up to how many."""
         finest = FINEST * self.coarse * math.sqrt(detail.tail / 1e-11)
         parts = 1 << min(max(math.ceil(fn.log2(detail.spacing / finest)), 3), 10)
-        return Bells(detail.spacing, parts, tilt)
+        found: list[tuple[Bells, float]] = []
+        for wider, depth in LEVELS[: _level(self.plan.depth) + 1]:
+            finer = found[-1][0] if found else None
+            found.append((Bells(wider * detail.spacing, wider * parts, tilt, finer), depth))
+        return found
 
     def _laws(self, detail: Detail, bells: Bells, *, is_upper: bool) -> list[GradedLaw]:
         """Laws on the fine grid: all of its nodes up to 4 deviations of the smallest choice."""
@@ -255,29 +270,37 @@ class Choosing:
         first, last, tilt = self._wide_window(detail)
         if last - first > MOST_NODES or delta <= 0.0:
             return math.inf
-        bells = self._bells(detail, tilt)
+        grids = self._grids(detail, tilt)
         up, _ = self._moments(detail)
         growth = float(up[tilt == RATES][0]) + (1.0 - tilt) * detail.place
-        worst = max(begin_error(law, bells) for law in self._laws(detail, bells, is_upper=True))
+        laws = self._laws(detail, grids[-1][0], is_upper=True)
+        worst = max(first_step(law, grids[0][0]).error for law in laws)
         return 2.0 * worst * fn.exp(min(growth, 700.0)) / delta
 
     def _smooth_tables(self, detail: Detail, states: Sequence[int]) -> list[ProfileTable]:
         first, last, tilt = self._wide_window(detail)
         if last - first > MOST_NODES:
             raise AccuracyError("the worst strategy would need too many likelihood ratios")
-        h, bells = detail.spacing, self._bells(detail, tilt)
+        h, grids = detail.spacing, self._grids(detail, tilt)
         end = min(
             -first * h, 2.0 * max(detail.place, detail.reach) + 64.0 * h, detail.stop + 8.0 * h
         )
         count = READ * math.ceil(end / h)
 
         def recursion(is_upper: bool) -> SmoothRecursion:
-            laws = self._laws(detail, bells, is_upper=is_upper)
-            return SmoothRecursion(laws, bells, first, last, is_upper=is_upper)
+            laws, made = self._laws(detail, grids[-1][0], is_upper=is_upper), None
+            for bells, depth in grids:
+                ends = math.floor(first * h / bells.spacing), math.ceil(last * h / bells.spacing)
+                made = SmoothRecursion(
+                    laws, bells, *ends, is_upper=is_upper, finer=made, depth=depth
+                )
+            if made is None:
+                raise AssertionError("no bells")
+            return made
 
         above, below = _side_by_side(
-            lambda tell: recursion(True).run(self.plan, states, count, tell=tell),
-            lambda among: recursion(False).run(self.plan, states, count, among=among),
+            lambda tell: recursion(True).run(self.plan, states, count, h / READ, tell=tell),
+            lambda among: recursion(False).run(self.plan, states, count, h / READ, among=among),
         )
         found = []
         for state in states:
@@ -326,7 +349,7 @@ class Choosing:
         """How far the nodes of a step reach below and above 1."""
         cuts = (detail.tail, detail.left_out / max(self.plan.depth, 1))
         low, high = (
-            max(profile.end(cut, side), detail.spacing)
+            max(profile.end(cut, side), detail.spacing or self.coarse)
             for cut, side in zip(cuts, (-1, 1), strict=True)
         )
         return low, high
@@ -334,12 +357,12 @@ class Choosing:
     def _moments(
         self,
         detail: Detail,
-        keep: Callable[[FloatArray], npt.NDArray[np.bool_]] | None = None,
+        few: float = math.inf,
         tilt: float = 1.0,
     ) -> tuple[FloatArray, FloatArray]:
         """Logs of the largest E R^ρ and E R^-ρ of a whole run under B, at all `RATES`.
 
-        Of nodes whose log E R^θ, with all that is above, is kept.
+        Of nodes whose log E R^θ, with all that is above, is more than -``few``.
         """
         logs = []
         for profile in self.menu:
@@ -347,11 +370,11 @@ class Choosing:
             nodes = np.arange(step.first, step.last + 1) * self.coarse
             with np.errstate(divide="ignore"):
                 mass = fn.log(step.weights)
-            if keep is not None:
+            if few < math.inf:
                 tilted = mass + tilt * nodes
                 with np.errstate(divide="ignore"):
                     sums = fn.log(np.cumsum(fn.exp(tilted - tilted.max())[::-1])[::-1])
-                kept = keep(sums + tilted.max())
+                kept = sums + tilted.max() > -few
                 nodes, mass = nodes[kept], mass[kept]
             logs.append(
                 [
@@ -365,27 +388,41 @@ class Choosing:
 
     def _wide_window(self, detail: Detail) -> tuple[int, int, float]:
         """As `_window`, where W e^{-θx} is small beyond both ends: choices, too."""
+        alike = replace(detail, spacing=0.0, is_smooth=True)
+        if alike not in self._ends_of_windows:
+            self._ends_of_windows[alike] = self._wide_ends(alike)
+        low, high, tilt = self._ends_of_windows[alike]
+        h = detail.spacing
+        low, high = max(low, detail.place + 16.0 * h, detail.reach + h), max(high, 16.0 * h)
+        if not low + high <= MOST_NODES * h:
+            return -MOST_NODES, MOST_NODES, tilt
+        return -math.ceil(low / h) - 1, math.ceil(high / h) + 1, tilt
+
+    def _wide_ends(self, detail: Detail) -> tuple[float, float, float]:
+        """How far a window reaches, and the tilt."""
         up, down = self._moments(detail)
-        place, h = detail.place, detail.spacing
+        place = detail.place
         ends = [max(self._ends(profile, detail)) for profile in self.menu]
         most = TILTED / max(ends)  # no square of a tilted number overflows
         if detail.is_whole and place > 0.0:
             most = min(most, WHOLE / place)
         size = np.where(max(most, 1.0) >= RATES, up - RATES * place, math.inf)
-        tilt = float(RATES[int(np.argmin(size))])
-        # δ is e^ε W, and W e^{-θx} is to be known to a part of what is left out
-        rest = -fn.log(detail.left_out) + fn.log(10.0 * max(self.plan.depth, 1))
-        rest += (1.0 - tilt) * place
-        # single large losses, which decide the moments of high rates, are left out where they can
-        few = rest + float(up[tilt == RATES][0]) + fn.log(max(self.plan.depth, 1))
-        up, _ = self._moments(detail, lambda log_sums: log_sums > -few, tilt)
-        more = tilt < RATES
-        low = float(((up + rest)[more] / (RATES - tilt)[more]).min(initial=math.inf))
-        low = max(low, place + 16.0 * h, detail.reach + h)
-        high = max(float(((down + rest) / (RATES + tilt)).min()), 16.0 * h)
-        if not low + high <= MOST_NODES * h:
-            return -MOST_NODES, MOST_NODES, tilt
-        return -math.ceil(low / h) - 1, math.ceil(high / h) + 1, tilt
+        best = RATES[int(np.argmin(size))]
+        found = []
+        # a lower tilt than the best one may have a much smaller window
+        for i in np.unique(np.searchsorted(RATES, np.geomspace(1.0, best, TILTS))):
+            tilt = float(RATES[i])
+            # δ is e^ε W, and W e^{-θx} is to be known to a part of what is left out
+            rest = -fn.log(detail.left_out) + fn.log(10.0 * max(self.plan.depth, 1))
+            rest += (1.0 - tilt) * place
+            # single large losses, which decide the moments of high rates, are left out if possible
+            few = rest + float(up[i]) + fn.log(max(self.plan.depth, 1))
+            kept, _ = self._moments(detail, few, tilt)
+            more = tilt < RATES
+            low = float(((kept + rest)[more] / (RATES - tilt)[more]).min(initial=math.inf))
+            high = float(((down + rest) / (RATES + tilt)).min())
+            found.append((float(size[i]) + 1.5 * fn.log(low + max(high, 0.0)), low, high, tilt))
+        return min(found)[1:]
 
     def _window(self, detail: Detail) -> tuple[int, int, float]:
         """First and last node, and the tilt.  They are choices; bounds hold for any of them."""
@@ -406,6 +443,11 @@ class Choosing:
         most = min(TILTED / reach, WHOLE / place if detail.is_whole and place > 0.0 else math.inf)
         tilt = max(1.0, min(tilt, math.floor(8.0 * most) / 8.0))
         return low, high, tilt
+
+
+def _level(depth: int) -> int:
+    """Which of `LEVELS` has the states of so many choices to come."""
+    return next(i for i, (_, most) in enumerate(LEVELS) if depth <= most)
 
 
 def _side_by_side(
