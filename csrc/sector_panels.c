@@ -201,8 +201,7 @@ void pe_sector_fill_cells(pe_sector *c) {
             if (bend < 0.0) {
                 half = 0.5 * (c->edge[p + 1] - c->edge[p]);
                 bend = 0.0;
-                for (int k = 2; k < TERMS; k++)
-                    bend += fabs(c->coef[TERMS * p + (size_t)k]) * k * (k - 1.0);
+                for (int k = 2; k < TERMS; k++) bend += fabs(c->coef[TERMS * p + (size_t)k]) * k * (k - 1.0);
             }
             const double next = fmin(to, c->edge[p + 1]), part = (next - from) / half;
             const double ends = fmax(pe_sector_value(c, p, from, 0.0), pe_sector_value(c, p, next, 0.0));

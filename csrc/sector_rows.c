@@ -284,8 +284,7 @@ static void values_of(const pe_sector *a, const gauss_rule *r, size_t panel, dou
     const double lo = a->edge[panel], width = (a->edge[panel + 1] - lo) / PIECES;
     double step[RULE];
     for (int i = 0; i < RULE; i++) step[i] = 0.5 * width * (1.0 + r->x[i]);
-    for (int k = 0; k < PIECES; k++)
-        pe_sector_rests(a, panel, RULE, lo + k * width, step, value + RULE * k);
+    for (int k = 0; k < PIECES; k++) pe_sector_rests(a, panel, RULE, lo + k * width, step, value + RULE * k);
 }
 
 static pe_sector_mass *masses_of(const pe_sector *a, const gauss_rule *r) {

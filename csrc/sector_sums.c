@@ -260,9 +260,8 @@ PE_CLONES static void panel_values(const double *c, double scale, size_t n, cons
     size_t i = 0;
     for (; i + ROWS <= n; i += ROWS) {
         const double *h = high + i, *o = low + i;
-        double x[TOGETHER], y[TOGETHER], z[TOGETHER], w[TOGETHER], *of_x = out + i, *of_y = of_x + TOGETHER,
-                                                                    *of_z = of_y + TOGETHER,
-                                                                    *of_w = of_z + TOGETHER;
+        double x[TOGETHER], y[TOGETHER], z[TOGETHER], w[TOGETHER],
+            *of_x = out + i, *of_y = of_x + TOGETHER, *of_z = of_y + TOGETHER, *of_w = of_z + TOGETHER;
         double a[TOGETHER], b[TOGETHER], d[TOGETHER], e[TOGETHER];
         for (int l = 0; l < TOGETHER; l++) {
             x[l] = inner(h[l], o[l], scale);
@@ -534,9 +533,9 @@ void pe_sector_sums_at(pe_sector_sums *s, const pe_sector *a, const pe_sector *b
             const double of_terms = 8.0, of_sums = 2.0, of_logs = 4.0 * fabs(log_sum[l]) + 1.0;
             whole[l] = level;
             rest[l] = log_sum[l];
-            error[l] = (of.error[l] / of.sum[l] + (of_sums + of_terms + of_logs) * UNIT +
-                        lost[l] / of.sum[l]) *
-                       (1.0 + 1e-6);
+            error[l] =
+                (of.error[l] / of.sum[l] + (of_sums + of_terms + of_logs) * UNIT + lost[l] / of.sum[l]) *
+                (1.0 + 1e-6);
         }
         if (most < WELL || level < least + 0.5) break;
         level = least - 0.5;
