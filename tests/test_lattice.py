@@ -23,6 +23,7 @@ from thorough import ALL
 
 import pyengine as pe
 from pyengine._core import ffi, lib
+from pyengine.caches import clear_cache
 from pyengine.engines.lattice import LatticePair
 from pyengine.engines.lattice import refine as lattice_search
 from pyengine.engines.lattice.compose import compose_on
@@ -46,7 +47,11 @@ COMMON = settings(
 
 @contextlib.contextmanager
 def few_points(most: int) -> Iterator[None]:
-    """Lattices of at most so many points, so that what needs more is refused soon."""
+    """Lattices of at most so many points, so that what needs more is refused soon.
+
+    Nothing is kept from before: where a lattice begins depends on what was asked.
+    """
+    clear_cache()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lattice_search, "MOST_POINTS", most)
         patch.setattr(lattice_search, "FIRST_POINTS", most // 4)
