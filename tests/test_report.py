@@ -341,7 +341,8 @@ def test_rates_that_are_no_unit_fractions() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"delta": 0.0}, r"delta must lie in \(0, 1\)"),
+        ({"delta": 0.0}, "delta must be positive, got 0"),
+        ({"delta": 1.0}, r"delta must lie in \[0, 1\)"),
         ({"adjacency": "both"}, "adjacency must be one of"),
         ({"group_sizes": [1]}, "group_sizes must be"),
         ({"title": " "}, "title must not be blank"),

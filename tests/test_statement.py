@@ -55,9 +55,11 @@ def test_what_is_stated() -> None:
     assert [row[1] for row in wide.rows()] == ["inf", "1", "1", "1", "1", "1"]
     with pytest.raises(ValueError, match="the least that leaks, and no guarantee"):
         privacy_statement(pe.shuffled_lower_bound(1.0, 10), 1e-5)
-    for delta in (0.0, 1.0):
-        with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\)"):
+    for delta in (-1e-9, 1.0):
+        with pytest.raises(ValueError, match=r"delta must lie in \[0, 1\)"):
             privacy_statement(RUN, delta)
+    with pytest.raises(ValueError, match="delta must be positive, got 0: no ε holds"):
+        privacy_statement(RUN, 0.0)
     with pytest.raises(ValueError, match="adjacency must be one of"):
         privacy_statement(RUN, 1e-5, adjacency="both")
 
@@ -76,7 +78,7 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*run, "--kappa", "2"]) == 2
     assert "--kappa must lie in [0, 1], got 2" in capsys.readouterr().err
     assert main(["statement", "--noise", "2", "--delta", "0"]) == 2
-    assert "delta must lie in (0, 1)" in capsys.readouterr().err
+    assert "delta must be positive, got 0" in capsys.readouterr().err
 
 
 def test_markup_is_escaped() -> None:
@@ -154,3 +156,14 @@ def test_a_tuned_run_covers_the_runs_that_it_counts() -> None:
         (tuned, "data beyond these runs, other"),
     ):
         assert words in str(privacy_statement(mechanism, 1e-5))
+
+
+def test_pure_differential_privacy() -> None:
+    """ε at δ = 0, of the statement and of the report, for who reports pure privacy."""
+    run = pe.LaplaceMechanism(2.0).composed(3)
+    first = privacy_statement(run, 0).figures[0]
+    assert first.what == "ε at δ = 0"
+    assert first.lower <= 1.5 <= first.bound <= 1.5 * (1 + 2**-50)
+    table = pe.report.privacy_report(run, 0).tables[0]
+    assert table.argument.tolist() == [0.0]
+    assert pe.report.privacy_report(run, 1e-6).tables[0].argument.size == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR
@@ -215,7 +216,7 @@ def privacy_statement(
     mechanism : Mechanism, or what describes one
         The run; a privacy engine of Opacus, for instance, or a run of `pyengine.adaptive`.
     delta : float
-        In (0, 1).
+        In [0, 1); 0 where ε is finite then, as of Laplace noise.
     adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.delta`, for all figures.
     false_positive_rates : iterable of float
@@ -267,8 +268,8 @@ def privacy_statement(
     """
     run = mechanism if isinstance(mechanism, Answering) else compose(mechanism)
     level = checks.real("delta", delta)
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"delta must lie in (0, 1), got {delta!r}")
+    if not 0.0 <= level < 1.0:
+        raise ValueError(f"delta must lie in [0, 1), got {delta!r}")
     checks.choice("adjacency", adjacency, ADJACENCIES)
     label = tuple(run.labels(adjacency) if isinstance(run, Answering) else label_of(run, adjacency))
     if any(each.known == "lower bound" for each in label):
@@ -298,6 +299,8 @@ def privacy_statement(
         (f"{title} {written(guess)} (κ)", "gamma_bound", guess, METRICS[3]) for guess in guesses
     ]
     figures = [ask(*each) for each in asked]
+    if level == 0.0 and figures[0].bound == math.inf:
+        raise ValueError("delta must be positive, got 0: no ε holds at δ = 0 for this mechanism")
     for prior in real_levels("priors", priors):
         title = f"right guess whether the record took part, at prior {written(prior)}"
         figures.append(_right_guess(ask(title, "bayes_risk", prior, METRICS[4])))

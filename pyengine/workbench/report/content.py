@@ -241,7 +241,7 @@ def privacy_report(
         statement,
         level,
         (
-            ask("epsilon", [level, level / 10, level / 100]),
+            ask("epsilon", [level, level / 10, level / 100] if level else [level]),
             ask("gamma_bound", levels),
             ask("trade_off", levels),
             ask("delta", EPSILONS),
