@@ -28,7 +28,7 @@ Indices = npt.NDArray[np.intp]
 POINTS, EACH = 38, 0.55  # of a panel, and for each step, whose bound is some times too large
 RHO = 5.0  # of the ellipse about a panel
 LONG, HIGH = 0.5 * (RHO + 1.0 / RHO), 0.5 * (RHO - 1.0 / RHO)  # half axes of that
-LEBESGUE = 4.2  # up to 150 points
+MOST, LEBESGUE = 149, 4.2  # points of a panel, and the constant of so many
 UP = 1.25  # the largest imaginary part of a distance from a corner
 STEEP = 0.5  # largest logarithm by which masses grow on half a panel, about
 SLACK = 1.0 + 1e-9
@@ -65,7 +65,8 @@ class TabledOrder(Inner):
         self.inner = inner
         # both laws without exchange, of which masses below thresholds are tabled
         self._own = DeformedOrder(inner.kinds, exchanged=False)
-        self._points = POINTS + math.ceil(EACH * sum(number for _, number in inner.kinds))
+        wanted = POINTS + math.ceil(EACH * sum(number for _, number in inner.kinds))
+        self._points = min(wanted, MOST)
         self._bounds = CornerBounds(inner.kinds, np.zeros((2, 1)), np.ones(1), 0.0)
         self._masses: _Table = {}
         self._profiles: _Table = {}
