@@ -17,6 +17,7 @@ from typing import Any
 
 from pyengine.cli.main import main
 from pyengine.tables import run as table_run
+from pyengine.workbench.tables.pools import Processes
 from pyengine.workbench.tables.units import Unit, solve
 
 LOG = "PYENGINE_TEST_LOG"
@@ -71,6 +72,30 @@ def deaf(batch: Sequence[Unit]) -> list[dict[str, Any]]:
         Path(f"{os.environ[LOG]}.{os.getpid()}").touch()
         ctypes.PyDLL(None).sleep(60)
     return slow(batch)
+
+
+class SlowToRead:
+    """What the executor takes a second to read."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return time.sleep, (1.0,)
+
+
+def sends_much(marker: str) -> bytes:
+    """More than a pipe holds, so that sending it waits for the reader."""
+    Path(marker).touch()
+    return bytes(1_000_000)
+
+
+def abandon_a_worker_that_sends(marker: str) -> None:
+    """Close a pool while the executor reads one result and its worker has sent half of the next."""
+    pool = Processes(1)
+    pool.executor.submit(SlowToRead)
+    pool.executor.submit(sends_much, marker)
+    while not Path(marker).exists():
+        time.sleep(0.01)
+    time.sleep(0.3)
+    pool.close(abandon=True)
 
 
 def command(arguments: list[str]) -> int:

@@ -321,6 +321,17 @@ def test_workers_that_do_not_listen_end_with_the_run(
     wait_for(lambda: not any(is_alive(pid) for pid in workers), seconds=20.0)
 
 
+def test_half_a_result_does_not_keep_the_run(tmp_path: Path) -> None:
+    """A worker that is ended while it sends leaves the executor with half of what it reads."""
+    code = "import sys, slow_table; slow_table.abandon_a_worker_that_sends(sys.argv[1])"
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "sends")],
+        cwd=Path(__file__).parent,
+        check=True,
+        timeout=30.0,
+    )
+
+
 def is_alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]

@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -38,10 +38,12 @@ class Processes(Pool):
     it for ever.
     """
 
+    executor: ProcessPoolExecutor
+
     def __init__(self, workers: int) -> None:
         super().__init__(self._start(workers), workers)
 
-    def _start(self, workers: int) -> Executor:
+    def _start(self, workers: int) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe(duplex=False)[::-1]
         self._lifeline, self._watched = ours, theirs
@@ -58,10 +60,20 @@ class Processes(Pool):
     def close(self, *, abandon: bool) -> None:
         """Let the processes end; their work is dropped if told so."""
         if abandon:
-            self._lifeline.close()
+            self._end_now()
         self.executor.shutdown(wait=True, cancel_futures=abandon)
         self._lifeline.close()
         self._watched.close()
+
+    def _end_now(self) -> None:
+        """End all processes; the executor waits for the rest of a result that one was sending.
+
+        It stops waiting at the end of the pipe, which comes once nobody can write to it.
+        """
+        self._lifeline.close()
+        for process in list((self.executor._processes or {}).values()):
+            process.join()
+        self.executor._result_queue._writer.close()  # type: ignore[attr-defined]
 
 
 def _prepare_worker(lifeline: Connection) -> None:
