@@ -7,10 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pyengine as pe
 from pyengine.cli import main
+from pyengine.cli.calibrate import _is_proven
 
 
 def ask(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -169,8 +171,11 @@ def test_whether_a_target_is_proven_to_be_met_is_said(capsys: pytest.CaptureFixt
     found = ask(capsys, "--p", "0.01", "--steps", "9", *two, "--alpha", ".1", "--beta", ".5")
     assert [each["certainty"] for each in found["achieved"]] == ["proven"] * 3
     fit = ["--p", "0.1", "--steps", "9", "--mu", "0.5", "--slack", "1e-6"]
-    for more, word in (([], "estimate"), (["--proven"], "proven")):
-        assert ask(capsys, *fit, *more)["achieved"][0]["certainty"] == word
+    closed = ["--steps", "1000", "--mu", "1"]
+    for question in (fit, closed, [*fit, "--proven"], [*closed, "--proven"]):
+        assert ask(capsys, *question)["achieved"][0]["certainty"] == "proven"
+    profile = pe.from_profile(lambda e: 0.1 * np.exp(-e), epsilon=np.linspace(0.0, 9.0, 50))
+    assert not _is_proven(pe.targets.GaussianDP(1.0, 1e-3), profile)
     pure = ["--mechanism", "laplace", "--epsilon", "1", "--delta", "0"]
     assert ask(capsys, *pure)["achieved"][0]["certainty"] == "proven"
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyengine._support import checks
-from pyengine._support.certainty import ESTIMATE, PROVEN, certainty
+from pyengine._support.certainty import PROVEN, certainty
 from pyengine._support.decimals import number
 from pyengine._support.markup import shortened
 from pyengine.api import answers
@@ -18,6 +19,7 @@ from pyengine.cli.errors import CommandError, read_count
 from pyengine.cli.numbers import read_exact
 from pyengine.cli.output import label_lines, print_json, print_lines, remark, remarks_on
 from pyengine.cli.parsers import command, group, option, switch
+from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, describe, in_words, label_of
 
 if TYPE_CHECKING:
@@ -90,7 +92,10 @@ def run(arguments: argparse.Namespace) -> int:
         shown = rounded(varied, found.value, digits)
         mechanism = make(shown)
         achieved = [target.achieved(mechanism) for target in targets]
-        sure = [_certainty(target, mechanism) for target in targets]
+        sure = [
+            _certainty(target, each, mechanism)
+            for target, each in zip(targets, achieved, strict=True)
+        ]
     except ValueError as error:
         text = str(error).replace("parameter", varied.words, 1)
         for target in targets:
@@ -180,8 +185,11 @@ def _limits(arguments: argparse.Namespace) -> dict[str, Fraction]:
     }
 
 
-def _certainty(target: Target, mechanism: Mechanism) -> str:
-    """Whether the bound that met a target is proven: asked for, or by the engine that answered."""
+def _certainty(target: Target, achieved: Target, mechanism: Mechanism) -> str:
+    """Whether the bound that met a target is proven: asked for, or by the engine that answered.
+
+    μ is compared at many ε: it is proven where proven bounds meet the figures that are printed.
+    """
     from pyengine.calibration.targets import Advantage, EpsilonDelta, Gamma, TradeOff
 
     if target.bounds is True:
@@ -198,9 +206,16 @@ def _certainty(target: Target, mechanism: Mechanism) -> str:
         case Advantage():
             question, at = "delta", 0.0
         case _:
-            return ESTIMATE
+            return certainty(_is_proven(achieved, mechanism))
     _, _, proven = answers(question, mechanism, [at], adjacency=target.adjacency, proven=False)
     return certainty(proven[0])
+
+
+def _is_proven(achieved: Target, mechanism: Mechanism) -> bool:
+    try:
+        return replace(achieved, bounds=True).is_met(mechanism)
+    except AccuracyError:
+        return False
 
 
 def _strictest(name: str, exact: Fraction) -> float:
