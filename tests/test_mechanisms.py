@@ -68,6 +68,9 @@ def test_values(step: pe.Mechanism) -> None:
     assert step.composed(0) == pe.compose()
     assert step.composed(3.0).parts == ((step, 3),)
     assert step.composed(2**60).steps == 2**60
+    by_hand = pe.Composition([(step, 1), (step, 2.0), (step, 0)])  # type: ignore[list-item]
+    assert by_hand == step.composed(3)
+    assert pickle.loads(pickle.dumps(by_hand)) == copy.deepcopy(by_hand) == by_hand
     for wrong in (-1, 0.5, True, None, 10**400, "many"):
         with pytest.raises(ValueError, match="steps must"):
             step.composed(wrong)  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from pyengine.report import privacy_report
 from pyengine.statement import privacy_statement
 
 RUN = pe.dp_sgd(1.0, 0.01, 100)
+STEP = pe.LaplaceMechanism(1.0)
 TARGET = pe.targets.EpsilonDelta(1.0, 1e-5)
 HUGE = 10**400
 MATRIX = [[1.0, 0.0], [1.0, 1.0]]
@@ -48,6 +49,10 @@ WRONG: list[tuple[str, Callable[[Any], Any], list[Any]]] = [
     ),
     ("noise_multiplier", pe.GaussianMechanism, [np.ma.masked, np.ma.array(1.0, mask=True)]),
     ("steps", lambda x: pe.dp_sgd(1.0, 0.01, x), [np.ma.masked]),
+    ("parts", pe.Composition, [None, 3, [RUN], [(RUN, 2)], [(STEP, 1, 1)], "ab", [STEP]]),
+    ("repetitions", lambda x: pe.Composition([(STEP, x)]), [-1, 0.5, True, None, "x", HUGE]),
+    ("parts", pe.Releases, [None, [RUN], [(RUN, 2)], [], [(STEP, 0)]]),
+    ("mechanism", lambda x: pe.Releases([(x, 2)]), [STEP.poisson_sampled(0.5)]),
     # taken for 0, so that epsilon(0) was 0 where it is infinite
     (
         "sampling_probability",

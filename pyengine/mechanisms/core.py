@@ -116,7 +116,7 @@ class Step(Mechanism):
     def composed(self, steps: int) -> Composition:
         """As `Mechanism.composed`, without anything to gather or to sort."""
         number = checks.count("steps", steps)
-        return Composition(((self, number),) if number else ())
+        return _composition(((self, number),) if number else ())
 
     @property
     def inner(self) -> Step:
@@ -393,20 +393,23 @@ class SampledWithoutReplacement(Sampled):
         )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Composition(Mechanism):
     """Adaptive composition of steps; made by `Mechanism.composed` and `compose`.
 
     Parameters
     ----------
-    parts : tuple of (step, int)
-        The different steps, sorted, each with its number of repetitions >= 1.
+    parts : sequence of (step, int)
+        Steps, each with its number of repetitions >= 0; kept sorted, each step once.
     """
 
     parts: tuple[tuple[Step, int], ...]
     _hash: ClassVar[int | None] = None  # of one that was asked for it, once it was
     # the steps in the words in which they were said, where equal ones were said in several
     _phases: ClassVar[tuple[tuple[Step, int], ...]] = ()
+
+    def __init__(self, parts: Iterable[tuple[Step, int]]) -> None:
+        vars(self).update(vars(_collect([_part(part) for part in checks.listed("parts", parts)])))
 
     def __hash__(self) -> int:
         value = self._hash
@@ -571,13 +574,27 @@ def _sort_key(value: Any) -> tuple[Any, ...]:
     return (3, id(value))
 
 
+def _part(value: Any) -> tuple[Step, int]:
+    """A step and its number of repetitions, as a caller gave them."""
+    if isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[0], Step):
+        return value[0], checks.count("repetitions", value[1])
+    raise ValueError(f"parts must be pairs of a step and a number, got {checks.shown(value)}")
+
+
+def _composition(parts: tuple[tuple[Step, int], ...]) -> Composition:
+    """Sorted parts, each step once, that need no check."""
+    made = object.__new__(Composition)
+    vars(made)["parts"] = parts
+    return made
+
+
 def _collect(steps: list[tuple[Step, int]]) -> Composition:
     numbers: dict[Step, int] = {}
     are_said = False
     for step, number in steps:
         numbers[step] = numbers.get(step, 0) + number
         are_said = are_said or step._words is not None
-    made = Composition(_sorted(numbers.items()))
+    made = _composition(_sorted(numbers.items()))
     if are_said:
         said: dict[tuple[Step, Words | None], tuple[Step, int]] = {}
         for step, number in steps:

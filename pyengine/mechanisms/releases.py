@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from pyengine._support import checks
-from pyengine.mechanisms.core import Composition, Step
+from pyengine.mechanisms.core import Composition, Step, only_single
 from pyengine.mechanisms.finite import ExponentialMechanism
 from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.report import describe, step_in_words
@@ -133,7 +133,11 @@ class Releases(Step):
     parts: tuple[tuple[Step, int], ...]
 
     def __init__(self, parts: Any) -> None:
-        vars(self).update(parts=Composition(tuple(parts)).parts)
+        vars(self).update(parts=Composition(parts).parts)
+        if not self.parts:
+            raise ValueError(f"parts must hold at least one release, got {checks.shown(parts)}")
+        for step, _ in self.parts:
+            only_single(step)
 
     def described(self) -> dict[str, Any]:
         """Parameters of each part, and how often it is used."""
