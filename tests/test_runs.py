@@ -223,7 +223,7 @@ def test_lists_and_ranges_are_grids(tmp_path: Path) -> None:
         ("a.yaml", "noise: [1", "a.yaml: not a run file: YAML: line 1: "),
         ("a.csv", "noise,rate,steps\n1,0.1,3\n\n1,0.1,x", "a.csv, line 4: phase 2: steps must"),
         ("a.csv", "noise,rate,steps\n1,0.1", "a.csv: line 2: must have 3 cells"),
-        ("a.csv", "noise,rate,stepz\n1,0.1,3", "a.csv, line 2: unknown key 'stepz'; did you mean"),
+        ("a.csv", "noise,rate,stepz\n1,0.1,3", "a.csv, line 1: unknown key 'stepz'; did you mean"),
         ("a.csv", "noise,steps", "a.csv: line 1: no row below the header"),
         ("a.csv", "red,green\n1,2", "a.csv: not a run file; pyengine reads TOML, JSON, YAML, and"),
         ("a.toml", "", "a.toml: no run: give the keys of one"),

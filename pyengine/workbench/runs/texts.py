@@ -184,8 +184,13 @@ def _csv(text: str) -> Content | None:
         raise ValueError(f"not a run file: CSV: {error}") from None
     if not rows:
         raise ValueError(f"line {lines[0][0]}: no row below the header")
-    places = {("phase", i): number for i, (number, _) in enumerate(lines[1:])}
-    return Content({"phase": rows}, lambda path, _: places.get(path[:2]))  # type: ignore[arg-type]
+    places: dict[Path, int] = {("phase", i): number for i, (number, _) in enumerate(lines[1:])}
+
+    def line(path: Path, key: str) -> int | None:
+        # a column that no mechanism has is wrong in the header, not in a row
+        return lines[0][0] if key and key not in known else places.get(path[:2])
+
+    return Content({"phase": rows}, line)
 
 
 def _is_name(text: str) -> bool:
