@@ -328,7 +328,7 @@ def threaded(
     array([0.        , 0.08984814, 0.80809496, 0.99436895, 0.99995634])
     """
     if not isinstance(function, np.ufunc):
-        raise ValueError(f"function must be a NumPy ufunc, got {function!r}")
+        raise ValueError(f"function must be a NumPy ufunc, got {checks.shown(function)}")
     if workers is None:
         workers = os.cpu_count() or 1
     workers = checks.count("workers", workers, least=1)

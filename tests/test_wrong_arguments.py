@@ -6,6 +6,7 @@ What is here was once answered by an error from inside, by NaN, or not within mi
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -50,6 +51,23 @@ WRONG: list[tuple[str, Callable[[Any], Any], list[Any]]] = [
     ("noise_multiplier", pe.GaussianMechanism, [np.ma.masked, np.ma.array(1.0, mask=True)]),
     ("steps", lambda x: pe.dp_sgd(1.0, 0.01, x), [np.ma.masked]),
     ("parts", pe.Composition, [None, 3, [RUN], [(RUN, 2)], [(STEP, 1, 1)], "ab", [STEP]]),
+    # NumPy dropped imaginary parts
+    ("noise_multiplier", pe.GaussianMechanism, [np.complex128(1.0), np.array(1j), np.complex64(1)]),
+    ("shifts", lambda x: pe.GaussianMixtureMechanism(1.0, x, [1.0]), [np.array(0.3), "1", {}]),
+    ("weights", lambda x: pe.GaussianMixtureMechanism(1.0, [1.0], x), [np.array(0.3), HUGE]),
+    ("mechanism", lambda x: pe.delta(x, 1.0), [np.array(0.3), np.array([]), [], ()]),
+    ("votes", lambda x: pe.pate_votes(x, 2.0), [{}, 1j, HUGE, [[-1, 2]], [[math.inf, 1]], None]),
+    ("queries", lambda x: pe.pate_noisy_max(1.0, x), [-1, 0.5, None]),
+    ("steps_per_epoch", lambda x: pe.shuffled_lower_bound(1.0, x), [HUGE, "1e300"]),
+    ("keys", lambda x: pe.thresholded_histogram(1.0, 5.0, keys=x), [HUGE, 10**300]),
+    ("bounds", lambda x: pe.delta(RUN, 1.0, bounds=x), [np.array([0.1, 0.2]), np.array([])]),
+    ("unit", lambda x: pe.dp_sgd(1.0, 0.1, 3, unit=x), [np.array([0.1, 0.2]), None, ["record"]]),
+    (
+        "sampling",
+        lambda x: pe.dp_sgd(1.0, steps=3, batch_size=1, dataset_size=9, sampling=x),
+        [np.array([0.1, 0.2]), ["poisson"], 1.0],
+    ),
+    ("participation", lambda x: pe.matrix_mechanism(1.0, MATRIX, x), [np.array([0.1, 0.2]), 3]),
     ("repetitions", lambda x: pe.Composition([(STEP, x)]), [-1, 0.5, True, None, "x", HUGE]),
     ("parts", pe.Releases, [None, [RUN], [(RUN, 2)], [], [(STEP, 0)]]),
     ("mechanism", lambda x: pe.Releases([(x, 2)]), [STEP.poisson_sampled(0.5)]),
@@ -156,6 +174,19 @@ def test_extreme_arguments_that_have_an_answer() -> None:
     assert 0.0 < baselines.fano_success(10**15, 1.0) < 0.1
     assert baselines.compare(RUN, 5e-324)[0].kappa == 5e-324
     assert 0.0 <= duality.from_zcdp(5e-324, 1.0) < 1e-300
+    far = {"times": 2, "separation": 10**30}  # beyond what indices hold
+    assert pe.matrix_sensitivity(MATRIX, "min_separation", **far) == pe.matrix_sensitivity(MATRIX)
+    assert pe.noise_multiplier(np.array(2.0), 1.0) == pe.noise_multiplier(2.0, 1.0) == 2.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert pe.delta(STEP.composed(3), 1e308) == 0.0
+
+
+def test_a_refusal_of_epsilon_speaks_of_epsilon() -> None:
+    with pytest.raises(pe.AccuracyError, match=r"^the bounds 4\.37\d+ and 4\.37\d+ of") as error:
+        pe.epsilon(pe.GaussianMechanism(1.0), 1e-5, tolerance=1e-300)
+    wide = float(str(error.value).split("tolerance=")[1].split()[0])
+    assert pe.epsilon(pe.GaussianMechanism(1.0), 1e-5, tolerance=wide) > 4.37
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,12 @@ def real(name: str, value: Any) -> float:
     """Return a real number as a float, or raise ValueError."""
     if isinstance(value, float):
         number = value
-    elif isinstance(value, (bool, np.bool_, str, bytes)) or value is None or np.ma.is_masked(value):
+    elif (
+        isinstance(value, (bool, np.bool_, str, bytes))
+        or value is None
+        or np.ma.is_masked(value)
+        or np.iscomplexobj(value)  # NumPy would drop the imaginary part
+    ):
         raise ValueError(f"{name} must be a real number, got {shown(value)}")
     else:
         try:

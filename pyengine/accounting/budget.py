@@ -436,7 +436,9 @@ def _plan(planned: Any) -> tuple[list[str], list[Maker]]:
 def _shares(weights: Any, number: int) -> list[float]:
     given = [1] * number if weights is None else checks.listed("weights", weights)
     if len(given) != number:
-        raise ValueError(f"weights must be one for each of {number} releases, got {weights!r}")
+        raise ValueError(
+            f"weights must be one for each of {number} releases, got {checks.shown(weights)}"
+        )
     values = [float(checks.positive("weights", weight)) for weight in given]
     total = math.fsum(values)
     return [value / total for value in values]

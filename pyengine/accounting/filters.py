@@ -66,7 +66,7 @@ class Odometer:
     ) -> None:
         one = adaptive(menu, 1, costs=costs)
         if min(one.costs) <= 0:
-            raise ValueError(f"costs must be positive, got {costs!r}")
+            raise ValueError(f"costs must be positive, got {checks.shown(costs)}")
         self._one, self._lock = one, threading.Lock()
         self._choices: list[int] = []
         self._spent = Fraction(0)
@@ -183,7 +183,9 @@ class Odometer:
     def _cost(self, choice: int) -> Fraction:
         index = checks.count("choice", choice)
         if index >= len(self.costs):
-            raise ValueError(f"choice must be an index below {len(self.costs)}, got {choice!r}")
+            raise ValueError(
+                f"choice must be an index below {len(self.costs)}, got {checks.shown(choice)}"
+            )
         return self.costs[index]
 
 

@@ -95,7 +95,7 @@ class LastIterate(Answering):
         hiding = count if over is None else self._count("over", over, count)
         part = checks.real("share", share)
         if not 0.0 < part < 1.0:
-            raise ValueError(f"share must be in (0, 1), got {share!r}")
+            raise ValueError(f"share must be in (0, 1), got {checks.shown(share)}")
         c, noise = self.contraction, float(self.noise)
         apart = self._distance(self.steps - count)
         if self.rate == 1:
@@ -260,13 +260,13 @@ def last_iterate(
         raise ValueError(f"rate must be in (0, 1], got {checks.shown(rate)}")
     number = checks.count("steps", steps)
     if number < 1:
-        raise ValueError(f"steps must be at least 1, got {steps!r}")
+        raise ValueError(f"steps must be at least 1, got {checks.shown(steps)}")
     factor = checks.real("contraction", contraction)
     if not 0.0 < factor <= 1.0:
-        raise ValueError(f"contraction must be in (0, 1], got {contraction!r}")
+        raise ValueError(f"contraction must be in (0, 1], got {checks.shown(contraction)}")
     width = float(diameter)
     if not width > 0.0:
-        raise ValueError(f"diameter must be > 0, got {diameter!r}")
+        raise ValueError(f"diameter must be > 0, got {checks.shown(diameter)}")
     return LastIterate(noise, probability, number, factor, width)
 
 

@@ -55,9 +55,9 @@ class NoiseRange:
         noise = _ends("noise", self.noise)
         rate = _ends("rate", self.rate if isinstance(self.rate, tuple | list) else (self.rate,) * 2)
         if noise[0] <= 0:
-            raise ValueError(f"noise must be positive, got {self.noise!r}")
+            raise ValueError(f"noise must be positive, got {checks.shown(self.noise)}")
         if rate[1] > 1:
-            raise ValueError(f"rate must be in [0, 1], got {self.rate!r}")
+            raise ValueError(f"rate must be in [0, 1], got {checks.shown(self.rate)}")
         object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "rate", rate)
 
@@ -77,5 +77,5 @@ class NoiseRange:
 def _ends(name: str, given: object) -> tuple[Fraction, Fraction]:
     ends = [Fraction(checks.non_negative(name, end)) for end in checks.listed(name, given)]
     if len(ends) != 2 or ends[0] > ends[1]:
-        raise ValueError(f"{name} must have a least and a largest value, got {given!r}")
+        raise ValueError(f"{name} must have a least and a largest value, got {checks.shown(given)}")
     return ends[0], ends[1]

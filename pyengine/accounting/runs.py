@@ -232,7 +232,9 @@ class Strategy:
         for choice in made:
             then = dict(moves[state])
             if choice not in then:
-                raise ValueError(f"made must be choices that the run allows, got {made!r}")
+                raise ValueError(
+                    f"made must be choices that the run allows, got {checks.shown(made)}"
+                )
             state = then[choice]
         return self.tables[state]
 
@@ -345,7 +347,7 @@ def adaptive(
     number = checks.count("steps", steps)
     prices = [1] * len(choices) if costs is None else checks.listed("costs", costs)
     if len(prices) != len(choices):
-        raise ValueError(f"costs must have one entry for each choice, got {costs!r}")
+        raise ValueError(f"costs must have one entry for each choice, got {checks.shown(costs)}")
     exact = tuple(Fraction(checks.non_negative("costs", price)) for price in prices)
     total = None if budget is None else Fraction(checks.non_negative("budget", budget))
     limits: dict[tuple[int, ...], int] = {}
@@ -369,7 +371,9 @@ def _indices(name: str, key: Any, size: int) -> tuple[int, ...]:
     """Indices of the choices that a limit is about, in order."""
     found = sorted({checks.count(name, i) for i in (key if isinstance(key, tuple) else (key,))})
     if not found or found[-1] >= size:
-        raise ValueError(f"{name} must have indices of choices below {size}, got {key!r}")
+        raise ValueError(
+            f"{name} must have indices of choices below {size}, got {checks.shown(key)}"
+        )
     return tuple(found)
 
 

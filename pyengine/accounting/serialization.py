@@ -163,7 +163,7 @@ def _adaptive(run: Answering) -> dict[str, Any]:
     from pyengine.accounting.runs import AdaptiveRun
 
     if not isinstance(run, AdaptiveRun):
-        raise ValueError(f"value must be an AdaptiveRun, got {run!r}")
+        raise ValueError(f"value must be an AdaptiveRun, got {checks.shown(run)}")
     menu = [
         {name: getattr(choice, name) for name in RANGE}
         if isinstance(choice, NoiseRange)

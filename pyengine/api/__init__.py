@@ -49,7 +49,7 @@ def trade_off_function(name: str, given: Any) -> Callable[[FloatArray], FloatArr
     if mechanism is not None:
         return lambda alpha: np.asarray(trade_off(mechanism, alpha), dtype=np.float64)
     if not callable(given) or isinstance(given, type):
-        raise ValueError(f"{name} must be a Mechanism or a function, got {given!r}")
+        raise ValueError(f"{name} must be a Mechanism or a function, got {checks.shown(given)}")
     given = Guarded(given)
 
     def checked(alpha: FloatArray) -> FloatArray:

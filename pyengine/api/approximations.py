@@ -216,7 +216,7 @@ def monte_carlo_gamma(
         raise ValueError(f"seed must be below 2^64, got {checks.shown(seed)}")
     share = checks.real("confidence", confidence)
     if not 0.0 < share < 1.0:
-        raise ValueError(f"confidence must lie in (0, 1), got {confidence!r}")
+        raise ValueError(f"confidence must lie in (0, 1), got {checks.shown(confidence)}")
     if threads is not None:
         threads = checks.count("threads", threads, least=1)
     flat = array.ravel()

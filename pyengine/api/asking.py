@@ -134,7 +134,7 @@ def _recognised(
         if method not in ("auto", "certified") or not isinstance(threat_model, DifferentialPrivacy):
             raise NotDefinedError(
                 "method must be 'auto' or 'certified' and threat_model 'dp' for an adaptive run, "
-                f"got {method!r} and {threat_model!r}"
+                f"got {checks.shown(method)} and {threat_model!r}"
             )
         return thing.questions(adjacency, tolerance)
     from pyengine.api.recognise import recognise
@@ -144,7 +144,7 @@ def _recognised(
     if isinstance(found, Questions) and not plain:
         raise ValueError(
             "method must be 'auto' and threat_model 'dp' for a profile, a distribution or samples, "
-            f"got {method!r} and {threat_model!r}"
+            f"got {checks.shown(method)} and {threat_model!r}"
         )
     return found
 
@@ -178,7 +178,7 @@ def kind_of_bounds(given: Any) -> bool | str:
         return bool(given)
     if isinstance(given, str) and given == ESTIMATED:
         return ESTIMATED
-    hint = "; did you mean True?" if given == "proven" else ""
+    hint = "; did you mean True?" if isinstance(given, str) and given == "proven" else ""
     raise ValueError(
         f"bounds must be True (proven), False or {ESTIMATED!r}, got {checks.shown(given)}{hint}"
     )

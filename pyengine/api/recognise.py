@@ -35,7 +35,7 @@ def recognise(thing: Any, adjacency: str) -> Mechanism | Questions:
         return known
     if _base(thing) == ("dp_accounting", "PrivacyLossDistribution"):
         return from_privacy_loss_distribution(thing)
-    if isinstance(thing, list | tuple | np.ndarray) and len(thing):
+    if isinstance(thing, list | tuple | np.ndarray) and getattr(thing, "ndim", 1) and len(thing):
         return _sequence(thing, adjacency)
     if callable(thing) and not isinstance(thing, type):
         return Profile(thing)

@@ -72,7 +72,7 @@ def shuffled_lower_bound(
     [11.0, 4.24]
     """
     sigma = float(checks.positive("noise_multiplier", noise_multiplier))
-    steps = checks.count("steps_per_epoch", steps_per_epoch, least=1)
+    steps = checks.count("steps_per_epoch", steps_per_epoch, least=1, most=checks.PLAIN_COUNT)
     number = checks.count("epochs", epochs)
     with np.errstate(over="ignore", invalid="ignore"):  # noise near either end of the doubles
         edges = np.linspace(-REACH * sigma, 2.0 + REACH * sigma, CELLS + 1)[1:-1]

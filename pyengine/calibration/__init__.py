@@ -73,7 +73,7 @@ class Calibration:
     def __index__(self) -> int:
         if isinstance(self.value, int):
             return self.value
-        raise TypeError(f"only a single integer can be an index, got {self.value!r}")
+        raise TypeError(f"only a single integer can be an index, got {checks.shown(self.value)}")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.array(self.value, dtype=dtype, copy=True if copy is None else copy)
@@ -124,7 +124,7 @@ class _Job:
             given = self._make(int(x) if self._integer else x)
             made = as_mechanism(given)
             if made is None:
-                raise ValueError(f"make must return a Mechanism, got {given!r}")
+                raise ValueError(f"make must return a Mechanism, got {checks.shown(given)}")
             self._made[x] = made
         return self._made[x]
 
@@ -286,7 +286,7 @@ def calibrate(
         raise ValueError(f"target must hold arrays that broadcast together, got {shapes}") from None
     precision = checks.real("rtol", rtol)
     if not 1e-14 <= precision <= 0.1:
-        raise ValueError(f"rtol must lie in [1e-14, 0.1], got {rtol!r}")
+        raise ValueError(f"rtol must lie in [1e-14, 0.1], got {checks.shown(rtol)}")
     integer = checks.flag("integer", integer)
     where = _start(start, integer)
     grows = None if maximize is None else checks.flag("maximize", maximize)
@@ -346,7 +346,9 @@ def _targets(target: Any) -> tuple[tuple[Target, ...], bool]:
     several = isinstance(target, list | tuple)
     targets = tuple(target) if several else (target,)
     if not targets or not all(isinstance(each, Target) for each in targets):
-        raise ValueError(f"target must be a Target or a sequence of them, got {target!r}")
+        raise ValueError(
+            f"target must be a Target or a sequence of them, got {checks.shown(target)}"
+        )
     return targets, several
 
 

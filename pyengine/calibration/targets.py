@@ -39,7 +39,9 @@ Domains = dict[str, tuple[float, float]]
 def single_target(value: Any) -> Target:
     """Return a value that is a target without arrays; a ValueError for any other value."""
     if not isinstance(value, Target) or value.shape:
-        raise ValueError(f"target must be a single target of pyengine.targets, got {value!r}")
+        raise ValueError(
+            f"target must be a single target of pyengine.targets, got {checks.shown(value)}"
+        )
     return value
 
 

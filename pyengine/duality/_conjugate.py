@@ -53,13 +53,15 @@ def source(
     try:
         x, y = curve
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a callable or a pair of arrays, got {curve!r}") from None
+        raise ValueError(
+            f"{name} must be a callable or a pair of arrays, got {checks.shown(curve)}"
+        ) from None
     x = checks.real_array(f"{name}[0]", x, 0.0, top).ravel()
     y = checks.real_array(f"{name}[1]", y, 0.0, 1.0).ravel()
     if x.size != y.size or not x.size:
         raise ValueError(f"{name} must hold two arrays of one length >= 1, got {x.size}, {y.size}")
     if not (np.diff(x) > 0.0).all():
-        raise ValueError(f"{name}[0] must increase, got {x!r}")
+        raise ValueError(f"{name}[0] must increase, got {checks.shown(x)}")
     return None, x, y
 
 

@@ -73,9 +73,11 @@ def from_rdp(orders: Any, divergences: Any, epsilon: Any) -> Any:
     alpha = np.atleast_1d(checks.real_array("orders", orders, -math.inf, math.inf))
     rho = np.atleast_1d(checks.real_array("divergences", divergences, -math.inf, math.inf))
     if alpha.ndim != 1 or alpha.size == 0 or not ((alpha > 1.0) & (alpha < math.inf)).all():
-        raise ValueError(f"orders must be finite numbers above 1, got {orders!r}")
+        raise ValueError(f"orders must be finite numbers above 1, got {checks.shown(orders)}")
     if rho.shape != alpha.shape or not (rho >= 0.0).all():
-        raise ValueError(f"divergences must be >= 0, one for each order, got {divergences!r}")
+        raise ValueError(
+            f"divergences must be >= 0, one for each order, got {checks.shown(divergences)}"
+        )
     at = checks.real_array("epsilon", epsilon, 0.0, LARGEST)
     x = alpha - 1.0
     goal = at.ravel()

@@ -15,7 +15,7 @@ from pyengine.engines.answers import (
     LawQuestion,
     Questions,
 )
-from pyengine.engines.refusals import too_wide
+from pyengine.engines.refusals import LOOSEST, too_wide
 from pyengine.errors import AccuracyError
 
 __all__ = ["WithinTolerance"]
@@ -71,13 +71,17 @@ class WithinTolerance(Questions):
                 width[close] = self._widths_in_delta(narrower, again, delta[close])
         return width
 
-    @staticmethod
-    def _widths_in_delta(asked: Questions, found: Answer, delta: FloatArray) -> FloatArray:
+    def _widths_in_delta(self, asked: Questions, found: Answer, delta: FloatArray) -> FloatArray:
         """By what part of δ the profile changes between the bounds of ε; for δ = 0 ε itself."""
         width = _widths(found)
         some = (width > 0.0) & (delta > 0.0) & np.isfinite(found.upper)
         if some.any():
-            ends = (asked.profile(end[some]).value for end in (found.lower, found.upper))
+            places = found.lower[some], found.upper[some]
+            try:
+                ends = [asked.profile(place).value for place in places]
+            except AccuracyError:  # of δ, while the question is about ε
+                left, right = map(self._make(LOOSEST).profile, places)
+                ends = [left.upper, right.lower]
             width[some] = np.subtract(*ends) / delta[some]
         return width
 

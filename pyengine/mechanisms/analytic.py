@@ -95,5 +95,5 @@ def from_analytic_densities(
             )
     ends = checks.real_array("support", checks.listed("support", support), -math.inf, math.inf)
     if ends.shape != (2,) or not ends[0] < ends[1]:
-        raise ValueError(f"support must be two increasing numbers, got {support!r}")
+        raise ValueError(f"support must be two increasing numbers, got {checks.shown(support)}")
     return AnalyticPair(log_p, log_q, (float(ends[0]), float(ends[1])))

@@ -238,4 +238,4 @@ class TruncatedPoissonSampled(UnsampledStep):
 def _only_gaussian(mechanism: Any) -> None:
     noise = mechanism.noise if isinstance(mechanism, Step) else None
     if noise is None or noise.family != "gaussian":
-        raise ValueError(f"mechanism must be a GaussianMechanism, got {mechanism!r}")
+        raise ValueError(f"mechanism must be a GaussianMechanism, got {checks.shown(mechanism)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -241,7 +242,7 @@ def pate_noisy_max(noise_multiplier: checks.NumberLike, queries: int) -> Composi
         counted="label",
         known="upper bound",
     )
-    return worded(GaussianMechanism(over_root(noise, Fraction(2))), words).composed(queries)
+    return worded(GaussianMechanism(over_root(noise, Fraction(2))), words).composed(checks.count("queries", queries))
 
 
 def pate_votes(
@@ -296,11 +297,11 @@ def pate_votes(
     0.5962 5.2591
     """
     noise = checks.positive("noise_multiplier", noise_multiplier)
-    rows = np.asarray(votes, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] < 2 or not ((rows >= 0.0) & (rows < math.inf)).all():
+    rows = checks.real_array("votes", votes, 0.0, sys.float_info.max)
+    if rows.ndim != 2 or rows.shape[1] < 2:
         raise ValueError(
-            "votes must be numbers >= 0 in one row for each query and a column for each class, of "
-            f"which there are two or more; got shape {rows.shape}"
+            "votes must be in one row for each query and a column for each class, of which there "
+            f"are two or more; got shape {rows.shape}"
         )
     if (threshold is None) != (threshold_noise is None):
         raise ValueError("threshold and threshold_noise must be given together")
@@ -406,7 +407,7 @@ def thresholded_histogram(
     """
     noise = checks.positive("noise_multiplier", noise_multiplier)
     limit = checks.number("threshold", threshold)
-    number = checks.count("keys", keys, least=1)
+    number = checks.count("keys", keys, least=1, most=checks.PLAIN_COUNT)
     if math.isinf(checks.as_double(limit)):
         raise ValueError(f"threshold must be finite, got {checks.shown(threshold)}")
     x = float(min(max((1 - Fraction(limit)) / Fraction(noise), Fraction(-FAR)), Fraction(FAR)))

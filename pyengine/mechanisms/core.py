@@ -293,7 +293,9 @@ class Step(Mechanism):
 
 def only_single(mechanism: Any) -> None:
     if not isinstance(mechanism, Step) or mechanism.inner is not mechanism:
-        raise ValueError(f"mechanism must be a single step that is not sampled, got {mechanism!r}")
+        raise ValueError(
+            f"mechanism must be a single step that is not sampled, got {checks.shown(mechanism)}"
+        )
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -539,7 +541,7 @@ def checked_mechanism(value: Any) -> Mechanism:
     """Return a mechanism that a caller gave; a ValueError for any other value."""
     if isinstance(value, Mechanism):
         return value
-    raise ValueError(f"mechanism must be a Mechanism, got {value!r}")
+    raise ValueError(f"mechanism must be a Mechanism, got {checks.shown(value)}")
 
 
 def steps_of(mechanism: Mechanism) -> list[tuple[Step, int]]:
@@ -548,7 +550,7 @@ def steps_of(mechanism: Mechanism) -> list[tuple[Step, int]]:
         return list(mechanism.parts)
     if isinstance(mechanism, Step):
         return [(mechanism, 1)]
-    raise ValueError(f"mechanism must be a Mechanism, got {mechanism!r}")
+    raise ValueError(f"mechanism must be a Mechanism, got {checks.shown(mechanism)}")
 
 
 def phases_of(mechanism: Mechanism) -> list[tuple[Step, int]]:

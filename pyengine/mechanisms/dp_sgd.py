@@ -143,13 +143,15 @@ def dp_sgd(
         if any(map(checks.is_many, given)):
             others = batch_size, dataset_size, epochs, sampling, None if unit == "record" else unit
             return _runs(*given, others=others, group_size=group_size)
-    if unit != "record":
+    if not isinstance(unit, str) or unit != "record":
         from pyengine.mechanisms.report import of_units
         from pyengine.mechanisms.words import UNITS
 
         checks.choice("unit", unit, UNITS)
         if group_size != 1:
-            raise ValueError(f"group_size must be 1 where unit is {unit!r}, got {group_size!r}")
+            raise ValueError(
+                f"group_size must be 1 where unit is {unit!r}, got {checks.shown(group_size)}"
+            )
         plain: Any = dp_sgd(
             noise_multiplier,
             sampling_probability,
@@ -181,7 +183,9 @@ def dp_sgd(
         number = _steps_of_epochs(steps, epochs, probability)
     if sampling in SHUFFLED:
         if size > 1:
-            raise ValueError(f"group_size must be 1 where batches are shuffled, got {group_size!r}")
+            raise ValueError(
+                f"group_size must be 1 where batches are shuffled, got {checks.shown(group_size)}"
+            )
         return _shuffled(noise, batch, records, number, epochs)
     if sampling in FIXED:
         if size > 1:
@@ -277,7 +281,7 @@ def _shuffled(
 
 def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_size: Any) -> None:
     """Refuse what says the sampling twice, or leaves it open."""
-    if sampling is not None and sampling not in SHUFFLED:
+    if sampling is not None and not (isinstance(sampling, str) and sampling in SHUFFLED):
         checks.choice("sampling", sampling, SAMPLINGS)
     sizes = {"batch_size": batch_size, "dataset_size": dataset_size}
     given = [name for name, value in sizes.items() if value is not None]

@@ -329,13 +329,15 @@ def normalised(things: Sequence[Thing], weights: Sequence[checks.Number]) -> dic
 def _vector(name: str, values: Any, room: float = 0.0) -> tuple[checks.Number, ...]:
     """Probabilities whose sum is 1; doubles are divided by theirs, if it is farther off."""
     if isinstance(values, str | bytes):
-        raise ValueError(f"{name} must be a sequence of probabilities, got {values!r}")
+        raise ValueError(f"{name} must be a sequence of probabilities, got {checks.shown(values)}")
     try:
         entries = tuple(checks.probability(f"{name}[{i}]", v) for i, v in enumerate(values))
     except TypeError:
-        raise ValueError(f"{name} must be a sequence of probabilities, got {values!r}") from None
+        raise ValueError(
+            f"{name} must be a sequence of probabilities, got {checks.shown(values)}"
+        ) from None
     if not entries:
-        raise ValueError(f"{name} must have at least one entry, got {values!r}")
+        raise ValueError(f"{name} must have at least one entry, got {checks.shown(values)}")
     total = sum((Fraction(entry) for entry in entries), Fraction(0))
     if all(isinstance(entry, Fraction) for entry in entries):
         if total != 1:

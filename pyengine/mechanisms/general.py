@@ -104,7 +104,7 @@ def _breakpoints(values: Any) -> tuple[float, ...]:
     given = checks.listed("breakpoints", values)
     points = checks.real_array("breakpoints", given, -math.inf, math.inf)
     if points.ndim != 1 or not np.isfinite(points).all():
-        raise ValueError(f"breakpoints must be finite numbers, got {values!r}")
+        raise ValueError(f"breakpoints must be finite numbers, got {checks.shown(values)}")
     return tuple(sorted({float(point) for point in points}))
 
 
@@ -189,7 +189,7 @@ def from_log_likelihood_ratio(
     Accuracy: as in `from_distributions`.  Needs Numba, of the extra ``distributions``.
     """
     if not callable(log_ratio):
-        raise ValueError(f"log_ratio must be callable, got {log_ratio!r}")
+        raise ValueError(f"log_ratio must be callable, got {checks.shown(log_ratio)}")
     lost = float(checks.probability("infinite_mass", infinite_mass))
     return LikelihoodRatio(log_ratio, _distribution("base", base), _breakpoints(breakpoints), lost)
 
@@ -244,7 +244,7 @@ def from_profile(
     True
     """
     if not callable(profile):
-        raise ValueError(f"profile must be callable, got {profile!r}")
+        raise ValueError(f"profile must be callable, got {checks.shown(profile)}")
     grid = _grid(profile, epsilon)
     values = [Fraction(_value(profile, point)) for point in grid]
     for point, before, after in zip(grid[1:], values, values[1:], strict=False):
@@ -269,7 +269,7 @@ def _grid(profile: Callable[[float], float], epsilon: Any) -> list[float]:
     if epsilon is not None:
         grid = checks.real_array("epsilon", checks.listed("epsilon", epsilon), 0.0, 700.0)
         if grid.ndim != 1 or grid.size < 2 or grid[0] != 0.0 or not (np.diff(grid) > 0).all():
-            raise ValueError(f"epsilon must increase from 0, got {epsilon!r}")
+            raise ValueError(f"epsilon must increase from 0, got {checks.shown(epsilon)}")
         return [float(e) for e in grid]
     end = 1.0
     while end < 512.0 and _value(profile, end) > max(DEEPEST, _value(profile, 2.0 * end)):
@@ -282,7 +282,7 @@ def _grid(profile: Callable[[float], float], epsilon: Any) -> list[float]:
 def _value(profile: Callable[[float], float], epsilon: float) -> float:
     value = checks.real(f"profile({epsilon:g})", Guarded(profile)(epsilon))
     if not 0.0 <= value <= 1.0:
-        raise ValueError(f"profile({epsilon:g}) must lie in [0, 1], got {value!r}")
+        raise ValueError(f"profile({epsilon:g}) must lie in [0, 1], got {checks.shown(value)}")
     return value
 
 

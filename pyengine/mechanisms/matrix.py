@@ -182,7 +182,7 @@ def matrix_mechanism(
     True
     """
     noise = checks.positive("noise_multiplier", noise_multiplier)
-    if participation == BINS:
+    if isinstance(participation, str) and participation == BINS:
         if times is not None or separation is not None or bins is None:
             raise ValueError(
                 f"participation {BINS!r} takes bins and neither times nor separation, got "
@@ -191,7 +191,9 @@ def matrix_mechanism(
         return _in_bins(noise, C, bins, classes)
     for name, value in (("bins", bins), ("classes", classes)):
         if value is not None:
-            raise ValueError(f"{name} must go with participation {BINS!r}, got {value!r}")
+            raise ValueError(
+                f"{name} must go with participation {BINS!r}, got {checks.shown(value)}"
+            )
     square, exact = square_of_sensitivity(C, participation, times, separation)
     return _one_gaussian(noise, square, exact, participation, times, separation)
 

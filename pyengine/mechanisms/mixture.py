@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -117,11 +117,11 @@ class GaussianMixtureMechanism(Step):
 
 
 def _entries(name: str, values: Any) -> list[Any]:
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise ValueError(f"{name} must be a sequence of numbers, got {values!r}")
-    entries = list(values)
+    if isinstance(values, str | bytes):
+        raise ValueError(f"{name} must be a sequence of numbers, got {checks.shown(values)}")
+    entries = checks.listed(name, values)
     if not entries:
-        raise ValueError(f"{name} must have at least one entry, got {values!r}")
+        raise ValueError(f"{name} must have at least one entry, got {checks.shown(values)}")
     return entries
 
 

@@ -162,7 +162,7 @@ def _pattern(
     if times is None or separation is None:
         raise ValueError(f"participation {word!r} needs times and separation")
     number = checks.count("times", times, least=1)
-    gap = checks.count("separation", separation, least=1)
+    gap = min(checks.count("separation", separation, least=1), steps)
     return word, min(number, -(-steps // gap)), gap
 
 

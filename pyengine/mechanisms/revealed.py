@@ -46,7 +46,7 @@ class RevealedMixture(Step):
             )
         for thing in things:
             if not isinstance(thing, Mechanism):
-                raise ValueError(f"mechanisms must hold Mechanisms, got {thing!r}")
+                raise ValueError(f"mechanisms must hold Mechanisms, got {checks.shown(thing)}")
         alone = [
             phases_of(thing)[0][0] if isinstance(thing, Composition) and thing.steps == 1 else thing
             for thing in things
@@ -116,7 +116,7 @@ class RevealedMixture(Step):
 def _sampler(thing: Mechanism) -> Step | Composition:
     if isinstance(thing, Step | Composition):
         return thing
-    raise ValueError(f"mechanisms must hold steps and compositions, got {thing!r}")
+    raise ValueError(f"mechanisms must hold steps and compositions, got {checks.shown(thing)}")
 
 
 def revealed_mixture(mechanisms: Any) -> RevealedMixture:
@@ -167,7 +167,7 @@ def revealed_mixture(mechanisms: Any) -> RevealedMixture:
         pairs = [(weight, thing) for weight, thing in rows]
     except (TypeError, ValueError):
         raise ValueError(
-            f"mechanisms must be pairs of a probability and a Mechanism, got {rows!r}"
+            f"mechanisms must be pairs of a probability and a Mechanism, got {checks.shown(rows)}"
         ) from None
     return RevealedMixture([weight for weight, _ in pairs], [thing for _, thing in pairs])
 

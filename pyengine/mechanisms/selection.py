@@ -53,7 +53,7 @@ class RepeatAndSelect(UnsampledStep):
         probability: Any = None,
     ) -> None:
         if not isinstance(base, Mechanism):
-            raise ValueError(f"mechanism must be a Mechanism, got {base!r}")
+            raise ValueError(f"mechanism must be a Mechanism, got {checks.shown(base)}")
         if isinstance(base, Composition) and base.steps == 1:
             base = phases_of(base)[0][0]
         word = checks.choice("runs", runs, RUNS)
@@ -138,11 +138,11 @@ def _number(name: str, value: Any) -> float | int:
         return checks.count(name, value, least=1)
     found = checks.real(name, value)
     if name == "mean" and not 0.0 < found < math.inf:
-        raise ValueError(f"mean must be positive and finite, got {value!r}")
+        raise ValueError(f"mean must be positive and finite, got {checks.shown(value)}")
     if name == "shape" and not -1.0 < found < math.inf:
-        raise ValueError(f"shape must be finite and above -1, got {value!r}")
+        raise ValueError(f"shape must be finite and above -1, got {checks.shown(value)}")
     if name in ("stopping", "probability") and not 0.0 < found < 1.0:
-        raise ValueError(f"{name} must lie in (0, 1), got {value!r}")
+        raise ValueError(f"{name} must lie in (0, 1), got {checks.shown(value)}")
     return found
 
 

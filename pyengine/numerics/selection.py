@@ -110,17 +110,17 @@ def repeat_and_select(
         n = checks.count("number", number, least=1)
         p = checks.real("probability", probability)
         if not 0.0 < p <= 1.0:
-            raise ValueError(f"probability must lie in (0, 1], got {probability!r}")
+            raise ValueError(f"probability must lie in (0, 1], got {checks.shown(probability)}")
         times, power = math.frexp(checks.as_double(n * Fraction(p)))
     else:
         eta, gamma = checks.real("shape", shape), checks.real("stopping", stopping)
         if not -1.0 < eta < math.inf:
-            raise ValueError(f"shape must be finite and above -1, got {shape!r}")
+            raise ValueError(f"shape must be finite and above -1, got {checks.shown(shape)}")
         if not 0.0 < gamma < 1.0:
-            raise ValueError(f"stopping must lie in (0, 1), got {stopping!r}")
+            raise ValueError(f"stopping must lie in (0, 1), got {checks.shown(stopping)}")
         times, power = _mean(eta, gamma)
     if not callable(profile):
-        raise ValueError(f"profile must be a function of epsilon, got {profile!r}")
+        raise ValueError(f"profile must be a function of epsilon, got {checks.shown(profile)}")
     profile = Guarded(profile)
     inner = np.concatenate([[0.0], np.geomspace(1e-6, max(at, 1e-5), GRID - 1)])
     found = checks.real_array("profile(epsilon)", profile(inner), 0.0, 1.0)
@@ -194,9 +194,9 @@ def _mean(eta: float, gamma: float) -> tuple[float, int]:
 def stopping_of(mean: float, shape: float) -> float:
     """γ of the truncated negative binomial law of a mean, rounded down: its mean is no less."""
     if not 1.0 < checks.real("mean", mean) < math.inf:
-        raise ValueError(f"mean must be finite and above 1, got {mean!r}")
+        raise ValueError(f"mean must be finite and above 1, got {checks.shown(mean)}")
     if not -1.0 < checks.real("shape", shape) < math.inf:
-        raise ValueError(f"shape must be finite and above -1, got {shape!r}")
+        raise ValueError(f"shape must be finite and above -1, got {checks.shown(shape)}")
 
     if shape == 1.0:  # geometric
         near = 1.0 / mean
@@ -207,7 +207,9 @@ def stopping_of(mean: float, shape: float) -> float:
         return power > 1024 or math.ldexp(part, power) >= mean
 
     if not reaches(-LARGEST):
-        raise ValueError(f"mean must be reached by a law of runs of shape {shape!r}, got {mean!r}")
+        raise ValueError(
+            f"mean must be reached by a law of runs of shape {shape!r}, got {checks.shown(mean)}"
+        )
     low, _ = bisected(reaches, -LARGEST, -(2.0**-60))
     # a mean is off by 2e-14 of it at most, and log(mean) has a slope in log(γ) of at least half of
     # min(1, 1 + η)

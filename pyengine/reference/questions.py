@@ -280,7 +280,7 @@ def _asked(
     if isinstance(model, Relaxed):
         if word not in SIGNS:
             raise NotDefinedError(
-                f"adjacency must be 'add', 'remove' or 'add_remove' there, got {word!r}"
+                f"adjacency must be 'add', 'remove' or 'add_remove' there, got {checks.shown(word)}"
             )
         return length_pair(mechanism, model), SIGNS[word], places
     pair, signs = pair_of(mechanism, word)

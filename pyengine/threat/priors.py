@@ -156,7 +156,7 @@ def _points(points: npt.ArrayLike) -> FloatArray:
 def _radius(radius: Any) -> float:
     reach = checks.real("radius", radius)
     if not 0.0 <= reach < math.inf:
-        raise ValueError(f"radius must be finite and at least 0, got {radius!r}")
+        raise ValueError(f"radius must be finite and at least 0, got {checks.shown(radius)}")
     return reach
 
 
@@ -251,7 +251,7 @@ def kappa_from_samples(
     """
     share = checks.real("confidence", confidence)
     if not 0.0 < share < 1.0:
-        raise ValueError(f"confidence must lie in (0, 1), got {confidence!r}")
+        raise ValueError(f"confidence must lie in (0, 1), got {checks.shown(confidence)}")
     empirical = kappa_of_points(samples, radius, error=error)
     size = _points(samples).shape[0]
     root = math.sqrt(-2.0 * fn.log1p(-share) / size)

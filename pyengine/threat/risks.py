@@ -216,7 +216,7 @@ def risk_answers(
         return answers(asked, mechanism, argument, adjacency=adjacency, proven=proven, **words)
     model = words.get("threat_model", "dp")
     if model != "dp" and not isinstance(model, DifferentialPrivacy):
-        raise NotDefinedError(f"threat_model must be 'dp' for {name}, got {model!r}")
+        raise NotDefinedError(f"threat_model must be 'dp' for {name}, got {checks.shown(model)}")
     question = RISKS[name]
     flat = checks.real_array(question.argument, argument, 0.0, question.upper).ravel() + 0.0
     if name == "bayes_risk":

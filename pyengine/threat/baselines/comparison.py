@@ -93,7 +93,7 @@ def compare(
     """
     array = np.atleast_1d(checks.real_array("kappa", kappa, 0.0, 1.0)).ravel()
     if np.any((array == 0.0) | (array == 1.0)):
-        raise ValueError(f"kappa must lie in (0, 1), got {kappa!r}")
+        raise ValueError(f"kappa must lie in (0, 1), got {checks.shown(kappa)}")
     slack = float(checks.probability("delta", delta))
     exact = gamma_bound(mechanism, array)
     renyi = renyi_gamma_bound(mechanism, array)

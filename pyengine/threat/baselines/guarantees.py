@@ -104,7 +104,7 @@ def mse_lower_bound(renyi_epsilon: Real, *, diameter: Real = 1.0) -> Any:
     cost = checks.real_array("renyi_epsilon", renyi_epsilon, 0.0, math.inf)
     widths = checks.real_array("diameter", diameter, 0.0, math.inf)
     if not widths.size or not np.all((widths > 0.0) & np.isfinite(widths)):
-        raise ValueError(f"diameter must be positive and finite, got {diameter!r}")
+        raise ValueError(f"diameter must be positive and finite, got {checks.shown(diameter)}")
     top = float(widths.max())
     # the root first, as e^ε and squares of widths may be beyond all doubles
     square = math.fsum(((widths / top) ** 2).ravel()) / widths.size

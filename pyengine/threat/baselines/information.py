@@ -47,7 +47,9 @@ def prior_of(prior: Any) -> Prior:
     weights = checks.real_array("prior", prior, 0.0, 1.0)
     total = math.fsum(weights.ravel())
     if weights.ndim != 1 or weights.size < 2 or abs(total - 1.0) > 1e-9:
-        raise ValueError(f"prior must hold two or more probabilities that sum to 1, got {prior!r}")
+        raise ValueError(
+            f"prior must hold two or more probabilities that sum to 1, got {checks.shown(prior)}"
+        )
     weights = weights[weights > 0.0] / total
     others = 1.0 - weights
     largest = int(weights.argmax())
@@ -108,7 +110,7 @@ def fano_success(prior: Any, information: float) -> float:
     size, *_, excess, error = prior_of(prior)
     amount = checks.real("information", information)
     if amount < 0.0:
-        raise ValueError(f"information must be at least 0, got {information!r}")
+        raise ValueError(f"information must be at least 0, got {checks.shown(information)}")
     # success s is the larger root of the divergence of (s, 1 - s) from (1/n, 1 - 1/n) = I'
     amount = (amount + excess) * (1.0 + 2.0 * UNIT) + error
     if amount >= fn.log(size) or size == 1:

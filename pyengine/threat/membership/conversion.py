@@ -65,7 +65,7 @@ def gmip_of_gdp(mu: float, *, parameters: int, batch_size: float) -> float:
     """
     value = checks.real("mu", mu)
     if value < 0.0:
-        raise ValueError(f"mu must be non-negative, got {mu!r}")
+        raise ValueError(f"mu must be non-negative, got {checks.shown(mu)}")
     d = checks.count("parameters", parameters, least=1)
     n = float(checks.positive("batch_size", batch_size))
     if value == 0.0:

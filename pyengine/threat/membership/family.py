@@ -53,7 +53,7 @@ class GaussianTradeOff:
     def __post_init__(self) -> None:
         mu = float(checks.number("mu", self.mu))
         if not 0.0 <= mu < np.inf:
-            raise ValueError(f"mu must be non-negative and finite, got {self.mu!r}")
+            raise ValueError(f"mu must be non-negative and finite, got {checks.shown(self.mu)}")
         object.__setattr__(self, "mu", mu)
 
     def __call__(self, alpha: float | npt.ArrayLike) -> Any:
@@ -97,7 +97,7 @@ class ConvexTradeOff:
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise ValueError(f"function must be callable, got {self.function!r}")
+            raise ValueError(f"function must be callable, got {checks.shown(self.function)}")
 
     def __call__(self, alpha: float | npt.ArrayLike) -> Any:
         """Return β(α)."""

@@ -98,16 +98,18 @@ def equivalent_noise(
     (5.608, 1.993)
     """
     if not callable(make):
-        raise ValueError(f"make must be callable, got {make!r}")
+        raise ValueError(f"make must be callable, got {checks.shown(make)}")
     make = Guarded(make)
     relaxed_model(threat_model)
     level = checks.scalar("delta", delta, 0.0, 1.0)
     if not 0.0 < level < 1.0:
-        raise ValueError(f"delta must lie in (0, 1), got {delta!r}")
+        raise ValueError(f"delta must lie in (0, 1), got {checks.shown(delta)}")
     start = float(checks.positive("noise_multiplier", noise_multiplier))
     ends = tuple(float(checks.probability("levels", level)) for level in levels)
     if not (len(ends) == 2 and 0.0 < ends[0] < ends[1] < 1.0):
-        raise ValueError(f"levels must be two numbers 0 < low < high < 1, got {levels!r}")
+        raise ValueError(
+            f"levels must be two numbers 0 < low < high < 1, got {checks.shown(levels)}"
+        )
     alpha = levels_between(ends[0], ends[1], 65)
     reference = trade_off(make(start), alpha)
     alpha = alpha[reference > 1e-300]

@@ -130,5 +130,7 @@ def asymptotic_mu(
     if not parts:
         return 0.0
     if len(parts) > 1 or not isinstance(parts[0][0], GaussianDistance):
-        raise ValueError(f"mechanism must be Gaussian steps without sampling, got {mechanism!r}")
+        raise ValueError(
+            f"mechanism must be Gaussian steps without sampling, got {checks.shown(mechanism)}"
+        )
     return parts[0][0].effect ** 2 / math.sqrt(2.0 * model.dimension)
