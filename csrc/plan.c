@@ -336,6 +336,8 @@ static int of_level(const side *first, const side *second, int question, double 
     if (second && status == PE_TOO_COSTLY) status = straight_at(first, alpha, &found);
     if (status) return status;
     for (int i = 0; i < 3; i++) out[i] = question == PE_ASKS_BETA ? found.beta[i] : found.gamma[i];
+    /* no digit of gamma is known where less than its level was found: the upper bound is safe */
+    if (question == PE_ASKS_GAMMA && out[0] < alpha) out[0] = out[2];
     return PE_OK;
 }
 

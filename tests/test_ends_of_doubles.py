@@ -207,3 +207,41 @@ def test_profiles_far_beyond_all_losses() -> None:
             for method in ("auto", "lattice"):
                 given = {"adjacency": adjacency, "method": method}
                 assert pe.delta(step, [800.0, 1e5, 1e300], **given).tolist() == [0.0] * 3
+
+
+ENDS = {
+    "sampled Gaussian": pe.dp_sgd(1.0, 0.01, 1),
+    "lines": pe.LaplaceMechanism(1.0).poisson_sampled(0.1).composed(5),
+    "exponential": pe.ExponentialMechanism(0.1).composed(20),
+    "mixed": pe.dp_sgd(1.0, 0.01, 100) + pe.LaplaceMechanism(2.0).composed(3),
+    "batch": pe.LaplaceMechanism(1.0).sampled_without_replacement(batch_size=3, dataset_size=10),
+    "truncated": pe.mechanisms.TruncatedPoissonSampled(pe.GaussianMechanism(1.0), 0.1, 10, 100),
+}
+
+
+@pytest.mark.parametrize("mechanism", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove", "substitute"])
+def test_no_warnings_at_the_ends_of_the_doubles(mechanism: pe.Mechanism, adjacency: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for argument in (5e-324, 1e308):
+            assert 0.0 <= pe.delta(mechanism, argument, adjacency=adjacency) <= 1.0
+        if mechanism in (ENDS["lines"], ENDS["exponential"]):  # whose search ends in time
+            assert 0.0 < pe.epsilon(mechanism, 5e-324, adjacency=adjacency) <= 10.0
+
+
+@pytest.mark.parametrize("mechanism", [SGD, pe.dp_sgd(1.0, 0.01, 100, group_size=2)], ids=str)
+@pytest.mark.parametrize("kappa", [5e-324, 1e-310, 1e-308])
+def test_gamma_below_the_normal_doubles(mechanism: pe.Mechanism, kappa: float) -> None:
+    """It was 0, below κ and below its own lower bound, where rows know no digit."""
+    truth = pe.reference.gamma_bound(mechanism, kappa, adjacency="remove", digits=12)
+    bounds = pe.gamma_bound(mechanism, kappa, adjacency="remove", bounds=True)
+    assert kappa <= bounds.lower <= bounds.value <= bounds.upper
+    assert bounds.lower <= truth <= bounds.upper
+    for found in (
+        pe.gamma_bound(mechanism, kappa, adjacency="remove"),
+        pe.gamma_bound(mechanism, [0.5, kappa], adjacency="remove")[1],
+        pe.gamma_bound(mechanism, [0.5, kappa], adjacency="remove", bounds=True).value[1],
+    ):
+        assert found == bounds.value
+        assert found >= truth * (1 - 1e-9)

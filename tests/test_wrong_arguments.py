@@ -22,6 +22,7 @@ from pyengine.report import privacy_report
 from pyengine.statement import privacy_statement
 
 RUN = pe.dp_sgd(1.0, 0.01, 100)
+G = pe.GaussianMechanism(1.0)
 STEP = pe.LaplaceMechanism(1.0)
 TARGET = pe.targets.EpsilonDelta(1.0, 1e-5)
 HUGE = 10**400
@@ -60,6 +61,36 @@ WRONG: list[tuple[str, Callable[[Any], Any], list[Any]]] = [
     ("queries", lambda x: pe.pate_noisy_max(1.0, x), [-1, 0.5, None]),
     ("steps_per_epoch", lambda x: pe.shuffled_lower_bound(1.0, x), [HUGE, "1e300"]),
     ("keys", lambda x: pe.thresholded_histogram(1.0, 5.0, keys=x), [HUGE, 10**300]),
+    (
+        "mechanism",
+        lambda x: pe.bayes_risk(x, 0.5),
+        [np.array(0.3), np.array([]), [], None, pe.GaussianMechanism],
+    ),
+    (
+        "adjacency",
+        lambda x: pe.bayes_risk(RUN, 0.5, adjacency=x),
+        [["add"], {}, np.array([1]), "x"],
+    ),
+    (
+        "samples",
+        lambda x: approximations.monte_carlo_gamma(RUN, 0.1, samples=x),
+        [10**18, HUGE, 1, 2.5],
+    ),
+    (
+        "alpha",
+        lambda x: pe.reference.relaxed.log_trade_off(G, x, adjacency="add"),
+        [math.inf, None, np.array([0.1]), Decimal("nan"), 0, 1, 2.0, [0.1], "x"],
+    ),
+    (
+        "digits",
+        lambda x: pe.reference.relaxed.log_trade_off(G, 0.1, adjacency="add", digits=x),
+        [0, 201, math.inf, None, True, HUGE, "x", [3]],
+    ),
+    (
+        "adjacency",
+        lambda x: pe.reference.relaxed.log_trade_off(G, 0.1, adjacency=x),
+        ["add_remove", None, ["add"]],
+    ),
     ("bounds", lambda x: pe.delta(RUN, 1.0, bounds=x), [np.array([0.1, 0.2]), np.array([])]),
     ("unit", lambda x: pe.dp_sgd(1.0, 0.1, 3, unit=x), [np.array([0.1, 0.2]), None, ["record"]]),
     (

@@ -17,7 +17,7 @@ from pyengine.api import ESTIMATED, Bounds, kind_of_bounds
 from pyengine.engines.approximate import BesideTruth, in_orders
 from pyengine.engines.edgeworth import MAX_ORDER, EdgeworthPair
 from pyengine.engines.loss_quadrature import clt_distance, losses
-from pyengine.engines.monte_carlo import CONFIDENCE, SAMPLES, MonteCarloPair
+from pyengine.engines.monte_carlo import CONFIDENCE, MOST_SAMPLES, SAMPLES, MonteCarloPair
 from pyengine.engines.registry import questions
 from pyengine.engines.shifted_samples import bins_profile
 from pyengine.engines.tilted import tilted_gamma
@@ -159,7 +159,8 @@ def monte_carlo_gamma(
     adjacency : {"add", "remove"}
         As in `pyengine.gamma_bound`.
     samples : int
-        Number of samples, >= 2; memory is about 70 bytes for each, whatever the number of steps.
+        Number of samples, in [2, 10^10]; memory is about 70 bytes for each, whatever the number of
+        steps.
     seed : int
         In [0, 2^64).  A seed gives the same numbers with any number of threads, on any machine.
     confidence : float
@@ -210,7 +211,7 @@ def monte_carlo_gamma(
     array = checks.real_array("kappa", kappa, 0.0, 1.0)
     mechanism = checked_mechanism(mechanism)
     checks.choice("adjacency", adjacency, ("add", "remove"))
-    samples = checks.count("samples", samples, least=2)
+    samples = checks.count("samples", samples, least=2, most=MOST_SAMPLES)
     seed = checks.count("seed", seed)
     if seed >= 2**64:
         raise ValueError(f"seed must be below 2^64, got {checks.shown(seed)}")

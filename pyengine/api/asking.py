@@ -198,7 +198,12 @@ def _bounds(name: str, flat: FloatArray, answer: Answer) -> Bounds:
     high = QUESTIONS[name].ceiling
     lower = np.clip(answer.lower, low, high)
     upper = np.clip(answer.upper, low, high)
-    return Bounds(lower, answer.value, upper)
+    return Bounds(lower, _value(answer.value, lower, upper), upper)
+
+
+def _value(value: Any, lower: Any, upper: Any) -> Any:
+    """Values between bounds; where less was found no digit is known, and the upper one is safe."""
+    return np.where(value < lower, upper, value)
 
 
 def _one_bounds(name: str, argument: float, value: float, lower: float, upper: float) -> Bounds:
@@ -208,7 +213,7 @@ def _one_bounds(name: str, argument: float, value: float, lower: float, upper: f
     low, high = argument if name == "gamma_bound" else 0.0, QUESTIONS[name].ceiling
     lower = low if lower < low else high if lower > high else lower
     upper = low if upper < low else high if upper > high else upper
-    return Bounds(lower, value, upper)
+    return Bounds(lower, upper if value < lower else value, upper)
 
 
 def ask(
@@ -299,7 +304,7 @@ def _answer(
         x = float(argument) + 0.0  # -0.0 becomes 0.0
         value, lower, upper, proven = asked.one(name, x)
         if bounds is False:
-            return value
+            return max(x, upper) if name == "gamma_bound" and value < x else value
         if bounds is True and not proven:
             raise _unproven(name, x, method, tolerance)
         return _one_bounds(name, x, value, lower, upper)
@@ -311,7 +316,12 @@ def _answer(
             raise _unproven(name, float(flat[np.argmin(answer.certified)]), method, tolerance)
         parts = _bounds(name, flat, answer)
         return Bounds(*(checks.shaped(name, part, shape, argument) for part in parts))
-    return checks.shaped(name, asked.values(name, flat), shape, argument)
+    values = asked.values(name, flat)
+    if name == "gamma_bound" and (values < flat).any():
+        low = np.flatnonzero(values < flat)
+        values = values.copy()
+        values[low] = np.maximum(flat[low], asked.answer(name, flat[low]).upper)
+    return checks.shaped(name, values, shape, argument)
 
 
 def _unproven(name: str, x: float, method: str, tolerance: float | None) -> AccuracyError:

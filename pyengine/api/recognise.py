@@ -35,7 +35,7 @@ def recognise(thing: Any, adjacency: str) -> Mechanism | Questions:
         return known
     if _base(thing) == ("dp_accounting", "PrivacyLossDistribution"):
         return from_privacy_loss_distribution(thing)
-    if isinstance(thing, list | tuple | np.ndarray) and getattr(thing, "ndim", 1) and len(thing):
+    if _is_sequence(thing):
         return _sequence(thing, adjacency)
     if callable(thing) and not isinstance(thing, type):
         return Profile(thing)
@@ -45,11 +45,18 @@ def recognise(thing: Any, adjacency: str) -> Mechanism | Questions:
 def mechanism_of(thing: Any) -> Mechanism:
     """Mechanism that an object is, to be composed with others; profiles have no steps."""
     found = _described(thing, None)
-    if found is None and isinstance(thing, list | tuple | np.ndarray) and len(thing):
+    if found is None and _is_sequence(thing):
         found = as_mechanism(_sequence(thing, "add_remove"))
     if found is None:
         raise _unknown(thing)
     return found
+
+
+def _is_sequence(thing: Any) -> bool:
+    """Whether an object is a list or an array that is not empty."""
+    if isinstance(thing, np.ndarray):
+        return thing.ndim > 0 and thing.size > 0
+    return isinstance(thing, list | tuple) and len(thing) > 0
 
 
 def _unknown(thing: Any) -> ValueError:

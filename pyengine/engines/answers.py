@@ -33,6 +33,7 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+FAR = 1e70  # ε whose powers are doubles, up to the fourth
 Triple = tuple[float, float, float]  # a value, its lower bound and its upper one
 Judged = tuple[float, float, float, bool]  # the same, and whether the bounds are proven
 Found = TypeVar("Found", "Answer", "ErrorCurve")
@@ -312,11 +313,19 @@ class Questions:
     def _own(self, name: str, x: FloatArray) -> Answer:
         """As `answer`, without anybody else's."""
         if name == "delta":
-            return self.profile(x)
+            far = x > FAR
+            return self.profile(self._nearer(x, far) if far.any() else x)
         if name == "epsilon":
             return self.epsilon(x)
         curve = self.trade_off(x)
         return curve.gamma if name == "gamma_bound" else curve.beta
+
+    def _nearer(self, epsilon: FloatArray, far: BoolArray) -> FloatArray:
+        """The same ε, or others with the same bounds of δ where profiles are flat from FAR on."""
+        ends = self.profile(np.array([FAR, np.inf]))
+        if ends.lower[0] <= ends.lower[1]:
+            return np.where(far & np.isfinite(epsilon), FAR, epsilon)
+        return np.where(far, np.inf, epsilon) if ends.upper[0] <= ends.upper[1] else epsilon
 
     def values(self, name: str, x: FloatArray) -> FloatArray:
         """As `answer` without bounds; derived classes may interpolate where many are asked."""

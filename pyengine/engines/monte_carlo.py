@@ -34,10 +34,11 @@ from pyengine.engines.inverse_cdf import loss_table, sample_losses
 from pyengine.engines.loss_quadrature import losses
 from pyengine.mechanisms import Mechanism, steps_of
 
-__all__ = ["CONFIDENCE", "SAMPLES", "MonteCarloPair", "Sample", "pilot_of"]
+__all__ = ["CONFIDENCE", "MOST_SAMPLES", "SAMPLES", "MonteCarloPair", "Sample", "pilot_of"]
 
 NAME = "monte_carlo"
 SAMPLES, SEED, CONFIDENCE = 10**6, 0, 0.99
+MOST_SAMPLES = 10**10  # whose losses take 80 GB
 PILOT, FEWEST = 8, 200  # samples for each one of the pilot, and the pilot's fewest
 OTHER = 0x9E3779B97F4A7C15  # bits that make the pilot's seed another one
 

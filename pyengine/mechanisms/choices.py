@@ -242,7 +242,8 @@ def pate_noisy_max(noise_multiplier: checks.NumberLike, queries: int) -> Composi
         counted="label",
         known="upper bound",
     )
-    return worded(GaussianMechanism(over_root(noise, Fraction(2))), words).composed(checks.count("queries", queries))
+    step = worded(GaussianMechanism(over_root(noise, Fraction(2))), words)
+    return step.composed(checks.count("queries", queries))
 
 
 def pate_votes(

@@ -143,7 +143,7 @@ def dp_sgd(
         if any(map(checks.is_many, given)):
             others = batch_size, dataset_size, epochs, sampling, None if unit == "record" else unit
             return _runs(*given, others=others, group_size=group_size)
-    if not isinstance(unit, str) or unit != "record":
+    if type(unit) is not str or unit != "record":
         from pyengine.mechanisms.report import of_units
         from pyengine.mechanisms.words import UNITS
 

@@ -17,6 +17,7 @@ from pyengine.mechanisms.dp_sgd import allocated_epoch, dp_sgd
 from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.participation import (
     LONGEST,
+    PARTICIPATIONS,
     bin_products,
     square_of_sensitivity,
     toeplitz_square,
@@ -182,7 +183,8 @@ def matrix_mechanism(
     True
     """
     noise = checks.positive("noise_multiplier", noise_multiplier)
-    if isinstance(participation, str) and participation == BINS:
+    checks.choice("participation", participation, (*PARTICIPATIONS, BINS))
+    if participation == BINS:
         if times is not None or separation is not None or bins is None:
             raise ValueError(
                 f"participation {BINS!r} takes bins and neither times nor separation, got "

@@ -18,11 +18,11 @@ from pyengine.reference.balls import exact, precision
 from pyengine.reference.exclusive import exclusive
 from pyengine.reference.pairs import ADJACENCIES, SIGNS, pair_of
 from pyengine.reference.relaxed import length_pair
-from pyengine.reference.value import Value, make
+from pyengine.reference.value import MOST_DIGITS, Value, make
 
 __all__ = ["delta", "epsilon", "gamma_bound", "trade_off"]
 
-MOST_DIGITS, FEW_DIGITS = 200, 6
+FEW_DIGITS = 6
 Asked = tuple[Pair | None, tuple[int, ...], int]  # the pair, its orders, digits
 
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import mpmath
 
+from pyengine._support import checks
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import Mechanism, Noise, in_words, steps_of
 from pyengine.mechanisms.threat_models import Relaxed
@@ -18,6 +19,7 @@ from pyengine.reference.atomic.law import AtomicPair
 from pyengine.reference.balls import precision
 from pyengine.reference.chi_squared.length import LengthSource
 from pyengine.reference.exclusive import exclusive
+from pyengine.reference.value import MOST_DIGITS
 
 __all__ = ["length_pair", "log_trade_off"]
 
@@ -44,7 +46,7 @@ def log_trade_off(
     dimension : int
         Dimension of a Gaussian query, >= 1.
     digits : int
-        Significant digits.
+        Significant digits, in [1, 200].
 
     Returns
     -------
@@ -66,11 +68,11 @@ def log_trade_off(
     >>> print(f"{float(value):.14f}")
     -1.01858319030023
     """
-    level = Fraction(alpha)
+    level = Fraction(checks.probability("alpha", alpha))
+    digits = checks.count("digits", digits, least=1, most=MOST_DIGITS)
     if not 0 < level < 1:
-        raise ValueError(f"alpha must lie in (0, 1), got {alpha!r}")
-    if adjacency not in ("add", "remove"):
-        raise ValueError(f"adjacency must be 'add' or 'remove', got {adjacency!r}")
+        raise ValueError(f"alpha must lie in (0, 1), got {checks.shown(alpha)}")
+    checks.choice("adjacency", adjacency, ("add", "remove"))
     pair = length_pair(mechanism, Relaxed(dimension))
     if pair is None:
         raise ValueError(f"mechanism must be one that releases something, got {mechanism!r}")

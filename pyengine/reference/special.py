@@ -15,7 +15,7 @@ from pyengine.reference.balls import exact, key_of, precision, spread
 from pyengine.reference.chi_squared.ncx2 import FIRST, SECOND, inversion, proven
 from pyengine.reference.exclusive import exclusive
 from pyengine.reference.roots import bracket
-from pyengine.reference.value import Value, make
+from pyengine.reference.value import MOST_DIGITS, Value, make
 
 __all__ = [
     "marcum_q",
@@ -26,7 +26,6 @@ __all__ = [
     "ncx2_sf",
 ]
 
-MOST_DIGITS = 200
 ROUNDS = 7
 Number = float | Fraction
 

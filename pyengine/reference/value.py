@@ -11,7 +11,9 @@ from mpmath.libmp import from_man_exp, to_str
 
 from pyengine.reference.balls import precision
 
-__all__ = ["Value"]
+__all__ = ["MOST_DIGITS", "Value"]
+
+MOST_DIGITS = 200  # that may be asked for
 
 
 class Value(mpmath.mpf):  # type: ignore[misc]

@@ -14,7 +14,16 @@ import numpy.typing as npt
 
 from pyengine._support import checks
 from pyengine._support.certainty import certainty
-from pyengine.api import ESTIMATED, QUESTIONS, Bounds, Question, answers, compose, kind_of_bounds
+from pyengine.api import (
+    ESTIMATED,
+    QUESTIONS,
+    Bounds,
+    Question,
+    answers,
+    check_words,
+    compose,
+    kind_of_bounds,
+)
 from pyengine.calibration.gaussian_dp import largest_regret, mu_from_below
 from pyengine.calibration.targets import GaussianDP
 from pyengine.errors import AccuracyError, NotDefinedError
@@ -211,6 +220,7 @@ def risk_answers(
     **words: Any,
 ) -> tuple[Bounds, list[str], list[bool]]:
     """As `pyengine.api.answers`, for its questions and those of `RISKS`."""
+    check_words(adjacency, "auto", words.get("threat_model", "dp"), None)
     if name in REFERENCED:
         asked = REFERENCED[name]
         return answers(asked, mechanism, argument, adjacency=adjacency, proven=proven, **words)

@@ -274,7 +274,7 @@ class LaplaceSum(ClosedLaw):
         gap = np.where(whole, 1.0, place.near)
         # places are measured from the nearer end, and mirrored from there
         end = self._end[0]
-        shift = UNIT * (4.0 * np.maximum(gap, 0.0) + 8.0 * UNIT * (end + np.abs(epsilon)))
+        shift = UNIT * (4.0 * np.maximum(gap, 0.0) + UNIT * (8.0 * (end + np.abs(epsilon))))
         shift += UNIT * 8.0 * end * (epsilon < 0.0)
         # A's mass up to the place is at hand; next to it lies what atoms and the density have there
         moved = np.minimum(shift, rate) / rate + 8.0 * UNIT * x  # no overflow of a quotient

@@ -196,7 +196,7 @@ class LineQuestions(ThresholdQuestions):
             over = _over(profile, goal)
             root = root_of(over, (expected[0], expected[1]), (0.0, end), noise=noise)[1]
             roots.append(root)
-            slopes.append(max(_slope(profile, root, end), FLAT * goal))
+            slopes.append(max(_slope(profile, root, end), FLAT * goal, math.ulp(0.0)))
         value, slope = np.array(roots), np.array(slopes)
         first, off = law.profile(value)
         # what the search kept at hand may be off by more than what serves there best
