@@ -269,6 +269,20 @@ def test_module_and_ascii_terminal(tmp_path: Path) -> None:
     }
 
 
+def test_columns_stay_columns_without_greek_letters() -> None:
+    asked = ["statement", "--noise", "1", "--p", ".01", "--steps", "9", "--delta", "1e-5"]
+    run = subprocess.run(
+        [sys.executable, "-X", "utf8=0", "-m", "pyengine", *asked],
+        capture_output=True,
+        check=True,
+        env={"PYTHONIOENCODING": "ascii", "PATH": ""},
+    )
+    rows = [line for line in run.stdout.decode("ascii").splitlines() if "  proven, " in line]
+    assert rows[0].startswith("epsilon at delta = 1e-5 ")
+    assert len(rows) == 6
+    assert len({row.index("proven") for row in rows}) == 1
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -410,7 +410,9 @@ def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
     with monkeypatch.context() as narrow:
         narrow.setattr("pyengine.cli.output.terminal_width", lambda: 60)
         assert main(["doctor"]) == 0
-        assert max(map(len, capsys.readouterr().out.splitlines())) <= 60
+        out = capsys.readouterr().out
+        assert max(map(len, out.splitlines())) <= 60
+        assert not out.endswith("\n\n")
     assert main(["doctor"]) == 0
     printed = capsys.readouterr().out
     assert f"pyengine {pe.__version__}, Python " in printed

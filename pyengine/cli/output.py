@@ -95,10 +95,11 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print("\n".join(lines))
         return
     longest = max(map(len, heads))
-    for row in rows:
+    for i, row in enumerate(rows):
+        if i:
+            print()
         cells = [(head, cell) for head, cell in zip(heads, row, strict=True) if cell]
         print_lines(f"{head.ljust(longest)}  {cell}" for head, cell in cells)
-        print()
 
 
 def print_label(runs: Sequence[NamedRun], adjacency: str) -> None:

@@ -116,11 +116,12 @@ def as_texts(section: str, name: str, value: Any) -> list[str]:
 
 
 def _print(statement: Statement) -> None:
-    """As text, which on a narrow terminal is laid out anew."""
+    """As text, which is laid out anew on a narrow terminal, and on one without Greek letters."""
     text = str(statement).rstrip()
     columns = terminal_width()
-    if not columns or max(map(len, text.splitlines())) <= columns:
-        print(spelled(text))
+    is_wide = not columns or max(map(len, text.splitlines())) <= columns
+    if is_wide and spelled(text) == text:
+        print(text)
         return
     from pyengine.workbench.statement import HEADS
 
@@ -128,6 +129,7 @@ def _print(statement: Statement) -> None:
         print_lines(line if line in statement.notes else f"{title}: {line}" for line in texts)
     print()
     print_table(HEADS, statement.rows())
+    print()
     print_lines(statement.tail())
 
 
