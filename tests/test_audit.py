@@ -459,3 +459,11 @@ def test_example_on_real_data(tmp_path: Path) -> None:
     assert not any(row["violated"] for task in content.values() for row in task["attacks"])
     assert (tmp_path / "curves.png").stat().st_size > 20_000
     assert (tmp_path / "report.txt").read_text() == run.stdout
+
+
+def test_curves_have_an_identity_and_no_values_to_compare() -> None:
+    """Equality of their arrays was asked as if it were one truth."""
+    curve, other = (audit.empirical_trade_off([0.0, 1.0], [1.0, 2.0]) for _ in range(2))
+    assert curve == curve
+    assert curve != other
+    assert len({curve, other}) == 2

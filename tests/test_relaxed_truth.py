@@ -122,3 +122,16 @@ def test_gaussian_in_one_dimension_is_corollary_1() -> None:
             pe.GaussianMechanism(1.0 / mu), alpha, adjacency="add", threat_model="relaxed"
         )
         np.testing.assert_allclose(found, printed, rtol=1e-13)
+
+
+@pytest.mark.parametrize("dimension", [630, 650])
+def test_truth_where_the_library_has_no_likelihood_ratio(dimension: int) -> None:
+    """From 640 dimensions on balls of 0F1 were no numbers at an effect of 10."""
+    found, truth = (
+        ask(pe.GaussianMechanism(0.1), 0.1, adjacency="add", **words)
+        for ask, words in (
+            (pe.resilience.log_trade_off, {"threat_model": pe.threat_models.Relaxed(dimension)}),
+            (pe.reference.relaxed.log_trade_off, {"dimension": dimension, "digits": 15}),
+        )
+    )
+    assert found == pytest.approx(float(truth), rel=1e-13)

@@ -78,7 +78,7 @@ def _beta_quantile(a: object, b: object, probability: float) -> FloatArray:
     return quantile
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SurvivalBand:
     """Bounds on P(S >= t) and on its complement P(S < t), at thresholds t, all at once."""
 

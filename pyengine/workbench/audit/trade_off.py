@@ -68,7 +68,7 @@ class Gap:
         return "attains the bound within its band" if self.attained else "stays below the bound"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EmpiricalTradeOff:
     """Errors of the tests ``score >= threshold``, one for each threshold.
 
