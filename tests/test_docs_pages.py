@@ -136,3 +136,23 @@ def test_old_addresses_lead_to_pages_and_headings(old: str, new: str) -> None:
     assert not (DOCS / f"{old}.md").exists()
     assert page.exists()
     assert not anchor or anchor in anchors(page)
+
+
+def test_what_is_said_of_measured_errors_is_what_was_measured() -> None:
+    """Trust told of 2 refusals of 20, and of a largest error five times too small."""
+    table = (DOCS / "accuracy_measured.md").read_text(encoding="utf-8")
+    counts = re.match(r"\d+ points, (\d+) answers, (\d+) of them refused", table)
+    assert counts
+    asked, refused = map(int, counts.groups())
+    above = [line.split("|") for line in table.splitlines() if "| above 1e-30 |" in line]
+    largest = max(float(cells[6]) for cells in above)
+    trust, accuracy = (
+        (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("trust", "accuracy")
+    )
+    assert f"{refused} of {asked:,} random questions" in trust
+    said = re.search(r"above 1e-30 the largest is (\S+),", trust)
+    assert said
+    assert float(said[1]) == largest
+    assert f"none of {asked - refused:,} [errors]" in trust
+    assert f"None of {asked - refused:,} errors" in accuracy
+    assert f"- {refused} answers are refused" in accuracy

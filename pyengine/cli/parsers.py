@@ -108,9 +108,10 @@ class Parser(argparse.ArgumentParser):
                 return
 
     def _options_exist(self, args: Sequence[str]) -> None:
-        if any(isinstance(action, argparse._SubParsersAction) for action in self._actions):
-            self._command_first(args)
-            return  # the parser of the command knows its options
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                self._command_first(args, str(action.metavar))
+                return  # the parser of the command knows its options
         options = self.options
         for word in args:
             if word == "--":
@@ -124,10 +125,11 @@ class Parser(argparse.ArgumentParser):
         """All spellings of its options."""
         return [flag for action in self._actions for flag in action.option_strings]
 
-    def _command_first(self, args: Sequence[str]) -> None:
+    def _command_first(self, args: Sequence[str], called: str) -> None:
         first = args[0] if args else ""
         if first.startswith("--") and not any(flag.startswith(first) for flag in self.options):
-            self.error(f"{first.partition('=')[0]} goes after a command: pyengine COMMAND {first}")
+            name = first.partition("=")[0]
+            self.error(f"{name} goes after {called}: {self.prog} {called} {first}")
 
     def _hint(self, name: str, options: Sequence[str]) -> str:
         """What may have been meant by an option that there is not."""
