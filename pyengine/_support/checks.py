@@ -45,6 +45,8 @@ def shown(value: object) -> str:
     if isinstance(value, Fraction) and max(abs(value.numerator), value.denominator) >= HUGE:
         numerator, denominator = Decimal(value.numerator), Decimal(value.denominator)
         return f"about {Context(prec=4).divide(numerator, denominator):.3e}"
+    if hasattr(value, "is_step"):  # a mechanism, which is short, and whose end says what it is
+        return repr(value)
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # an integer of more digits than Python writes
