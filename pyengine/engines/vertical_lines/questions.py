@@ -159,12 +159,14 @@ class LineQuestions(ThresholdQuestions):
             wide = (upper - lower > CLOSEST * upper) & (left > widest * delta[asked])
             wide |= is_open
             wide &= delta[asked] >= self.law.least_known
+            # where δ is at least δ(0) no other engine is asked
+            nothing = self._is_zero(delta, asked & (found.lower == 0.0))
+            found.value[nothing] = found.upper[nothing] = 0.0
+            wide &= ~nothing[asked]
             if wide.any():
                 weak = np.zeros(delta.size, dtype=np.bool_)
                 weak[asked] = wide
                 _narrow(found, weak, self._otherwise().epsilon(delta[weak]))
-            nothing = self._is_zero(delta, asked & (found.lower == 0.0))
-            found.value[nothing] = found.upper[nothing] = 0.0
         return found
 
     def _spread(self) -> float:
