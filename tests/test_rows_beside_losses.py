@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 import pyengine as pe
+from pyengine.engines.lattice import LatticePair
+from pyengine.engines.sector import SectorLaws
 from pyengine.engines.vertical_lines.inner import PiecesOrder, RowsOrder
 from pyengine.engines.vertical_lines.mixed import WeightedOrder
-from pyengine.engines.vertical_lines.range import may_have_rows, order_on_pieces, order_on_rows
+from pyengine.engines.vertical_lines.ordered import Inner
+from pyengine.engines.vertical_lines.range import (
+    line_order,
+    may_have_rows,
+    order_on_pieces,
+    order_on_rows,
+)
 from pyengine.laws.composition import composition_law
 
 # the mechanism, the question and where, by orders in which lines of all steps know too little
@@ -41,6 +52,75 @@ def test_rows_of_the_steps_meet_the_lattice(name: str) -> None:
     assert found.upper - found.lower <= width * found.upper
     other = ask(mechanism, x, adjacency=adjacency, method="lattice", tolerance=0.3, bounds=True)
     assert max(found.lower, other.lower) <= min(found.upper, other.upper)
+
+
+INNER = {
+    "laws on pieces": (order_on_pieces, pe.dp_sgd(0.8, 1e-4, 40)),
+    "rows": (lambda laws: order_on_rows(tuple(laws)), pe.dp_sgd(1.1, 1e-5, 60_000)),
+    "lines": (line_order, pe.dp_sgd(0.9, 0.02, 3000)),
+}
+
+
+@pytest.mark.parametrize("name", INNER)
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_means_of_all_stages_hold_what_the_last_one_knows(name: str, adjacency: str) -> None:
+    """From far below to far above, where most that is known are Chernoff's bounds."""
+    make, steps = INNER[name]
+    laws = composition_law(steps + pe.RandomizedResponse(0.9).composed(9), adjacency)
+    order = make(laws)
+    inner = order.inner if isinstance(order, WeightedOrder) else order
+    assert isinstance(inner, Inner)
+    assert inner.stages > 1
+    c = np.concatenate([np.linspace(-8.0, 8.0, 41), np.linspace(-0.05, 0.05, 21)])
+    last = [*inner.masses(c), inner.profile(-c)]
+    for stage in range(inner.stages):
+        found = [*inner.masses_at(stage, c), inner.profile_at(stage, -c)]
+        for (value, error), (close, off) in zip(found, last, strict=True):
+            known = np.isfinite(error) & np.isfinite(off)
+            assert known.mean() > 0.5
+            apart = np.abs(value - close)[known]
+            assert (apart <= (error + off)[known] * (1.0 + 1e-9) + 1e-300).all()
+
+
+def test_terms_that_do_not_count_make_no_deep_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside twelve responses most thresholds lie where the steps have next to no mass."""
+    made = []
+    own = SectorLaws._rows
+
+    def rows(self: SectorLaws, law: Any, *given: Any) -> int:
+        made.append(law)
+        return own(self, law, *given)
+
+    monkeypatch.setattr(SectorLaws, "_rows", rows)
+    mechanism = pe.dp_sgd(0.5398, 1.108e-7, 14) + pe.RandomizedResponse(0.5213).composed(12)
+    found = pe.delta(mechanism, 0.04745, adjacency="add", bounds=True)
+    assert found.upper - found.lower <= 1e-11 * found.upper
+    assert len(set(made)) == 1
+
+
+NOTHING = {
+    "generic": (pe.GenericMechanism(0.1, 1e-5) + pe.dp_sgd(0.94, 3.6e-4, 647), 0.08, "add"),
+    "noise": (pe.ExponentialMechanism(0.021).composed(6) + pe.LaplaceMechanism(6.4), 0.11, "add"),
+    "both": (
+        pe.GenericMechanism(0.24, 5e-8) + pe.ExponentialMechanism(0.032).composed(99),
+        0.3,
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_epsilon_zero_composes_no_lattice(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where δ is above δ(0) lines prove it."""
+
+    def none(*_: Any, **__: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(LatticePair, "__init__", none)
+    mechanism, delta, adjacency = NOTHING[name]
+    assert pe.delta(mechanism, 0.0, adjacency=adjacency or "add_remove") < delta
+    found = pe.epsilon(mechanism, delta, adjacency=adjacency or "add_remove", bounds=True)
+    assert (found.lower, found.upper) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("adjacency", ["add", "remove"])

@@ -108,6 +108,7 @@ def test_panels_hold_masses_of_laplace_steps(
 ) -> None:
     """Lines are not asked: panels serve however far they are off."""
     monkeypatch.setattr(tabled, "CLOSE", 1e200)
+    monkeypatch.setattr(tabled, "SHARE", 1e200)
     assert _outside(scale, number) == 0
 
 
@@ -117,6 +118,7 @@ def test_what_polynomials_leave_out_is_enough_and_missed(
 ) -> None:
     """Of few points the remainder is all that holds the truth."""
     monkeypatch.setattr(tabled, "CLOSE", 1e200)
+    monkeypatch.setattr(tabled, "SHARE", 1e200)
     monkeypatch.setattr(tabled, "EACH", 0.0)
     monkeypatch.setattr(tabled, "POINTS", points)
     assert _outside(0.9, 36) == 0
@@ -139,6 +141,7 @@ MECHANISMS = (
 def test_panels_and_lines_meet(mechanism: str, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of samples, whose orders are two, and of several kinds."""
     monkeypatch.setattr(tabled, "CLOSE", 1e200)
+    monkeypatch.setattr(tabled, "SHARE", 1e200)
     law = deformed_order(list(composition_law(eval(mechanism, {"pe": pe}), order)))
     assert isinstance(law, DeformedOrder)
     places = np.random.default_rng(3).uniform(*law.support(), 200)

@@ -41,7 +41,7 @@ __all__ = ["ENGINES"]
 
 # relative widths of bounds that no others are asked to narrow: of lines, of deformed ones, and of
 # lines beside which there are laws on pieces, or rows of many steps alone
-NARROW, WIDE, CLOSE, LAST = 1e-9, 1e-8, 1e-10, 1e-4
+NARROW, WIDE, CLOSE = 1e-9, 1e-8, 1e-10
 PAIRS = 1e-3  # what two random steps of a record are known to, about
 MOST_WORK = 2**26  # of a value on a line before which laws on pieces are asked
 
@@ -446,15 +446,15 @@ def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
         steps.append((pieces, WIDE))
     laws: list[tuple[Callable[[], OrderedLaw], float]] = []
     laws += [(partial(_first, law), width) for law, width in steps]
-    made, width = None, CLOSE
+    made = None
     if may_have_nodes(problem.laws):
         made = order_on_nodes
     elif pieces is None and may_have_rows(problem.laws):
-        made, width = order_on_rows, LAST
+        made = order_on_rows
     if made is not None:
         last = steps[-1][0] if steps else None
         if last is not None:
-            laws[-1] = laws[-1][0], width
+            laws[-1] = laws[-1][0], CLOSE
         laws.append((partial(_made_or, made, last, tuple(problem.laws)), WIDE))
 
     def sums() -> Questions:

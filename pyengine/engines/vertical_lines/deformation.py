@@ -42,6 +42,7 @@ TRIES = 40
 MOST_TURNS = 2e4  # of the loss of one step at the turn
 ROOM = 0.1  # around where a threshold is expected, in standard deviations
 PLACE_ERROR = 4.0 * UNIT
+FEW_PLACES = 10  # of corners, that take as little time as a bound
 
 
 def is_deformed(kinds: Kinds) -> bool:
@@ -148,6 +149,11 @@ class DeformedOrder(LineOrder):
     def places(self) -> float:
         """As many as there are atoms."""
         return float(self.jumps.size)
+
+    @property
+    def stages(self) -> int:  # type: ignore[override]
+        """Lines of few places take no longer than Chernoff's bounds."""
+        return 1 if self.places <= FEW_PLACES else 2
 
     @cached_property
     def choice(self) -> Choice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -20,7 +21,7 @@ from pyengine.engines.row_bounds import LogBounds
 from pyengine.engines.row_sides import CLOSE
 from pyengine.engines.sector import SectorLaws
 from pyengine.engines.spectral import SOON
-from pyengine.engines.vertical_lines.ordered import Inner
+from pyengine.engines.vertical_lines.ordered import Inner, between, profile_from
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -40,11 +41,7 @@ Laws = tuple[tuple[StepLaw, int], ...]
 
 TAILS = (A_ABOVE, A_BELOW, B_ABOVE, B_BELOW)
 FALLING = (A_ABOVE, B_ABOVE)
-DEEPEST = np.array([-30.0, -120.0, -650.0])  # logs of masses beyond places that bound others
-OPEN = 1e-12  # relative width of bounds that places further inside may narrow
-OPEN_BESIDE = 1e-14  # of the largest of several masses that are summed
-UNKNOWN = 0.5  # the same of what has no row
-SLACK = 1.0 + 1e-15
+UNKNOWN = 0.5  # width of what has no row
 ROUNDED = 4.0 * UNIT  # of expm1
 
 
@@ -114,6 +111,7 @@ class RowsOrder(Inner):
 
     has_atoms = False
     jumps = np.zeros(0)
+    stages = 3
 
     def __init__(self, pair: GaussianPair) -> None:
         self._side, self._is_reversed = GaussianSide(pair), pair.reversed
@@ -131,20 +129,6 @@ class RowsOrder(Inner):
         return c > self._end[2] if self._is_reversed else c < -self._end[2]
 
     @cached_property
-    def _far(self) -> FloatArray:
-        """Thresholds far out on both sides, rising."""
-        found = np.concatenate([self._threshold(which, DEEPEST) for which in TAILS[:2]])
-        return np.sort(found[np.isfinite(found)])
-
-    @cached_property
-    def _far_tails(self) -> FloatArray:
-        return self._tails(self._far)
-
-    @cached_property
-    def _far_profiles(self) -> FloatArray:
-        return self._profiles(self._far)
-
-    @cached_property
     def _middle(self) -> float:
         """The median of the loss under A; 0 where it is not found."""
         found = float(self._threshold(A_ABOVE, fn.log([0.5]))[0])
@@ -153,68 +137,78 @@ class RowsOrder(Inner):
     def _threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         return self._side.threshold(functional, log_target)
 
-    def _rows(self, functional: int, c: FloatArray, depths: int | None = None) -> LogBounds:
-        """Rows at thresholds: estimates where few laws are enough, else quick ones first.
+    def _rough_rows(self, functional: int, c: FloatArray) -> LogBounds:
+        """Rows of estimates."""
+        return LogBounds.of_rows(c, self._side.prover().at(functional, c))
 
-        Rows that take long are asked where quick ones leave more open than others have digits.
-        """
+    def _rows(self, functional: int, c: FloatArray, stage: int) -> LogBounds:
+        """Rows that are proven quickly, or all that there are."""
         lines = self._side.prover()
-        if depths is not None:
-            return LogBounds.of_rows(c, lines.at(functional, c))
-        table = lines.certify(functional, c, lines=SOON)
-        low, high = LogBounds.of_rows(c, table).values(functional)
-        weak = ~(high - low <= OPEN_BESIDE * high.max(initial=0.0))
-        if weak.any():
-            table[weak] = self._side.table(functional, c[weak])
+        is_last = stage == self.stages - 1
+        table = (
+            self._side.table(functional, c) if is_last else lines.certify(functional, c, lines=SOON)
+        )
         return LogBounds.of_rows(c, table)
 
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Masses as of `Tails`, each with a bound on its absolute error."""
-        found = self._tails(c)
-        if _is_open(found):
-            for which, x, far in zip(TAILS, found, self._far_tails, strict=True):
-                _sharpen(c, x, self._far, far, falls=which in FALLING)
-        return [_between(*x) for x in found]
+        return self.masses_at(self.stages - 1, c)
 
-    def _tails(self, c: FloatArray, depths: int | None = None) -> FloatArray:
+    def masses_at(self, stage: int, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """By Chernoff's bounds first."""
+
+        def rows(functional: int, c: FloatArray) -> LogBounds:
+            return self._rows(functional, c, stage) if stage else self._chernoff(c)
+
+        return [between(*x) for x in self._tails(c, rows)]
+
+    def _chernoff(self, c: FloatArray) -> LogBounds:
+        return LogBounds.of_rows(c, self._side.prover().chernoff(c))
+
+    def _tails(self, c: FloatArray, rows: Callable[[int, FloatArray], LogBounds]) -> FloatArray:
         """Bounds of all masses, from the rows of the smaller tail of A at each threshold."""
         parts = np.empty((len(TAILS), 2, c.size))
         is_above = c >= self._middle
         for functional, at in ((A_ABOVE, is_above), (A_BELOW, ~is_above)):
             if at.any():
-                rows = self._rows(functional, c[at], depths)
+                found = rows(functional, c[at])
                 for part, which in zip(parts, TAILS, strict=True):
-                    part[0, at], part[1, at] = rows.values(which)
+                    part[0, at], part[1, at] = found.values(which)
         for part, which in zip(parts, TAILS, strict=True):
             part[:, self._beyond(c)] = (which in FALLING) != self._is_reversed
         return parts
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The profile of the first law against the second one, and a bound on absolute errors."""
-        found = self._profiles(-epsilon)
-        if _is_open(found):
-            _sharpen(-epsilon, found, self._far, self._far_profiles, falls=False)
-        return _between(*found)
+        return self.profile_at(self.stages - 1, epsilon)
 
-    def _profiles(self, c: FloatArray, depths: int | None = None) -> FloatArray:
-        found = np.array(self._rows(PROFILE, c, depths).values(PROFILE))
+    def profile_at(self, stage: int, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """By Chernoff's bounds first."""
+        if stage == 0:
+            return profile_from(epsilon, np.array([sum(x) for x in self.masses_at(0, -epsilon)]))
+        return between(*self._profiles(-epsilon, self._rows(PROFILE, -epsilon, stage)))
+
+    def _profiles(self, c: FloatArray, rows: LogBounds) -> FloatArray:
+        found = np.array(rows.values(PROFILE))
         beyond = self._beyond(c)
         whole = -fn.expm1(-c[beyond]) if self._is_reversed else np.zeros(beyond.sum())
         off = ROUNDED * self._is_reversed
         found[0, beyond], found[1, beyond] = whole * (1.0 - off), whole * (1.0 + off)
         return found
 
-    def rough_masses(self, c: FloatArray) -> FloatArray:
-        """About the masses, of shape (4, n), by the shortest law; beyond its ends none or all."""
-        low, high = self._tails(c, 1).transpose(1, 0, 2)
+    def rough_masses(self, c: FloatArray, weight: FloatArray) -> FloatArray:
+        """About the masses, of shape (4, n); beyond the ends of what tells none or all."""
+        del weight
+        low, high = self._tails(c, self._rough_rows).transpose(1, 0, 2)
         falls = np.array([which in FALLING for which in TAILS])[:, None]
         return np.asarray(
             np.where(high - low > UNKNOWN, falls != (c >= self._middle), 0.5 * (low + high))
         )
 
-    def rough_profile(self, epsilon: FloatArray) -> FloatArray:
-        """About the profile, by the shortest law; beyond its ends none or all."""
-        low, high = self._profiles(-epsilon, 1)
+    def rough_profile(self, epsilon: FloatArray, weight: FloatArray) -> FloatArray:
+        """About the profile; beyond the ends of what tells none or all."""
+        del weight
+        low, high = self._profiles(-epsilon, self._rough_rows(PROFILE, -epsilon))
         beyond = np.where(-epsilon >= self._middle, -fn.expm1(np.minimum(epsilon, 0.0)), 0.0)
         return np.where(high - low > UNKNOWN, beyond, 0.5 * (low + high))
 
@@ -233,38 +227,20 @@ class PiecesOrder(RowsOrder):
     def __init__(self, pair: GaussianPair, laws: SectorLaws) -> None:
         super().__init__(pair)
         self._laws = laws
+        self.stages = 1 + laws.depths
 
     def _threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         return self._laws.threshold(functional, log_target)
 
-    def _rows(self, functional: int, c: FloatArray, depths: int | None = None) -> LogBounds:
+    def _rough_rows(self, functional: int, c: FloatArray) -> LogBounds:
+        """Rows of the shortest law."""
+        return self._rows(functional, c, 1)
+
+    def _rows(self, functional: int, c: FloatArray, stage: int) -> LogBounds:
+        """Rows of so many laws, each of which ends farther out."""
         table = np.full((c.size, WIDTH), np.nan)
-        self._laws.improve(functional, c, table, CLOSE, depths)
+        self._laws.improve(functional, c, table, CLOSE, stage)
         return LogBounds.of_rows(c, table)
-
-
-def _is_open(bounds: FloatArray) -> bool:
-    """Whether bounds, lower and upper ones next to last, are far apart anywhere."""
-    low, high = bounds[..., 0, :], bounds[..., 1, :]
-    return bool((high - low > OPEN * high).any())
-
-
-def _between(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The middle of bounds, and how far they are from it."""
-    middle = 0.5 * (low + high)
-    return middle, np.maximum(high - middle, middle - low) * SLACK
-
-
-def _sharpen(
-    c: FloatArray, bounds: FloatArray, far: FloatArray, known: FloatArray, *, falls: bool
-) -> None:
-    """Let bounds, of shape (2, n), be as close as those at rising places ``far`` say."""
-    if falls:  # the same of minus the thresholds
-        c, far, known = -c, -far[::-1], known[:, ::-1]
-    below = np.maximum.accumulate(np.append(0.0, known[0]))
-    above = np.minimum.accumulate(np.append(1.0, known[1, ::-1]))[::-1]
-    bounds[0] = np.maximum(bounds[0], below[np.searchsorted(far, c, side="right")])
-    bounds[1] = np.minimum(bounds[1], above[np.searchsorted(far, c, side="left")])
 
 
 def pieces_order(laws: Laws) -> PiecesOrder | None:

@@ -14,7 +14,7 @@ from pyengine._support.caches import cached_property
 from pyengine.engines.exact.levels import SUBNORMAL
 from pyengine.engines.exact.mixed import Weights
 from pyengine.engines.vertical_lines.order import LineOrder
-from pyengine.engines.vertical_lines.ordered import Inner, RoughTails
+from pyengine.engines.vertical_lines.ordered import MASSES, ROUGHLY, Inner, RoughTails
 from pyengine.engines.vertical_lines.shapes import Kinds
 from pyengine.numerics.rounding import UNIT
 
@@ -25,7 +25,8 @@ FloatArray = npt.NDArray[np.float64]
 SLACK = 1.0 + 1e-9
 # parts of the heaviest loss, between which losses are summed together, the heaviest first,
 SHARES = (1.0, 1e-22, 1e-60, 1e-140, -1.0)
-ROUGHLY = 1e-10  # the same where thresholds are only placed
+LEAST, ABOUT = 1e-12, 1e-2  # parts of sums that errors are brought down to
+EACH = np.ones((1, 1, 1))  # weight of places that are not summed
 COUNTS = 1e-17  # and parts of a value, below which the other losses' masses are an error
 MOST_POINTS = 2**19  # of one evaluation of the other steps
 MOST_JUMPS = 4096  # places of atoms that are looked at
@@ -63,9 +64,15 @@ class WeightedOrder(LineOrder):
     def __init__(self, kinds: Kinds, exchanged: bool, weights: Weights, inner: Inner) -> None:
         super().__init__(kinds, exchanged)
         self.inner, self._weights = inner, weights
-        # losses are logarithms of ratios of masses unless they are known to more digits
-        none = np.zeros(weights.loss.size), 2.0 * weights.error
-        self._low, self._off_losses = weights.low or none
+
+    @cached_property
+    def _low(self) -> tuple[FloatArray, float]:
+        """What losses are above the doubles, and a bound of what both together are off by.
+
+        They are logarithms of ratios of masses unless they are known to more digits.
+        """
+        w = self._weights
+        return w.low or (np.zeros(w.loss.size), 2.0 * w.error)
 
     @property
     def work(self) -> float:
@@ -85,7 +92,7 @@ class WeightedOrder(LineOrder):
                 math.fsum(x[rest]) * (1.0 + 2.0 * w.error + 1e-9) + SUBNORMAL * bool(rest.any())
                 for x in (w.a, w.b)
             )
-            found.append(Group(w.loss[at], self._low[at], w.a[at], w.b[at], of_a, of_b))
+            found.append(Group(w.loss[at], self._low[0][at], w.a[at], w.b[at], of_a, of_b))
         return found
 
     def lowest(self) -> tuple[float, float]:
@@ -115,46 +122,87 @@ class WeightedOrder(LineOrder):
 
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Masses as of `Tails`, each with a bound on its absolute error."""
-        found, open_ = np.zeros((4, 2, c.size)), np.arange(c.size)
+        return [(x[0, :, 0], x[1, :, 0]) for x in self.masses_for(c[:, None], EACH, LEAST)]
+
+    def masses_for(self, c: FloatArray, weight: FloatArray, least: float) -> FloatArray:
+        """The same at places whose weighted values are summed."""
+        return self._over_groups(self._masses_at, MASSES, c, weight, least)
+
+    def _over_groups(
+        self,
+        ask: Callable[[Group, FloatArray, FloatArray, float], FloatArray],
+        functionals: int,
+        places: FloatArray,
+        weight: FloatArray,
+        least: float,
+    ) -> FloatArray:
+        """Sums over the few losses, those that are heavy enough to count."""
+        found, open_ = np.zeros((functionals, 2, *places.shape)), np.arange(len(places))
+        each = np.broadcast_to(weight, (functionals, *places.shape))
         for group in self._sorted:
-            found[..., open_] += self._masses_at(group, c[open_])
-            rest = np.array([group.rest_a] * 2 + [group.rest_b] * 2)[:, None]
-            counts = (rest > COUNTS * found[:, 0, open_]).any(axis=0)
-            found[:, 1, open_[~counts]] += rest
+            found[:, :, open_] += ask(group, places[open_], each[:, open_], least)
+            rest = np.array([group.rest_a] * 2 + [group.rest_b] * 2)[:functionals, None]
+            sums = (found[:, 0, open_] * each[:, open_]).sum(axis=-1)
+            counts = (rest * each[:, open_].sum(axis=-1) > COUNTS * sums).any(axis=0)
+            found[:, 1, open_[~counts]] += rest[..., None]
             open_ = open_[counts]
             if not open_.size:
                 break
-        return [(mass, error * SLACK) for mass, error in found]
+        found[:, 1] *= SLACK
+        return found
 
-    def _masses_at(self, w: Group, c: FloatArray) -> FloatArray:
+    def _masses_at(self, w: Group, c: FloatArray, weight: FloatArray, least: float) -> FloatArray:
         """Sums over some of the losses, and bounds on their errors."""
-        found = np.zeros((4, 2, c.size))
-        step = max(1, MOST_POINTS // w.loss.size)
-        for start in range(0, c.size, step):
-            part = np.subtract.outer(c[start : start + step], w.loss) - w.low
-            inner = self.inner.masses(part.ravel())
-            for row, pair, weight in zip(found, inner, (w.a, w.a, w.b, w.b), strict=True):
-                row[:, start : start + step] = _summed(pair, part.shape, weight)
-        relative = 1.01 * self._weights.error + UNIT * (w.loss.size + 4.0)
+        part = np.subtract.outer(c, w.loss) - w.low
+        return self._summed(self.inner.masses_for, part, w, weight, least)
+
+    def _summed(
+        self,
+        ask: Callable[[FloatArray, FloatArray, float], FloatArray],
+        places: FloatArray,
+        w: Group,
+        weight: FloatArray,
+        least: float,
+    ) -> FloatArray:
+        """Sums over the last axis of the places; rows of what is summed, in as many as fit."""
+        rows, each, losses = places.shape
+        of_loss = np.array([w.a, w.a, w.b, w.b])[: len(weight)]
+        found = np.empty((len(weight), 2, rows, each))
+        together = max(1, MOST_POINTS // losses)
+        step = max(1, together // each)
+        for i in range(0, rows, step):
+            for j in range(0, each, together):
+                of_rows, of_each = slice(i, i + step), slice(j, j + together)
+                part = places[of_rows, of_each]
+                both = weight[:, of_rows, of_each, None] * of_loss[:, None, None, :]
+                shape = part.shape[0], part.shape[1] * losses
+                inner = ask(part.reshape(shape), both.reshape(len(weight), *shape), least)
+                inner = inner.reshape(len(weight), 2, *part.shape)
+                sums = np.einsum("fenmk,fk->fenm", inner, of_loss)
+                # what is not 0 may have lost what lies below all doubles
+                sums[:, 1] += SUBNORMAL * (inner > 0.0).any(axis=(1, 4))
+                found[:, :, of_rows, of_each] = sums
+        relative = 1.01 * self._weights.error + UNIT * (losses + 4.0)
         found[:, 1] += relative * found.sum(axis=1)
         return found
 
     def shift(self, c: FloatArray) -> FloatArray:
         """Losses are off, and two differences are rounded."""
-        w = self._weights
-        size = np.abs(c) + float(np.abs(w.loss).max()) + 2.0 * float(np.abs(self._low).max())
+        w, (low, off_losses) = self._weights, self._low
+        size = np.abs(c) + float(np.abs(w.loss).max()) + 2.0 * float(np.abs(low).max())
         inner = np.zeros(c.size)
         if self.inner.has_atoms:
             part = np.subtract.outer(c, w.loss)
             inner = self.inner.shift(part.ravel()).reshape(part.shape).max(axis=1)
-        return np.asarray(inner + 1.01 * self._off_losses + 4.0 * UNIT * size)
+        return np.asarray(inner + 1.01 * off_losses + 4.0 * UNIT * size)
 
     def roughly(self, c: float) -> RoughTails:
         """About the masses of both laws above a threshold and at most at it."""
         found = np.zeros(4)
         for w in self._sorted:
-            inner = self.inner.rough_masses((c - w.loss) - w.low)
-            found += [x @ y for x, y in zip(inner, (w.a, w.a, w.b, w.b), strict=True)]
+            weights = np.array([w.a, w.a, w.b, w.b])
+            inner = self.inner.rough_masses((c - w.loss) - w.low, weights)
+            found += (inner * weights).sum(axis=1)
             if max(w.rest_a, w.rest_b) <= ROUGHLY * float(found.min()):
                 break
         a_above, a_below, b_above, b_below = found.tolist()
@@ -167,7 +215,7 @@ class WeightedOrder(LineOrder):
         def about(epsilon: float) -> float:
             found = 0.0
             for w in self._sorted:
-                found += float(self.inner.rough_profile((epsilon + w.loss) + w.low) @ w.a)
+                found += float(self.inner.rough_profile((epsilon + w.loss) + w.low, w.a) @ w.a)
                 if w.rest_a <= ROUGHLY * found:
                     break
             return found
@@ -179,40 +227,21 @@ class WeightedOrder(LineOrder):
     ) -> tuple[FloatArray, FloatArray]:
         """The profile of the first law against the second one, and a bound on absolute errors."""
         assert low is None
-        found, open_ = np.zeros((2, epsilon.size)), np.arange(epsilon.size)
-        for group in self._sorted:
-            found[:, open_] += self._profile_at(group, epsilon[open_])
-            counts = group.rest_a > COUNTS * found[0, open_]
-            found[1, open_[~counts]] += group.rest_a
-            open_ = open_[counts]
-            if not open_.size:
-                break
-        # profiles fall by no more than A's mass there times what a threshold is off by
-        off = self.shift(epsilon)
-        mass, unknown = self.masses(2.0 * off - epsilon)[1]
-        value, error = found
-        return value, error * SLACK + 1.01 * off * (mass + unknown)
+        ((value, error),) = self.profiles_for(epsilon[:, None], EACH, LEAST)
+        return value[:, 0], error[:, 0]
 
-    def _profile_at(self, w: Group, epsilon: FloatArray) -> FloatArray:
-        """Mean of the other steps' profile over some of the losses, and a bound on its error."""
-        found = np.zeros((2, epsilon.size))
-        step = max(1, MOST_POINTS // w.loss.size)
-        for start in range(0, epsilon.size, step):
-            part = np.add.outer(epsilon[start : start + step], w.loss) + w.low
-            inner = self.inner.profile(part.ravel())
-            found[:, start : start + step] = _summed(inner, part.shape, w.a)
-        relative = 1.01 * self._weights.error + UNIT * (w.loss.size + 4.0)
-        found[1] += relative * found.sum(axis=0)
+    def profiles_for(self, epsilon: FloatArray, weight: FloatArray, least: float) -> FloatArray:
+        """The same at places whose weighted values are summed."""
+        found = self._over_groups(self._profile_at, 1, epsilon, weight, least)
+        # profiles fall by no more than A's mass there times what a threshold is off by
+        off = self.shift(epsilon.ravel()).reshape(epsilon.shape)
+        mass, unknown = self.masses_for(2.0 * off - epsilon, weight, max(least, ABOUT))[1]
+        found[0, 1] += 1.01 * off * (mass + unknown)
         return found
 
-
-def _summed(
-    pair: tuple[FloatArray, FloatArray], shape: tuple[int, ...], weight: FloatArray
-) -> FloatArray:
-    """Sums of values over losses, and of their errors; what is no number is at most 1.
-
-    What is not 0 may have lost what lies below all doubles.
-    """
-    value, error = (np.where(np.isnan(x), 1.0, x).reshape(shape) for x in pair)
-    lost = SUBNORMAL * ((value > 0.0) | (error > 0.0)).any(axis=1)
-    return np.array([value @ weight, error @ weight + lost])
+    def _profile_at(
+        self, w: Group, epsilon: FloatArray, weight: FloatArray, least: float
+    ) -> FloatArray:
+        """Mean of the other steps' profile over some of the losses, and a bound on its error."""
+        part = np.add.outer(epsilon, w.loss) + w.low
+        return self._summed(self.inner.profiles_for, part, w, weight, least)

@@ -9,6 +9,7 @@ sums over Gauss nodes of the other steps' own masses (docs/theory/kinds).
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +34,8 @@ FloatArray = npt.NDArray[np.float64]
 CornerKinds = tuple[tuple[StepShape, int], ...]
 
 MOST_PLACES = 3000
-SIZES = (16, 32)  # of rules
-LARGE = 60.0  # logarithm of a bound over what rules may leave, from which on they have more nodes
+SIZES = (16, 32, 64)  # of rules
+LARGE = (60.0, 160.0)  # logarithms of a bound over what rules leave, from which on they have more
 RHO = np.array([1.5, 2.0, 2.7, 3.6, 5.0, 7.0, 10.0, 15.0, 25.0])  # of ellipses
 TILTS = np.concatenate([[0.0], np.ldexp(1.0, np.arange(-3, 14))])
 PIECE = 0.5  # of the axis, which are halved as far as rules need it,
@@ -42,12 +43,14 @@ HALVED = 40  # and how often
 MOST_PIECES = 4000
 LEFT = 36.0  # e^-LEFT of a mass may be left out by all rules, and by ends of laws
 FIRST = -4.0  # logarithm of the masses that are expected first
-TURNS = 3  # with others, at most,
+TURNS = 8  # with others, at most, each of which expects no less than e^-FURTHER of the one before
+FURTHER = 80.0
 ENOUGH, ROUGH, TINY = (
     3e-13,
     1e-12,
     1e-290,
 )  # until so much of a mass is missed, or it is next to nothing
+LEAST, ABOUT = 1e-12, 1e-10  # parts of sums that errors of others may be
 MOST_LOG = 600.0
 SMALL, DEEPER = (
     1e-9,
@@ -410,8 +413,9 @@ class NodedOrder(Inner):
             else:
                 better = found[:, 1] < best[:, 1]
                 best[better] = found[better]
-            small = best.sum(axis=1) < SMALL
-            if roughly or not (small & (best[:, 1] > DEEPER * best[:, 0])).any():
+            small, least = best.sum(axis=1) < SMALL, DEEPER * best[:, 0]
+            beyond = fn.exp(max(law.below.max(), law.above.max()))
+            if roughly or not (small & (best[:, 1] > least) & (beyond > least)).any():
                 break
         if best is None:
             return np.array([[0.5, 0.5 * SLACK]] * (4 if epsilon is None else 1))
@@ -426,7 +430,6 @@ class NodedOrder(Inner):
         if not math.isfinite(x):
             above = 1.0 if (x < 0.0) != self._is_reversed else 0.0
             return np.array([[above, 0.0], [1.0 - above, 0.0]] * 2)
-        size = SIZES[0]
         above = x - float(self._corners.places[0])
         if above < -16.0 * UNIT * (abs(x) + self._end[2]):  # below all losses
             mass, share = (0.0, 1.0) if self._is_reversed else (1.0, 0.0)
@@ -438,19 +441,27 @@ class NodedOrder(Inner):
         log_mass = float(TILTS[tilt] * above + self._corners.log_grown[tilt])
         best: FloatArray | None = None
         for _ in range(TURNS):
-            if max(log_mass, 0.0) - float(goal.min()) > LARGE:
-                size = SIZES[1]
+            size = SIZES[bisect_left(LARGE, max(log_mass, 0.0) - float(goal.min()))]
             nodes = self._nodes(law, x, x_low, goal, size)
-            found = self._summed(law, nodes, x, epsilon)
+            found = self._summed(law, nodes, x, epsilon, ABOUT if roughly else LEAST)
+            has_ended = False  # where the law's ends, or its errors, are all that is left
             if best is not None:
+                has_ended = bool((0.5 * best[:, 1] <= found[:, 1]).all())
                 worse = best[:, 1] <= found[:, 1]
                 found[worse] = best[worse]
             best = found
             known = self._least(found[:, 0], threshold, epsilon)
-            enough = (nodes.missed <= (ROUGH if roughly else ENOUGH) * known) | (known < TINY)
-            if enough.all():
+            enough = nodes.missed <= (ROUGH if roughly else ENOUGH) * known
+            enough |= np.maximum(nodes.missed, known) < TINY
+            # thresholds are placed by the first law's masses
+            asked = enough[int(self._is_reversed)] if roughly and epsilon is None else enough.all()
+            if asked or has_ended:
                 break
-            goal = np.minimum(goal, fn.log(np.maximum(known, TINY)) - LEFT)
+            # of what is below all that is summed so far nothing is known
+            expected = np.maximum(fn.log(np.maximum(known, TINY)), goal + LEFT - FURTHER)
+            if (expected - LEFT >= goal).all():
+                break
+            goal = np.minimum(goal, expected - LEFT)
         assert best is not None
         return best
 
@@ -463,7 +474,9 @@ class NodedOrder(Inner):
         grown = fn.exp(min(max(c, -MOST_LOG), MOST_LOG))
         return np.asarray(np.array([1.0 / grown if self._is_reversed else 1.0, grown]) * value)
 
-    def _summed(self, law: _Law, nodes: _Nodes, x: float, epsilon: float | None) -> FloatArray:
+    def _summed(
+        self, law: _Law, nodes: _Nodes, x: float, epsilon: float | None, least: float
+    ) -> FloatArray:
         """Sums over nodes, with errors, of shape (4, 2), or (1, 2) of the profile."""
         sign = -1.0 if self._is_reversed else 1.0
         ends = fn.exp([law.low, law.high])
@@ -478,8 +491,14 @@ class NodedOrder(Inner):
         if self._is_reversed:
             of_a, of_b, below, above, missed = of_b, of_a, below[::-1], above[::-1], missed[::-1]
         count = nodes.y.size
+        # masses beyond the ends stand beside values at these
+        weights = [
+            np.concatenate([weight, np.full(3, low + high)])
+            for weight, low, high in zip((of_a, of_b), below, above, strict=True)
+        ]
         if epsilon is not None:
-            value, off = self._others.profile(-where)
+            inner = self._others.profiles_for(-where[None], weights[0][None, None], least)
+            value, off = inner[0, :, 0]
             # profiles of the other steps fall with these losses, and rise in the other order
             most = np.minimum(value + off, 1.0)[count:]
             ends = most[1 if self._is_reversed else 0], 1.0 if self._is_reversed else most[2]
@@ -487,9 +506,10 @@ class NodedOrder(Inner):
             total, wrong = _mean(of_a, rounded, value, off, beyond)
             both = missed[0] + fn.exp(min(epsilon, MOST_LOG)) * missed[1]
             return np.array([[total, (wrong + both) * SLACK]])
+        each = np.array([weights[0], weights[0], weights[1], weights[1]])
+        inner = self._others.masses_for(where[None], each[:, None], least)
         found = []
-        inner = self._others.masses(where)
-        for i, (value, off) in enumerate(inner):
+        for i, (value, off) in enumerate(inner[:, :, 0]):
             law_index, is_above = i // 2, i % 2 == 0
             weight = (of_a, of_b)[law_index]
             # masses below the first end and above the last one
@@ -509,13 +529,15 @@ class NodedOrder(Inner):
                     table[large] = 1.0 - value, off + 2.0 * UNIT
         return table
 
-    def rough_masses(self, c: FloatArray) -> FloatArray:
+    def rough_masses(self, c: FloatArray, weight: FloatArray) -> FloatArray:
         """About the masses, of shape (4, n)."""
+        del weight
         found = [self._best(float(each), None, roughly=True)[:, 0] for each in c]
         return np.array(found).reshape(-1, 4).T
 
-    def rough_profile(self, epsilon: FloatArray) -> FloatArray:
+    def rough_profile(self, epsilon: FloatArray, weight: FloatArray) -> FloatArray:
         """About the profile at any real ε."""
+        del weight
         return np.array([self._best(-float(e), float(e), roughly=True)[0, 0] for e in epsilon])
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -21,7 +21,14 @@ from pyengine.engines.vertical_lines.choice import Choice, choice_of
 from pyengine.engines.vertical_lines.chords import chord_bound
 from pyengine.engines.vertical_lines.deformed import DeformedLine
 from pyengine.engines.vertical_lines.line import LossLine
-from pyengine.engines.vertical_lines.ordered import Inner, RoughTails, tails_of
+from pyengine.engines.vertical_lines.ordered import (
+    MASSES,
+    Inner,
+    RoughTails,
+    between,
+    profile_from,
+    tails_of,
+)
 from pyengine.engines.vertical_lines.shapes import Kinds
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT
@@ -39,6 +46,7 @@ UNKNOWN = 1e9  # times what is removed
 MOST = 600.0  # exponent of a bound that says nothing
 MAKING = 4.0  # values that take as long as a line takes to be made
 ROOM = 0.01  # around where a threshold is expected, in standard deviations
+TAILS = (0, True), (0, False), (1, True), (1, False)  # of which law, and whether above
 Line = LossLine | DeformedLine
 
 
@@ -54,6 +62,7 @@ class LineOrder(Inner):
     """
 
     room = ROOM
+    stages = 2  # Chernoff's bounds, and lines
     alone_masses = 0.0, 0.0
     first_alone = 0.0, 0.0, 0.0
 
@@ -75,6 +84,7 @@ class LineOrder(Inner):
         of_a, of_b = (sum(n * shape.removed[law] for shape, n in kinds) * SLACK for law in (0, 1))
         self.removed = float(of_a), float(of_b)
         self._last: tuple[int, Line | None] = (-1, None)
+        self._log_bounds: dict[float, float] = {}
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest loss."""
@@ -188,7 +198,7 @@ class LineOrder(Inner):
         close = math.inf if enough else chord_bound(self.kinds, tilt, epsilon, exchanged=of_b)
         if close < math.inf:
             return close
-        log = math.fsum(n * shape.log_mean_bound(tilt) for shape, n in self.kinds) - tilt * c
+        log = self._log_mean_bound(tilt) - tilt * c
         log += (c if of_b else 0.0) - fn.log(float(weight[at]))
         log += 1e-9 * (1.0 + abs(tilt * c) + abs(c))
         most = (fn.exp(log) if log < MOST else math.inf) + self.infinite()[0] + SUBNORMAL
@@ -250,6 +260,48 @@ class LineOrder(Inner):
         laws = self._masses(-c if self.exchanged else c, (0, 1))
         masses = [pair for law in laws for pair in ((law[0], law[2]), (law[1], law[3]))]
         return masses[::-1] if self.exchanged else masses
+
+    def masses_at(self, stage: int, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """By Chernoff's bounds first."""
+        if stage == self.stages - 1:
+            return self.masses(c)
+        most = self._most(c)
+        # of each law what is above and what is not have the mass 1
+        least = np.maximum(1.0 - most[[1, 0, 3, 2]] - 2.0 * UNIT, 0.0)
+        return [between(*x) for x in zip(least, most, strict=True)]
+
+    def profile_at(self, stage: int, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """By Chernoff's bounds first."""
+        if stage == self.stages - 1:
+            return self.profile(epsilon)
+        return profile_from(epsilon, self._most(-epsilon))
+
+    def _most(self, c: FloatArray) -> FloatArray:
+        """Upper bounds of masses as of `Tails`: means of e^((λ - i)(S - c)) by tilts."""
+        choice, of_sum = self.choice, -c if self.exchanged else c
+        found, finite = np.ones((MASSES, c.size)), np.isfinite(c)
+        of_sum = of_sum[finite]
+        # where losses are rare and large the tilts on both sides of a saddle are far apart
+        after = np.searchsorted(choice.loss, of_sum)
+        for saddle in (after - 1, after):
+            for row, (law, is_above) in zip(found, TAILS, strict=True):
+                usable = np.flatnonzero(choice.tilt > law if is_above else choice.tilt < law)
+                places = np.clip(saddle, usable[0], usable[-1])
+                at, where = np.unique(places, return_inverse=True)
+                tilt = choice.tilt[at]
+                log = np.array([self._log_mean_bound(each) for each in tilt.tolist()])[where]
+                away = (tilt - law)[where] * of_sum
+                log += 1e-9 * (1.0 + np.abs(away) + np.abs(log)) - away
+                bound = fn.exp(np.minimum(log, 0.0)) + self.removed[law] + SUBNORMAL
+                row[finite] = np.minimum(row[finite], bound)
+        return np.minimum(found[::-1] if self.exchanged else found, 1.0)
+
+    def _log_mean_bound(self, tilt: float) -> float:
+        """Upper bound of the logarithm of the mean of e^(tilt S), kept."""
+        if tilt not in self._log_bounds:
+            logs = (n * shape.log_mean_bound(tilt) for shape, n in self.kinds)
+            self._log_bounds[tilt] = math.fsum(logs)
+        return self._log_bounds[tilt]
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.exact.levels import Tails
+from pyengine.numerics import functions as fn
 
 if TYPE_CHECKING:
     from pyengine.engines.vertical_lines.alone import AloneOrder
     from pyengine.engines.vertical_lines.order import LineOrder
 
-__all__ = ["Inner", "OrderedLaw", "RoughTails", "tails_of"]
+__all__ = [
+    "MASSES",
+    "ROUGHLY",
+    "Inner",
+    "OrderedLaw",
+    "RoughTails",
+    "between",
+    "profile_from",
+    "tails_of",
+]
 
 FloatArray = npt.NDArray[np.float64]
 OrderedLaw: TypeAlias = "LineOrder | AloneOrder"  # what questions ask
 RoughTails = tuple[float, float, float, float]  # A above and below, B above and below
 
 
+MASSES = 4  # A above and below a threshold, B above and below
+ROUGHLY = 1e-10  # part of the largest term that errors may be where thresholds are only placed
+SLACK, ROUNDED = 1.0 + 1e-15, 1.0 + 1e-14
+RAISED = 8  # times the least term that an error is brought down from
 PLACE_TERMS = 2**9  # of a line, that take as long as one of what is no line
 
 
@@ -29,6 +44,7 @@ class Inner(ABC):
     """One order of steps whose masses are known with bounds, as steps beside it ask."""
 
     is_deformed: ClassVar[bool] = False
+    stages: int = 1  # of means, later ones of which are closer and take longer
 
     @property
     def terms(self) -> float:
@@ -63,6 +79,57 @@ class Inner(ABC):
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Masses as of `Tails`, each with a bound on its absolute error."""
 
+    def masses_at(self, stage: int, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """The same by the means of one stage."""
+        del stage
+        return self.masses(c)
+
+    def masses_for(self, c: FloatArray, weight: FloatArray, least: float) -> FloatArray:
+        """Masses and their errors at places whose weighted values are summed, (4, 2, rows, n).
+
+        Means of a later stage are asked where errors are more than ``least`` of the sum of a row.
+        """
+        return self._refined(self.masses_at, c, weight, least)
+
+    def profiles_for(self, epsilon: FloatArray, weight: FloatArray, least: float) -> FloatArray:
+        """The same of profiles, of shape (1, 2, rows, n)."""
+
+        def ask(stage: int, epsilon: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+            return [self.profile_at(stage, epsilon)]
+
+        return self._refined(ask, epsilon, weight, least)
+
+    def _refined(
+        self,
+        ask: Callable[[int, FloatArray], list[tuple[FloatArray, FloatArray]]],
+        places: FloatArray,
+        weight: FloatArray,
+        least: float,
+    ) -> FloatArray:
+        """Values with errors; what is no number is at most 1."""
+
+        def asked(stage: int, x: FloatArray) -> FloatArray:
+            pairs = np.array(ask(stage, x))
+            return np.where(np.isnan(pairs), 1.0, pairs)
+
+        flat = places.ravel()
+        found, stage = asked(0, flat), np.zeros(flat.size, dtype=np.intp)
+        shape = len(found), 2, *places.shape
+        while self.stages > 1:
+            terms = found.reshape(shape) * weight[:, None]
+            enough = least * terms.sum(axis=(1, 3))[..., None]
+            off = terms[:, 1] * (stage < self.stages - 1).reshape(places.shape)
+            counts = (off > _largest_kept(off, enough)).any(axis=0).ravel()
+            if not counts.any():
+                break
+            stage[counts] += 1
+            for each in np.unique(stage[counts]).tolist():
+                at = np.flatnonzero(counts & (stage == each))
+                new = asked(each, flat[at])
+                closer = new[:, 1] < found[:, 1, at]
+                found[:, :, at] = np.where(closer[:, None], new, found[:, :, at])
+        return found.reshape(shape)
+
     def shift(self, c: FloatArray) -> FloatArray:
         """By how much thresholds may be moved beside atoms."""
         return np.zeros(c.size)
@@ -71,13 +138,46 @@ class Inner(ABC):
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The profile at any real ε, and a bound on absolute errors."""
 
-    def rough_masses(self, c: FloatArray) -> FloatArray:
-        """About the masses, of shape (4, n)."""
-        return np.array([mass for mass, _ in self.masses(c)])
+    def profile_at(self, stage: int, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The same by the means of one stage."""
+        del stage
+        return self.profile(epsilon)
 
-    def rough_profile(self, epsilon: FloatArray) -> FloatArray:
-        """About the profile at any real ε."""
-        return self.profile(epsilon)[0]
+    def rough_masses(self, c: FloatArray, weight: FloatArray) -> FloatArray:
+        """About the masses, of shape (4, n), whose weighted values are summed."""
+        return np.asarray(self.masses_for(c[None], weight[:, None], ROUGHLY)[:, 0, 0])
+
+    def rough_profile(self, epsilon: FloatArray, weight: FloatArray) -> FloatArray:
+        """About the profile at any real ε, of which weighted values are summed."""
+        return np.asarray(self.profiles_for(epsilon[None], weight[None, None], ROUGHLY)[0, 0, 0])
+
+
+def _largest_kept(terms: FloatArray, enough: FloatArray) -> FloatArray:
+    """Of terms of rows so large a one that up to it all together are enough."""
+    kept: FloatArray = enough / terms.shape[-1]
+    for _ in range(math.ceil(math.log(terms.shape[-1], RAISED))):
+        higher = RAISED * kept
+        fits = (terms * (terms <= higher)).sum(axis=-1, keepdims=True) <= enough
+        kept = np.where(fits, higher, kept)
+    return kept
+
+
+def between(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the middle of bounds, and how far they are from it."""
+    middle = 0.5 * (low + high)
+    return middle, np.maximum(high - middle, middle - low) * SLACK
+
+
+def profile_from(epsilon: FloatArray, most: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the profile at ε, and a bound on its error, from masses that are at most so large.
+
+    It is the first law's mass up to the loss -ε less a part of the second one's, and
+    (1 - e^ε)_+ and so much of the second law's mass above, less some of the first one's.
+    """
+    grown = fn.exp(np.minimum(epsilon, 0.0))
+    least = -fn.expm1(np.minimum(epsilon, 0.0))
+    high = np.minimum(most[1], least * ROUNDED + np.where(epsilon < 0.0, grown * most[2], 1.0))
+    return between(least / ROUNDED, high * ROUNDED)
 
 
 def tails_of(masses: Iterable[tuple[FloatArray, FloatArray]], shift: FloatArray) -> Tails:

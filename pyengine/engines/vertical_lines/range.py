@@ -61,8 +61,10 @@ FARTHEST_LOSS = 1e100
 # of orders that are asked at thousands of places: terms of a line, squares of steps in closed form,
 # and places of deformed lines
 QUICK_TERMS, QUICK_CLOSED, QUICK_PLACES = 2**13, 2**13, 160
-MOST_QUICK = 72  # of those places beside one of few losses,
-MOST_TABLED = 200  # and of those of deformed lines, tabled beside so many losses at most
+MOST_CLOSED = 12  # of those steps
+MOST_QUICK = 72  # of those places
+# of those of deformed lines that are tabled, and of losses beside them
+FEW_PLACES, MOST_TABLED = 10, 200
 LOUD = 30.0  # variance of few losses over that of the others, from which on those have own lines
 Laws = tuple[tuple[StepLaw, int], ...]
 
@@ -184,15 +186,18 @@ def _quick(laws: Laws) -> Inner | None:
     inner: Inner | None = None
     if number >= LEAST:
         inner = _order(corners, False, has_exact=False)
-    if inner is None and losses * number * number <= QUICK_CLOSED:
+    if inner is None and number <= MOST_CLOSED and losses * number**2 <= QUICK_CLOSED:
         inner = closed_order(corners)
     inner = inner or _order(corners, False, has_exact=False) or _deformed(corners)
     if inner is None:
         return None
-    if inner.places > MOST_QUICK or losses * inner.places > QUICK_PLACES:
-        if not inner.is_deformed or max(inner.places, losses) > MOST_TABLED:
+    takes_long = losses * inner.places > QUICK_PLACES
+    if inner.is_deformed and (takes_long or inner.places > FEW_PLACES):
+        if max(inner.places, losses) > MOST_TABLED:
             return None
-        inner = inner if losses == 1 else TabledOrder(cast("DeformedOrder", inner))
+        inner = TabledOrder(cast("DeformedOrder", inner))
+    elif takes_long or inner.places > MOST_QUICK:
+        return None
     return inner if losses == 1 else _weighted(laws, kinds, losses, inner, exchanged=exchanged)
 
 

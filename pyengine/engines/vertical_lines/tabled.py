@@ -34,6 +34,7 @@ STEEP = 0.5  # largest logarithm by which masses grow on half a panel, about
 SLACK = 1.0 + 1e-9
 CLOSE = 2e-11  # relative errors of masses with which polynomials serve
 FARTHEST = 1e4  # shifts of thresholds from a corner to the next one at least
+SHARE = 3  # panels are made where so many times the places that are asked at once are its points
 CHUNK = 2**14
 
 
@@ -60,6 +61,8 @@ class TabledOrder(Inner):
     inner : DeformedOrder
         The steps.
     """
+
+    stages = 2  # polynomials, and lines where they are not close
 
     def __init__(self, inner: DeformedOrder) -> None:
         self.inner = inner
@@ -125,10 +128,12 @@ class TabledOrder(Inner):
             return value, error
         at = np.searchsorted(panels.middle + panels.half, c).clip(max=panels.middle.size - 1)
         x = (c - panels.middle[at]) / panels.half[at]
-        inside = np.flatnonzero(np.abs(x) <= 1.0)
+        # of panels that pay, whatever was asked before: answers do not depend on that
+        pays = SHARE * np.bincount(at, np.abs(x) <= 1.0) >= self._points
+        inside = np.flatnonzero((np.abs(x) <= 1.0) & pays[at])
         own, which = np.unique(at[inside], return_inverse=True)
         new = np.array([panel for panel in own.tolist() if panel not in table], dtype=np.intp)
-        if new.size:  # whatever else is asked, so that answers do not depend on what was
+        if new.size:
             self._make(table, new, rows)
         found = [table[panel] for panel in own.tolist()]
         terms, off = (np.array([each[i] for each in found]) for i in (0, 1))
@@ -168,6 +173,16 @@ class TabledOrder(Inner):
 
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Masses as of `Tails`, each with a bound on its absolute error."""
+        found = np.array(self.masses_at(0, c))
+        rest = ~(found[:, 1] <= CLOSE * found[:, 0]).all(axis=0)
+        if rest.any():
+            found[:, :, rest] = self.masses_at(1, c[rest])
+        return [(each[0], each[1]) for each in found]
+
+    def masses_at(self, stage: int, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """By polynomials, or by lines."""
+        if stage:
+            return self.inner.masses(c)
         is_turned = self.inner.exchanged
         u = -c if is_turned else c
         found = np.full((4, 2, c.size), np.nan)
@@ -181,13 +196,20 @@ class TabledOrder(Inner):
         if is_turned:
             found = found[::-1]
         found[:, 0] = np.clip(found[:, 0], 0.0, 1.0)
-        rest = ~(found[:, 1] <= CLOSE * found[:, 0]).all(axis=0)
-        if rest.any():
-            found[:, :, rest] = self.inner.masses(c[rest])
         return [(each[0], each[1]) for each in found]
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The profile of the first law against the second one, and a bound on absolute errors."""
+        value, error = self.profile_at(0, epsilon)
+        rest = ~(error <= CLOSE * value)
+        if rest.any():
+            value[rest], error[rest] = self.profile_at(1, epsilon[rest])
+        return value, error
+
+    def profile_at(self, stage: int, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """By polynomials, or by lines."""
+        if stage:
+            return self.inner.profile(epsilon)
         # of symmetric steps both orders are the same
         is_other = self.inner.exchanged and not self.inner.is_symmetric
         u = epsilon if is_other else -epsilon
@@ -197,11 +219,7 @@ class TabledOrder(Inner):
             whole = -fn.expm1(np.minimum(u, 600.0))
             error = grown * error + 8.0 * UNIT * (grown * np.abs(value) + np.abs(whole))
             value = whole + grown * value
-        value = np.clip(value, 0.0, 1.0)
-        rest = ~(error <= CLOSE * value)
-        if rest.any():
-            value[rest], error[rest] = self.inner.profile(epsilon[rest])
-        return value, error
+        return np.clip(value, 0.0, 1.0), error
 
 
 def _clenshaw(terms: FloatArray, x: FloatArray) -> FloatArray:
