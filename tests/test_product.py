@@ -408,8 +408,8 @@ def test_errors_of_sums_over_few_losses(monkeypatch: pytest.MonkeyPatch, planted
             ]
             law.__dict__["_sorted"] = parts
         elif planted == "losses":
-            law._low = law._low + 1e-9
-            law._off_losses = 1e-9 if is_counted else law._off_losses
+            low, off = law._low
+            law.__dict__["_low"] = low + 1e-9, 1e-9 if is_counted else off
         elif planted == "masses":
             law.__dict__["_sorted"] = [
                 part._replace(a=part.a * (1 + 1e-9), b=part.b * (1 + 1e-9)) for part in law._sorted

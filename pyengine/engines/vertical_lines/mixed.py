@@ -25,7 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 SLACK = 1.0 + 1e-9
 # parts of the heaviest loss, between which losses are summed together, the heaviest first,
 SHARES = (1.0, 1e-22, 1e-60, 1e-140, -1.0)
-LEAST, ABOUT = 1e-12, 1e-2  # parts of sums that errors are brought down to
+LEAST, ABOUT = 1e-14, 1e-2  # parts of sums that errors are brought down to
 EACH = np.ones((1, 1, 1))  # weight of places that are not summed
 COUNTS = 1e-17  # and parts of a value, below which the other losses' masses are an error
 MOST_POINTS = 2**19  # of one evaluation of the other steps
