@@ -34,7 +34,7 @@ RoughTails = tuple[float, float, float, float]  # A above and below, B above and
 
 
 MASSES = 4  # A above and below a threshold, B above and below
-ROUGHLY = 1e-10  # part of the largest term that errors may be where thresholds are only placed
+ROUGHLY = 1e-10  # part of sums that errors may be where thresholds are only placed
 SLACK, ROUNDED = 1.0 + 1e-15, 1.0 + 1e-14
 RAISED = 8  # times the least term that an error is brought down from
 PLACE_TERMS = 2**9  # of a line, that take as long as one of what is no line

@@ -192,9 +192,9 @@ def _quick(laws: Laws) -> Inner | None:
     if inner is None:
         return None
     takes_long = losses * inner.places > QUICK_PLACES
-    if takes_long or inner.places > MOST_QUICK:
-        if not inner.is_deformed or max(inner.places, losses) > MOST_TABLED:
-            return None
+    most = max(inner.places, losses) if inner.is_deformed else math.inf
+    if most > MOST_TABLED and (takes_long or inner.places > MOST_QUICK):
+        return None
     if inner.is_deformed and losses > 1 and (takes_long or inner.places > FEW_PLACES):
         inner = TabledOrder(cast("DeformedOrder", inner))
     return inner if losses == 1 else _weighted(laws, kinds, losses, inner, exchanged=exchanged)
