@@ -90,7 +90,8 @@ def test_what_a_step_makes_of_bells(step: Any, tilt: float) -> None:
     profile = StepProfile(step, "remove")
     h = 2.0 ** math.floor(math.log2(profile.variation / 6.0))
     bells = Bells(h, 8, tilt)
-    law = graded(profile, bells.fine, 1 << 11, 8, (0.5, 1.0), is_upper=True)
+    ends = profile.end(1e-12, -1), profile.end(1e-12, 1)
+    law = graded(profile, bells.fine, 1 << 11, 8, ends, is_upper=True)
     made, first = StepOnBells(law, bells), FirstStep(law, bells)
     y = law.index * bells.fine
     m = made.first + np.arange(made.c.size)
