@@ -190,7 +190,9 @@ class ClosedForm(Questions):
     def _answer(self, triples: FloatArray, judged: bool) -> Answer:
         value, lower, upper = triples.T.copy()
         if judged:
-            for v, low, high in triples.tolist():
+            least = 2.0 * min(LIMIT, LIMIT_TINY) if self._tolerance is None else self._tolerance
+            doubtful = upper - lower > least * value
+            for v, low, high in triples[doubtful].tolist():
                 if high - low > self._width(v):
                     width = (high - low) / v if v > 0.0 else math.inf
                     raise too_wide("the closed form", low, high, width)
