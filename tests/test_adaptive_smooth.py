@@ -12,19 +12,12 @@ from error_budget import check_near
 from thorough import ALL, some
 
 import pyengine as pe
+from pyengine.accounting.bells import READ, Bells, noisy_stop, normal_masses
 from pyengine.accounting.kernels import StepProfile, graded, kernel
 from pyengine.accounting.questions import WorstCase
 from pyengine.accounting.runs import _by_grid
-from pyengine.accounting.smooth import (
-    NEAR,
-    READ,
-    Bells,
-    FirstStep,
-    SmoothRecursion,
-    StepOnBells,
-    _noisy_stop,
-    _normal_masses,
-)
+from pyengine.accounting.smooth import SmoothRecursion
+from pyengine.accounting.steps_on_bells import NEAR, FirstStep, StepOnBells
 from pyengine.accounting.tables import LEVELS, Choosing, Detail
 
 LOW, HIGH = (pe.GaussianMechanism(s).poisson_sampled(p) for s, p in ((1, 0.02), (2, 0.06)))
@@ -118,6 +111,30 @@ def test_what_a_step_makes_of_bells(step: Any, tilt: float) -> None:
         assert first.error <= (1e-3 if step in KINDS[:2] else 0.2) * h
 
 
+@pytest.mark.parametrize("step", some(KINDS, 1))
+def test_steps_on_coarser_bells(step: Any) -> None:
+    """At random places, by definition: what is made of finer ones keeps to its residual."""
+    profile = StepProfile(step, "add")
+    h = 2.0 ** math.floor(math.log2(profile.variation / 6.0))
+    bells = Bells(0.25 * h, 4, 2.5)
+    for wider in (0.5, 1.0, 2.0):
+        bells = Bells(wider * h, 2 * bells.parts, 2.5, bells)
+    ends = profile.end(1e-12, -1), profile.end(1e-12, 1)
+    law = graded(profile, bells.fine, 1 << 11, bells.parts, ends, is_upper=True)
+    made = StepOnBells(law, bells)
+    y = law.index * bells.fine
+    m = made.first + np.arange(made.c.size)
+    near = np.abs(m) * bells.spacing < 2.0
+    place = np.random.default_rng(4).uniform(0.0, bells.spacing)
+    x = place + bells.spacing * np.arange(-int(0.6 / h), int(0.6 / h))
+    after = bell_at(bells, x[:, None] + y) @ law.weights * np.exp(-2.5 * x)
+    apart = x[:, None] - m[near] * bells.spacing
+    left = after - (bell_at(bells, apart) * np.exp(-2.5 * apart)) @ made.c[near]
+    assert np.abs(left).sum() <= made.residual * 1.01 + 1e-9
+    smooth = step in KINDS[:2]
+    assert made.residual <= (2e-10 if smooth else 1e-7)
+
+
 @pytest.mark.parametrize("wider", [2, 4])
 def test_bells_are_sums_of_finer_ones(wider: int) -> None:
     """At all places, and so are their sums up to an error that holds, with stops in them."""
@@ -136,8 +153,8 @@ def test_bells_are_sums_of_finer_ones(wider: int) -> None:
     nodes = [np.arange(-most, most + 1) for most in (400, 400 // wider)]
     at = nodes[0] * fine.spacing
     for width, corner in ((0.05, 0.0), (0.03, 1e-3)):
-        noise = _normal_masses(width, fine.spacing)
-        value = _noisy_stop(noise, fine.spacing, nodes[0]) * np.exp(-2.5 * at)
+        noise = normal_masses(width, fine.spacing)
+        value = noisy_stop(noise, fine.spacing, nodes[0]) * np.exp(-2.5 * at)
         value += corner * np.maximum(0.1 - np.abs(at), 0.0)
         found, error = recursion._coarser(value)
         both = []

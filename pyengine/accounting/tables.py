@@ -12,9 +12,11 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.accounting.bells import READ, Bells
 from pyengine.accounting.kernels import GradedLaw, StepProfile, between, graded, kernel
 from pyengine.accounting.recursion import COARSER, MOST_COMPUTED, Recursion, StatePlan, Values
-from pyengine.accounting.smooth import READ, Bells, SmoothRecursion, first_step
+from pyengine.accounting.smooth import SmoothRecursion
+from pyengine.accounting.steps_on_bells import first_step
 from pyengine.engines.answers import Triple
 from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
@@ -35,7 +37,7 @@ TILTED = 300.0  # largest exponent of a tilt
 FINEST = 2.0**-10  # of `COARSE` spacings: the fine grid of bells for a tolerance of 1e-6
 # Nodes of bells are so many times as far apart up to so many choices to come, which make W smooth.
 LEVELS = ((1, 4), (2, 16), (4, 64), (8, 256), (16, math.inf))
-TILTS = 4  # that are tried
+TILTS = 5  # that are tried, from a third of the best one on
 DISTANCES = (1, 2, 4, 8, 16)  # of the nodes through which lines below a profile are drawn
 
 
@@ -252,9 +254,10 @@ class Choosing:
         finest = FINEST * self.coarse * math.sqrt(detail.tail / 1e-11)
         parts = 1 << min(max(math.ceil(fn.log2(detail.spacing / finest)), 3), 10)
         found: list[tuple[Bells, float]] = []
+        bells = Bells(0.5 * detail.spacing, parts // 2, tilt)
         for wider, depth in LEVELS[: _level(self.plan.depth) + 1]:
-            finer = found[-1][0] if found else None
-            found.append((Bells(wider * detail.spacing, wider * parts, tilt, finer), depth))
+            bells = Bells(wider * detail.spacing, wider * parts, tilt, bells)
+            found.append((bells, depth))
         return found
 
     def _laws(self, detail: Detail, bells: Bells, *, is_upper: bool) -> list[GradedLaw]:
@@ -410,7 +413,7 @@ class Choosing:
         best = RATES[int(np.argmin(size))]
         found = []
         # a lower tilt than the best one may have a much smaller window
-        for i in np.unique(np.searchsorted(RATES, np.geomspace(1.0, best, TILTS))):
+        for i in np.unique(np.searchsorted(RATES, np.geomspace(max(best / 3.0, 1.0), best, TILTS))):
             tilt = float(RATES[i])
             # δ is e^ε W, and W e^{-θx} is to be known to a part of what is left out
             rest = -fn.log(detail.left_out) + fn.log(10.0 * max(self.plan.depth, 1))
@@ -421,7 +424,7 @@ class Choosing:
             more = tilt < RATES
             low = float(((kept + rest)[more] / (RATES - tilt)[more]).min(initial=math.inf))
             high = float(((down + rest) / (RATES + tilt)).min())
-            found.append((float(size[i]) + 1.5 * fn.log(low + max(high, 0.0)), low, high, tilt))
+            found.append((float(size[i]) + 2.0 * fn.log(low + max(high, 0.0)), low, high, tilt))
         return min(found)[1:]
 
     def _window(self, detail: Detail) -> tuple[int, int, float]:
