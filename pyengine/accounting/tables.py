@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.accounting.bells import READ, Bells
+from pyengine.accounting.dominated import NEGLIGIBLE, without_dominated
 from pyengine.accounting.kernels import GradedLaw, StepProfile, between, graded, kernel
 from pyengine.accounting.recursion import COARSER, MOST_COMPUTED, Recursion, StatePlan, Values
 from pyengine.accounting.smooth import SmoothRecursion
@@ -193,7 +194,10 @@ class Choosing:
     """The worst strategy over one order of all pairs; runs begin in the last state of the plan."""
 
     def __init__(self, menu: Sequence[StepProfile], plan: StatePlan) -> None:
-        self.menu, self.plan = tuple(menu), plan
+        self._used, self.plan = without_dominated(menu, plan)
+        self.menu = tuple(menu[choice] for choice in self._used)
+        # of δ, what choices that are left out may have more; of most plans none is
+        self._more = plan.depth * len(menu) * NEGLIGIBLE if len(self._used) < len(menu) else 0.0
         self._ends_of_windows: dict[Detail, tuple[float, float, float]] = {}
         smallest = min(2.5 * profile.variation for profile in self.menu)
         self.coarse = 2.0 ** math.floor(fn.log2(min(COARSE * smallest, 0.125)))
@@ -230,7 +234,7 @@ class Choosing:
             error = (ELEMENTARY + 4.0) * UNIT
             part = slice(count - 1, None, -1)  # x = -ε
             plain = weight * low.values[part], weight * high.values[part]
-            top = np.minimum(weight * high.bounds[part] * (1.0 + error), 1.0)
+            top = np.minimum(weight * high.bounds[part] * (1.0 + error) + self._more, 1.0)
             bottom = weight * low.bounds[part] * (1.0 - error)
             value = between(*plain, max(high.depth, 1))
             value = np.clip(value, bottom, np.maximum(top, bottom))
@@ -307,7 +311,7 @@ class Choosing:
         )
         found = []
         for state in states:
-            top = np.minimum(np.nan_to_num(above[state].bounds, nan=1.0), 1.0)
+            top = np.minimum(np.nan_to_num(above[state].bounds, nan=1.0) + self._more, 1.0)
             bottom = np.minimum(np.nan_to_num(below[state].bounds, nan=0.0), top)
             middle = 0.5 * (above[state].values + below[state].values)
             value = np.clip(np.nan_to_num(middle, nan=0.0), bottom, top)
@@ -319,7 +323,8 @@ class Choosing:
         states = range(len(self.plan.moves))
         found = self._recursion(detail, is_upper=True).run(self.plan, states, with_choices=True)
         best = [found[state].choices for state in states]
-        return found[0].first, [choice for choice in best if choice is not None]
+        number = np.array([*self._used, -1], dtype=np.int8)
+        return found[0].first, [number[choice] for choice in best if choice is not None]
 
     def _recursion(self, detail: Detail, *, is_upper: bool) -> Recursion:
         first, last, tilt = self._window(detail)
