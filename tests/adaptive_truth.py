@@ -24,6 +24,7 @@ FloatArray = npt.NDArray[np.float64]
 FARTHEST = 8.5  # standard deviations of the noise
 KINDS = ("gaussian", "sampled gaussian", "laplace", "response")
 SORTS = ("no limits", "uses", "costs", "uses of two", "order of the menu")
+MANY = ("no limits", "order of the menu")  # of many steps: few states
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,14 @@ class Case:
         if self.sort == "costs":
             return sum(k * cost for k, cost in zip(after, self.costs, strict=True)) <= self.budget
         return self.sort == "no limits" or not any(made[choice + 1 :])
+
+    def alike(self, made: tuple[int, ...]) -> tuple[int, ...]:
+        """Choices after which as much may follow; one for all that are alike."""
+        if self.sort not in MANY:
+            return made
+        last = max((i for i, k in enumerate(made) if k), default=0)
+        place = last if self.sort == "order of the menu" else 0
+        return tuple(sum(made) if i == place else 0 for i in range(len(made)))
 
 
 def releases(choice: Choice, panels: int) -> tuple[FloatArray, FloatArray]:
@@ -157,7 +166,7 @@ def largest_delta(case: Case, spacing: float, panels: int, least: int = 3) -> fl
         for i, (shift, law) in enumerate(moves):
             if sum(made) == case.steps or not case.allows(made, i):
                 continue
-            then = tuple(k + (j == i) for j, k in enumerate(made))
+            then = case.alike(tuple(k + (j == i) for j, k in enumerate(made)))
             if is_last(then):  # W_0 has a corner: in closed form
                 total = np.maximum(np.expm1(at), 0.0)
                 total += np.exp(at) * profile(case.menu[i], -at, case.order)
@@ -193,12 +202,14 @@ def largest_delta(case: Case, spacing: float, panels: int, least: int = 3) -> fl
     return float(math.exp(case.epsilon) * found[0])
 
 
-def drawn(rng: np.random.Generator) -> Case:
+def drawn(rng: np.random.Generator, *, many: bool = False) -> Case:
     """A random menu of one to three choices, limits of one sort, ε and an order of neighbours.
 
-    Menus of randomized response alone have exact policy trees (test_adaptive).
+    Of up to 4 steps, or of 5 to 80 where few states are left of these.  Menus of randomized
+    response alone have exact policy trees (test_adaptive).
     """
-    steps, size = int(rng.integers(1, 5)), int(rng.integers(1, 4))
+    steps = round(5.0 * 16.0 ** rng.random()) if many else int(rng.integers(1, 5))
+    size = int(rng.integers(1, 4))
     menu: list[Choice] = []
     while len(menu) < size or all(choice.kind == "response" for choice in menu):
         menu = menu if len(menu) < size else []
@@ -211,7 +222,7 @@ def drawn(rng: np.random.Generator) -> Case:
         if kind == "response":
             noise = round(rng.uniform(0.52, 0.6 if rate == 1.0 else 0.9), 3)
         menu.append(Choice(kind, noise, rate))
-    sort = str(rng.choice(SORTS[: 5 if size > 1 else 3]))
+    sort = str(rng.choice(MANY if many else SORTS[: 5 if size > 1 else 3]))
     most = tuple(int(k) for k in rng.integers(1, steps + 1, size))
     costs = tuple(int(k) for k in rng.integers(1, 4, size))
     budget = int(rng.integers(min(costs), steps * max(costs) + 1))

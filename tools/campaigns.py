@@ -176,7 +176,7 @@ def of_menus(given: argparse.Namespace) -> int:
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
     farthest, asked = 0.0, 0
     while asked < given.answers and in_time(given):
-        case, asked = adaptive_truth.drawn(rng), asked + 1
+        case, asked = adaptive_truth.drawn(rng, many=given.many), asked + 1
         try:
             found, value, error = adaptive_truth.judged(case, MENU_TOLERANCE)
         except pe.AccuracyError as refusal:
@@ -211,6 +211,7 @@ def main() -> int:
     parser.add_argument("--answers", type=int, default=10_000, help="or cases, of one by itself")
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--list", action="store_true", help="print what is wide or falls back")
+    parser.add_argument("--many", action="store_true", help="menus of 5 to 80 steps")
     parser.add_argument("--method", default="auto")
     parser.add_argument(
         "--seconds",
