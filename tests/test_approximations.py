@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import pyengine as pe
 from pyengine._core import ffi, lib
 from pyengine.approximations import clt_mu, edgeworth_gamma, monte_carlo_gamma
-from pyengine.engines.approximate import inverse_profile
 from pyengine.engines.intervals import bennett_interval, empirical_bernstein, rank_range
 from pyengine.engines.inverse_cdf import LossTable, loss_table, sample_losses
 from pyengine.engines.loss_quadrature import losses
 from pyengine.engines.monte_carlo import MonteCarloPair
+from pyengine.numerics.bracketing import inverse_profile
 
 IMAGENET = pe.dp_sgd(2.5, 0.0127, 72_000)
 MANY = pe.dp_sgd(1.0, 0.01, 1000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -201,6 +201,20 @@ def test_ends() -> None:
     largest = pe.epsilon(pe.LaplaceMechanism(0.5), 0.0, adjacency="remove", threat_model="relaxed")
     assert largest == pytest.approx(math.log(math.cosh(2.0)), rel=1e-14)
     assert pe.epsilon(pe.GaussianMechanism(0.5), 0.0, threat_model="relaxed") == math.inf
+
+
+@pytest.mark.parametrize("make", [pe.LaplaceMechanism, pe.GaussianMechanism])
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_epsilon_does_not_fall_as_delta_does(make: Any, adjacency: str) -> None:
+    """Where rounding leaves more of the profile at its end than δ, the end is the answer."""
+    delta = 10.0 ** -np.array([1.0, 3.0, 9.0, 20.0, 40.0, 90.0, 300.0])
+    for noise, rate in product((0.06, 0.9, 9.0, 340.0), (0.005, 0.1, 0.3, 0.6)):
+        step = make(noise).poisson_sampled(rate)
+        found = pe.epsilon(
+            step, delta, adjacency=adjacency, threat_model="relaxed", bounds="estimated"
+        )
+        assert (np.diff(found.value) >= 0.0).all()
+        assert (found.upper[1:] >= found.lower[:-1]).all()
 
 
 def test_limit_of_many_dimensions() -> None:

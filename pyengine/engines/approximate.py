@@ -1,4 +1,4 @@
-"""What the approximations share: their error, both orders of a pair, inverting a profile."""
+"""What the approximations share: their error, both orders of a pair."""
 
 from __future__ import annotations
 
@@ -27,21 +27,19 @@ from pyengine.engines.hull import BothOrders
 from pyengine.engines.loss_quadrature import parts
 from pyengine.errors import AccuracyError, ApproximationWarning
 from pyengine.mechanisms import Mechanism, steps_of
-from pyengine.numerics.bracketing import falling_root
+from pyengine.numerics.bracketing import inverse_profile
 
 __all__ = [
     "ApproximatePair",
     "BesideTruth",
     "curve_of",
     "in_orders",
-    "inverse_profile",
     "warn_where",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 
 DOUBTFUL = 0.1  # relative error from which on an approximation warns
-LARGEST_EPSILON = 1e6
 
 
 class BesideTruth(Questions):
@@ -227,23 +225,3 @@ def warn_where(value: FloatArray, error: FloatArray, method: str) -> None:
             ApproximationWarning,
             stacklevel=2,
         )
-
-
-def inverse_profile(
-    profile: Callable[[FloatArray], FloatArray], delta: FloatArray, largest: float
-) -> FloatArray:
-    """The smallest ε with profile(ε) <= δ, to a rounding of ε, of a profile that does not rise.
-
-    ``largest``, where the profile vanishes, is the answer for δ = 0 and where no smaller ε will do.
-    """
-    end = min(largest, LARGEST_EPSILON)
-    low, high = np.zeros(delta.size), np.full(delta.size, min(1.0, end))
-    zero = (delta > 0.0) & (profile(low) <= delta)
-    beyond = (delta == 0.0) | (profile(np.full(delta.size, end)) > delta)
-    settled = zero | beyond
-    while (behind := ~settled & (profile(high) > delta) & (high < end)).any():
-        low = np.where(behind, high, low)
-        high = np.where(behind, np.minimum(8.0 * high, end), high)
-    if not settled.all():
-        high = falling_root(lambda e: np.where(settled, 0.0, profile(e) - delta), low, high)
-    return np.where(zero, 0.0, np.where(beyond, largest, high))

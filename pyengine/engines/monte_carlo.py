@@ -18,12 +18,7 @@ import numpy as np
 
 from pyengine._support.caches import cached_property, kept
 from pyengine.engines.answers import PROFILE, Answer, ErrorCurve, LawQuestion, names
-from pyengine.engines.approximate import (
-    ApproximatePair,
-    FloatArray,
-    inverse_profile,
-    warn_where,
-)
+from pyengine.engines.approximate import ApproximatePair, FloatArray, warn_where
 from pyengine.engines.intervals import (
     bennett_interval,
     deviation,
@@ -33,6 +28,7 @@ from pyengine.engines.intervals import (
 from pyengine.engines.inverse_cdf import loss_table, sample_losses
 from pyengine.engines.loss_quadrature import losses
 from pyengine.mechanisms import Mechanism, steps_of
+from pyengine.numerics.bracketing import inverse_profile
 
 __all__ = ["CONFIDENCE", "MOST_SAMPLES", "SAMPLES", "MonteCarloPair", "Sample", "pilot_of"]
 

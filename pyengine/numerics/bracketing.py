@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["bisected", "falling_bracket", "falling_root"]
+__all__ = ["bisected", "falling_bracket", "falling_root", "inverse_profile"]
 
 FloatArray = npt.NDArray[np.float64]
 STEPS = 400
 SMALLEST = 5e-324
 SMALLEST_ROOM = 1e-300
+LARGEST_EPSILON = 1e6
 HALVINGS = 1100  # from the largest double to the smallest one, and 52 more
 
 
@@ -84,6 +87,37 @@ def falling_bracket(
             start = below / (below - above)
     (a, _), (b, _) = _closed(fallen, (high, below), (low, above), start, room)
     return np.minimum(a, b), np.maximum(a, b)
+
+
+def inverse_profile(
+    profile: Callable[[FloatArray], FloatArray],
+    delta: FloatArray,
+    largest: float,
+    end: float = LARGEST_EPSILON,
+) -> FloatArray:
+    """The smallest ε with profile(ε) <= δ, to a rounding of ε, of a profile that does not rise.
+
+    ``largest``, where the profile vanishes, is the answer for δ = 0 and where no ε up to ``end``
+    will do.
+    """
+    end = min(largest, end)
+    low, high = np.zeros(delta.size), np.full(delta.size, min(1.0, end))
+    zero = (delta > 0.0) & (profile(low) <= delta)
+    last = np.full(delta.size, math.nextafter(end, 0.0))
+    beyond = (delta == 0.0) | (profile(last) > delta)
+    settled = zero | beyond
+    while (behind := ~settled & (profile(high) > delta) & (high < end)).any():
+        low = np.where(behind, high, low)
+        high = np.where(behind, np.minimum(8.0 * high, end), high)
+    if not settled.all():
+        log_delta = fn.log(np.where(settled, 1.0, delta))
+
+        def excess(epsilon: FloatArray) -> FloatArray:  # logarithms are nearly straight far out
+            log = fn.log(np.maximum(profile(epsilon), SMALLEST))
+            return np.where(settled, 0.0, log - log_delta)
+
+        high = falling_root(excess, low, high)
+    return np.where(zero, 0.0, np.where(beyond, largest, high))
 
 
 Ends = tuple[FloatArray, FloatArray]

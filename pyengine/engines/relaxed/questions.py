@@ -27,11 +27,12 @@ from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, in_words
 from pyengine.mechanisms.threat_models import Relaxed
 from pyengine.numerics import functions as fn
-from pyengine.numerics.bracketing import falling_root
+from pyengine.numerics.bracketing import inverse_profile
 
 __all__ = ["LimitQuestions", "RelaxedQuestions", "no_closed_form", "relaxed_log_beta"]
 
 SUBNORMAL = 1e-323
+LARGEST = 1e300  # ε
 ENGINE = "ncx2"
 
 
@@ -77,31 +78,14 @@ class RelaxedQuestions(Questions):
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 at which the profile is <= δ."""
-
-        def profile(epsilon: FloatArray) -> FloatArray:
-            return self.profile(epsilon).value
-
         largest = self.pair.highest if self._backward else -self.pair.lowest
-        low, high = np.zeros(delta.size), np.full(delta.size, largest)
-        open_end = ~np.isfinite(high) & (delta > 0.0)
-        high[open_end] = 1.0
-        while open_end.any():  # doubles until the profile is small enough
-            still = profile(high[open_end]) > delta[open_end]
-            where = np.flatnonzero(open_end)
-            open_end[where[~still]] = False
-            high[where[still]] *= 2.0
-        high[delta >= profile(np.zeros(1))[0]] = 0.0
-        inner = (high > 0.0) & (delta > 0.0)
-        error = np.zeros(delta.size)
+        value = inverse_profile(lambda e: self.profile(e).value, delta, largest, LARGEST)
+        inner, error = (value > 0.0) & (delta > 0.0), np.zeros(delta.size)
         if inner.any():
-
-            def excess(epsilon: FloatArray) -> FloatArray:
-                value = profile(epsilon)
-                return np.asarray(fn.log(np.maximum(value, SUBNORMAL)) - fn.log(delta[inner]))
-
-            high[inner] = falling_root(excess, low[inner], high[inner])
-            error[inner] = self._error_of_root(high[inner])
-        return Answer(high, np.maximum(high - error, 0.0), high + error, names(ENGINE, delta.size))
+            error[inner] = self._error_of_root(value[inner])
+        low = np.maximum(value - error, 0.0)
+        high = np.minimum(value + error, largest + ROUNDING * (1.0 + largest))
+        return Answer(value, low, high, names(ENGINE, delta.size))
 
     def _error_of_root(self, epsilon: FloatArray) -> FloatArray:
         """Error of the profile over its slope -e^ε B(E)."""
