@@ -6,9 +6,8 @@ Everything is a sum of positive numbers, so the errors are those of rounding, an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from pyengine.engines.answers import Questions
 from pyengine.engines.exact.finite import composition, finite_composition
@@ -27,7 +26,7 @@ from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw, overflow_of
 from pyengine.laws.finite import FiniteLaw
 
-__all__ = ["FEW_RANGES", "closed_sum", "disjoint_questions", "exact_questions", "exact_refusal"]
+__all__ = ["FEW_RANGES", "closed_law", "disjoint_questions", "exact_questions", "exact_refusal"]
 
 FEW_RANGES = 4  # equal steps of bounded range: beside finite losses lines of more are closer
 MAX_WEIGHTS = 4096  # finite losses that a step in closed form is averaged over
@@ -71,9 +70,17 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> Questions:
     finite, others = _parted(laws)
     if not others:
         return ThresholdQuestions(finite_composition(finite))
-    law, number, ask = _continuous(others, alone=not finite)
+    law, number = closed_law(others, alone=not finite), sum(steps for _, steps in others)
+    if law is None:
+        raise AccuracyError(
+            "exact sums exist for steps whose loss takes finitely many values, with at most 400 "
+            "equal Laplace steps, 20 equal steps of bounded range or a single step of anything "
+            "besides: ask method='auto' or 'lattice'"
+        )
     if not finite:
-        return ask(law)
+        if isinstance(law, LaplaceSum) and law.has_formulas:
+            return OneLaplaceStep(law)
+        return ThresholdQuestions(law)
     made = finite_composition(finite)
     if others[0][0].infinite() != (0.0, 0.0):
         raise AccuracyError(
@@ -93,36 +100,31 @@ def _parted(
     )
 
 
-def closed_sum(law: StepLaw) -> tuple[Fraction, bool] | None:
+def closed_law(laws: Sequence[tuple[StepLaw, int]], *, alone: bool = False) -> ClosedLaw | None:
+    """The law of steps of infinitely many losses that is known in closed form.
+
+    Beside others lines of more than few equal steps of bounded range are closer; None there.
+    """
+    number = sum(steps for _, steps in laws)
+    keys = {_closed_sum(law) for law, _ in laws}
+    key = keys.pop() if len(keys) == 1 else None
+    if key is not None and key[0] <= MAX_RATIO:
+        ratio, has_atoms = key
+        is_sum = LaplaceSum.available(float(ratio), number, has_atoms=has_atoms)
+        if is_sum and (alone or has_atoms or number < FEW_RANGES):
+            return laplace_composition(ratio, number, has_atoms)
+    if number != 1:
+        return None
+    law, step = laws[0][0], laws[0][0].laplace()
+    if step is None or step.is_plain or step.is_substituted or step.distance > MAX_RATIO:
+        return SingleStep(law)
+    return SampledLaplace(step.distance, step.probability, step.is_reversed)
+
+
+def _closed_sum(law: StepLaw) -> tuple[Fraction, bool] | None:
     """Ratio of a step whose equal ones have a sum, and whether it has atoms; None for others."""
     ratio = law.bounded_range()
     if ratio is not None:
         return ratio, False
     step = law.laplace()
     return (step.distance, True) if step is not None and step.is_plain else None
-
-
-def _continuous(
-    others: list[tuple[StepLaw, int]], *, alone: bool
-) -> tuple[ClosedLaw, int, Callable[[Any], Questions]]:
-    """The law of all steps of infinitely many losses, their number, and what asks it alone."""
-    number = sum(steps for _, steps in others)
-    keys = {closed_sum(law) for law, _ in others}
-    key = keys.pop() if len(keys) == 1 else None
-    if key is not None and key[0] <= MAX_RATIO:
-        ratio, has_atoms = key
-        is_sum = LaplaceSum.available(float(ratio), number, has_atoms=has_atoms)
-        if is_sum and (alone or has_atoms or number < FEW_RANGES):
-            ask = OneLaplaceStep if has_atoms and number == 1 else ThresholdQuestions
-            return laplace_composition(ratio, number, has_atoms), number, ask
-    if number != 1:
-        raise AccuracyError(
-            "exact sums exist for steps whose loss takes finitely many values, with at most 400 "
-            "equal Laplace steps, 20 equal steps of bounded range or a single step of anything "
-            "besides: ask method='auto' or 'lattice'"
-        )
-    law, step = others[0][0], others[0][0].laplace()
-    if step is None or step.is_plain or step.is_substituted or step.distance > MAX_RATIO:
-        return SingleStep(law), 1, ThresholdQuestions
-    sampled = SampledLaplace(step.distance, step.probability, step.is_reversed)
-    return sampled, 1, ThresholdQuestions

@@ -125,6 +125,7 @@ class LaplaceSum(ClosedLaw):
     def __init__(self, exact_ratio: Fraction, steps: int, *, has_atoms: bool = True) -> None:
         ratio = float(exact_ratio)
         self.ratio, self.steps = ratio, steps
+        self.has_formulas = has_atoms and steps == 1
         self._end = two_parts(steps * exact_ratio)  # the largest loss
         atoms, curve = np.ones(1), np.zeros((0, 1))
         whole = 2.0 + ratio if has_atoms else ratio

@@ -10,10 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property
-from pyengine.engines.exact import FEW_RANGES, closed_sum
-from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceSum, laplace_composition
+from pyengine.engines.exact import closed_law
 from pyengine.engines.exact.levels import ClosedLaw
-from pyengine.engines.exact.single import SingleStep
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, PROFILE, WIDTH
 from pyengine.engines.gaussian import GaussianSide
 from pyengine.engines.pairs import GaussianPair, largest_epsilon
@@ -81,23 +79,11 @@ class ClosedOrder(Inner):
 
 
 def closed_order(laws: Laws) -> ClosedOrder | None:
-    """Return the order of steps that have a closed sum or of one step; None of others.
-
-    Those are equal steps of Laplace noise on all data, or of bounded range.
-    """
-    if len(laws) != 1:
+    """Return the order of steps that have a closed sum or of one step; None of others."""
+    if not all(law.has_cells and law.infinite() == (0.0, 0.0) for law, _ in laws):
         return None
-    (law, number), found = laws[0], closed_sum(laws[0][0])
-    if found is not None and found[0] <= MAX_RATIO:
-        ratio, has_atoms = found
-        if not has_atoms and number >= FEW_RANGES:  # whose lines are closer
-            return None
-        if LaplaceSum.available(float(ratio), number, has_atoms=has_atoms):
-            return ClosedOrder(laplace_composition(ratio, number, has_atoms))
-        return None
-    if number > 1 or not law.has_cells or law.infinite() != (0.0, 0.0):
-        return None
-    return ClosedOrder(SingleStep(law))
+    found = closed_law(laws)
+    return None if found is None else ClosedOrder(found)
 
 
 class RowsOrder(Inner):
