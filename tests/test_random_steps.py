@@ -68,6 +68,22 @@ def test_few_outcomes_by_enumeration(seed: int) -> None:
             assert found.upper - found.lower <= 1e-11
 
 
+@pytest.mark.parametrize("delta", ["1e-9", "3e-4", "0.013", "0.07"])
+def test_what_is_told_surely_lies_between_its_bounds(delta: str) -> None:
+    """At ε = ∞: one of the steps with the record tells, or so few others do not."""
+    told = Fraction(delta)
+    step = pe.GenericMechanism(0.7, delta)
+    for steps, selected in ((2, 1), (3, 2), (5, 1), (5, 2), (6, 2), (7, 3), (40, 2)):
+        epoch = step.randomly_allocated(steps, selected)
+        shown = [
+            math.comb(steps, j) * (1 - told) ** j * told ** (steps - j) for j in range(selected)
+        ]
+        for order, exact in (("add", sum(shown)), ("remove", 1 - (1 - told) ** selected)):
+            found = pe.delta(epoch, math.inf, adjacency=order, bounds=True)
+            assert Fraction(found.lower) <= exact <= Fraction(found.upper)
+            assert found.upper - found.lower <= 1e-14 * found.value + 1e-300
+
+
 def laplace_tail(t: Any, mu: float) -> Any:
     """E (R - t)+ of one Laplace step, without the record."""
     t = np.asarray(t, dtype=float)

@@ -32,7 +32,7 @@ from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
 from pyengine.laws.profile import upper_values
 from pyengine.mechanisms.general import pair_of_profile
 from pyengine.numerics import functions as fn
-from pyengine.numerics.exact_numbers import CONTEXT
+from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["MOST_STATES", "allocated_finite", "allocated_law", "allocated_outcomes"]
@@ -45,6 +45,7 @@ LARGEST_LOSS = 5000.0  # whose exponential is formed to all digits
 PLACES = 8192  # at most so many ratios of a step
 WIDEST = 1 << 13  # at most so many sums, from which on the lattice is made coarser
 RARE = 1e-100
+BELOW = Decimal("1e-400")  # stands for masses below it
 UNDERFLOW = 1e-290  # more than all products lose that are below the doubles
 LARGEST = 30.0  # losses whose exponentials are on a lattice
 TOLD = (1e-20, 1e-17, 1e-15, 1e-13, 1e-12)  # mass under B of larger ones, which are told
@@ -167,16 +168,13 @@ def allocated_finite(law: FiniteLaw, steps: int, selected: int) -> FiniteLaw | N
         ratios.insert(0, Fraction(0))
         logs.insert(0, fn.log(law.a_infinite))
     sets = math.comb(steps, selected)
-    lost, rows = 0.0, []
+    rows = []
     for ways, numbers in _multinomial(steps, size):
         log_a = fn.log_integer(ways) + math.fsum(n * x for n, x in zip(numbers, logs, strict=True))
         ratio = _symmetric(ratios, numbers, selected) / sets
         if ratio:
             rows.append((ratio, log_a))
-        else:
-            lost += fn.exp(log_a)
     losses_off = ROUNDED * float(np.abs(law.loss).max()) + law.loss_error if fine is None else 0.0
-    b_alone = -fn.expm1(selected * fn.log1p(-law.b_infinite))
 
     def digits() -> Fine:
         # a mean of products of k ratios moves by at most k times what a loss does
@@ -186,13 +184,30 @@ def allocated_finite(law: FiniteLaw, steps: int, selected: int) -> FiniteLaw | N
     made = FiniteLaw.from_atoms(
         [_log(ratio) for ratio, _ in rows],
         [log_a for _, log_a in rows],
-        (Fraction(lost), Fraction(b_alone)),
+        _alone(law, steps, selected),
         1.01 * selected * losses_off,
         digits=None if fine is None else digits,
     )
     depth = 2.0 + max(abs(x) for x in logs)
     off = steps * (law.error + LOG_ERROR * depth) + 4.0 * UNIT * (1.0 + steps * depth)
     return replace(made, error=made.error + off)
+
+
+def _alone(law: FiniteLaw, steps: int, selected: int) -> tuple[Fraction, Fraction]:
+    """What A shows alone in an epoch, to 50 digits, and B.
+
+    A does where fewer steps than have the record show what B may show as well, and B where one of
+    those that have it does.
+    """
+    none, told = law.alone or tuple(map(Fraction, law.infinite()))
+    b_alone = 1 - (1 - told) ** selected
+    if not none:
+        return Fraction(0), b_alone
+    lost, share, rest = Decimal(0), as_decimal(none), as_decimal(1 - none)
+    for j in range(selected):
+        ways = CONTEXT.multiply(math.comb(steps, j), CONTEXT.power(share, steps - j))
+        lost = CONTEXT.add(lost, CONTEXT.multiply(ways, CONTEXT.power(rest, j) if j else 1))
+    return Fraction(max(lost, BELOW)), b_alone
 
 
 class _RatioSums(NamedTuple):
