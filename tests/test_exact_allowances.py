@@ -162,7 +162,7 @@ class Listed:
 
     def __init__(self, rng: np.random.Generator, error: float, shift: float) -> None:
         self.outcomes, self.error, self.shift = outcomes_of(rng), error, shift
-        self.asked = 0
+        self.asked, self.losses = 0, None
 
     def support(self) -> tuple[float, float]:
         finite = [x for x in losses_of(self.outcomes) if math.isfinite(x)]
@@ -176,14 +176,21 @@ class Listed:
         return Tails(*masses, exact.error + self.error, np.full(c.shape, self.shift))
 
 
+@pytest.mark.parametrize("is_listed", [False, True])
 @pytest.mark.parametrize("error", [0.0, LARGE])
-def test_thresholds_are_beside_the_level(error: float) -> None:
+def test_thresholds_are_beside_the_level(error: float, is_listed: bool) -> None:
     rng = np.random.default_rng(20261125)
     for _ in range(10):
         law = Listed(rng, error, 0.0)
+        if is_listed:
+            law.losses = np.unique([x for x in losses_of(law.outcomes) if math.isfinite(x)])
         # at a corner the masses on both sides may be either, so that the brackets part
         known = [float(x) for x, _ in corners(law.outcomes)[1:-1]]
         alpha = np.concatenate([rng.uniform(1e-3, 0.999, 3), known])
+        if is_listed:
+            levels.thresholds(law, alpha[:3])
+            assert law.asked < 12
+            law.asked = 0
         c, points = levels.thresholds(law, alpha)
         assert law.asked < 70
         assert (np.diff(c, axis=0) <= 0.0).all()

@@ -53,6 +53,12 @@ class _BetterOrder:
         lows, highs = zip(*(law.support() for law in self._laws), strict=True)
         return min(lows), max(highs)
 
+    @property
+    def losses(self) -> FloatArray | None:
+        """Those of both; the better order may change between them as well."""
+        first, second = (law.losses for law in self._laws)
+        return None if first is None or second is None else np.union1d(first, second)
+
     def tails(self, c: FloatArray) -> Tails:
         """Masses of the better event of threshold c, and its complement."""
         first, second = (law.tails(c) for law in self._laws)

@@ -357,6 +357,11 @@ class FiniteComposition:
         shift = np.full(c.size, self._error + self._shift)
         return Tails(*masses, self._relative(*masses), shift)
 
+    @property
+    def losses(self) -> FloatArray:
+        """All finite losses, rising."""
+        return self._loss
+
     def alone(self) -> tuple[float, float, float]:
         """Mass of A at loss -inf as a sum of two doubles, and a bound on the error."""
         return self._alone

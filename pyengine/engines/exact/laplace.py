@@ -207,23 +207,28 @@ class LaplaceSum(ClosedLaw):
         beyond = near < 0.0
         return np.asarray(np.where(flip, (self.steps - n < y) & ~beyond, (n > y) | beyond))
 
-    def _curve_masses(self, place: _Place) -> tuple[FloatArray, FloatArray]:
-        """A-masses above and below a place, without atoms."""
+    def _curve_masses(
+        self, place: _Place, below: FloatArray, above: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """A-masses above and below a place, without atoms, from integrals over both its parts."""
         x, j, t, rest = place[:4]
         left, right = _split(self.curve[j], t, rest)
-        rate = self.ratio
         parts = []
-        for coefficients, width, end in ((right, rest, j + 1.0), (left, t, x)):
-            even, odd = _powers(rate * width, self.steps)
-            part = (coefficients * (even + odd)).sum(axis=1)
-            parts.append(width * fn.exp(-rate * end) * part)
+        for coefficients, integrals, width, end in (
+            (right, above, rest, j + 1.0),
+            (left, below, t, x),
+        ):
+            part = (coefficients * integrals).sum(axis=1)
+            parts.append(width * fn.exp(-self.ratio * end) * part)
         return self._above[j + 1] + parts[0], self._below[j] + parts[1]
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
         place = self._place(c)
-        a_above, a_below = self._curve_masses(place)
-        b_below, b_above = self._curve_masses(place.mirrored(self.steps))
+        rates = self.ratio * np.concatenate([place.t, place.rest])
+        below, above = np.split(np.add(*_powers(rates, self.steps)), 2)
+        a_above, a_below = self._curve_masses(place, below, above)
+        b_below, b_above = self._curve_masses(place.mirrored(self.steps), above, below)
         atoms, over = self._atom_masses, self._atoms_above(place)
         for masses, where, these in (
             (a_above, over, atoms),

@@ -17,6 +17,7 @@ from pyengine._core import ffi, lib
 from pyengine.engines.answers import Answer, names
 from pyengine.engines.functionals import array
 from pyengine.numerics import functions as fn
+from pyengine.numerics.bracketing import falling_bracket
 from pyengine.numerics.rounding import UNIT
 
 __all__ = [
@@ -69,6 +70,11 @@ class Thresholds(Protocol):
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses above c and at most c, for finite c."""
+
+    @property
+    def losses(self) -> FloatArray | None:
+        """All finite losses, rising; None of infinitely many."""
+        return None
 
 
 class ComposedLaw(Thresholds, Protocol):
@@ -133,10 +139,10 @@ def excess(tails: Tails, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
 def thresholds(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, Tails]:
     """Brackets of the thresholds at which A's mass is surely at most α, and surely at least α.
 
-    The halving is its own, not that of `pyengine.numerics.bracketing`: both brackets share their
-    evaluations, and each keeps the tails that were seen at its ends.  Of four thresholds that
-    decrease, masses cease to be surely at most α between the first two, and come to be surely at
-    least α between the last two; inside of an atom both brackets are one.
+    They are looked for beside losses or, among infinitely many, by interpolation, and then halved.
+    The search is one of its own, as each bracket keeps the tails that were seen at its ends.  Of
+    four thresholds that decrease, masses cease to be surely at most α between the first two, and
+    come to be surely at least α between the last two; inside of an atom both brackets are one.
     """
     low, high = law.support()
     # room for the rounding of losses, so that no atom at an end is outside
@@ -148,16 +154,18 @@ def thresholds(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, Tails]:
     at_ends = np.array(law.tails(ends))
     at_upper, at_lower = (np.broadcast_to(at_ends[:, i, None, None], shape) for i in (0, 1))
     levels = np.broadcast_to(alpha, upper.shape)
-    while True:
-        middle = 0.5 * (lower + upper)
-        far = upper - lower > FAR
-        if far.any():
-            between = fn.sinh(0.5 * (fn.arcsinh(lower[far]) + fn.arcsinh(upper[far])))
-            middle[far] = np.clip(between, lower[far], upper[far])
+
+    def seen(places: FloatArray) -> FloatArray | None:
+        """Close brackets at places, and how far masses are above a level; None if all are closed.
+
+        In logarithms of the smaller of both masses.
+        """
+        nonlocal upper, lower, at_upper, at_lower
+        middle = places.reshape(upper.shape)
         wide = upper - lower > 8.0 * UNIT * (1.0 + np.abs(lower) + np.abs(upper))
         open_ = wide & (middle > lower) & (middle < upper)
         if not open_.any():
-            break
+            return None
         one = open_[0] & open_[1] & (middle[0] == middle[1])
         ask = np.array([open_[0], open_[1] & ~one])
         found = np.empty(shape)
@@ -165,15 +173,64 @@ def thresholds(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, Tails]:
         found[:, 1, one] = found[:, 0, one]
         least, most = excess(Tails(*found[:, open_]), levels[open_])
         # the first bracket ends where α is surely exceeded no more, the second where it surely is
-        down = np.zeros_like(open_)
-        down[open_] = np.where(np.nonzero(open_)[0] == 0, most <= 0.0, ~(least >= 0.0))
+        is_first, down = np.nonzero(open_)[0] == 0, np.zeros_like(open_)
+        down[open_] = np.where(is_first, most <= 0.0, ~(least >= 0.0))
         up = open_ & ~down
         upper, at_upper = np.where(down, middle, upper), np.where(down, found, at_upper)
         lower, at_lower = np.where(up, middle, lower), np.where(up, found, at_lower)
+        over = np.zeros_like(upper)
+        over[open_] = _logs_over(np.where(is_first, most, least), levels[open_])
+        return np.where(up, np.fmax(over, BELOW_DOUBLES), np.fmin(over, -BELOW_DOUBLES)).ravel()
+
+    losses = law.losses
+    if losses is None:
+        for end in (low + room, high - room):  # which mostly are atoms
+            seen(np.full(upper.shape, end))
+        closed = np.zeros(upper.size)
+        falling_bracket(
+            lambda c: closed if (over := seen(c)) is None else over, lower.ravel(), upper.ravel()
+        )
+    else:
+        for place in _beside_loss(law, losses, alpha):
+            seen(np.broadcast_to(place, upper.shape))
+    while True:
+        middle = 0.5 * (lower + upper)
+        far = upper - lower > FAR
+        if far.any():
+            between = fn.sinh(0.5 * (fn.arcsinh(lower[far]) + fn.arcsinh(upper[far])))
+            middle[far] = np.clip(between, lower[far], upper[far])
+        if seen(middle) is None:
+            break
     c = np.concatenate([upper, lower])
     order = np.argsort(-c, axis=0, kind="stable")
-    seen = np.take_along_axis(np.concatenate([at_upper, at_lower], axis=1), order[None], axis=1)
-    return np.take_along_axis(c, order, axis=0), Tails(*seen)
+    tails = np.take_along_axis(np.concatenate([at_upper, at_lower], axis=1), order[None], axis=1)
+    return np.take_along_axis(c, order, axis=0), Tails(*tails)
+
+
+def _beside_loss(
+    law: Thresholds, losses: FloatArray, alpha: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Places below and at the loss at which A's mass comes to be at most α, as far as is seen.
+
+    Or next to two losses, between which the events of a hull change from one order's to the other's.
+    """
+    places = np.stack([np.nextafter(losses, -np.inf), losses], axis=1).ravel()
+    first, last = np.zeros(alpha.size, np.intp), np.full(alpha.size, places.size - 1)
+    while (last - first > 1).any():
+        middle = (first + last) // 2
+        found = law.tails(places[middle])
+        above = np.where(alpha <= 0.5, found.a_above > alpha, found.a_below < 1.0 - alpha)
+        first, last = np.where(above, middle, first), np.where(above, last, middle)
+    return places[first], places[last]
+
+
+def _logs_over(excess: FloatArray, alpha: FloatArray) -> FloatArray:
+    """Logarithms of masses over levels, or of what levels leave over what masses leave."""
+    small = alpha <= 0.5
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        part = np.where(small, excess, -excess) / np.where(small, alpha, 1.0 - alpha)
+    log = fn.log1p(np.maximum(part, -1.0))
+    return np.where(small, log, -log)
 
 
 def bounds(points: Tails, c: FloatArray, alpha: FloatArray, shown: float) -> ErrorBounds:
