@@ -39,6 +39,16 @@ void pe_step_epsilon(const pe_step *step, size_t n, const double *delta, double 
  * Error           bounds are safe where the few operations of a bound err by at most `rounding` of its terms: 16 2^-53
  */
 
+/* Masses of A and of B above and below n thresholds, and then bounds on their errors: four rows for each law, from
+ * integrals of both laws on the line through `tilt` and what these may be `off`, relative to e^log and to e^(log + c).
+ * `removed` is what both laws lack. */
+void pe_level_masses(size_t n, const double *c, const double *log, const double *log_error, double tilt,
+                     const double *integral, const double *off, const double *removed, double *out);
+
+/* Tails from masses of A above and below, and of B, each followed by bounds on absolute errors: what is not known to be
+ * above 0 is as large as it may be. */
+void pe_level_tails(size_t n, const double *masses, const double *shift, double *out);
+
 /* Bounds of A's mass above less alpha. */
 void pe_level_excess(size_t points, size_t n, const double *alpha, const double *tails, double rounding,
                      double *least, double *most);
@@ -51,6 +61,11 @@ void pe_level_tangents(size_t points, size_t n, const double *alpha, const doubl
  * none. */
 void pe_level_bounds(size_t points, size_t n, const double *alpha, const double *c, const double *tails,
                      double rounding, double shown, double *out);
+
+/* Upper bounds of beta and lower ones of gamma from chances between two points, which are in falling order of c: one
+ * that surely does not exceed the level, and a later one. */
+void pe_level_chord(size_t points, size_t n, const double *alpha, const double *tails, double rounding,
+                    double *beta, double *gamma);
 
 /* Beta and gamma on the line between the points on both sides of a level, of at least 2 in falling order of c, and
  * the row of the first. */

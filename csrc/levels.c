@@ -11,6 +11,48 @@ static const double SUBNORMAL = 2e-317; /* what rounding below the normal range 
 
 enum { A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERROR, SHIFT };
 
+void pe_level_masses(size_t n, const double *c, const double *log, const double *log_error, double tilt,
+                     const double *integral, const double *off, const double *removed, double *out) {
+    static const double FUNCTION = 4.0; /* units that an exponential errs by */
+    for (size_t law = 0; law < 2; law++)
+        for (size_t i = 0; i < n; i++) {
+            const double value = integral[law * n + i], unknown = off[law * n + i];
+            const double exponent = law ? log[i] + c[i] : log[i];
+            const double scale = pe_d_exp(exponent > 600.0 ? 600.0 : exponent), scaled = scale * value;
+            const double relative = log_error[i] + (2.0 * FUNCTION + fabs(exponent) + fabs(c[i])) * UNIT;
+            const double error = scale * (unknown + (fabs(value) + unknown) * (1.01 * relative + 4.0 * UNIT));
+            const int below = !(tilt > (double)law);
+            const double mass = below ? -scaled : scaled, inside = mass < 0.0 ? 0.0 : mass > 1.0 ? 1.0 : mass;
+            const double most = (isnan(error) ? 1.0 : error) * (1.0 + 1e-9) + SUBNORMAL + removed[law];
+            double *part = out + 4 * law * n + i;
+            part[(size_t)below * n] = inside;
+            part[(size_t)!below * n] = 1.0 - inside;
+            part[(size_t)(below + 2) * n] = most;
+            part[(size_t)(!below + 2) * n] = most + UNIT;
+        }
+}
+
+/* The larger of both; what is no number if either is none. */
+static double larger(double x, double y) {
+    return x > y || isnan(x) ? x : y;
+}
+
+void pe_level_tails(size_t n, const double *masses, const double *shift, double *out) {
+    for (size_t i = 0; i < n; i++) {
+        double most = 0.0;
+        for (size_t part = 0; part < 4; part++) {
+            const double mass = masses[2 * part * n + i], given = masses[(2 * part + 1) * n + i];
+            const double off = isnan(given) ? 1.0 : given;
+            const int unknown = mass <= off && off > 0.0;
+            const double known = unknown ? fmin(off, 1.0) : mass, share = off > 0.0 ? off / known : 0.0;
+            most = larger(most, unknown ? larger(share, 1.0) : share);
+            out[part * n + i] = known;
+        }
+        out[ERROR * n + i] = most;
+        out[SHIFT * n + i] = shift[i];
+    }
+}
+
 /* Masses of one column of points, which are n apart. */
 typedef struct {
     const double *tails;
@@ -131,6 +173,34 @@ void pe_level_bounds(size_t points, size_t n, const double *alpha, const double 
     for (size_t i = 0; i < n; i++) {
         const column at = column_at(points, n, tails, rounding, i);
         bounds(&at, points, alpha[i], c + i, shown, out + 4 * i);
+    }
+}
+
+/* Map: chords above a trade-off function, from two tests | test_hull | theory/conversions */
+void pe_level_chord(size_t points, size_t n, const double *alpha, const double *tails, double rounding,
+                    double *beta, double *gamma) {
+    for (size_t i = 0; i < n; i++) {
+        const column at = column_at(points, n, tails, rounding, i);
+        beta[i] = 1.0;
+        gamma[i] = 0.0;
+        for (size_t j = 0; j < points; j++) {
+            double least, low, high;
+            excess(&at, j, alpha[i], &least, &low);
+            if (!(low <= 0.0)) continue;
+            const double off = of(&at, B_BELOW, j) * (1.0 + (of(&at, ERROR, j) + rounding));
+            const double on = of(&at, B_ABOVE, j) * (1.0 - (of(&at, ERROR, j) + rounding));
+            beta[i] = fmin(beta[i], off + SUBNORMAL);
+            gamma[i] = fmax(gamma[i], on - SUBNORMAL);
+            for (size_t k = j + 1; k < points; k++) {
+                excess(&at, k, alpha[i], &least, &high);
+                if (!(high > 0.0)) continue;
+                const double first = high / (high - low), second = -low / (high - low);
+                const double off_k = of(&at, B_BELOW, k) * (1.0 + (of(&at, ERROR, k) + rounding));
+                const double on_k = of(&at, B_ABOVE, k) * (1.0 - (of(&at, ERROR, k) + rounding));
+                beta[i] = fmin(beta[i], safe(&at, first * off, second * off_k, 1.0));
+                gamma[i] = fmax(gamma[i], safe(&at, first * on, second * on_k, -1.0));
+            }
+        }
     }
 }
 

@@ -468,6 +468,31 @@ class _Lib:
         out: Any,
         /,
     ) -> None: ...
+    def pe_level_masses(
+        self,
+        n: int,
+        c: Any,
+        log: Any,
+        log_error: Any,
+        tilt: float,
+        integral: Any,
+        off: Any,
+        removed: Any,
+        out: Any,
+        /,
+    ) -> None: ...
+    def pe_level_tails(self, n: int, masses: Any, shift: Any, out: Any, /) -> None: ...
+    def pe_level_chord(
+        self,
+        points: int,
+        n: int,
+        alpha: Any,
+        tails: Any,
+        rounding: float,
+        beta: Any,
+        gamma: Any,
+        /,
+    ) -> None: ...
     def pe_level_excess(
         self,
         points: int,

@@ -31,7 +31,7 @@ from pyengine.engines.row_bounds import TRIES, LogBounds, crossed
 from pyengine.engines.row_sides import LineSide, RowSide
 from pyengine.errors import AccuracyError
 
-__all__ = ["WIDEST", "CertifiedPair", "Interpolated", "middle", "relative_width"]
+__all__ = ["NOTHING", "WIDEST", "CertifiedPair", "Interpolated", "middle", "relative_width"]
 
 BoolArray = npt.NDArray[np.bool_]
 MANY = 2048  # values that are interpolated where they lie close together

@@ -18,14 +18,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, ErrorCurve, complement_above
+from pyengine.engines.answers import ErrorCurve, Judged
 from pyengine.engines.curves import larger, smaller
 from pyengine.engines.exact.levels import (
+    ERRORS,
     ComposedLaw,
+    LevelQuestions,
+    Parts,
     Tails,
     Thresholds,
     between,
-    bounded,
     chord,
     reach_of,
     tangents,
@@ -85,9 +87,8 @@ def hull(
     add: ComposedLaw,
     remove: ComposedLaw,
     alpha: FloatArray,
-    engine: str,
     find: Points = thresholds,
-) -> tuple[Answer, Answer]:
+) -> tuple[Parts, Parts]:
     """Return proven bounds of β and γ of the hull of two laws, one the reverse of the other.
 
     Levels lie in (0, 1]; ``find`` finds thresholds on both sides of each, as `thresholds` does.
@@ -114,20 +115,18 @@ def hull(
         np.maximum(gamma_lower, 1.0 - beta_upper - slack),
         np.minimum(gamma_upper, 1.0 - beta_lower + slack),
     )
-    return (
-        bounded(of_beta, 0.0, complement_above(alpha), engine),
-        bounded(of_gamma, alpha, 1.0, engine),
-    )
+    return of_beta, of_gamma
 
 
-class ExactBothOrders(BothOrders):
+class ExactBothOrders(LevelQuestions, BothOrders):
     """Questions on both orders of a composition: adjacency ``add_remove``."""
 
     _add: Any
     _remove: Any
 
     def __init__(self, add: Any, remove: Any) -> None:
-        super().__init__(add, remove)
+        BothOrders.__init__(self, add, remove)
+        self.engine = add.engine
         # a law that is its own mirror image is kept once
         self._is_one_law = add.law is remove.law
 
@@ -146,6 +145,16 @@ class ExactBothOrders(BothOrders):
         """Levels of what only one law of a pair shows."""
         return np.asarray(alpha == 0.0)
 
-    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+    def _is_inside(self, level: float) -> bool:
+        return super()._is_inside(level) and not self._is_one_law
+
+    def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
         """By the events of the better order."""
-        return ErrorCurve(*hull(self._add.law, self._remove.law, alpha, self._add.engine))
+        return *hull(self._add.law, self._remove.law, alpha), np.empty(0)
+
+    def one(self, name: str, x: float) -> Judged:
+        """As `answer` for one number."""
+        if self._is_one_law and name in ERRORS:
+            found: Judged = self._add.one(name, x)
+            return found
+        return super().one(name, x)

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import kept
-from pyengine.engines.answers import ErrorCurve, complement_above
-from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, Tails, bounded
+from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, Parts, Tails
 from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.fine import left_of, two_parts
 from pyengine.numerics import functions as fn
@@ -311,7 +310,7 @@ class OneLaplaceStep(ThresholdQuestions):
         super().__init__(law)
         self._ratio, self._most = law.ratio, law.exponential()
 
-    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+    def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
         """By the formulas.
 
         Both junctions have one tangent, so that rounding of them moves nothing but by its square.
@@ -327,11 +326,7 @@ class OneLaplaceStep(ThresholdQuestions):
         far = off + 2.0 * UNIT * (own > 0.0)
         known, rest_of = (own, own - off, own + off), (other, other - far, other + far)
         beta, gamma = (
-            [np.where(first, x, y) for x, y in zip(*rows, strict=True)]
+            tuple(np.where(first, x, y) for x, y in zip(*rows, strict=True))
             for rows in ((rest_of, known), (known, rest_of))
         )
-        return ErrorCurve(
-            bounded(beta, 0.0, complement_above(alpha), self.engine),
-            bounded(gamma, alpha, 1.0, self.engine),
-            np.where(first, self._ratio, np.where(last, -self._ratio, middle)),
-        )
+        return beta, gamma, np.where(first, self._ratio, np.where(last, -self._ratio, middle))

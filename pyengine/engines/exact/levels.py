@@ -8,25 +8,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.engines.answers import Answer, names
+from pyengine.engines.answers import (
+    Answer,
+    ErrorCurve,
+    Judged,
+    Questions,
+    Triple,
+    complement_above,
+    names,
+)
 from pyengine.engines.functionals import array
+from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import falling_bracket
 from pyengine.numerics.rounding import UNIT
 
 __all__ = [
     "BELOW_DOUBLES",
+    "ERRORS",
     "SUBNORMAL",
     "WEAK",
     "ClosedLaw",
     "ComposedLaw",
     "ErrorBounds",
+    "LevelQuestions",
+    "Parts",
     "Tails",
     "Thresholds",
     "between",
@@ -40,7 +53,9 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
+Parts = tuple[FloatArray, FloatArray, FloatArray]  # values, and bounds that may be impossible
 
+ERRORS = ("trade_off", "gamma_bound")  # the public functions of both errors at a level
 SUBNORMAL = 2e-317  # what rounding below the normal range may take from a sum of 2^22 masses
 ROUNDING = 16.0 * UNIT  # of the few operations of a bound, relative to its terms
 BELOW_DOUBLES = 1e-300  # what is not known to be above 0, and is less than this, is 0
@@ -212,7 +227,7 @@ def _beside_loss(
 ) -> tuple[FloatArray, FloatArray]:
     """Places below and at the loss at which A's mass comes to be at most α, as far as is seen.
 
-    Or next to two losses, between which the events of a hull change from one order's to the other's.
+    Or next to two losses, between which the events of a hull become those of the other order.
     """
     places = np.stack([np.nextafter(losses, -np.inf), losses], axis=1).ravel()
     first, last = np.zeros(alpha.size, np.intp), np.full(alpha.size, places.size - 1)
@@ -230,7 +245,7 @@ def _logs_over(excess: FloatArray, alpha: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         part = np.where(small, excess, -excess) / np.where(small, alpha, 1.0 - alpha)
     log = fn.log1p(np.maximum(part, -1.0))
-    return np.where(small, log, -log)
+    return np.asarray(np.where(small, log, -log))
 
 
 def bounds(points: Tails, c: FloatArray, alpha: FloatArray, shown: float) -> ErrorBounds:
@@ -263,31 +278,66 @@ def bounded(
     return Answer(value, lower, upper, names(engine, value.size), True)
 
 
-# Map: chords above a trade-off function, from two tests | test_hull | theory/conversions
+def _bounded_one(found: Triple, least: float, most: float) -> Triple:
+    """As `bounded` for one value."""
+    # what is no number stays none
+    lower, upper = (min(max(end, least), most) for end in found[1:])
+    value = min(max(found[0], lower), upper) + 0.0
+    return 0.0 if lower == 0.0 and upper < BELOW_DOUBLES else value, lower, upper
+
+
+class LevelQuestions(Questions):
+    """Questions whose errors at levels inside are bounded together; of a number the one asked."""
+
+    engine: str
+
+    def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
+        """β and γ at levels inside, and c of the slopes -e^c; no c where nobody needs it."""
+        raise NotImplementedError
+
+    def _is_inside(self, level: float) -> bool:
+        return 0.0 < level < 1.0
+
+    def _hands_over(self, found: Triple, level: float, *, is_gamma: bool) -> bool:
+        """Whether another engine is to be asked about a number."""
+        del found, level, is_gamma
+        return False
+
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+        beta, gamma, c = self._found(alpha)
+        return ErrorCurve(
+            bounded(beta, 0.0, complement_above(alpha), self.engine),
+            bounded(gamma, alpha, 1.0, self.engine),
+            c,
+        )
+
+    def one(self, name: str, x: float) -> Judged:
+        """As `answer` for one number."""
+        if name in ERRORS and self._is_inside(x):
+            with suppress(AccuracyError):  # of which `answer` knows what to do
+                return self._one_inside(x, is_gamma=name == "gamma_bound")
+        return super().one(name, x)
+
+    def _one_inside(self, level: float, *, is_gamma: bool) -> Judged:
+        alpha = np.array([level])
+        value, lower, upper = (float(part[0]) for part in self._found(alpha)[is_gamma])
+        least, most = (level, 1.0) if is_gamma else (0.0, float(complement_above(alpha)[0]))
+        found = _bounded_one((value, lower, upper), least, most)
+        if self._hands_over(found, level, is_gamma=is_gamma):
+            raise AccuracyError("another engine is asked")
+        return *found, True
+
+
 def chord(points: Tails, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Upper bounds of β and lower bounds of γ from chances between two tests.
 
     ``points`` are tests of shape (points, n) with levels that grow.  One that surely does not
     exceed α, and a later one, are mixed so that the level is at most α for sure.
     """
-    error = points.error + ROUNDING
-    _, most = excess(points, alpha)
-    off, on = points.b_below * (1.0 + error), points.b_above * (1.0 - error)
-    beta, gamma = np.ones(alpha.size), np.zeros(alpha.size)
-    rows = len(most)
-    for i in range(rows):
-        safe = most[i] <= 0.0
-        beta = np.where(safe, np.minimum(beta, off[i] + SUBNORMAL), beta)
-        gamma = np.where(safe, np.maximum(gamma, on[i] - SUBNORMAL), gamma)
-        for j in range(i + 1, rows):
-            mixed = safe & (most[j] > 0.0)
-            whole = np.where(mixed, most[j] - most[i], 1.0)
-            first, second = most[j] / whole, -most[i] / whole
-            upper = _safe(first * off[i], second * off[j], 1.0)
-            lower = _safe(first * on[i], second * on[j], -1.0)
-            beta = np.where(mixed, np.minimum(beta, upper), beta)
-            gamma = np.where(mixed, np.maximum(gamma, lower), gamma)
-    return beta, gamma
+    rows, size = points.error.shape
+    out, level = np.empty((2, size)), np.ascontiguousarray(alpha)
+    lib.pe_level_chord(rows, size, array(level), _core(points), ROUNDING, *map(_room, out))
+    return out[0], out[1]
 
 
 def between(
@@ -345,8 +395,3 @@ def _room(x: FloatArray) -> Any:
 def _exp_error(c: FloatArray) -> FloatArray:
     """Twice what rounding of c and of its exponential does to the logarithm of the latter."""
     return np.asarray(8.0 * UNIT * (1.0 + np.abs(c)))
-
-
-def _safe(x: FloatArray, y: FloatArray, side: float) -> FloatArray:
-    """Sum of both, moved by what rounding can do to either, up for side 1 and down for -1."""
-    return np.asarray(x + y + side * (ROUNDING * (np.abs(x) + np.abs(y)) + SUBNORMAL))

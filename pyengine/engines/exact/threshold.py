@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, ErrorCurve, Questions, complement_above, names
+from pyengine.engines.answers import Answer, ErrorCurve, Questions, names
 from pyengine.engines.exact.levels import (
     BELOW_DOUBLES,
     SUBNORMAL,
     ComposedLaw,
+    LevelQuestions,
+    Parts,
     Tails,
     between,
     bounded,
@@ -39,7 +41,7 @@ SMALLEST = 1e-290  # a distance below this is as good as 0
 Ends = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
-class ThresholdQuestions(Questions):
+class ThresholdQuestions(LevelQuestions):
     """All questions on one composed law."""
 
     def __init__(self, law: ComposedLaw, engine: str = "exact") -> None:
@@ -65,16 +67,13 @@ class ThresholdQuestions(Questions):
                 answer.put(none, bounded((value, value - off, value + off), 0.0, 1.0, self.engine))
         return curve, none | (alpha == 1.0)
 
-    def _inside(self, alpha: FloatArray) -> ErrorCurve:
-        """Between the thresholds on both sides of levels above 0."""
+    def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
+        """Between the thresholds on both sides of levels."""
         c, points = self._points(alpha)
         beta, gamma, at = between(points, alpha)
         found = bounds(points, c, alpha, self.shown)
-        return ErrorCurve(
-            bounded((beta, *found[:2]), 0.0, complement_above(alpha), self.engine),
-            bounded((gamma, *found[2:]), alpha, 1.0, self.engine),
-            np.take_along_axis(c, np.minimum(at, 3)[None], axis=0)[0],
-        )
+        slopes = c[np.minimum(at, len(c) - 1), np.arange(alpha.size)]
+        return (beta, *found[:2]), (gamma, *found[2:]), slopes
 
     @property
     def shown(self) -> float:

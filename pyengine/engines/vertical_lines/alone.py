@@ -144,7 +144,7 @@ class AloneOrder:
         What was taken from that very order.
     """
 
-    is_deformed = False
+    is_deformed, losses = False, None
 
     def __init__(self, inner: LineOrder, parts: Parted) -> None:
         self.inner, self._of_a, self._of_b = inner, parts.of_a, parts.of_b

@@ -210,9 +210,9 @@ class LossLine(TiltedSum):
 
     def rough_sums(self, c: float, kernels: slice) -> list[float]:
         """About `sums` at one threshold."""
-        found: list[float] = self._sums.at(np.array([c - float(self._centre)]), kernels)[0].tolist()
-        for i, kernel in enumerate(range(KERNELS)[kernels]):
-            for sign, apart, constant, _ in self._crossed[kernel]:
+        found = self._sums.at_one(c - float(self._centre), kernels)
+        for i, poles in enumerate(self._crossed[kernels]):
+            for sign, apart, constant, _ in poles:
                 found[i] -= sign * fn.exp(min(constant + apart * c, 300.0))
         return found
 
@@ -229,22 +229,24 @@ class LossLine(TiltedSum):
         Relative to e^(K(λ) - λ c), of shape (k, n).  Poles between the sides alone, as the bounds
         beyond need no others.
         """
-        found = np.zeros((KERNELS, c.size))
-        for row, poles in zip(found, self._crossed, strict=True):
+        crossed = self._crossed[kernels]
+        found = np.zeros((len(crossed), c.size))
+        for row, poles in zip(found, crossed, strict=True):
             for sign, apart, constant, _ in poles:
                 row += sign * fn.exp(np.minimum(constant + apart * c, 300.0))
-        return found[kernels]
+        return found
 
     def _residue_errors(self, c: FloatArray, kernels: slice) -> FloatArray:
         """Bounds on the errors of `_residues`; infinite where those are beyond all doubles."""
-        found = np.zeros((KERNELS, c.size))
-        for row, poles in zip(found, self._crossed, strict=True):
+        crossed = self._crossed[kernels]
+        found = np.zeros((len(crossed), c.size))
+        for row, poles in zip(found, crossed, strict=True):
             for _, apart, constant, known in poles:
                 moved = apart * c
                 exponent = constant + moved
                 off = known + 16.0 * UNIT * np.abs(moved)
                 row += np.where(exponent < 300.0, fn.exp(np.minimum(exponent, 300.0)) * off, np.inf)
-        return found[kernels]
+        return found
 
     @cached_property
     def _crossed(self) -> list[list[CrossedPole]]:

@@ -14,8 +14,10 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import lib
 from pyengine._support.caches import cached_property
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
+from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.build import line_at, terms_of_lines
 from pyengine.engines.vertical_lines.choice import Choice, choice_of
 from pyengine.engines.vertical_lines.chords import chord_bound
@@ -221,44 +223,38 @@ class LineOrder(Inner):
                 ask(line, c[chosen], chosen)
         return inside
 
-    def _masses(
-        self, c: FloatArray, laws: tuple[int, ...]
-    ) -> list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
-        """Masses of A (0) and B (1) above and below thresholds, and bounds on their errors."""
-        size = c.size
-        parts = {law: np.ones((4, size)) for law in laws}  # where no line serves, that is all
-
-        def ask(line: Line, c: FloatArray, at: Indices) -> None:
-            kernels = slice(laws[0], laws[-1] + 1)
-            total, off = _known(line.sums(c, kernels), line.errors(c, kernels))
-            log, log_error = line.log_scale(c)
-            for law, value, error in zip(laws, total, off, strict=True):
-                exponent = log + c if law else log
-                scale = fn.exp(np.minimum(exponent, 600.0))
-                relative = log_error + (2.0 * ELEMENTARY + np.abs(exponent) + np.abs(c)) * UNIT
-                error = scale * (error + (np.abs(value) + error) * (1.01 * relative + 4.0 * UNIT))
-                is_above = line.tilt > law
-                mass = _mass(line, law, scale * value)
-                one, other = (0, 1) if is_above else (1, 0)
-                part = parts[law]
-                part[one, at], part[other, at] = mass, 1.0 - mass
-                error = np.where(np.isnan(error), 1.0, error)
-                part[one + 2, at] = error * (1.0 + 1e-9) + SUBNORMAL + line.removed[law]
-                part[other + 2, at] = part[one + 2, at] + UNIT
-
-        inside = self._groups(c, self.choice.at(c), ask)
-        for part in parts.values():
-            for outside, above in ((c < self._ends[0], 1.0), (c > self._ends[1], 0.0)):
-                beyond = outside & ~inside
-                part[0, beyond], part[1, beyond], part[2:, beyond] = above, 1.0 - above, 0.0
-        for law, part in parts.items():
-            part[2:, ~inside] += self.removed[law]
-        return [(part[0], part[1], part[2], part[3]) for part in parts.values()]
-
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Masses as of `Tails`, each with a bound on its absolute error."""
-        laws = self._masses(-c if self.exchanged else c, (0, 1))
-        masses = [pair for law in laws for pair in ((law[0], law[2]), (law[1], law[3]))]
+        if self.exchanged:
+            c = -c
+        # of A and of B those above and below, and their errors; where no line serves, that is all
+        found = np.ones((2, 4, c.size))
+
+        def ask(line: Line, c: FloatArray, at: Indices) -> None:
+            kernels, masses = slice(0, 2), np.empty((2, 4, c.size))
+            total, off = _known(line.sums(c, kernels), line.errors(c, kernels))
+            log, log_error = line.log_scale(c)
+            lib.pe_level_masses(
+                c.size,
+                array(c),
+                array(log),
+                array(log_error),
+                line.tilt,
+                array(total.reshape(-1)),
+                array(off.reshape(-1)),
+                line.removed,
+                array(masses.reshape(-1), writable=True),
+            )
+            found[:, :, at] = masses
+
+        inside = self._groups(c, self.choice.at(c), ask)
+        if not inside.all():
+            for outside, above in ((c < self._ends[0], 1.0), (c > self._ends[1], 0.0)):
+                beyond = outside & ~inside
+                found[:, 0, beyond], found[:, 1, beyond] = above, 1.0 - above
+                found[:, 2:, beyond] = 0.0
+            found[:, 2:, ~inside] += np.array(self.removed)[:, None, None]
+        masses = [(law[i], law[i + 2]) for law in found for i in (0, 1)]
         return masses[::-1] if self.exchanged else masses
 
     def masses_at(self, stage: int, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
@@ -414,8 +410,3 @@ def _pole(tilt: float, epsilon: float, *, of_b: bool) -> float:
     if (tilt >= 1.0) if of_b else (tilt <= 0.0):
         return 0.0
     return 1.0 if 0.0 < tilt < 1.0 else -fn.expm1(epsilon)
-
-
-def _mass(line: Line, law: int, scaled: FloatArray) -> FloatArray:
-    """The mass of A (0) or B (1) above or below that a line's integral is."""
-    return np.asarray(np.clip(scaled if line.tilt > law else -scaled, 0.0, 1.0))

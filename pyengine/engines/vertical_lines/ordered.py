@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import lib
 from pyengine.engines.exact.levels import Tails
+from pyengine.engines.functionals import array
 from pyengine.numerics import functions as fn
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class Inner(ABC):
     """One order of steps whose masses are known with bounds, as steps beside it ask."""
 
     is_deformed: ClassVar[bool] = False
+    losses: ClassVar[None] = None  # infinitely many
     stages: int = 1  # of means, later ones of which are closer and take longer
 
     @property
@@ -190,13 +193,8 @@ def tails_of(masses: Iterable[tuple[FloatArray, FloatArray]], shift: FloatArray)
     shift : ndarray
         Of the thresholds.
     """
-    parts, error = [], np.zeros(shift.size)
-    for mass, given in masses:
-        off = np.where(np.isnan(given), 1.0, given)
-        unknown = (mass <= off) & (off > 0.0)
-        known = np.where(unknown, np.minimum(off, 1.0), mass)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.where(off > 0.0, off / known, 0.0)
-        error = np.maximum(error, np.where(unknown, np.maximum(share, 1.0), share))
-        parts.append(known)
-    return Tails(parts[0], parts[1], parts[2], parts[3], error, shift)
+    given, out = np.array(list(masses)), np.empty((len(Tails._fields), shift.size))
+    given, moved = np.ascontiguousarray(given), np.ascontiguousarray(shift)
+    found = array(out.reshape(-1), writable=True)
+    lib.pe_level_tails(shift.size, array(given.reshape(-1)), array(moved), found)
+    return Tails(*out)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, ErrorCurve, LawQuestion, Questions, names
-from pyengine.engines.certified import relative_width
+from pyengine.engines.answers import Answer, ErrorCurve, LawQuestion, Questions, Triple, names
+from pyengine.engines.certified import NOTHING, relative_width
 from pyengine.engines.curves import larger
 from pyengine.engines.exact.both import ExactBothOrders, hull
-from pyengine.engines.exact.levels import Tails, Thresholds, bounded
+from pyengine.engines.exact.levels import Parts, Tails, Thresholds, bounded
 from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.engines.vertical_lines.ordered import OrderedLaw, RoughTails
 from pyengine.engines.vertical_lines.search import STEP, TRIES, points_at, root_of
@@ -81,6 +81,13 @@ class LineQuestions(ThresholdQuestions):
         curve = super()._inside(alpha)
         _hand_over(curve, alpha, self.widest, self.law.least_known, self._otherwise)
         return curve
+
+    def _is_inside(self, level: float) -> bool:
+        return level > 0.0 and not _is_whole(level, self.law.alone_masses[0])
+
+    def _hands_over(self, found: Triple, level: float, *, is_gamma: bool) -> bool:
+        """As what is handed over."""
+        return _is_one_wide(found, self.widest, self.law.least_known, level if is_gamma else None)
 
     def _points(self, alpha: FloatArray) -> tuple[FloatArray, Tails]:
         law = self.law
@@ -338,7 +345,15 @@ class LineBothOrders(ExactBothOrders):
         whole = _is_whole(alpha, max(law.alone_masses[0] for law in laws))
         return super()._is_alone(alpha) | whole
 
-    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+    def _is_inside(self, level: float) -> bool:
+        return super()._is_inside(level) and not self._is_alone(np.array([level]))[0]
+
+    def _hands_over(self, found: Triple, level: float, *, is_gamma: bool) -> bool:
+        """As what is handed over."""
+        known = max(order.law.least_known for order in (self._add, self._remove))
+        return _is_one_wide(found, self._add.widest, known, level if is_gamma else None)
+
+    def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
         orders = (self._add.law, self._remove.law)
 
         def find(law: Thresholds, levels: FloatArray) -> tuple[FloatArray, Tails]:
@@ -353,9 +368,12 @@ class LineBothOrders(ExactBothOrders):
             has_atoms = any(order.has_atoms for order in orders)
             return points_at(law, roughly, levels, low, high, jumps, has_atoms=has_atoms)
 
-        beta, gamma = hull(*orders, alpha, ENGINE, find)
-        curve = ErrorCurve(beta, gamma)
-        known = max(law.least_known for law in orders)
+        return *hull(*orders, alpha, find), np.empty(0)
+
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+        """From masses, and within another engine's bounds where those leave too much open."""
+        curve = super()._inside(alpha)
+        known = max(order.law.least_known for order in (self._add, self._remove))
         _hand_over(curve, alpha, self._add.widest, known, self._otherwise)
         return curve
 
@@ -394,6 +412,14 @@ def _is_wide(
     return np.asarray((relative_width(answer) > most) & ~is_small(answer, known, level))
 
 
+def _is_one_wide(found: Triple, most: float, known: float, level: float | None) -> bool:
+    """As `_is_wide` for one value."""
+    _, lower, upper = found
+    if upper < known or (level is not None and level < known):
+        return False
+    return not (lower <= upper <= NOTHING or (lower <= upper and (upper - lower) / upper <= most))
+
+
 def _leave_open(beta: Answer, gamma: Answer, alpha: FloatArray, mass: float) -> None:
     """Add what one law may have where the other one has nothing, at the level 0."""
     if mass > 0.0:
@@ -402,7 +428,7 @@ def _leave_open(beta: Answer, gamma: Answer, alpha: FloatArray, mass: float) -> 
         beta.lower[none] = np.maximum(np.nextafter(beta.lower[none] - mass, -1.0), 0.0)
 
 
-def _is_whole(alpha: FloatArray, hidden: float) -> BoolArray:
+def _is_whole(alpha: FloatArray | float, hidden: float) -> BoolArray:
     """Whether levels have all of the first law but what it alone shows."""
     return np.asarray((alpha == 1.0) | (1.0 - alpha < hidden * (1.0 - 16.0 * UNIT)))
 

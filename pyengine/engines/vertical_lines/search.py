@@ -191,18 +191,17 @@ def points_at(
         found.append(root_of(over, (expected[0], expected[1]), (least, most), apart, places))
     first, second = np.array(found).T
     # apart from the threshold by more than its rounding, so that masses are surely on their sides
-    step = near + 64.0 * UNIT * (np.abs(first) + 2.0**-10 * np.abs(most))
-    step = step * np.ones((2, 1))
+    up = down = near + 64.0 * UNIT * (np.abs(first) + 2.0**-10 * abs(most))
+    c = np.array([first, second, first, second])
     for _ in range(TRIES):
-        outer = np.clip(np.array([second + step[0], first - step[1]]), least, most)
-        c = np.array([outer[0], second, first, outer[1]])
+        c[0], c[3] = np.minimum(second + up, most), np.maximum(first - down, least)
         points = Tails(*(part.reshape(c.shape) for part in law.tails(c.ravel())))
         least_off, most_off = excess(points, alpha)
-        open_ = np.array([most_off[0] > 0.0, least_off[3] < 0.0])
-        open_ &= (outer > least) & (outer < most)
-        if not open_.any():
+        above = (most_off[0] > 0.0) & (c[0] < most)
+        below = (least_off[3] < 0.0) & (c[3] > least)
+        if not (above.any() or below.any()):
             break
-        step = np.where(open_, STEP * step, step)
+        up, down = np.where(above, STEP * up, up), np.where(below, STEP * down, down)
     return c, points
 
 

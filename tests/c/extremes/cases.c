@@ -31,6 +31,7 @@ static const struct {
     {"losses of random steps", run_random_steps},
     {"transforms of losses", run_transforms},
     {"bounds at levels", run_levels},
+    {"masses of lines", run_line_masses},
     {"sums on lines", run_line_sums},
     {"integrals along rays", run_rays},
     {"Gauss's nodes", run_gauss},

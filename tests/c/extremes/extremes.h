@@ -35,6 +35,7 @@ int run_rays(void);
 
 /* levels.c */
 int run_levels(void);
+int run_line_masses(void);
 int run_line_sums(void);
 
 #endif

@@ -27,7 +27,38 @@ int run_levels(void) {
                             !(out[3] >= LEVELS[i]);
                 failures += !(fabs(value[1] - LEVELS[i]) <= 0x1p-50 * LEVELS[i]) || row < 0 || row >= POINTS;
                 for (size_t q = 0; q < POINTS; ++q) failures += !isfinite(below[q]) || !isfinite(above[q]);
+                double worst, least;
+                pe_level_chord(POINTS, 1, LEVELS + i, tails[0], 0x1p-49, &worst, &least);
+                failures += !(worst >= beta) || !(least <= LEVELS[i]);
             }
+    return failures;
+}
+
+/* Tails of masses with errors up to all of them, and masses of integrals that are next to nothing or unknown. */
+int run_line_masses(void) {
+    static const double SIZES[] = {0.0, 5e-324, 1e-300, 0x1p-53, 0.5, 1.0, INFINITY, NAN};
+    static const double REMOVED[2] = {0.0, 1e-12};
+    int failures = 0;
+    for (size_t i = 0; i < LENGTH(SIZES); ++i)
+        for (size_t j = 0; j < LENGTH(SIZES); ++j) {
+            const double mass = fmin(SIZES[i], 1.0), error = SIZES[j], shift = 0.0, zero = 0.0;
+            const double masses[8] = {mass, error, mass, error, mass, error, mass, error};
+            double tails[6], found[8];
+            pe_level_tails(1, masses, &shift, tails);
+            for (size_t part = 0; part < 4; ++part) /* at most what it was and its error, relatively */
+                failures += !(tails[part] * (1.0 + tails[4]) >=
+                              fmin(mass + (isnan(error) ? 1.0 : error), 1.0) * (1.0 - 0x1p-50));
+            for (double tilt = -1.0; tilt <= 2.0; tilt += 1.5) {
+                const double both[2] = {mass, -mass}, off[2] = {error, error};
+                pe_level_masses(1, &zero, &zero, &zero, tilt, both, off, REMOVED, found);
+                for (size_t law = 0; law < 2; ++law) {
+                    const double *of = found + 4 * law;
+                    failures += !(of[0] >= 0.0) || !(of[1] >= 0.0) || !(of[0] + of[1] == 1.0);
+                    failures += !(of[2] >= REMOVED[law]) || !(of[3] >= REMOVED[law]);
+                    failures += error > 0.0 && !(fmin(of[2], of[3]) >= fmin(error, 1.0));
+                }
+            }
+        }
     return failures;
 }
 

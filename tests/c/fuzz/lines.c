@@ -151,6 +151,8 @@ void fuzz_levels(void) {
                       above_line[0]);
     pe_level_bounds(POINTS, LEVELS, alpha, c[0], tails[0][0], 16.0 * U, 0.0, out[0]);
     pe_level_between(POINTS, LEVELS, alpha, tails[0][0], value[0], row);
+    double worst[LEVELS], kept[LEVELS];
+    pe_level_chord(POINTS, LEVELS, alpha, tails[0][0], 16.0 * U, worst, kept);
     for (size_t i = 0; i < LEVELS; ++i) {
         const long double a = alpha[i], beta = (1.0L - a) * (1.0L - a), gamma = a * (2.0L - a);
         for (size_t j = 0; j < POINTS; ++j) {
@@ -163,6 +165,7 @@ void fuzz_levels(void) {
         }
         require(out[i][0] <= beta && out[i][1] >= beta, "level_bounds", "beta lies between", alpha[i]);
         require(out[i][2] <= gamma && out[i][3] >= gamma, "level_bounds", "gamma lies between", alpha[i]);
+        require(worst[i] >= beta && kept[i] <= gamma, "level_chord", "a chord above", alpha[i]);
         require(fabsl(value[i][0] + value[i][1] - 1.0L) <= 4.0L * (error + U), "level_between", "add up to 1",
                 alpha[i]);
         require(row[i] >= 0 && row[i] < POINTS, "level_between", "a row", (double)row[i]);
