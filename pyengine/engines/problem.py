@@ -50,8 +50,13 @@ class Problem:
         self.rows = None if known else gaussian_rows(self.mechanism, self.order)
 
     def ordered(self, order: str) -> Problem:
-        """The same for one order of the pair."""
-        return self if order == self.adjacency else replace(self, adjacency=order)
+        """The same for one order of the pair, which both see the same distances."""
+        if order == self.adjacency:
+            return self
+        other = replace(self, adjacency=order)
+        if self.is_relaxed:
+            vars(other)["distances"] = self.distances
+        return other
 
     @property
     def order(self) -> str:
