@@ -55,7 +55,7 @@ size_t pe_pair_bytes(const pe_pair *pair); /* memory of a pair with the contours
 /* As pe_pair_at, with relative errors that are proven; NaN where the proof does not apply. */
 int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 
-/* The same where few sampled Gaussian steps have no close row elsewhere: divided laws, some 0.1 s each, are asked, too. */
+/* Puts rows of divided laws, some 0.1 s each, in the place of those at hand, or of NaN, where they prove more. */
 int pe_pair_certify_divided(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 
 /* The same from all lines of little work: what few sampled Gaussian steps ask before a law is made. */

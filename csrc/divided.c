@@ -41,6 +41,11 @@ enum {
 static const double LEAST_SHARE = 1e-290; /* where a double still has all digits */
 static const double WIDEST = 1e-5; /* error of rows of laws that fade out: others know more than wider ones */
 static const double CLOSE = 1e-9; /* error of rows for which no line of their own is made */
+static const double HEAD =
+    0.015625; /* part of a line's values, the first ones, that tells how it errs at least, */
+static const double GAIN = 0.7; /* and part of the error at hand that this may be */
+static const double POOR = 1e-8; /* errors at hand that most lines make less, which are made at once; */
+static const double NEARLY = 16.0; /* times that error, from which on no nearer line comes so far */
 static const double MAX_VALUES = 260000; /* below 2^18: angles of sums of two doubles */
 static const double MOST_WORK = 4e8; /* nodes times values of a kind */
 
@@ -320,7 +325,8 @@ static int place_line(pe_divided *d, division *how, double c, double log_value) 
     return PE_TOO_COSTLY;
 }
 
-static int build(pe_divided *d, division *how, double c, double log_value) {
+/* The line, or so large a part of its values. */
+static int build(pe_divided *d, division *how, double c, double log_value, double part) {
     pe_line *ln = &d->c.line;
     d->c.is_divided = 1;
     double faded[2] = {0.0, 0.0};
@@ -350,6 +356,7 @@ static int build(pe_divided *d, division *how, double c, double log_value) {
     const double log_first = first_of(d);
     const double next = (double)ln->nt * ln->ht, last = next - ln->ht;
     const double rest = beyond(d, next, log_first, 0);
+    ln->nt = (size_t)ceil((double)ln->nt * part);
     double integral = 0.0;
     for (size_t i = 0; i < d->q.n_kinds; i++)
         integral += d->q.kinds[i].steps * d->share[i] * pe_shifted_beyond(&d->above[i], next);
@@ -495,8 +502,8 @@ static int ending(const pe_contours *contours, double end, pe_contours *out) {
     return PE_OK;
 }
 
-/* Makes a line for a threshold, which serves those beside it. */
-static int make_line(const pe_contours *contours, division *how, double c, double log_value,
+/* Makes a line for a threshold, which serves those beside it, or a part of it. */
+static int make_line(const pe_contours *contours, division *how, double c, double log_value, double part,
                      pe_certified *out) {
     pe_contours own;
     int status = ending(contours, how->end, &own);
@@ -516,7 +523,7 @@ static int make_line(const pe_contours *contours, division *how, double c, doubl
     d.full = isfinite(how->fades) ? calloc(contours->n_groups, sizeof *d.full) : NULL;
     status = d.q.kinds && d.above && d.below && d.taper && d.share && d.share_error &&
                      (d.full || isinf(how->fades))
-                 ? build(&d, how, c, log_value)
+                 ? build(&d, how, c, log_value, part)
                  : PE_NO_MEMORY;
     if (!status) {
         *out = d.c;
@@ -538,96 +545,120 @@ static double served_by(const pe_contours *contours, double c, int bits) {
     return middle + ldexp(nearbyint(ldexp(c - middle, bits - exponent)), exponent - bits);
 }
 
-/* The line of a threshold and a number of large losses, from those that are kept. */
-static int kept_line(pe_contours *contours, double c, int i, pe_certified **out) {
-    pe_divided_line *at = contours->proven->divided;
-    while (at && !(at->c == c && at->number == i)) at = at->before;
-    if (!at) {
-        division how = {0};
-        double log_value;
-        at = calloc(1, sizeof *at);
-        pe_certified *line = calloc(1, sizeof *line);
-        if (!at || !line) {
-            free(at);
-            free(line);
-            return PE_NO_MEMORY;
-        }
-        const int fades = i >= 2 * NUMBERS;
-        int status = choose(contours, c, NUMBER[fades ? NUMBERS : i % NUMBERS], &how, &log_value);
-        const double lambda = how.lambda;
-        how.less = i < NUMBERS ? NEXT_TO_NOTHING : i < WAYS - 1 ? COMPARABLE : NAN;
-        if (!status) status = make_line(contours, &how, c, log_value, line);
-        line->status = status;
-        line->line.lambda = lambda;
-        if (status == PE_NO_MEMORY) {
-            free(at);
-            pe_certified_free(line);
-            return status;
-        }
-        *at = (pe_divided_line){contours->proven->divided, line, c, i};
-        contours->proven->divided = at;
-        pe_divided_line *last = at;
-        size_t bytes = 0;
-        for (int kept = 1; last && (kept < FEW_KEPT || bytes < MOST_BYTES) && kept < MOST_KEPT; kept++) {
-            bytes += pe_certified_bytes(last->line);
-            last = last->before;
-        }
-        if (last) {
-            pe_divided_free(last->before);
-            last->before = NULL;
-        }
-    }
-    *out = at->line;
-    return at->line->status;
+/* One of the WAYS to divide the law for a threshold, and the line or a part of it, if it is not there; its status is in
+ * it. */
+static int make_way(const pe_contours *contours, const pe_divided_line *at, double part, pe_certified **out) {
+    if (*out) return PE_OK;
+    division how = {0};
+    double log_value;
+    pe_certified *line = calloc(1, sizeof *line);
+    if (!line) return PE_NO_MEMORY;
+    const int way = at->way, fades = way >= 2 * NUMBERS;
+    int status = choose(contours, at->c, NUMBER[fades ? NUMBERS : way % NUMBERS], &how, &log_value);
+    const double lambda = how.lambda;
+    how.less = way < NUMBERS ? NEXT_TO_NOTHING : way < WAYS - 1 ? COMPARABLE : NAN;
+    if (!status) status = make_line(contours, &how, at->c, log_value, part, line);
+    line->status = status;
+    line->line.lambda = lambda;
+    *out = line;
+    return status == PE_NO_MEMORY ? PE_NO_MEMORY : PE_OK;
 }
 
-/* The best row of at most two numbers of large losses, with tapers far out or near, and of laws that fade out, on lines that
- * are made for thresholds at the middle. */
-static int row_of(pe_contours *contours, int functional, double middle, double c, double *row) {
-    int best = PE_TOO_COSTLY;
+static size_t bytes_of(const pe_divided_line *at) {
+    return sizeof *at + (at->head ? pe_certified_bytes(at->head) : 0) +
+           (at->line ? pe_certified_bytes(at->line) : 0);
+}
+
+/* Drops the lines that were made first. */
+static void keep_few(pe_divided_line *lines) {
+    size_t bytes = 0;
+    for (int kept = 1; lines && (kept < FEW_KEPT || bytes < MOST_BYTES) && kept < MOST_KEPT; kept++) {
+        bytes += bytes_of(lines);
+        lines = lines->before;
+    }
+    if (!lines) return;
+    pe_divided_free(lines->before);
+    lines->before = NULL;
+}
+
+/* What is kept of a way at a threshold; NULL where there is no memory. */
+static pe_divided_line *kept_way(pe_contours *contours, double c, int way) {
+    pe_divided_line *at = contours->proven->divided;
+    while (at && !(at->c == c && at->way == way)) at = at->before;
+    if (at || !(at = calloc(1, sizeof *at))) return at;
+    *at = (pe_divided_line){.before = contours->proven->divided, .c = c, .way = way};
+    contours->proven->divided = at;
+    keep_few(at);
+    return at;
+}
+
+/* About the least error of a line's row, by its first values. */
+static double least_error(const pe_certified *head, int functional, double c, double log_value) {
+    const int of_b = functional == PE_B_ABOVE || functional == PE_B_BELOW;
+    const double log_others = head->zero_k - head->zero_theta * c + (of_b ? c : 0.0) - log_value;
+    return pe_certified_least_error(head, functional, c, log_value) +
+           (head->others ? 0.0 : pe_d_exp(log_others));
+}
+
+static double error_of(const double *row, int functional) {
+    return row[2 + PE_FUNCTIONALS + functional];
+}
+
+/* Puts better rows into `row` by at most two numbers of large losses, with tapers far out or near, and by laws that fade
+ * out, on lines that are made for thresholds at the middle where they may err less.  `close` is the least error that a line
+ * has, or may have. */
+static int row_of(pe_contours *contours, int functional, double middle, double c, double *close,
+                  double *row) {
     double taken = NAN;
-    for (int i = 0; i < WAYS; i++) {
-        if (i >= NUMBERS && !best && row[2 + PE_FUNCTIONALS + functional] <= CLOSE) break;
-        double found[PE_ROW];
-        pe_certified *line = NULL;
-        const int status = kept_line(contours, middle, i, &line);
-        if (status == PE_NO_MEMORY) return status;
-        if (i % NUMBERS && i < 2 * NUMBERS && line->line.lambda == taken) continue;
-        taken = line->line.lambda;
-        if (status) continue;
-        pe_row out;
-        pe_certified_evaluate_closely(line, c, &out);
-        pe_put_row(&out, c, found);
-        if (i >= 2 * NUMBERS && !(found[2 + PE_FUNCTIONALS + functional] <= WIDEST)) continue;
-        if (best || pe_row_shortfall(found, functional) < pe_row_shortfall(row, functional)) {
-            memcpy(row, found, sizeof found);
-            best = status;
+    for (int way = 0; way < WAYS; way++) {
+        if (way >= NUMBERS && *close <= CLOSE) break;
+        pe_divided_line *at = kept_way(contours, middle, way);
+        if (!at) return PE_NO_MEMORY;
+        const int is_known = error_of(row, functional) <= POOR;
+        pe_certified **first = is_known ? &at->head : &at->line;
+        int status = make_way(contours, at, is_known ? HEAD : 1.0, first);
+        if (status) return status;
+        if (way % NUMBERS && way < 2 * NUMBERS && (*first)->line.lambda == taken) continue;
+        taken = (*first)->line.lambda;
+        if ((*first)->status) continue;
+        if (is_known) {
+            const double error = least_error(at->head, functional, c, row[2 + functional]);
+            *close = fmin(*close, error);
+            if (error > GAIN * error_of(row, functional)) continue;
         }
+        status = make_way(contours, at, 1.0, &at->line);
+        if (status) return status;
+        if (at->line->status) continue;
+        double found[PE_ROW];
+        pe_row out;
+        pe_certified_evaluate_closely(at->line, c, &out);
+        pe_put_row(&out, c, found);
+        if (way >= 2 * NUMBERS && !(error_of(found, functional) <= WIDEST)) continue;
+        *close = fmin(*close, error_of(found, functional));
+        if (isnan(row[0]) || pe_row_shortfall(found, functional) < pe_row_shortfall(row, functional))
+            memcpy(row, found, sizeof found);
         if (pe_row_shortfall(row, functional) <= 1.0) break;
     }
-    return best;
+    return PE_OK;
 }
 
 int pe_divided_row(pe_contours *contours, int functional, double c, double *row) {
-    pe_fail_row(row);
     if (contours->n_groups > MOST_KINDS) return PE_TOO_COSTLY;
     if (!contours->proven && !(contours->proven = calloc(1, sizeof *contours->proven))) return PE_NO_MEMORY;
     const double middle = served_by(contours, c, COARSE);
-    const int status = row_of(contours, functional, middle, c, row);
-    if (status == PE_NO_MEMORY || row[2 + PE_FUNCTIONALS + functional] <= CLOSE || middle == c) return status;
+    double close = INFINITY;
+    const int status = row_of(contours, functional, middle, c, &close, row);
     /* a nearer line, where the law changes much between the thresholds that share one */
-    double own[PE_ROW];
-    pe_fail_row(own);
-    const int again = row_of(contours, functional, served_by(contours, c, FINE), c, own);
-    if (!again && (status || pe_row_shortfall(own, functional) < pe_row_shortfall(row, functional)))
-        memcpy(row, own, sizeof own);
-    return status && again ? again : PE_OK;
+    const int is_known = close <= CLOSE || (isfinite(close) && close > NEARLY * error_of(row, functional));
+    if (status || is_known || middle == c) return status;
+    return row_of(contours, functional, served_by(contours, c, FINE), c, &close, row);
 }
 
 void pe_divided_free(pe_divided_line *lines) {
     while (lines) {
         pe_divided_line *before = lines->before;
-        pe_certified_free(lines->line);
+        if (lines->line) pe_certified_free(lines->line);
+        if (lines->head) pe_certified_free(lines->head);
         free(lines);
         lines = before;
     }
@@ -635,6 +666,6 @@ void pe_divided_free(pe_divided_line *lines) {
 
 size_t pe_divided_bytes(const pe_divided_line *lines) {
     size_t total = 0;
-    for (; lines; lines = lines->before) total += sizeof *lines + pe_certified_bytes(lines->line);
+    for (; lines; lines = lines->before) total += bytes_of(lines);
     return total;
 }

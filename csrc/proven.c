@@ -34,7 +34,6 @@ static const double FAR_OUT = 8.0; /* standard deviations */
 static const double VALUES = 4.0 * 0x1p-53; /* what all values err by at least: 24 units of 0.2 sd */
 
 enum {
-    DIVIDED = 3, /* of `thorough`: divided laws as well, whatever other laws there are */
     MOST_WORSE = 2,
     ROOT_STEPS = 60,
     LINES_OF_REACH = 4 * (2 * PE_PLACES + 1),
@@ -285,14 +284,19 @@ static int is_worse(const double *row, int functional, double *error, int before
     return improves ? 0 : before + 1;
 }
 
-/* What lines may leave without a divided law being asked: all where few sampled Gaussian steps have a law on pieces,
- * which comes first; pe_pair_certify_divided asks what that leaves. */
+/* What rows may leave without a divided law being asked. */
+static double left_to_divide(const pe_contours *contours) {
+    return steps_of(contours) > FEW_STEPS ? UNDIVIDED : 0.0;
+}
+
+/* The same of rows of lines: all where few sampled Gaussian steps have a law on pieces, which comes first;
+ * pe_pair_certify_divided asks what that leaves. */
 static double left_undivided(const pe_pair *pair, const pe_contours *contours, int thorough) {
+    const double left = left_to_divide(contours);
     if (thorough == PE_SOON) return INFINITY;
-    if (steps_of(contours) > FEW_STEPS) return UNDIVIDED;
-    int is_sampled = !pe_pair_others(pair);
-    for (size_t i = 0; i < pair->n; i++) is_sampled = is_sampled && pair->p[i] < 1.0 && pair->noise[i] > LOUD;
-    return is_sampled && thorough < DIVIDED ? INFINITY : 0.0;
+    int has_law = left == 0.0 && !pe_pair_others(pair);
+    for (size_t i = 0; i < pair->n; i++) has_law = has_law && pair->p[i] < 1.0 && pair->noise[i] > LOUD;
+    return has_law ? INFINITY : left;
 }
 
 /* What the nearest contour does not prove: laws without large z, as the estimates take them; then contours
@@ -347,11 +351,7 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
     const double left = left_undivided(pair, contours, thorough);
     const int divides = left < INFINITY && !(row[2 + PE_FUNCTIONALS + functional] <= left);
     if (divides && !is_settled(status, row, functional)) {
-        double found[PE_ROW];
-        status = pe_divided_row(contours, functional, c, found);
-        if (!status &&
-            (isnan(row[0]) || pe_row_shortfall(found, functional) < pe_row_shortfall(row, functional)))
-            memcpy(row, found, sizeof found);
+        status = pe_divided_row(contours, functional, c, row);
     }
     if (status != PE_NO_MEMORY && !(row[2 + PE_FUNCTIONALS + functional] < 1.0))
         status = chernoff_row(contours, at->nearest, e->lambda, c, row);
@@ -404,7 +404,21 @@ int pe_pair_certify_soon(pe_pair *pair, int functional, size_t n, const double *
 }
 
 int pe_pair_certify_divided(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
-    return certified(pair, functional, n, c, DIVIDED, rows);
+    pe_contours *contours;
+    pe_pair_retry(pair);
+    if (!pe_pair_is_exact(pair)) return PE_OK;
+    int status = proven_contours(pair, 0, PE_THOROUGH, &contours);
+    threshold *at = status ? NULL : calloc(n + 1, sizeof *at);
+    if (!at) return status ? status : PE_NO_MEMORY;
+    for (size_t i = 0; i < n; i++) at[i] = (threshold){.index = i, .c = c[i]};
+    qsort(at, n, sizeof *at, by_place);
+    for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
+        double *row = rows + PE_ROW * at[i].index;
+        if (isfinite(at[i].c) && !(row[2 + PE_FUNCTIONALS + functional] <= left_to_divide(contours)))
+            status = pe_divided_row(contours, functional, at[i].c, row);
+    }
+    free(at);
+    return status == PE_NO_MEMORY ? status : PE_OK;
 }
 
 int pe_pair_chernoff(pe_pair *pair, size_t n, const double *c, double *rows) {

@@ -71,7 +71,8 @@ class GaussianSide(LineSide):
         table = super().table(functional, c)
         self._laws.improve(functional, c, table, CLOSE)
         if self.asked == SOON:
-            self._ask(self.prover().certify, functional, c, table)
+            lines = self.prover()
+            self._ask(lambda *of: lines.certify(*of[:2]), functional, c, table)
         if self._laws.serves:
             self._ask(self.prover().certify_divided, functional, c, table)
         return table
@@ -84,7 +85,7 @@ class GaussianSide(LineSide):
 
     def _ask(
         self,
-        lines: Callable[[int, FloatArray], FloatArray],
+        lines: Callable[[int, FloatArray, FloatArray], FloatArray],
         functional: int,
         c: FloatArray,
         table: FloatArray,
@@ -92,7 +93,7 @@ class GaussianSide(LineSide):
         """Ask other lines for the rows of a table that are not close."""
         weak = np.isfinite(c) & ~(table[:, ERRORS + functional] <= self._laws.left)
         if weak.any():
-            found = lines(functional, c[weak])
+            found = lines(functional, c[weak], table[weak])
             better = found[:, ERRORS + functional] < table[weak, ERRORS + functional]
             weak[weak] = better
             table[weak] = found[better]
