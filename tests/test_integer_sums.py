@@ -21,9 +21,9 @@ def profile(mass: dict[int, Any], shift: int, epsilon: float) -> Any:
     return mp.fsum(x for x in terms if x > 0) + mp.fsum(beyond)
 
 
-def skellam(variance: Any) -> dict[int, Any]:
+def skellam(variance: Any, deep: int = 200) -> dict[int, Any]:
     """Masses e^-v I_k(v), by the recurrence of the Bessel functions downwards."""
-    reach = int(40 * mp.sqrt(variance)) + 200
+    reach = int(40 * mp.sqrt(variance)) + deep
     values = [mp.mpf(0), mp.mpf(10) ** -400]
     for k in range(reach, 0, -1):
         values.append(values[-2] + 2 * k / variance * values[-1])
@@ -33,9 +33,9 @@ def skellam(variance: Any) -> dict[int, Any]:
     return {k: half[abs(k)] / total for k in range(-reach, reach + 1)}
 
 
-def gaussian_sum(sigma: Any, summands: int) -> dict[int, Any]:
+def gaussian_sum(sigma: Any, summands: int, deviations: int = 12) -> dict[int, Any]:
     """Masses of the sum, one party after another."""
-    reach = int(12 * sigma) + 3
+    reach = int(deviations * sigma) + 3
     one = {k: mp.exp(-(k**2) / (2 * sigma**2)) for k in range(-reach, reach + 1)}
     scale = mp.fsum(one.values())
     total = {0: mp.mpf(1)}
@@ -52,7 +52,7 @@ def assert_holds(run: pe.Mechanism, mass: dict[int, Any], shift: int, epsilon: f
     for adjacency, moved in (("add_remove", shift), ("substitute", 2 * shift)):
         truth = profile(mass, moved, epsilon)
         found = pe.delta(run, epsilon, adjacency=adjacency, bounds=True)
-        # masses are told from 1e-280 on; the truth's own ends are cut at some e^-70
+        # the truth's own ends are cut at some e^-70
         assert found.lower * (1 - 1e-12) - 1e-25 <= truth <= found.upper + 1e-30
         assert found.upper - found.lower <= 1e-8 * found.value + 1e-25
 
@@ -80,6 +80,43 @@ def test_sums_of_discrete_gaussians(seed: int) -> None:
         assert_holds(run, mass, shift, float(rng.uniform(0.0, 4.0 / noise)))
 
 
+def far_profile(half: list[Any], shift: int, epsilon: float) -> Any:
+    """H of symmetric masses from 0 on, far below all doubles where they end."""
+    level = mp.exp(mp.mpf(epsilon))
+    last = len(half) - 1
+    both = {k: half[abs(k)] for k in range(-last, last + 1)}
+    terms = (both[k - shift] - level * both[k] for k in range(shift - last, last + 1))
+    return mp.fsum(x for x in terms if x > 0)
+
+
+@pytest.mark.parametrize("seed", thorough.some(range(200), 10))
+@pytest.mark.parametrize("kind", ["skellam", "sum"])
+def test_tails_below_all_that_one_convolution_reaches(kind: str, seed: int) -> None:
+    """What is rare is not told: beyond its loss δ falls on, down to the least double."""
+    rng = np.random.default_rng([seed, 51])
+    shift, noise = int(rng.integers(1, 4)), float(np.exp(rng.uniform(-2.5, 0.3)))
+    with mp.workdps(60):
+        sigma = mp.mpf(noise) * shift
+        if kind == "skellam":
+            run: pe.Mechanism = pe.SkellamMechanism(noise, shift)
+            mass, deviation = skellam(sigma**2, deep=400), float(sigma)
+        else:
+            summands = int(rng.integers(2, 4))
+            run = pe.DiscreteGaussianSum(noise, summands, shift)
+            mass, deviation = gaussian_sum(sigma, summands, 60), float(sigma) * summands**0.5
+        half = [mass[k] for k in range(max(mass) + 1)]
+        for far in rng.uniform(0.0, 42.0, 6):
+            at = min(int(far * deviation) + shift, len(half) - 3)
+            loss = float(mp.log(half[abs(at - shift)] / half[at]))
+            epsilon = max(0.0, loss * float(rng.uniform(0.9, 1.1)))
+            truth = far_profile(half, shift, epsilon)
+            found = pe.delta(run, epsilon, adjacency="add", bounds=True)
+            assert found.lower * (1 - mp.mpf(10) ** -20) <= truth
+            assert truth <= found.upper * (1 + mp.mpf(10) ** -20)
+            assert found.upper - found.lower <= 1e-7 * truth + 1e-300
+        assert pe.delta(run, np.inf, bounds=True) == (0.0, 0.0, 0.0)
+
+
 def test_one_party_and_many() -> None:
     """One summand is a discrete Gaussian; many are all but one, and Skellam noise is close."""
     one = pe.DiscreteGaussianSum("3/2", 1, 2)
@@ -96,3 +133,5 @@ def test_one_party_and_many() -> None:
         pe.delta(pe.SkellamMechanism(1e4), 0.1)
     with pytest.raises(ValueError, match="summands must be"):
         pe.DiscreteGaussianSum(1.0, 0)
+    with pytest.raises(pe.AccuracyError, match="too little for the sum of several parties"):
+        pe.delta(pe.DiscreteGaussianSum(0.025, 3), 0.1)

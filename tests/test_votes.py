@@ -170,10 +170,10 @@ def test_words_and_ends() -> None:
 @pytest.mark.parametrize(
     ("votes", "words", "message"),
     [
-        ([1, 2], {}, "votes must be numbers >= 0"),
+        ([1, 2], {}, "votes must be in one row for each query"),
         ([[1], [2]], {}, "two or more; got shape"),
-        ([[1, -1]], {}, "votes must be numbers >= 0"),
-        ([[1, math.nan]], {}, "votes must be numbers >= 0"),
+        ([[1, -1]], {}, r"votes must lie in \[0, 1.79769e\+308\], got -1.0"),
+        ([[1, math.nan]], {}, r"votes must lie in .* got nan"),
         ([[1, 2]], {"threshold": 3}, "must be given together"),
         ([[1, 2]], {"threshold": 3, "threshold_noise": 0}, "threshold_noise must be positive"),
         ([[1, 2]], {"threshold": math.inf, "threshold_noise": 1}, "threshold must be finite"),

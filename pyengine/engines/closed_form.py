@@ -191,7 +191,8 @@ class ClosedForm(Questions):
         value, lower, upper = triples.T.copy()
         if judged:
             least = 2.0 * min(LIMIT, LIMIT_TINY) if self._tolerance is None else self._tolerance
-            doubtful = upper - lower > least * value
+            with np.errstate(invalid="ignore"):  # an infinite tolerance of 0 is not exceeded
+                doubtful = upper - lower > least * value
             for v, low, high in triples[doubtful].tolist():
                 if high - low > self._width(v):
                     width = (high - low) / v if v > 0.0 else math.inf

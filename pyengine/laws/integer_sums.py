@@ -1,9 +1,10 @@
 """Laws of sums of noise on the integers: Skellam noise, and discrete Gaussians of many parties.
 
-All terms of a convolution are positive, so that n of them cost n units of relative error.  Both
-kinds of noise are log-concave, so that a query's largest move is the worst one: ratios of masses
-grow with k, the best tests are thresholds, and these tell more of a larger move.  What is rarer
-than 1e-280 is told outright.
+Both kinds of noise are log-concave, so that a query's largest move is the worst one: ratios of
+masses grow with k, the best tests are thresholds, and these tell more of a larger move.  Logarithms
+of masses are known as far out as e^-800 under both laws.  Ratios of Skellam masses are continued
+fractions of positive terms.  Sums are convolutions of positive terms, so that n of them cost n
+units of relative error; farther out than these reach, the noise is tilted there first.
 """
 
 from __future__ import annotations
@@ -16,68 +17,153 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.errors import AccuracyError
+from pyengine.laws.discrete import noise_law
 from pyengine.laws.finite import FiniteLaw
-from pyengine.mechanisms.additive import DiscreteGaussianSum, SkellamMechanism
+from pyengine.mechanisms.additive import (
+    DiscreteGaussianMechanism,
+    DiscreteGaussianSum,
+    SkellamMechanism,
+)
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
+from pyengine.numerics.wide import Wide, running_sums, wide_exp
 
 __all__ = ["gaussian_sum_law", "skellam_law"]
 
 FloatArray = npt.NDArray[np.float64]
 
-LEAST = 1e-280  # masses below it are told
+DEPTH = 805.0  # minus logs of masses that are left out
 TINY = 1e-300  # of a part of a sum
-MOST_PLACES = 1 << 15
+LEAST = 1e-280  # of a convolution, what else it leaves out being far below a unit of it
+MOST_PLACES = 36_500
+MOST_RATE = 500.0  # of several parties: next to a tilt there are masses that are doubles
+CHUNK = 256
+BITS = 11  # of tilts, behind the point
 
 
+# Map: masses of Skellam noise by Gauss's continued fraction | test_integer_sums | theory/finite
 def skellam_law(step: SkellamMechanism, doubled: bool) -> FiniteLaw:
-    """Law of a difference of two Poisson variables; ``doubled`` for a record in another's place."""
+    """Law of a difference of two Poisson variables; ``doubled`` for a record in another's place.
+
+    m(k + 1)/m(k) = r_k = 1/(2 (k + 1)/v + r_(k + 1)), a ratio of Bessel functions, of which each
+    step passes on less than the relative error that it gets.
+    """
     variance = (Fraction(step.noise_multiplier) * step.sensitivity) ** 2
-    _check(36.0 * math.sqrt(float(variance)) + 400.0)
-    rate = float(variance / 2)
-    mode = math.floor(rate)
-    up = rate / np.arange(mode + 1.0, mode + 60.0 * math.sqrt(rate) + 300.0)
-    down = np.arange(float(mode), max(mode - 60.0 * math.sqrt(rate) - 300.0, 0.0), -1.0) / rate
-    with np.errstate(under="ignore"):
-        mass = np.concatenate([np.cumprod(down)[::-1], [1.0], np.cumprod(up)])
-    mass = mass[mass > TINY]
-    # three units for each factor, that of the rate among them
-    error = 3.0 * UNIT * (mass.size + 2.0)
-    mass, error = mass / mass.sum(), 2.0 * error + UNIT * mass.size
-    return _law(
-        np.convolve(mass, mass[::-1]), 2.0 * error + 1.01 * (mass.size + 2) * UNIT, step, doubled
-    )
+    _check(40.0 * math.sqrt(float(variance)) + 400.0)
+    shift = _shift(step, doubled)
+    v = float(variance)
+    deviation, last = math.sqrt(v), 64 + shift
+    while True:
+        ratio, error = _ratios(v, last + math.ceil(3.0 * deviation) + 64, last)
+        each = fn.log(ratio)
+        logs = np.concatenate([[0.0], running_sums(np.array([each, np.zeros(last)]))[0]])
+        if logs[last - shift] < -DEPTH - 20.0:  # m(0) is above e^-20
+            break
+        last = 2 * last
+    kept = int(np.argmax(logs < -DEPTH - 20.0)) + shift
+    masses = fn.exp(logs)
+    # of a mass over m(0): each ratio's, and that of its logarithm
+    off = np.concatenate([[0.0], np.cumsum(1.01 * (error + ELEMENTARY * UNIT * np.abs(each)))])
+    total = 1.0 + 2.0 * math.fsum(masses[1:])
+    wrong = 2.0 * float((masses * (off - UNIT * logs)).sum()) / total
+    wrong += (4.0 + ELEMENTARY * (1.0 + fn.log(total))) * UNIT
+    logs = logs[: kept + 1] - fn.log(total)
+    return _law(logs, shift, float(off[kept]) + wrong, float((off[shift:] - off[:-shift]).max()))
 
 
+def _ratios(v: float, first: int, last: int) -> tuple[FloatArray, FloatArray]:
+    """The first ratios of Bessel functions, and bounds of their relative errors."""
+    low, high, off = 0.0, v / (2.0 * first), 0.0
+    ratio, error = np.empty(last), np.empty(last)
+    for k in range(first - 2, -1, -1):
+        a = 2.0 * (k + 1) / v
+        off = 4.5 * UNIT + off * (high / (a + high)) * (1.0 + 1e-9)
+        low, high = 1.0 / (a + high), 1.0 / (a + low)
+        if k < last:
+            ratio[k], error[k] = low, off + (high - low) / low
+    return ratio, error
+
+
+# Map: sums of discrete Gaussians, tilted | test_integer_sums | theory/finite
 def gaussian_sum_law(step: DiscreteGaussianSum, doubled: bool) -> FiniteLaw:
     """Law of a sum of equal discrete Gaussians; ``doubled`` for a record in another's place."""
+    if step.summands == 1:
+        one = DiscreteGaussianMechanism(step.noise_multiplier, step.sensitivity)
+        return noise_law(one, doubled)
     scale = Fraction(step.noise_multiplier) * step.sensitivity
-    _check(36.0 * float(scale) * math.sqrt(step.summands) + 4.0)
-    rate = float(1 / (2 * scale**2))
-    reach = math.ceil(math.sqrt(-fn.log(TINY) / rate))
-    k = np.arange(-float(reach), reach + 1.0)
-    exponents = rate * k * k
-    one = fn.exp(-exponents)
-    error = UNIT * (3.0 * float(exponents.max()) + ELEMENTARY + 2.0)
-    one, error = one / one.sum(), 2.0 * error + UNIT * k.size
-    total, off = one, error
-    for bit in bin(step.summands)[3:]:
-        total, off = _added(total, off, total, off)
+    shift = _shift(step, doubled)
+    _check(40.0 * float(scale) * math.sqrt(step.summands) + 4.0 + 2 * shift)
+    exact = 1 / (2 * scale**2)
+    rate = Wide(float(exact), float(exact - Fraction(float(exact))))
+    if rate.high > MOST_RATE:
+        raise AccuracyError(
+            f"noise_multiplier times sensitivity is {float(scale):.3g}, too little for the sum of "
+            "several parties: DiscreteGaussianMechanism with one party's noise bounds it from above"
+        )
+    low, mass, error = _tilted(rate, 0.0, step.summands)
+    mass = mass[-low:]
+    logs = fn.log(mass[mass > LEAST])
+    error += ELEMENTARY * UNIT * 650.0  # of logs of what is above `LEAST`
+    while True:
+        deep = np.flatnonzero(logs < -DEPTH)
+        if deep.size and logs.size > deep[0] + shift:
+            return _law(logs[: deep[0] + shift + 1], shift, error, 2.02 * error)
+        edge = logs.size - 1
+        tilt = round(edge / step.summands * 2**BITS) / 2**BITS
+        low, mass, off = _tilted(rate, tilt, step.summands)
+        mass = mass[edge - low :]
+        mass = mass[mass > LEAST]
+        assert mass.size > 1  # as the rate is below `MOST_RATE`
+        moved = 2.0 * rate.high * tilt * np.arange(1.0, mass.size)
+        logs = np.concatenate([logs, logs[edge] + (fn.log(mass[1:] / mass[0]) - moved)])
+        error += 2.0 * off + 4.0 * UNIT * (1100.0 + float(moved.max()))
+
+
+def _tilted(rate: Wide, tilt: float, summands: int) -> tuple[int, FloatArray, float]:
+    """Sum of so many variables on the integers, of masses that go as e^(-rate (k - tilt)²).
+
+    The first place, the masses, and their relative error; times e^(-2 rate tilt k) these go as
+    those of variables without tilt.
+    """
+    reach = math.ceil(math.sqrt(-fn.log(TINY) / rate.high))
+    low = math.floor(tilt) - reach
+    away = np.arange(low, math.ceil(tilt) + reach + 1.0) - tilt  # exact, as are the squares
+    value, power = wide_exp((rate * (-away * away)).parts)
+    one = np.ldexp(value[0], power.astype(np.int32))
+    kept = np.flatnonzero(one > TINY)
+    low += int(kept[0])
+    one = one[kept[0] : kept[-1] + 1]
+    one, off = one / math.fsum(one), 6.0 * UNIT
+    start, total, error = low, one, off
+    for bit in bin(summands)[3:]:
+        start, total, error = _added((start, total, error), (start, total, error))
         if bit == "1":
-            total, off = _added(total, off, one, error)
-    return _law(total, off, step, doubled)
+            start, total, error = _added((start, total, error), (low, one, off))
+    return start, total, error
 
 
 def _added(
-    first: FloatArray, off: float, second: FloatArray, error: float
-) -> tuple[FloatArray, float]:
-    """The convolution of two symmetric laws without what is rare, and its relative error."""
+    first: tuple[int, FloatArray, float], second: tuple[int, FloatArray, float]
+) -> tuple[int, FloatArray, float]:
+    """The convolution of two laws without what is rare, and its relative error."""
+    (low, one, off), (beside, other, error) = first, second
+    found = np.zeros(one.size + other.size - 1)
     with np.errstate(under="ignore"):
-        found = np.convolve(first, second)
+        for i in range(0, other.size, CHUNK):
+            part = np.convolve(one, other[i : i + CHUNK])
+            found[i : i + part.size] += part
     kept = np.flatnonzero(found > TINY)
-    terms = min(first.size, second.size) + 2
+    terms = CHUNK + other.size / CHUNK + 3.0
     # what underflow and the ends of both laws leave out is far below a unit of what is kept
-    return found[kept[0] : kept[-1] + 1], off + error + 1.02 * terms * UNIT
+    return (
+        low + beside + int(kept[0]),
+        found[kept[0] : kept[-1] + 1],
+        off + error + 1.02 * terms * UNIT,
+    )
+
+
+def _shift(step: SkellamMechanism | DiscreteGaussianSum, doubled: bool) -> int:
+    return int(step.sensitivity) * (2 if doubled else 1)
 
 
 def _check(reach: float) -> None:
@@ -88,26 +174,16 @@ def _check(reach: float) -> None:
         )
 
 
-def _law(
-    mass: FloatArray,
-    error: float,
-    step: SkellamMechanism | DiscreteGaussianSum,
-    doubled: bool,
-) -> FiniteLaw:
-    """Law of symmetric noise with these masses around 0, moved by the sensitivity, or by two."""
-    shift = step.sensitivity * (2 if doubled else 1)
-    kept = np.flatnonzero(mass > LEAST)
-    mass = mass[kept[0] : kept[-1] + 1]
-    if shift >= mass.size:
-        none = np.zeros(0)
-        return FiniteLaw(none, none, none, 1.0, 1.0, alone=(Fraction(1), Fraction(1)))
-    told = Fraction(float(mass[:shift].sum()) * (1.0 + error + 4.0 * UNIT) + 2.0 * LEAST)
-    with_record, without = mass[: mass.size - shift], mass[shift:]
+def _law(logs: FloatArray, shift: int, error: float, loss_error: float) -> FiniteLaw:
+    """Law of symmetric noise with logs of masses from 0 on, moved."""
+    both = np.concatenate([logs[:0:-1], logs])
+    rounded = 4.0 * UNIT * float(np.abs(logs).max())
     made = FiniteLaw.from_atoms(
-        fn.log(with_record / without),
-        fn.log(without),
-        (told, told),
-        2.02 * error + 4.0 * UNIT,
+        both[:-shift] - both[shift:],
+        both[shift:],
+        (Fraction(0), Fraction(0)),
+        loss_error + rounded,
+        (-math.inf, math.inf),
         symmetric=True,
     )
-    return replace(made, error=made.error + 1.01 * error)
+    return replace(made, error=made.error + 1.01 * error + rounded)

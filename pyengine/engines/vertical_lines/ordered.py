@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -38,7 +37,7 @@ RoughTails = tuple[float, float, float, float]  # A above and below, B above and
 MASSES = 4  # A above and below a threshold, B above and below
 ROUGHLY = 1e-10  # part of sums that errors may be where thresholds are only placed
 SLACK, ROUNDED = 1.0 + 1e-15, 1.0 + 1e-14
-RAISED = 8  # times the least term that an error is brought down from
+DOUBLED = 3  # times that a bound of single terms is doubled at once
 PLACE_TERMS = 2**9  # of a line, that take as long as one of what is no line
 
 
@@ -158,8 +157,8 @@ class Inner(ABC):
 def _largest_kept(terms: FloatArray, enough: FloatArray) -> FloatArray:
     """Of terms of rows so large a one that up to it all together are enough."""
     kept: FloatArray = enough / terms.shape[-1]
-    for _ in range(math.ceil(math.log(terms.shape[-1], RAISED))):
-        higher = RAISED * kept
+    for _ in range(((terms.shape[-1] - 1).bit_length() + DOUBLED - 1) // DOUBLED):
+        higher = 2.0**DOUBLED * kept
         fits = (terms * (terms <= higher)).sum(axis=-1, keepdims=True) <= enough
         kept = np.where(fits, higher, kept)
     return kept
