@@ -42,9 +42,9 @@ def proved(source: str, path: Path) -> dict[str, tuple[float, int]]:
 
 
 def test_lane_trig(tmp_path: Path) -> None:
-    """The chapter on Gaussian mixtures uses what is proven; a wrong coefficient is found."""
+    """The chapter on arithmetic says what is proven; a wrong coefficient is found."""
     source = (ROOT / "csrc" / "lane_trig.h").read_text(encoding="utf-8")
-    page = (ROOT / "docs" / "theory" / "gaussian.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "theory" / "arithmetic.md").read_text(encoding="utf-8")
     for number in ("1.75u", "(4.9+|b|)u", "(4.9+2.01|b|)u"):
         assert number in page
     (exp, code), (rotation, _) = proved(source, tmp_path / "same").values()

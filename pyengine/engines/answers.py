@@ -322,7 +322,10 @@ class Questions:
 
     def _nearer(self, epsilon: FloatArray, far: BoolArray) -> FloatArray:
         """The same ε, or others with the same bounds of δ where profiles are flat from FAR on."""
-        ends = self.profile(np.array([FAR, np.inf]))
+        try:
+            ends = self.profile(np.array([FAR, np.inf]))
+        except AccuracyError:  # of these two, of which nobody asked
+            return epsilon
         if ends.lower[0] <= ends.lower[1]:
             return np.where(far & np.isfinite(epsilon), FAR, epsilon)
         return np.where(far, np.inf, epsilon) if ends.upper[0] <= ends.upper[1] else epsilon
