@@ -23,6 +23,7 @@ from pyengine.engines.vertical_lines.finite_steps import FiniteShape
 from pyengine.engines.vertical_lines.laplace_shapes import RangeShape
 from pyengine.engines.vertical_lines.mixed import WeightedOrder
 from pyengine.engines.vertical_lines.normal_steps import GaussianShape, MixtureShape
+from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.engines.vertical_lines.range import line_order
 from pyengine.engines.vertical_lines.shapes import At, cumulants_at
 from pyengine.engines.vertical_lines.tilted import TiltedStep
@@ -313,6 +314,33 @@ def test_what_one_law_alone_shows_joins_the_line(name: str, adjacency: str) -> N
         assert high - low <= 1e-14
         whole = 1.0 - alone + 2.0**-20
         assert pe.trade_off(mechanism, whole, adjacency=adjacency) == 0.0
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_quick_bounds_beside_infinite_losses_hold_what_lines_say(adjacency: str) -> None:
+    few = pe.from_probabilities(["1/2", "1/4", "1/4", 0], ["3/8", "1/2", 0, "1/8"])
+    mechanism = pe.GaussianMechanism(2.0).composed(4) + few.composed(2)
+    order = line_order(composition_law(mechanism, adjacency))
+    assert type(order) is LineOrder
+    c = np.concatenate([np.linspace(-9.0, 9.0, 181), [-np.inf, np.inf]])
+    pairs = list(zip(order.masses_at(0, c), order.masses_at(1, c), strict=True))
+    pairs.append((order.profile_at(0, c[:-2]), order.profile_at(1, c[:-2])))
+    for (quick, off), (value, error) in pairs:
+        assert (np.abs(quick - value) <= off + error).all()
+    # both parts of each law have the mass 1, whatever is infinite
+    (above, off), (below, error) = pairs[0][1], pairs[1][1]
+    assert (np.abs(above + below - 1.0) <= off + error).all()
+    assert above[-2] == pytest.approx(float(1 - order.first.mass), rel=1e-15)
+
+
+def test_next_to_no_mass_of_finite_losses() -> None:
+    """Less than doubles hold: all but nothing is told."""
+    step = pe.GenericMechanism(0.0, 0.9).composed(400)
+    mechanism = pe.LaplaceMechanism(2.0).composed(40) + step
+    low, _, high = pe.delta(mechanism, 0.5, bounds=True)
+    assert 1.0 - 1e-14 <= low <= high == 1.0
+    assert pe.epsilon(mechanism, 0.99) == math.inf
+    assert pe.trade_off(mechanism, 0.2) == 0.0
 
 
 def test_few_losses_far_apart_have_lines_of_their_own() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -418,3 +419,22 @@ def test_thresholds_beyond_all_losses(order: str) -> None:
     value, error = found.profile(epsilon)
     assert (value + error >= np.maximum(-np.expm1(epsilon), 0.0)).all()
     assert (value - error <= 1.0).all()
+
+
+@pytest.mark.parametrize("order", ["add", "remove"])
+@pytest.mark.parametrize(("of_a", "of_b"), [("1/64", "1/64"), ("1/8", "1/32"), ("0", "1/4")])
+def test_infinite_losses_beside_a_single_finite_one(of_a: str, of_b: str, order: str) -> None:
+    """Profiles are those of the rest, moved, times the mass of finite losses, and what is alone."""
+    a, b = Fraction(of_a), Fraction(of_b)
+    few = pe.from_probabilities([1 - a, a, 0], [1 - b, 0, b])
+    rest = pe.dp_sgd(1.118, 1.1e-5, 3) + pe.LaplaceMechanism(3.4)
+    first, second = (1 - a) ** 2, (1 - b) ** 2
+    if order == "remove":
+        first, second = second, first
+    moved = math.log(second / first)
+    found = pe.delta(few.composed(2) + rest, 0.75, adjacency=order, bounds=True)
+    inside = pe.delta(rest, 0.75 + moved, adjacency=order, bounds=True)
+    low, high = (float(1 - first) + float(first) * end for end in (inside.lower, inside.upper))
+    assert low * (1.0 - 1e-14) <= found.upper
+    assert found.lower <= high * (1.0 + 1e-14)
+    assert found.upper - found.lower <= 1e-12 * found.upper

@@ -33,7 +33,7 @@ from pyengine.mechanisms import Mechanism, Step, steps_of
 
 if TYPE_CHECKING:
     from pyengine.engines.row_sides import EstimatedSide, RowSide
-    from pyengine.engines.vertical_lines.ordered import OrderedLaw
+    from pyengine.engines.vertical_lines.order import LineOrder
     from pyengine.engines.vertical_lines.questions import LineQuestions
     from pyengine.engines.vertical_lines.range import Laws
 
@@ -430,7 +430,7 @@ def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
     )
 
     # what each answer may be wide at most where another engine follows
-    steps: list[tuple[OrderedLaw, float]] = []
+    steps: list[tuple[LineOrder, float]] = []
     line = line_order(problem.laws)
     if line is not None:
         steps.append((line, NARROW))
@@ -444,7 +444,7 @@ def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
         if steps:
             steps[-1] = (steps[-1][0], CLOSE)
         steps.append((pieces, WIDE))
-    laws: list[tuple[Callable[[], OrderedLaw], float]] = []
+    laws: list[tuple[Callable[[], LineOrder], float]] = []
     laws += [(partial(_first, law), width) for law, width in steps]
     made = None
     if may_have_nodes(problem.laws):
@@ -469,13 +469,13 @@ def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
     return found
 
 
-def _first(law: OrderedLaw) -> OrderedLaw:
+def _first(law: LineOrder) -> LineOrder:
     return law
 
 
 def _made_or(
-    make: Callable[[Laws], OrderedLaw | None], last: OrderedLaw | None, laws: Laws
-) -> OrderedLaw:
+    make: Callable[[Laws], LineOrder | None], last: LineOrder | None, laws: Laws
+) -> LineOrder:
     """The law that is made; without one the last engine is asked again, less closely, if there."""
     found = make(laws) or last
     assert found is not None
@@ -483,7 +483,7 @@ def _made_or(
 
 
 def _on(
-    law: Callable[[], OrderedLaw], tolerance: float | None, otherwise: Callable[[], Questions]
+    law: Callable[[], LineOrder], tolerance: float | None, otherwise: Callable[[], Questions]
 ) -> LineQuestions:
     from pyengine.engines.vertical_lines.questions import LineQuestions
 

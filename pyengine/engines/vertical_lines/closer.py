@@ -73,9 +73,7 @@ class CloserOrder(LineOrder):
         """Masses as of `Tails`, each with a bound on its absolute error."""
         return self._improved(super().masses(c), lambda law, at: law.masses(c[at]))
 
-    def profile(
-        self, epsilon: FloatArray, low: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The profile of the first law against the second one, and a bound on absolute errors."""
-        found = super().profile(epsilon, low)
+        found = super().profile(epsilon)
         return self._improved([found], lambda law, at: [law.profile(epsilon[at])])[0]

@@ -7,6 +7,7 @@ that lines serve where other kinds fall.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -15,10 +16,11 @@ import numpy.typing as npt
 from pyengine._support.caches import cached_property
 from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
-from pyengine.engines.vertical_lines.shapes import At, Fall, LossShape
+from pyengine.engines.vertical_lines.shapes import NOTHING, At, Fall, LossShape
 from pyengine.engines.vertical_lines.tilted import NodeStep, log_mean_at
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
 from pyengine.numerics import functions as fn
+from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 from pyengine.numerics.wide import Wide, wide_exp
 
 __all__ = ["FiniteShape"]
@@ -32,7 +34,7 @@ SUBNORMAL = 1e-317  # stands for masses below all doubles
 
 @dataclass(frozen=True)
 class FiniteShape(LossShape):
-    """A step of finitely many losses, all of which both laws have.
+    """A step of finitely many losses, beside which either law may have infinite ones.
 
     Parameters
     ----------
@@ -63,6 +65,17 @@ class FiniteShape(LossShape):
     def off_ends(self) -> float:
         """Bound on the errors of both."""
         return self.law.support_error()
+
+    @property
+    def alone(self) -> tuple[Fraction, Fraction]:
+        """Masses of A at the loss -∞ and of B at +∞."""
+        return self.law.alone or NOTHING
+
+    @cached_property
+    def log_masses(self) -> tuple[float, float]:
+        """Logarithms of what A and B have of finite losses."""
+        of_a, of_b = (float(CONTEXT.ln(as_decimal(1 - mass))) for mass in self.alone)
+        return of_a, of_b
 
     @cached_property
     def nodes(self) -> StepNodes:
@@ -135,8 +148,7 @@ class FiniteStep(NodeStep):
 
     def mass_at_ends(self, pole: float) -> float:
         """All mass."""
-        del pole
-        return 1.0
+        return fn.exp(self.shape.log_masses[int(pole)])
 
     @property
     def removed(self) -> tuple[float, float]:

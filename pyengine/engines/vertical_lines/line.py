@@ -153,6 +153,10 @@ class LossLine(TiltedSum):
         super().__init__(steps, tilt)
         self._sides, self._period = sides, 2.0 * math.pi / spacing
         self._ends_at = [_mass_at_ends(steps, pole) for pole in (0.0, 1.0)]
+        # of A's and B's finite losses, which poles leave
+        self._log_masses = [
+            sum(n * step.shape.log_masses[law] for step, n in steps) for law in (0, 1)
+        ]
         of_a, of_b = (sum(n * step.removed[law] for step, n in steps) * SLACK for law in (0, 1))
         self.removed = float(of_a), float(of_b)
         self._frequency = spacing * np.arange(count + 1.0)
@@ -259,8 +263,11 @@ class LossLine(TiltedSum):
                 if below.tilt < pole < above.tilt:
                     apart = self.tilt - pole
                     fall = abs(apart) * self._period
+                    log_mass = self._log_masses[int(pole)]
                     constant = -float(self._log_mean) - fall - fn.log(-fn.expm1(-fall))
-                    known = self._log_error + self._ends_at[int(pole)] + 4.0 * ELEMENTARY * UNIT
+                    constant += log_mass
+                    known = self._ends_at[int(pole)] * fn.exp(-log_mass) + self._log_error
+                    known += 4.0 * ELEMENTARY * UNIT * (1.0 - log_mass)
                     known += 8.0 * UNIT * (1.0 + abs(float(self._log_mean)) + fall)
                     sign = math.copysign(residue, apart * residue)
                     found[-1].append(CrossedPole(sign, apart, constant, known))

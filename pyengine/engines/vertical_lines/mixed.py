@@ -64,6 +64,8 @@ class WeightedOrder(LineOrder):
     def __init__(self, kinds: Kinds, exchanged: bool, weights: Weights, inner: Inner) -> None:
         super().__init__(kinds, exchanged)
         self.inner, self._weights = inner, weights
+        # what the other steps have of infinite losses is in their masses
+        self._added = (0.0, 0.0) if any(inner.alone_masses) else self.alone_masses
 
     @cached_property
     def _low(self) -> tuple[FloatArray, float]:
@@ -138,6 +140,9 @@ class WeightedOrder(LineOrder):
     ) -> FloatArray:
         """Sums over the few losses, those that are heavy enough to count."""
         found, open_ = np.zeros((functionals, 2, *places.shape)), np.arange(len(places))
+        first, second = self._added
+        alone = [0.0, first, second, 0.0] if functionals == MASSES else [first]
+        found[:, 0] = np.array(alone)[:, None, None]
         each = np.broadcast_to(weight, (functionals, *places.shape))
         for group in self._sorted:
             found[:, :, open_] += ask(group, places[open_], each[:, open_], least)
@@ -149,6 +154,8 @@ class WeightedOrder(LineOrder):
             if not open_.size:
                 break
         found[:, 1] *= SLACK
+        if not self._is_whole:
+            found[:, 1] += 4.0 * UNIT * found[:, 0]
         return found
 
     def _masses_at(self, w: Group, c: FloatArray, weight: FloatArray, least: float) -> FloatArray:
@@ -198,7 +205,7 @@ class WeightedOrder(LineOrder):
 
     def roughly(self, c: float) -> RoughTails:
         """About the masses of both laws above a threshold and at most at it."""
-        found = np.zeros(4)
+        found = np.array([0.0, *self._added, 0.0])
         for w in self._sorted:
             weights = np.array([w.a, w.a, w.b, w.b])
             inner = self.inner.rough_masses((c - w.loss) - w.low, weights)
@@ -213,7 +220,7 @@ class WeightedOrder(LineOrder):
         del near
 
         def about(epsilon: float) -> float:
-            found = 0.0
+            found = self._added[0]
             for w in self._sorted:
                 found += float(self.inner.rough_profile((epsilon + w.loss) + w.low, w.a) @ w.a)
                 if w.rest_a <= ROUGHLY * found:
@@ -222,21 +229,20 @@ class WeightedOrder(LineOrder):
 
         return about
 
-    def profile(
-        self, epsilon: FloatArray, low: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """The profile of the first law against the second one, and a bound on absolute errors."""
-        assert low is None
+    def _profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """At finite ε."""
         ((value, error),) = self.profiles_for(epsilon[:, None], EACH, LEAST)
         return value[:, 0], error[:, 0]
 
     def profiles_for(self, epsilon: FloatArray, weight: FloatArray, least: float) -> FloatArray:
         """The same at places whose weighted values are summed."""
         found = self._over_groups(self._profile_at, 1, epsilon, weight, least)
-        # profiles fall by no more than A's mass there times what a threshold is off by
-        off = self.shift(epsilon.ravel()).reshape(epsilon.shape)
+        # profiles fall by no more than A's mass of finite losses there times what a threshold is
+        # off by
+        off, alone = self.shift(epsilon.ravel()).reshape(epsilon.shape), self.first.mass
         mass, unknown = self.masses_for(2.0 * off - epsilon, weight, max(least, ABOUT))[1]
-        found[0, 1] += 1.01 * off * (mass + unknown)
+        finite = np.maximum(mass - alone, 0.0)
+        found[0, 1] += 1.01 * off * (finite + (unknown + 4.0 * UNIT * alone))
         return found
 
     def _profile_at(

@@ -212,6 +212,7 @@ class NodedOrder(Inner):
     ) -> None:
         self._is_reversed, self._laws = pair.reversed, laws
         self._others, self._corners = others, corners
+        self.alone_masses = others.alone_masses
         self._end = largest_epsilon(pair._replace(reversed=False), pair.probability)
 
     @cached_property
@@ -403,6 +404,8 @@ class NodedOrder(Inner):
     def _best(self, c: float, epsilon: float | None, *, roughly: bool = False) -> FloatArray:
         """The values of the law that serves best, of those that are asked one after the other."""
         best: FloatArray | None = None
+        first, second = self.alone_masses
+        alone = np.array([first] if epsilon is not None else [0.0, first, second, 0.0])
         for depth in range(self._laws.depths):
             law = self._law(depth)
             if law is None:
@@ -413,7 +416,7 @@ class NodedOrder(Inner):
             else:
                 better = found[:, 1] < best[:, 1]
                 best[better] = found[better]
-            small, least = best.sum(axis=1) < SMALL, DEEPER * best[:, 0]
+            small, least = best.sum(axis=1) - alone < SMALL, DEEPER * best[:, 0]
             beyond = fn.exp(max(law.below.max(), law.above.max()))
             if roughly or not (small & (best[:, 1] > least) & (beyond > least)).any():
                 break
@@ -428,15 +431,17 @@ class NodedOrder(Inner):
         x_low = ((threshold - (x - back)) - (law.floor + back)) - law.floor_low  # exact, Knuth
         goal = np.full(2, FIRST - LEFT)
         if not math.isfinite(x):
-            above = 1.0 if (x < 0.0) != self._is_reversed else 0.0
-            return np.array([[above, 0.0], [1.0 - above, 0.0]] * 2)
+            return self._beyond(above_all=(x > 0.0) != self._is_reversed)
         above = x - float(self._corners.places[0])
         if above < -16.0 * UNIT * (abs(x) + self._end[2]):  # below all losses
-            mass, share = (0.0, 1.0) if self._is_reversed else (1.0, 0.0)
-            if epsilon is not None:
-                whole = -fn.expm1(epsilon) if self._is_reversed else 0.0
-                return np.array([[whole, 4.0 * UNIT * whole]])
-            return np.array([[mass, 0.0], [share, 0.0]] * 2)
+            if epsilon is None:
+                return self._beyond(above_all=self._is_reversed)
+            first, second = self.alone_masses
+            parts = [first]
+            if self._is_reversed:
+                parts = [-fn.expm1(epsilon), fn.exp(min(epsilon, MOST_LOG)) * second]
+            off = 8.0 * UNIT if first or second else 4.0 * UNIT
+            return np.array([[sum(parts), off * sum(map(abs, parts))]])
         tilt = self._corners.tilt_at(above)
         log_mass = float(TILTS[tilt] * above + self._corners.log_grown[tilt])
         best: FloatArray | None = None
@@ -464,6 +469,13 @@ class NodedOrder(Inner):
             goal = np.minimum(goal, expected - LEFT)
         assert best is not None
         return best
+
+    def _beyond(self, *, above_all: bool) -> FloatArray:
+        """Masses where thresholds are above all finite losses, or below them."""
+        first, second = self.alone_masses
+        found = [0.0, 1.0, second, 1.0 - second] if above_all else [1.0 - first, first, 1.0, 0.0]
+        off = 8.0 * UNIT * bool(first or second)
+        return np.array([[mass, off * mass] for mass in found])
 
     def _least(self, value: FloatArray, c: float, epsilon: float | None) -> FloatArray:
         """About the values that what is missed under A and B without the record adds to."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pyengine._core import lib
 from pyengine._support.caches import cached_property
-from pyengine.engines.exact.levels import SUBNORMAL, Tails
+from pyengine.engines.exact.levels import BELOW_DOUBLES, SUBNORMAL, Tails
 from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.build import line_at, terms_of_lines
 from pyengine.engines.vertical_lines.choice import Choice, choice_of
@@ -25,6 +25,7 @@ from pyengine.engines.vertical_lines.deformed import DeformedLine
 from pyengine.engines.vertical_lines.line import LossLine
 from pyengine.engines.vertical_lines.ordered import (
     MASSES,
+    Alone,
     Inner,
     RoughTails,
     between,
@@ -46,6 +47,7 @@ CHERNOFF = 1.0 + 1e-6  # for the rounding of the scale
 SLACK = 1.0 + 1e-9
 UNKNOWN = 1e9  # times what is removed
 MOST = 600.0  # exponent of a bound that says nothing
+TINIEST = 1e-300
 MAKING = 4.0  # values that take as long as a line takes to be made
 ROOM = 0.01  # around where a threshold is expected, in standard deviations
 TAILS = (0, True), (0, False), (1, True), (1, False)  # of which law, and whether above
@@ -65,8 +67,6 @@ class LineOrder(Inner):
 
     room = ROOM
     stages = 2  # Chernoff's bounds, and lines
-    alone_masses = 0.0, 0.0
-    first_alone = 0.0, 0.0, 0.0
 
     def __init__(self, kinds: Kinds, exchanged: bool) -> None:
         self.kinds, self.exchanged = kinds, exchanged
@@ -85,11 +85,21 @@ class LineOrder(Inner):
         self.is_bounded = all(shape.is_bounded for shape, _ in kinds)
         of_a, of_b = (sum(n * shape.removed[law] for shape, n in kinds) * SLACK for law in (0, 1))
         self.removed = float(of_a), float(of_b)
+        of_a, of_b = (Alone.of([(shape.alone[law], n) for shape, n in kinds]) for law in (0, 1))
+        self.first, self.second = (of_b, of_a) if exchanged else (of_a, of_b)
+        self.alone_masses = self.first.mass, self.second.mass
+        self._is_whole = self.alone_masses == (0.0, 0.0)
         self._last: tuple[int, Line | None] = (-1, None)
         self._log_bounds: dict[float, float] = {}
 
+    @property
+    def _rests(self) -> tuple[float, float]:
+        """A's and B's masses of finite losses, which are 1 of most."""
+        rests = self.first.rest, self.second.rest
+        return rests[::-1] if self.exchanged else rests
+
     def support(self) -> tuple[float, float]:
-        """Smallest and largest loss."""
+        """Smallest and largest finite loss."""
         low, high = self._ends
         return (-high, -low) if self.exchanged else (low, high)
 
@@ -102,7 +112,7 @@ class LineOrder(Inner):
         return least, math.nextafter(end + 2.0 * self._off_ends, math.inf)
 
     def alone(self) -> tuple[float, float, float]:
-        """None of A's mass is alone."""
+        """None beside what profiles have."""
         return 0.0, 0.0, 0.0
 
     @property
@@ -149,6 +159,8 @@ class LineOrder(Inner):
 
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which losses A's mass above is expected to come to α; not proven."""
+        if not self._is_whole:
+            alpha = np.minimum(alpha / max(self.first.rest, TINIEST), 1.0 - UNIT)
         choice, quantile = self.choice, ndtri(alpha)
         if self.exchanged:
             high, low = (np.interp(quantile + x, choice.below_b, choice.loss) for x in self._around)
@@ -175,6 +187,9 @@ class LineOrder(Inner):
 
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which ε the profile is expected to come to δ; not proven."""
+        if not self._is_whole:
+            beyond = np.maximum(delta - self.first.mass, TINIEST) / max(self.first.rest, TINIEST)
+            delta = np.minimum(beyond, 1.0 - UNIT)
         choice, log = self.choice, fn.log(delta)
         if self.exchanged:
             known, loss, sign = choice.log_profile_b[::-1], choice.loss[::-1], 1.0
@@ -190,6 +205,14 @@ class LineOrder(Inner):
         at c = -ε, or e^c times that of (e^x - 1)_+ at c = ε.  On their sides these are at most
         e^(λ x) over 1 - λ, and over λ.
         """
+        if self._is_whole:
+            return self._most_of_finite(epsilon, enough)
+        most = self.infinite()[0]
+        if math.isfinite(epsilon):
+            most = self._most_of_finite(epsilon, max(enough - self.first.mass, 0.0))
+        return (self.first.mass + most) * (1.0 + 16.0 * UNIT)
+
+    def _most_of_finite(self, epsilon: float, enough: float) -> float:
         choice, of_b = self.choice, self.exchanged
         c = epsilon if of_b else -epsilon
         usable = choice.tilt > 1.0 if of_b else choice.tilt < 0.0
@@ -228,7 +251,8 @@ class LineOrder(Inner):
         if self.exchanged:
             c = -c
         # of A and of B those above and below, and their errors; where no line serves, that is all
-        found = np.ones((2, 4, c.size))
+        found, rests = np.ones((2, 4, c.size)), np.array(self._rests)[:, None]
+        off_rests = 0.0 if self._is_whole else 2.0 * UNIT * rests
 
         def ask(line: Line, c: FloatArray, at: Indices) -> None:
             kernels, masses = slice(0, 2), np.empty((2, 4, c.size))
@@ -245,35 +269,56 @@ class LineOrder(Inner):
                 line.removed,
                 array(masses.reshape(-1), writable=True),
             )
+            if not self._is_whole:  # complements are those of finite losses
+                for law, rest in enumerate(self._rests):
+                    one, other = (0, 1) if line.tilt > law else (1, 0)
+                    masses[law, other] = rest - masses[law, one]
+                    masses[law, other + 2] += 2.0 * UNIT * rest
             found[:, :, at] = masses
 
         inside = self._groups(c, self.choice.at(c), ask)
         if not inside.all():
-            for outside, above in ((c < self._ends[0], 1.0), (c > self._ends[1], 0.0)):
+            for outside, above in ((c < self._ends[0], rests), (c > self._ends[1], 0.0 * rests)):
                 beyond = outside & ~inside
-                found[:, 0, beyond], found[:, 1, beyond] = above, 1.0 - above
-                found[:, 2:, beyond] = 0.0
+                found[:, 0, beyond], found[:, 1, beyond] = above, rests - above
+                found[:, 2, beyond] = found[:, 3, beyond] = off_rests
             found[:, 2:, ~inside] += np.array(self.removed)[:, None, None]
         masses = [(law[i], law[i + 2]) for law in found for i in (0, 1)]
-        return masses[::-1] if self.exchanged else masses
+        masses = masses[::-1] if self.exchanged else masses
+        for i, alone in zip((1, 2), self.alone_masses, strict=True):
+            if alone:
+                mass = masses[i][0] + alone
+                masses[i] = mass, masses[i][1] + 4.0 * UNIT * mass
+        return masses
 
     def masses_at(self, stage: int, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """By Chernoff's bounds first."""
         if stage == self.stages - 1:
             return self.masses(c)
-        most = self._most(c)
-        # of each law what is above and what is not have the mass 1
-        least = np.maximum(1.0 - most[[1, 0, 3, 2]] - 2.0 * UNIT, 0.0)
+        most, (first, second) = self._most(c), self._least_alone
+        # of each law what is above and what is not have the mass 1 with infinite losses, all of
+        # which are on one side
+        shown = np.array([0.0, first, second, 0.0])[:, None]
+        least = np.maximum(1.0 - most[[1, 0, 3, 2]] - 2.0 * UNIT, shown)
         return [between(*x) for x in zip(least, most, strict=True)]
 
     def profile_at(self, stage: int, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """By Chernoff's bounds first."""
         if stage == self.stages - 1:
             return self.profile(epsilon)
-        return profile_from(epsilon, self._most(-epsilon))
+        return profile_from(epsilon, self._most(-epsilon), self._least_alone[0])
+
+    @property
+    def _least_alone(self) -> tuple[float, float]:
+        """Lower bounds of what either law alone shows."""
+        first, second = (max(x * (1.0 - 4.0 * UNIT) - SUBNORMAL, 0.0) for x in self.alone_masses)
+        return first, second
 
     def _most(self, c: FloatArray) -> FloatArray:
-        """Upper bounds of masses as of `Tails`: means of e^((λ - i)(S - c)) by tilts."""
+        """Upper bounds of masses as of `Tails`: means of e^((λ - i)(S - c)) by tilts.
+
+        Those are means over finite losses, to which come the masses of infinite ones.
+        """
         choice, of_sum = self.choice, -c if self.exchanged else c
         found, finite = np.ones((MASSES, c.size)), np.isfinite(c)
         of_sum = of_sum[finite]
@@ -290,7 +335,11 @@ class LineOrder(Inner):
                 log += 1e-9 * (1.0 + np.abs(away) + np.abs(log)) - away
                 bound = fn.exp(np.minimum(log, 0.0)) + self.removed[law] + SUBNORMAL
                 row[finite] = np.minimum(row[finite], bound)
-        return np.minimum(found[::-1] if self.exchanged else found, 1.0)
+        found = found[::-1] if self.exchanged else found
+        for row, alone in zip(found[1:3], self.alone_masses, strict=True):
+            if alone:
+                row[:] = (row + alone) * (1.0 + 4.0 * UNIT)
+        return np.minimum(found, 1.0)
 
     def _log_mean_bound(self, tilt: float) -> float:
         """Upper bound of the logarithm of the mean of e^(tilt S), kept."""
@@ -307,9 +356,9 @@ class LineOrder(Inner):
         """About the masses of both laws above a threshold and at most at it."""
         c = -c if self.exchanged else c
         low, high = self._ends
+        rests = self._rests
         if self.is_bounded and not low <= c <= high:
-            both = (1.0, 0.0) if c < low else (0.0, 1.0)
-            masses = both + both
+            found = [part for rest in rests for part in ((rest, 0.0) if c < low else (0.0, rest))]
         else:
             line = self._line_for(c)
             if line is None:
@@ -319,10 +368,11 @@ class LineOrder(Inner):
             for law, value in enumerate(line.rough_sums(c, slice(0, 2))):
                 is_above = line.tilt > law
                 scaled = fn.exp(min(log + law * c, 600.0)) * (value if is_above else -value)
-                mass = min(max(scaled, 0.0), 1.0)
-                found += [mass, 1.0 - mass] if is_above else [1.0 - mass, mass]
-            masses = (found[0], found[1], found[2], found[3])
-        return masses[::-1] if self.exchanged else masses
+                mass = min(max(scaled, 0.0), rests[law])
+                rest = rests[law] - mass
+                found += [mass, rest] if is_above else [rest, mass]
+        one, two, three, four = found[::-1] if self.exchanged else found
+        return one, two + self.first.mass, three + self.second.mass, four
 
     def profile_about(self, near: float) -> Callable[[float], float]:
         """About the profile at ε, by the line of ``near`` wherever that serves as well."""
@@ -333,13 +383,15 @@ class LineOrder(Inner):
         def about(epsilon: float) -> float:
             c = epsilon if of_b else -epsilon
             if self.is_bounded and not low <= c <= high:
-                return -fn.expm1(epsilon) if (c < low) == of_b else 0.0
+                finite = self._difference(epsilon) if (c < low) == of_b else 0.0
+                return self.first.mass + finite
             line = self._line(int(choice.for_profile(np.array([c]), int(at_hand))[0]))
             if line is None:
                 return 1.0
             (value,) = line.rough_sums(c, slice(2, 3))
             exponent = line.log_scale_at(c) + (c if of_b else 0.0)
-            return fn.exp(min(exponent, 600.0)) * value + _pole(line.tilt, epsilon, of_b=of_b)
+            finite = fn.exp(min(exponent, 600.0)) * value + self._pole(line.tilt, epsilon)
+            return self.first.mass + finite
 
         return about
 
@@ -354,14 +406,21 @@ class LineOrder(Inner):
             last = self._last = index, self.line_at(index)
         return last[1]
 
-    def profile(
-        self, epsilon: FloatArray, low: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The profile of the first law against the second one, and a bound on absolute errors.
 
-        At any real ε, which has no digits beyond its double.
+        With all masses, at any ε, which has no digits beyond its double.
         """
-        assert low is None
+        if self._is_whole:
+            return self._profile(epsilon)
+        alone, finite = self.first.mass, np.isfinite(epsilon)
+        value, error = np.full(epsilon.size, alone), np.full(epsilon.size, 4.0 * UNIT * alone)
+        if finite.any():
+            value[finite], error[finite] = self._profile(epsilon[finite])
+        return value, error + SUBNORMAL * (0.0 < alone < BELOW_DOUBLES)
+
+    def _profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The same at finite ε."""
         value, error = np.zeros(epsilon.size), np.full(epsilon.size, 1.0)
         of_b = self.exchanged
         first, second = self.infinite()
@@ -377,23 +436,58 @@ class LineOrder(Inner):
             relative = log_error + (2.0 * ELEMENTARY + np.abs(exponent) + np.abs(c)) * UNIT
             found = scale * total
             off = scale * off + (np.abs(found) + scale * off) * (1.01 * relative + 4.0 * UNIT)
-            pole = np.array([_pole(line.tilt, each, of_b=of_b) for each in epsilon[at].tolist()])
+            pole = np.array([self._pole(line.tilt, each) for each in epsilon[at].tolist()])
             value[at] = np.clip(found + pole, 0.0, 1.0)
             error[at] = off * (1.0 + 1e-9) + (ELEMENTARY + 2.0) * UNIT * np.abs(pole)
+            if pole.any() and not self._is_whole:
+                is_one = 0.0 < line.tilt < 1.0  # of the poles, which leaves a mass
+                error[at] += UNIT if is_one else self._off_difference(epsilon[at])
             lost[at] = line.removed[of_b]
             if (line.tilt <= 0.0) if of_b else (line.tilt >= 1.0):
                 # e^ε in the pole stands for all mass of the second law
-                error[at] += (1.0 - pole) * line.removed[not of_b]
+                error[at] += self._grown(epsilon[at], pole) * line.removed[not of_b]
 
         first_end, last_end = self._ends
         inside = self._groups(c, self.choice.for_profile(c), ask)
         nothing, whole = (c > last_end, c < first_end) if of_b else (c < first_end, c > last_end)
         value[nothing & ~inside], error[nothing & ~inside] = 0.0, 0.0
         at = whole & ~inside
-        value[at] = -fn.expm1(epsilon[at])
-        error[at] = 4.0 * UNIT + (1.0 - value[at]) * second
+        value[at] = [self._difference(each) for each in epsilon[at].tolist()]
+        error[at] = 4.0 * UNIT + self._grown(epsilon[at], value[at]) * second
+        if not self._is_whole:
+            error[at] += self._off_difference(epsilon[at])
         error = np.where(np.isnan(error), 1.0, error)
-        return value, error + SUBNORMAL * (inside | whole) + lost
+        error = error + SUBNORMAL * (inside | whole) + lost
+        if self.first.mass:
+            value += self.first.mass
+            error += 4.0 * UNIT * value
+        return value, error
+
+    def _difference(self, epsilon: float) -> float:
+        """The first law's mass of finite losses less e^ε times the second one's."""
+        first, second = self.first.rest, self.second.rest
+        own = -fn.expm1(epsilon) * first
+        return own if first == second else own + fn.exp(min(epsilon, MOST)) * (first - second)
+
+    def _grown(self, epsilon: FloatArray, difference: FloatArray) -> FloatArray:
+        """At least e^ε, which is 1 less the difference of masses that are 1."""
+        if self._is_whole:
+            return np.asarray(1.0 - difference)
+        return np.asarray(SLACK * fn.exp(np.minimum(epsilon, MOST)))
+
+    def _off_difference(self, epsilon: FloatArray) -> FloatArray:
+        """What its parts are off by where either law shows something alone."""
+        first, second = self.first.rest, self.second.rest  # each within a unit
+        grown = fn.exp(np.minimum(epsilon, MOST))
+        apart = np.abs(fn.expm1(np.minimum(epsilon, MOST))) * first + grown * abs(first - second)
+        known = first + grown * (first + second)
+        return np.asarray(UNIT * (1.01 * known + (ELEMENTARY + 4.0) * apart))
+
+    def _pole(self, tilt: float, epsilon: float) -> float:
+        """What the poles between a line and that of the small profiles add."""
+        if (tilt >= 1.0) if self.exchanged else (tilt <= 0.0):
+            return 0.0
+        return self.first.rest if 0.0 < tilt < 1.0 else self._difference(epsilon)
 
 
 def _known(value: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -403,10 +497,3 @@ def _known(value: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray
     """
     is_open = ~(error <= 1.0)
     return np.where(is_open, 0.0, value), np.where(is_open, CHERNOFF, error)
-
-
-def _pole(tilt: float, epsilon: float, *, of_b: bool) -> float:
-    """What the poles between a line and that of the small profiles add."""
-    if (tilt >= 1.0) if of_b else (tilt <= 0.0):
-        return 0.0
-    return 1.0 if 0.0 < tilt < 1.0 else -fn.expm1(epsilon)

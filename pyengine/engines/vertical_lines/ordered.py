@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,17 +14,15 @@ import numpy.typing as npt
 from pyengine._core import lib
 from pyengine.engines.exact.levels import Tails
 from pyengine.engines.functionals import array
+from pyengine.laws.fine import lost_mass
 from pyengine.numerics import functions as fn
-
-if TYPE_CHECKING:
-    from pyengine.engines.vertical_lines.alone import AloneOrder
-    from pyengine.engines.vertical_lines.order import LineOrder
+from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 
 __all__ = [
     "MASSES",
     "ROUGHLY",
+    "Alone",
     "Inner",
-    "OrderedLaw",
     "RoughTails",
     "between",
     "profile_from",
@@ -30,7 +30,6 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
-OrderedLaw: TypeAlias = "LineOrder | AloneOrder"  # what questions ask
 RoughTails = tuple[float, float, float, float]  # A above and below, B above and below
 
 
@@ -41,12 +40,44 @@ DOUBLED = 3  # times that a bound of single terms is doubled at once
 PLACE_TERMS = 2**9  # of a line, that take as long as one of what is no line
 
 
+class Alone(NamedTuple):
+    """What one law of a composition shows at an infinite loss, where the other one has nothing.
+
+    Parameters
+    ----------
+    mass, rest : float
+        The mass and its complement to 1, each within a unit.
+    low, error : float
+        What the mass has beyond its double, and a bound on the error of both together.
+    """
+
+    mass: float
+    rest: float
+    low: float
+    error: float
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[Fraction, int]]) -> Alone:
+        """1 - Π (1 - m)^N, and the product."""
+        if not any(mass for mass, _ in parts):
+            return NOT_ALONE
+        log = Decimal(0)
+        for mass, number in parts:
+            log = CONTEXT.add(log, CONTEXT.multiply(number, CONTEXT.ln(as_decimal(1 - mass))))
+        high, low, error = lost_mass(parts)
+        return cls(high, float(CONTEXT.exp(log)), low, error)
+
+
+NOT_ALONE = Alone(0.0, 1.0, 0.0, 0.0)
+
+
 class Inner(ABC):
     """One order of steps whose masses are known with bounds, as steps beside it ask."""
 
     is_deformed: ClassVar[bool] = False
     losses: ClassVar[None] = None  # infinitely many
     stages: int = 1  # of means, later ones of which are closer and take longer
+    alone_masses = 0.0, 0.0  # of the first law at the loss -∞, and of the second one at +∞
 
     @property
     def terms(self) -> float:
@@ -75,7 +106,7 @@ class Inner(ABC):
 
     @abstractmethod
     def lowest(self) -> tuple[float, float]:
-        """Numbers not above and not below the smallest loss; -inf where there is none."""
+        """Numbers not above and not below the smallest finite loss; -inf if there is none."""
 
     @abstractmethod
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
@@ -170,16 +201,19 @@ def between(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
     return middle, np.maximum(high - middle, middle - low) * SLACK
 
 
-def profile_from(epsilon: FloatArray, most: FloatArray) -> tuple[FloatArray, FloatArray]:
+def profile_from(
+    epsilon: FloatArray, most: FloatArray, alone: float = 0.0
+) -> tuple[FloatArray, FloatArray]:
     """Return the profile at ε, and a bound on its error, from masses that are at most so large.
 
     It is the first law's mass up to the loss -ε less a part of the second one's, and
-    (1 - e^ε)_+ and so much of the second law's mass above, less some of the first one's.
+    (1 - e^ε)_+ and so much of the second law's mass above, less some of the first one's.  It is
+    at least what the first law has ``alone``.
     """
     grown = fn.exp(np.minimum(epsilon, 0.0))
     least = -fn.expm1(np.minimum(epsilon, 0.0))
     high = np.minimum(most[1], least * ROUNDED + np.where(epsilon < 0.0, grown * most[2], 1.0))
-    return between(least / ROUNDED, high * ROUNDED)
+    return between(np.maximum(least, alone) / ROUNDED, high * ROUNDED)
 
 
 def tails_of(masses: Iterable[tuple[FloatArray, FloatArray]], shift: FloatArray) -> Tails:

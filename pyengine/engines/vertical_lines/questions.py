@@ -18,7 +18,8 @@ from pyengine.engines.curves import larger
 from pyengine.engines.exact.both import ExactBothOrders, hull
 from pyengine.engines.exact.levels import Parts, Tails, Thresholds, bounded
 from pyengine.engines.exact.threshold import ThresholdQuestions
-from pyengine.engines.vertical_lines.ordered import OrderedLaw, RoughTails
+from pyengine.engines.vertical_lines.order import LineOrder
+from pyengine.engines.vertical_lines.ordered import RoughTails
 from pyengine.engines.vertical_lines.search import STEP, TRIES, points_at, root_of
 from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
@@ -50,7 +51,7 @@ class LineQuestions(ThresholdQuestions):
 
     Parameters
     ----------
-    law : OrderedLaw
+    law : LineOrder
         The composed steps.
     tolerance : float or None
         Largest relative width of the bounds; None for that of the lattice.
@@ -59,11 +60,11 @@ class LineQuestions(ThresholdQuestions):
     """
 
     is_light = True
-    law: OrderedLaw
+    law: LineOrder
 
     def __init__(
         self,
-        law: OrderedLaw,
+        law: LineOrder,
         tolerance: float | None,
         otherwise: Callable[[], Questions],
     ) -> None:
@@ -128,7 +129,7 @@ class LineQuestions(ThresholdQuestions):
         found.engine = names(ENGINE, delta.size)
         low, high = (max(-end, 0.0) for end in self.law.lowest()[::-1])
         # no ε does where δ is below what the first law alone shows; the largest loss does at that
-        alone, rest, unsure = self.law.first_alone
+        alone, _, rest, unsure = self.law.first
         above = (delta - alone) - rest  # exact next to 0
         nothing = (above == 0.0) & (unsure == 0.0)
         found.lower[nothing], found.upper[nothing] = low, high
@@ -232,7 +233,7 @@ class LineQuestions(ThresholdQuestions):
         return lower * (1.0 - 4.0 * UNIT), value, upper * (1.0 + 4.0 * UNIT), left
 
 
-def _farthest(law: OrderedLaw) -> tuple[float, float]:
+def _farthest(law: LineOrder) -> tuple[float, float]:
     """Where the search for ε ends, and the largest ε that there is: infinite if not known."""
     least = law.lowest()[0]
     if least > -math.inf:

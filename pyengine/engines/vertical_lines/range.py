@@ -15,7 +15,6 @@ from pyengine.engines.exact import FEW_RANGES, exact_refusal
 from pyengine.engines.exact.finite import FiniteComposition, finite_composition
 from pyengine.engines.exact.mixed import Weights
 from pyengine.engines.sector import SectorLaws
-from pyengine.engines.vertical_lines.alone import AloneOrder, parted
 from pyengine.engines.vertical_lines.build import terms_of_lines
 from pyengine.engines.vertical_lines.deformation import (
     DeformedOrder,
@@ -33,12 +32,13 @@ from pyengine.engines.vertical_lines.laplace_shapes import StepShape, shape_of
 from pyengine.engines.vertical_lines.mixed import WeightedOrder
 from pyengine.engines.vertical_lines.noded import MOST_PLACES, CornerBounds, NodedOrder
 from pyengine.engines.vertical_lines.order import LineOrder
-from pyengine.engines.vertical_lines.ordered import Inner
+from pyengine.engines.vertical_lines.ordered import Alone, Inner
 from pyengine.engines.vertical_lines.shapes import Kinds, LossShape, cumulants_at
 from pyengine.engines.vertical_lines.tabled import TabledOrder
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 from pyengine.laws.finite import FiniteLaw
+from pyengine.numerics.rounding import UNIT
 
 __all__ = [
     "deformed_order",
@@ -58,6 +58,7 @@ SHORT_TERMS = 2**18
 FEW_LOSSES, MOST_LOSSES = 2**12, 2**17  # that sums of others are weighted over
 ROW_LOSSES = 2**10  # that rows of lines are
 FARTHEST_LOSS = 1e100
+FAINTEST_FINITE = -600.0  # logarithm of the mass of finite losses, which doubles hold
 # of orders that are asked at thousands of places: terms of a line, squares of steps in closed form,
 # and places of deformed lines
 QUICK_TERMS, QUICK_CLOSED, QUICK_PLACES = 2**13, 2**13, 160
@@ -69,19 +70,7 @@ LOUD = 30.0  # variance of few losses over that of the others, from which on tho
 Laws = tuple[tuple[StepLaw, int], ...]
 
 
-Order = LineOrder | AloneOrder
-
-
-def _with_alone(laws: Laws, make: Callable[[Laws], LineOrder | None]) -> Order | None:
-    """One order of what is left of a composition, with what either law alone shows."""
-    parts = parted(list(laws))
-    if parts is None:
-        return make(laws)
-    inner = make(tuple(parts.laws))
-    return None if inner is None else AloneOrder(inner, parts)
-
-
-def line_order(laws: list[tuple[StepLaw, int]], *, far: bool = False) -> Order | None:
+def line_order(laws: list[tuple[StepLaw, int]], *, far: bool = False) -> LineOrder | None:
     """Return one order of a composition that lines serve; None of others.
 
     Laws of analytic densities that end ``far`` out take many times as long to make.
@@ -89,7 +78,7 @@ def line_order(laws: list[tuple[StepLaw, int]], *, far: bool = False) -> Order |
     return _whole(tuple(laws), far)
 
 
-def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> Order | None:
+def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> LineOrder | None:
     """Return one order of few or rare sampled Gaussian steps beside few losses; None of others."""
     return _beside_losses(tuple(laws), pieces_order)
 
@@ -100,7 +89,7 @@ def may_have_rows(laws: list[tuple[StepLaw, int]]) -> bool:
     return known is not None and bool(known[1]) and not _without_few(known[1])
 
 
-def order_on_rows(laws: Laws) -> Order | None:
+def order_on_rows(laws: Laws) -> LineOrder | None:
     """Return one order of many sampled Gaussian steps, by their rows, beside a few losses."""
     return _beside_losses(laws, rows_order, ROW_LOSSES)
 
@@ -112,22 +101,18 @@ def may_have_nodes(laws: list[tuple[StepLaw, int]]) -> bool:
 
 
 @kept(64)
-def order_on_nodes(laws: Laws) -> Order | None:
+def order_on_nodes(laws: Laws) -> LineOrder | None:
     """Return one order of few or rare sampled Gaussian steps beside steps with corners.
 
     Few losses may stand beside both; None of others.
     """
-
-    def made(rest: Laws) -> WeightedOrder | None:
-        inner = _on_nodes(rest)
-        found = None if inner is None else _kinds(rest)
-        if inner is None or found is None:
-            return None
-        none = np.zeros(1)
-        alone = Weights(none, none + 1.0, none + 1.0, 0.0, lambda: (none, 0.0))
-        return WeightedOrder(*found, alone, inner)
-
-    return _with_alone(laws, made)
+    inner = _on_nodes(laws)
+    found = None if inner is None else _kinds(laws)
+    if inner is None or found is None:
+        return None
+    none = np.zeros(1)
+    single = Weights(none, none + 1.0, none + 1.0, 0.0, lambda: (none, 0.0))
+    return WeightedOrder(*found, single, inner)
 
 
 def _on_nodes(laws: Laws) -> NodedOrder | None:
@@ -197,36 +182,31 @@ def _quick(laws: Laws) -> Inner | None:
         return None
     if inner.is_deformed and losses > 1 and (takes_long or inner.places > FEW_PLACES):
         inner = TabledOrder(cast("DeformedOrder", inner))
-    return inner if losses == 1 else _weighted(laws, kinds, losses, inner, exchanged=exchanged)
+    if len(corners) == len(laws):
+        return inner
+    return _weighted(laws, kinds, losses, inner, exchanged=exchanged)
 
 
 @kept(64)
 def _beside_losses(
     laws: Laws, make: Callable[[Laws], Inner | None], most: int = MOST_LOSSES
-) -> Order | None:
+) -> LineOrder | None:
     """One order of steps that have a certain order of their own beside few losses."""
-
-    def made(rest: Laws) -> WeightedOrder | None:
-        others = _without_few(rest)
-        inner = make(others) if 0 < len(others) < len(rest) else None
-        found = None if inner is None else _kinds(rest)
-        if inner is None or found is None:
-            return None
-        return _weighted(rest, found[0], most, inner, exchanged=found[1])
-
-    return _with_alone(laws, made)
+    others = _without_few(laws)
+    inner = make(others) if 0 < len(others) < len(laws) else None
+    found = None if inner is None else _kinds(laws)
+    if inner is None or found is None:
+        return None
+    return _weighted(laws, found[0], most, inner, exchanged=found[1])
 
 
 @kept(64)
-def _whole(laws: Laws, far: bool) -> Order | None:
-    """The order with what either law alone shows."""
-
+def _whole(laws: Laws, far: bool) -> LineOrder | None:
+    """The order that lines serve best."""
     # exact sums know nothing of what is alone beside Laplace steps
-    def made(rest: Laws) -> LineOrder | None:
-        found = _order(rest, far, has_exact=rest is laws)
-        return _closer(found) if type(found) is LineOrder else found
-
-    return _with_alone(laws, made)
+    is_whole = all(law.infinite() == (0.0, 0.0) for law, _ in laws)
+    found = _order(laws, far, has_exact=is_whole)
+    return _closer(found) if type(found) is LineOrder else found
 
 
 def _closer(order: LineOrder) -> LineOrder:
@@ -243,7 +223,7 @@ def _are_laplace(laws: Iterable[tuple[StepLaw, int]]) -> bool:
     return all(law.laplace() is not None for law, _ in laws)
 
 
-def deformed_order(laws: list[tuple[StepLaw, int]]) -> Order | None:
+def deformed_order(laws: list[tuple[StepLaw, int]]) -> LineOrder | None:
     """Return one order of a composition that has deformed lines, be they the quickest or not.
 
     Few losses may stand beside the steps that have corners, unless a line of all is short.
@@ -345,13 +325,28 @@ def _weighted(
     made = _few(laws)
     if made is None or made.size > most:
         return None
-    return WeightedOrder(kinds, exchanged, made.weights(), inner)
+    return WeightedOrder(kinds, exchanged, _masses_of(laws, made), inner)
+
+
+def _masses_of(laws: Laws, made: FiniteComposition) -> Weights:
+    """The few losses with their masses: a single one has what is not alone, to all digits."""
+    weights = made.weights()
+    few = [(found, number) for law, number in laws if (found := law.finite()) is not None]
+    if weights.low is None or any(law.loss.size > 1 for law, _ in few):
+        return weights
+    of_a, of_b = (
+        Alone.of([(law.alone[i] if law.alone else Fraction(0), number) for law, number in few])
+        for i in (0, 1)
+    )
+    low, a, b = weights.low, np.array([of_a.rest]), np.array([of_b.rest])
+    return Weights(weights.loss, a, b, 2.0 * UNIT, lambda: low, weights.lowest)
 
 
 def _has_nodes(law: FiniteLaw) -> bool:
-    """Whether lines hold the losses and the masses of a law, all of which both laws have."""
+    """Whether lines hold the losses and masses of a law, and what is alone is known exactly."""
     return (
-        law.infinite() == (0.0, 0.0)
+        (law.alone is not None or law.infinite() == (0.0, 0.0))
+        and bool(law.loss.size)
         and float(np.abs(law.loss).max(initial=0.0)) < FARTHEST_LOSS
         and float(law.log_a.min()) > FAINTEST
         and float(law.log_b.min()) > FAINTEST
@@ -394,6 +389,9 @@ def _kinds(laws: Laws, *, far: bool = False) -> tuple[Kinds, bool] | None:
 
         kinds += [(MixtureShape(mixtures), 1)] * bool(mixtures)
         kinds += [(GaussianShape(variance), 1)] * bool(variance)
+    for i in (0, 1):  # next to nothing may be finite
+        if sum(number * shape.log_masses[i] for shape, number in kinds) < FAINTEST_FINITE:
+            return None
     return tuple(kinds), exchanged
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = ["NOTHING_LOST", "At", "Fall", "Kinds", "LossShape", "cumulants", "cum
 FloatArray = npt.NDArray[np.float64]
 
 NOTHING_LOST = -800.0
+NOTHING = Fraction(0), Fraction(0)
 
 
 class At(NamedTuple):
@@ -103,6 +105,16 @@ class LossShape(ABC):
     def has_corners(self) -> bool:
         """Whether the density is analytic between corners, and deformed lines know it."""
         return False
+
+    @property
+    def alone(self) -> tuple[Fraction, Fraction]:
+        """Masses of A at the loss -∞ and of B at +∞, which no line has."""
+        return NOTHING
+
+    @property
+    def log_masses(self) -> tuple[float, float]:
+        """Logarithms of what A and B have of finite losses."""
+        return 0.0, 0.0
 
     @property
     def removed(self) -> tuple[float, float]:
