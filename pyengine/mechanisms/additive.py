@@ -115,8 +115,8 @@ class SkellamMechanism(DiscreteNoise):
     --------
     >>> import pyengine as pe
     >>> run = pe.SkellamMechanism(10.0).composed(100)
-    >>> print(f"{pe.epsilon(run, 1e-5):.6f}")
-    4.376086
+    >>> print(f"{pe.epsilon(run, 1e-5):.4f}")
+    4.3761
     """
 
 
