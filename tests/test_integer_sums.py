@@ -117,6 +117,34 @@ def test_tails_below_all_that_one_convolution_reaches(kind: str, seed: int) -> N
         assert pe.delta(run, np.inf, bounds=True) == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.parametrize(("noise", "summands"), [(0.2, 10**6), (0.15, 60), (0.05, 40)])
+def test_many_parties_of_less_noise_than_the_integers_are_apart(
+    noise: float, summands: int
+) -> None:
+    """Their sum varies less than so many normal variables: powers of transforms, in 400 digits."""
+    run = pe.DiscreteGaussianSum(noise, summands)
+    with mp.workdps(400):
+        one = {k: mp.exp(-(k**2) / (2 * mp.mpf(noise) ** 2)) for k in range(-12, 13)}
+        size = 240
+        values = [
+            mp.fsum(p * mp.cospi(mp.mpf(2 * k * j) / size) for k, p in one.items())
+            for j in range(size)
+        ]
+        powers = [(x / values[0]) ** summands for x in values]
+        half = [
+            mp.fsum(x * mp.cospi(mp.mpf(2 * k * j) / size) for j, x in enumerate(powers)) / size
+            for k in range(size // 2 - 20)
+        ]
+        for at in (1, 4, 12, 40):
+            if half[at] < mp.mpf(10) ** -290:
+                continue
+            epsilon = float(mp.log(half[at - 1] / half[at])) * 0.97
+            truth = far_profile(half, 1, epsilon)
+            found = pe.delta(run, epsilon, adjacency="add", bounds=True)
+            assert found.lower * (1 - mp.mpf(10) ** -20) <= truth
+            assert truth <= found.upper * (1 + mp.mpf(10) ** -20)
+
+
 def test_one_party_and_many() -> None:
     """One summand is a discrete Gaussian; many are all but one, and Skellam noise is close."""
     one = pe.DiscreteGaussianSum("3/2", 1, 2)
@@ -135,3 +163,5 @@ def test_one_party_and_many() -> None:
         pe.DiscreteGaussianSum(1.0, 0)
     with pytest.raises(pe.AccuracyError, match="too little for the sum of several parties"):
         pe.delta(pe.DiscreteGaussianSum(0.025, 3), 0.1)
+    with pytest.raises(pe.AccuracyError, match="ratios of masses are no doubles"):
+        pe.delta(pe.SkellamMechanism(1e-160), 0.1)

@@ -34,6 +34,7 @@ FloatArray = npt.NDArray[np.float64]
 
 DEPTH = 805.0  # minus logs of masses that are left out
 TINY = 1e-300  # of a part of a sum
+LEAST_VARIANCE = 1e-300
 LEAST = 1e-280  # of a convolution, what else it leaves out being far below a unit of it
 MOST_PLACES = 36_500
 MOST_RATE = 500.0  # of several parties: next to a tilt there are masses that are doubles
@@ -52,6 +53,11 @@ def skellam_law(step: SkellamMechanism, doubled: bool) -> FiniteLaw:
     _check(40.0 * math.sqrt(float(variance)) + 400.0)
     shift = _shift(step, doubled)
     v = float(variance)
+    if v < LEAST_VARIANCE:
+        raise AccuracyError(
+            f"the variance of the noise is {v:.3g}, below {LEAST_VARIANCE:g}, where ratios of "
+            "masses are no doubles"
+        )
     deviation, last = math.sqrt(v), 64 + shift
     while True:
         ratio, error = _ratios(v, last + math.ceil(3.0 * deviation) + 64, last)
@@ -109,7 +115,7 @@ def gaussian_sum_law(step: DiscreteGaussianSum, doubled: bool) -> FiniteLaw:
         if deep.size and logs.size > deep[0] + shift:
             return _law(logs[: deep[0] + shift + 1], shift, error, 2.02 * error)
         edge = logs.size - 1
-        tilt = round(edge / step.summands * 2**BITS) / 2**BITS
+        tilt = _tilt_of_mean(rate.high, edge / step.summands)
         low, mass, off = _tilted(rate, tilt, step.summands)
         mass = mass[edge - low :]
         mass = mass[mass > LEAST]
@@ -117,6 +123,25 @@ def gaussian_sum_law(step: DiscreteGaussianSum, doubled: bool) -> FiniteLaw:
         moved = 2.0 * rate.high * tilt * np.arange(1.0, mass.size)
         logs = np.concatenate([logs, logs[edge] + (fn.log(mass[1:] / mass[0]) - moved)])
         error += 2.0 * off + 4.0 * UNIT * (1100.0 + float(moved.max()))
+
+
+def _tilt_of_mean(rate: float, mean: float) -> float:
+    """Of one variable with about this mean, a multiple of 2^-`BITS`; a choice.
+
+    Where the noise is less than the integers are apart that is not the mean.
+    """
+    reach = math.ceil(math.sqrt(50.0 / rate)) + 1
+    low, high = 0, math.ceil(mean + 1.0) << BITS
+    while high - low > 1:
+        middle = (low + high) // 2
+        tilt = middle / 2.0**BITS
+        k = math.floor(tilt) + np.arange(-float(reach), reach + 1.0)
+        weight = fn.exp(-rate * np.square(k - tilt))
+        if float(k @ weight) < mean * float(weight.sum()):
+            low = middle
+        else:
+            high = middle
+    return high / 2.0**BITS
 
 
 def _tilted(rate: Wide, tilt: float, summands: int) -> tuple[int, FloatArray, float]:
