@@ -27,7 +27,8 @@ static const double LOUD =
     0.7; /* noise up to which large losses stand apart from the others, which divides laws well */
 
 static const double NEAR_BOUND = 0.1; /* of logs, that an estimate of Chernoff's bound may be off */
-static const double SOON_WORK = 2e6; /* nodes times values, about a millisecond, for each sum of a law, */
+static const double SOON_WORK =
+    9e5; /* nodes times values, about half a millisecond, for each sum of a law, */
 static const double SOON_ERROR = 1e-11; /* and errors of rows that no law would make much smaller */
 static const double WORSE = 2.0; /* times the error at hand, in values of a line that is not asked */
 static const double FAR_OUT = 8.0; /* standard deviations */
