@@ -11,12 +11,7 @@ from fractions import Fraction
 
 from pyengine.engines.answers import Questions
 from pyengine.engines.exact.finite import composition, finite_composition
-from pyengine.engines.exact.laplace import (
-    MAX_RATIO,
-    LaplaceSum,
-    OneLaplaceStep,
-    laplace_composition,
-)
+from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceSum, laplace_composition
 from pyengine.engines.exact.levels import ClosedLaw
 from pyengine.engines.exact.mixed import Mixed
 from pyengine.engines.exact.sampled_laplace import SampledLaplace
@@ -78,8 +73,6 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> Questions:
             "besides: ask method='auto' or 'lattice'"
         )
     if not finite:
-        if isinstance(law, LaplaceSum) and law.has_formulas:
-            return OneLaplaceStep(law)
         return ThresholdQuestions(law)
     made = finite_composition(finite)
     if others[0][0].infinite() != (0.0, 0.0):

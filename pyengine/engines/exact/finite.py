@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property, kept
-from pyengine.engines.exact.levels import SUBNORMAL, WEAK, Tails
+from pyengine.engines.exact.levels import SUBNORMAL, WEAK, ComposedLaw, Tails
 from pyengine.engines.exact.mixed import Weights
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import overflow_of
@@ -280,7 +280,7 @@ def _accumulated(values: FloatArray) -> tuple[FloatArray, float]:
     return np.concatenate([[0.0], sums]), UNIT * (2.0 * block + 4.0)
 
 
-class FiniteComposition:
+class FiniteComposition(ComposedLaw):
     """Composed laws of finitely many losses; see `ComposedLaw`."""
 
     def __init__(

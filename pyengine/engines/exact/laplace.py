@@ -17,12 +17,11 @@ import numpy.typing as npt
 
 from pyengine._support.caches import kept
 from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, Parts, Tails
-from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.fine import left_of, two_parts
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["LaplaceSum", "OneLaplaceStep", "laplace_composition"]
+__all__ = ["LaplaceSum", "laplace_composition"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -124,7 +123,7 @@ class LaplaceSum(ClosedLaw):
     def __init__(self, exact_ratio: Fraction, steps: int, *, has_atoms: bool = True) -> None:
         ratio = float(exact_ratio)
         self.ratio, self.steps = ratio, steps
-        self.has_formulas = has_atoms and steps == 1
+        self._has_formulas = has_atoms and steps == 1
         self._end = two_parts(steps * exact_ratio)  # the largest loss
         atoms, curve = np.ones(1), np.zeros((0, 1))
         whole = 2.0 + ratio if has_atoms else ratio
@@ -291,35 +290,23 @@ class LaplaceSum(ClosedLaw):
         lost = max(self._lost, SUBNORMAL)
         return value, value * error + shift * below + lost * (gap > -shift)
 
-    def exponential(self) -> float:
+    def _exponential(self) -> float:
         """The exponential of the largest loss, within 8 units in the last place."""
         high, low = self._end
         return fn.exp(high) * (1.0 + low)
 
-
-@kept(KEPT)
-def laplace_composition(ratio: Fraction, steps: int, has_atoms: bool = True) -> LaplaceSum:
-    """Composition of equal steps of Laplace noise, or of bounded range."""
-    return LaplaceSum(ratio, steps, has_atoms=has_atoms)
-
-
-class OneLaplaceStep(ThresholdQuestions):
-    """One step: its trade-off function is a line, a hyperbola and a line, each a formula."""
-
-    def __init__(self, law: LaplaceSum) -> None:
-        super().__init__(law)
-        self._ratio, self._most = law.ratio, law.exponential()
-
-    def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
-        """By the formulas.
+    def formulas(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray] | None:
+        """Of one step the trade-off function is a line, a hyperbola and a line.
 
         Both junctions have one tangent, so that rounding of them moves nothing but by its square.
         """
-        rest, most = 1.0 - alpha, self._most
+        if not self._has_formulas:
+            return None
+        rest, most = 1.0 - alpha, self._exponential()
         first, last = 2.0 * most * alpha <= 1.0, alpha > 0.5
         with np.errstate(over="ignore"):
             inner = 0.25 / (most * np.where(first, 1.0, alpha))
-        middle = -self._ratio - 2.0 * fn.log(2.0 * alpha)
+        middle = -self.ratio - 2.0 * fn.log(2.0 * alpha)
         own = np.where(first, alpha * most, np.where(last, rest / most, inner))
         off = STEP_ERROR * own + SUBNORMAL * (own > 0.0)
         other = 1.0 - own
@@ -329,4 +316,10 @@ class OneLaplaceStep(ThresholdQuestions):
             tuple(np.where(first, x, y) for x, y in zip(*rows, strict=True))
             for rows in ((rest_of, known), (known, rest_of))
         )
-        return beta, gamma, np.where(first, self._ratio, np.where(last, -self._ratio, middle))
+        return beta, gamma, np.where(first, self.ratio, np.where(last, -self.ratio, middle))
+
+
+@kept(KEPT)
+def laplace_composition(ratio: Fraction, steps: int, has_atoms: bool = True) -> LaplaceSum:
+    """Composition of equal steps of Laplace noise, or of bounded range."""
+    return LaplaceSum(ratio, steps, has_atoms=has_atoms)

@@ -108,6 +108,11 @@ class ComposedLaw(Thresholds, Protocol):
         """Mass of A at loss -inf as a sum of two doubles, and a bound on the absolute error."""
         return 0.0, 0.0, 0.0
 
+    def formulas(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray] | None:
+        """β and γ, as values and bounds, and thresholds; None where no formula says them."""
+        del alpha
+        return None
+
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """H_{e^ε}(A‖B) less the mass of A alone, at finite ε, and a bound on its absolute error.
 

@@ -68,7 +68,10 @@ class ThresholdQuestions(LevelQuestions):
         return curve, none | (alpha == 1.0)
 
     def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
-        """Between the thresholds on both sides of levels."""
+        """By formulas, or between the thresholds on both sides of levels."""
+        known = self.law.formulas(alpha)
+        if known is not None:
+            return known
         c, points = self._points(alpha)
         beta, gamma, at = between(points, alpha)
         found = bounds(points, c, alpha, self.shown)

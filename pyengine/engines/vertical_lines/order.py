@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pyengine._core import lib
 from pyengine._support.caches import cached_property
-from pyengine.engines.exact.levels import BELOW_DOUBLES, SUBNORMAL, Tails
+from pyengine.engines.exact.levels import BELOW_DOUBLES, SUBNORMAL, ComposedLaw, Tails
 from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.build import line_at, terms_of_lines
 from pyengine.engines.vertical_lines.choice import Choice, choice_of
@@ -54,7 +54,7 @@ TAILS = (0, True), (0, False), (1, True), (1, False)  # of which law, and whethe
 Line = LossLine | DeformedLine
 
 
-class LineOrder(Inner):
+class LineOrder(Inner, ComposedLaw):
     """One order of the pair of a composition of steps of any kinds.
 
     Parameters
