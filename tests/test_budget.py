@@ -269,6 +269,56 @@ def test_memory_has_no_copies() -> None:
         pickle.dumps(budget)
 
 
+@pytest.mark.parametrize(
+    ("made", "fits"),
+    [
+        (lambda: pe.duality.GaussianFilter(1), lambda x: x.spend(1)),
+        (lambda: _filter(1), lambda x: x.spend(0)),
+        (lambda: pe.Budget(GaussianDP(1.0)), lambda x: _fits(x, pe.GaussianMechanism(1.0))),
+    ],
+)
+@pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda x: copy.deepcopy([x, x])[1]])
+def test_a_copy_spends_no_second_budget(made: Any, fits: Any, twin: Any) -> None:
+    """The budget of one release is there once, whichever of the copies is asked first."""
+    for order in (0, 1):
+        budget = made()
+        pair = [budget, twin(budget)]
+        assert fits(pair[order])
+        assert not fits(pair[1 - order])
+        assert not fits(pair[order])
+    odometer = pe.Odometer([pe.GaussianMechanism(1.0)])
+    twin(odometer).spend(0)
+    assert odometer.spent == 1
+
+
+def _filter(steps: int) -> pe.Filter:
+    """Within which so many releases fit."""
+    step = pe.GaussianMechanism(1.0)
+    return pe.Filter([step], EpsilonDelta(1.0, 1.01 * pe.delta(step.composed(steps), 1.0)))
+
+
+def _fits(budget: pe.Budget, release: pe.Mechanism) -> bool:
+    try:
+        budget.spend(release)
+    except pe.BudgetError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("spent", [0, 1, 2])
+def test_a_pickle_of_a_filter_is_a_checkpoint(spent: int) -> None:
+    """It has what was spent, so that the rest of the run keeps the target."""
+    for budget, release in (
+        (pe.duality.GaussianFilter(2), 1),
+        (_filter(4), 0),
+    ):
+        for _ in range(spent):
+            assert budget.spend(release)
+        again = pickle.loads(pickle.dumps(budget))
+        assert again.spent == budget.spent
+        assert [again.spend(release) for _ in range(5)] == [k + spent < 4 for k in range(5)]
+
+
 def test_a_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a process wrote before it died is not seen, and the budget goes on."""
     path = tmp_path / "b"

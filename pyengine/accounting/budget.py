@@ -76,7 +76,8 @@ class Budget:
     Threads may share a budget, and processes may share its file: whoever books first is counted
     by all others, because a release is booked only if nothing else was since its bound was
     computed.  The file is a database of SQLite, which wants a local disk.  A forked child has a
-    copy of a budget in memory, which knows nothing of what the parent spends.
+    copy of a budget in memory, which knows nothing of what the parent spends.  `copy.copy` and
+    `copy.deepcopy` return the same budget; a pickle is that of the file, and refused without one.
 
     Examples
     --------

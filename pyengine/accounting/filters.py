@@ -45,7 +45,8 @@ class Odometer:
     For every cost B that is fixed beforehand, a run that ends before its cost would exceed B has
     the guarantee of `run_of` B, whatever its choices depend on.  A run whose end depends on what
     the odometer said has the guarantee of the largest B that it might have gone to: `Filter` holds
-    one.  Threads may share an odometer.
+    one.  Threads may share an odometer, and `copy.copy` and `copy.deepcopy` return the same one.  A
+    pickle is a checkpoint: a run goes on with it or with the original, not with both.
 
     Examples
     --------
@@ -80,6 +81,12 @@ class Odometer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
+
+    def __copy__(self) -> Odometer:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Odometer:
+        return self
 
     @property
     def menu(self) -> tuple[Mechanism | NoiseRange, ...]:
@@ -220,7 +227,9 @@ class Filter(Odometer):
     -----
     The budget is found when the filter is made; after that each question takes a sum.  Whoever
     stops before the filter does, at whatever time and for whatever reason, keeps the target.
-    Threads may share a filter: a choice is admitted and booked at once.
+    Threads may share a filter: a choice is admitted and booked at once.  `copy.copy` and
+    `copy.deepcopy` return the same filter, as the budget is there once.  A pickle is a checkpoint:
+    a run goes on with it or with the original, not with both.
 
     Examples
     --------

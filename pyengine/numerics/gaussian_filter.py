@@ -34,7 +34,9 @@ class GaussianFilter:
     Sums are exact, so that no rounding accumulates over millions of releases.
 
     Threads may share it, and signal handlers use it: releases are booked one after the other,
-    without a lock.  A forked child has a copy, which knows nothing of what the parent spends.
+    without a lock.  `copy.copy` and `copy.deepcopy` return the same filter, as the budget is there
+    once.  A forked child has a copy, which knows nothing of what the parent spends, and so has who
+    loads a pickle, a checkpoint: releases go on with it or with the original, not with both.
 
     References
     ----------
@@ -53,6 +55,12 @@ class GaussianFilter:
     def __init__(self, mu: Any) -> None:
         self._total = Fraction(checks.positive("mu", mu)) ** 2
         self._booked = _Booked(Fraction(0), {})  # the last one, or one of the last
+
+    def __copy__(self) -> GaussianFilter:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> GaussianFilter:
+        return self
 
     def _last(self) -> _Booked:
         booked = self._booked
