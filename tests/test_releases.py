@@ -17,6 +17,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 import pyengine as pe
+from pyengine.laws.finite import FiniteLaw
 from pyengine.mechanisms.releases import merged_noise
 
 G = pe.GaussianMechanism
@@ -307,6 +308,21 @@ def test_revealed_mixtures(seed: int) -> None:
                 low, high = low + float(v * w) * part.lower, high + float(v * w) * part.upper
         assert twice.lower <= high * (1.0 + 1e-12)
         assert low <= twice.upper * (1.0 + 1e-12) + 1e-15
+
+
+def test_what_a_finite_mixture_tells_surely_is_exact() -> None:
+    """Weights of more digits than are kept of numbers that are not exact."""
+    from pyengine.laws.kinds import added_law
+
+    tells, coin = pe.from_probabilities([1, 0], [0, 1]), pe.RandomizedResponse("3/4")
+    generic = pe.GenericMechanism(1, "1e-30")
+    for small in (Fraction(1, 10**70), Fraction(1, 3**200), Fraction(2, 7)):
+        law = added_law(pe.revealed_mixture([(1 - small, tells), (small, coin)]))
+        assert isinstance(law, FiniteLaw)
+        assert law.alone == (1 - small, 1 - small)
+        law = added_law(pe.revealed_mixture([(1 - small, generic), (small, tells)]))
+        assert isinstance(law, FiniteLaw)
+        assert law.alone == ((1 - small) * Fraction(1, 10**30) + small,) * 2
 
 
 @pytest.mark.parametrize("seed", SEEDS)

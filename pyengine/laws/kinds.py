@@ -61,7 +61,7 @@ from pyengine.mechanisms import (
 )
 from pyengine.mechanisms.revealed import MOST_PARTS
 from pyengine.numerics import functions as fn
-from pyengine.numerics.exact_numbers import as_decimal, in_two_doubles
+from pyengine.numerics.exact_numbers import in_two_doubles
 
 __all__ = [
     "Kind",
@@ -315,7 +315,7 @@ def _truncated_law(step: TruncatedPoissonSampled, substitutes: bool) -> StepLaw:
         full = sampled_law(twice, found.inside)
     if found.rest == 0:
         return full
-    return revealed_law((below, full), (found.rest, found.full))
+    return revealed_law((below, full), (Fraction(found.rest), Fraction(found.full)))
 
 
 def _skellam_law(step: SkellamMechanism, doubled: bool) -> StepLaw:
@@ -368,7 +368,7 @@ def _releases_law(step: Releases, doubled: bool) -> StepLaw:
 def _mixture_of_mechanisms(step: RevealedMixture, _: bool) -> StepLaw:
     from pyengine.laws.revealed import revealed_law  # here, as few runs need it
 
-    shares = tuple(as_decimal(Fraction(weight)) for weight in step.weights)
+    shares = tuple(Fraction(weight) for weight in step.weights)
     try:
         laws = tuple(map(_whole_law, step.mechanisms))
     except AccuracyError as error:

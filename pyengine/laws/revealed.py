@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 
 from pyengine._support.caches import cached_property
 from pyengine.laws.base import Cells, FloatArray, Law, StepLaw, positive
+from pyengine.laws.fine import logarithm
 from pyengine.laws.finite import LOG_ERROR, FiniteLaw
 from pyengine.laws.normals import (
     Alternatives,
@@ -23,33 +23,31 @@ from pyengine.laws.normals import (
     MixturePair,
 )
 from pyengine.numerics import functions as fn
-from pyengine.numerics.exact_numbers import CONTEXT
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["RevealedMixtureLaw", "revealed_law"]
 
 
 # Map: revealed mixtures | test_releases | theory/adjacency
-def revealed_law(laws: tuple[StepLaw, ...], shares: tuple[Decimal, ...]) -> StepLaw:
+def revealed_law(laws: tuple[StepLaw, ...], shares: tuple[Fraction, ...]) -> StepLaw:
     """Return the law of one of several pairs, a finite one where all of them are finite.
 
     Parameters
     ----------
     laws : tuple of StepLaw
         The pairs.
-    shares : tuple of Decimal
-        Their probabilities, to 40 digits, above 0.
+    shares : tuple of Fraction
+        Their probabilities, above 0: exactly for finite pairs, else to 40 digits at least.
     """
     if len(laws) == 1:
         return laws[0]
     finite = [law for law in laws if isinstance(law, FiniteLaw)]
     if len(finite) < len(laws):
         return RevealedMixtureLaw(laws, shares)
-    logs = [float(CONTEXT.ln(share)) for share in shares]
+    logs = [float(logarithm(share)) for share in shares]
     alone = [law.alone or tuple(map(Fraction, law.infinite())) for law in finite]
     below, above = (
-        sum((Fraction(w) * x[i] for w, x in zip(shares, alone, strict=True)), Fraction(0))
-        for i in (0, 1)
+        sum((w * x[i] for w, x in zip(shares, alone, strict=True)), Fraction(0)) for i in (0, 1)
     )
     ends = [law.limits() for law in finite]
     made = FiniteLaw.from_atoms(
@@ -75,12 +73,12 @@ class RevealedMixtureLaw(Law):
     ----------
     laws : tuple of StepLaw
         The pairs.
-    shares : tuple of Decimal
-        Their probabilities, to 40 digits, above 0.
+    shares : tuple of Fraction
+        Their probabilities, above 0: exactly for finite pairs, else to 40 digits at least.
     """
 
     laws: tuple[StepLaw, ...]
-    shares: tuple[Decimal, ...]
+    shares: tuple[Fraction, ...]
 
     @property
     def is_proven(self) -> bool:
@@ -90,7 +88,7 @@ class RevealedMixtureLaw(Law):
     @cached_property
     def log_shares(self) -> tuple[float, ...]:
         """Logarithms of the probabilities, their nearest doubles."""
-        return tuple(float(CONTEXT.ln(share)) for share in self.shares)
+        return tuple(float(logarithm(share)) for share in self.shares)
 
     def support(self) -> tuple[float, float]:
         """Of all pairs together."""
@@ -139,7 +137,7 @@ class RevealedMixtureLaw(Law):
             pairs = law.exact_mixtures()
             if pairs is None:
                 return None
-            found += (pair._replace(share=pair.share * Fraction(share)) for pair in pairs)
+            found += (pair._replace(share=pair.share * share) for pair in pairs)
         return tuple(found)
 
     def cells(self, edges: FloatArray) -> Cells:
