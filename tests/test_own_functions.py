@@ -55,7 +55,6 @@ EXCEPTED = {
     "engines/refusals.py": SHOWN,
     "laws/analytic.py": ESTIMATE,
     "laws/kinds.py": ESTIMATE,
-    "laws/random_steps.py": CHOICE,
 }
 
 

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pytest
 import thorough
+from integrals import (
+    Ratio,
+    check_both_orders,
+    of_laplace,
+    of_range,
+    of_response_and_gaussian,
+    of_sum,
+)
 from outcomes import Outcomes, generic, response
 from thorough import sampled
 
@@ -126,8 +136,47 @@ def test_two_laplace_steps(seed: int) -> None:
     add = math.exp(epsilon) * (math.exp(-epsilon) - 1.0 + two_laplace(mu, math.exp(-epsilon)))
     slack = 2e-6 * math.exp(2.0 * mu)  # most next to the smallest ratio
     for order, truth in (("remove", remove), ("add", add)):
-        upper = pe.delta(epoch, epsilon, adjacency=order, bounds=True).upper
-        assert truth * (1.0 - 1e-9) - 1e-13 <= upper <= truth * (1.0 + slack) + 1e-7
+        found = pe.delta(epoch, epsilon, adjacency=order, bounds=True)
+        assert found.lower - 1e-13 <= truth * (1.0 + 1e-9)
+        assert truth * (1.0 - 1e-9) - 1e-13 <= found.upper <= truth * (1.0 + slack) + 1e-7
+
+
+KINDS: list[tuple[Callable[[Any], Ratio], Callable[[float], pe.Mechanism]]] = [
+    (of_laplace, lambda mu: pe.LaplaceMechanism(Fraction(1) / Fraction(mu))),
+    (of_range, pe.ExponentialMechanism),
+    (
+        of_response_and_gaussian,
+        lambda mu: pe.GaussianMechanism(Fraction(1) / Fraction(mu)) + pe.RandomizedResponse("3/4"),
+    ),
+]
+CASES = [(kind, 2, seed) for kind in range(3) for seed in range(60)]
+CASES += [(kind, 3, seed) for kind in range(2) for seed in range(30)]
+
+
+@sampled(3)
+@pytest.mark.parametrize(("kind", "steps", "seed"), thorough.some(CASES, 40))
+def test_bounds_of_few_steps_hold_by_integrals(kind: int, steps: int, seed: int) -> None:
+    """Both orders and four questions lie between bounds from below and from above."""
+    with mp.workdps(30):
+        check_questions(kind, steps, np.random.default_rng([kind, steps, seed, 61]))
+
+
+def check_questions(kind: int, steps: int, rng: np.random.Generator) -> None:
+    """All questions at one ε."""
+    mu = float(math.exp(rng.uniform(-1.5, 1.0)))
+    made, run = KINDS[kind]
+    one = made(mp.mpf(mu))
+    total = one
+    for _ in range(steps - 1):
+        total = of_sum(one, total)
+    width = mu if kind < 2 else 1.1 + 2.0 * mu
+    epsilon = float(rng.uniform(0.02, 0.9)) * width / math.sqrt(steps)
+
+    def above(level: Any) -> tuple[Any, Any]:
+        value, tail = total.above(steps * level)
+        return value / steps, tail
+
+    check_both_orders(run(mu).randomly_allocated(steps), epsilon, above, 2e-5 if kind < 2 else 1e-4)
 
 
 def below(mu: float, steps: int, points: int) -> tuple[Any, Any]:
@@ -169,9 +218,10 @@ def test_many_laplace_steps(seed: int) -> None:
         )
     for order, coarse, fine in zip(("add", "remove"), *found, strict=True):
         truth = fine + (fine - coarse) / 3.0
-        upper = pe.delta(epoch, epsilon, adjacency=order, bounds=True).upper
+        bounds = pe.delta(epoch, epsilon, adjacency=order, bounds=True)
         off = 0.2 * abs(fine - coarse) + 1e-12
-        assert truth - off <= upper <= truth * (1.0 + 1e-4) + off
+        assert bounds.lower - off <= truth <= bounds.upper + off
+        assert bounds.upper - bounds.lower <= 1e-4 * bounds.upper + 1e-12
 
 
 @pytest.mark.parametrize("seed", thorough.some(range(300), 60))
@@ -201,45 +251,57 @@ def test_two_steps_of_unbounded_losses(seed: int) -> None:
     for order, terms in (("remove", mean - level), ("add", 1.0 - level * mean)):
         truth = float((np.maximum(terms, 0.0) * weight).sum())
         epoch = run.randomly_allocated(2)
-        upper = pe.delta(epoch, epsilon, adjacency=order, bounds=True).upper
-        assert truth * (1.0 - 1e-9) <= upper <= truth * 1.01 + 1e-9
+        found = pe.delta(epoch, epsilon, adjacency=order, bounds=True)
+        assert found.lower - 1e-14 <= truth * (1.0 + 1e-9)
+        assert truth * (1.0 - 1e-9) <= found.upper <= found.lower * 1.0001 + 1e-12
 
 
-def test_more_than_few_outcomes_dominate() -> None:
-    """A pair that is answered exactly, and on the lattice as one of its many relatives."""
+def test_few_outcomes_lie_between_both_laws() -> None:
+    """Pairs that are answered exactly, some with outcomes of either side alone."""
     from pyengine.laws.finite import FiniteLaw
-    from pyengine.laws.random_steps import allocated_finite, allocated_law
+    from pyengine.laws.random_steps import OtherEpoch, allocated_finite
 
     pairs = [
         (Fraction(3, 10), Fraction(1, 10)),
         (Fraction(1, 2), Fraction(1, 2)),
         (Fraction(1, 5), Fraction(2, 5)),
     ]
-    law = FiniteLaw.from_fractions(pairs)
-    for steps in (2, 5, 16):
-        exact = allocated_finite(law, steps, 1)
-        assert exact is not None
-        above = allocated_law(law, steps)
-        for level in (0.8, 1.0, 1.2, 1.5):
-            values = [
-                float(np.maximum(np.exp(x.log_b) - level * np.exp(x.log_a), 0.0).sum())
-                for x in (exact, above)
-            ]
-            assert values[0] * (1 - 1e-12) <= values[1] <= values[0] * (1 + 1e-3) + 1e-9
+    half = Fraction(1, 2)
+    told = [(a * half, b * half) for a, b in pairs]
+    for rows in (pairs, [*told, (half, Fraction(0)), (Fraction(0), half)], [*told, (half, half)]):
+        law = FiniteLaw.from_fractions(rows)
+        for steps in (2, 5, 16):
+            exact = allocated_finite(law, steps, 1)
+            assert exact is not None
+            below, above = OtherEpoch(law, steps).enclosed(None)
+            for level in (0.3, 0.8, 1.0, 1.2, 1.5):
+                values = []
+                for x in (below, exact, above):
+                    assert isinstance(x, FiniteLaw)
+                    excess = np.maximum(np.exp(x.log_b) - level * np.exp(x.log_a), 0.0)
+                    values.append(float(excess.sum()) + x.b_infinite)
+                assert values[0] * (1 - 1e-11) <= values[1] <= values[2] * (1 + 1e-11)
+                assert values[2] <= values[0] * (1 + 1e-3) + 1e-9
+                assert below.infinite()[0] <= exact.a_infinite * (1 + 1e-15)
+                assert (
+                    exact.a_infinite
+                    <= above.infinite()[0]
+                    <= exact.a_infinite * (1 + 1e-13) + 1e-100
+                )
 
 
 def test_compositions_and_blocks() -> None:
     """Epochs compose, several releases share their steps, and the rest is refused with a reason."""
     step = pe.LaplaceMechanism(2.0)
     epoch = step.randomly_allocated(20)
-    assert epoch.words.known == "upper bound"
+    assert epoch.words.known == ""
+    assert step.randomly_allocated(20, 3).words.known == "upper bound"
     twice = pe.delta(epoch.composed(2), 0.3, bounds=True)
     assert pe.delta(epoch, 0.3) < twice.upper < 3.0 * pe.delta(epoch, 0.15)
     assert step.randomly_allocated(1) is step
     assert step.randomly_allocated(3, 3) == step.composed(3)
-    loud = pe.DiscreteGaussianMechanism(1.0).randomly_allocated(9)
-    with pytest.raises(pe.AccuracyError, match="too coarse for what they tell"):
-        pe.delta(loud, 0.5)
+    loud = pe.delta(pe.DiscreteGaussianMechanism(1.0).randomly_allocated(9), 0.5, bounds=True)
+    assert 0.0 < loud.lower <= loud.upper < loud.lower * (1.0 + 1e-4)
     both = (step + pe.RandomizedResponse("3/4")).randomly_allocated(3)
     assert pe.delta(both, 0.5) > pe.delta(step.randomly_allocated(3), 0.5)
     several = pe.delta(step.randomly_allocated(20, 3), 0.5, bounds=True)
@@ -251,8 +313,10 @@ def test_compositions_and_blocks() -> None:
     for wrong in (step.poisson_sampled(0.1), epoch, pe.GaussianMixtureMechanism(1, [1], [1])):
         with pytest.raises(ValueError, match=r"single step that is not|cannot be|can run on"):
             wrong.randomly_allocated(3)
-    replaced = pe.delta(epoch, 0.5, adjacency="substitute", bounds=True)
-    assert pe.delta(epoch, 0.5) <= replaced.lower * (1.0 + 1e-6) <= replaced.upper
+    replaced = pe.delta(epoch, 0.4, adjacency="substitute", bounds=True)
+    assert (
+        pe.delta(epoch, 0.4, bounds=True).lower <= replaced.lower * (1.0 + 1e-6) <= replaced.upper
+    )
 
 
 @sampled(2)

@@ -22,7 +22,7 @@ from pyengine.engines.closed_form import (
     gaussian_questions,
     has_closed_form,
 )
-from pyengine.engines.curves import Dominated, NothingReleased, Unproven
+from pyengine.engines.curves import Dominated, NothingReleased, Unproven, substituted
 from pyengine.engines.gaussian import GaussianSide
 from pyengine.engines.hull import Between
 from pyengine.engines.pairs import GaussianRows, enclosing_pairs, gaussian_rows
@@ -370,6 +370,26 @@ class AnalyticEngine(Engine):
         )
 
 
+class EnclosedEngine(Engine):
+    """Steps that are known between two laws, by questions on each of these."""
+
+    name = "certified"
+    methods: ClassVar[tuple[str, ...]] = ("auto", "exact", "lattice")
+    certified = True
+
+    def supports(self, problem: Problem) -> bool:
+        return _is_law(problem) and any(law.is_bracketed for law, _ in problem.laws)
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        tolerance = problem.tolerance
+        both = [(law.enclosed(tolerance), number) for law, number in problem.laws]
+        part = None if tolerance is None else 0.25 * tolerance
+        sides = (tuple((laws[i], number) for laws, number in both) for i in (0, 1))
+        below, above = (ask(replace(problem, given=side, tolerance=part)) for side in sides)
+        found, attained = Between(below, above), problem.attained
+        return substituted(found, [ask(other) for other in attained]) if attained else found
+
+
 class LineEngine(Engine):
     """Steps of one kind or several whose sum has lines, deformed ones where they are few.
 
@@ -381,7 +401,9 @@ class LineEngine(Engine):
     certified = True
 
     def supports(self, problem: Problem) -> bool:
-        if not _is_law(problem) or problem.attained:
+        if problem.is_relaxed or problem.attained:
+            return False
+        if problem.given is not None and problem.adjacency == "substitute":
             return False
         steps = sum(number for _, number in problem.laws)
         if steps < 2 or all(law.finite() is not None for law, _ in problem.laws):
@@ -777,6 +799,7 @@ ENGINES: tuple[Engine, ...] = (
     AnalyticEngine(),
     NodesEngine(),
     CertifiedEngine(),
+    EnclosedEngine(),
     LineEngine(),
     ExactEngine(),
     LatticeEngine(),

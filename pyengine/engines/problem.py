@@ -30,8 +30,9 @@ class Problem:
 
     Engines on pairs see one order of the adjacency at a time.  The tolerance is the relative width
     of a certified bracket, of both errors of a trade-off function or of the one that is wanted.
-    Laws may be given in the place of the mechanism's, for a pair of data sets that is not the
-    dominating one.  `rows` are Gaussian steps as the mechanism has them; None for other problems.
+    Laws may be given in the place of the mechanism's, of the first order, for a pair of data sets
+    that is not the dominating one or for laws that enclose those of the mechanism.  `rows` are
+    Gaussian steps as the mechanism has them; None for other problems.
     """
 
     mechanism: Mechanism
@@ -53,7 +54,10 @@ class Problem:
         """The same for one order of the pair, which both see the same distances."""
         if order == self.adjacency:
             return self
-        other = replace(self, adjacency=order)
+        given = self.given
+        if given is not None and order != self.order:
+            given = tuple((law.exchanged(), number) for law, number in given)
+        other = replace(self, adjacency=order, given=given)
         if self.is_relaxed:
             vars(other)["distances"] = self.distances
         return other

@@ -18,7 +18,7 @@ from pyengine._core import ffi, lib
 from pyengine._support.caches import kept
 from pyengine._support.status import finished
 from pyengine.errors import AccuracyError
-from pyengine.laws.base import Cells, Enclosing, Law, TabulatedLaw
+from pyengine.laws.base import EnclosedLaw, Enclosing, TabulatedLaw
 from pyengine.laws.epoch_bounds import epoch_bounds
 from pyengine.laws.normals import LossNodes
 from pyengine.laws.state_bounds import state_bounds
@@ -37,7 +37,7 @@ STATES = 2**12, 2**14  # the same where a record is in two steps, for 0.1 and fo
 
 
 @dataclass(frozen=True)
-class AllocatedLaw(Law):
+class AllocatedLaw(EnclosedLaw):
     """The pair (Q, P) of one epoch; see `pyengine.GaussianMechanism.randomly_allocated`.
 
     Parameters
@@ -58,11 +58,6 @@ class AllocatedLaw(Law):
     def is_feasible(self) -> bool:
         """Whether a table can be made of it."""
         return self.noise >= LEAST_NOISE and 2 <= self.steps <= MOST_STEPS
-
-    @property
-    def has_cells(self) -> bool:
-        """The density is an estimate, and cells are proven."""
-        return False
 
     def enclosed(self, tolerance: float | None) -> Enclosing:
         """Two laws with proven errors.
@@ -116,14 +111,6 @@ class AllocatedLaw(Law):
         """All real numbers are losses."""
         return -math.inf, math.inf
 
-    def cells(self, edges: FloatArray) -> Cells:
-        """Refuse: cells are proven, and only laws that enclose this one have them."""
-        del edges
-        raise AccuracyError(
-            "the law of an epoch of random allocation is known between two others; "
-            "method='lattice' answers from these"
-        )
-
     def log_density(self, loss: npt.ArrayLike) -> FloatArray:
         """Return the log of the density of L under Q; -inf outside of the support.
 
@@ -174,7 +161,7 @@ class AllocatedLaw(Law):
 
 
 @dataclass(frozen=True)
-class PairedLaw(Law):
+class PairedLaw(EnclosedLaw):
     """The pair (Q, P) of one epoch with each record in two of its steps, known between two others.
 
     Parameters
@@ -187,11 +174,6 @@ class PairedLaw(Law):
 
     noise: float
     steps: int
-
-    @property
-    def has_cells(self) -> bool:
-        """Two laws that have cells enclose it."""
-        return False
 
     def enclosed(self, tolerance: float | None) -> Enclosing:
         """Two laws with proven errors.
@@ -215,14 +197,6 @@ class PairedLaw(Law):
     def support(self) -> tuple[float, float]:
         """All real numbers."""
         return -math.inf, math.inf
-
-    def cells(self, edges: FloatArray) -> Cells:
-        """Refuse: only laws that enclose this one have them."""
-        del edges
-        raise AccuracyError(
-            "the law of an epoch with each record in two steps is known between two others; "
-            "method='lattice' answers from these"
-        )
 
 
 DEPTHS = (0.0, 5.0, 15.0, 40.0, 100.0, 200.0, 350.0, 500.0, 650.0)  # of the places of tilted laws

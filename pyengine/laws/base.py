@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._support.caches import cached_property
+from pyengine.errors import AccuracyError
 from pyengine.laws.laplace_parameters import LaplaceParameters
 from pyengine.laws.normals import (
     Alternatives,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnalyticParts",
     "Cells",
+    "EnclosedLaw",
     "Enclosing",
     "Law",
     "PoissonSampledLaw",
@@ -258,6 +260,11 @@ class StepLaw:
         """Whether masses between losses are known; else two laws that have cells enclose it."""
         return True
 
+    @property
+    def is_bracketed(self) -> bool:
+        """Whether engines are asked about the two laws that enclose this one in its place."""
+        return False
+
     def enclosed(self, tolerance: float | None) -> Enclosing:
         """Two laws with cells between which this one lies: itself twice where it has cells.
 
@@ -322,6 +329,23 @@ class Law(StepLaw):
     def spacing(self) -> tuple[float, float] | None:
         """None: the losses lie on no lattice."""
         return None
+
+
+@dataclass(frozen=True)
+class EnclosedLaw(Law):
+    """Base of the laws that are known between two others, which have cells."""
+
+    @property
+    def has_cells(self) -> bool:
+        """Two laws that have cells enclose it."""
+        return False
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Refuse: only laws that enclose this one have them."""
+        del edges
+        raise AccuracyError(
+            "the law is known between two others; method='lattice' answers from these"
+        )
 
 
 @dataclass(frozen=True)
@@ -431,10 +455,15 @@ class ReversedLaw(StepLaw):
         """As the pair."""
         return self.law.has_cells
 
+    @property
+    def is_bracketed(self) -> bool:
+        """As the pair."""
+        return self.law.is_bracketed
+
     def enclosed(self, tolerance: float | None) -> Enclosing:
         """Those of the pair, exchanged: the order of all H_t is the same for both orders."""
         below, above = self.law.enclosed(tolerance)
-        return Enclosing(ReversedLaw(below), ReversedLaw(above))
+        return Enclosing(below.exchanged(), above.exchanged())
 
 
 # Map: the dominating pair of Poisson sampling, add and remove | test_laws | theory/adjacency
@@ -460,6 +489,23 @@ class PoissonSampledLaw(Law):
     def is_proven(self) -> bool:
         """As the inner pair's."""
         return self.law.is_proven
+
+    @property
+    def has_cells(self) -> bool:
+        """As the inner pair."""
+        return self.law.has_cells
+
+    @property
+    def is_bracketed(self) -> bool:
+        """As the inner pair."""
+        return self.law.is_bracketed
+
+    def enclosed(self, tolerance: float | None) -> Enclosing:
+        """Samples of those of the pair: the order of all H_t is kept."""
+        below, above = self.law.enclosed(tolerance)
+        if below is above is self.law:
+            return Enclosing(self, self)
+        return Enclosing(*(sampled_law(law, self.probability) for law in (below, above)))
 
     def _loss(self, inner: float) -> float:
         """log(1 - p + p e^l)."""

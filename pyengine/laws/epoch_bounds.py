@@ -16,13 +16,22 @@ import numpy as np
 
 from pyengine import special
 from pyengine._core import ffi, lib
-from pyengine.laws.base import Enclosing, FloatArray
+from pyengine.laws.base import Cells, Enclosing, FloatArray, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.laws.ratios import RatioLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
-__all__ = ["LEAST_MASS", "RatioStep", "epoch_bounds"]
+__all__ = [
+    "DEPTH",
+    "EVEN",
+    "LEAST_MASS",
+    "Mean",
+    "RatioStep",
+    "epoch_bounds",
+    "means",
+    "normal_scores",
+]
 
 FEW_NODES = 256  # of the law that says where nodes are to lie
 DEPTH = 27.0  # standard deviations at which a step is cut: log of what is beyond is -369
@@ -41,7 +50,7 @@ class _Moved(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Mean:
+class Mean:
     """Law of the mean of so many ratios, moved.
 
     ``error`` and ``off`` bound the logs by which masses and ratios are off, ``lost`` what is left
@@ -89,7 +98,8 @@ class RatioStep:
     """
 
     def __init__(self, noise: float, depth: float, even: float) -> None:
-        self.law, self.mu = GaussianLaw(noise), 1.0 / noise
+        self.law: StepLaw = GaussianLaw(noise)
+        self.mu = 1.0 / noise
         self._depth, self._even = depth, even
         self.ends = self.log_ratio(np.array([-depth, depth + self.mu]))
         # what lies beyond either end, under either law
@@ -115,9 +125,24 @@ class RatioStep:
         inner = np.clip(np.append(log_ratio, between), low, high)
         return np.unique(np.append(inner, self.ends))
 
-    def on_nodes(self, number: int, way: int) -> _Mean:
+    def edges(self, number: int) -> FloatArray:
+        """Losses of the step itself between which it is moved."""
+        return self.nodes(self.log_ratio(self.scores(number)))
+
+    def placed(self, number: int, score: FloatArray, mean: FloatArray) -> FloatArray:
+        """Nodes of a mean, of which some normal scores are known, roughly so many."""
+        knots = np.arange(-DEPTH, DEPTH + self.mu + KNOTS, KNOTS)
+        places = np.interp(knots, score, fn.log(mean))
+        return np.asarray(fn.exp(self.nodes(np.interp(self.scores(number), knots, places))))
+
+    def outside(self, cells: Cells) -> float:
+        """Bound on the mass of either law beyond the first and the last edge."""
+        del cells
+        return self.beyond
+
+    def on_nodes(self, number: int, way: int) -> Mean:
         """The step itself, moved."""
-        loss = self.nodes(self.log_ratio(self.scores(number)))
+        loss = self.edges(number)
         edge, first = np.unique(fn.exp(loss), return_index=True)
         loss = loss[first]
         cells = self.law.cells(loss)
@@ -131,17 +156,17 @@ class RatioStep:
         share[some] = mass[some] * np.clip(place, 0.0, 1.0)
         ratio, moved = WAYS[way](_Moved(edge, mass, share))
         largest = float(np.abs(log_ratio).max() + np.abs(loss).max())
-        return _Mean(
+        return Mean(
             ratio,
             moved,
             float(error.max()) + 2.0 * ELEMENTARY * UNIT,
             float(off.max() + 2.0 * cells.shift.max())
             + UNIT * (4.0 * ELEMENTARY + 16.0 + 2.0 * largest),
-            self.beyond,
+            self.outside(cells),
         )
 
 
-def _mean(first: _Mean, second: _Mean, steps: tuple[int, int], edge: FloatArray, way: int) -> _Mean:
+def _mean(first: Mean, second: Mean, steps: tuple[int, int], edge: FloatArray, way: int) -> Mean:
     """The mean of so many steps and so many others, moved."""
     is_square = first is second
     p, q = (number / sum(steps) for number in steps)
@@ -166,7 +191,7 @@ def _mean(first: _Mean, second: _Mean, steps: tuple[int, int], edge: FloatArray,
     width = float((1.0 - edge[:-1] / edge[1:]).max())
     # what is below the least mass is lost, under B as many times as the largest ratio says
     small = first.ratio.size * second.ratio.size * LEAST_MASS * max(1.0, float(edge[-1]))
-    return _Mean(
+    return Mean(
         ratio,
         moved,
         first.error + second.error + roundings * UNIT,
@@ -175,22 +200,21 @@ def _mean(first: _Mean, second: _Mean, steps: tuple[int, int], edge: FloatArray,
     )
 
 
-def _places(step: RatioStep, first: _Mean, second: _Mean, steps: tuple[int, int]) -> FloatArray:
-    """Logs of the mean at the knots of the normal scores, from all pairs of coarse nodes."""
+def _scores(first: Mean, second: Mean, steps: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+    """Normal scores of the mean, increasing, and its values there, from all pairs of few nodes."""
     p, q = (number / sum(steps) for number in steps)
     mean = np.add.outer(p * first.ratio, q * second.ratio).ravel()
     mass = np.multiply.outer(first.mass, second.mass).ravel()
     order = np.argsort(mean)
     mean, mass = mean[order], mass[order]
-    below, above = np.cumsum(mass), np.cumsum(mass[::-1])[::-1]
+    return normal_scores(np.cumsum(mass), np.cumsum(mass[::-1])[::-1]), mean
+
+
+def normal_scores(below: FloatArray, above: FloatArray) -> FloatArray:
+    """Normal scores of masses below places that increase, and above them."""
     tail = fn.log(np.maximum(np.minimum(below, above), 1e-300))
     score = special.ndtri_exp(np.minimum(tail, fn.log(0.5)))
-    score = np.maximum.accumulate(np.where(below < above, score, -score))
-    return np.asarray(np.interp(_knots(step), score, fn.log(mean)))
-
-
-def _knots(step: RatioStep) -> FloatArray:
-    return np.arange(-DEPTH, DEPTH + step.mu + KNOTS, KNOTS)
+    return np.asarray(np.maximum.accumulate(np.where(below < above, score, -score)))
 
 
 class _Chain:
@@ -218,13 +242,10 @@ class _Chain:
         number = max(FEW_NODES, int(self.nodes / math.sqrt(self.number + 1)))
         self._add(self._single, _all_ways(self.step, number), 1)
 
-    def _add(self, coarse: _Mean, laws: list[_Mean], number: int) -> None:
-        step, steps = self.step, (self.number, number)
-        places = _places(step, self.coarse, coarse, steps)
-        nodes, few = (
-            np.unique(fn.exp(step.nodes(np.interp(step.scores(n), _knots(step), places))))
-            for n in (self.nodes, FEW_NODES)
-        )
+    def _add(self, coarse: Mean, laws: list[Mean], number: int) -> None:
+        steps = self.number, number
+        known = _scores(self.coarse, coarse, steps)
+        nodes, few = (np.unique(self.step.placed(n, *known)) for n in (self.nodes, FEW_NODES))
         self.coarse = _mean(self.coarse, coarse, steps, few, way=1)
         self.laws = [
             _mean(mine, theirs, steps, nodes, way)
@@ -233,8 +254,18 @@ class _Chain:
         self.number += number
 
 
-def _all_ways(step: RatioStep, number: int) -> list[_Mean]:
+def _all_ways(step: RatioStep, number: int) -> list[Mean]:
     return [step.on_nodes(number, way) for way in range(len(WAYS))]
+
+
+def means(step: RatioStep, steps: int, nodes: int) -> list[Mean]:
+    """Return the mean of the ratios of so many steps, moved together and apart."""
+    chain = _Chain(step, nodes)
+    for bit in bin(steps)[3:]:
+        chain.double()
+        if bit == "1":
+            chain.add_one()
+    return chain.laws
 
 
 # Map: an epoch between two laws of means | test_epoch_bounds | theory/epochs
@@ -255,17 +286,14 @@ def epoch_bounds(noise: float, steps: int, nodes: int) -> Enclosing:
     Enclosing
         Proven, floating point included.
     """
-    chain = _Chain(RatioStep(noise, DEPTH, EVEN), nodes)
-    for bit in bin(steps)[3:]:
-        chain.double()
-        if bit == "1":
-            chain.add_one()
-    below, above = (_law(mean, steps) for mean in chain.laws)
+    below, above = (
+        _law(mean, steps) for mean in means(RatioStep(noise, DEPTH, EVEN), steps, nodes)
+    )
     # what no cell of the law below has is merged with its heaviest atom, far within its error
     return Enclosing(replace(below, alone=0.0), above)
 
 
-def _law(mean: _Mean, steps: int) -> RatioLaw:
+def _law(mean: Mean, steps: int) -> RatioLaw:
     """The law of a mean without atoms that B hardly has."""
     kept = mean.mass * mean.ratio > LEAST_MASS
     lost = steps * mean.lost + float(mean.mass[~kept].sum()) + mean.mass.size * LEAST_MASS

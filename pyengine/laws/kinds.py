@@ -263,7 +263,7 @@ def _epoch_law(step: RandomlyAllocated, _: bool) -> StepLaw:
 
 
 def _epoch_of_others(step: RandomlyAllocated) -> StepLaw:
-    """Exactly for few outcomes, else a pair that dominates."""
+    """Exactly for few outcomes, else a law between two others."""
     from pyengine.laws import random_steps  # here, as few runs need it
 
     sizes = step.steps_per_epoch, step.selected
@@ -284,7 +284,12 @@ def _epoch_of_others(step: RandomlyAllocated) -> StepLaw:
             f"law for Gaussian noise and for few outcomes: {step.selected} epochs of {longest} "
             "steps, with the record in one of each, are answered and leak no less"
         )
-    return random_steps.allocated_law(law, step.steps_per_epoch)
+    if not ((law.has_cells or law.is_bracketed) and law.is_proven):
+        raise AccuracyError(
+            "random allocation has a law for Gaussian noise and for mechanisms whose losses have "
+            "proven masses: poisson_sampled is answered"
+        )
+    return random_steps.OtherEpoch(law, step.steps_per_epoch)
 
 
 def _analytic_law(step: AnalyticPair, _: bool) -> StepLaw:
@@ -362,7 +367,7 @@ def _releases_law(step: Releases, doubled: bool) -> StepLaw:
     from pyengine.laws.releases import sum_law  # here, as few runs need it
 
     parts = [(plain_law(part, doubled=doubled), number) for part, number in step.parts]
-    return sum_law(parts, or_dominating=True)
+    return sum_law(parts, or_enclosed=True)
 
 
 def _mixture_of_mechanisms(step: RevealedMixture, _: bool) -> StepLaw:

@@ -7,49 +7,52 @@ that makes the step of it, and the kernels of all steps make the epoch: so the e
 dominates, dominates.
 
 Finitely many ratios: numbers of steps that have each are multinomial, and e_k depends on them
-alone (`allocated_finite`).  Others: the step is replaced by a pair on ratios h, 2h, ... that
-dominates it, because its profile joins upper bounds of the step's own by chords; their sums stay on
-the lattice (`allocated_sums`).  A lattice is made coarser by moving half the mass of every other
-point to either side, which keeps the mean of the ratio: a spread of it dominates.  Outcomes whose
-mass is below 1e-100 are told outright.  All terms are positive, so that sums have relative errors.
+alone (`allocated_finite`).  Others: means of ratios are formed by doubling and moved together or
+apart, as those of Gaussian steps are, which makes a law below and one above (`OtherEpoch`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
-from pyengine.errors import AccuracyError
-from pyengine.laws.base import FloatArray, StepLaw
+from pyengine._support.caches import kept
+from pyengine.laws.base import Cells, EnclosedLaw, Enclosing, FloatArray, StepLaw
+from pyengine.laws.epoch_bounds import (
+    DEPTH,
+    EVEN,
+    LEAST_MASS,
+    Mean,
+    RatioStep,
+    means,
+    normal_scores,
+)
 from pyengine.laws.fine import Fine, logarithm
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
-from pyengine.laws.profile import upper_values
-from pyengine.mechanisms.general import pair_of_profile
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["MOST_STATES", "allocated_finite", "allocated_law", "allocated_outcomes"]
+__all__ = ["MOST_STATES", "OtherEpoch", "allocated_finite", "allocated_outcomes"]
 
 Outcomes = list[tuple[Fraction, Fraction]]
 
 MOST_STATES = 20_000  # numbers of steps of each ratio
 MOST_BITS = 1 << 27  # of the exact masses of all of them
 LARGEST_LOSS = 5000.0  # whose exponential is formed to all digits
-PLACES = 8192  # at most so many ratios of a step
-WIDEST = 1 << 13  # at most so many sums, from which on the lattice is made coarser
-RARE = 1e-100
 BELOW = Decimal("1e-400")  # stands for masses below it
-UNDERFLOW = 1e-290  # more than all products lose that are below the doubles
-LARGEST = 30.0  # losses whose exponentials are on a lattice
-TOLD = (1e-20, 1e-17, 1e-15, 1e-13, 1e-12)  # mass under B of larger ones, which are told
-FINEST = 1e-4  # of the variance of a step's ratio, what a cell of the lattice may add
+FARTHEST, TABLE = 512.0, 4097  # losses beyond which all is left out, and places between
+BEYOND = 1e-150  # mass beyond the ends, of laws without any
+UNDERFLOW = 1e-290  # more than all masses have that are below the doubles
+BINS = 256  # of places where means lie
+LEAST_PART, MOST_PART = 0.25, 8.0  # of nodes in one, of the mean
+FARTHEST_MIDDLE = 12.0  # normal score of B's middle, at most
+EXACT = Fraction(1, 1 << 50)  # relative error of what a law has alone
 
 
 # Map: random allocation of any mechanism | test_random_steps | theory/allocation
@@ -193,13 +196,14 @@ def allocated_finite(law: FiniteLaw, steps: int, selected: int) -> FiniteLaw | N
     return replace(made, error=made.error + off)
 
 
-def _alone(law: FiniteLaw, steps: int, selected: int) -> tuple[Fraction, Fraction]:
+def _alone(law: StepLaw, steps: int, selected: int) -> tuple[Fraction, Fraction]:
     """What A shows alone in an epoch, to 50 digits, and B.
 
     A does where fewer steps than have the record show what B may show as well, and B where one of
     those that have it does.
     """
-    none, told = law.alone or tuple(map(Fraction, law.infinite()))
+    few = law.finite()
+    none, told = (few and few.alone) or tuple(map(Fraction, law.infinite()))
     b_alone = 1 - (1 - told) ** selected
     if not none:
         return Fraction(0), b_alone
@@ -210,196 +214,148 @@ def _alone(law: FiniteLaw, steps: int, selected: int) -> tuple[Fraction, Fractio
     return Fraction(max(lost, BELOW)), b_alone
 
 
-class _RatioSums(NamedTuple):
-    """Sums of ratios on a lattice, of some steps.
-
-    Parameters
-    ----------
-    steps : int
-        How many.
-    first : int
-        The first sum, in spacings.
-    mass : ndarray
-        Masses under A of the sums from there on.
-    spacing : Fraction
-        That of the lattice.
-    told : float
-        Bound on the mass under A of what is told outright.
-    told_sum : float
-        Bound on the integral of the sum over it, whose mean is at most the number of steps.
-    error : float
-        Relative error of the masses.
-    """
-
-    steps: int
-    first: int
-    mass: FloatArray
-    spacing: Fraction
-    told: float
-    told_sum: float
-    error: float
+# nodes for the tolerances for which they are taken, of few steps an epoch and of more
+NODES = ((2**13, 1e-6), (2**14, 0.0)), ((2**12, 1e-3), (2**13, 1e-4), (2**14, 0.0))
+FEW_STEPS = 8
 
 
-def allocated_law(law: StepLaw, steps: int) -> FiniteLaw:
-    """Return a law that dominates an epoch of steps with the record in one of them.
+@dataclass(frozen=True)
+class OtherEpoch(EnclosedLaw):
+    """The pair of one epoch with each record in one of its steps, known between two finite ones.
 
     Parameters
     ----------
     law : StepLaw
-        Of one step.
+        Of one step, which has cells.
     steps : int
-        Number t of steps.
-
-    Raises
-    ------
-    AccuracyError
-        For masses that are estimates, and losses so large that the lattice would be too coarse.
+        Number t of steps, >= 2.
     """
-    if not (law.has_cells and law.is_proven):
-        raise AccuracyError(
-            "random allocation has a law for Gaussian noise and for mechanisms whose losses have "
-            "proven masses: poisson_sampled is answered"
-        )
-    one, b_told = _step(law)
-    total = one
-    for bit in bin(steps)[3:]:
-        total = _coarser(total)
-        total = _cut(_added(total, total))
-        if bit == "1":
-            total = _coarser(total)
-            while one.spacing < total.spacing:
-                one = _halved(one)
-            total = _cut(_added(total, one))
-    place = total.first + np.arange(total.mass.size)
-    scale = total.spacing / steps
-    kept = np.flatnonzero((total.mass > 0.0) & (place > 0))
-    nothing = float(total.mass[place == 0].sum()) + total.told + UNDERFLOW
-    b_told += (total.told_sum + UNDERFLOW) / steps
-    with np.errstate(under="ignore"):
-        loss = fn.log(place[kept] * float(scale))
-    made = FiniteLaw.from_atoms(
-        loss, fn.log(total.mass[kept]), (Fraction(nothing), Fraction(b_told)), 8.0 * UNIT
-    )
-    return replace(made, error=made.error + 1.01 * total.error + 4.0 * UNIT)
 
+    law: StepLaw
+    steps: int
 
-def _step(law: StepLaw) -> tuple[_RatioSums, float]:
-    """A pair on a lattice of ratios that dominates one step, and the mass that B has alone.
+    @property
+    def is_bracketed(self) -> bool:
+        """Engines are asked about both."""
+        return True
 
-    Of losses without a bound, or with a large one, those beyond some loss are told; as few as
-    leave the lattice fine enough.
-    """
-    low, high = law.limits()
-    places = [(high, False)] if high < LARGEST else []
-    edges = np.arange(0.0, LARGEST, 0.02)
-    above = np.cumsum(fn.exp(law.cells(edges).log_b)[::-1])[::-1][1:]
-    for level in TOLD:
-        at = int(np.searchsorted(-above, -level))
-        if at < edges.size and edges[at] < high:
-            places.append((float(edges[at]), True))
-    for place, is_cut in places:
-        found = _on_lattice(law, low, place, is_cut=is_cut)
-        if found is not None:
+    def enclosed(self, tolerance: float | None) -> Enclosing:
+        """Two laws with proven errors."""
+        rows = NODES[self.steps > FEW_STEPS]
+        nodes = next(n for n, width in rows if tolerance is None or width <= tolerance)
+        below, above = self.law.enclosed(tolerance)
+        found = _enclosed(below, self.steps, nodes)
+        if above is below:
             return found
-    raise AccuracyError(
-        f"random allocation of losses from {low:.6g} to {high:.6g} has a lattice of ratios that is "
-        "too coarse for what they tell: more noise, or poisson_sampled, is answered"
-    )
+        return found._replace(above=_enclosed(above, self.steps, nodes).above)
+
+    def support(self) -> tuple[float, float]:
+        """That of a step; a mean with ratios of 0 may be smaller."""
+        low, high = self.law.support()
+        return (low - fn.log(self.steps) if self.law.infinite()[0] > 0.0 else low), high
 
 
-def _on_lattice(
-    law: StepLaw, low: float, high: float, *, is_cut: bool
-) -> tuple[_RatioSums, float] | None:
-    """As `_step`, with losses above a largest one told; None for a lattice that is too coarse."""
-    off = law.support_error()
-    least, most = (
-        fn.exp(low - off) * (1.0 - 8.0 * UNIT),
-        fn.exp(high + off) * (1.0 + 8.0 * UNIT),
-    )
-    a_alone, _ = law.infinite()
-    if a_alone > 0.0 or law.left_out() > 0.0:
-        least = 0.0
-    power = math.ceil(math.log2(max(most - least, 1e-9) / (PLACES - 2)))
-    unit = Fraction(2) ** power
-    first = round(Fraction(least) / unit)
-    if first > 0:  # the smallest ratio, which may have an atom, is on the lattice
-        unit = Fraction(least) / first
-    last = math.ceil(Fraction(most) / unit)
-    k = np.arange(max(first, 1), last + 1)
-    t = np.asarray(k * float(unit), dtype=np.float64)
-    edges = fn.log(t)
-    value, alone = upper_values(law, edges, t)
-    if not is_cut:
-        value[-1] = alone  # no finite ratio is larger
-    rows = [(Fraction(0), Fraction(1))]
-    rows += [(j * unit, Fraction(x)) for j, x in zip(k.tolist(), value.tolist(), strict=True)]
-    if first > 0:  # no ratio is smaller
-        rows[1] = first * unit, 1 - first * unit
-    masses = pair_of_profile(rows)
-    told = float(masses[-1][0]) * (1.0 + 2.0**-50)
-    begin = first if masses[0][1] == 0 else 0
-    mass = np.zeros(last + 1 - begin)
-    for with_record, without in masses[:-1]:
-        if without:
-            mass[int(with_record / without / unit) - begin] = float(without)
-    mean = float(mass @ (begin + np.arange(mass.size)) * float(unit))
-    spread = float(mass @ ((begin + np.arange(mass.size)) * float(unit) - mean) ** 2)
-    if float(unit) ** 2 > 4.0 * FINEST * spread:
-        return None
-    return _RatioSums(1, begin, mass, unit, 0.0, 0.0, 2.0 * UNIT), told
+class _LawStep(RatioStep):
+    """One of the steps of an epoch, of any law that has cells, on nodes; ratios may be 0."""
+
+    def __init__(self, law: StepLaw, steps: int) -> None:
+        self.law, self._finite, self._none = law, law.finite(), law.infinite()[0]
+        grid = np.linspace(-FARTHEST, FARTHEST, TABLE)
+        cells = law.cells(grid)
+        mass = fn.exp(cells.log_a) + fn.exp(cells.log_b)
+        ends: list[float] = []
+        self._places: list[float] = []
+        for sign, end, beyond in zip((-1.0, 1.0), law.support(), (mass, mass[::-1]), strict=True):
+            room = 4.0 * law.support_error() + 1e-12 * (1.0 + abs(end))
+            if abs(end) < FARTHEST:
+                ends.append(end + sign * room)
+                self._places += [end + sign * room, end - sign * room]
+            else:
+                out = int(np.searchsorted(np.cumsum(beyond), BEYOND))
+                ends.append(-sign * float(grid[max(out - 1, 0)]))
+        self._table = np.unique(np.append(np.linspace(ends[0], ends[1], TABLE), self._places))
+        cells = law.cells(self._table)
+        self._score, of_b = (
+            normal_scores(np.cumsum(mass)[:-1], np.cumsum(mass[::-1])[::-1][1:])
+            for mass in (fn.exp(cells.log_a), fn.exp(cells.log_b))
+        )
+        middle = float(np.interp(0.0, of_b, self._score))
+        self.mu = min(max(middle, 0.0), FARTHEST_MIDDLE)  # where B's middle is under A
+        if self._none > 0.0:  # the smallest ratio beside steps of none
+            ends[0] -= fn.log(steps)
+        self.ends = np.array(ends)
+
+    def _between(self, number: int, score: FloatArray, place: FloatArray) -> FloatArray:
+        """Places as of `scores`, between the first and the last; some anywhere, few in an atom."""
+        middle = 0.5 * self.mu
+        half = EVEN + middle
+        low, high = max(score[0], -DEPTH), min(score[-1], DEPTH + self.mu)
+        first, last = np.interp([low, high], score, place).tolist()
+        x = np.linspace(first, last, BINS + 1)
+        z = np.clip(np.interp(x, place, score), low, high) - middle
+        size = np.abs(z)
+        far = np.sign(z) * half * (2.0 - half / np.maximum(size, half))
+        part = np.diff(np.where(size <= half, z, far))
+        mean = float(part.mean())
+        sums = np.append(0.0, np.cumsum(np.clip(part, LEAST_PART * mean, MOST_PART * mean)))
+        return np.asarray(np.interp(np.linspace(0.0, sums[-1], number), sums, x))
+
+    def nodes(self, log_ratio: FloatArray) -> FloatArray:
+        """As those of a Gaussian step, and on both sides of either end."""
+        return super().nodes(np.append(log_ratio, self._places))
+
+    def edges(self, number: int) -> FloatArray:
+        """Losses of the step itself between which it is moved."""
+        return self.nodes(self._between(number, self._score[1:-1], self._table[1:-1]))
+
+    def placed(self, number: int, score: FloatArray, mean: FloatArray) -> FloatArray:
+        """Nodes of a mean, of which some normal scores are known; 0 where ratios may be 0."""
+        place = fn.log(np.maximum(mean, LEAST_MASS))
+        nodes = np.asarray(fn.exp(self.nodes(self._between(number, score, place))))
+        return np.append(0.0, nodes) if self._none > 0.0 else nodes
+
+    def outside(self, cells: Cells) -> float:
+        """Bound on the mass of either law beyond the first and the last edge."""
+        out = [float(fn.exp(x[i])) for x in (cells.log_a, cells.log_b) for i in (0, -1)]
+        return 1.01 * sum(out) + self.law.left_out()
+
+    def on_nodes(self, number: int, way: int) -> Mean:
+        """The step itself, moved; few losses stay where they are."""
+        few = self._finite
+        if few is None or few.loss.size > number:
+            found = super().on_nodes(number, way)
+        else:
+            least = float(few.log_a.min()) + min(float(few.loss.min()), 0.0)
+            error = few.error + LOG_ERROR * (2.0 - least) + 4.0 * UNIT
+            off = few.support_error() + 4.0 * UNIT
+            mass = fn.exp(few.log_a)
+            found = Mean(fn.exp(few.loss), mass, error, off, few.left_out() + UNDERFLOW)
+        if self._none == 0.0:
+            return found
+        mass = np.append(self._none, found.mass)
+        return replace(found, ratio=np.append(0.0, found.ratio), mass=mass)
 
 
-def _added(first: _RatioSums, second: _RatioSums) -> _RatioSums:
-    """Sums of both, on their common lattice."""
-    with np.errstate(under="ignore"):
-        mass = np.convolve(first.mass, second.mass)
-    terms = min(first.mass.size, second.mass.size) + 2
-    return _RatioSums(
-        first.steps + second.steps,
-        first.first + second.first,
-        mass,
-        first.spacing,
-        first.told + second.told + UNDERFLOW,
-        first.told_sum + second.told_sum + first.told * second.steps + second.told * first.steps,
-        first.error + second.error + 1.01 * terms * UNIT,
-    )
+@kept(32)
+def _enclosed(law: StepLaw, steps: int, nodes: int) -> Enclosing:
+    below, above = means(_LawStep(law, steps), steps, nodes)
+    alone = _alone(law, steps, 1)
+    return Enclosing(_finite(below, steps, alone, 0), _finite(above, steps, alone, 1))
 
 
-def _coarser(sums: _RatioSums) -> _RatioSums:
-    """The same on a lattice that has not too many points."""
-    while sums.mass.size > WIDEST:
-        sums = _halved(sums)
-    return sums
-
-
-def _cut(sums: _RatioSums) -> _RatioSums:
-    """The same without what is rare at both ends, which is told."""
-    place = sums.first + np.arange(sums.mass.size)
-    weight = sums.mass * np.maximum(place / max(float(place[-1]), 1.0), 1.0 / sums.steps)
-    below, above = np.cumsum(weight + sums.mass), np.cumsum((weight + sums.mass)[::-1])
-    start = int(np.searchsorted(below, RARE, side="right"))
-    stop = sums.mass.size - int(np.searchsorted(above, RARE, side="right"))
-    if start >= stop:
-        return sums
-    gone = np.concatenate([sums.mass[:start], sums.mass[stop:]])
-    where = np.concatenate([place[:start], place[stop:]])
-    return sums._replace(
-        first=sums.first + start,
-        mass=sums.mass[start:stop],
-        told=sums.told + 1.01 * float(gone.sum()),
-        told_sum=sums.told_sum + 1.01 * float(gone @ where) * float(sums.spacing),
-    )
-
-
-def _halved(sums: _RatioSums) -> _RatioSums:
-    """Half the masses of odd places go to either side."""
-    mass = np.concatenate([np.zeros(sums.first & 1), sums.mass])
-    first = sums.first - (sums.first & 1)
-    if not mass.size & 1:
-        mass = np.append(mass, 0.0)
-    even, odd = mass[::2].copy(), 0.5 * mass[1::2]
-    even[:-1] += odd
-    even[1:] += odd
-    return sums._replace(
-        first=first // 2, mass=even, spacing=2 * sums.spacing, error=sums.error + 4.0 * UNIT
-    )
+def _finite(mean: Mean, steps: int, alone: tuple[Fraction, Fraction], way: int) -> FiniteLaw:
+    """The law of a mean; what it lacks is told apart surely, or is part of its heaviest atom."""
+    kept_ones = mean.mass * mean.ratio > LEAST_MASS
+    rare = float(mean.mass[~kept_ones & (mean.ratio > 0.0)].sum())
+    lost = 1.01 * (steps * mean.lost + rare + mean.mass.size * LEAST_MASS)
+    ratio, mass = mean.ratio[kept_ones], mean.mass[kept_ones]
+    error = mean.error + 2.0 * UNIT
+    if way:
+        off = 1 + steps * EXACT
+        alone = alone[0] * off + Fraction(lost), alone[1] * off + Fraction(lost)
+    else:
+        off = 1 - steps * EXACT
+        alone = alone[0] * off, alone[1] * off
+        error += 1.01 * lost / float((mass * np.minimum(ratio, 1.0)).max())
+    made = FiniteLaw.from_atoms(fn.log(ratio), fn.log(mass), alone, mean.off + 4.0 * UNIT)
+    return replace(made, error=made.error + error)

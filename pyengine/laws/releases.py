@@ -2,21 +2,30 @@
 
 One release of any law beside finitely many losses: the cells of the sum are those of that release,
 moved by each loss and weighted by its mass.  Of several that are not finite all but one, a Gaussian
-one if there is one, are replaced by finite pairs that dominate, whose profiles are chords between
-upper bounds.
+one if there is one, are replaced by finite pairs: by one above, whose profile is chords between
+upper bounds, and by one below, whose outcomes are cells of losses.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
+from pyengine._support.caches import kept
 from pyengine.errors import AccuracyError
-from pyengine.laws.base import Cells, FloatArray, Law, StepLaw, largest_finite
+from pyengine.laws.base import (
+    Cells,
+    EnclosedLaw,
+    Enclosing,
+    FloatArray,
+    Law,
+    StepLaw,
+    largest_finite,
+)
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
 from pyengine.laws.profile import upper_values
 from pyengine.mechanisms.general import pair_of_profile
@@ -26,6 +35,7 @@ from pyengine.numerics.rounding import ELEMENTARY, UNIT
 __all__ = ["SumLaw", "finite_sum", "outcomes_together", "sum_law"]
 
 Outcomes = list[tuple[Fraction, Fraction]]
+Ends = tuple[bool, bool]  # whether losses are cut there
 
 MOST_ATOMS = 1 << 20  # of a finite law
 MOST_EXACT = 4096  # ratios whose products are formed in fractions
@@ -38,20 +48,20 @@ NOTHING = FiniteLaw.from_fractions([(Fraction(1), Fraction(1))])
 
 
 # Map: several releases of one sample | test_releases | theory/adjacency
-def sum_law(parts: list[tuple[StepLaw, int]], *, or_dominating: bool = False) -> StepLaw:
+def sum_law(parts: list[tuple[StepLaw, int]], *, or_enclosed: bool = False) -> StepLaw:
     """Return the law of the sum of independent losses.
 
     Parameters
     ----------
     parts : list of (StepLaw, int)
         Laws and how often each is added.
-    or_dominating : bool
-        Whether a law that dominates will do.
+    or_enclosed : bool
+        Whether a law that is known between two others will do.
 
     Returns
     -------
     StepLaw
-        The law where at most one of them, once, is not finite; else one that dominates.
+        One with cells where at most one of them, once, is not finite; else one between two others.
 
     Raises
     ------
@@ -62,7 +72,7 @@ def sum_law(parts: list[tuple[StepLaw, int]], *, or_dominating: bool = False) ->
     finite = [(law, number) for law, number in parts if isinstance(law, FiniteLaw)]
     others = [(law, number) for law, number in parts if not isinstance(law, FiniteLaw)]
     several = sum(number for _, number in others) > 1
-    if not all(law.has_cells for law, _ in others) or (several and not or_dominating):
+    if not all(law.has_cells for law, _ in others) or (several and not or_enclosed):
         raise AccuracyError(
             "releases of one sample have a law that is known where all of them but one are "
             "Gaussian or have finitely many outcomes (Gaussian ones count as one): compose the "
@@ -76,10 +86,7 @@ def sum_law(parts: list[tuple[StepLaw, int]], *, or_dominating: bool = False) ->
         )
     if several:
         others.sort(key=lambda part: part[0].gaussian_noise() is None)
-        (one, number), *rest = others
-        rest = [(one, number - 1), *rest] if number > 1 else rest
-        few = _few_of_all([*rest, *finite])
-        finite, others = [(few, 1)], [(one, 1)]
+        return EnclosedSum((*others, *finite))
     if not finite:
         return others[0][0] if others else NOTHING
     losses = finite_sum(finite, MOST_MOVED if others else MOST_ATOMS)
@@ -94,24 +101,63 @@ def sum_law(parts: list[tuple[StepLaw, int]], *, or_dominating: bool = False) ->
     return SumLaw(losses, other)
 
 
-def _few_of_all(parts: list[tuple[StepLaw, int]]) -> FiniteLaw:
-    """A finite law that dominates the sum, of few losses whatever the number of terms."""
+@dataclass(frozen=True)
+class EnclosedSum(EnclosedLaw):
+    """The sum of losses of which several are not finite, known between two laws.
+
+    Parameters
+    ----------
+    parts : tuple of (StepLaw, int)
+        Laws and how often each is added; the first one is not finite, and once stays as it is.
+    """
+
+    parts: tuple[tuple[StepLaw, int], ...]
+
+    @property
+    def is_bracketed(self) -> bool:
+        """Engines are asked about both."""
+        return True
+
+    def enclosed(self, tolerance: float | None) -> Enclosing:
+        """Sums of the first law and few losses."""
+        del tolerance
+        return _enclosed(self.parts)
+
+    def support(self) -> tuple[float, float]:
+        """Sums of all ends."""
+        ends = [(law.support(), number) for law, number in self.parts]
+        low, high = (sum(number * end[i] for end, number in ends) for i in (0, 1))
+        return low, high
+
+
+@kept(32)
+def _enclosed(parts: tuple[tuple[StepLaw, int], ...]) -> Enclosing:
+    (one, number), *others = parts
+    rest = [(one, number - 1), *others] if number > 1 else others
+    below, above = (sum_law([(_few_of_all(rest, way), 1), (one, 1)]) for way in (_below, _above))
+    return Enclosing(below, above)
+
+
+def _few_of_all(
+    parts: list[tuple[StepLaw, int]], few: Callable[[StepLaw, FloatArray, Ends], FiniteLaw]
+) -> FiniteLaw:
+    """A finite law below or above the sum, of few losses whatever the number of terms."""
     total: FiniteLaw | None = None
     for law, number in parts:
-        square, left = _few(law), number
+        square, left = _few(law, few), number
         while True:
             if left & 1:
-                total = square if total is None else _few(_added(total, square, MOST_ATOMS))
+                total = square if total is None else _few(_added(total, square, MOST_ATOMS), few)
             left >>= 1
             if not left:
                 break
-            square = _few(_added(square, square, MOST_ATOMS))
+            square = _few(_added(square, square, MOST_ATOMS), few)
     assert total is not None
     return total
 
 
-def _few(law: StepLaw) -> FiniteLaw:
-    """A finite law that dominates, with losses at equal distances."""
+def _few(law: StepLaw, few: Callable[[StepLaw, FloatArray, Ends], FiniteLaw]) -> FiniteLaw:
+    """A finite law below or above, with losses at equal distances or between such places."""
     if isinstance(law, FiniteLaw) and law.loss.size <= FEW:
         return law
     low, high = law.limits()
@@ -127,7 +173,30 @@ def _few(law: StepLaw) -> FiniteLaw:
             float(places[first]) if is_cut[0] else ends[0],
             float(places[places.size - 1 - last]) if is_cut[1] else ends[1],
         )
-    edges = np.linspace(*ends, FEW)
+    return few(law, np.linspace(*ends, FEW), is_cut)
+
+
+def _below(law: StepLaw, edges: FloatArray, is_cut: Ends) -> FiniteLaw:
+    """Cells of losses as outcomes, which is to tell less; what is left out is in the heaviest."""
+    del is_cut
+    cells = law.cells(edges)
+    some = np.isfinite(cells.log_a) & np.isfinite(cells.log_b)
+    told_a, told_b = (isinstance(law, FiniteLaw) and law.alone) or tuple(
+        map(Fraction, law.infinite())
+    )
+    made = FiniteLaw.from_atoms(
+        cells.log_ratio[some],
+        cells.log_a[some],
+        (told_a, told_b),
+        float(cells.ratio_error[some].max()),
+    )
+    heaviest = float(np.minimum(made.log_a, made.log_b).max())
+    error = float(cells.error[some].max()) + 1.01 * law.left_out() * fn.exp(-heaviest)
+    return replace(made, error=made.error + error)
+
+
+def _above(law: StepLaw, edges: FloatArray, is_cut: Ends) -> FiniteLaw:
+    """Chords between upper bounds of the profile."""
     t = fn.exp(edges)
     value, alone = upper_values(law, edges, t)
     if not is_cut[1]:

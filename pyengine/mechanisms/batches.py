@@ -148,13 +148,12 @@ class RandomlyAllocated(UnsampledStep):
         """Each record draws its batches of an epoch by itself."""
         batches = f"of the {self.steps_per_epoch:,} batches of each epoch"
         if self.selected == 1:
-            joins, size, known = f"one {batches}, drawn uniformly", "one", ""
+            joins, size = f"one {batches}, drawn uniformly", "one"
+            known = self.mechanism.words.known
         else:
             joins = f"{self.selected:,} {batches}, a set drawn uniformly"
             size, known = f"{self.selected:,}", "upper bound"
         inner = self.mechanism.words
-        if self.places is None:
-            known = "upper bound"  # where outcomes are many, of a pair that dominates
         return Words(
             self.mechanism.on_batches,
             f"each record joins {joins} for each record by itself and anew in each epoch "

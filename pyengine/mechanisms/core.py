@@ -276,10 +276,9 @@ class Step(Mechanism):
         Notes
         -----
         A mechanism of few outcomes is answered exactly, if t steps with k of them chosen have at
-        most 20,000 different counts of each ratio.  Others are replaced by a pair that dominates:
-        δ of Laplace noise exceeds the truth by less than 1e-5 of it for noise from 0.7 on, and by
-        up to 1e-3 for 0.3; δ of discrete Gaussian noise from 2 on by less than 1 % where it is
-        above 1e-8.  For k > 1 of these values are those of k epochs of t/k steps, which dominate.
+        most 20,000 different counts of each ratio.  Others lie between two laws: proven bounds
+        of δ are some 1e-7 of it apart for few steps, and 1e-3 for thousands.  For k > 1 of these
+        values are those of k epochs of t/k steps, which dominate, and nothing is known from below.
 
         Examples
         --------
@@ -466,8 +465,8 @@ class Composition(Mechanism):
         -----
         Steps that each draw a sample of their own leak **less**: compose sampled steps only where
         the samples are drawn apart.  Where several steps are neither Gaussian nor of finitely many
-        outcomes (Gaussian ones count as one) answers are those of a law that dominates; δ of
-        Gaussian beside Laplace noise exceeded the truth by 7e-7 to 3e-5 of it.
+        outcomes (Gaussian ones count as one) answers lie between two laws; proven bounds of δ of
+        Gaussian beside Laplace noise are 1e-6 to 1e-4 of it apart.
 
         Examples
         --------

@@ -13,7 +13,6 @@ from typing import Any
 
 from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Step, only_single
-from pyengine.mechanisms.finite import ExponentialMechanism
 from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.report import describe, step_in_words
 from pyengine.mechanisms.words import Words
@@ -151,8 +150,6 @@ class Releases(Step):
             shown.append(f"{len(self.parts) - SHOWN:,} more")
         words = [step.words for step, _ in self.parts]
         known = next((found.known for found in words if found.known), "")
-        if sum(number for step, number in self.parts if _is_continuous(step)) > 1:
-            known = "upper bound"  # all but one are replaced by what dominates
         own = super().own_words()
         return own._replace(
             name=f"releases of the same records ({' + '.join(shown)})",
@@ -161,10 +158,6 @@ class Releases(Step):
             hidden=("parts",),
             known=known,
         )
-
-
-def _is_continuous(step: Step) -> bool:
-    return step.noise is not None or step.is_analytic or isinstance(step, ExponentialMechanism)
 
 
 def _neighbours(found: list[str]) -> str:
