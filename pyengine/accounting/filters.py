@@ -16,7 +16,7 @@ from pyengine.accounting.noise_range import NoiseRange
 from pyengine.accounting.questions import WorstCase
 from pyengine.accounting.runs import MOST_STATES, AdaptiveRun, adaptive
 from pyengine.accounting.tables import MOST_POINTS, Choosing, Detail
-from pyengine.calibration.targets import EpsilonDelta, Target, single_target
+from pyengine.calibration.targets import EpsilonDelta, GaussianDP, Target, single_target
 from pyengine.engines.pairs import gaussian_rows
 from pyengine.mechanisms import Mechanism, dp_sgd
 
@@ -204,8 +204,8 @@ class Filter(Odometer):
     menu : iterable of Mechanism or NoiseRange
         What may be chosen, as in `adaptive`.
     target : Target
-        A single target of `pyengine.targets`, such as ``EpsilonDelta(1.0, 1e-6)``; it is judged by
-        proven bounds.
+        A single target of `pyengine.targets` but ``GaussianDP``, such as ``EpsilonDelta(1.0,
+        1e-6)``; it is judged by proven bounds.
     costs : sequence of float or exact number, optional
         As of `Odometer`.
 
@@ -251,6 +251,11 @@ class Filter(Odometer):
     ) -> None:
         super().__init__(menu, costs=costs)
         judged = single_target(target)
+        if isinstance(judged, GaussianDP):
+            raise ValueError(
+                f"target must be other than GaussianDP, got {judged!r}: of runs that adapt no μ is "
+                "known but that of pyengine.duality.GaussianFilter, of Gaussian releases"
+            )
         tolerance = CLOSE if judged.tolerance is None else judged.tolerance
         self.target = replace(judged, bounds=True, tolerance=tolerance)
         self.budget = self._limit = self._largest()
