@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
+import pickle
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +108,88 @@ def test_errors_come_through() -> None:
         numba.njit(lambda x: compiled.delta(x, x))(1.0)
     with pytest.raises(ValueError, match="adjacency must be one of"):
         compiled.prepare(RUN, adjacency="both")
+
+
+def test_runs_of_other_processes_are_refused() -> None:
+    """Keys that were counted named another run there."""
+    child = f"""
+import pickle, sys
+import pyengine as pe
+pe.numba.prepare(pe.GaussianMechanism(1.0))
+try:
+    pe.numba.delta(pickle.loads({pickle.dumps(compiled.prepare(RUN))!r}), 1.0)
+except ValueError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, check=True)
+    assert "was not prepared in this process" in done.stdout
+    for key in (-1, 0, 1):
+        with pytest.raises(ValueError, match="was not prepared in this process"):
+            compiled.delta(compiled.Prepared(key), 1.0)
+
+
+def test_kept_code_never_asks_another_run(tmp_path: Path) -> None:
+    """A run that is a global variable is frozen into code that ``cache=True`` keeps."""
+    (tmp_path / "kept.py").write_text(
+        """
+import sys, numba
+import pyengine as pe
+runs = {}
+for noise in map(float, sys.argv[1:]):
+    runs[noise] = pe.numba.prepare(pe.GaussianMechanism(noise))
+RUN = runs[2.0]
+@numba.njit(cache=True)
+def frozen(x):
+    return pe.numba.delta(RUN, x)
+@numba.njit(cache=True)
+def given(run, x):
+    return pe.numba.delta(run, x)
+assert given(RUN, 1.0) == pe.delta(pe.GaussianMechanism(2.0), 1.0)
+try:
+    print(frozen(1.0))
+except ValueError as error:
+    print(error)
+""",
+        encoding="utf-8",
+    )
+    shown = [
+        subprocess.run(
+            [sys.executable, "kept.py", *noises],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        ).stdout
+        for noises in (["2", "1"], ["1", "2"])
+    ]
+    assert float(shown[0]) == pe.delta(pe.GaussianMechanism(2.0), 1.0)
+    assert "was not prepared in this process" in shown[1]
+
+
+@numba.njit(parallel=True)
+def spread(run: Any, x: Any) -> Any:
+    found = np.full((2, x.size), 0.125)
+    for i in numba.prange(x.size):
+        found[0, i] = compiled.delta(run, x[i])
+        found[1, i] = compiled.delta_bounds(run, x[i])[2]
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:delta answers NaN:RuntimeWarning")
+def test_errors_in_a_parallel_loop_leave_no_numbers() -> None:
+    """Numba loses what its threads raise: their answers are NaN, and all others are right."""
+    run = compiled.prepare(RUN)
+    truth = [list(pe.delta(RUN, x, bounds=True))[1:] for x in np.linspace(0.0, 2.0, 40)]
+    for place in (0, 13, 39):
+        x = np.linspace(0.0, 2.0, 40)
+        x[place] = -1.0
+        try:
+            found = spread(run, x).T
+        except (ValueError, SystemError):  # of the part of the loop that the caller's thread ran
+            continue
+        assert np.isnan(found[place]).all()
+        assert np.delete(found, place, 0).tolist() == truth[:place] + truth[place + 1 :]
 
 
 def test_numba_finds_the_module() -> None:

@@ -10,8 +10,13 @@ Numba finds this module by itself where the package is installed (entry point
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import math
+import secrets
+import sys
 import threading
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -44,7 +49,7 @@ QUESTIONS = ("trade_off", "gamma_bound", "delta", "epsilon")
 
 _lock = threading.Lock()
 _registered: list[bool] = []
-_prepared: list[tuple[Any, dict[str, Any]]] = []  # what the keys of runs stand for
+_prepared: dict[int, tuple[Any, dict[str, Any]]] = {}  # what the keys of runs stand for
 
 
 class Prepared(NamedTuple):
@@ -53,7 +58,8 @@ class Prepared(NamedTuple):
     Parameters
     ----------
     key : int
-        Its place in this process: it means nothing in another one.
+        A random number that stands for it in this process. Another process refuses it, also
+        where it was kept in a pickle or in code that ``cache=True`` has frozen.
     """
 
     key: int
@@ -101,21 +107,52 @@ def prepare(
     if adjacency is not None:
         words["adjacency"] = adjacency
     with _lock:
-        for key, (known, how) in enumerate(_prepared):
+        for key, (known, how) in _prepared.items():
             if known is mechanism and how == words:
                 return Prepared(key)
-        _prepared.append((mechanism, words))
-        return Prepared(len(_prepared) - 1)
+        key = secrets.randbits(62)
+        _prepared[key] = mechanism, words
+        return Prepared(key)
+
+
+def _known(key: int) -> tuple[Any, dict[str, Any]]:
+    if key not in _prepared:
+        raise ValueError(
+            f"run {key} was not prepared in this process: call prepare here, and pass what it"
+            " returns as an argument to code that cache=True keeps"
+        )
+    return _prepared[key]
+
+
+def _answer(name: str, key: int, at: float, *, bounds: bool) -> Any:
+    """What Python answers; NaN and a warning where nobody can catch an error.
+
+    Numba drops errors of the threads of ``prange``, and leaves what was there before in the place
+    of answers. Such threads have no caller in Python.
+    """
+    try:
+        mechanism, words = _known(key)
+        return getattr(api, name)(mechanism, at, bounds=bounds, **words)
+    except Exception:
+        asker = sys._getframe(1)
+        if asker.f_back is not None:
+            raise
+        with contextlib.suppress(RuntimeWarning):  # where warnings are errors
+            warnings.warn(
+                f"{name} answers NaN where it has no answer, as prange loses errors;"
+                " ask outside of it for them",
+                RuntimeWarning,
+                stacklevel=1,
+            )
+        return (math.nan,) * 3 if bounds else math.nan
 
 
 def _ask(name: str, key: int, at: float) -> float:
-    mechanism, words = _prepared[key]
-    return float(getattr(api, name)(mechanism, at, **words))
+    return float(_answer(name, key, at, bounds=False))
 
 
 def _ask_bounds(name: str, key: int, at: float) -> Triple:
-    mechanism, words = _prepared[key]
-    lower, value, upper = getattr(api, name)(mechanism, at, bounds=True, **words)
+    lower, value, upper = _answer(name, key, at, bounds=True)
     return float(lower), float(value), float(upper)
 
 
