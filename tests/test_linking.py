@@ -105,6 +105,9 @@ def test_cython_example(tmp_path: Path) -> None:
     out = np.empty_like(b)
     module.marcum_q(2.5, 3.0, b, out)
     assert out.tolist() == pe.special.marcum_q(2.5, 3.0, b).tolist()
+    for length in (999, 1001):
+        with pytest.raises(ValueError, match="same length"):
+            module.marcum_q(2.5, 3.0, b, np.empty(length))
 
 
 def test_a_library_that_is_older_than_the_header_is_told(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ if not PYENGINE_IS_COMPATIBLE():
 
 def marcum_q(double order, double a, double[:] b, double[:] out):
     """Put Q_order(a, b) into ``out``."""
+    if out.shape[0] != b.shape[0]:
+        raise ValueError("b and out must have the same length")
     cdef Py_ssize_t i
     with nogil:
         for i in range(b.shape[0]):
