@@ -377,6 +377,12 @@ def test_what_is_not_proven_or_not_written_is_not_booked(tmp_path: Path) -> None
     assert budget.releases == ()
     budget.spend(pe.from_probabilities([0.4, 0.6], [0.6, 0.4]))
     assert pe.Budget.load(tmp_path / "b").spent == budget.spent
+    # exact weights of 900 digits: the file could not be read again
+    budget.spend(pe.dp_sgd(10_000.0, "0.0667", 1, group_size=220))
+    assert pe.Budget.load(tmp_path / "b").spent == budget.spent
+    with pytest.raises(ValueError, match="numbers of at most 4,300 digits"):
+        budget.spend(pe.GaussianMechanism("1000." + "3" * 4300))
+    assert len(budget.releases) == 2
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+import time
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -333,6 +335,44 @@ def test_draws_with_replacement(seed: int) -> None:
         slack = 1e-9 * truth + mp.mpf(10) ** -39
         assert found.lower <= truth + slack, (order, draws, records, noise, epsilon)
         assert truth - mp.mpf(10) ** -25 <= found.upper, (order, draws, records, noise, epsilon)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_numbers_of_draws_are_rounded_down(seed: int) -> None:
+    """What long exact probabilities lose moves up, so that the pair still dominates."""
+    rng = random.Random(seed)
+    draws = rng.randint(2, rng.choice([60, 3000]))
+    rates = (
+        Fraction(rng.random()),
+        Fraction(1, rng.randint(1, 10**6)),
+        Fraction(rng.randint(1, 7), 7),
+    )
+    rate = rng.choice(rates)
+    drawn = pe.GaussianMechanism(1.0).sampled_with_replacement(batch_size=draws, rate=rate)
+    parts: Any = drawn.parts
+    (step, _), *told = parts
+    weights = dict(zip(step.shifts, step.weights, strict=True))
+    assert sum(weights.values()) == 1
+    for count in {0, 1, 2, draws // 2, int(draws * rate), draws - 1}:
+        if 2 * count < max(weights):
+            mass = math.comb(draws, count) * rate**count * (1 - rate) ** (draws - count)
+            given = weights.get(2 * count, Fraction(0))
+            assert given <= mass <= given + Fraction(1, 2**1000)
+    largest = max(weights)
+    assert largest == 2 * draws or [weights[largest]] == [each.delta for each, _ in told]
+
+
+def test_many_draws_take_no_long_numbers() -> None:
+    """Exact probabilities of 16,384 draws had 300,000 digits, and those of 2,000 were refused."""
+    started = time.process_time()
+    run = pe.dp_sgd(
+        0.8, batch_size=16_384, dataset_size=1_281_167, steps=3, sampling="with_replacement"
+    )
+    assert len(pe.to_json(run)) < 20_000
+    assert time.process_time() - started < 0.5
+    often = pe.GaussianMechanism(2000.0).sampled_with_replacement(batch_size=2000, rate="1/2")
+    half = pe.delta(pe.GaussianMechanism(1.0), 1.0)  # of the draws, and a spread of 0.02 of it
+    assert pe.delta(often, 1.0) == pytest.approx(half, abs=1e-3)
 
 
 def test_weighted_draws() -> None:

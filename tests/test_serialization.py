@@ -213,3 +213,18 @@ def test_what_has_no_text() -> None:
     for wrong in ("{", None):
         with pytest.raises(ValueError, match=r"text must be|Expecting"):
             pe.from_json(wrong)  # type: ignore[arg-type]
+
+
+def test_long_numbers() -> None:
+    """What is written is read: exact weights of groups have hundreds of digits, and more."""
+    for run in (
+        pe.dp_sgd(1.0, "0.0667", 3, group_size=220),
+        pe.dp_sgd(1.0, batch_size=1000, dataset_size=7000, steps=3, sampling="with_replacement"),
+        pe.dp_sgd("1." + "3" * 4000, 0.01, 3),
+        pe.LaplaceMechanism("1" + "0" * 200 + "." + "7" * 4000),
+    ):
+        assert pe.from_json(pe.to_json(run)) == run
+    with pytest.raises(ValueError, match="value must have numbers of at most 4,300 digits"):
+        pe.to_json(pe.GaussianMechanism("1." + "3" * 4300))
+    with pytest.raises(ValueError, match="noise_multiplier must be a number or a fraction"):
+        pe.GaussianMechanism("1." + "3" * 4301)

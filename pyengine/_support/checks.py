@@ -23,7 +23,9 @@ Word = TypeVar("Word", bound=str)
 NumberLike = float | str | Fraction | Decimal  # strings: decimal numbers and fractions of two
 
 # Short exponents: Fraction("1e999999999") would try to write the integer down.
-DECIMAL = r"[+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,3})?"
+# As many digits as Python reads, in a pattern that looks at each once.
+DIGITS = r"\d{1,4300}"
+DECIMAL = rf"[+-]?(?:{DIGITS}(?:\.(?:{DIGITS})?)?|\.{DIGITS})(?:[eE][+-]?\d{{1,3}})?"
 PLAIN_COUNT = 2**53  # integers up to here need no look at what they are as doubles
 LONG = 120  # characters of a value that a message shows whole
 # What the field calls by other words than this package, which are not nearly the same.

@@ -141,7 +141,11 @@ class FileLedger:
 
 
 def _row(release: Release) -> tuple[str, str]:
-    return release.name, to_json(release.mechanism)
+    """What a file holds of a release; ValueError where nobody could read it again."""
+    text = to_json(release.mechanism)
+    if from_json(text) != release.mechanism:
+        raise ValueError(f"mechanism must be the same when read back, got {release.mechanism!r}")
+    return release.name, text
 
 
 @contextmanager

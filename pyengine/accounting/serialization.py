@@ -212,7 +212,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, Fraction):
-        return str(value)
+        try:
+            return str(value)
+        except ValueError:  # of Python, about an integer
+            most = f"{toml.MOST_DIGITS:,} digits"
+            raise ValueError(f"value must have numbers of at most {most}") from None
     if isinstance(value, float) and math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return value

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, SampledWithoutReplacement, Step, compose
@@ -16,6 +16,7 @@ from pyengine.mechanisms.words import LONG, Words, number_in_words, worded
 __all__ = ["GaussianMixtureMechanism", "binomial_weights", "group_sample"]
 
 RARE = Fraction(1, 10**40)  # of numbers of draws that are not told apart
+PLACES = 1024  # binary ones, of probabilities of numbers of draws
 LEAST_WEIGHT = Fraction(1, 2**1074)  # a double
 
 
@@ -132,6 +133,28 @@ def binomial_weights(trials: int, probability: checks.Number) -> list[checks.Num
     return [*masses] if isinstance(probability, Fraction) else [float(mass) for mass in masses]
 
 
+def _binomial_masses(trials: int, probability: Fraction) -> Iterator[Fraction]:
+    """Probabilities of 0, 1, ... successes; rounded down to `PLACES` where they have more."""
+    if trials * probability.denominator.bit_length() <= PLACES:
+        yield from cast("list[Fraction]", binomial_weights(trials, probability))
+        return
+    if probability == 1:
+        yield from (Fraction(count == trials) for count in range(trials + 1))
+        return
+    odds, mass = probability / (1 - probability), Fraction(1)
+    for bit in f"{trials:b}":
+        mass = _below(mass * mass * (1 - probability if bit == "1" else 1))
+    for count in range(trials + 1):
+        yield Fraction(math.floor(mass * 2**PLACES), 2**PLACES)
+        mass = _below(mass * odds * (trials - count) / (count + 1))
+
+
+def _below(value: Fraction) -> Fraction:
+    """A number with `PLACES` significant binary digits that is not above one in (0, 1]."""
+    places = PLACES + value.denominator.bit_length() - value.numerator.bit_length()
+    return Fraction(math.floor(value * 2**places), 2**places)
+
+
 def group_sample(noise_multiplier: checks.Number, probability: checks.Number, size: int) -> Step:
     """Gaussian noise on Poisson samples that each record of a user joins by itself."""
     step = GaussianMixtureMechanism(
@@ -159,15 +182,18 @@ def repeated_draws(
 
     Numbers of draws of the record that are rarer than 1e-40 all together count as one draw more
     than the others, beside a mechanism that tells everything with that probability: to move shifts
-    up, and to tell what they are, makes it less private.  Each draw of the record, of probability
-    ``rate``, moves the sum by ``moved`` clipping norms: by 2 where another record would be drawn.
+    up, and to tell what they are, makes it less private.  So is what rounding takes from a number.
+    Each draw of the record, of probability ``rate``, moves the sum by ``moved`` clipping norms: by
+    2 where another record would be drawn.
     """
     weights: list[Fraction] = []
-    rest, count = Fraction(1), 0
-    while count <= draws and rest >= RARE:
-        weights.append(math.comb(draws, count) * rate**count * (1 - rate) ** (draws - count))
+    rest, masses = Fraction(1), _binomial_masses(draws, rate)
+    while len(weights) <= draws and rest >= RARE:
+        weights.append(next(masses))
         rest -= weights[-1]
-        count += 1
+    if len(weights) > draws:  # what rounding has left moves up
+        weights[-1] += rest
+        rest = Fraction(0)
     if rest > 0:
         weights.append(rest)
     shown = rate if rate.denominator < LONG else f"{float(rate):.6g}"
