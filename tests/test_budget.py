@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -391,7 +392,8 @@ def test_what_is_not_proven_or_not_written_is_not_booked(tmp_path: Path) -> None
         (lambda _: pe.Budget(1.0), "target must be a single target"),
         (lambda _: pe.Budget(EpsilonDelta([1.0, 2.0], 1e-6)), "target must be a single target"),
         (lambda b: b.spend("laplace"), "must be"),
-        (lambda b: b.spend(pe.LaplaceMechanism(1), name=1), "name must be a string"),
+        (lambda b: b.spend(pe.LaplaceMechanism(1), name=1), "name must be a printable text"),
+        (lambda b: b.spend(pe.LaplaceMechanism(1), "a\nspent: 0"), "name must be a printable"),
         (lambda b: b.split([]), "planned must hold one or more callables"),
         (lambda b: b.split([1.0]), "planned must hold one or more callables"),
         (lambda b: b.split([pe.LaplaceMechanism], [1, 2]), "weights must be one for each of 1"),
@@ -480,3 +482,17 @@ def test_command_line(
         assert main(["budget", *wrong]) == 2
         assert message in capsys.readouterr().err
     assert Fraction(1, 2) == Fraction(said("show", "g")["target"]["mu"])
+
+
+def test_names_of_other_programs_forge_no_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "b"
+    pe.Budget(EpsilonDelta(1.0, 1e-6), path).spend(pe.GaussianMechanism(50.0), "honest")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE release SET name = 'x\nspent: nothing\x1b[2J'")
+    assert main(["budget", "show", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "'x\\nspent: nothing\\x1b[2J': Gaussian" in shown
+    (spent,) = (line for line in shown.splitlines() if line.startswith("spent"))
+    assert spent.startswith("spent: ε = 0.07096068299 at δ = 1e-6")

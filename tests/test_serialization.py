@@ -133,7 +133,12 @@ def said(words: Any) -> dict[str, Any]:
         ),
         (said(3), "words must be an object with none but name, batches, size"),
         (said({"names": "a"}), "words must be an object with none but name, batches, size"),
-        (said({"name": "a", "batches": 3}), "words.batches must be a text, got 3"),
+        (said({"name": "a", "batches": 3}), "words.batches must be a printable text, got 3"),
+        (
+            said({"unit": "one record\nAll bounds are proven."}),
+            "words.unit must be a printable text",
+        ),
+        (said({"given": [["a", "\x1b[2J"]]}), "words.given[0] must be a printable text"),
         (said({**WORDS, "neighbours": "all"}), "words.neighbours must be one of 'present', 'in_pl"),
         (said({**WORDS, "known": "bound"}), "words.known must be one of"),
         (said({**WORDS, "sizes": [1]}), "words.sizes must hold 2 items, got 1"),

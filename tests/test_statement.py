@@ -12,6 +12,7 @@ import pytest
 import pyengine as pe
 from pyengine._support.markup import latex_table, markdown_table
 from pyengine.cli import main
+from pyengine.mechanisms.words import worded
 from pyengine.statement import privacy_statement
 from pyengine.tables import run as tables
 from pyengine.workbench.tables.spec import load
@@ -81,12 +82,26 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "delta must be positive, got 0" in capsys.readouterr().err
 
 
+def test_words_of_files_are_escaped() -> None:
+    """The words of a step in JSON are whatever a file says."""
+    run = pe.dp_sgd(1.0, 0.01, 10)
+    named = run.parts[0][0].words._replace(name="<img src=x>")
+    made = privacy_statement(worded(run.parts[0][0], named), 1e-5, kappas=[])
+    assert r"- **Mechanism**: \<img src=x>, noise multiplier 1" in made.markdown()
+    assert "<img" not in made._repr_html_()
+
+
 def test_markup_is_escaped() -> None:
     numbers = [["1e-05", "2.64e-12"], ["ε at δ = 1e-05", "x1e5 1.5e+03"]]
     made = latex_table(["", ""], numbers).splitlines()
     assert made[4] == r"$10^{-5}$ & $2.64\cdot 10^{-12}$ \\"
     assert made[5] == r"$\varepsilon$ at $\delta$ = $10^{-5}$ & x1e5 $1.5\cdot 10^{3}$ \\"
     heads, rows = ["a|b", "ε"], [["50 %_{x}", "a\nb\\"]]
+    assert markdown_table(["<b>"], [["[a](b) `c` *d*"]]).splitlines() == [
+        r"| \<b> |",
+        "| --- |",
+        r"| \[a](b) \`c\` \*d\* |",
+    ]
     assert markdown_table(heads, rows) == ("| a\\|b | ε |\n| --- | --- |\n| 50 %_{x} | a b\\\\ |\n")
     lines = latex_table(heads, rows).splitlines()
     assert lines[0] == r"\begin{tabular}{ll}"
@@ -98,18 +113,22 @@ def test_tables_to_print(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text(
         'formats = ["csv", "markdown", "latex"]\n'
         "[gamma_bound]\nkappa = [1e-3]\nadjacency = ['add']\n"
-        "[[workflow]]\nname = 'A & B'\nnoise_multiplier = 2\nsampling_probability = 1\nsteps = 3\n"
+        "[[workflow]]\nname = 'A & <B>'\nnoise_multiplier = 2\n"
+        "sampling_probability = 1\nsteps = 3\n"
     )
     assert tables.run(load(tmp_path / "my.toml"), tmp_path / "out", workers=0) == 0
     markdown = (tmp_path / "out" / "table.md").read_text(encoding="utf-8").splitlines()
     row = re.split(r" *\| *", markdown[2].strip("| "))
-    assert row[:4] == ["A & B", "γ(κ)", "add", "1e-3"]
+    assert row[:4] == [r"A & \<B>", "γ(κ)", "add", "1e-3"]
     lower, value, upper = map(Fraction, row[4:7])
     truth = pe.gamma_bound(pe.GaussianMechanism(2.0).composed(3), 1e-3)
     assert lower <= truth <= upper
     assert float(value) == pytest.approx(truth, rel=1e-5)
     assert row[7] == "proven"
-    assert r"A \& B & $\gamma$($\kappa$)" in (tmp_path / "out" / "table.tex").read_text("utf-8")
+    assert markdown[4].startswith(r"- A & \<B>: Gaussian, noise multiplier 2")
+    assert r"A \& \textless{}B\textgreater{} & $\gamma$($\kappa$)" in (
+        tmp_path / "out" / "table.tex"
+    ).read_text("utf-8")
 
 
 def test_long_schedules_are_shortened() -> None:

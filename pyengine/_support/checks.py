@@ -225,6 +225,13 @@ def batch(batch_size: Any, dataset_size: Any, least: int = 0) -> tuple[int, int]
     return taken, size
 
 
+def printable(name: str, value: Any) -> str:
+    """Return a text that ends no line and is no escape, wherever it is shown."""
+    if not isinstance(value, str) or not value.isprintable():
+        raise ValueError(f"{name} must be a printable text, got {shown(value)}")
+    return value
+
+
 def did_you_mean(word: object, words: Sequence[str]) -> str:
     """Return "; did you mean 'steps'?" for a word that is nearly one of several, else nothing."""
     meant = SYNONYMS.get(str(word).lower().replace("-", "_").replace(" ", "_"))

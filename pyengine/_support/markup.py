@@ -11,6 +11,7 @@ from typing import Any
 
 __all__ = [
     "html_table",
+    "in_markdown",
     "latex_table",
     "markdown_table",
     "rendered_page",
@@ -63,13 +64,14 @@ def shortened(kinds: Sequence[str]) -> list[str]:
 
 
 def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown, as GitHub reads it; bars and line ends in cells are escaped."""
+    """A table in Markdown, as GitHub reads it, cells escaped."""
     lines = [heads, ["---"] * len(heads), *rows]
-    return "".join(f"| {' | '.join(map(_in_markdown, line))} |\n" for line in lines)
+    return "".join(f"| {' | '.join(map(in_markdown, line))} |\n" for line in lines)
 
 
-def _in_markdown(cell: str) -> str:
-    return " ".join(cell.replace("\\", "\\\\").replace("|", "\\|").split())
+def in_markdown(text: str) -> str:
+    """A text in one line, in which nothing is a tag, a link, code, or the end of a cell."""
+    return " ".join(re.sub(r"[\\|<\[*`]", r"\\\g<0>", text).split())
 
 
 def latex_table(

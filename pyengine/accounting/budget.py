@@ -239,7 +239,7 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
         mechanism : Mechanism, or what describes one
             As `compose` takes it.  It must not run before it is booked.
         name : str
-            What to call it.
+            What to call it, in characters that can be printed.
 
         Returns
         -------
@@ -253,9 +253,7 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
         AccuracyError
             Where no engine has proven bounds of the composition; nothing was booked.
         """
-        if not isinstance(name, str):
-            raise ValueError(f"name must be a string, got {checks.shown(name)}")
-        release = Release(name, compose(mechanism))
+        release = Release(checks.printable("name", name), compose(mechanism))
         while True:
             booked = self._ledger.read()
             joint = _joint(booked, release.mechanism)

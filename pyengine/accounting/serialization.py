@@ -318,7 +318,7 @@ def in_words_of(step: Step, value: Any) -> Step:
             named = (f"words.{key}[{i}]" for i in range(len(items)))
             given[key] = tuple(map(_applied, readers, named, items))
     for key in given.keys() - TUPLES.keys():
-        _text(f"words.{key}", given[key])
+        checks.printable(f"words.{key}", given[key])
     checks.choice("words.neighbours", given.get("neighbours", "present"), tuple(NEIGHBOURS))
     checks.choice("words.known", given.get("known", ""), KNOWN)
     return worded(step, step.own_words()._replace(**given))
@@ -328,17 +328,11 @@ def _applied(read: Callable[[str, Any], Any], name: str, value: Any) -> Any:
     return read(name, value)
 
 
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{name} must be a text, got {checks.shown(value)}")
-    return value
-
-
 def _pair(name: str, value: Any) -> tuple[str, ...]:
     items = checks.listed(name, value)
     if len(items) != 2:
         raise ValueError(f"{name} must be a name and a text, got {checks.shown(value)}")
-    return tuple(_text(name, item) for item in items)
+    return tuple(checks.printable(name, item) for item in items)
 
 
 def _several(name: str, value: Any) -> list[Mechanism]:
@@ -366,14 +360,14 @@ def _truncated(
 
 def _exact_text(name: str, value: Any) -> str:
     """A text that is an exact number, as it stands."""
-    checks.exact(name, _text(name, value))
+    checks.exact(name, checks.printable(name, value))
     return str(value)
 
 
 KNOWN = ("", "upper bound", "lower bound")
 # Entries of words that hold several things, and what reads each of these, or all.
 TUPLES: dict[str, Any] = {
-    "hidden": _text,
+    "hidden": checks.printable,
     "given": _pair,
     "sizes": (checks.count, checks.count),
     "epochs": (checks.count, _exact_text),

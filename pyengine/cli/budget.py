@@ -168,7 +168,12 @@ def _show(arguments: argparse.Namespace) -> int:
         "assumption": ASSUMPTION,
         "releases": [{"name": r.name, "mechanism": describe(r.mechanism)} for r in releases],
     }
-    words = [f"{r.name or '-'}: {', '.join(shortened(in_words(r.mechanism)))}" for r in releases]
+    names = [r.name or "-" for r in releases]
+    names = [name if name.isprintable() else repr(name) for name in names]  # of another program
+    words = [
+        f"{name}: {', '.join(shortened(in_words(release.mechanism)))}"
+        for name, release in zip(names, releases, strict=True)
+    ]
     lines = [_target_line(budget.target), *words, _spent_line(budget, achieved)]
     label = label_lines(budget.spent, adjacency) if releases else []
     _print(arguments, content, [*lines, *label, f"assumes: {ASSUMPTION}"])

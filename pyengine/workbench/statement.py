@@ -12,7 +12,13 @@ from typing import Any
 from pyengine._support import checks
 from pyengine._support.certainty import ESTIMATE, PROVEN, certainty
 from pyengine._support.decimals import number, written
-from pyengine._support.markup import html_table, latex_table, markdown_table, shortened
+from pyengine._support.markup import (
+    html_table,
+    in_markdown,
+    latex_table,
+    markdown_table,
+    shortened,
+)
 from pyengine._version import __version__
 from pyengine.api import answers, compose
 from pyengine.api.shuffled import known_leak, without_amplification
@@ -151,7 +157,9 @@ class Statement:
         """The statement in Markdown."""
         table = markdown_table(HEADS, self.rows())
         head = (
-            f"  - {text}" if text in self.notes else f"- **{title}**: {text}"
+            f"  - {in_markdown(text)}"
+            if text in self.notes
+            else f"- **{title}**: {in_markdown(text)}"
             for title, texts in self.head()
             for text in texts
         )

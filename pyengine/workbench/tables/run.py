@@ -19,7 +19,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from pyengine._support.markup import latex_table, markdown_table, terminal_width
+from pyengine._support.markup import in_markdown, latex_table, markdown_table, terminal_width
 from pyengine._version import __version__
 from pyengine.workbench.tables.cells import INTERNAL, Cell
 from pyengine.workbench.tables.execute import Solve
@@ -299,7 +299,7 @@ def _contents(
     if "parquet" in specification.formats:
         contents["table.parquet"] = parquet_bytes(names, records, numbers, set(INTEGERS))
     if "markdown" in specification.formats:
-        below = "".join(f"- {note}\n" for note in notes(table))
+        below = "".join(f"- {in_markdown(note)}\n" for note in notes(table))
         text = markdown_table(HEADS, printed(table))
         contents["table.md"] = (f"{text}\n{below}" if below else text).encode()
     if "latex" in specification.formats:
