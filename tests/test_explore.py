@@ -157,6 +157,7 @@ def settings_of(run: str) -> dict[str, Any]:
     [
         ("noise = 2\np = 0.25\nsteps = 8", pe.dp_sgd(2.0, 0.25, 8)),
         ("noise = 2\np = 0.25\nepochs = 8", pe.dp_sgd(2.0, 0.25, 32)),
+        ('noise = 2\np = "256/60000"\nsteps = 8', pe.dp_sgd(2.0, 256 / 60000, 8)),
         ("noise = 2\nsteps = 8", pe.GaussianMechanism(2.0).composed(8)),
         ("noise = 2\nsteps_per_epoch = 7\nepochs = 3", pe.dp_sgd_allocated(2.0, 7, 3)),
         *(
@@ -174,7 +175,7 @@ def test_a_run_file_is_a_link(text: str, run: pe.Mechanism) -> None:
     link_text = link(parse_runs(f"{text}\n[statement]\ndelta = 1e-7\nfpr = [0.01]", "run.toml"))
     first, *others = link_text.removeprefix("#run=").split("&")
     assert Settings.read(settings_of(first)).mechanism() == run
-    assert others == ["delta=1e-07", "false_positive_rate=0.01"]
+    assert others == ["delta=1e-7", "false_positive_rate=0.01"]
 
 
 def test_links_of_grids_and_of_what_has_no_sliders(
@@ -528,6 +529,20 @@ def test_answers_follow_the_slider(browser: Any, server: Server) -> None:
         until(page, "!document.querySelector('#figures .estimate')")
         run = pe.dp_sgd(noise, batch_size=256, dataset_size=60_000, epochs=10, sampling="poisson")
         assert float(shown(page)[0]) == pytest.approx(pe.epsilon(run, 1e-5), rel=2e-3)
+
+
+def test_figures_of_the_settings_before_are_faint(browser: Any, server: Server) -> None:
+    """While a long answer is computed, what stands beside the new settings is not theirs."""
+    with opened(browser, server.address) as page:
+        page.route("**/answers", lambda _: None)  # held until the route goes
+        until(page, "!document.querySelector('#figures .old')")
+        field(page, 0, "noise_multiplier").locator(".value").fill("3")
+        until(page, "document.querySelectorAll('#figures .old').length > 0")
+        assert page.inner_text("#state").startswith("Computing")
+        assert shown(page)[0] == "1.1"
+        page.unroute("**/answers")
+        until(page, "!document.querySelector('#figures .old')")
+        assert float(shown(page)[0]) < 0.5
 
 
 def test_runs_beside_each_other_and_the_link(browser: Any, server: Server) -> None:

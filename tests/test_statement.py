@@ -7,9 +7,11 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pyengine as pe
+from pyengine._support.decimals import written
 from pyengine._support.markup import latex_table, markdown_table
 from pyengine.cli import main
 from pyengine.mechanisms.words import worded
@@ -80,6 +82,24 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--kappa must lie in [0, 1], got 2" in capsys.readouterr().err
     assert main(["statement", "--noise", "2", "--delta", "0"]) == 2
     assert "delta must be positive, got 0" in capsys.readouterr().err
+
+
+def test_titles_and_labels_have_all_digits() -> None:
+    """A bound at 0.0012345649 is none at 0.00123456: six digits of a level were shown."""
+    level, noise = 0.001234564901, 1.2345649012
+    run = pe.dp_sgd(noise, 0.012345649012, 10)
+    made = privacy_statement(
+        run, level, false_positive_rates=[level], kappas=[level], priors=[level]
+    )
+    for figure in made.figures:
+        found = re.findall(r"[\d.]+(?:e-?\d+)?", figure.what)
+        assert [float(text) for text in found] == [level] * (figure.metric != "advantage")
+    assert "noise multiplier 1.2345649012, 10 steps at rate 0.012345649012" in str(made)
+    assert written(1e22) == "1e22"
+    assert written(123456789.0) == "123456789"
+    rng = np.random.default_rng(5)
+    for value in np.concatenate([np.exp(rng.uniform(-700, 700, 500)), rng.normal(size=500)]):
+        assert float(written(float(value))) == value
 
 
 def test_words_of_files_are_escaped() -> None:

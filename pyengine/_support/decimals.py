@@ -10,9 +10,15 @@ from typing import Any
 __all__ = ["number", "written"]
 
 
-def written(value: Any, form: str = "g") -> str:
-    """Text of a number as `format` has it, but with the exponent as people write it."""
-    return re.sub(r"e\+?(-?)0*(\d)", r"e\1\2", format(value, form))
+def written(value: Any, form: str = "") -> str:
+    """Text of a number as `format` has it, but with the exponent as people write it.
+
+    Without a form that of a float reads back as the same one.
+    """
+    text = format(value, form or "g")
+    if not form and isinstance(value, float) and float(text) != value:
+        text = repr(float(value)).removesuffix(".0")
+    return re.sub(r"e\+?(-?)0*(\d)", r"e\1\2", text)
 
 
 def number(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> str:

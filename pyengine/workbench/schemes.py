@@ -33,7 +33,7 @@ class SchemeSetting:
     @property
     def texts(self) -> tuple[str, str, str]:
         """The numbers as tables show them."""
-        return f"{self.noise:g}", str(self.steps_per_epoch), str(self.epochs)
+        return written(self.noise), str(self.steps_per_epoch), str(self.epochs)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pyengine._support import checks
+from pyengine._support.decimals import written
 from pyengine.workbench.runs.files import RunFile
 from pyengine.workbench.runs.grammar import phase
 from pyengine.workbench.runs.grids import choices
@@ -45,7 +46,7 @@ def _as_text(settings: dict[str, str]) -> str:
 
 
 def _number(name: str, value: Any) -> str:
-    return f"{checks.as_double(checks.exact(name, value)):.15g}"
+    return written(checks.as_double(checks.exact(name, value)))
 
 
 def _settings(tables: list[dict[str, Any]]) -> dict[str, str]:

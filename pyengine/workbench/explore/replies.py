@@ -16,7 +16,7 @@ from pyengine.mechanisms import Mechanism, in_words
 from pyengine.mechanisms.threat_models import Relaxed
 from pyengine.workbench.explore.settings import Settings
 from pyengine.workbench.plots.series import asked
-from pyengine.workbench.statement import Figure, privacy_statement
+from pyengine.workbench.statement import UP, Figure, privacy_statement
 
 __all__ = ["reply"]
 
@@ -101,4 +101,5 @@ def _weaker_figure(run: Mechanism, settings: Settings) -> Figure:
     rate = settings.numbers["false_positive_rate"]
     bounds, certain = _relaxed(run, [rate], settings)
     what = f"relaxed threat model: true positive rate at false positive rate {written(rate)}"
-    return Figure(what, 1.0 - float(bounds.lower[0]), certainty(certain[0]))
+    missed = float(bounds.lower[0])
+    return Figure(what, min((1.0 - missed) * UP, 1.0), certainty(certain[0]))

@@ -37,7 +37,7 @@ def schemes_figure(rows: Sequence[Compared], delta: float) -> Figure:
         axes.set_title(f"{number:,} epoch{'s' if number > 1 else ''}", loc="left", fontsize=10)
     panels[0].set_ylabel(f"ε at δ = {written(delta)}")
     legend(made, entries)
-    titled(made, f"Ways to draw batches at noise {noise:g}", "add_remove")
+    titled(made, f"Ways to draw batches at noise {written(noise)}", "add_remove")
     return made
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyengine._support.decimals import written
 from pyengine._support.extras import needed
 from pyengine.accounting.runs import Strategy
 from pyengine.workbench.plots.style import COLOURS, figure, frame, legend, titled
@@ -67,6 +68,6 @@ def strategy_figure(strategy: Strategy, *, title: str = "") -> Figure:
     frame(axes, xlabel="steps left", ylabel="log-likelihood ratio of what was released")
     axes.invert_xaxis()
     legend(made, [(Patch(color=COLOURS[i]), text) for i, text in enumerate(run.names)])
-    axes.set_title(f"Worst choices for δ({strategy.epsilon:g})", loc="left", fontsize=10)
+    axes.set_title(f"Worst choices for δ({written(strategy.epsilon)})", loc="left", fontsize=10)
     titled(made, title, strategy.adjacency)
     return made

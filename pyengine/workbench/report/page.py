@@ -62,6 +62,7 @@ def page(report: PrivacyReport) -> str:
         tables=[_table(table) for table in report.tables],
         kinds=_kinds(report),
         attacks=_attacks(report),
+        written=written,
         data=json.dumps(report.as_object(), ensure_ascii=False, allow_nan=False).translate(ESCAPES),
     )
 

@@ -143,6 +143,7 @@ function read(hash) {
 function change(run) {
   arrange();
   run.proven = false;
+  run.since = run.since || performance.now(); // the first change that no answer has seen
   clearTimeout(run.rest);
   run.rest = setTimeout(() => { run.proven = true; ask(run); }, REST);
   ask(run);
@@ -181,6 +182,7 @@ async function send(run) {
   run.busy = false;
   if (!found.superseded && !run.removed) {
     run.milliseconds = performance.now() - run.began;
+    if (!run.dirty) run.since = 0;
     tell(run, found);
   }
   if (run.dirty) send(run);
@@ -206,10 +208,21 @@ function tell(run, found) {
   show();
 }
 
+function isLate(run) {
+  return Boolean(run.since) && performance.now() - run.since > PATIENCE;
+}
+
+// Whether what is shown of a run is the answer to other settings than those beside it.
+function isOld(run) {
+  return Boolean(run.failed) || isLate(run);
+}
+
 function say() {
   const state = document.getElementById("state");
   const busy = runs.filter((run) => run.busy), failed = runs.filter((run) => run.failed);
-  if (busy.some((run) => performance.now() - run.began > PATIENCE)) state.textContent = "Computing…";
+  if (runs.some((run) => run.faint !== isOld(run))) show();
+  if (runs.some(isLate)) state.textContent = "Computing… What is faint is of the settings before.";
+  else if (busy.some((run) => performance.now() - run.began > PATIENCE)) state.textContent = "Computing…";
   else if (failed.length) state.textContent = "What could not be answered is faint: it is of the settings before.";
   else if (!busy.length)
     state.textContent = `Answered in ${Math.round(Math.max(0, ...runs.map((run) => run.milliseconds || 0)))} ms.`;
@@ -226,6 +239,7 @@ function cell(name, text, kind) {
 }
 
 function show() {
+  for (const run of runs) run.faint = isOld(run);
   const answered = runs.filter((run) => run.answer);
   const head = document.createElement("tr");
   const corner = cell("th", "at most");
@@ -244,7 +258,7 @@ function show() {
     row.append(title);
     for (const run of runs) {
       const figure = run.answer && run.answer.figures.find((f) => f.what === what);
-      const data = cell("td", figure ? figure.printed : "–", `number${run.failed ? " old" : ""}`);
+      const data = cell("td", figure ? figure.printed : "–", `number${run.faint ? " old" : ""}`);
       if (figure) data.append(" ", cell("span", figure.certainty, `word ${figure.certainty}`));
       row.append(data);
     }
