@@ -6,6 +6,7 @@ import json
 import math
 import re
 import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -416,6 +417,40 @@ def validator() -> Any:
 def loaded(text: str) -> Any:
     """A text as editors see it: numbers are numbers."""
     return toml.json_loads(text) if text.lstrip().startswith(("{", "[{")) else toml.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("flow.yaml", "{" * 3000),
+        ("flow.txt", "a: " + "[" * 3000),
+        ("braces.toml", "{" * 3000),
+        ("dotted.toml", f"[a.{'.'.join('b' * 3000)}]"),
+        ("dotted", f"a.{'.'.join('b' * 3000)} = 1"),
+    ],
+)
+def test_deep_files_are_refused_at_once(
+    name: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three kilobytes took 13 s, and dotted keys ended in an internal error."""
+    (tmp_path / name).write_text(text)
+    began = time.process_time()
+    assert main(["epsilon", str(tmp_path / name), "--delta", "1e-5"]) == 2
+    assert time.process_time() - began < 3.0
+    assert re.search("nested too deeply|not a run file", capsys.readouterr().err)
+
+
+def test_messages_quote_no_escapes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a message quotes of a file neither ends its line nor reaches the terminal."""
+    step = {"mechanism": "GaussianMechanism", "noise_multiplier": 1, "x\npyengine: \x1b[2J": 1}
+    long = {"mechanism": "GaussianMechanism", "noise_multiplier": 1, "x" * 5000: 1}
+    for each in (step, long):
+        path = tmp_path / "run.json"
+        path.write_text(json.dumps({"schema": "pyengine/1", "mechanism": [each]}))
+        assert main(["epsilon", str(path), "--delta", "1e-5"]) == 2
+        said = capsys.readouterr().err
+        assert said.removesuffix("\n").isprintable()
+        assert len(said) < 1100
 
 
 def test_schema_knows_all_examples() -> None:

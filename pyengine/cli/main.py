@@ -31,6 +31,7 @@ exit codes: 0 done; 1 done, but a value was refused or something unsafe was foun
 output that cannot be written; 3 a defect of pyengine itself; 130 interrupted"""
 
 # a module each, in the order of the help
+LONG = 1000  # characters of a message
 COMMANDS = tuple(
     import_module(f"pyengine.cli.{name}")
     for name in (
@@ -96,10 +97,10 @@ def _run(argv: Sequence[str] | None) -> int:
     try:
         return int(arguments.run(arguments))
     except (CommandError, MissingPackageError, NotDefinedError) as error:
-        print(f"pyengine: error: {error}", file=sys.stderr)
+        print(f"pyengine: error: {_sentence(error)}", file=sys.stderr)
         return UNUSABLE
     except AccuracyError as error:
-        print(f"pyengine: refused: {error}", file=sys.stderr)
+        print(f"pyengine: refused: {_sentence(error)}", file=sys.stderr)
         return FOUND
     except KeyboardInterrupt:
         print("pyengine: interrupted", file=sys.stderr)
@@ -116,4 +117,10 @@ def _run(argv: Sequence[str] | None) -> int:
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning as a sentence, without the line of the program that it came from."""
-    print(f"pyengine: warning: {message}", file=sys.stderr)
+    print(f"pyengine: warning: {_sentence(message)}", file=sys.stderr)
+
+
+def _sentence(message: object) -> str:
+    """A message that may quote files, without line ends and escapes, and no longer than is read."""
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(message))
+    return text if len(text) <= LONG else f"{text[:LONG]}... ({len(text):,} characters)"

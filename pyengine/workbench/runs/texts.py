@@ -19,6 +19,8 @@ __all__ = ["SEPARATORS", "Content", "SpecificationError", "json_value", "read_te
 READS = "pyengine reads TOML, JSON, YAML, and CSV with columns such as noise, rate, steps"
 SEPARATORS = (",", ";", "\t")
 DEEPEST = 50  # levels of a file of ours are seven at most
+BEGIN = ("[", "{", "<block mapping start>", "<block sequence start>")  # tokens of YAML
+END = ("]", "}", "<block end>")
 Path = tuple[str | int, ...]
 HEADER = re.compile(r"\s*\[(\[)?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 
@@ -85,12 +87,14 @@ def _other(text: str, suffix: str, error: ValueError) -> Content:
     raise ValueError(f"not a run file; {READS}") from None
 
 
-def _literal(value: Any) -> Any:
+def _literal(value: Any, depth: int = 0) -> Any:
     """The value with integers as texts, too: a list is told from a number by its kind alone."""
+    if depth > DEEPEST:
+        raise ValueError("nested too deeply")
     if isinstance(value, dict):
-        return {key: _literal(item) for key, item in value.items()}
+        return {key: _literal(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
-        return [_literal(item) for item in value]
+        return [_literal(item, depth + 1) for item in value]
     return Literal(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -115,9 +119,15 @@ def _yaml(text: str) -> Content:
     except MissingPackageError as error:
         raise ValueError(str(error)) from None
     try:
-        # a few lines of aliases can stand for more than memory holds
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
-            raise ValueError("not a run file: YAML: an alias, where values must be written out")
+        depth = 0
+        for token in yaml.scan(text):  # whose time grows with the square of the depth
+            # a few lines of aliases can stand for more than memory holds
+            if isinstance(token, yaml.AliasToken):
+                raise ValueError("not a run file: YAML: an alias, where values must be written out")
+            depth += token.id in BEGIN
+            depth -= token.id in END
+            if depth > DEEPEST:
+                raise ValueError("nested too deeply")
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         if node is None:
             raise ValueError(f"not a run file; {READS}")
