@@ -20,8 +20,9 @@ THREADED := $(wildcard tests/c/threads/*.c)
 C_STYLED := $(filter-out csrc/ncx2_nodes.h,$(wildcard csrc/*.[ch] csrc/*/*.[ch] tests/c/*.[ch] \
     tests/c/*/*.[ch] tests/icount/c/*.[ch] tests/icount/c/*/*.[ch]))
 FLAGS    := -std=c11 -ffp-contract=off -fno-math-errno -fno-trapping-math -Icsrc
-SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,float-cast-overflow \
+SANITIZE := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined,float-cast-overflow \
     -fno-sanitize-recover=all -DPE_CHECK_DOMAINS
+RACES    := -O1 -g1 -fsanitize=thread
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
 
 .NOTPARALLEL: # one pip at a time
@@ -123,13 +124,19 @@ types: $(VENV)/core.stamp $(VENV)/dev.stamp
 	$(BIN)/mypy --strict pyengine tests/typed
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
+# Objects of their own, so that ccache keeps them, and fuzz and sanitize share those of the core.
+HEADERS := $(wildcard csrc/*.h tests/c/*.h tests/c/*/*.h tests/icount/c/*.h) Makefile
+objects  = $(patsubst %.c,build/$(1)/%.o,$(2))
+WARNED  := $(call objects,warnings,$(KERNELS) $(EXTREMES) $(FUZZER) $(THREADED) $(OTHERS) $(COUNTED))
+
 # With optimisation, because some warnings need the data flow.
-cwarnings:
-	@set -e; for source in $(KERNELS) $(EXTREMES) $(FUZZER) $(THREADED) $(OTHERS) $(COUNTED); do \
-	    echo "cc $$source"; \
-	    $(CC) $(FLAGS) $(COUNT) -O3 $(WARNINGS) -c $$source -o /dev/null; \
-	    $(CC) $(FLAGS) $(COUNT) -O0 $(WARNINGS) -fsyntax-only $$source; \
-	done
+build/warnings/%.o: %.c $(HEADERS)
+	@mkdir -p $(@D)
+	@echo "cc $<"
+	@$(CC) $(FLAGS) $(COUNT) -O0 $(WARNINGS) -fsyntax-only $<
+	@$(CC) $(FLAGS) $(COUNT) -O3 $(WARNINGS) -c $< -o $@
+
+cwarnings: $(WARNED)
 
 # The core compiled for seven systems, and its answers on two other machines; where ziglang or qemu
 # cannot be had, it says what it leaves out.
@@ -137,9 +144,17 @@ cross: $(VENV)/core.stamp
 	@$(BIN)/python -c "import ziglang" 2>/dev/null || { $(call extra,$(VENV),cross); } || true
 	$(BIN)/python tools/cross.py
 
-sanitize:
-	mkdir -p build/sanitize
-	$(CC) $(FLAGS) $(SANITIZE) $(KERNELS) $(EXTREMES) -o build/sanitize/extremes -lm
+build/sanitize/%.o: %.c $(HEADERS)
+	@mkdir -p $(@D)
+	@echo "cc $<"
+	@$(CC) $(FLAGS) $(SANITIZE) -c $< -o $@
+
+build/sanitize/extremes: $(call objects,sanitize,$(KERNELS) $(EXTREMES))
+build/sanitize/inputs: $(call objects,sanitize,$(KERNELS) $(FUZZER))
+build/sanitize/extremes build/sanitize/inputs:
+	@$(CC) $(SANITIZE) $^ -o $@ -lm
+
+sanitize: build/sanitize/extremes
 	ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 build/sanitize/extremes
 
 # Instructions that kernels and questions take, against tests/data/instructions.toml; needs valgrind.
@@ -153,17 +168,21 @@ icount-record: $(VENV)/core.stamp
 # INPUTS random inputs to the kernels under the same sanitizers; another FUZZ_SEED draws others.
 INPUTS    ?= 100000
 FUZZ_SEED ?= 1
-fuzz:
-	mkdir -p build/sanitize
-	$(CC) $(FLAGS) $(SANITIZE) $(KERNELS) $(FUZZER) -o build/sanitize/fuzz -lm
-	build/sanitize/fuzz $(INPUTS) $(FUZZ_SEED)
+fuzz: build/sanitize/inputs
+	build/sanitize/inputs $(INPUTS) $(FUZZ_SEED)
 
 # What threads share: the kernels under ThreadSanitizer (which needs addresses that are not random),
 # the caches in Python's development mode.
-threads: $(VENV)/core.stamp $(VENV)/test.stamp
-	mkdir -p build/sanitize
-	$(CC) $(FLAGS) -O1 -g -fsanitize=thread $(KERNELS) $(THREADED) -o build/sanitize/threads -lm -pthread
-	setarch -R build/sanitize/threads
+build/threads/%.o: %.c $(HEADERS)
+	@mkdir -p $(@D)
+	@echo "cc $<"
+	@$(CC) $(FLAGS) $(RACES) -c $< -o $@
+
+build/threads/shared: $(call objects,threads,$(KERNELS) $(THREADED))
+	@$(CC) $(RACES) $^ -o $@ -lm -pthread
+
+threads: $(VENV)/core.stamp $(VENV)/test.stamp build/threads/shared
+	setarch -R build/threads/shared
 	$(BIN)/python -X dev -m pytest -k "thread or fork" tests/test_caches.py tests/test_forks.py tests/test_api.py \
 	    tests/test_special_ufuncs.py tests/test_scalars.py $(PYTEST_ARGS)
 
