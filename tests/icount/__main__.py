@@ -24,14 +24,15 @@ def _table(part: str, counts: Counts, recorded: Part | None) -> None:
         print(f"  {name:30}{count:14,}{change}")
 
 
-def _clones(recorded: Clones) -> tuple[Clones, list[str]]:
+def _clones(recorded: Clones, *, to_record: bool) -> tuple[Clones, list[str]]:
     """Compare the clones where that can be done; return the ratios and what is wrong with them."""
     reason = clones.why_not()
     if reason:
         print(f"AVX-512 clones: SKIPPED, {reason}")
         return recorded, []
-    found = Clones(clones.cpu(), clones.ratios())
-    same = found.cpu == recorded.cpu
+    same = clones.cpu() == recorded.cpu
+    judged = recorded.ratios if same else {}
+    found = Clones(clones.cpu(), clones.ratios(None if to_record else judged))
     print("AVX-512 clones: time over that of the AVX2 clones")
     for name, ratio in sorted(found.ratios.items()):
         print(f"  {name:30}{ratio:14.3f}{recorded.ratios.get(name, float('nan')):14.3f}")
@@ -39,7 +40,7 @@ def _clones(recorded: Clones) -> tuple[Clones, list[str]]:
         print(
             f"AVX-512 clones: REPORTED ONLY, NOT JUDGED: on {found.cpu}, recorded: {recorded.cpu}"
         )
-    return found, clones.judge(recorded.ratios, found.ratios) if same else []
+    return found, clones.judge(judged, found.ratios)
 
 
 def check(path: Path) -> int:
@@ -54,7 +55,7 @@ def check(path: Path) -> int:
         failures += verdict.failures
         improved += verdict.improved
         notes += verdict.notes
-    failures += _clones(record.clones)[1]
+    failures += _clones(record.clones, to_record=False)[1]
     for line in notes:
         print(f"icount: NOTE: {line}")
     for line in improved:
@@ -76,7 +77,7 @@ def record(path: Path, allowed: list[str]) -> int:
         _table(part, counts, old.parts.get(part))
         parts[part], above = ratchet.lowered(old.parts.get(part), counts, versions, allowed)
         refused += above
-    found, slow = _clones(old.clones)
+    found, slow = _clones(old.clones, to_record=True)
     # A ratio is a time and goes either way: it is kept, unless it is named or of another processor.
     keep = found.cpu == old.clones.cpu and "avx512" not in allowed
     ratios = {**found.ratios, **old.clones.ratios} if keep else found.ratios

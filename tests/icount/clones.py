@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from .build import build
 from .valgrind import CountError
 
-__all__ = ["FACTOR", "cpu", "judge", "ratios", "why_not"]
+__all__ = ["FACTOR", "cpu", "judge", "least", "ratios", "why_not"]
 
 LEVELS = ("x86-64-v3", "x86-64-v4")
 NEEDS = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}  # what x86-64-v4 adds
@@ -49,10 +49,11 @@ def _once(command: list[str]) -> dict[str, float]:
     return {name: float(ratio) for name, ratio in map(str.split, run.stdout.splitlines())}
 
 
-def ratios(attempts: int = ATTEMPTS) -> dict[str, float]:
+def ratios(recorded: Mapping[str, float] | None = None) -> dict[str, float]:
     """Return the time of the AVX-512 clone over that of the AVX2 one, for each kernel.
 
-    The least of the attempts, so that it is too large only where it is so each time.
+    The least of the attempts, so that it is too large only where it is so each time; beside
+    ``recorded`` ratios no further attempt is made once none is too large.
     """
     libraries = [
         build(
@@ -63,8 +64,20 @@ def ratios(attempts: int = ATTEMPTS) -> dict[str, float]:
         for level in LEVELS
     ]
     timer = build(kernels=[], main="pairs.c").path
-    found = [_once([str(timer), *map(str, libraries)]) for _ in range(attempts)]
-    return {name: min(one[name] for one in found) for name in found[0]}
+    return least(lambda: _once([str(timer), *map(str, libraries)]), recorded)
+
+
+def least(
+    once: Callable[[], dict[str, float]], recorded: Mapping[str, float] | None
+) -> dict[str, float]:
+    """Return the least ratio of each kernel of as many attempts as it takes."""
+    found = once()
+    for _ in range(1, ATTEMPTS):
+        if recorded is not None and not judge(recorded, found):
+            break
+        again = once()
+        found = {name: min(ratio, again[name]) for name, ratio in found.items()}
+    return found
 
 
 def judge(recorded: Mapping[str, float], measured: Mapping[str, float]) -> list[str]:
