@@ -14,6 +14,17 @@ DENSITIES = {
 QUESTIONS = {"gamma_bound": 1e-3, "delta": 1.0, "epsilon": 1e-6}
 
 
+def of(density, rate):
+    """300 steps of a density and its shift, on samples where the rate is not 1."""
+    log_p = DENSITIES[density]
+    step = pe.from_analytic_densities(log_p, log_p.at(an.z - "0.3"))
+    return (step if rate == 1 else step.poisson_sampled(rate)).composed(300)
+
+
+def relative_width(bounds):
+    return (bounds.upper - bounds.lower) / bounds.upper
+
+
 class AnalyticDensities:
     """One bracket of both orders."""
 
@@ -21,49 +32,86 @@ class AnalyticDensities:
     param_names = ("density", "rate", "question")
 
     def setup(self, density, rate, question):
-        log_p = DENSITIES[density]
-        step = pe.from_analytic_densities(log_p, log_p.at(an.z - "0.3"))
-        self.mechanism = (step if rate == 1 else step.poisson_sampled(rate)).composed(300)
-        self.ask, self.x = getattr(pe, question), QUESTIONS[question]
-        self.bounds = self.ask(self.mechanism, self.x, bounds=True)
+        self.mechanism, self.ask = of(density, rate), getattr(pe, question)
+        self.x = QUESTIONS[question]
+        self.ask(of("normal", 1), self.x, bounds=True)  # what is imported
 
     def time_from_nothing(self, density, rate, question):
         clear_cache()
         self.ask(self.mechanism, self.x, bounds=True)
 
-    def time_kept(self, density, rate, question):
-        self.ask(self.mechanism, self.x, bounds=True)
 
-    def track_width(self, density, rate, question):
-        return (self.bounds.upper - self.bounds.lower) / self.bounds.upper
+class KeptAnalyticDensities:
+    """All of the questions to one mechanism once its lines are kept; width of their brackets."""
+
+    params = (list(DENSITIES), [1, "0.1"])
+    param_names = ("density", "rate")
+
+    def setup(self, density, rate):
+        self.mechanism = of(density, rate)
+        self.ask()
+
+    def ask(self):
+        return [getattr(pe, q)(self.mechanism, x, bounds=True) for q, x in QUESTIONS.items()]
+
+    def time_kept(self, density, rate):
+        self.ask()
+
+
+class Widths:
+    """Relative widths of brackets, all of which one process finds."""
+
+    params = (list(DENSITIES), [1, "0.1"], list(QUESTIONS))
+    param_names = ("density", "rate", "question")
+
+    def setup_cache(self):
+        return {
+            (density, rate, question): relative_width(getattr(pe, question)(run, x, bounds=True))
+            for density in DENSITIES
+            for rate in (1, "0.1")
+            for run in [of(density, rate)]
+            for question, x in QUESTIONS.items()
+        }
+
+    def track_width(self, widths, density, rate, question):
+        return widths[density, rate, question]
 
     track_width.unit = "relative width"
 
 
+def tiny(density):
+    return pe.gamma_bound(of(density, "0.1"), 1e-90, bounds=True)
+
+
 class TinyAnalyticValues:
-    """γ below what the usual law knows: time of the law that ends far out, and kept; width."""
+    """γ below what the usual law knows: the law that ends far out, from nothing."""
 
     params = (["normal", "logistic"],)
     param_names = ("density",)
     timeout = 120
 
     def setup(self, density):
-        log_p = DENSITIES[density]
-        step = pe.from_analytic_densities(log_p, log_p.at(an.z - "0.3"))
-        self.mechanism = step.poisson_sampled("0.1").composed(300)
-        self.bounds = self.ask()
-
-    def ask(self):
-        return pe.gamma_bound(self.mechanism, 1e-90, bounds=True)
+        pe.gamma_bound(of("normal", 1), 1e-3, bounds=True)  # what is imported
 
     def time_from_nothing(self, density):
         clear_cache()
-        self.ask()
+        tiny(density)
+
+
+class KeptTinyAnalyticValues:
+    """The same once that law is kept, and the width of its bracket."""
+
+    params = (["normal", "logistic"],)
+    param_names = ("density",)
+    timeout = 120
+
+    def setup(self, density):
+        self.bounds = tiny(density)
 
     def time_kept(self, density):
-        self.ask()
+        tiny(density)
 
     def track_width(self, density):
-        return (self.bounds.upper - self.bounds.lower) / self.bounds.upper
+        return relative_width(self.bounds)
 
     track_width.unit = "relative width"
