@@ -9,6 +9,7 @@ import re
 import warnings
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from thorough import ALL, sampled
@@ -112,18 +113,24 @@ def test_verdicts_follow_from_the_numbers(name: str, item: Item) -> None:
 @pytest.mark.parametrize(
     ("name", "item"), [(name, item) for name, item in ITEMS if item.draw], ids=label
 )
-def test_pictures_show_the_numbers(name: str, item: Item) -> None:
+def test_pictures_show_the_numbers(name: str, item: Item, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every panel has something drawn, and says what."""
-    from matplotlib.figure import Figure
+    from pyengine.workbench.plots import style
 
-    figure = Figure(figsize=item.size)
-    assert item.draw is not None
-    item.draw(published(name, item), figure)
-    assert figure.axes
-    for axes in figure.axes:
+    figures, figure = [], style.figure
+
+    def kept(*size: float) -> Any:
+        figures.append(figure(*size))
+        return figures[-1]
+
+    monkeypatch.setattr(style, "figure", kept)
+    made = _png(item, published(name, item))
+    (drawn,) = figures
+    assert drawn.axes
+    for axes in drawn.axes:
         assert axes.has_data(), f"{name} {item.name}: an empty panel"
         assert axes.get_xlabel() or axes.get_ylabel() or axes.get_title(), (name, item.name)
-    assert alike(_png(item, published(name, item)), DOCS / name / f"{item.name}.png")
+    assert alike(made, DOCS / name / f"{item.name}.png")
 
 
 def test_page_says_what_came_of_the_numbers() -> None:

@@ -74,12 +74,13 @@ def test_means_of_all_stages_hold_what_the_last_one_knows(name: str, adjacency: 
     c = np.concatenate([np.linspace(-8.0, 8.0, 41), np.linspace(-0.05, 0.05, 21)])
     last = [*inner.masses(c), inner.profile(-c)]
     for stage in range(inner.stages):
-        found = [*inner.masses_at(stage, c), inner.profile_at(stage, -c)]
+        which = slice(None, None, 1 if stage < inner.stages - 1 else 8)  # the last one is itself
+        found = [*inner.masses_at(stage, c[which]), inner.profile_at(stage, -c[which])]
         for (value, error), (close, off) in zip(found, last, strict=True):
-            known = np.isfinite(error) & np.isfinite(off)
+            known = np.isfinite(error) & np.isfinite(off[which])
             assert known.mean() > 0.5
-            apart = np.abs(value - close)[known]
-            assert (apart <= (error + off)[known] * (1.0 + 1e-9) + 1e-300).all()
+            apart = np.abs(value - close[which])[known]
+            assert (apart <= (error + off[which])[known] * (1.0 + 1e-9) + 1e-300).all()
 
 
 def test_terms_that_do_not_count_make_no_deep_law(monkeypatch: pytest.MonkeyPatch) -> None:

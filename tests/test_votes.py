@@ -213,17 +213,24 @@ def test_epsilon_of_few_labels(labels: int) -> None:
     one = added_law(step).finite()
     assert one is not None
     few = one.log_a > -60.0
+    larger = np.exp(one.log_a[few]) * np.maximum(np.exp(one.loss[few]), 1.0)  # of both masses
+    order = np.argsort(larger)[::-1]
+    more, share, larger = one.loss[few][order], np.exp(one.log_a[few][order]), larger[order]
     loss, mass = np.zeros(1), np.ones(1)
     for _ in range(labels):
-        loss = np.add.outer(loss, one.loss[few]).ravel()
-        mass = np.multiply.outer(mass, np.exp(one.log_a[few])).ravel()
+        # the larger mass of two answers is at most the product of theirs
+        left = 0.99e-15 / (mass * np.maximum(np.exp(loss), 1.0))
+        number = larger.size - np.searchsorted(larger[::-1], left)
+        before = np.repeat(np.arange(loss.size), number)
+        now = np.arange(before.size) - np.repeat(np.cumsum(number) - number, number)
+        loss, mass = loss[before] + more[now], mass[before] * share[now]
         some = mass * np.maximum(np.exp(loss), 1.0) > 1e-15
         loss, mass = loss[some], mass[some]
+    b = mass * np.exp(loss)
     for delta in (1e-5, 1e-7):
         found = pe.epsilon(step.composed(labels), delta, bounds=True)
         assert found.upper - found.lower <= 2e-4 * found.upper
         for end, sign in ((found.lower, 1.0), (found.upper, -1.0)):
             t = math.exp(end)
-            b = mass * np.exp(loss)
             truth = max(np.maximum(b - t * mass, 0.0).sum(), np.maximum(mass - t * b, 0.0).sum())
             assert sign * (float(truth) - delta) >= -1e-4 * delta
