@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,9 @@ def _law(noise: float, p: float, backward: int) -> tuple[Any, Any, float]:
     return (log_a + ratio, -ratio, 0.004) if backward else (log_a, ratio, 0.004)
 
 
-def _moduli(step: tuple[float, float, int, float], t: Any) -> Any:
-    """|M(lambda + it)|/M(lambda)."""
+@cache
+def _moduli(step: tuple[float, float, int, float], t: tuple[float, ...]) -> Any:
+    """|M(lambda + it)|/M(lambda); terms ask for the same ones again and again."""
     log_a, loss, _ = _law(*step[:3])
     weight = np.exp(log_a + step[3] * loss)
     keep = weight > weight.max() * 1e-17
@@ -87,7 +89,7 @@ def moduli(kernel: Any) -> Asked:
     """Bounds of the modulus from each t on, and how many lie below what it is there or later."""
     asked = outside = 0
     for step, bound, _ in _bounds(kernel):
-        truth = np.maximum.accumulate(_moduli(step, T)[::-1])[::-1]
+        truth = np.maximum.accumulate(_moduli(step, tuple(T))[::-1])[::-1]
         known = np.isfinite(bound)
         asked += int(known.sum())
         outside += int((known & (bound < truth * (1.0 - KNOWN))).sum())
@@ -97,14 +99,12 @@ def moduli(kernel: Any) -> Asked:
 def integrals(kernel: Any) -> Asked:
     """Bounds of the integral from each t on with the kernel t'/t, up to t = 12."""
     grid = np.geomspace(T[0], 12.0, 600)
-    kept: dict[Any, Any] = {}
     asked = outside = 0
     for step, _, bound in _bounds(kernel):
-        if step not in kept:
-            kept[step] = _moduli(step, grid)
+        modulus = _moduli(step, tuple(grid.tolist()))
         for t, value in zip(T, bound, strict=True):
             later = grid >= t
-            truth = t * np.trapezoid(kept[step][later] / grid[later], grid[later])
+            truth = t * np.trapezoid(modulus[later] / grid[later], grid[later])
             asked += bool(np.isfinite(value))
             outside += bool(value < truth * 0.99)  # the rule's own error is below 1e-3
     return Asked(asked, outside)
