@@ -64,7 +64,10 @@ def test_sound_ones_pass() -> None:
     assert len(results) == 35
     assert {result.method for result in results} == {"Estimates"}
     every = assert_sound("pyengine")  # which answers for all schemes
-    assert len(every) == len(assert_sound(Pyengine())) == len(load()) > 35
+    assert len(every) == len(load()) > 35
+    some = ["b", "fixed", "epochs", "best"]  # as an adapter of its own
+    asked = assert_sound(Pyengine(), settings=some)
+    assert len(asked) == sum(result.case.setting.name in some for result in every) > 4
     assert len(assert_sound(lambda: Estimates(), settings=["b", "c1"])) < 35
 
 
