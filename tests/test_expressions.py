@@ -90,7 +90,7 @@ def test_all_functions_in_doubles_and_in_balls(x: float) -> None:
     assert an.Evaluator(EVERYTHING.program, DOUBLES)(x) == pytest.approx(float(everything(x)))
     pair = balls.values_of(EVERYTHING, z)
     with mp.workdps(50), balls.precision(balls.BITS):
-        point, argument = balls.at_point(balls.evaluator_on_line(pair), flint.arb(x))
+        point, argument = balls.evaluator_at_points(pair)(flint.arb(x))
         assert argument == flint.arb(x)
         truth = flint.arb(mp.nstr(everything(mp.mpf(x)), 45))
         assert abs(point - truth) < 1e-38
@@ -130,11 +130,11 @@ def test_a_series_is_closer_than_operations_on_a_ball() -> None:
     """The loss of laws that lie next to each other, a difference of large logarithms."""
     loss = LOGISTIC.at(z - "0.001") - LOGISTIC
     with balls.precision(balls.BITS):
-        on = balls.evaluator_on_line(balls.values_of(loss, z))
-        series = balls.on_line(on, flint.arb(1, 0.05))[0]
+        pair = balls.values_of(loss, z)
+        series = balls.on_line(balls.evaluator_on_line(pair), flint.arb(1, 0.05))[0]
         value = balls.enclosed(series, flint.arb(0, 0.05))
         assert float(value.rad()) < 1e-4
-        ends = [balls.at_point(on, flint.arb(x))[0] for x in (0.95, 1.05)]
+        ends = [balls.evaluator_at_points(pair)(flint.arb(x))[0] for x in (0.95, 1.05)]
         assert all(value.contains(end) for end in ends)
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
+from operator import itemgetter, methodcaller
 from typing import Any
 
 from flint import acb, acb_series, arb, arb_series, ctx, fmpq
@@ -23,8 +25,8 @@ __all__ = [
     "BITS",
     "ORDER",
     "WIDE",
-    "at_point",
     "enclosed",
+    "evaluator_at_points",
     "evaluator_on_line",
     "evaluator_on_plane",
     "lower",
@@ -61,19 +63,26 @@ def _of_fraction(value: Fraction) -> arb:
     return arb(fmpq(value.numerator, value.denominator))
 
 
-def _operations(series: Any, is_analytic: Callable[[Any], bool]) -> dict[str, Callable[..., Any]]:
-    """Operations on one kind of series; ``is_analytic`` says where a logarithm has no cut."""
+def _operations(
+    series: Any, is_analytic: Callable[[Any], bool], first: Callable[[Any], Any]
+) -> dict[str, Callable[..., Any]]:
+    """Operations on what ``series`` makes of coefficients, the ``first`` of which is the value.
+
+    ``is_analytic`` says where a logarithm has no cut.
+    """
 
     def constant(value: Any) -> Any:
-        return series([value], prec=ORDER)
+        return series([value])
 
     def unknown() -> Any:
         """No number, nor any coefficient."""
-        return series([NOTHING] * ORDER, prec=ORDER)
+        return series([NOTHING] * ORDER)
 
     def guarded(name: str, allowed: Callable[[Any], bool]) -> Callable[[Any], Any]:
+        function = methodcaller(name)
+
         def found(x: Any) -> Any:
-            return getattr(x, name)() if allowed(x[0]) else unknown()
+            return function(x) if allowed(first(x)) else unknown()
 
         return found
 
@@ -85,13 +94,15 @@ def _operations(series: Any, is_analytic: Callable[[Any], bool]) -> dict[str, Ca
 
     def softplus(x: Any) -> Any:
         """log(1 + e^x): beside x where that is large, and its imaginary part below pi."""
-        if not x[0].real.mid() > 0:
+        value = first(x)
+        if not value.real.mid() > 0:
             return logarithm(1 + x.exp())
-        is_known = abs(x[0].imag) < arb.pi()
+        is_known = abs(value.imag) < arb.pi()
         return x + logarithm(1 + (-x).exp()) if is_known else unknown()
 
     def divide(x: Any, y: Any) -> Any:
-        return unknown() if y[0].contains(0) or not y[0].is_finite() else x / y
+        value = first(y)
+        return unknown() if value.contains(0) or not value.is_finite() else x / y
 
     logarithm = guarded("log", is_analytic)
     return {
@@ -116,8 +127,11 @@ def _operations(series: Any, is_analytic: Callable[[Any], bool]) -> dict[str, Ca
     }
 
 
-_PLANE = _operations(acb_series, lambda x: x.log(analytic=True).is_finite())
-_LINE = _operations(arb_series, lambda x: bool(x > 0))
+_PLANE = _operations(
+    partial(acb_series, prec=ORDER), lambda x: x.log(analytic=True).is_finite(), itemgetter(0)
+)
+_LINE = _operations(partial(arb_series, prec=ORDER), lambda x: bool(x > 0), itemgetter(0))
+_POINT = _operations(lambda terms: arb(terms[0]), lambda x: bool(x > 0), lambda x: x)
 
 
 def values_of(first: Expression, second: Expression) -> Program:
@@ -135,10 +149,9 @@ def evaluator_on_plane(program: Program) -> Evaluator:
     return Evaluator(program, _PLANE)
 
 
-def at_point(on: Evaluator, point: arb) -> tuple[arb, arb]:
-    """Return the values of a pair of expressions at a point of the line."""
-    first, second = on(arb_series([point], prec=1))
-    return first[0], second[0]
+def evaluator_at_points(program: Program) -> Callable[[arb], tuple[arb, arb]]:
+    """Return what evaluates a pair of expressions at points of the line."""
+    return Evaluator(program, _POINT)
 
 
 def _enclosed(on: Evaluator, ball: Any, order: int, series: Any) -> tuple[list[Any], list[Any]]:

@@ -19,8 +19,8 @@ from flint import arb
 from pyengine.engines.analytic_lines.balls import (
     BITS,
     ORDER,
-    at_point,
     enclosed,
+    evaluator_at_points,
     evaluator_on_line,
     lower,
     on_line,
@@ -87,7 +87,8 @@ class LossCells:
         edges, rows = places.tolist(), []
         with precision(BITS):
             on = evaluator_on_line(program)
-            points = [at_point(on, arb(x))[1] for x in edges]
+            at = evaluator_at_points(program)
+            points = [at(arb(x))[1] for x in edges]
             losses = [float(loss.mid()) for loss in points]
             doubts = [upper(loss.rad()) for loss in points]
             for (left, right), ends, doubt in zip(

@@ -22,9 +22,8 @@ from pyengine._support.caches import cached_property
 from pyengine.engines.analytic_lines.balls import (
     BITS,
     WIDE,
-    at_point,
     enclosed,
-    evaluator_on_line,
+    evaluator_at_points,
     evaluator_on_plane,
     lower,
     on_plane,
@@ -403,11 +402,11 @@ class AnalyticShape(LossShape):
     def _at_nodes(self, panels: Iterable[Interval], size: int) -> Iterator[tuple[arb, arb]]:
         """Losses and A's masses of the nodes of a rule on panels, at the working precision."""
         gauss = [arb.legendre_p_root(size, k, weight=True) for k in range(size)]
-        on = evaluator_on_line(self.program)
+        at = evaluator_at_points(self.program)
         for left, right in panels:
             half, middle = (arb(right) - arb(left)) / 2, (arb(right) + arb(left)) / 2
             for place, weight in gauss:
-                log_p, loss = at_point(on, middle + half * place)
+                log_p, loss = at(middle + half * place)
                 mass = half * weight * log_p.exp()
                 if not (loss.is_finite() and mass.is_finite()):
                     raise AccuracyError(f"log_p or log_q is no number next to {float(middle):g}")
