@@ -235,7 +235,17 @@ def drawn(rng: np.random.Generator, *, many: bool = False) -> Case:
 
 def judged(case: Case, tolerance: float) -> tuple[Any, float, float]:
     """Proven bounds of pyengine, the second program's value, and its error, about."""
-    found = pe.delta(case.run, case.epsilon, adjacency=case.order, bounds=True, tolerance=tolerance)
+    value, error = value_and_error(case)
+    return bounds_of(case, tolerance), value, error
+
+
+def bounds_of(case: Case, tolerance: float) -> Any:
+    """Proven bounds of pyengine."""
+    return pe.delta(case.run, case.epsilon, adjacency=case.order, bounds=True, tolerance=tolerance)
+
+
+def value_and_error(case: Case) -> list[float]:
+    """The second program's value, and its error, about."""
     deviation = min(profile(c, np.zeros(1), "remove")[0] for c in case.menu)
     spacing = min(0.4 * float(deviation), 0.04)
     # two grids may err alike where a mean has a corner
@@ -243,7 +253,7 @@ def judged(case: Case, tolerance: float) -> tuple[Any, float, float]:
         largest_delta(case, spacing * part, panels, least)
         for part, panels, least in ((1.0, 12, 3), (0.5, 24, 6), (0.25, 48, 12))
     ]
-    return found, values[-1], max(values) - min(values)
+    return [values[-1], max(values) - min(values)]
 
 
 def is_outside(found: Any, value: float, error: float) -> bool:
