@@ -22,6 +22,7 @@ from fractions import Fraction
 import numpy as np
 
 from pyengine._support.caches import kept
+from pyengine.errors import AccuracyError
 from pyengine.laws.base import Cells, EnclosedLaw, Enclosing, FloatArray, StepLaw
 from pyengine.laws.epoch_bounds import (
     DEPTH,
@@ -47,7 +48,7 @@ MOST_BITS = 1 << 27  # of the exact masses of all of them
 LARGEST_LOSS = 5000.0  # whose exponential is formed to all digits
 BELOW = Decimal("1e-400")  # stands for masses below it
 FARTHEST, TABLE = 512.0, 4097  # losses beyond which all is left out, and places between
-BEYOND = 1e-150  # mass beyond the ends, of laws without any
+BEYOND, TOLD = 1e-150, 1e-12  # mass beyond the ends, of laws without any, and of larger losses
 UNDERFLOW = 1e-290  # more than all masses have that are below the doubles
 BINS = 256  # of places where means lie
 LEAST_PART, MOST_PART = 0.25, 8.0  # of nodes in one, of the mean
@@ -266,11 +267,16 @@ class _LawStep(RatioStep):
         ends: list[float] = []
         self._places: list[float] = []
         for sign, end, beyond in zip((-1.0, 1.0), law.support(), (mass, mass[::-1]), strict=True):
-            room = 4.0 * law.support_error() + 1e-12 * (1.0 + abs(end))
+            room = 4.0 * law.support_error() + 1e-12 * min(abs(end), FARTHEST) + 16.0 * UNIT
             if abs(end) < FARTHEST:
                 ends.append(end + sign * room)
                 self._places += [end + sign * room, end - sign * room]
             else:
+                if beyond[0] > TOLD:
+                    raise AccuracyError(
+                        f"random allocation takes losses up to {FARTHEST:g}, and those of this "
+                        f"step go to {abs(end):.3g}: more noise is answered"
+                    )
                 out = int(np.searchsorted(np.cumsum(beyond), BEYOND))
                 ends.append(-sign * float(grid[max(out - 1, 0)]))
         self._table = np.unique(np.append(np.linspace(ends[0], ends[1], TABLE), self._places))
@@ -281,8 +287,9 @@ class _LawStep(RatioStep):
         )
         middle = float(np.interp(0.0, of_b, self._score))
         self.mu = min(max(middle, 0.0), FARTHEST_MIDDLE)  # where B's middle is under A
-        if self._none > 0.0:  # the smallest ratio beside steps of none
-            ends[0] -= fn.log(steps)
+        if self._none > 0.0:
+            self._places += _smallest(ends[0], steps)
+            ends[0] = min(self._places)
         self.ends = np.array(ends)
 
     def _between(self, number: int, score: FloatArray, place: FloatArray) -> FloatArray:
@@ -334,6 +341,15 @@ class _LawStep(RatioStep):
             return found
         mass = np.append(self._none, found.mass)
         return replace(found, ratio=np.append(0.0, found.ratio), mass=mass)
+
+
+def _smallest(low: float, steps: int) -> list[float]:
+    """Losses just below the smallest ratio beside steps of none, of all means that are formed.
+
+    No mean may come to lie between 0 and its smallest node, whose mass would be moved to 0.
+    """
+    means_of = {(steps >> k) & ~odd for k in range(steps.bit_length()) for odd in (0, 1)} - {0}
+    return [low - fn.log(j) - 1e-12 * (2 * j.bit_length() + (j & 1)) for j in means_of]
 
 
 @kept(32)
