@@ -16,12 +16,15 @@ from scipy.special import gammaln
 from thorough import some
 
 import pyengine as pe
+from pyengine.engines.lattice import discretise
 from pyengine.engines.lattice.coarse_cumulants import survey
 from pyengine.engines.lattice.compose import compose_on
-from pyengine.engines.lattice.large_steps import Partition, RestrictedLaw, Tail
+from pyengine.engines.lattice.discretise import step_masses
+from pyengine.engines.lattice.large_steps import NEGLIGIBLE, Partition, RestrictedLaw, Tail
 from pyengine.engines.lattice.lower_tails import LowerTails
-from pyengine.engines.lattice.plan import Place, make_layout
+from pyengine.engines.lattice.plan import Place, Plan, StepGrid, make_layout
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
+from pyengine.laws.composition import composition_law
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.laws.laplace import LaplaceLaw
@@ -171,6 +174,7 @@ def test_hull_of_tiny_errors(noise: float, rate: float, steps: int, alpha: float
     most=st.integers(1, 4),
     is_two=st.booleans(),
     adjacency=st.sampled_from(["add", "remove"]),
+    least=st.sampled_from([-math.inf, -20.0, -5.0, -1.0]),
 )
 def test_any_division_holds_the_truth(
     noise: float,
@@ -180,8 +184,9 @@ def test_any_division_holds_the_truth(
     most: int,
     is_two: bool,
     adjacency: str,
+    least: float,
 ) -> None:
-    """Whatever the cuts and the number of large steps that are composed, bounds are bounds."""
+    """Whatever the cuts and the terms that are composed, bounds are bounds."""
     step = PoissonSampledLaw(GaussianLaw(noise), 10.0**log_rate)
     law: StepLaw = step if adjacency == "add" else ReversedLaw(step)
     mechanism = pe.dp_sgd(noise, 10.0**log_rate, steps)
@@ -210,9 +215,8 @@ def test_any_division_holds_the_truth(
         return
     place = Place(terms[0].tilt, True, (float(c[0]), float(c[2])), float(log_tail[0]))
     try:
-        layout = make_layout(
-            Partition(parts, terms, rest, unseen), place, 0.02 * noise, 1e-3, 2**14
-        )
+        division = Partition.of(parts, terms, rest, unseen, terms[0].excess + least)
+        layout = make_layout(division, place, 0.02 * noise, 1e-3, 2**14)
         with np.errstate(all="ignore"):  # what overflows is an infinite bound
             found = LowerTails(compose_on(parts, layout)).at(np.array([-epsilon]))
     except pe.AccuracyError:
@@ -222,6 +226,52 @@ def test_any_division_holds_the_truth(
     (compared if found.lower[0] > 0.0 and upper < 1.0 else left_out)()  # 0 and 1 say nothing
     assert found.lower[0] <= truth.upper * (1.0 + 1e-12)
     assert truth.lower * (1.0 - 1e-12) <= upper
+
+
+def test_terms_of_next_to_no_mass_are_bounded() -> None:
+    """Many of two kinds of rare steps are, and all that they are made of is at hand."""
+    mechanism = pe.dp_sgd(0.6, 1e-4, 800) + pe.dp_sgd(1, 1e-4, 300)
+    parts = tuple(composition_law(mechanism, "remove"))
+    tail = Tail(parts, survey(parts))
+    c = np.array([-31.5, -30.0, -28.5])
+    division = tail.division(c, tail.log_tail(c))
+    assert len(division.faint) > 3
+    assert all(term.excess < -NEGLIGIBLE for term in division.faint)
+    composed = {law for term in division.terms for law, _ in term.parts}
+    assert {law for term in division.faint for law, _ in term.parts} <= composed
+    whole = division._replace(terms=division.terms + division.faint, faint=())
+    place = Place(division.terms[0].tilt, True, (-31.5, -28.5), float(tail.log_tail(c)[0]))
+    at = np.array([-30.0])
+    few, all_ = (
+        LowerTails(compose_on(parts, make_layout(each, place, 0.02, 1e-3, 2**15))).at(at)
+        for each in (division, whole)
+    )
+    assert few.lower[0] <= all_.upper[0]
+    assert all_.lower[0] <= few.upper[0]
+    assert few.upper[0] - few.lower[0] <= 1.001 * (all_.upper[0] - all_.lower[0])
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_cells_are_the_same_however_many_grids_share_them(
+    adjacency: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where grids begin and end within what is made at a time."""
+    ((law, _),) = composition_law(pe.dp_sgd(0.9, 0.01, 1), adjacency)
+    law = RestrictedLaw(law, -2.0, math.inf)
+    h, place = 2.0**-6, Place(-0.7, True, (-3.0, 0.0))
+    grids = [StepGrid(0.0, first, last, 5, -1.0) for first, last in ((-140, 400), (-37, 90))]
+    plans = [Plan(place, h, (grid,), Fraction(0), -200, 1024, (-2.0, 0.0)) for grid in grids]
+    alone = [step_masses(law, [grid], [plan])[0] for grid, plan in zip(grids, plans, strict=True)]
+    for chunk in (64, 2**18):
+        monkeypatch.setattr(discretise, "CHUNK", chunk)
+        for one, other in zip(alone, step_masses(law, grids, plans), strict=True):
+            for part in ("spread", "a", "b"):
+                mine, theirs = getattr(one, part), getattr(other, part)
+                assert mine.any()
+                # but for what edges may be off by
+                assert np.allclose(mine, theirs, rtol=1e-10, atol=1e-11)
+            assert one.lost == pytest.approx(other.lost, rel=1e-10, abs=0.0)
+            assert other.blur < 1e-10
 
 
 @pytest.mark.parametrize(

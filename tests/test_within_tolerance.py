@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from thorough import ALL, sampled, some
 
 import pyengine as pe
 from pyengine.engines.lattice import refine
+from pyengine.engines.lattice.tail_sums import Bracket
 
 GAUSSIAN, LAPLACE = pe.GaussianMechanism(1.0), pe.LaplaceMechanism(1.0)
 EPOCH = pe.GaussianMechanism(1.0).randomly_allocated(12, selected=2)
@@ -176,3 +178,55 @@ def test_samples_of_a_trade_off_function_are_held_to_it() -> None:
     assert known.upper > 1.01 * known.lower
     with pytest.raises(pe.AccuracyError, match="wider than asked"):
         pe.trade_off(samples, 0.3, tolerance=1e-3)
+
+
+class _Rungs:
+    """Lattices whose brackets fall with the square of the spacing, but for a part that stays."""
+
+    def __init__(self, first: float, stays: float, finest: float) -> None:
+        self.stays, self.finest, self.first = stays, finest, first
+        self.made: list[float] = []
+
+    def first_spacing(self, *_: Any) -> float:
+        return self.first
+
+    def least_spacing(self, _: int) -> float:
+        return 0.0
+
+    def spacing(self, _: int, outer: bool, spacing: float, *rest: float) -> float:
+        del outer, rest
+        return max(spacing, self.finest)
+
+    def tails(self, rung: int, outer: bool, spacing: float, *rest: float) -> Any:
+        h = self.spacing(rung, outer, spacing, *rest)
+        self.made.append(h)
+        return SimpleNamespace(
+            spacing=h, points=int(2**19 * self.first / h), width=self.stays + h * h
+        )
+
+
+def _bracket(tails: Any, x: Any) -> Any:
+    none = np.zeros(x.size, dtype=np.int64)
+    return Bracket.of(np.full(x.size, 1.0 - tails.width), np.ones(x.size), none, np.zeros(x.size))
+
+
+@pytest.mark.parametrize(
+    ("stays", "finest", "made"),
+    [
+        (0.0, 0.0, 3),  # the first one, twice as fine, and as fine as is needed
+        (0.3, 0.0, 2),  # where twice as fine a one does not help, no finer one does
+        (0.0, 0.1, 2),  # none is made again that is the same
+    ],
+)
+def test_no_lattice_is_laid_out_for_nothing(stays: float, finest: float, made: int) -> None:
+    rungs = _Rungs(0.2, stays, finest)
+    search = refine.Search(rungs, True, "a", 1e-4, 0.0, 0, None)  # type: ignore[arg-type]
+    none = np.zeros(1, dtype=np.int64)
+    if made == 3:
+        found = search.brackets(_bracket, np.ones(1), none)
+        assert found.upper[0] - found.lower[0] <= 1e-4
+    else:
+        with pytest.raises(pe.AccuracyError, match="stays at a relative width"):
+            search.brackets(_bracket, np.ones(1), none)
+    assert len(rungs.made) == made
+    assert len(set(rungs.made)) == made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from pyengine.engines.lattice.coarse_cumulants import Part
 from pyengine.engines.lattice.discretise import StepMasses, step_masses
 from pyengine.engines.lattice.fft_convolution import Sum, moments, sum_of
-from pyengine.engines.lattice.large_steps import Rest
+from pyengine.engines.lattice.large_steps import Rest, Term
 from pyengine.engines.lattice.plan import Layout, Plan, StepGrid
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
@@ -85,34 +86,39 @@ class PlaceComposition:
     """
 
     terms: list[Composed]
-    rest: Bound | None
+    rest: list[Bound]
     lost: tuple[float, float]
     shrunk: float
 
 
 def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
     """Compose on a planned lattice."""
-    terms: list[Composed] = []
+    uses: dict[StepLaw, list[tuple[StepGrid, Plan]]] = {}
+    for own, plan in zip(layout.parts, layout.plans, strict=True):
+        for (law, _), grid in zip(own, plan.grids, strict=True):
+            uses.setdefault(law, []).append((grid, plan))
     lost: dict[StepLaw, float] = {}
     blurs: dict[StepLaw, float] = {}
     kept: dict[StepLaw, list[_OnLattice]] = {}
-
-    def made(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
-        mass = step_masses(law, grid, plan)
-        lost[law] = max(lost.get(law, 0.0), mass.lost)
-        blurs[law] = max(blurs.get(law, 0.0), mass.blur)
-        kept.setdefault(law, []).append(_OnLattice(mass.spread, grid, plan))
-        return mass
-
+    made: dict[StepLaw, Iterator[StepMasses]] = {}
+    for law, places in uses.items():
+        found = step_masses(law, [grid for grid, _ in places], [plan for _, plan in places])
+        lost[law] = max(mass.lost for mass in found)
+        blurs[law] = max(mass.blur for mass in found)
+        kept[law] = [_OnLattice(m.spread, *place) for m, place in zip(found, places, strict=True)]
+        made[law] = iter(found)
+    terms: list[Composed] = []
     for own, plan in zip(layout.parts, layout.plans, strict=True):
-        masses = [made(law, grid, plan) for (law, _), grid in zip(own, plan.grids, strict=True)]
+        masses = [next(made[law]) for law, _ in own]
         steps = [number for _, number in own]
         # a test's index rounds the loss of every step: the window goes with its mean
         moved = sum(
             number * (_mean(m.a) - _mean(m.spread)) for number, m in zip(steps, masses, strict=True)
         )
         terms.append(Composed(plan, masses, steps, round(moved), layout.offset(plan)))
-    rest = None if layout.rest is None else _rest(layout.rest, parts, kept)
+    rest = _faint(layout.faint, kept)
+    if layout.rest is not None:
+        rest.append(_rest(layout.rest, parts, kept))
     for law in layout.unseen:
         cells = law.cells(np.zeros(1))
         lost[law] = float(fn.exp(fn.log_sum(cells.log_a))) * 1.001
@@ -121,6 +127,25 @@ def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
         for law, number in parts
     )
     return PlaceComposition(terms, rest, _lost(parts, lost, shrunk), shrunk)
+
+
+def _faint(terms: tuple[Term, ...], kept: dict[StepLaw, list[_OnLattice]]) -> list[Bound]:
+    """Bounds of terms by moments of their steps, one for each tilt."""
+    logs: dict[float, list[float]] = {}
+    for term in terms:
+        log = term.log_weight + 8.0 * UNIT * abs(term.log_weight)
+        for law, number in term.parts:
+            moment, error = _log_moment(kept[law], term.tilt)
+            log += number * (moment + error)
+        log += 1e-6 * (1.0 + abs(log))
+        logs.setdefault(term.tilt, []).append(log)
+    return [Bound(float(fn.log_sum(np.array(found))) + 1e-6, tilt) for tilt, found in logs.items()]
+
+
+def _log_moment(places: list[_OnLattice], tilt: float) -> tuple[float, float]:
+    """Moment of a step on the lattice whose tilt is the nearest."""
+    nearest = min(places, key=lambda place: abs(place.plan.place.tilt - tilt))
+    return nearest.log_moment(tilt)
 
 
 class _OnLattice(NamedTuple):
@@ -157,8 +182,7 @@ def _rest(rest: Rest, parts: tuple[Part, ...], kept: dict[StepLaw, list[_OnLatti
         for law, places in kept.items():
             if law.whole != whole:
                 continue
-            nearest = min(places, key=lambda place: abs(place.plan.place.tilt - tilt))
-            log_moment, error = nearest.log_moment(tilt)
+            log_moment, error = _log_moment(places, tilt)
             doubt += number * error
             if law.is_above_cuts:
                 small = log_moment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine.engines.lattice.plan import Plan, StepGrid
 from pyengine.errors import AccuracyError
-from pyengine.laws.base import StepLaw
+from pyengine.laws.base import Cells, StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
@@ -43,14 +44,94 @@ def doubles(array: FloatArray, writable: bool = False) -> Any:
     return ffi.from_buffer("double[]", array, require_writable=writable)
 
 
+class _LatticeCells:
+    """Cells of a law between points of a lattice that holds several grids, each made once.
+
+    Parameters
+    ----------
+    law : StepLaw
+        The step, or a part of it.
+    grids : list of StepGrid
+        With one anchor.
+    spacing : float
+        Of all of them.
+    """
+
+    def __init__(self, law: StepLaw, grids: list[StepGrid], spacing: float) -> None:
+        self._law, self._spacing = law, spacing
+        self.anchor = float(grids[0].anchor)
+        self.first = min(grid.first for grid in grids)
+        self._last = max(grid.first + grid.last for grid in grids) - self.first
+        self._origin = self.anchor + spacing * self.first
+        self._made: dict[int, Cells] = {}
+
+    def parts(self, start: int, stop: int) -> Iterator[tuple[int, Cells]]:
+        """Cells from one point to another, in order, each with the number of its first point.
+
+        Before and after those of all parts stands what lies below and above.
+        """
+        at = start
+        while at < stop:
+            begin = at - at % CHUNK
+            end = min(begin + CHUNK, self._last)
+            if begin not in self._made:
+                self._made[begin] = self._cells(begin, end)
+            last = min(end, stop)
+            found = self._made[begin]
+            if (at, last) != (begin, end):
+                found = _within(found, at - begin, last - begin)
+                # which are all that lies beyond the first edge and the last one
+                if at == start and at > begin:
+                    _replace(found, self._cells(at, at), 0)
+                if last == stop and last < end:
+                    _replace(found, self._cells(last, last), -1)
+            yield at, found
+            at = last
+
+    def _cells(self, start: int, stop: int) -> Cells:
+        """Cells between edges, which may be off by their own rounding, too."""
+        edges = self._origin + self._spacing * np.arange(start, stop + 1, dtype=np.float64)
+        cells = self._law.cells(edges)
+        moved = 4.0 * UNIT * (np.abs(edges) + abs(self._origin) + abs(self.anchor))
+        return Cells(
+            cells.log_a,
+            cells.log_b,
+            cells.error,
+            cells.shift + moved,
+            cells.ratio_error,
+            cells.log_ratio,
+        )
+
+
+def _within(cells: Cells, first: int, last: int) -> Cells:
+    """Those cells that have an edge between two, of which the outer ones are to be replaced."""
+    a, b, error, shift, ratio, finer = cells
+    assert ratio is not None
+    assert finer is not None
+    at = slice(first, last + 2)
+    a, b, error = (part[at].copy() for part in (a, b, error))
+    return Cells(a, b, error, shift[first : last + 1], ratio[at], finer[at])
+
+
+def _replace(cells: Cells, beyond: Cells, end: int) -> None:
+    """Put all that lies beyond an end into the cell there."""
+    for part, other in zip(cells[:3], beyond[:3], strict=True):
+        part[end] = other[end]
+
+
+def step_masses(law: StepLaw, grids: list[StepGrid], plans: list[Plan]) -> list[StepMasses]:
+    """Put one step on each of the lattices that it has, of one spacing."""
+    cells = _LatticeCells(law, grids, plans[0].spacing)
+    return [_on_grid(cells, grid, plan) for grid, plan in zip(grids, plans, strict=True)]
+
+
 # Map: rounding losses to a lattice, up and down | test_lattice | theory/lattice
-def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
+def _on_grid(cells_of: _LatticeCells, grid: StepGrid, plan: Plan) -> StepMasses:
     """Put one step on its lattice."""
     h, outer, tilt = plan.spacing, plan.place.outer, plan.place.tilt
     size = grid.last + 1
     spread, a, b = np.zeros(size), np.zeros(size), np.zeros(size)
-    anchor = float(grid.anchor)
-    origin = anchor + h * grid.first
+    origin = cells_of.anchor + h * grid.first
     log_scale_b = grid.log_scale + (origin + h * grid.centre)
     lattice = ffi.new(
         "pe_lattice *",
@@ -67,13 +148,9 @@ def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
     arrays = [doubles(array, True) for array in (spread, a, b)]
     masses = ffi.new("pe_lattice_masses *", dict(zip(("spread", "a", "b"), arrays, strict=True)))
     blur = 0.0
-    for start in range(0, grid.last, CHUNK):
-        stop = min(start + CHUNK, grid.last)
-        edges = origin + h * np.arange(start, stop + 1, dtype=np.float64)
-        cells = law.cells(edges)
-        shift = np.ascontiguousarray(
-            cells.shift + 4.0 * UNIT * (np.abs(edges) + abs(origin) + abs(anchor))
-        )
+    move = grid.first - cells_of.first
+    for at, cells in cells_of.parts(move, move + grid.last):
+        start, shift = at - move, np.ascontiguousarray(cells.shift)
         log_a, log_b, log_ratio, error, ratio_error = (
             np.ascontiguousarray(x[1:-1])
             for x in (*cells[:2], cells.log_ratio, cells.error, cells.ratio_error)
@@ -82,7 +159,7 @@ def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
             "pe_cells *",
             {
                 "start": start + 1,
-                "n": stop - start,
+                "n": log_a.size,
                 "log_a": doubles(log_a),
                 "log_b": doubles(log_b),
                 "log_ratio": doubles(log_ratio),
@@ -96,7 +173,7 @@ def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
             folded, margin = _fold_below(cells, shift, plan, grid, lattice, spread, a, b)
             masses.lost += folded
             blur = max(blur, margin)
-        if stop == grid.last:
+        if start + log_a.size == grid.last:
             blur = max(blur, _fold_above(cells, shift, plan, grid, lattice, spread, a, b))
     blur = max(blur, float(masses.error)) + 16.0 * UNIT
     return StepMasses(spread, a, b, log_scale_b, float(masses.lost), 6.0 * blur)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -120,13 +120,37 @@ class Rest(NamedTuple):
 class Partition(NamedTuple):
     """A composition as a sum of terms, and what is only bounded.
 
-    ``unseen`` are parts of steps with too little mass for the survey.
+    ``unseen`` are parts of steps with too little mass for the survey, and ``faint`` are terms with
+    too little mass to be composed.
     """
 
     parts: tuple[Part, ...]
     terms: tuple[Term, ...]
     rest: Rest | None = None
     unseen: tuple[StepLaw, ...] = ()
+    faint: tuple[Term, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        parts: tuple[Part, ...],
+        terms: Sequence[Term],
+        rest: Rest | None,
+        unseen: tuple[StepLaw, ...],
+        least: float,
+    ) -> Partition:
+        """Those of terms apart whose excess is below ``least``.
+
+        Their bounds are made of masses of steps, so that all of those have to be in other terms.
+        """
+        composed = [term for term in terms if term.excess >= least]
+        laws = {law for term in composed for law, _ in term.parts}
+        faint: list[Term] = []
+        for term in terms:
+            if term.excess < least:
+                is_known = all(law in laws for law, _ in term.parts)
+                (faint if is_known else composed).append(term)
+        return cls(parts, tuple(composed), rest, unseen, tuple(faint))
 
 
 TILTS = 96
@@ -247,7 +271,7 @@ class Tail:
             if not self._mask(i, low, high).any()
         )
         rest = None if self.steps <= most else self._rest_of(cuts[0], most, shape)
-        return Partition(self.parts, tuple(terms), rest, unseen)
+        return Partition.of(self.parts, terms, rest, unseen, -NEGLIGIBLE)
 
     def _rest_of(self, cut: float, most: int, shape: FloatArray) -> Rest:
         base, odds = (x[:, 0] for x in self._moments(np.array([cut])))

@@ -67,8 +67,8 @@ class LowerTails(OnSumRange):
         self.profile *= 1.0 + UNIT * (2.0 + len(composed.terms))
         self.a *= 1.0 - UNIT * (2.0 + len(composed.terms))
         self._log_b += UNIT * (8.0 + 4.0 * np.abs(self._log_b)) * len(composed.terms)
-        if composed.rest is not None:
-            self.profile += self._bound(composed.rest)
+        for rest in composed.rest:
+            self.profile += self._bound(rest)
         self.profile = np.minimum.accumulate(self.profile[::-1])[::-1]
         self.a = np.maximum.accumulate(self.a)
         self._log_b = np.minimum.accumulate(self._log_b[::-1])[::-1]

@@ -85,6 +85,7 @@ class Layout(NamedTuple):
     plans: list[Plan]
     rest: Rest | None
     unseen: tuple[StepLaw, ...]
+    faint: tuple[Term, ...] = ()
 
     def offset(self, plan: Plan) -> int:
         """Index 0 of a plan in the coordinate of the first one."""
@@ -321,7 +322,8 @@ def make_layout(
         if needed <= MOST_BYTES:
             break
         spacing = max(1.5 * spacing, spacing * needed / MOST_BYTES)
-    return Layout([term.parts for term in terms], plans, division.rest, division.unseen)
+    parts = [term.parts for term in terms]
+    return Layout(parts, plans, division.rest, division.unseen, division.faint)
 
 
 def _bytes(plans: list[Plan]) -> int:

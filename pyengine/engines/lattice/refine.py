@@ -26,6 +26,7 @@ FINER = 0.8  # than a width needs that falls with the square of the spacing
 SPARE = 1.3  # of an advised tolerance over the width of a bracket that is at hand
 HOPELESS = 0.5  # relative width from which no tolerance is worth advising
 BLIND_POINTS = 2**21  # up to which a bracket that says nothing is asked for once more
+FAR = 16.0  # times as many points, more than so many, are laid out after twice as many have helped
 
 
 class Search(NamedTuple):
@@ -108,31 +109,30 @@ class _Tries:
         )
         self._worst = self._used = math.inf
         self._number = self._stalls = 0
-        self._is_blind = False
+        self._is_blind = self._is_probed = False
         self._most = MOST_POINTS if search.most is None else search.most
 
     def tails(self) -> Any:
         """What is computed with the present spacing."""
+        return self._search.rungs.tails(*self._asked)
+
+    @property
+    def _asked(self) -> tuple[int, bool, float, float, int]:
+        """Which lattice."""
         search = self._search
         # a first look is cheap: it tells how many points are really needed
         limit = self._most if self._number else min(FIRST_POINTS, self._most)
-        return search.rungs.tails(self._rung, search.outer, self._spacing, search.tolerance, limit)
+        return self._rung, search.outer, self._spacing, search.tolerance, limit
 
     def refine(self, tails: Any, now: float) -> None:
         """Take a finer spacing after the widest bracket, or say that none will do."""
         tolerance = self._search.tolerance
         self._number += 1
         self._stalls += now > 0.9 * self._worst and now < 1.0 and tails.spacing < 0.9 * self._used
-        if self._stalls > 1:
+        if self._stalls > 1 - self._is_probed:
             raise AccuracyError(
                 f"the bracket stays at a relative width of {now:.1e}, which rounding sets, "
                 f"above the tolerance of {tolerance:g}: {_advice(now)}"
-            )
-        if self._number > 2 and tails.spacing > 0.95 * self._used:
-            raise AccuracyError(
-                f"the bracket stays at a relative width of {now:.1e} on the finest lattice of "
-                f"{tails.points} points, above the tolerance of {tolerance:g}: "
-                f"{_advice(now)}"
             )
         was_blind, self._is_blind = self._is_blind, now >= 1.0
         is_lost = was_blind and self._is_blind  # much finer, and still nothing is known
@@ -151,10 +151,20 @@ class _Tries:
         self._worst, self._used = now, tails.spacing
         wanted = math.sqrt(tolerance / now) if now < math.inf else 0.0
         least = max(1.0 / 64.0, tails.points / BLIND_POINTS if self._is_blind else 0.0)
-        self._spacing = tails.spacing * min(max(FINER * wanted, least), 0.7)
+        finer = min(max(FINER * wanted, least), 0.7)
+        self._is_probed = (
+            not self._is_blind and FAR * finer < 1.0 and finer * BLIND_POINTS < tails.points
+        )
+        self._spacing = tails.spacing * (0.5 if self._is_probed else finer)
         if self._number >= TRIES or self._spacing < self._search.rungs.least_spacing(self._rung):
             raise AccuracyError(
                 f"no bracket of relative width {tolerance:g} after {self._number} refinements "
                 f"(last width {now:.1e}), or a lattice finer than the rounding of losses: "
+                f"{_advice(now)}"
+            )
+        if self._search.rungs.spacing(*self._asked) > 0.95 * self._used:
+            raise AccuracyError(
+                f"the bracket stays at a relative width of {now:.1e} on the finest lattice of "
+                f"{tails.points} points, above the tolerance of {tolerance:g}: "
                 f"{_advice(now)}"
             )

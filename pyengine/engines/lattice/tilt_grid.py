@@ -26,6 +26,7 @@ from pyengine.engines.lattice.large_steps import GOOD, Partition, Tail, Term
 from pyengine.engines.lattice.lower_tails import LowerTails
 from pyengine.engines.lattice.plan import (
     MOST_POINTS,
+    Layout,
     Place,
     common_lattice,
     landmarks_of,
@@ -297,11 +298,22 @@ class TiltGrid:
             key, lambda: self._compose(rung, outer, spacing, tolerance, limit)
         )
 
+    def spacing(
+        self, rung: int, outer: bool, spacing: float, tolerance: float, limit: int
+    ) -> float:
+        """The spacing that a lattice has for which another one is asked for."""
+        return self._layout(rung, outer, spacing, tolerance, limit).plans[0].spacing
+
+    def _layout(
+        self, rung: int, outer: bool, spacing: float, tolerance: float, limit: int
+    ) -> Layout:
+        place, division = self.place(rung, outer), self.division(rung, outer)
+        return make_layout(division, place, spacing, tolerance, limit)
+
     def _compose(
         self, rung: int, outer: bool, spacing: float, tolerance: float, limit: int
     ) -> LowerTails | MiddleTails:
-        place, division = self.place(rung, outer), self.division(rung, outer)
-        layout = make_layout(division, place, spacing, tolerance, limit)
+        layout = self._layout(rung, outer, spacing, tolerance, limit)
         first = layout.plans[0]
         needed = first.points * first.spacing / spacing
         if needed > HOPELESS * MOST_POINTS:
