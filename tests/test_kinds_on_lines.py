@@ -19,6 +19,7 @@ from thorough import sampled, some
 import pyengine as pe
 from pyengine.api import answers
 from pyengine.caches import clear_cache
+from pyengine.engines.lattice.pair import LatticePair
 from pyengine.engines.vertical_lines.finite_steps import FiniteShape
 from pyengine.engines.vertical_lines.laplace_shapes import RangeShape
 from pyengine.engines.vertical_lines.mixed import WeightedOrder
@@ -450,6 +451,26 @@ def test_the_largest_loss_lies_between_its_bounds(
 ) -> None:
     low, _, high = pe.epsilon(mechanism, delta, bounds=True)
     assert low <= truth <= high
+
+
+@pytest.mark.parametrize(("adjacency", "delta"), [("remove", 1e-300), ("substitute", 1e-300)])
+def test_epsilon_beyond_the_losses_of_most_steps(
+    adjacency: str, delta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rare step may have a loss far above all others, which lines know without a lattice."""
+    monkeypatch.delattr(LatticePair, "epsilon")
+    mechanism = pe.dp_sgd(1, 0.01, 100) + pe.LaplaceMechanism(2).composed(3)
+    order = line_order(composition_law(mechanism, adjacency))
+    assert order is not None
+    low, value, high = pe.epsilon(mechanism, delta, adjacency=adjacency, bounds=True)
+    assert low <= value <= high <= low * (1.0 + 1e-9)
+    assert low > -4.0 * order.support()[0]
+    # one of the steps alone shows less
+    step = pe.epsilon(pe.dp_sgd(1, 0.01, 1), delta, adjacency=adjacency, bounds=True)
+    assert step.lower <= high
+    for end, sign in ((low, 1.0), (high, -1.0)):
+        at_end = pe.delta(mechanism, end, adjacency=adjacency, bounds=True)
+        assert sign * (at_end.value / delta - 1.0) >= -1e-6
 
 
 def test_infinite_losses_are_asked_at_infinity() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pyengine._support.caches import Once
 from pyengine.engines.answers import Questions
@@ -34,7 +34,7 @@ from pyengine.mechanisms import Mechanism, Step, steps_of
 if TYPE_CHECKING:
     from pyengine.engines.row_sides import EstimatedSide, RowSide
     from pyengine.engines.vertical_lines.order import LineOrder
-    from pyengine.engines.vertical_lines.questions import LineQuestions
+    from pyengine.engines.vertical_lines.questions import LineQuestions, Others
     from pyengine.engines.vertical_lines.range import Laws
 
 __all__ = ["ENGINES"]
@@ -346,17 +346,18 @@ class AnalyticEngine(Engine):
 
     def _asked(self, problem: Problem, ask: Ask, *, far: bool) -> tuple[Questions, float]:
         """Questions on laws that end near or far out, and what they know to be small alone."""
-        from pyengine.engines.vertical_lines.questions import LineBothOrders
+        from pyengine.engines.vertical_lines.questions import LineBothOrders, Others
 
         if problem.adjacency != "add_remove":
             pair = self._pair(problem, far)
             return pair, pair.law.least_known
         add, remove = (self._pair(problem.ordered(order), far) for order in ("add", "remove"))
-        asked = LineBothOrders(add, remove, lambda: ask(replace(problem, method="lattice")))
+        lattice = Others(lambda: ask(replace(problem, method="lattice")))
+        asked = LineBothOrders(add, remove, lattice)
         return asked, max(pair.law.least_known for pair in (add, remove))
 
     def _pair(self, problem: Problem, far: bool) -> LineQuestions:
-        from pyengine.engines.vertical_lines.questions import LineQuestions
+        from pyengine.engines.vertical_lines.questions import LineQuestions, Others
         from pyengine.engines.vertical_lines.range import line_order
 
         law = line_order(problem.laws, far=far)
@@ -365,9 +366,8 @@ class AnalyticEngine(Engine):
                 "values so small are asked of laws that end far out, of which these densities have "
                 "no lines; method='lattice' estimates"
             )
-        return LineQuestions(
-            law, problem.tolerance, lambda: Unproven(LatticeEngine().pair(problem))
-        )
+        lattice = Others(lambda: Unproven(LatticeEngine().pair(problem)))
+        return LineQuestions(law, problem.tolerance, lattice)
 
 
 class EnclosedEngine(Engine):
@@ -424,22 +424,63 @@ class LineEngine(Engine):
         if problem.adjacency != "add_remove":
             return self.pair(problem)
 
-        def sums() -> Questions:
-            return ask(replace(problem, method=_after_lines(problem).name))
-
-        asked: Callable[[], Questions] = sums
+        asked = _sums(problem, lambda engine: ask(replace(problem, method=engine.name)))
         add, remove = (_handing_over(problem.ordered(order)) for order in ("add", "remove"))
         # the first ones are the last of each
         both = min(len(add), len(remove))
-        for pair in zip(add[len(add) - both :], remove[len(remove) - both :], strict=True):
-            asked = Once(partial(_on_both, *pair, asked))
-        return asked()
+        for one, other in zip(add[len(add) - both :], remove[len(remove) - both :], strict=True):
+            asked = asked.after(
+                partial(_on_both, one.all, other.all), partial(_on_both, one.closer, other.closer)
+            )
+        found: Questions = asked.all()
+        return found
 
     def pair(self, problem: Problem) -> LineQuestions:
-        return _handing_over(problem)[-1]()
+        found: LineQuestions = _handing_over(problem)[-1].all()
+        return found
 
 
-def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
+class _Makers(NamedTuple):
+    """What makes questions of an engine, which hand over to others.
+
+    Parameters
+    ----------
+    all, closer : callable
+        With all others, and without the lattice, which knows less than what is close enough.
+    enough : float
+        Relative width of that.
+    """
+
+    all: Callable[[], Any]
+    closer: Callable[[], Any]
+    enough: float
+
+    def after(
+        self, make: Callable[[Others], Questions], make_closer: Callable[[Others], Questions]
+    ) -> _Makers:
+        """What makes those that hand over to these: with all others, and without the lattice."""
+        from pyengine.engines.vertical_lines.questions import Others
+
+        others = Others(self.all, self.closer, self.enough)
+        closer = others._replace(all=self.closer)
+        return _Makers(Once(partial(make, others)), Once(partial(make_closer, closer)), self.enough)
+
+
+def _sums(problem: Problem, ask: Callable[[Engine], Questions]) -> _Makers:
+    """Exact sums or the lattice, whichever is asked for what lines do not know narrowly."""
+    from pyengine.engines.vertical_lines.questions import WIDEST, NobodyElseError
+
+    def closer() -> Questions:
+        engine = _after_lines(problem)
+        if isinstance(engine, LatticeEngine):
+            raise NobodyElseError("the lattice knows no more")
+        return ask(engine)
+
+    enough = WIDEST if problem.tolerance is None else problem.tolerance
+    return _Makers(lambda: ask(_after_lines(problem)), closer, enough)
+
+
+def _handing_over(problem: Problem) -> list[_Makers]:
     """What makes questions on the engines that serve, the first one last; each asks one before."""
     from pyengine.engines.vertical_lines.range import (
         deformed_order,
@@ -479,15 +520,15 @@ def _handing_over(problem: Problem) -> list[Callable[[], LineQuestions]]:
             laws[-1] = laws[-1][0], CLOSE
         laws.append((partial(_made_or, made, last, tuple(problem.laws)), WIDE))
 
-    def sums() -> Questions:
-        return _after_lines(problem).pair(problem)
-
-    found: list[Callable[[], LineQuestions]] = []
+    found: list[_Makers] = []
+    asked = _sums(problem, lambda engine: engine.pair(problem))
     for law, width in reversed(laws):
         tolerance = problem.tolerance
         if found:
             tolerance = width if tolerance is None else min(width, tolerance)
-        found.append(Once(partial(_on, law, tolerance, found[-1] if found else sums)))
+        make = partial(_on, law, tolerance)
+        asked = asked.after(make, make)
+        found.append(asked)
     return found
 
 
@@ -504,22 +545,18 @@ def _made_or(
     return found
 
 
-def _on(
-    law: Callable[[], LineOrder], tolerance: float | None, otherwise: Callable[[], Questions]
-) -> LineQuestions:
+def _on(law: Callable[[], LineOrder], tolerance: float | None, others: Others) -> LineQuestions:
     from pyengine.engines.vertical_lines.questions import LineQuestions
 
-    return LineQuestions(law(), tolerance, otherwise)
+    return LineQuestions(law(), tolerance, others)
 
 
 def _on_both(
-    add: Callable[[], LineQuestions],
-    remove: Callable[[], LineQuestions],
-    otherwise: Callable[[], Questions],
+    add: Callable[[], LineQuestions], remove: Callable[[], LineQuestions], others: Others
 ) -> Questions:
     from pyengine.engines.vertical_lines.questions import LineBothOrders
 
-    return LineBothOrders(add(), remove(), otherwise)
+    return LineBothOrders(add(), remove(), others)
 
 
 def _after_lines(problem: Problem) -> Engine:

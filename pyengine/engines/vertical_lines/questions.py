@@ -6,8 +6,8 @@ What is not narrow enough is asked of another engine as well, and lies within th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["LineBothOrders", "LineQuestions", "is_small"]
+__all__ = ["WIDEST", "LineBothOrders", "LineQuestions", "NobodyElseError", "Others", "is_small"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -46,6 +46,55 @@ NEXT = 1e-3  # how far beyond one order's ε that of the other one is looked for
 ENGINE = "certified"
 
 
+class NobodyElseError(AccuracyError):
+    """No engine is left that may know more of what is known to the tolerance asked for."""
+
+
+class Others(NamedTuple):
+    """Whom lines hand over to.
+
+    Parameters
+    ----------
+    all : callable
+        Makes the questions of the engine that answers what is wide.
+    closer : callable or None
+        Makes those that are asked where bounds are as narrow as ``enough``, of engines that may
+        have closer ones; `NobodyElseError` says that none has.
+    enough : float
+        Relative width.
+    """
+
+    all: Callable[[], Questions]
+    closer: Callable[[], Questions] | None = None
+    enough: float = 0.0
+
+    def narrow(
+        self,
+        answers: Sequence[tuple[Answer, BoolArray]],
+        is_close: BoolArray,
+        ask: Callable[[Questions, BoolArray], Sequence[Answer]],
+    ) -> None:
+        """Keep answers, each where it is wide, within the bounds of others.
+
+        What is close enough stays as it is where those know no more.
+        """
+        wide = np.logical_or.reduce([at for _, at in answers])
+        for make, some in (
+            (self.all, wide & ~is_close),
+            (self.closer or self.all, wide & is_close),
+        ):
+            if not some.any():
+                continue
+            try:
+                found = ask(make(), some)
+            except NobodyElseError:
+                if make is self.all:
+                    raise
+                continue
+            for (own, at), theirs in zip(answers, found, strict=True):
+                _narrow(own, at & some, theirs.taken(at[some]))
+
+
 class LineQuestions(ThresholdQuestions):
     """Questions on one order; lines and laws are kept elsewhere.
 
@@ -55,22 +104,17 @@ class LineQuestions(ThresholdQuestions):
         The composed steps.
     tolerance : float or None
         Largest relative width of the bounds; None for that of the lattice.
-    otherwise : callable
-        Makes the questions of the engine that answers what is wider.
+    others : Others
+        Who answers what is wider.
     """
 
     is_light = True
     law: LineOrder
 
-    def __init__(
-        self,
-        law: LineOrder,
-        tolerance: float | None,
-        otherwise: Callable[[], Questions],
-    ) -> None:
+    def __init__(self, law: LineOrder, tolerance: float | None, others: Others) -> None:
         super().__init__(law, ENGINE)
         self.widest = WIDEST if tolerance is None else tolerance
-        self._otherwise = otherwise
+        self._others = others
 
     @property
     def shown(self) -> float:
@@ -80,7 +124,7 @@ class LineQuestions(ThresholdQuestions):
     def _inside(self, alpha: FloatArray) -> ErrorCurve:
         """From masses, and within another engine's bounds where those leave too much open."""
         curve = super()._inside(alpha)
-        _hand_over(curve, alpha, self.widest, self.law.least_known, self._otherwise)
+        _hand_over(curve, alpha, self.widest, self.law.least_known, self._others)
         return curve
 
     def _is_inside(self, level: float) -> bool:
@@ -120,7 +164,10 @@ class LineQuestions(ThresholdQuestions):
         answer = bounded((value, lower, upper), 0.0, 1.0, ENGINE)
         weak = _is_wide(answer, self.widest, self.law.least_known)
         if weak.any():
-            _narrow(answer, weak, self._otherwise().profile(epsilon[weak]))
+            is_close = relative_width(answer) <= self._others.enough
+            self._others.narrow(
+                [(answer, weak)], is_close, lambda other, at: [other.profile(epsilon[at])]
+            )
         return answer
 
     def epsilon(self, delta: FloatArray, beyond: FloatArray | None = None) -> Answer:
@@ -172,9 +219,12 @@ class LineQuestions(ThresholdQuestions):
             found.value[nothing] = found.upper[nothing] = 0.0
             wide &= ~nothing[asked]
             if wide.any():
-                weak = np.zeros(delta.size, dtype=np.bool_)
+                weak, is_close = np.zeros((2, delta.size), dtype=np.bool_)
                 weak[asked] = wide
-                _narrow(found, weak, self._otherwise().epsilon(delta[weak]))
+                is_close[asked] = ~is_open & (left <= self._others.enough * delta[asked])
+                self._others.narrow(
+                    [(found, weak)], is_close, lambda other, at: [other.epsilon(delta[at])]
+                )
         return found
 
     def _spread(self) -> float:
@@ -198,7 +248,7 @@ class LineQuestions(ThresholdQuestions):
         It is looked for between ``low`` and ``high`` first.
         """
         law = self.law
-        end, most = _farthest(law)
+        end, most = _farthest(law, float(high.max()))
         roots, slopes = [], []
         for goal, *expected in zip(delta.tolist(), low.tolist(), high.tolist(), strict=True):
             noise = UNIT * (1.0 + abs(fn.log(goal)))
@@ -233,12 +283,15 @@ class LineQuestions(ThresholdQuestions):
         return lower * (1.0 - 4.0 * UNIT), value, upper * (1.0 + 4.0 * UNIT), left
 
 
-def _farthest(law: LineOrder) -> tuple[float, float]:
-    """Where the search for ε ends, and the largest ε that there is: infinite if not known."""
+def _farthest(law: LineOrder, expected: float) -> tuple[float, float]:
+    """Where the search for ε ends, and the largest ε that there is: infinite if not known.
+
+    Rare large losses lie beyond the ends of laws that have none, where tiny profiles are expected.
+    """
     least = law.lowest()[0]
     if least > -math.inf:
         return max(-least, 0.0), max(-least, 0.0)
-    return max(-2.0 * law.support()[0], 1.0), math.inf
+    return max(-2.0 * law.support()[0], 2.0 * expected, 1.0), math.inf
 
 
 def _over(profile: Callable[[float], float], delta: float) -> Callable[[float], float]:
@@ -276,19 +329,17 @@ class LineBothOrders(ExactBothOrders):
     ----------
     add, remove : LineQuestions
         The ordered pairs.
-    otherwise : callable
-        Makes the questions that answer what is too wide.
+    others : Others
+        Who answers what is wider.
     """
 
     is_light = True
     _add: LineQuestions
     _remove: LineQuestions
 
-    def __init__(
-        self, add: LineQuestions, remove: LineQuestions, otherwise: Callable[[], Questions]
-    ) -> None:
+    def __init__(self, add: LineQuestions, remove: LineQuestions, others: Others) -> None:
         super().__init__(add, remove)
-        self._otherwise = otherwise
+        self._others = others
         self._is_one_law = add.law.is_symmetric
 
     def _decides(self, question: LawQuestion[Any], x: FloatArray, lower: FloatArray) -> BoolArray:
@@ -334,7 +385,7 @@ class LineBothOrders(ExactBothOrders):
         low, high = (float(x[0]) for x in usual.expected_epsilon(delta))
         if low == 0.0 or low + high >= float(np.sum(other.expected_epsilon(delta))):
             return first, second, None
-        goal, end = float(delta[0]), _farthest(usual)[0]
+        goal, end = float(delta[0]), _farthest(usual, high)[0]
         over = _over(usual.profile_most, goal)
         near = root_of(over, (low, high), (0.0, end), noise=CLOSE)[0]
         if other.profile_most(near) <= goal:
@@ -375,26 +426,27 @@ class LineBothOrders(ExactBothOrders):
         """From masses, and within another engine's bounds where those leave too much open."""
         curve = super()._inside(alpha)
         known = max(order.law.least_known for order in (self._add, self._remove))
-        _hand_over(curve, alpha, self._add.widest, known, self._otherwise)
+        _hand_over(curve, alpha, self._add.widest, known, self._others)
         return curve
 
 
 def _hand_over(
-    curve: ErrorCurve,
-    alpha: FloatArray,
-    most: float,
-    known: float,
-    otherwise: Callable[[], Questions],
+    curve: ErrorCurve, alpha: FloatArray, most: float, known: float, others: Others
 ) -> None:
-    """Narrow what is wider than ``most`` by the bounds of another engine."""
+    """Narrow what is wider than ``most`` by the bounds of other engines."""
     wide = _is_wide(curve.beta, most, known), _is_wide(curve.gamma, most, known, alpha)
-    weak = wide[0] | wide[1]
-    if weak.any():
-        other = otherwise().trade_off(alpha[weak])
-        for own, theirs, at in zip(curve, other, wide, strict=True):
-            _narrow(own, at, theirs.taken(at[weak]))
+    if not (wide[0] | wide[1]).any():
+        return
+    is_close = ~_is_wide(curve.beta, others.enough, known)
+    is_close &= ~_is_wide(curve.gamma, others.enough, known, alpha)
+
+    def ask(other: Questions, at: BoolArray) -> Sequence[Answer]:
+        found = other.trade_off(alpha[at])
         if curve.c.size:
-            curve.c[weak] = other.c
+            curve.c[at] = found.c
+        return found.beta, found.gamma
+
+    others.narrow(list(zip((curve.beta, curve.gamma), wide, strict=True)), is_close, ask)
 
 
 def is_small(answer: Answer, known: float, level: FloatArray | None = None) -> BoolArray:
