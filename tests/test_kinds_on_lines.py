@@ -473,6 +473,51 @@ def test_epsilon_beyond_the_losses_of_most_steps(
         assert sign * (at_end.value / delta - 1.0) >= -1e-6
 
 
+def test_bounds_stay_where_no_other_engine_knows_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others are asked for what is wider than 1e-10, and know less; the lattice knows only 1e-4."""
+    monkeypatch.delattr(LatticePair, "profile")
+    mechanism = pe.dp_sgd(1, 0.01, 100) + pe.LaplaceMechanism(2).composed(3)
+    for epsilon in (79.5, 80.0, 80.4):
+        low, _, high = pe.delta(mechanism, epsilon, adjacency="remove", bounds=True)
+        assert 1e-10 < (high - low) / high < 1e-9
+
+
+@pytest.mark.parametrize("adjacency", ["add", "add_remove"])
+def test_only_the_error_that_is_asked_for_is_handed_over(
+    adjacency: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Next to α = 0 the other error takes a lattice of many terms, of which nobody asked."""
+    asked = []
+
+    def refuse(self: LatticePair, alpha: Any) -> Any:
+        del alpha
+        asked.append(self.wanted)
+        raise pe.AccuracyError("the lattice is asked")
+
+    monkeypatch.setattr(LatticePair, "_inside", refuse)
+    mechanism = pe.GenericMechanism(0.9993, 2.294e-8).composed(3)
+    mechanism += pe.dp_sgd(0.4757, 3.072e-7, 30_240)
+    low, _, high = pe.trade_off(mechanism, 1e-10, adjacency=adjacency, bounds=True)
+    assert high - low < 1e-4
+    assert not asked
+    with pytest.raises(pe.AccuracyError, match="is asked"):
+        pe.gamma_bound(mechanism, 1e-10, adjacency=adjacency, bounds=True)
+    assert asked == ["gamma"]
+
+
+@pytest.mark.parametrize("adjacency", ["add", "add_remove"])
+def test_bounds_do_not_depend_on_what_was_asked_before(adjacency: str) -> None:
+    mechanism = pe.dp_sgd(2.479, 0.0006762, 909, group_size=3) + pe.dp_sgd(1.443, 7.74e-6, 22)
+    mechanism += pe.LaplaceMechanism(2.11)
+    found = []
+    for first in ("trade_off", "delta"):
+        clear_cache()
+        getattr(pe, first)(mechanism, 1e-6, adjacency=adjacency)
+        found.append(pe.gamma_bound(mechanism, 1e-6, adjacency=adjacency, bounds=True))
+    assert found[0] == found[1]
+    assert found[0].upper - found[0].lower <= 1e-4 * found[0].upper
+
+
 def test_infinite_losses_are_asked_at_infinity() -> None:
     """Of questions that were left empty by them."""
     assert pe.epsilon(pe.dp_sgd(1.33, 0.07, 3) + pe.GenericMechanism(2.03, 0.5), 0.115) == math.inf

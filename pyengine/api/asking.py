@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pyengine._support import checks
 from pyengine._support.caches import Cache, Epoch
-from pyengine.engines.answers import Answer, Answering, Questions
+from pyengine.engines.answers import WANTED, Answer, Answering, Questions
 from pyengine.engines.equal_steps import EqualQuestions, questions_of_run
 from pyengine.engines.refusals import crossed
 from pyengine.engines.registry import ADJACENCIES, METHODS, questions
@@ -168,8 +168,6 @@ UPPER = {name: question.upper for name, question in QUESTIONS.items()}
 # What proves floats of the run that each function was asked about last, when, and what it was asked
 # with: the same objects again need no key.
 _latest: dict[str, Any] = dict.fromkeys(QUESTIONS, (None,) * 8)
-
-WANTED = {"trade_off": "beta", "gamma_bound": "gamma"}  # which error is to be narrow
 
 
 def kind_of_bounds(given: Any) -> bool | str:

@@ -18,6 +18,7 @@ __all__ = [
     "EPSILON",
     "PROFILE",
     "TRADE_OFF",
+    "WANTED",
     "Answer",
     "Answering",
     "ByFunction",
@@ -33,6 +34,7 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+WANTED = {"trade_off": "beta", "gamma_bound": "gamma"}  # which error a function has
 FAR = 1e70  # ε whose powers are doubles, up to the fourth
 Triple = tuple[float, float, float]  # a value, its lower bound and its upper one
 Judged = tuple[float, float, float, bool]  # the same, and whether the bounds are proven
@@ -286,6 +288,14 @@ class Questions:
         """
         del remove
         return None
+
+    def wanting(self, wanted: str | None) -> Questions:
+        """These, of whose trade-off functions one error alone is to be narrow where that is less.
+
+        It is "beta" or "gamma".
+        """
+        del wanted
+        return self
 
     def answer(self, name: str, x: FloatArray) -> Answer:
         """Values of a public function: "trade_off", "gamma_bound", "delta" or "epsilon"."""

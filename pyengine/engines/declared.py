@@ -424,6 +424,7 @@ class LineEngine(Engine):
         if problem.adjacency != "add_remove":
             return self.pair(problem)
 
+        problem = replace(problem, wanted=None)
         asked = _sums(problem, lambda engine: ask(replace(problem, method=engine.name)))
         add, remove = (_handing_over(problem.ordered(order)) for order in ("add", "remove"))
         # the first ones are the last of each
@@ -521,6 +522,7 @@ def _handing_over(problem: Problem) -> list[_Makers]:
         laws.append((partial(_made_or, made, last, tuple(problem.laws)), WIDE))
 
     found: list[_Makers] = []
+    problem = replace(problem, wanted=None)
     asked = _sums(problem, lambda engine: engine.pair(problem))
     for law, width in reversed(laws):
         tolerance = problem.tolerance

@@ -34,6 +34,11 @@ class LatticeBothOrders(BothOrders):
         self._pairs = (add, remove)
         self._is_one_law = add.parts == remove.parts
 
+    def wanting(self, wanted: str | None) -> LatticeBothOrders:
+        """Questions of which one error is to be narrow, or both."""
+        add, remove = (pair.wanting(wanted) for pair in self._pairs)
+        return LatticeBothOrders(add, remove)
+
     def hull(self, alpha: FloatArray, first: ErrorCurve, second: ErrorCurve) -> ErrorCurve:
         """As the base class, refused where the bounds are too wide."""
         curve = super().hull(alpha, first, second)

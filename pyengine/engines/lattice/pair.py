@@ -105,6 +105,12 @@ class LatticePair(Questions):
         parts = [(reverse(law), number) for law, number in self.parts]
         return LatticePair(parts, self.tolerance, self.wanted, self.most_points, self.loosest)
 
+    def wanting(self, wanted: str | None) -> LatticePair:
+        """Questions of which one error is to be narrow, or both."""
+        if wanted == self.wanted:
+            return self
+        return LatticePair(list(self.parts), self.tolerance, wanted, self.most_points, self.loosest)
+
     def finer(self, tolerance: float) -> LatticePair:
         """Questions on the same pair with narrower brackets."""
         return LatticePair(list(self.parts), tolerance, most_points=self.most_points)

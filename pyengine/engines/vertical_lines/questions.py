@@ -7,12 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.answers import Answer, ErrorCurve, LawQuestion, Questions, Triple, names
+from pyengine.engines.answers import (
+    WANTED,
+    Answer,
+    ErrorCurve,
+    LawQuestion,
+    Questions,
+    Triple,
+    names,
+)
 from pyengine.engines.certified import NOTHING, relative_width
 from pyengine.engines.curves import larger
 from pyengine.engines.exact.both import ExactBothOrders, hull
@@ -95,7 +104,48 @@ class Others(NamedTuple):
                 _narrow(own, at & some, theirs.taken(at[some]))
 
 
-class LineQuestions(ThresholdQuestions):
+class HandingOver(Questions):
+    """Questions that others are asked where bounds are wide: of one error where that is asked."""
+
+    wanted: str | None = None
+    _others: Others
+
+    def wanting(self, wanted: str | None) -> HandingOver:
+        """The same for one error, or both."""
+        if wanted == self.wanted:
+            return self
+        found = copy(self)
+        found.wanted = wanted
+        return found
+
+    def _own(self, name: str, x: FloatArray) -> Answer:
+        asked = self.wanting(WANTED.get(name))
+        return super(HandingOver, asked)._own(name, x)
+
+    def _hand_over(self, curve: ErrorCurve, alpha: FloatArray, most: float, known: float) -> None:
+        """Narrow what is wider than ``most`` by the bounds of other engines."""
+        wanted, others = self.wanted, self._others
+        parts = [(curve.beta, None), (curve.gamma, alpha)]
+        if wanted is not None:
+            parts = [parts[wanted == "gamma"]]
+        wide = [_is_wide(part, most, known, level) for part, level in parts]
+        if not np.logical_or.reduce(wide).any():
+            return
+        is_close = ~np.logical_or.reduce(
+            [_is_wide(part, others.enough, known, level) for part, level in parts]
+        )
+
+        def ask(other: Questions, at: BoolArray) -> Sequence[Answer]:
+            found = other.wanting(wanted).trade_off(alpha[at])
+            if curve.c.size:
+                curve.c[at] = found.c
+            both = found.beta, found.gamma
+            return both if wanted is None else both[wanted == "gamma" :][:1]
+
+        others.narrow([(p, w) for (p, _), w in zip(parts, wide, strict=True)], is_close, ask)
+
+
+class LineQuestions(HandingOver, ThresholdQuestions):
     """Questions on one order; lines and laws are kept elsewhere.
 
     Parameters
@@ -124,7 +174,7 @@ class LineQuestions(ThresholdQuestions):
     def _inside(self, alpha: FloatArray) -> ErrorCurve:
         """From masses, and within another engine's bounds where those leave too much open."""
         curve = super()._inside(alpha)
-        _hand_over(curve, alpha, self.widest, self.law.least_known, self._others)
+        self._hand_over(curve, alpha, self.widest, self.law.least_known)
         return curve
 
     def _is_inside(self, level: float) -> bool:
@@ -322,7 +372,7 @@ def _slope(profile: Callable[[float], float], root: float, end: float) -> float:
         apart *= FURTHER
 
 
-class LineBothOrders(ExactBothOrders):
+class LineBothOrders(HandingOver, ExactBothOrders):
     """Questions on both orders of Laplace steps: adjacency ``add_remove``.
 
     Parameters
@@ -426,27 +476,8 @@ class LineBothOrders(ExactBothOrders):
         """From masses, and within another engine's bounds where those leave too much open."""
         curve = super()._inside(alpha)
         known = max(order.law.least_known for order in (self._add, self._remove))
-        _hand_over(curve, alpha, self._add.widest, known, self._others)
+        self._hand_over(curve, alpha, self._add.widest, known)
         return curve
-
-
-def _hand_over(
-    curve: ErrorCurve, alpha: FloatArray, most: float, known: float, others: Others
-) -> None:
-    """Narrow what is wider than ``most`` by the bounds of other engines."""
-    wide = _is_wide(curve.beta, most, known), _is_wide(curve.gamma, most, known, alpha)
-    if not (wide[0] | wide[1]).any():
-        return
-    is_close = ~_is_wide(curve.beta, others.enough, known)
-    is_close &= ~_is_wide(curve.gamma, others.enough, known, alpha)
-
-    def ask(other: Questions, at: BoolArray) -> Sequence[Answer]:
-        found = other.trade_off(alpha[at])
-        if curve.c.size:
-            curve.c[at] = found.c
-        return found.beta, found.gamma
-
-    others.narrow(list(zip((curve.beta, curve.gamma), wide, strict=True)), is_close, ask)
 
 
 def is_small(answer: Answer, known: float, level: FloatArray | None = None) -> BoolArray:
