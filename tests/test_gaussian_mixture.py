@@ -369,10 +369,10 @@ def test_many_draws_take_no_long_numbers() -> None:
         0.8, batch_size=16_384, dataset_size=1_281_167, steps=3, sampling="with_replacement"
     )
     assert len(pe.to_json(run)) < 20_000
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - started < 2.0
     often = pe.GaussianMechanism(2000.0).sampled_with_replacement(batch_size=2000, rate="1/2")
-    half = pe.delta(pe.GaussianMechanism(1.0), 1.0)  # of the draws, and a spread of 0.02 of it
-    assert pe.delta(often, 1.0) == pytest.approx(half, abs=1e-3)
+    fewer, more = (pe.delta(pe.GaussianMechanism(1000 / draws), 1.0) for draws in (900, 1100))
+    assert 0.999 * fewer < pe.delta(often, 1.0) < more + 1e-5  # P(outside) = 7e-6
 
 
 def test_weighted_draws() -> None:
