@@ -257,17 +257,19 @@ def test_two_steps_of_unbounded_losses(seed: int) -> None:
         assert truth * (1.0 - 1e-9) <= found.upper <= found.lower * 1.0001 + 1e-12
 
 
+def profiles(law: Any, level: float) -> tuple[float, float]:
+    """Profiles of both orders of a finite law."""
+    a, b = np.exp(law.log_a), np.exp(law.log_b)
+    above, below = (float(np.maximum(x, 0.0).sum()) for x in (b - level * a, a - level * b))
+    return above + law.b_infinite, below + law.a_infinite
+
+
 @pytest.mark.parametrize("seed", thorough.some(range(1000), 20))
 def test_few_outcomes_lie_between_both_laws(seed: int) -> None:
     """Laws that are answered exactly, by atoms and by cells, some with what one side has alone."""
     from pyengine.laws import random_steps
     from pyengine.laws.base import ReversedLaw
     from pyengine.laws.finite import FiniteLaw
-
-    def profiles(law: Any, level: float) -> tuple[float, float]:
-        a, b = np.exp(law.log_a), np.exp(law.log_b)
-        above, below = (float(np.maximum(x, 0.0).sum()) for x in (b - level * a, a - level * b))
-        return above + law.b_infinite, below + law.a_infinite
 
     rng = np.random.default_rng([seed, 62])
     size, scale = int(rng.integers(2, 5)), 10.0 ** rng.uniform(-7.0, 1.5)
@@ -296,6 +298,32 @@ def test_few_outcomes_lie_between_both_laws(seed: int) -> None:
             for least, truth, most in zip(*found, strict=True):
                 room = off * max(level, 1.0)
                 assert least - room <= truth <= most + room
+
+
+LAWS = (
+    pe.LaplaceMechanism(2),
+    pe.LaplaceMechanism(2) + pe.GenericMechanism("1/2", "1/1000"),
+    pe.GaussianMechanism(2) + pe.GenericMechanism(1, "1/100"),
+    pe.GaussianMechanism(1) + pe.RandomizedResponse("3/4"),
+)
+
+
+@pytest.mark.parametrize("steps", [2, 3, 9, 100])
+@pytest.mark.parametrize("mechanism", LAWS)
+def test_laws_of_all_numbers_of_nodes_enclose(mechanism: pe.Mechanism, steps: int) -> None:
+    """Either law on few nodes lies beyond both on many, and all masses are there."""
+    from pyengine.laws import random_steps
+    from pyengine.laws.kinds import added_law
+
+    law = added_law(mechanism.randomly_allocated(steps))
+    assert isinstance(law, random_steps.OtherEpoch)
+    found = [random_steps._enclosed(law.law, steps, nodes) for nodes in (256, 2048)]
+    for each in (*found[0], *found[1]):
+        for log_mass, alone in zip((each.log_a, each.log_b), each.infinite(), strict=True):
+            assert abs(float(np.exp(log_mass).sum()) + alone - 1.0) <= 1e-9
+    for level in np.exp(np.linspace(-3.0, 3.0, 25) / math.sqrt(steps)).tolist():
+        below, above = (np.array([profiles(one[i], level) for one in found]) for i in (0, 1))
+        assert (below.max(axis=0) <= above.min(axis=0) + 1e-8 * max(level, 1.0)).all()
 
 
 def test_compositions_and_blocks() -> None:

@@ -287,8 +287,9 @@ class _LawStep(RatioStep):
         )
         middle = float(np.interp(0.0, of_b, self._score))
         self.mu = min(max(middle, 0.0), FARTHEST_MIDDLE)  # where B's middle is under A
+        self._low = ends[0]  # of a single step
         if self._none > 0.0:
-            self._places += _smallest(ends[0], steps)
+            self._places += [ends[0], *_smallest(ends[0], steps)]
             ends[0] = min(self._places)
         self.ends = np.array(ends)
 
@@ -313,7 +314,8 @@ class _LawStep(RatioStep):
 
     def edges(self, number: int) -> FloatArray:
         """Losses of the step itself between which it is moved."""
-        return self.nodes(self._between(number, self._score[1:-1], self._table[1:-1]))
+        nodes = self.nodes(self._between(number, self._score[1:-1], self._table[1:-1]))
+        return nodes[nodes >= self._low]
 
     def placed(self, number: int, score: FloatArray, mean: FloatArray) -> FloatArray:
         """Nodes of a mean, of which some normal scores are known; 0 where ratios may be 0."""
