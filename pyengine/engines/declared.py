@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyengine._support.caches import Once
 from pyengine.engines.answers import Questions
@@ -352,8 +352,9 @@ class AnalyticEngine(Engine):
             pair = self._pair(problem, far)
             return pair, pair.law.least_known
         add, remove = (self._pair(problem.ordered(order), far) for order in ("add", "remove"))
-        lattice = Others(lambda: ask(replace(problem, method="lattice")))
-        asked = LineBothOrders(add, remove, lattice)
+        asked = LineBothOrders(
+            add, remove, Others.of(lambda: ask(replace(problem, method="lattice")))
+        )
         return asked, max(pair.law.least_known for pair in (add, remove))
 
     def _pair(self, problem: Problem, far: bool) -> LineQuestions:
@@ -366,7 +367,7 @@ class AnalyticEngine(Engine):
                 "values so small are asked of laws that end far out, of which these densities have "
                 "no lines; method='lattice' estimates"
             )
-        lattice = Others(lambda: Unproven(LatticeEngine().pair(problem)))
+        lattice = Others.of(lambda: Unproven(LatticeEngine().pair(problem)))
         return LineQuestions(law, problem.tolerance, lattice)
 
 
@@ -441,35 +442,9 @@ class LineEngine(Engine):
         return found
 
 
-class _Makers(NamedTuple):
-    """What makes questions of an engine, which hand over to others.
-
-    Parameters
-    ----------
-    all, closer : callable
-        With all others, and without the lattice, which knows less than what is close enough.
-    enough : float
-        Relative width of that.
-    """
-
-    all: Callable[[], Any]
-    closer: Callable[[], Any]
-    enough: float
-
-    def after(
-        self, make: Callable[[Others], Questions], make_closer: Callable[[Others], Questions]
-    ) -> _Makers:
-        """What makes those that hand over to these: with all others, and without the lattice."""
-        from pyengine.engines.vertical_lines.questions import Others
-
-        others = Others(self.all, self.closer, self.enough)
-        closer = others._replace(all=self.closer)
-        return _Makers(Once(partial(make, others)), Once(partial(make_closer, closer)), self.enough)
-
-
-def _sums(problem: Problem, ask: Callable[[Engine], Questions]) -> _Makers:
+def _sums(problem: Problem, ask: Callable[[Engine], Questions]) -> Others:
     """Exact sums or the lattice, whichever is asked for what lines do not know narrowly."""
-    from pyengine.engines.vertical_lines.questions import WIDEST, NobodyElseError
+    from pyengine.engines.vertical_lines.questions import WIDEST, NobodyElseError, Others
 
     def closer() -> Questions:
         engine = _after_lines(problem)
@@ -478,10 +453,10 @@ def _sums(problem: Problem, ask: Callable[[Engine], Questions]) -> _Makers:
         return ask(engine)
 
     enough = WIDEST if problem.tolerance is None else problem.tolerance
-    return _Makers(lambda: ask(_after_lines(problem)), closer, enough)
+    return Others(lambda: ask(_after_lines(problem)), closer, enough)
 
 
-def _handing_over(problem: Problem) -> list[_Makers]:
+def _handing_over(problem: Problem) -> list[Others]:
     """What makes questions on the engines that serve, the first one last; each asks one before."""
     from pyengine.engines.vertical_lines.range import (
         deformed_order,
@@ -521,7 +496,7 @@ def _handing_over(problem: Problem) -> list[_Makers]:
             laws[-1] = laws[-1][0], CLOSE
         laws.append((partial(_made_or, made, last, tuple(problem.laws)), WIDE))
 
-    found: list[_Makers] = []
+    found: list[Others] = []
     problem = replace(problem, wanted=None)
     asked = _sums(problem, lambda engine: engine.pair(problem))
     for law, width in reversed(laws):

@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._support.caches import Once
 from pyengine.engines.answers import (
     WANTED,
     Answer,
@@ -64,18 +66,29 @@ class Others(NamedTuple):
 
     Parameters
     ----------
-    all : callable
-        Makes the questions of the engine that answers what is wide.
-    closer : callable or None
-        Makes those that are asked where bounds are as narrow as ``enough``, of engines that may
-        have closer ones; `NobodyElseError` says that none has.
+    all, closer : callable
+        Make the questions of the next engine, which hands over in turn: with all others, and
+        without those that know less than what is close enough; `NobodyElseError` says that none is
+        left.
     enough : float
-        Relative width.
+        Relative width of that.
     """
 
-    all: Callable[[], Questions]
-    closer: Callable[[], Questions] | None = None
-    enough: float = 0.0
+    all: Callable[[], Any]
+    closer: Callable[[], Any]
+    enough: float
+
+    @classmethod
+    def of(cls, make: Callable[[], Questions]) -> Others:
+        """One engine that is asked whatever is known."""
+        return cls(make, make, 0.0)
+
+    def after(
+        self, make: Callable[[Others], Questions], make_closer: Callable[[Others], Questions]
+    ) -> Others:
+        """An engine that hands over to these, with all others and without those."""
+        closer = self._replace(all=self.closer)
+        return Others(Once(partial(make, self)), Once(partial(make_closer, closer)), self.enough)
 
     def narrow(
         self,
@@ -88,18 +101,18 @@ class Others(NamedTuple):
         What is close enough stays as it is where those know no more.
         """
         wide = np.logical_or.reduce([at for _, at in answers])
-        for make, some in (
-            (self.all, wide & ~is_close),
-            (self.closer or self.all, wide & is_close),
+        for make, is_enough, some in (
+            (self.all, False, wide & ~is_close),
+            (self.closer, True, wide & is_close),
         ):
             if not some.any():
                 continue
             try:
                 found = ask(make(), some)
             except NobodyElseError:
-                if make is self.all:
-                    raise
-                continue
+                if is_enough:
+                    continue
+                raise
             for (own, at), theirs in zip(answers, found, strict=True):
                 _narrow(own, at & some, theirs.taken(at[some]))
 
