@@ -1,5 +1,9 @@
 """Steps whose sides are mixtures of normals: time from nothing, and errors against 25 digits."""
 
+import time
+
+import numpy as np
+
 import pyengine as pe
 
 from .cold import clear_cache
@@ -95,3 +99,55 @@ class MixedErrors:
 
     def track_error(self, name):
         return abs(pe.delta(MIXED[name], 1.0) / TRUTHS[name] - 1.0)
+
+
+def drawn(seed):
+    """Up to four kinds of steps beside each other."""
+    rng = np.random.default_rng(seed)
+    kinds = [
+        pe.dp_sgd(
+            rng.uniform(0.7, 3.0), 10.0 ** rng.uniform(-3.0, -1.0), int(rng.integers(50, 2000))
+        ),
+        pe.GaussianMechanism(rng.uniform(1.0, 10.0)).composed(int(rng.integers(1, 30))),
+        pe.LaplaceMechanism(rng.uniform(1.0, 8.0)).composed(int(rng.integers(1, 60))),
+        pe.LaplaceMechanism(rng.uniform(0.6, 4.0)).poisson_sampled(0.05).composed(200),
+        pe.ExponentialMechanism(rng.uniform(0.05, 1.0)).composed(int(rng.integers(1, 40))),
+        pe.RandomizedResponse(rng.uniform(0.55, 0.9)).composed(int(rng.integers(1, 8))),
+    ]
+    some = rng.choice(len(kinds), int(rng.integers(1, 5)), replace=False)
+    return pe.compose(*(kinds[i] for i in some))
+
+
+class Later:
+    """Later γ of random compositions, whose lines are kept, between proven bounds."""
+
+    mechanisms = tuple(drawn(seed) for seed in range(30))
+    levels = tuple(np.geomspace(1e-5, 0.3, 12).tolist())
+
+    def setup(self):
+        for mechanism in self.mechanisms:
+            for level in self.levels:
+                pe.gamma_bound(mechanism, level, bounds=True)
+        self.again = [level * 1.01 for level in self.levels]
+
+    def time_gamma(self):
+        for mechanism in self.mechanisms:
+            for level in self.again:
+                pe.gamma_bound(mechanism, level, bounds=True)
+
+    def track_median(self):
+        times = []
+        for mechanism in self.mechanisms:
+            for level in self.again:
+                begin = time.process_time()
+                pe.gamma_bound(mechanism, level, bounds=True)
+                times.append(time.process_time() - begin)
+        return float(np.median(times))
+
+    track_median.unit = "seconds"
+
+    def track_width(self):
+        found = [pe.gamma_bound(x, self.again[6], bounds=True) for x in self.mechanisms]
+        return float(np.median([(each.upper - each.lower) / each.upper for each in found]))
+
+    track_width.unit = "relative width"
