@@ -41,6 +41,7 @@ enum {
 static const double LEAST_SHARE = 1e-290; /* where a double still has all digits */
 static const double WIDEST = 1e-5; /* error of rows of laws that fade out: others know more than wider ones */
 static const double CLOSE = 1e-9; /* error of rows for which no line of their own is made */
+static const double NARROW = 1e-10; /* and error at hand that only tapers far out make less */
 static const double HEAD =
     0.015625; /* part of a line's values, the first ones, that tells how it errs at least, */
 static const double GAIN = 0.7; /* and part of the error at hand that this may be */
@@ -546,8 +547,9 @@ static double served_by(const pe_contours *contours, double c, int bits) {
 }
 
 /* One of the WAYS to divide the law for a threshold, and the line or a part of it, if it is not there; its status is in
- * it. */
-static int make_way(const pe_contours *contours, const pe_divided_line *at, double part, pe_certified **out) {
+ * it.  Another number of large losses may ask for the abscissa that is `taken`, and has no line then. */
+static int make_way(const pe_contours *contours, const pe_divided_line *at, double part, double taken,
+                    pe_certified **out) {
     if (*out) return PE_OK;
     division how = {0};
     double log_value;
@@ -556,6 +558,7 @@ static int make_way(const pe_contours *contours, const pe_divided_line *at, doub
     const int way = at->way, fades = way >= 2 * NUMBERS;
     int status = choose(contours, at->c, NUMBER[fades ? NUMBERS : way % NUMBERS], &how, &log_value);
     const double lambda = how.lambda;
+    if (way % NUMBERS && !fades && lambda == taken) status = PE_TOO_COSTLY;
     how.less = way < NUMBERS ? NEXT_TO_NOTHING : way < WAYS - 1 ? COMPARABLE : NAN;
     if (!status) status = make_line(contours, &how, at->c, log_value, part, line);
     line->status = status;
@@ -611,14 +614,13 @@ static int row_of(pe_contours *contours, int functional, double middle, double c
                   double *row) {
     double taken = NAN;
     for (int way = 0; way < WAYS; way++) {
-        if (way >= NUMBERS && *close <= CLOSE) break;
+        if (way >= NUMBERS && (*close <= CLOSE || error_of(row, functional) <= NARROW)) break;
         pe_divided_line *at = kept_way(contours, middle, way);
         if (!at) return PE_NO_MEMORY;
         const int is_known = error_of(row, functional) <= POOR;
         pe_certified **first = is_known ? &at->head : &at->line;
-        int status = make_way(contours, at, is_known ? HEAD : 1.0, first);
+        int status = make_way(contours, at, is_known ? HEAD : 1.0, taken, first);
         if (status) return status;
-        if (way % NUMBERS && way < 2 * NUMBERS && (*first)->line.lambda == taken) continue;
         taken = (*first)->line.lambda;
         if ((*first)->status) continue;
         if (is_known) {
@@ -626,7 +628,7 @@ static int row_of(pe_contours *contours, int functional, double middle, double c
             *close = fmin(*close, error);
             if (error > GAIN * error_of(row, functional)) continue;
         }
-        status = make_way(contours, at, 1.0, &at->line);
+        status = make_way(contours, at, 1.0, NAN, &at->line);
         if (status) return status;
         if (at->line->status) continue;
         double found[PE_ROW];
@@ -649,7 +651,8 @@ int pe_divided_row(pe_contours *contours, int functional, double c, double *row)
     double close = INFINITY;
     const int status = row_of(contours, functional, middle, c, &close, row);
     /* a nearer line, where the law changes much between the thresholds that share one */
-    const int is_known = close <= CLOSE || (isfinite(close) && close > NEARLY * error_of(row, functional));
+    const double error = error_of(row, functional);
+    const int is_known = close <= CLOSE || error <= NARROW || (isfinite(close) && close > NEARLY * error);
     if (status || is_known || middle == c) return status;
     return row_of(contours, functional, served_by(contours, c, FINE), c, &close, row);
 }
