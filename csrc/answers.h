@@ -39,11 +39,11 @@ void pe_step_epsilon(const pe_step *step, size_t n, const double *delta, double 
  * Error           bounds are safe where the few operations of a bound err by at most `rounding` of its terms: 16 2^-53
  */
 
-/* Masses of A and of B above and below n thresholds, and then bounds on their errors: four rows for each law, from
- * integrals of both laws on the line through `tilt` and what these may be `off`, relative to e^log and to e^(log + c).
- * `removed` is what both laws lack. */
-void pe_level_masses(size_t n, const double *c, const double *log, const double *log_error, double tilt,
-                     const double *integral, const double *off, const double *removed, double *out);
+/* Masses of A above and below a threshold and bounds on their errors, and of B, from integrals of both laws on the line
+ * through `tilt` and bounds on their errors.  `rest` are the masses of both laws' finite losses and what those are off
+ * by; `removed` is what both laws lack. */
+void pe_level_masses(double tilt, const double *value, const double *error, const double *rest,
+                     const double *removed, double *out);
 
 /* Tails from masses of A above and below, and of B, each followed by bounds on absolute errors: what is not known to be
  * above 0 is as large as it may be. */

@@ -67,6 +67,7 @@ SOURCES = [
     "csrc/loss_transform.c",
     "csrc/ray_sums.c",
     "csrc/trig_sums.c",
+    "csrc/loss_lines.c",
     "csrc/levels.c",
     "csrc/gauss.c",
     "csrc/step_nodes.c",

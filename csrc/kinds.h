@@ -67,21 +67,21 @@ typedef struct {
     size_t size, kinds;
 } pe_ray;
 
-/* For n thresholds the sums over all places of the imaginary part of the sum of e^{x node} weight, on the ray to the
- * right where the place is at x < 0 from the threshold, else on that to the left, for some kinds from a first one on.
+/* The sums over all places of the imaginary part of the sum of e^{x node} weight, on the ray to the right where the
+ * place is at x < 0 from a threshold, else on that to the left, for some kinds from a first one on.
  *
  * Domain          as of pe_ray_sums; a place takes about log2(reach/|x|) + 1 panels of `blocks` blocks of 8 nodes,
  *                 at least `least` and at most `most`, which both rays have
  * Error           as of pe_ray_sums
  */
-void pe_place_integrals(size_t n, size_t places, const double *x, double reach, int64_t least, int64_t most,
+void pe_place_integrals(size_t places, const double *x, double reach, int64_t least, int64_t most,
                         size_t blocks, const pe_ray *right, const pe_ray *left, size_t first, size_t kinds,
                         double *out);
 
 /* What atoms at those places have in the integrals of e^{-tilt x} over the poles' sides, added to `out`
  * (docs/theory/laplace): sums one after the other. */
-void pe_atom_integrals(size_t n, size_t places, const double *x, const double *mass, double tilt,
-                       size_t first, size_t kinds, double *out);
+void pe_atom_integrals(size_t places, const double *x, const double *mass, double tilt, size_t first,
+                       size_t kinds, double *out);
 
 /* ---- trigonometric sums: trig_sums.c -----------------------------------------------------------------------
  *
@@ -93,6 +93,60 @@ void pe_atom_integrals(size_t n, size_t places, const double *x, const double *m
  */
 void pe_trig_sums(size_t n, const double *z, size_t size, const double *frequency, size_t kinds,
                   const double *real, const double *imag, double *out);
+
+/* ---- integrals on a line: loss_lines.c ----------------------------------------------------------------------------
+ *
+ * What poles add to aliases, sign e^(constant + apart c), to a relative error `known` and one for |apart c|; one whose
+ * constant is minus infinity adds nothing.  Bounds at a tilt beside a line: e^(log_mean - tilt c + fall)/over.  Beyond the
+ * turn of a line: places as upper parts and lower ones, what atoms have there, and panels of both rays in `chunks`,
+ * the first of which begins at begin[0]; up to each the errors of the kernels, and what they are for each place's distance.
+ */
+typedef struct {
+    double sign, apart, constant, known;
+} pe_line_pole;
+typedef struct {
+    double tilt, log_mean, fall, over;
+} pe_line_side;
+typedef struct {
+    size_t places, blocks, chunks;
+    const double *place, *atom;
+    double reach;
+    /* panels: of any place, next to it, of estimates, and that there are */
+    int64_t least, most, about, known;
+    pe_ray right, left;
+    const int64_t *begin;
+    const double *error, *turned;
+} pe_line_turn;
+
+/* A line: K at its tilt and the centre of the losses; what an angle, a threshold, the scale's exponent and logarithm and a
+ * pole's exponent are off by, relative; for each kernel the errors that are the same for all thresholds, those for
+ * angles, for angles beyond the lanes, and for what the sides bound; and weights of the sum up to the turn. */
+typedef struct {
+    double tilt, log_error, off_centre;
+    pe_dd log_mean, centre;
+    double angle_unit, threshold_unit, exponent_unit, log_unit, pole_unit;
+    double error[PE_KERNELS], per_distance[PE_KERNELS], far[PE_KERNELS], left[PE_KERNELS], removed[2];
+    pe_line_pole poles[PE_KERNELS][2];
+    pe_line_side sides[2];
+    size_t size;
+    const double *frequency, *real, *imag;
+    const pe_line_turn *turn; /* 0 where it is not turned */
+} pe_loss_line;
+
+/* K(tilt) - tilt c, and bounds on the errors */
+void pe_loss_line_scale(const pe_loss_line *at, size_t n, const double *c, double *log, double *error);
+
+/* Integrals of some kernels at thresholds, and bounds on their errors unless `error` is 0, for which fewer panels do:
+ * relative to the scale, with it, or with it and that of profiles times e^c.  And masses as of pe_level_masses.
+ *
+ * Domain          finite c; room for as many numbers as there are places
+ * Returns         0, or how many panels are needed beside places, where there are fewer
+ */
+enum { PE_RELATIVE = 0, PE_SCALED = 1, PE_SCALED_OF_B = 2 };
+int64_t pe_loss_line_at(const pe_loss_line *at, double *room, size_t n, const double *c, size_t first,
+                        size_t kinds, int form, double *value, double *error);
+int64_t pe_loss_line_masses(const pe_loss_line *at, double *room, size_t n, const double *c,
+                            const double *rest, double *out);
 
 /* ---- n >= 2 Gauss-Legendre nodes on (0, 1), rising, and weights: gauss.c ---------------------------------
  *
@@ -135,6 +189,6 @@ double pe_log_mean_of_nodes(size_t n, const double *loss, const double *log_mass
 void pe_running_sums(size_t n, const double *x, double *out);
 
 /* a - b c, rounded */
-void pe_less_products(const pe_dd *a, double b, size_t n, const double *c, double *out);
+double pe_less_product(pe_dd a, double b, double c);
 
 #endif

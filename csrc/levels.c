@@ -11,25 +11,19 @@ static const double SUBNORMAL = 2e-317; /* what rounding below the normal range 
 
 enum { A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERROR, SHIFT };
 
-void pe_level_masses(size_t n, const double *c, const double *log, const double *log_error, double tilt,
-                     const double *integral, const double *off, const double *removed, double *out) {
-    static const double FUNCTION = 4.0; /* units that an exponential errs by */
-    for (size_t law = 0; law < 2; law++)
-        for (size_t i = 0; i < n; i++) {
-            const double value = integral[law * n + i], unknown = off[law * n + i];
-            const double exponent = law ? log[i] + c[i] : log[i];
-            const double scale = pe_d_exp(exponent > 600.0 ? 600.0 : exponent), scaled = scale * value;
-            const double relative = log_error[i] + (2.0 * FUNCTION + fabs(exponent) + fabs(c[i])) * UNIT;
-            const double error = scale * (unknown + (fabs(value) + unknown) * (1.01 * relative + 4.0 * UNIT));
-            const int below = !(tilt > (double)law);
-            const double mass = below ? -scaled : scaled, inside = mass < 0.0 ? 0.0 : mass > 1.0 ? 1.0 : mass;
-            const double most = (isnan(error) ? 1.0 : error) * (1.0 + 1e-9) + SUBNORMAL + removed[law];
-            double *part = out + 4 * law * n + i;
-            part[(size_t)below * n] = inside;
-            part[(size_t)!below * n] = 1.0 - inside;
-            part[(size_t)(below + 2) * n] = most;
-            part[(size_t)(!below + 2) * n] = most + UNIT;
-        }
+void pe_level_masses(double tilt, const double *value, const double *error, const double *rest,
+                     const double *removed, double *out) {
+    for (size_t law = 0; law < 2; law++) {
+        const int below = !(tilt > (double)law);
+        const double mass = below ? -value[law] : value[law];
+        const double inside = mass < 0.0 ? 0.0 : mass > 1.0 ? 1.0 : mass;
+        const double most = (isnan(error[law]) ? 1.0 : error[law]) * (1.0 + 1e-9) + SUBNORMAL + removed[law];
+        double *part = out + 4 * law;
+        part[below] = inside;
+        part[!below] = rest[law] - inside;
+        part[below + 2] = most;
+        part[!below + 2] = most + UNIT + rest[law + 2];
+    }
 }
 
 /* The larger of both; what is no number if either is none. */

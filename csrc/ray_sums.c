@@ -49,25 +49,21 @@ void pe_ray_sums(size_t n, const double *factor, const int64_t *panels, const in
     }
 }
 
-void pe_place_integrals(size_t n, size_t places, const double *x, double reach, int64_t least, int64_t most,
+void pe_place_integrals(size_t places, const double *x, double reach, int64_t least, int64_t most,
                         size_t blocks, const pe_ray *right, const pe_ray *left, size_t first, size_t kinds,
                         double *out) {
-    for (size_t i = 0; i < n; i++) {
-        double *total = out + kinds * i;
-        for (size_t k = 0; k < kinds; k++) total[k] = 0.0;
-        for (size_t j = 0; j < places; j++) {
-            const double apart = x[i * places + j];
-            const pe_ray *ray = apart < 0.0 ? right : left;
-            const double needed = ceil(pe_d_log2(reach / fabs(apart))) + 1.0;
-            const int64_t panels = !(needed < (double)most) ? most
-                                   : needed > (double)least ? (int64_t)needed
-                                                            : least;
-            const size_t at = (j * ray->kinds + first) * ray->size;
-            double found[2 * MOST_KINDS];
-            sums_at(apart, 0.0, blocks * (size_t)panels, ray->size, ray->node_real, ray->node_imag, kinds,
-                    ray->weight_real + at, ray->weight_imag + at, found);
-            for (size_t k = 0; k < kinds; k++) total[k] += found[2 * k + 1];
-        }
+    for (size_t k = 0; k < kinds; k++) out[k] = 0.0;
+    for (size_t j = 0; j < places; j++) {
+        const pe_ray *ray = x[j] < 0.0 ? right : left;
+        const double needed = ceil(pe_d_log2(reach / fabs(x[j]))) + 1.0;
+        const int64_t panels = !(needed < (double)most) ? most
+                               : needed > (double)least ? (int64_t)needed
+                                                        : least;
+        const size_t at = (j * ray->kinds + first) * ray->size;
+        double found[2 * MOST_KINDS];
+        sums_at(x[j], 0.0, blocks * (size_t)panels, ray->size, ray->node_real, ray->node_imag, kinds,
+                ray->weight_real + at, ray->weight_imag + at, found);
+        for (size_t k = 0; k < kinds; k++) out[k] += found[2 * k + 1];
     }
 }
 
@@ -83,13 +79,11 @@ static double atom_weight(size_t kind, double tilt, double x) {
     return -pe_d_exp(-tilt * x + fmin(x, 0.0));
 }
 
-void pe_atom_integrals(size_t n, size_t places, const double *x, const double *mass, double tilt,
-                       size_t first, size_t kinds, double *out) {
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < kinds; k++) {
-            double total = 0.0;
-            for (size_t j = 0; j < places; j++)
-                total += mass[j] * atom_weight(first + k, tilt, x[i * places + j]);
-            out[kinds * i + k] += total;
-        }
+void pe_atom_integrals(size_t places, const double *x, const double *mass, double tilt, size_t first,
+                       size_t kinds, double *out) {
+    for (size_t k = 0; k < kinds; k++) {
+        double total = 0.0;
+        for (size_t j = 0; j < places; j++) total += mass[j] * atom_weight(first + k, tilt, x[j]);
+        out[k] += total;
+    }
 }

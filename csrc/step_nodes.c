@@ -137,10 +137,8 @@ void pe_running_sums(size_t n, const double *x, double *out) {
     }
 }
 
-void pe_less_products(const pe_dd *a, double b, size_t n, const double *c, double *out) {
-    for (size_t i = 0; i < n; i++) {
-        const pe_dd product = pe_two_prod(b, c[i]);
-        const int is_usual = product.l - product.l == 0.0;
-        out[i] = is_usual ? pe_dd_sub(*a, product).h : a->h - product.h;
-    }
+double pe_less_product(pe_dd a, double b, double c) {
+    const pe_dd product = pe_two_prod(b, c);
+    const int is_usual = product.l - product.l == 0.0;
+    return is_usual ? pe_dd_sub(a, product).h : a.h - product.h;
 }

@@ -33,6 +33,7 @@ enum {
     PE_FUNCTIONALS = 5,
     PE_ALTERNATIVES = 4, /* pairs that one step may be */
     PE_CHEBYSHEV = 16, /* coefficients of a panel */
+    PE_KERNELS = 3,  /* of integrals on lines: of A's masses, B's, and profiles */
     PE_ROW = 12, /* c, log of the density of S under A, 5 log values, 5 relative errors */
     PE_BOUNDS = 20, /* of proven rows: row_bounds.c */
     PE_ASIDES = 8,  /* attempts at a second threshold */

@@ -41,6 +41,10 @@ class _Lib:
     PE_B_ABOVE: int
     PE_B_BELOW: int
     PE_FUNCTIONALS: int
+    PE_KERNELS: int
+    PE_RELATIVE: int
+    PE_SCALED: int
+    PE_SCALED_OF_B: int
     PE_ALTERNATIVES: int
     PE_NO_MEMORY: int
     PE_OK: int
@@ -428,59 +432,38 @@ class _Lib:
         out: Any,
         /,
     ) -> None: ...
-    def pe_place_integrals(
+    def pe_loss_line_scale(
         self,
-        n: int,
-        places: int,
-        x: Any,
-        reach: float,
-        least: int,
-        most: int,
-        blocks: int,
-        right: Any,
-        left: Any,
-        first: int,
-        kinds: int,
-        out: Any,
-        /,
-    ) -> None: ...
-    def pe_atom_integrals(
-        self,
-        n: int,
-        places: int,
-        x: Any,
-        mass: Any,
-        tilt: float,
-        first: int,
-        kinds: int,
-        out: Any,
-        /,
-    ) -> None: ...
-    def pe_trig_sums(
-        self,
-        n: int,
-        z: Any,
-        size: int,
-        frequency: Any,
-        kinds: int,
-        real: Any,
-        imag: Any,
-        out: Any,
-        /,
-    ) -> None: ...
-    def pe_level_masses(
-        self,
+        at: Any,
         n: int,
         c: Any,
         log: Any,
-        log_error: Any,
-        tilt: float,
-        integral: Any,
-        off: Any,
-        removed: Any,
-        out: Any,
+        error: Any,
         /,
     ) -> None: ...
+    def pe_loss_line_at(
+        self,
+        at: Any,
+        room: Any,
+        n: int,
+        c: Any,
+        first: int,
+        kinds: int,
+        form: int,
+        value: Any,
+        error: Any,
+        /,
+    ) -> int: ...
+    def pe_loss_line_masses(
+        self,
+        at: Any,
+        room: Any,
+        n: int,
+        c: Any,
+        rest: Any,
+        out: Any,
+        /,
+    ) -> int: ...
     def pe_level_tails(self, n: int, masses: Any, shift: Any, out: Any, /) -> None: ...
     def pe_level_chord(
         self,
@@ -585,7 +568,7 @@ class _Lib:
         self, n: int, loss: Any, log_mass: Any, tilt: float, top: Any, /
     ) -> float: ...
     def pe_running_sums(self, n: int, x: Any, out: Any, /) -> None: ...
-    def pe_less_products(self, a: Any, b: float, n: int, c: Any, out: Any, /) -> None: ...
+    def pe_less_product(self, a: Any, b: float, c: float, /) -> float: ...
     def pe_legendre_products(self, size: int, table: Any, weight: Any, /) -> int: ...
     def pe_panel_products(
         self,

@@ -26,7 +26,6 @@ from pyengine.engines.vertical_lines.deformation import DeformedOrder, deformed_
 from pyengine.engines.vertical_lines.deformed import RAYS, DeformedLine
 from pyengine.engines.vertical_lines.ends import RayWeights, end_bounds, end_transforms
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, SubstitutedShape
-from pyengine.engines.vertical_lines.line import KERNELS
 from pyengine.engines.vertical_lines.low_rule import LowRule
 from pyengine.engines.vertical_lines.shapes import Kinds
 
@@ -158,8 +157,7 @@ def test_bounds_of_rough_deformed_lines(
         assert fine is not None
         low, high = (float(end) for end in DeformedOrder(kinds, False).support())
         c = low + (high - low) * np.array([0.013, 0.21, 0.37, 0.68, 0.93])
-        every = slice(0, KERNELS)
-        truth, error = fine.sums(c, every), fine.errors(c, every)
+        truth, error = fine.at(c)
         with monkeypatch.context() as patched:
             if what == "low":
                 rule = fine.rule._replace(size=max(2, fine.rule.size // 2))
@@ -171,7 +169,7 @@ def test_bounds_of_rough_deformed_lines(
             else:
                 patched.setattr(deformed, "FALLEN", 6.0)
                 rough = rough_line(kinds, index, None)
-            found, off = rough.sums(c, every), rough.errors(c, every)
+            found, off = rough.at(c)
         known = off < 1e-3
         assert (np.abs(truth - found) <= error + off)[known].all()
         lost = max(lost, float(np.abs(truth - found)[known].max(initial=0.0)))

@@ -17,7 +17,7 @@ from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.gauss import EXTENDED, gauss_nodes
 from pyengine.engines.vertical_lines.laplace_shapes import RangeShape
 from pyengine.engines.vertical_lines.nodes import PanelRule, edges_of, step_nodes
-from pyengine.numerics.wide import Wide, less_products, wide_exp, wide_log
+from pyengine.numerics.wide import Wide, wide_exp, wide_log
 
 FloatArray = npt.NDArray[np.float64]
 DIGITS = 60
@@ -63,14 +63,14 @@ def test_numbers_and_arrays_beside_sums() -> None:
 
 def test_less_products_are_rounded_once() -> None:
     a = Wide(*numbers(1, 3, 20.0)[:, 0].tolist())
-    c = numbers(1000, 4, 20.0)[0]
+    parts, c = ffi.new("pe_dd *", (a.high, a.low))[0], numbers(1000, 4, 20.0)[0]
     for b in (1.0, 0.7, -3.25e5):
-        found = less_products(a, b, c)
-        for value, each in zip(found.tolist(), c.tolist(), strict=True):
+        for each in c.tolist():
+            value = lib.pe_less_product(parts, b, each)
             truth = exact(a) - Fraction(b) * Fraction(each)
             beside = abs(exact(a)) + abs(Fraction(b) * Fraction(each))
             assert abs(Fraction(value) - truth) <= abs(truth) / 2**53 + beside / 2**100
-    assert less_products(a, 2.0, np.array([np.inf])).tolist() == [-np.inf]
+    assert lib.pe_less_product(parts, 2.0, np.inf) == -np.inf
 
 
 def test_exponentials_and_logarithms_beyond_all_doubles() -> None:

@@ -293,7 +293,7 @@ def lines_of(
         coarse = line_of(made, tilt, steps, period * spread, highest / spread)
         fine = line_of(pair.shape(), tilt, steps, 60.0 * spread, far / spread)
         c = float(coarse._centre) + spread * np.linspace(-0.5, 0.5, 21)
-        both = [(each.sums(c, slice(0, 3)), each.errors(c, slice(0, 3))) for each in (coarse, fine)]
+        both = [each.at(c) for each in (coarse, fine)]
         (first, off), (second, rest) = both
         for error, bound in zip(abs(first - second).ravel(), (off + rest).ravel(), strict=True):
             yield Claim("sums of a line", float(error), float(bound))

@@ -50,7 +50,8 @@ SWITCHES = (
     # below the turn
     operation("terms below the turn", (D, "terms = value * kernels\n",
                                         "terms = value * kernels * "
-                                        "(1.0 + {x} * (0.25 * t.size + 50.0))\n")),
+                                        "(1.0 + 0.9 * {x} * (chain_error(t.size) / UNIT + "
+                                        "16.0))\n")),
     operation("nodes below the turn",
                (D, "composed(self._steps, t)", "composed(self._steps, t * (1.0 + {x}))"),
                (D, "self._atoms_transform(t)", "self._atoms_transform(t * (1.0 + {x}))"),
@@ -71,11 +72,10 @@ SWITCHES = (
     operation("terms beyond the turn", (D, "weights = terms[:, None, :] * kernels\n",
                                          "weights = terms[:, None, :] * kernels * (1.0 + {x} * "
                                          "(90.0 + NODES * panels.size))\n")),
-    operation("distances", (D, "distances,\n            self._reach",
-                             "array((x * (1.0 + 3.5 * {x})).reshape(-1)),\n"
-                             "            self._reach")),
-    operation("places", (D, "(Wide(*self._places.place) - c[:, None])",
-                          "(Wide(*self._places.place) + 7.5 * {x} * self._span - c[:, None])")),
+    operation("distances", (D, "RayWeights.of(moved, weights)",
+                             "RayWeights.of(moved * (1.0 + 3.5 * {x}), weights)")),
+    operation("places", (D, "np.ascontiguousarray(self._places.place)",
+                          "(Wide(*self._places.place) + 7.5 * {x} * self._span).parts")),
     # nodes of the rules that have no weight in the ones that are put in their place
     Switch("unused nodes", 0.0,
            ((D, "fn.power(RATIO, -2.0 * NODES)", "fn.power(RATIO, -2.0 * (NODES - {x}))"),)),
@@ -90,16 +90,15 @@ SWITCHES = (
     operation("plain: terms", (L, "weight = value * kernels\n",
                                 "weight = value * kernels * (1.0 + 0.9 * {x} * "
                                 "chain_error(t.size) / UNIT)\n")),
-    operation("plain: angles", (L, "return self._sums.at(self._distance(c), kernels)",
-                                 "return self._sums.at(self._distance(c) * (1.0 + 0.9 * {x} * "
-                                 "ANGLE_ERROR / UNIT), kernels)")),
-    operation("plain: centre", (L, "less_products(self._centre,",
-                                 "less_products(self._centre * (1.0 + 3.5 * {x}),")),
-    operation("plain: threshold", (L, "(self._centre, 1.0, c)",
-                                    "(self._centre, 1.0, c * (1.0 + 3.5 * {x}))")),
-    operation("plain: poles", (L, "row += sign * fn.exp(np.minimum(constant + apart * c, 300.0))",
-                                "row += sign * fn.exp(np.minimum(constant + apart * c, 300.0)) * "
-                                "(1.0 + 15.0 * {x} * np.abs(apart * c))")),
+    operation("plain: angles", (L, "frequency = np.concatenate([t, np.full(more, t[-1])])",
+                                 "frequency = np.concatenate([t, np.full(more, t[-1])]) * "
+                                 "(1.0 + 0.9 * {x} * ANGLE_ERROR / UNIT)")),
+    operation("plain: centre", (L, "_pair(self._centre)",
+                                 "_pair(self._centre * (1.0 + 3.5 * {x}))")),
+    operation("plain: threshold", (L, "array(c), *of_kernels",
+                                    "array(c * (1.0 + 3.5 * {x})), *of_kernels")),
+    operation("plain: poles", (L, "CrossedPole(sign, apart, constant, known)",
+                                "CrossedPole(sign, apart * (1.0 + 15.0 * {x}), constant, known)")),
     operation("plain: constants", (L, "constant = -float(self._log_mean) - fall",
                                     "constant = 7.0 * {x} * (1.0 + abs(float(self._log_mean)) "
                                     "+ fall) - float(self._log_mean) - fall")),
@@ -108,12 +107,13 @@ SWITCHES = (
                                     "(1.0 + np.abs(angle))), error")),
     operation("composed: logarithms", (L, "modulus = fn.exp(log)\n",
                                         "modulus = fn.exp(log * (1.0 + 3.5 * {x}))\n")),
-    operation("plain: means", (L, "less_products(self._log_mean, self.tilt, c)",
-                         "less_products(self._log_mean * (1.0 + 3.5 * {x}), self.tilt, c)")),
-    operation("plain: exponent", (L, "(self._log_mean, self.tilt, c)",
-                                   "(self._log_mean, self.tilt, c * (1.0 + 3.5 * {x}))")),
-    operation("plain: scale", (L, "return log, self._log_error",
-                                "return log * (1.0 + 0.9 * {x}), self._log_error")),
+    operation("plain: means", (L, "_pair(self._log_mean)",
+                                "_pair(self._log_mean * (1.0 + 3.5 * {x}))")),
+    operation("plain: exponent", (L, "c.size, array(c), *room)\n        return log",
+                                   "c.size, array(c * (1.0 + 3.5 * {x})), *room)\n"
+                                   "        return log")),
+    operation("plain: scale", (L, "return log, error\n",
+                                "return log * (1.0 + 0.9 * {x}), error\n")),
 )  # fmt: skip
 
 COARSE = {"deformation.LEFT": 0.05, "nodes.SIZES": np.arange(1, 24)}
@@ -168,12 +168,11 @@ TERMS = (
          {"atoms below the turn": LOUD, "angles of atoms": LOUD}, PART),
     times("below: without atoms", D, "atoms_error + ", "2.0 * UNIT * fn.modulus(value)", "sums",
          {"without atoms": LOUD}, PART),
-    times("below: nodes", D, "self._low_error += ", "UNIT * (sums * t).sum(axis=1) * slope", "sums",
+    times("below: nodes", D, "low_error += ", "UNIT * (sums * t).sum(axis=1) * slope", "sums",
          {"nodes below the turn": LOUD}, PART),
-    times("below: rules", D, "error += ",
-         "self.left_below(c, kernels)", "sums",
+    times("below: rules", D, "left = ", "rules * kernel.sum(axis=1)", "sums",
          {"low_rule.GOAL": 0.0, "low_rule.SIZES": (1, 2, 3)}),
-    times("below: rules, on ellipses", D, "self._rules = ", "rules * kernel.sum(axis=1)", "below",
+    times("below: rules, on ellipses", D, "left = ", "rules * kernel.sum(axis=1)", "below",
          {}),
     times("beyond: P and Q", D, "added, ", "scales[:, None] * error", "sums",
          {"values of P and Q": LOUD, "factor of P and Q: values, sums, exponents": PART}),
@@ -216,7 +215,7 @@ TERMS = (
          PART_WIDE),
     times("atoms: places", D, "rounding += ", "self._off_place * (1.0 + max(apart))", "sums",
          {"places": LOUD, "factor of places": PART_WIDE}),
-    times("plain: aliases", L, "self._residue_errors(c, kernels) + ", "self._aliases(c)", "plain",
+    times("plain: aliases", L, "aliases = ", "np.full(KERNELS, 1.0 + 1e-6)", "plain",
          {"build.GOALS": 2 * (Remainders(-6.0, -33.0),)}),
     times("plain: beyond the last node", L, "(rounding + ends + ", "beyond_all", "plain",
          {"build.GOALS": 2 * (Remainders(-38.0, -3.0),)}),
@@ -224,13 +223,13 @@ TERMS = (
          {"plain: terms": LOUD}, PART),
     times("plain: values", L, "chain_error(t.size) + ", "sums * error", "plain",
          {"sums of a transform": LOUD, "factor of step: sums": PART}),
-    times("plain: angles", L, "off = ", "ANGLE_ERROR * np.abs(self._distance(c))", "plain",
+    times("plain: angles", L, '"angle_unit": ', "ANGLE_ERROR", "plain",
          {"plain: angles": LOUD}, PART),
-    times("plain: the centre", L, "np.abs(self._distance(c)) + ", "self._off_centre", "plain",
+    times("plain: the centre", L, '"off_centre": ', "self._off_centre", "plain",
          {"plain: centre": LOUD}, PART_WIDE),
-    times("plain: thresholds", L, "np.asarray(off + ", "4.0 * EXTENDED * np.abs(c)", "plain",
+    times("plain: thresholds", L, '"threshold_unit": ', "4.0 * EXTENDED", "plain",
          {"plain: threshold": LOUD}, PART_WIDE),
-    times("plain: poles", L, "off = known + ", "16.0 * UNIT * np.abs(moved)", "plain",
+    times("plain: poles", L, '"pole_unit": ', "16.0 * UNIT", "plain",
          {"build.GOALS": 2 * (Remainders(-30.0, -33.0),), "plain: poles": LOUD}, PART),
     times("plain: poles, their constants", L, "known += ",
          "8.0 * UNIT * (1.0 + abs(float(self._log_mean)) + fall)", "plain",
@@ -246,10 +245,10 @@ TERMS = (
     times("plain scale: their sum", L, "self._log_error += ",
          "EXTENDED * sum(4.0 * n * abs(float(step.log_mean)) for step, n in steps)",
          "plain scales", {"plain: means": LOUD}, PART_WIDE),
-    times("plain scale: the exponent", L, "self._log_error + ", "4.0 * EXTENDED * size",
-         "plain scales", {"plain: exponent": LOUD}, PART_WIDE),
-    times("plain scale: rounding", L, "4.0 * EXTENDED * size + ", "UNIT * np.abs(log)",
-         "plain scales", {"plain: scale": LOUD}, PART),
+    times("plain scale: the exponent", L, '"exponent_unit": ', "4.0 * EXTENDED", "plain scales",
+         {"plain: exponent": LOUD}, PART_WIDE),
+    times("plain scale: rounding", L, '"log_unit": ', "UNIT", "plain scales",
+         {"plain: scale": LOUD}, PART),
 )  # fmt: skip
 
 # Rules err by less than a hundredth of these, as functions are analytic in more than an ellipse;

@@ -237,10 +237,10 @@ class Lines:
         """Integrals, relative to e^(K(λ) - λ c)."""
         number = outside = 0
         for case, line, whole in self._lines(lines):
-            every, c = slice(0, 3), case.threshold
+            c = case.threshold
             scale = np.exp(-(float(whole) - line.tilt * c))
             truth = case.truth[side_of(line.tilt)] * scale
-            found, errors = line.sums(c, every), line.errors(c, every)
+            found, errors = line.at(c)
             off = np.abs(found - truth)
             slack = OFF * np.abs(truth) + LEAST_OFF
             outside += int((off > errors + slack).sum())
@@ -273,12 +273,13 @@ class Lines:
                 self._on_ellipses[at] = s, _composed(case.laws, s, line.tilt, whole)
             s, value = self._on_ellipses[at]
             rule = left_by_rules(half, (across + width) / half, size)
+            left = left_below(line, case.threshold)
             for i, kernel in enumerate((s, s - 1.0, s * (s - 1.0))):
                 turned = value[..., None] * np.exp(
                     -(s - line.tilt)[..., None] * (case.threshold - sum(x.low for x in case.laws))
                 )
                 most = np.abs(turned / kernel[..., None]).max(axis=1).sum(axis=0)
-                found = line.left_below(case.threshold, slice(i, i + 1))[0]
+                found = left[i]
                 outside += int((rule * most > found).sum())
                 number += most.size
         return Asked(number, outside)
@@ -313,6 +314,14 @@ ROUND = np.exp(2j * math.pi * np.arange(16.0) / 16.0)
 def left_by_rules(half: float, ratio: float, size: int) -> float:
     """What a rule may leave out of a function that is at most π on an ellipse."""
     return float(8.0 * half * ratio ** (-2.0 * size) / (1.0 - 1.0 / ratio)) / math.pi
+
+
+def left_below(line: Any, c: Any) -> Any:
+    """What rules below the turn leave out, as the core has it from the sides of a line."""
+    *_, errors, sides = line._low
+    log, off = line.log_scale(c)
+    grown = sum(np.exp(side.log_mean - side.tilt * c - log + off) for side in sides)
+    return errors.left[:, None] * grown
 
 
 def _ends(law: NestedLaw, s: complex) -> tuple[complex, complex]:
@@ -390,7 +399,6 @@ def worst_of_step(law: NestedLaw, tilt: float, frequency: float, edges: Any) -> 
 
 
 STEPS = (("1", "1", 300), ("0.5", "0.5", 200), ("2", "0.1", 2000), ("5", "1", 400))
-EVERY = slice(0, 3)  # of the kernels
 COUNT = 3  # of lines on either side of the middle, and of thresholds on each
 
 
@@ -407,16 +415,16 @@ class PlainLines:
                 line = package.line_at(kinds, index)
                 if line is not None:
                     c = np.linspace(*package._window(choice, index), COUNT)
-                    sums = line.sums(c, EVERY), line.errors(c, EVERY)
-                    self._cases.append((kinds, index, c, sums, line.log_scale(c)))
+                    self._cases.append((kinds, index, c, line.at(c), line.log_scale(c)))
 
     def sums(self, lines: Patched) -> Asked:
         """Integrals, relative to e^(K(λ) - λ c)."""
         number = outside = 0
         for kinds, index, c, (truth, slack), _ in self._cases:
             line = lines.build.line_at(kinds, index)
-            off = np.abs(line.sums(c, EVERY) - truth)
-            outside += int((off > line.errors(c, EVERY) + slack).sum())
+            found, errors = line.at(c)
+            off = np.abs(found - truth)
+            outside += int((off > errors + slack).sum())
             number += off.size
         return Asked(number, outside)
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine.numerics.exact_numbers import CONTEXT, two_doubles
 
-__all__ = ["EXTENDED", "Wide", "less_products", "running_sums", "wide_exp", "wide_log"]
+__all__ = ["EXTENDED", "Wide", "running_sums", "wide_exp", "wide_log"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -135,12 +135,4 @@ def running_sums(x: FloatArray) -> FloatArray:
     given = np.ascontiguousarray(x)
     out = np.empty(given.shape)
     lib.pe_running_sums(given.shape[1], _array(given), _array(out))
-    return out
-
-
-def less_products(a: Wide, b: float, c: FloatArray) -> FloatArray:
-    """Return a - b c, rounded once."""
-    given = np.ascontiguousarray(c, dtype=np.float64)
-    out = np.empty(given.shape)
-    lib.pe_less_products(((a.high, a.low),), b, given.size, _array(given), _array(out))
     return out

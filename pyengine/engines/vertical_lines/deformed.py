@@ -12,23 +12,29 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._core import lib
+from pyengine._core import ffi
 from pyengine._support.caches import cached_property
 from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.corners import Corners, Factors, corners_of, mean_log
 from pyengine.engines.vertical_lines.ends import NODES, RayWeights
 from pyengine.engines.vertical_lines.gauss import EXTENDED, gauss_nodes
 from pyengine.engines.vertical_lines.laplace_shapes import StepShape
-from pyengine.engines.vertical_lines.line import KERNELS, TiltedSum, composed
+from pyengine.engines.vertical_lines.line import (
+    KERNELS,
+    CoreSide,
+    KernelErrors,
+    TiltedSum,
+    chain_error,
+    composed,
+)
 from pyengine.engines.vertical_lines.low_rule import POLE, LowRule
 from pyengine.engines.vertical_lines.nodes import largest_loss, loss_error
 from pyengine.engines.vertical_lines.tilted import LaplaceStep
-from pyengine.engines.vertical_lines.trig_sums import TrigSums, chain_error
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.wide import Wide, wide_exp
@@ -38,10 +44,12 @@ __all__ = ["AtomPlaces", "DeformedLine", "places_error", "places_of"]
 FloatArray = npt.NDArray[np.float64]
 Steps = Sequence[tuple[LaplaceStep, int]]
 ComplexArray = npt.NDArray[np.complex128]
+Low = tuple[FloatArray, ComplexArray, KernelErrors, list[CoreSide]]  # as `_set_core` takes it
 
 RATIO = 4.2  # parameter of the ellipses about them, which stay within 45 degrees of the ray
 CHUNKS = (0, 16, 44, 72)  # where panels begin that are made at a time
 MOST_PANELS = CHUNKS[-1]
+ABOUT_PANELS = CHUNKS[2]  # without what only places next to a threshold need
 LEAST_PANELS = 4
 FALLEN = 40.0  # exponent beyond which a term is nothing
 SINE = math.sqrt(0.5)
@@ -148,9 +156,9 @@ class DeformedLine(TiltedSum):
         # the largest distance of a place from a threshold of the support
         self._span = sum(n * float(step.shape.length) for step, n in steps)
         self._first = min(0.4 * height, 2.0 / self._span)
-        self._rays: dict[tuple[int, int], _Ray] = {}
-        self._joined: dict[int, tuple[int, RayWeights]] = {}
-        self._make_low(rule)
+        self._rays: list[list[_Ray]] = []
+        self._low = self._low_of(rule)
+        self._add_panels(LEAST_PANELS)
 
     # ---- what bounds all terms ----------------------------------------------------------------
 
@@ -198,7 +206,7 @@ class DeformedLine(TiltedSum):
         """Bound on the logarithm of the mean of e^(tilt S)."""
         return float(sum(n * step.bound_at(tilt) for step, n in self._steps))
 
-    def _make_low(self, chosen: LowRule) -> None:
+    def _low_of(self, chosen: LowRule) -> Low:
         """Nodes up to the turn, and what they leave out as a function of the threshold."""
         height, tilt = self._height, self.tilt
         count, size, width = chosen
@@ -214,25 +222,24 @@ class DeformedLine(TiltedSum):
         share = weight / math.pi
         kernels = np.array([share / s, share / (s - 1.0), share / (s * (s - 1.0))])
         terms = value * kernels
-        self._low = TrigSums(t, terms)
         moduli, sums = fn.modulus(terms), fn.modulus(kernels)
         chain = chain_error(t.size) + 16.0 * UNIT + rule.error
-        self._low_error = (moduli * chain + sums * error).sum(axis=1)
-        self._per_distance = (moduli * t).sum(axis=1)
+        low_error = (moduli * chain + sums * error).sum(axis=1)
         # nodes are rounded: the slope of the transform is at most the spread, and that of a kernel
         square = sum(
             n * float((step.share * step.apart * step.apart).sum()) for step, n in self._steps
         )
         slope = math.sqrt(square) * 1.01 + float((1.0 / apart).sum())
-        self._low_error += UNIT * (sums * t).sum(axis=1) * slope
+        low_error += UNIT * (sums * t).sum(axis=1) * slope
         # what the rules leave out, but for the threshold
         across, ratio = fn.hypot(half, width), (fn.hypot(half, width) + width) / half
         begin = 2.0 * half * np.arange(count)[:, None]
         room = 0.5 * (fn.hypot(apart, begin) + fn.hypot(apart, begin + 2.0 * half)) - across
         kernel = np.array([1.0 / room[:, 0], 1.0 / room[:, 1], 1.0 / (room[:, 0] * room[:, 1])])
         rules = 8.0 * half * fn.power(ratio, -2.0 * size) / (1.0 - 1.0 / ratio) / math.pi
-        self._rules = rules * kernel.sum(axis=1) * (1.0 + 1e-9)
-        self._sides = [(s * width, self._log_bound(tilt + s * width)) for s in (1.0, -1.0)]
+        left = rules * kernel.sum(axis=1) * (1.0 + 1e-9)
+        sides = [CoreSide(tilt + each, self._log_bound(tilt + each)) for each in (width, -width)]
+        return t, terms, KernelErrors(low_error, (moduli * t).sum(axis=1), left), sides
 
     def _atoms_transform(self, t: FloatArray) -> tuple[ComplexArray, FloatArray]:
         """The transform of all atoms, from the centre; a bound on its error."""
@@ -249,13 +256,6 @@ class DeformedLine(TiltedSum):
         return total, 2.0 * fn.exp(log) * fn.expm1(off)
 
     # ---- beyond the turn ----------------------------------------------------------------------
-
-    def _ray(self, side: int, chunk: int) -> _Ray:
-        """Nodes of a chunk of panels to the right (0) or to the left (1)."""
-        key = (side, chunk)
-        if key not in self._rays:
-            self._rays[key] = self._made_ray(*RAYS[side], chunk)
-        return self._rays[key]
 
     def _made_ray(self, angle: float, inner: float, chunk: int) -> _Ray:
         rule = gauss_nodes(NODES)
@@ -348,107 +348,46 @@ class DeformedLine(TiltedSum):
 
     # ---- answers ------------------------------------------------------------------------------
 
-    def _apart(self, c: FloatArray) -> FloatArray:
-        """AtomPlaces less thresholds, of shape (n, places)."""
-        return np.asarray((Wide(*self._places.place) - c[:, None]).high)
+    def _room(self) -> Any:
+        return array(np.empty(self._atom_mass.size), writable=True)
 
-    def _panels(self, x: float) -> int:
-        """How many panels terms at a distance take."""
-        needed = fn.log2(self._reach / x) if x > 0.0 else math.inf
-        return max(LEAST_PANELS, int(min(float(MOST_PANELS), needed + 2.0)))
-
-    @cached_property
-    def _reach(self) -> float:
-        """The distance at which one panel is enough."""
-        return FALLEN / (SINE * self._first)
-
-    def sums(self, c: FloatArray, kernels: slice) -> FloatArray:
-        """I(c)/e^(K(λ) - λ c) of kernels at thresholds, of shape (k, n)."""
-        z, x = self._distance(c), self._apart(c)
-        return self._all_sums(z, x, self._panels(float(np.abs(x).min())), kernels).T
-
-    def rough_sums(self, c: float, kernels: slice) -> list[float]:
-        """About `sums` at one threshold, without what only places next to it need."""
-        z, x = np.array([c - float(self._centre)]), (self._place - c)[None]
-        most = min(self._panels(float(np.abs(x).min())), CHUNKS[2])
-        found = self._all_sums(z, x, most, kernels)[0].tolist()
-        return list(found)
-
-    def _all_sums(self, z: FloatArray, x: FloatArray, most: int, kernels: slice) -> FloatArray:
-        """Sums below the turn, integrals beyond it, and atoms, of shape (n, k)."""
-        first, last = kernels.start or 0, kernels.stop or KERNELS
-        total = self._low.at(z, kernels)
-        far = np.empty(total.shape)
-        right, left = (self._rays_up_to(side, most) for side in (0, 1))
-        distances = array(x.reshape(-1))
-        lib.pe_place_integrals(
-            z.size,
-            x.shape[1],
-            distances,
-            self._reach,
-            LEAST_PANELS,
-            most,
-            NODES // 8,
-            right.core,
-            left.core,
-            first,
-            last - first,
-            array(far.reshape(-1), writable=True),
-        )
-        total += far
-        lib.pe_atom_integrals(
-            z.size,
-            x.shape[1],
-            distances,
-            array(self._atom_mass),
-            self.tilt,
-            first,
-            last - first,
-            array(total.reshape(-1), writable=True),
-        )
-        return total
-
-    def _rays_up_to(self, side: int, most: int) -> RayWeights:
-        """Nodes of at least so many panels."""
-        chunks = bisect_left(CHUNKS, most)
-        known = self._joined.get(side)
-        if known is None or known[0] < chunks:
-            parts = [self._ray(side, chunk).weights for chunk in range(chunks)]
-            known = self._joined[side] = chunks, RayWeights.joined(parts)
-        return known[1]
-
-    @cached_property
-    def _place(self) -> FloatArray:
-        """Places, rounded."""
-        return np.asarray(self._places.place[0])
+    def _add_panels(self, panels: int) -> None:
+        """Have rays of whole chunks of them."""
+        chunks = bisect_left(CHUNKS, panels)
+        made = [*self._rays]
+        made += [
+            [self._made_ray(*ray, chunk) for ray in RAYS] for chunk in range(len(made), chunks)
+        ]
+        self._rays = made
+        right, left = (RayWeights.joined([pair[side].weights for pair in made]) for side in (0, 1))
+        error = np.cumsum([sum(ray.error for ray in pair) for pair in made], axis=0) + self._fixed
+        turned = np.cumsum([sum(ray.turned.T for ray in pair) for pair in made], axis=0)
+        begin = np.array(CHUNKS[:chunks], dtype=np.int64)
+        place = np.ascontiguousarray(self._places.place)
+        turn = {
+            "places": self._atom_mass.size,
+            "blocks": NODES // 8,
+            "chunks": chunks,
+            "place": array(place.reshape(-1)),
+            "atom": array(self._atom_mass),
+            "reach": FALLEN / (SINE * self._first),
+            "least": LEAST_PANELS,
+            "most": MOST_PANELS,
+            "about": ABOUT_PANELS,
+            "known": CHUNKS[chunks],
+            "right": right.core[0],
+            "left": left.core[0],
+            "begin": ffi.from_buffer("int64_t[]", begin),
+            "error": array(error.reshape(-1)),
+            "turned": array(turned.reshape(-1)),
+        }
+        kept = place, self._atom_mass, begin, error, turned, right, left
+        self._set_core(*self._low, [()] * KERNELS, ffi.new("pe_line_turn *", turn), kept)
 
     @cached_property
     def _atom_mass(self) -> FloatArray:
         """What the atoms have, exactly but for rounding."""
         return np.asarray(fn.exp(self._places.log_atom))
-
-    def errors(self, c: FloatArray, kernels: slice) -> FloatArray:
-        """Bounds on the errors of `sums`."""
-        error = self._low_error[kernels, None]
-        error = error + self._per_distance[kernels, None] * self._off_angle(c)
-        error += self.left_below(c, kernels) + self._low.far_errors(self._distance(c), kernels)
-        x = self._apart(c)
-        most = self._panels(float(np.abs(x).min()))
-        for chunk in range(int(np.searchsorted(CHUNKS[:-1], most))):
-            for side in (0, 1):
-                ray = self._ray(side, chunk)
-                error += ray.error[kernels, None] + (np.abs(x) @ ray.turned).T[kernels]
-        error += self._fixed[kernels, None]
-        return np.asarray(error * (1.0 + 1e-9))
-
-    def left_below(self, c: FloatArray, kernels: slice) -> FloatArray:
-        """Bounds on what the rules below the turn leave out."""
-        log, log_error = self.log_scale(c)
-        exponents = [
-            mean - (self.tilt + width) * c - log + log_error for width, mean in self._sides
-        ]
-        grown = fn.exp(np.minimum(np.array(exponents), 600.0)).sum(axis=0)
-        return np.asarray(self._rules[kernels, None] * grown)
 
     @cached_property
     def _fixed(self) -> FloatArray:

@@ -12,28 +12,48 @@ steps, and by rounding, which are bounded each (docs/theory/line).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._support.caches import cached_property
+from pyengine._core import ffi, lib
+from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.gauss import EXTENDED
 from pyengine.engines.vertical_lines.tilted import TiltedStep
-from pyengine.engines.vertical_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
-from pyengine.numerics.wide import Wide, less_products
+from pyengine.numerics.wide import Wide
 
-__all__ = ["KERNELS", "POLES", "LossLine", "Side", "Steps", "TiltedSum", "composed"]
+__all__ = [
+    "KERNELS",
+    "LAWS",
+    "POLES",
+    "PROFILE",
+    "CoreSide",
+    "KernelErrors",
+    "LossLine",
+    "Side",
+    "Steps",
+    "TiltedSum",
+    "chain_error",
+    "composed",
+]
 
 FloatArray = npt.NDArray[np.float64]
+ComplexArray = npt.NDArray[np.complex128]
 Steps = Sequence[tuple[TiltedStep, int]]
 
 TINY = 1e-300  # stands for a mass of 0
 SLACK = 1.0 + 1e-9  # for the rounding of bounds
-KERNELS = 3  # A's masses, B's, and profiles
+LANES = 8
+# of a distance from a threshold: what rounding it, its product with a frequency and the kernel's
+# reduction of the angle move a term by, in parts of the angle
+ANGLE_ERROR = 8.0 * UNIT
+KERNELS: int = lib.PE_KERNELS  # A's masses, B's, and profiles
+SUMS = ffi.typeof(f"double[{KERNELS}]")
+LAWS, PROFILE, ALL = slice(0, 2), slice(2, 3), slice(0, KERNELS)
 # poles of 1/k, and what they leave
 POLES = (((0.0, 1.0),), ((1.0, 1.0),), ((0.0, -1.0), (1.0, 1.0)))
 
@@ -43,6 +63,23 @@ class Side(NamedTuple):
 
     tilt: float
     log_mean: float
+
+
+class CoreSide(NamedTuple):
+    """The bound e^(log_mean - tilt c + fall)/over, relative to the scale, by a tilt beside it."""
+
+    tilt: float
+    log_mean: float
+    fall: float = 0.0
+    over: float = 1.0
+
+
+class KernelErrors(NamedTuple):
+    """Bounds for each kernel: the same for all thresholds, by angles, and by what sides bound."""
+
+    same: FloatArray
+    per_distance: FloatArray
+    left: FloatArray
 
 
 class CrossedPole(NamedTuple):
@@ -55,6 +92,19 @@ class CrossedPole(NamedTuple):
     apart: float
     constant: float
     known: float
+
+
+NO_POLE = CrossedPole(0.0, 0.0, -math.inf, 0.0)
+
+
+def chain_error(size: int) -> float:
+    """Bound on the errors of a line's sums of so many nodes, in parts of their moduli.
+
+    Both parts of a product are at most √2 times its modulus together; each of `LANES` sums adds up
+    to 8 nodes, and what additions of those sums round off but for its own rounding; beside that
+    are errors of angles too large for lanes.
+    """
+    return (40.0 + size * size * UNIT) * UNIT
 
 
 def composed(
@@ -96,6 +146,9 @@ class TiltedSum:
         Where the line crosses the real axis, neither 0 nor 1.
     """
 
+    removed: tuple[float, float]
+    _core: tuple[Any, object]  # of the C core, and what it points to
+
     def __init__(self, steps: Steps, tilt: float) -> None:
         self.tilt = tilt
         self._log_mean = sum((n * step.log_mean for step, n in steps), Wide(0.0))
@@ -104,24 +157,104 @@ class TiltedSum:
         self._log_error += EXTENDED * sum(4.0 * n * abs(float(step.log_mean)) for step, n in steps)
         self._off_centre = EXTENDED * sum(4.0 * n * abs(step.centre) for step, n in steps)
 
-    def log_scale_at(self, c: float) -> float:
-        """About K(λ) - λ c."""
-        return float(self._log_mean) - self.tilt * c
+    def _set_core(
+        self,
+        t: FloatArray,
+        weight: ComplexArray,
+        errors: KernelErrors,
+        sides: Sequence[CoreSide],
+        poles: Sequence[Sequence[CrossedPole]],
+        turn: Any = ffi.NULL,
+        kept: object = None,
+    ) -> None:
+        """Hand over to the C core what all thresholds share; ``turn`` points to what is kept."""
+        # whole lanes: what is added weighs nothing
+        more = -t.size % LANES
+        frequency = np.concatenate([t, np.full(more, t[-1])])
+        real, imag = (np.pad(x, ((0, 0), (0, more))) for x in (weight.real, weight.imag))
+        core = {
+            "tilt": self.tilt,
+            "log_error": self._log_error,
+            "off_centre": self._off_centre,
+            "log_mean": _pair(self._log_mean),
+            "centre": _pair(self._centre),
+            "angle_unit": ANGLE_ERROR,
+            "threshold_unit": 4.0 * EXTENDED,
+            "exponent_unit": 4.0 * EXTENDED,
+            "log_unit": UNIT,
+            "pole_unit": 16.0 * UNIT,
+            "error": errors.same.tolist(),
+            "per_distance": errors.per_distance.tolist(),
+            "far": (2.0 * t.size * UNIT * fn.modulus(weight).sum(axis=1)).tolist(),
+            "left": errors.left.tolist(),
+            "removed": self.removed,
+            "poles": [[*of, *[NO_POLE] * (2 - len(of))] for of in poles],
+            "sides": sides,
+            "size": frequency.size,
+            "frequency": array(frequency),
+            "real": array(real.reshape(-1)),
+            "imag": array(imag.reshape(-1)),
+            "turn": turn,
+        }
+        self._core = ffi.new("pe_loss_line *", core), (core, frequency, real, imag, kept)
+
+    def _ask(self, kernel: Callable[..., int], *given: Any) -> None:
+        """Ask the C core, with as many panels beside places as it needs."""
+        while True:
+            core = self._core  # which another thread may replace
+            panels = kernel(core[0], self._room(), *given)
+            if not panels:
+                return
+            self._add_panels(panels)
+
+    def _room(self) -> Any:
+        """For the distances of places from a threshold."""
+        return ffi.NULL
+
+    def _add_panels(self, panels: int) -> None:
+        """Have at least so many."""
+        raise NotImplementedError
 
     def log_scale(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """K(λ) - λ c, rounded, and a bound on its error."""
-        log = less_products(self._log_mean, self.tilt, c)
-        size = np.abs(float(self._log_mean)) + np.abs(self.tilt * c)
-        return log, self._log_error + 4.0 * EXTENDED * size + UNIT * np.abs(log)
+        log, error = np.empty((2, c.size))
+        room = array(log, writable=True), array(error, writable=True)
+        lib.pe_loss_line_scale(self._core[0], c.size, array(c), *room)
+        return log, error
 
-    def _distance(self, c: FloatArray) -> FloatArray:
-        """Distances of thresholds from the centre, rounded once."""
-        return -less_products(self._centre, 1.0, c)
+    def at(
+        self, c: FloatArray, kernels: slice = ALL, form: int = lib.PE_RELATIVE
+    ) -> tuple[FloatArray, FloatArray]:
+        """I(c)/e^(K(λ) - λ c) of kernels at thresholds, (k, n), and bounds on their errors.
 
-    def _off_angle(self, c: FloatArray) -> FloatArray:
-        """What angles err by, in parts of the frequency."""
-        off = ANGLE_ERROR * np.abs(self._distance(c)) + self._off_centre
-        return np.asarray(off + 4.0 * EXTENDED * np.abs(c))
+        Of another form with the scale, of `PE_SCALED_OF_B` with that of B's profiles.
+        """
+        value, error = np.empty((2, len(POLES[kernels]), c.size))
+        room = array(value.reshape(-1), writable=True), array(error.reshape(-1), writable=True)
+        of_kernels = kernels.start or 0, len(value)
+        self._ask(lib.pe_loss_line_at, c.size, array(c), *of_kernels, form, *room)
+        return value, error
+
+    def masses(self, c: FloatArray, rest: Sequence[float]) -> FloatArray:
+        """Masses of A and B above and below thresholds, then bounds on errors, (2, 4, n).
+
+        ``rest`` are those of finite losses, and what they are off by.
+        """
+        found = np.empty((2, 4, c.size))
+        room = array(found.reshape(-1), writable=True)
+        self._ask(lib.pe_loss_line_masses, c.size, array(c), rest, room)
+        return found
+
+    def about(self, c: float, kernels: slice, form: int = lib.PE_SCALED) -> list[float]:
+        """About the integrals of kernels at one threshold, with their scale."""
+        out, count = ffi.new(SUMS), len(POLES[kernels])
+        self._ask(lib.pe_loss_line_at, 1, (c,), kernels.start, count, form, out, ffi.NULL)
+        found: list[float] = ffi.unpack(out, count)
+        return found
+
+
+def _pair(x: Wide) -> tuple[float, float]:
+    return float(x.high), float(x.low)
 
 
 # Map: many Laplace steps on vertical lines | test_laplace_lines | theory/line
@@ -159,28 +292,26 @@ class LossLine(TiltedSum):
         ]
         of_a, of_b = (sum(n * step.removed[law] for step, n in steps) * SLACK for law in (0, 1))
         self.removed = float(of_a), float(of_b)
-        self._frequency = spacing * np.arange(count + 1.0)
-        value, error, last = composed(steps, self._frequency, spacing)
-        self._weights(steps, spacing, value, error, last)
+        frequency = spacing * np.arange(count + 1.0)
+        self._weights(steps, spacing, frequency, *composed(steps, frequency, spacing))
 
     def _weights(
         self,
         steps: Steps,
         spacing: float,
+        t: FloatArray,
         value: npt.NDArray[np.complex128],
         error: FloatArray,
         last: FloatArray,
     ) -> None:
         """What the sums need of each kernel, and bounds that are the same for all thresholds."""
-        t, tilt = self._frequency, self.tilt
+        tilt = self.tilt
         s = tilt + 1j * t
         share = np.where(t > 0.0, 2.0, 1.0) * spacing / (2.0 * math.pi)
         kernels = np.array([share / s, share / (s - 1.0), share / (s * (s - 1.0))])
         weight = value * kernels
-        self._sums = TrigSums(t, weight)
         moduli, sums = fn.modulus(weight), fn.modulus(kernels)
         rounding = (moduli * chain_error(t.size) + sums * error).sum(axis=1)
-        self._per_distance = (moduli * t).sum(axis=1)
         # the mass at the ends of all steps has no part in the sum, but in its nodes
         at_ends = fn.exp(sum(n * fn.log(max(step.at_ends, TINY)) for step, n in steps))
         apart = abs(tilt), abs(tilt - 1.0)
@@ -201,59 +332,24 @@ class LossLine(TiltedSum):
                 whole = min(whole, tail)
         rest = fn.exp(log) * min(tails, whole) / math.pi
         beyond_all = rest * np.array([1.0, 1.0, 1.0 / both])
-        self._error = (rounding + ends + beyond_all) * (1.0 + 1e-9)
+        same = (rounding + ends + beyond_all) * (1.0 + 1e-9)
+        self._is_known = not bool(np.isnan(same).any())
+        # aliases from the period on; all further ones together
+        falls = [-abs(side.tilt - tilt) * self._period for side in self._sides]
+        sides = [
+            CoreSide(*side, fall, -fn.expm1(fall))
+            for side, fall in zip(self._sides, falls, strict=True)
+        ]
+        aliases = np.full(KERNELS, 1.0 + 1e-6)
+        errors = KernelErrors(same, (moduli * t).sum(axis=1), aliases)
+        self._set_core(t, weight, errors, sides, self._poles())
 
     @property
     def is_known(self) -> bool:
         """Whether all errors that are the same for all thresholds are numbers."""
-        return math.isfinite(self._log_error) and not bool(np.isnan(self._error).any())
+        return math.isfinite(self._log_error) and self._is_known
 
-    def sums(self, c: FloatArray, kernels: slice) -> FloatArray:
-        """I(c)/e^(K(λ) - λ c) of kernels at thresholds, of shape (k, n)."""
-        return self._sums.at(self._distance(c), kernels).T - self._residues(c, kernels)
-
-    def rough_sums(self, c: float, kernels: slice) -> list[float]:
-        """About `sums` at one threshold."""
-        found = self._sums.at_one(c - float(self._centre), kernels)
-        for i, poles in enumerate(self._crossed[kernels]):
-            for sign, apart, constant, _ in poles:
-                found[i] -= sign * fn.exp(min(constant + apart * c, 300.0))
-        return found
-
-    def errors(self, c: FloatArray, kernels: slice) -> FloatArray:
-        """Bounds on the errors of `sums`."""
-        error = self._error[kernels, None] + self._per_distance[kernels, None] * self._off_angle(c)
-        error += self._residue_errors(c, kernels) + self._aliases(c)
-        error += self._sums.far_errors(self._distance(c), kernels)
-        return np.asarray(error * (1.0 + 1e-9))
-
-    def _residues(self, c: FloatArray, kernels: slice) -> FloatArray:
-        """What poles add to the values that the sum has from thresholds whole periods away.
-
-        Relative to e^(K(λ) - λ c), of shape (k, n).  Poles between the sides alone, as the bounds
-        beyond need no others.
-        """
-        crossed = self._crossed[kernels]
-        found = np.zeros((len(crossed), c.size))
-        for row, poles in zip(found, crossed, strict=True):
-            for sign, apart, constant, _ in poles:
-                row += sign * fn.exp(np.minimum(constant + apart * c, 300.0))
-        return found
-
-    def _residue_errors(self, c: FloatArray, kernels: slice) -> FloatArray:
-        """Bounds on the errors of `_residues`; infinite where those are beyond all doubles."""
-        crossed = self._crossed[kernels]
-        found = np.zeros((len(crossed), c.size))
-        for row, poles in zip(found, crossed, strict=True):
-            for _, apart, constant, known in poles:
-                moved = apart * c
-                exponent = constant + moved
-                off = known + 16.0 * UNIT * np.abs(moved)
-                row += np.where(exponent < 300.0, fn.exp(np.minimum(exponent, 300.0)) * off, np.inf)
-        return found
-
-    @cached_property
-    def _crossed(self) -> list[list[CrossedPole]]:
+    def _poles(self) -> list[list[CrossedPole]]:
         """Poles between the sides, for each kernel."""
         below, above = self._sides
         found: list[list[CrossedPole]] = []
@@ -272,18 +368,6 @@ class LossLine(TiltedSum):
                     sign = math.copysign(residue, apart * residue)
                     found[-1].append(CrossedPole(sign, apart, constant, known))
         return found
-
-    def _aliases(self, c: FloatArray) -> FloatArray:
-        """Bound on those values less what poles add, by the tilts of the sides; relative."""
-        log, log_error = self.log_scale(c)
-        total = np.zeros(c.size)
-        for place, mean in self._sides:
-            fall = -abs(place - self.tilt) * self._period
-            # from the period on; all further ones together
-            exponent = mean - place * c - log + log_error + fall
-            size = fn.exp(np.minimum(exponent, 300.0)) / -fn.expm1(fall)
-            total += np.where(exponent < 300.0, size, np.inf)
-        return total * (1.0 + 1e-6)
 
 
 def _mass_at_ends(steps: Steps, pole: float) -> float:

@@ -17,12 +17,11 @@ import numpy.typing as npt
 from pyengine._core import lib
 from pyengine._support.caches import cached_property
 from pyengine.engines.exact.levels import BELOW_DOUBLES, SUBNORMAL, ComposedLaw, Tails
-from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.build import line_at, terms_of_lines
 from pyengine.engines.vertical_lines.choice import Choice, choice_of
 from pyengine.engines.vertical_lines.chords import chord_bound
 from pyengine.engines.vertical_lines.deformed import DeformedLine
-from pyengine.engines.vertical_lines.line import LossLine
+from pyengine.engines.vertical_lines.line import LAWS, PROFILE, LossLine
 from pyengine.engines.vertical_lines.ordered import (
     MASSES,
     Alone,
@@ -43,7 +42,6 @@ __all__ = ["LineOrder"]
 FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
-CHERNOFF = 1.0 + 1e-6  # for the rounding of the scale
 SLACK = 1.0 + 1e-9
 UNKNOWN = 1e9  # times what is removed
 MOST = 600.0  # exponent of a bound that says nothing
@@ -89,14 +87,12 @@ class LineOrder(Inner, ComposedLaw):
         self.first, self.second = (of_b, of_a) if exchanged else (of_a, of_b)
         self.alone_masses = self.first.mass, self.second.mass
         self._is_whole = self.alone_masses == (0.0, 0.0)
+        # A's and B's masses of finite losses, which are 1 of most, and what those are off by
+        self._rests = of_a.rest, of_b.rest
+        self._off_rests = tuple(0.0 if self._is_whole else 2.0 * UNIT * x for x in self._rests)
+        self._form = lib.PE_SCALED_OF_B if exchanged else lib.PE_SCALED
         self._last: tuple[int, Line | None] = (-1, None)
         self._log_bounds: dict[float, float] = {}
-
-    @property
-    def _rests(self) -> tuple[float, float]:
-        """A's and B's masses of finite losses, which are 1 of most."""
-        rests = self.first.rest, self.second.rest
-        return rests[::-1] if self.exchanged else rests
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest finite loss."""
@@ -251,33 +247,14 @@ class LineOrder(Inner, ComposedLaw):
         if self.exchanged:
             c = -c
         # of A and of B those above and below, and their errors; where no line serves, that is all
-        found, rests = np.ones((2, 4, c.size)), np.array(self._rests)[:, None]
-        off_rests = 0.0 if self._is_whole else 2.0 * UNIT * rests
+        found, rest = np.ones((2, 4, c.size)), (*self._rests, *self._off_rests)
 
         def ask(line: Line, c: FloatArray, at: Indices) -> None:
-            kernels, masses = slice(0, 2), np.empty((2, 4, c.size))
-            total, off = _known(line.sums(c, kernels), line.errors(c, kernels))
-            log, log_error = line.log_scale(c)
-            lib.pe_level_masses(
-                c.size,
-                array(c),
-                array(log),
-                array(log_error),
-                line.tilt,
-                array(total.reshape(-1)),
-                array(off.reshape(-1)),
-                line.removed,
-                array(masses.reshape(-1), writable=True),
-            )
-            if not self._is_whole:  # complements are those of finite losses
-                for law, rest in enumerate(self._rests):
-                    one, other = (0, 1) if line.tilt > law else (1, 0)
-                    masses[law, other] = rest - masses[law, one]
-                    masses[law, other + 2] += 2.0 * UNIT * rest
-            found[:, :, at] = masses
+            found[:, :, at] = line.masses(c, rest)
 
         inside = self._groups(c, self.choice.at(c), ask)
         if not inside.all():
+            rests, off_rests = (np.array(x)[:, None] for x in (self._rests, self._off_rests))
             for outside, above in ((c < self._ends[0], rests), (c > self._ends[1], 0.0 * rests)):
                 beyond = outside & ~inside
                 found[:, 0, beyond], found[:, 1, beyond] = above, rests - above
@@ -363,12 +340,10 @@ class LineOrder(Inner, ComposedLaw):
             line = self._line_for(c)
             if line is None:
                 return 1.0, 1.0, 1.0, 1.0
-            log = line.log_scale_at(c)
             found = []
-            for law, value in enumerate(line.rough_sums(c, slice(0, 2))):
+            for law, value in enumerate(line.about(c, LAWS)):
                 is_above = line.tilt > law
-                scaled = fn.exp(min(log + law * c, 600.0)) * (value if is_above else -value)
-                mass = min(max(scaled, 0.0), rests[law])
+                mass = min(max(value if is_above else -value, 0.0), rests[law])
                 rest = rests[law] - mass
                 found += [mass, rest] if is_above else [rest, mass]
         one, two, three, four = found[::-1] if self.exchanged else found
@@ -388,10 +363,8 @@ class LineOrder(Inner, ComposedLaw):
             line = self._line(int(choice.for_profile(np.array([c]), int(at_hand))[0]))
             if line is None:
                 return 1.0
-            (value,) = line.rough_sums(c, slice(2, 3))
-            exponent = line.log_scale_at(c) + (c if of_b else 0.0)
-            finite = fn.exp(min(exponent, 600.0)) * value + self._pole(line.tilt, epsilon)
-            return self.first.mass + finite
+            (value,) = line.about(c, PROFILE, self._form)
+            return self.first.mass + (value + self._pole(line.tilt, epsilon))
 
         return about
 
@@ -428,14 +401,7 @@ class LineOrder(Inner, ComposedLaw):
         c = epsilon if of_b else -epsilon
 
         def ask(line: Line, c: FloatArray, at: Indices) -> None:
-            kernel = slice(2, 3)
-            (total,), (off,) = _known(line.sums(c, kernel), line.errors(c, kernel))
-            log, log_error = line.log_scale(c)
-            exponent = log + c if of_b else log
-            scale = fn.exp(np.minimum(exponent, 600.0))
-            relative = log_error + (2.0 * ELEMENTARY + np.abs(exponent) + np.abs(c)) * UNIT
-            found = scale * total
-            off = scale * off + (np.abs(found) + scale * off) * (1.01 * relative + 4.0 * UNIT)
+            (found,), (off,) = line.at(c, PROFILE, self._form)
             pole = np.array([self._pole(line.tilt, each) for each in epsilon[at].tolist()])
             value[at] = np.clip(found + pole, 0.0, 1.0)
             error[at] = off * (1.0 + 1e-9) + (ELEMENTARY + 2.0) * UNIT * np.abs(pole)
@@ -488,12 +454,3 @@ class LineOrder(Inner, ComposedLaw):
         if (tilt >= 1.0) if self.exchanged else (tilt <= 0.0):
             return 0.0
         return self.first.rest if 0.0 < tilt < 1.0 else self._difference(epsilon)
-
-
-def _known(value: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Integrals relative to their scale, which is Chernoff's bound on them, and their errors.
-
-    What a sum does not know to that is between 0 and the bound.
-    """
-    is_open = ~(error <= 1.0)
-    return np.where(is_open, 0.0, value), np.where(is_open, CHERNOFF, error)

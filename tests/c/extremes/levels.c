@@ -37,11 +37,11 @@ int run_levels(void) {
 /* Tails of masses with errors up to all of them, and masses of integrals that are next to nothing or unknown. */
 int run_line_masses(void) {
     static const double SIZES[] = {0.0, 5e-324, 1e-300, 0x1p-53, 0.5, 1.0, INFINITY, NAN};
-    static const double REMOVED[2] = {0.0, 1e-12};
+    static const double REMOVED[2] = {0.0, 1e-12}, REST[4] = {1.0, 1.0, 0.0, 0.0};
     int failures = 0;
     for (size_t i = 0; i < LENGTH(SIZES); ++i)
         for (size_t j = 0; j < LENGTH(SIZES); ++j) {
-            const double mass = fmin(SIZES[i], 1.0), error = SIZES[j], shift = 0.0, zero = 0.0;
+            const double mass = fmin(SIZES[i], 1.0), error = SIZES[j], shift = 0.0;
             const double masses[8] = {mass, error, mass, error, mass, error, mass, error};
             double tails[6], found[8];
             pe_level_tails(1, masses, &shift, tails);
@@ -50,7 +50,7 @@ int run_line_masses(void) {
                               fmin(mass + (isnan(error) ? 1.0 : error), 1.0) * (1.0 - 0x1p-50));
             for (double tilt = -1.0; tilt <= 2.0; tilt += 1.5) {
                 const double both[2] = {mass, -mass}, off[2] = {error, error};
-                pe_level_masses(1, &zero, &zero, &zero, tilt, both, off, REMOVED, found);
+                pe_level_masses(tilt, both, off, REST, REMOVED, found);
                 for (size_t law = 0; law < 2; ++law) {
                     const double *of = found + 4 * law;
                     failures += !(of[0] >= 0.0) || !(of[1] >= 0.0) || !(of[0] + of[1] == 1.0);

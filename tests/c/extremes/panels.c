@@ -65,8 +65,7 @@ int run_step_nodes(void) {
             failures += !(fabs(sum - 1.0) < 1e-14);
             const double over = pe_log_mean_of_nodes(NODES, loss, logs, TILTS[k], &top);
             failures += !(fabs(top + over - log_mean.h) <= 1e-13 * (1.0 + fabs(log_mean.h)));
-            pe_less_products(&log_mean, 1.0, 1, &log_mean.h, &top);
-            failures += top != log_mean.l;
+            failures += pe_less_product(log_mean, 1.0, log_mean.h) != log_mean.l;
         }
     }
     return failures;

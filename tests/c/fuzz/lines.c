@@ -52,6 +52,65 @@ static double node_imag(void) {
     return uniform(0.0, 1e3);
 }
 
+/* A line that is turned beside the sums of its parts, at a threshold of 0; panels are asked for where there are too few. */
+static void whole_line(size_t places, const double *x, const double *mass, double tilt, double reach,
+                       const pe_ray *ray, size_t first, size_t used) {
+    enum { PANELS = 7, SIZE = 16 };
+    const double zero = 0.0, pole = uniform(-2.0, 2.0), constant = uniform(-40.0, 1.0);
+    const int64_t begin[] = {0, 3};
+    double t[SIZE], sums[3], parts[3], beyond[3], off[3], error[6], *re = filled((size_t)3 * SIZE, weight_of);
+    double *place = allocate(2 * places), *turned = filled(6 * places, probability), *room = allocate(places);
+    for (size_t j = 0; j < SIZE; ++j) t[j] = (double)j;
+    for (size_t k = 0; k < 6; ++k) error[k] = probability();
+    for (size_t j = 0; j < places; ++j) {
+        place[j] = x[j];
+        place[places + j] = 0.0;
+    }
+    pe_line_turn turn = {.places = places,
+                         .blocks = 2,
+                         .chunks = 2,
+                         .place = place,
+                         .atom = mass,
+                         .reach = reach,
+                         .least = 2,
+                         .most = PANELS,
+                         .about = 3,
+                         .known = PANELS,
+                         .right = ray[0],
+                         .left = ray[1],
+                         .begin = begin,
+                         .error = error,
+                         .turned = turned};
+    const pe_line_pole none = {0.0, 0.0, -INFINITY, 0.0}, added = {1.0, pole, constant, 1e-15};
+    const pe_loss_line line = {.tilt = tilt,
+                               .error = {1e-16, 1e-16, 1e-16},
+                               .size = SIZE,
+                               .frequency = t,
+                               .real = re,
+                               .imag = re,
+                               .turn = &turn,
+                               .poles = {{added, none}, {none, none}, {none, none}},
+                               .sides = {{.log_mean = -40.0, .over = 1.0}, {.log_mean = -40.0, .over = 1.0}}};
+    require(!pe_loss_line_at(&line, room, 1, &zero, first, used, PE_RELATIVE, sums, off), "loss_line",
+            "panels", reach);
+    pe_trig_sums(1, &zero, SIZE, t, used, re + first * SIZE, re + first * SIZE, parts);
+    if (first == 0) parts[0] -= exp(constant);
+    pe_place_integrals(places, x, reach, 2, PANELS, 2, &ray[0], &ray[1], first, used, beyond);
+    for (size_t k = 0; k < used; ++k) parts[k] += beyond[k];
+    pe_atom_integrals(places, x, mass, tilt, first, used, parts);
+    for (size_t k = 0; k < used; ++k) {
+        require(fabs(parts[k] - sums[k]) <= 1e-12 * fabs(parts[k]) + 1e-14, "loss_line", "the sum", x[0]);
+        require(off[k] >= fmin(error[first + k], error[3 + first + k]), "loss_line", "the error", x[0]);
+    }
+    turn.known = 0;
+    require(pe_loss_line_at(&line, room, 1, &zero, first, used, PE_RELATIVE, sums, off) > 0, "loss_line",
+            "no panels", reach);
+    free(re);
+    free(place);
+    free(turned);
+    free(room);
+}
+
 /* Place by place, by `pe_ray_sums`. */
 void fuzz_place_integrals(void) {
     enum { BLOCKS = 2, PANELS = 7 };
@@ -71,7 +130,9 @@ void fuzz_place_integrals(void) {
     }
     for (size_t i = 0; i < n * places; ++i)
         x[i] = below(6) ? (below(2) ? 1.0 : -1.0) * log_uniform(1e-9, 1e2) : 0.0;
-    pe_place_integrals(n, places, x, reach, 2, PANELS, BLOCKS, &ray[0], &ray[1], first, used, out);
+    for (size_t i = 0; i < n; ++i)
+        pe_place_integrals(places, x + i * places, reach, 2, PANELS, BLOCKS, &ray[0], &ray[1], first, used,
+                           out + i * used);
     for (size_t i = 0; i < n; ++i)
         for (size_t k = 0; k < used; ++k) {
             double sum = 0.0;
@@ -90,7 +151,8 @@ void fuzz_place_integrals(void) {
     mass = filled(places, probability);
     const double tilt = uniform(-3.0, 4.0);
     for (size_t i = 0; i < n * used; ++i) out[i] = 0.0;
-    pe_atom_integrals(n, places, x, mass, tilt, first, used, out);
+    for (size_t i = 0; i < n; ++i)
+        pe_atom_integrals(places, x + i * places, mass, tilt, first, used, out + i * used);
     for (size_t i = 0; i < n; ++i)
         for (size_t k = 0; k < used; ++k) {
             long double sum = 0.0L, moduli = 0.0L;
@@ -112,6 +174,7 @@ void fuzz_place_integrals(void) {
             require(fabsl(out[i * used + k] - sum) <= (16.0L + (long double)places) * U * moduli + 1e-300L,
                     "atom_integrals", "the sum of atoms", x[i * places]);
         }
+    whole_line(places, x, mass, tilt, reach, ray, first, used);
     for (int side = 0; side < 2; ++side)
         for (int part = 0; part < 2; ++part) {
             free(node[side][part]);
