@@ -389,7 +389,7 @@ def tangents(
 
 def _core(tails: Tails) -> Any:
     """Tails as the C core takes them."""
-    return array(np.stack(tails).reshape(-1))
+    return array(np.concatenate(tails, axis=None))
 
 
 def _room(x: FloatArray) -> Any:

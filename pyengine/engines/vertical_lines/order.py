@@ -370,7 +370,7 @@ class LineOrder(Inner, ComposedLaw):
 
     def _line_for(self, c: float) -> Line | None:
         """The line for the masses at a loss."""
-        return self._line(int(np.searchsorted(self.choice.limit, c)))
+        return self._line(int(self.choice.limit.searchsorted(c)))
 
     def _line(self, index: int) -> Line | None:
         """A line of the choice; the last one is at hand."""
