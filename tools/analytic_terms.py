@@ -29,7 +29,7 @@ from audit_analytic import (
 from error_terms import Asked, Claim, Patched, Term, operation, patched, times
 from flint import arb, ctx
 
-from pyengine.engines.analytic_lines.balls import at_point, evaluator_on_line
+from pyengine.engines.analytic_lines.balls import evaluator_at_points
 from pyengine.engines.analytic_lines.shape import AnalyticShape
 from pyengine.engines.analytic_lines.step import AnalyticStep
 from pyengine.engines.vertical_lines.line import LossLine, Side
@@ -347,8 +347,8 @@ SWITCHES = (
                "np.maximum(np.abs(ends[0]), np.abs(ends[1])) + abs(log_mean)) if {x} else 0.0) "
                "- log_mean")),
     operation("decay: errors of losses at edges",
-              (CELLS, "[at_point(on, arb(x))[1] for x in edges]",
-               "_moved([at_point(on, arb(x))[1] for x in edges], {x})")),
+              (CELLS, "[at(arb(x))[1] for x in edges]",
+               "_moved([at(arb(x))[1] for x in edges], {x})")),
     operation("strips: roundings of exponents",
               (STRIPS, "exponent = log_density",
          "exponent = (-0.9 * (np.abs(log_density) + largest + "
@@ -470,8 +470,8 @@ TERMS = (
 def sides(made: AnalyticShape) -> tuple[float, float]:
     """The least and the largest loss at edges of panels."""
     with ctx.workprec(100):
-        on = evaluator_on_line(made.program)
-        found = [float(at_point(on, arb(x))[1].mid()) for x in made.panels.tolist()]
+        at = evaluator_at_points(made.program)
+        found = [float(at(arb(x))[1].mid()) for x in made.panels.tolist()]
     return min(found), max(found)
 
 
