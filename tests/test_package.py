@@ -443,3 +443,19 @@ def test_no_engine_asks_which_law_it_has() -> None:
                 classes = ast.unparse(node.args[1]).split(" | ")
                 asked += [f"{path.name}: {name}" for name in classes if name.endswith("Law")]
     assert asked == []
+
+
+def test_no_number_rests_on_an_assert() -> None:
+    """Python -O drops asserts: those that are left tell types."""
+    found = [
+        f"{module}: {ast.unparse(node)}"
+        for module in INSIDE
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.Assert) and any(map(_compares, ast.walk(node.test)))
+    ]
+    assert found == []
+
+
+def _compares(node: ast.AST) -> bool:
+    kinds = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+    return isinstance(node, ast.Compare) and any(isinstance(op, kinds) for op in node.ops)

@@ -85,9 +85,11 @@ def likely_answer_law(step: LikelyAnswer) -> FiniteLaw | None:
 
 def _quantile(p: float) -> float:
     """Some c < 0, hardly above the quantile of p < 1/2, with Φ(c) >= p."""
-    c = float(special.ndtri(p))
-    c += 1e-13 * (1.0 + abs(c))
-    assert special.ndtr(c) * (1.0 - NDTR) >= p
+    c, step = float(special.ndtri(p)), 1e-13
+    c += step * (1.0 + abs(c))
+    while not special.ndtr(c) * (1.0 - NDTR) >= p:
+        step *= 2.0
+        c += step * (1.0 + abs(c))
     return c
 
 
@@ -120,9 +122,11 @@ def _profile(mu: float, answers: int, epsilon: FloatArray) -> FloatArray:
     """Upper bounds of δ of the first query above a threshold at ε >= 0."""
     whole = np.minimum(answers * _gaussian_profile(mu, epsilon) * (1.0 + 4.0 * UNIT), 1.0)
     # some c whose Φ is at most one answer's share
-    c = float(special.ndtri(1.0 / answers))
-    c -= 1e-13 * (1.0 + abs(c))
-    assert special.ndtr(c) * (1.0 + NDTR) * answers <= 1.0
+    c, step = float(special.ndtri(1.0 / answers)), 1e-13
+    c -= step * (1.0 + abs(c))
+    while not special.ndtr(c) * (1.0 + NDTR) * answers <= 1.0:
+        step *= 2.0
+        c -= step * (1.0 + abs(c))
     log_least = fn.log(float(answers)) + float(special.log_ndtr(c - mu))
     log_least -= 64.0 * UNIT * (1.0 + abs(log_least) + (abs(c) + mu + 1.0) ** 2)
     log_shared = epsilon + log_least

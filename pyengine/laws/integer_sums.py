@@ -119,7 +119,8 @@ def gaussian_sum_law(step: DiscreteGaussianSum, doubled: bool) -> FiniteLaw:
         low, mass, off = _tilted(rate, tilt, step.summands)
         mass = mass[edge - low :]
         mass = mass[mass > LEAST]
-        assert mass.size > 1  # as the rate is below `MOST_RATE`
+        if not mass.size > 1:
+            raise AccuracyError("tilted sums end where the others do")
         moved = 2.0 * rate.high * tilt * np.arange(1.0, mass.size)
         logs = np.concatenate([logs, logs[edge] + (fn.log(mass[1:] / mass[0]) - moved)])
         error += 2.0 * off + 4.0 * UNIT * (1100.0 + float(moved.max()))

@@ -146,7 +146,8 @@ def _log_of_win(gap: float, queries: int, off: float) -> tuple[float, float]:
     beyond = 0.0
     for end, inner in ((0, 1), (-1, -2)):  # terms fall faster and faster
         ratio = fn.exp(float(found[end] - found[inner]))
-        assert ratio < 1.0
+        if not ratio < 1.0:
+            raise AccuracyError("terms of a sum do not fall beyond its ends")
         beyond += float(terms[end]) * ratio / (1.0 - ratio)
     # relative errors of the terms: of log Φ, of its argument, of sums and of the exponential
     x = gap + z

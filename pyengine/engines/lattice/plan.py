@@ -90,7 +90,8 @@ class Layout(NamedTuple):
     def offset(self, plan: Plan) -> int:
         """Index 0 of a plan in the coordinate of the first one."""
         away = (plan.centre - self.plans[0].centre) / Fraction(plan.spacing)
-        assert away.denominator == 1
+        if away.denominator != 1:
+            raise AccuracyError("lattices of terms have no common points")
         return int(away)
 
 

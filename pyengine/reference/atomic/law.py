@@ -331,5 +331,6 @@ def grouped(knots: Iterable[arb]) -> list[arb]:
             result[-1] = result[-1].union(knot)
         else:
             result.append(knot)
-    assert all(not one.overlaps(two) for one, two in pairwise(result))
+    if any(one.overlaps(two) for one, two in pairwise(result)):
+        raise AccuracyError("knots are not told apart at this precision")
     return result

@@ -174,7 +174,8 @@ class AllocatedEpoch:
         one = order * (order.log() - 1 - last) + moment
         slope = (order + 1) * ((order + 1).log() - 1) - order * last + moment
         fall = order * t + tilt  # the terms fall at least like exp(-fall w)
-        assert fall > 0
+        if not fall > 0:
+            raise AccuracyError("terms of a sum do not fall beyond its end")
         head = ((t - 1) * one + slope - tilt * last).exp() * t
         right = head * step / (1 - (-fall * step).exp())
         return left.upper(), right.upper()
