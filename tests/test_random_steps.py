@@ -149,7 +149,7 @@ KINDS: list[tuple[Callable[[Any], Ratio], Callable[[float], pe.Mechanism]]] = [
         lambda mu: pe.GaussianMechanism(Fraction(1) / Fraction(mu)) + pe.RandomizedResponse("3/4"),
     ),
 ]
-CASES = [(kind, 2, seed) for kind in range(3) for seed in range(60)]
+CASES = [(kind, 2, seed) for kind in range(3) for seed in range(80)]
 CASES += [(kind, 3, seed) for kind in range(2) for seed in range(30)]
 
 

@@ -339,7 +339,8 @@ def _enclosed(found: Sequence[Answer], falls: bool) -> Answer:
     small, large = found if falls else found[::-1]
     lower, upper = small.lower, large.upper
     with np.errstate(invalid="ignore"):
-        value = np.where(upper < np.inf, lower + SHARE * (upper - lower), upper)
+        part = (1.0 - SHARE if falls else SHARE) * (upper - lower)
+        value = np.where(upper < np.inf, lower + part, upper)
     # what an engine gives a value for without a bracket has that value still
     same = (small.value == large.value) & (lower <= small.value) & (small.value <= upper)
     value = np.where(same, small.value, value)
