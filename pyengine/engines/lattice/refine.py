@@ -136,7 +136,8 @@ class _Tries:
             )
         was_blind, self._is_blind = self._is_blind, now >= 1.0
         is_lost = was_blind and self._is_blind  # much finer, and still nothing is known
-        if is_lost or now > 4.0 * tolerance * (self._most / tails.points) ** 2:
+        is_far = now > 4.0 * tolerance * (self._most / tails.points) ** 2
+        if is_lost or (is_far and not self._is_probed):  # twice as many say little of how fast
             if now > HOPELESS:
                 raise AccuracyError(
                     f"{tails.points} lattice points bound the answer within a factor of "
@@ -152,9 +153,8 @@ class _Tries:
         wanted = math.sqrt(tolerance / now) if now < math.inf else 0.0
         least = max(1.0 / 64.0, tails.points / BLIND_POINTS if self._is_blind else 0.0)
         finer = min(max(FINER * wanted, least), 0.7)
-        self._is_probed = (
-            not self._is_blind and FAR * finer < 1.0 and finer * BLIND_POINTS < tails.points
-        )
+        is_wide = FAR * finer < 1.0 and finer * BLIND_POINTS < tails.points
+        self._is_probed = is_wide and not (self._is_blind or self._is_probed)
         self._spacing = tails.spacing * (0.5 if self._is_probed else finer)
         if self._number >= TRIES or self._spacing < self._search.rungs.least_spacing(self._rung):
             raise AccuracyError(
