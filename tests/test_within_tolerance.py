@@ -230,3 +230,22 @@ def test_no_lattice_is_laid_out_for_nothing(stays: float, finest: float, made: i
             search.brackets(_bracket, np.ones(1), none)
     assert len(rungs.made) == made
     assert len(set(rungs.made)) == made
+
+
+class _SlowRungs(_Rungs):
+    """Lattices of which twice as many points help little, and sixteen times as many enough."""
+
+    def tails(self, rung: int, outer: bool, spacing: float, *rest: float) -> Any:
+        made = super().tails(rung, outer, spacing, *rest)
+        made.points *= 4
+        made.width = (0.02, 0.015, 5e-5)[min(len(self.made), 3) - 1]
+        return made
+
+
+def test_twice_as_many_points_do_not_refuse_what_more_answer() -> None:
+    """Three γ of 2,145,083 steps (1e-121 to 1e-220) had been refused for it."""
+    rungs = _SlowRungs(0.2, 0.0, 0.0)
+    search = refine.Search(rungs, True, "a", 1e-4, 0.0, 0, None)  # type: ignore[arg-type]
+    found = search.brackets(_bracket, np.ones(1), np.zeros(1, dtype=np.int64))
+    assert found.upper[0] - found.lower[0] <= 1e-4
+    assert len(rungs.made) == 3

@@ -137,7 +137,7 @@ class _Tries:
         was_blind, self._is_blind = self._is_blind, now >= 1.0
         is_lost = was_blind and self._is_blind  # much finer, and still nothing is known
         is_far = now > 4.0 * tolerance * (self._most / tails.points) ** 2
-        if is_lost or (is_far and not self._is_probed):  # twice as many say little of how fast
+        if is_lost or (is_far and not self._is_probed):  # one twice as fine tells little
             if now > HOPELESS:
                 raise AccuracyError(
                     f"{tails.points} lattice points bound the answer within a factor of "
