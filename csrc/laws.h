@@ -58,6 +58,10 @@ void pe_sector_pieces_free(pe_sector_pieces *p);
  */
 int pe_sector_step(const double *shift, const double *ratio, const double *floor, double probability,
                    double deepest, double rarest, double steps, double reach, pe_sector **out);
+/* The same of a group of 2 to 32 records, each of which is in the batch with the same probability: ratios w_k/w_0 of the
+ * probabilities that k of them are, k = 1 to size, and floor = log(w_0), as sums of two doubles. */
+int pe_sector_group(const double *shift, size_t size, const double *ratios, const double *floor,
+                    double deepest, double rarest, double steps, double reach, pe_sector **out);
 /* The law of one likelihood ratio of a plain Gaussian step, of as many as `steps` whose mean is asked. */
 int pe_sector_ratio(const double *shift, double deepest, double steps, pe_sector **out);
 int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector_pieces *pieces, pe_sector **out);

@@ -31,13 +31,21 @@ enum {
 
 enum { PE_SECTOR_KINDS = 32 };
 
-/* All kinds of steps whose sum a law is: mu z = log(e^s - 1) + offset for a loss of s beyond the smallest one, or
- * log s + offset for a likelihood ratio s.  A law of losses of means of ratios is of one kind, whose rate and offset
- * say how it grows and falls. */
+/* How p(s) = s dt/ds of a step of a group grows: |p - 1|, |s p'| and |d^2 log p/dw^2| are at most these times |s|, and
+ * what plain steps have as the base of growth is so many times larger.  All are 0 of one record. */
+typedef struct {
+    double over[3], base;
+} pe_sector_bent;
+
+/* All kinds of steps whose sum a law is: mu z = log(e^s - 1) + offset for a loss of s beyond the smallest one, at most
+ * that of groups, or log s + offset for a likelihood ratio s.  A law of losses of means of ratios is of one kind, whose
+ * rate and offset say how it grows and falls. */
 typedef struct {
     int are_ratios, are_means;
     size_t n;
+    double turned; /* the log of losses up to which the density is analytic at any angle */
     double number[PE_SECTOR_KINDS], rate[PE_SECTOR_KINDS], offset[PE_SECTOR_KINDS]; /* rate = mu^-2 */
+    pe_sector_bent bent[PE_SECTOR_KINDS];
 } pe_sector_kinds;
 
 /* Cells of one width along the axis. */

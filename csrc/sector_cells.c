@@ -32,8 +32,11 @@ static double growth_ratio(const pe_sector_kinds *k, double from, double to) {
     double most = 0.0;
     for (size_t i = 0; i < k->n; i++) {
         const double root = largest_root(to, k->offset[i]), rate = k->rate[i];
+        const double *over = k->bent[i].over;
         double q;
-        if (to <= SMALL) {
+        if (k->bent[i].base > 0.0) {
+            q = 0.5 * (rate * (over[0] * (2.0 + over[0] * to) + over[1] * root) + over[2]);
+        } else if (to <= SMALL) {
             q = 0.5 * rate * (1.01 + 0.502 * root) + 0.251;
         } else {
             const double p = most_p(to), slope = most_slope(to);
@@ -50,26 +53,37 @@ double pe_sector_rates(const pe_sector_kinds *k) {
     return sum;
 }
 
+/* What growth has whatever the losses are. */
+static double base_growth(const pe_sector_kinds *k) {
+    double sum = 0.0;
+    for (size_t i = 0; i < k->n; i++) {
+        const double own = k->number[i] * k->rate[i];
+        sum += k->bent[i].base > 0.0 ? own * k->bent[i].base : own;
+    }
+    return 0.5 * sum;
+}
+
 double pe_sector_growth(const pe_sector_kinds *k, double w) {
     if (k->are_ratios) return 0.5 * pe_sector_rates(k) * OUTWARDS;
     const double y = pe_d_exp(w), step = 0x1p-4;
     double ratio = growth_ratio(k, 0.0, SMALL);
     for (double r = SMALL; r < y; r *= pe_d_exp(step))
         ratio = fmax(ratio, growth_ratio(k, r, r * pe_d_exp(step)));
-    return (0.5 * pe_sector_rates(k) + y * ratio) * OUTWARDS;
+    return (base_growth(k) + y * ratio) * OUTWARDS;
 }
 
 double pe_sector_slope(const pe_sector_kinds *k, double w) {
     const double y = pe_d_exp(w), all = pe_sector_rates(k);
-    double logs = 0.0, offsets = 0.0, rate = 0.0, offset = -INFINITY;
+    double logs = 0.0, offsets = 0.0, rate = 0.0, offset = -INFINITY, bent = 0.0;
     for (size_t i = 0; i < k->n; i++) {
         logs += k->number[i] * k->rate[i] * pe_d_log(k->rate[i] / all);
         offsets += k->number[i] * k->rate[i] * k->offset[i];
         rate = fmax(rate, k->rate[i]);
         offset = fmax(offset, k->offset[i]);
+        bent = fmax(bent, k->bent[i].over[1]);
     }
     const double correction =
-        k->are_ratios ? 0.0 : rate * (y + largest_root(y, offset) * (y / 2.0 + y * y / 12.0));
+        k->are_ratios ? 0.0 : rate * (y + largest_root(y, offset) * (y / 2.0 + y * y / 12.0)) + bent * y;
     const double size = all * fabs(w) + fabs(logs) + fabs(offsets) + correction;
     return -(all * w + logs + offsets + correction) - 1e-9 * size;
 }
@@ -86,7 +100,7 @@ int pe_sector_make_cells(pe_sector_cells *c, const pe_sector_kinds *k, double wi
     if (!c->top) return PE_NO_MEMORY;
     c->kappa = c->top + c->n + 1;
     c->top[c->n] = -INFINITY;
-    const double base = pe_sector_rates(k), step = pe_d_exp(width);
+    const double base = base_growth(k), step = pe_d_exp(width);
     double ratio = growth_ratio(k, 0.0, SMALL);
     const double first = pe_d_exp(from);
     for (double r = SMALL; !k->are_ratios && r < first; r *= 1.05)
@@ -100,7 +114,7 @@ int pe_sector_make_cells(pe_sector_cells *c, const pe_sector_kinds *k, double wi
         const double left = pe_d_exp(from + (double)i * width), right = left * step * OUTWARDS;
         if (right > SMALL) ratio = fmax(ratio, growth_ratio(k, left, right));
         c->top[i] = -INFINITY;
-        c->kappa[i] = (0.5 * base + right * ratio) * OUTWARDS;
+        c->kappa[i] = (base + right * ratio) * OUTWARDS;
     }
     return PE_OK;
 }

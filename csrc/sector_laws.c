@@ -6,6 +6,7 @@
 #include "doubles.h"
 #include "functions.h"
 #include "sector.h"
+#include "sector_group.h"
 
 /* One step, and the sum of two independent losses; docs/theory/sector_laws.md. */
 
@@ -109,16 +110,25 @@ static void set_below(pe_sector *c) {
 typedef struct {
     int is_ratio;
     pe_dd shift, offset; /* mu, and mu^2/2 - log(p/(1 - p)), or mu^2/2 for a ratio */
+    const pe_group *group; /* NULL of one record */
 } one_step;
+
+/* mu z of a loss, and the log of e^s/(dz/ds mu): of e^s - 1 with one record. */
+static pe_group_root root_of(const one_step *s, pe_dd log_em1) {
+    if (s->group) return pe_group_solve(s->group, log_em1);
+    return (pe_group_root){.t = pe_dd_add(log_em1, s->offset),
+                           .log_slope = log_em1,
+                           .size = {fabs(log_em1.h), fabs(s->offset.h)}};
+}
 
 static pe_dd one_density(const one_step *s, double w, double *error) {
     const pe_dd at = pe_dd_of(w), y = s->is_ratio ? pe_dd_of(0.0) : pe_dd_exp(at);
-    const pe_dd log_em1 = s->is_ratio ? at : pe_dd_log_expm1(at, y);
-    const pe_dd z = pe_dd_div(pe_dd_add(log_em1, s->offset), s->shift), log_shift = pe_dd_log(s->shift);
+    const pe_group_root root = root_of(s, s->is_ratio ? at : pe_dd_log_expm1(at, y));
+    const pe_dd z = pe_dd_div(root.t, s->shift), log_shift = pe_dd_log(s->shift);
     const pe_dd bell = pe_dd_add(pe_dd_add(pe_dd_scale(pe_dd_square(z), 0.5), PE_HALF_LOG_2PI), log_shift);
-    const pe_dd value = pe_dd_sub(pe_dd_add_d(pe_dd_sub(y, log_em1), w), bell);
-    const double slope = fabs(z.h / s->shift.h) + 1.0;
-    const double size = fabs(w) + fabs(log_em1.h) + fabs(s->offset.h) + y.h + 1.0 + fabs(log_shift.h);
+    const pe_dd value = pe_dd_sub(pe_dd_add_d(pe_dd_sub(y, root.log_slope), w), bell);
+    const double slope = fabs(z.h / s->shift.h) + (s->group ? 1.0 + (double)s->group->size : 1.0);
+    const double size = fabs(w) + root.size[0] + root.size[1] + y.h + 1.0 + fabs(log_shift.h);
     *error = 16.0 * PE_WIDE_UNIT * (slope * size + z.h * z.h);
     return value;
 }
@@ -134,13 +144,23 @@ static void step_density(void *context, size_t n, const double *w, double *value
 
 /* w where the loss is that of z */
 static double place_of(const one_step *s, double z) {
-    const double log_em1 = pe_dd_sub(pe_dd_mul_d(s->shift, z), s->offset).h;
+    const double t = s->shift.h * z;
+    const double log_em1 =
+        s->group ? pe_group_log_em1(s->group, t) : pe_dd_sub(pe_dd_mul_d(s->shift, z), s->offset).h;
     if (s->is_ratio || log_em1 < -30.0) return log_em1;
     return log_em1 > 700.0 ? pe_d_log(log_em1) : pe_d_log(pe_d_log1p(pe_d_exp(log_em1)));
 }
 
 static double log_tail(double z) {
     return pe_log_ndtr(-z);
+}
+
+/* Log of the probability under B of more than z. */
+static double group_tail(const pe_group *g, double z, double mu) {
+    double all = -INFINITY;
+    for (size_t k = 0; k <= g->size; k++)
+        all = pe_log_add(all, g->log_weight[k] + log_tail(z - (double)k * mu));
+    return all + 1e-9;
 }
 
 /* The high end of one step, of which the convolutions of a power leave w. */
@@ -153,9 +173,11 @@ static double with_what_is_lost(double steps, const pe_sector_kinds *k, double w
     return w;
 }
 
-/* Where the sum of all steps has ended: several losses that are large, and all small ones. */
+/* Where the sum of all steps has ended: several losses that are large, of one record or of more in a batch, and all small
+ * ones. */
 static double farthest_of(const one_step *s, double probability, double steps, double deepest, double high) {
-    const double mu = s->shift.h, mean = steps * probability;
+    const size_t size = s->group ? s->group->size : 1;
+    const double mu = s->shift.h, mean = steps * probability * (double)size;
     const double spread = sqrt(pe_d_expm1(mu * mu) / steps), reach = sqrt(-2.0 * deepest);
     const double small = mean / (1.0 - probability) * (1.0 + fmin(reach * spread, 4.0));
     double large = pe_d_exp(high);
@@ -164,6 +186,10 @@ static double farthest_of(const one_step *s, double probability, double steps, d
                      rest = 0.6 * -deepest - fmax(rarity, 0.0);
         if (rest <= 0.0) continue;
         large = fmax(large, k * (0.5 * mu * mu + pe_d_log(probability)) + mu * sqrt(2.0 * k * rest));
+        for (size_t j = 2; j <= size; j++) {
+            const double shift = mu * (double)j, weight = s->group->log_weight[j];
+            large = fmax(large, k * (0.5 * shift * shift + weight) + shift * sqrt(2.0 * k * rest));
+        }
     }
     return pe_d_log(large + small);
 }
@@ -200,8 +226,9 @@ static int make_step(pe_sector *c, one_step *s, double probability, double low, 
     /* beyond the last panel the density of one step falls if its slope there is negative; see the docs */
     const double y = pe_d_exp(high), mu = s->shift.h;
     const pe_dd at = pe_dd_of(high), log_em1 = s->is_ratio ? at : pe_dd_log_expm1(at, pe_dd_exp(at));
-    const double z = pe_dd_div(pe_dd_add(log_em1, s->offset), s->shift).h;
-    if (!(s->is_ratio ? z > 1e-9 : z * fmax(1.0, y) / mu > 1.0 + 1e-9)) return PE_TOO_COSTLY;
+    const double z = pe_dd_div(root_of(s, log_em1).t, s->shift).h;
+    const double least = fmax(1.0, s->group ? y / (double)s->group->size : y); /* of p there */
+    if (!(s->is_ratio ? z > 1e-9 : z * least / mu > 1.0 + 1e-9)) return PE_TOO_COSTLY;
     for (size_t i = pe_sector_cell(&c->cells, high) + 1; i < c->cells.n; i++)
         c->cells.top[i] = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
     c->cells.top[c->cells.n] = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
@@ -210,9 +237,11 @@ static int make_step(pe_sector *c, one_step *s, double probability, double low, 
     const double z_less = z - 1e-9 * (1.0 + fabs(z));
     const double of_a = log_tail(z_less), of_shifted = log_tail(z_less - mu);
     c->tail[0] = of_a + 1e-9 * fabs(of_a);
-    c->tail[1] = s->is_ratio
-                     ? of_shifted
-                     : pe_log_add(pe_d_log1p(-probability) + of_a, pe_d_log(probability) + of_shifted);
+    if (s->group) c->tail[1] = group_tail(s->group, z_less, mu);
+    else
+        c->tail[1] = s->is_ratio
+                         ? of_shifted
+                         : pe_log_add(pe_d_log1p(-probability) + of_a, pe_d_log(probability) + of_shifted);
     c->tail[1] += 1e-9 * fabs(c->tail[1]);
     return PE_OK;
 }
@@ -244,6 +273,33 @@ int pe_sector_step(const double *shift, const double *ratio, const double *floor
     return make_step(c, &s, probability, low, on_edge(with_what_is_lost(steps, &c->kinds, high)));
 }
 
+int pe_sector_group(const double *shift, size_t size, const double *ratios, const double *floor_parts,
+                    double deepest, double rarest, double steps, double reach, pe_sector **out) {
+    pe_sector *c = calloc(1, sizeof *c);
+    *out = c;
+    if (!c) return PE_NO_MEMORY;
+    pe_group group;
+    one_step s = {.shift = pe_two_sum(shift[0], shift[1]), .group = &group};
+    int status = pe_group_make(&group, s.shift, size, ratios, floor_parts);
+    if (status) return status;
+    s.offset = pe_dd_neg(group.log_a[0]);
+    set_kind(c, &s);
+    if ((status = pe_group_growth(&group, c->kinds.bent[0].over, &c->kinds.bent[0].base))) return status;
+    c->kinds.turned = PE_GROUP_TURNED;
+    c->floor = floor_parts[0];
+    c->floor_low = floor_parts[1];
+    c->deepest = deepest;
+    const double mu = s.shift.h, rate = ratios[0] / ((double)size + ratios[0]);
+    double far = 0.0; /* the highest z that any number of records leads to */
+    for (size_t k = 1; k <= size; k++)
+        far = fmax(far, (double)k * mu + sqrt(fmax(2.0 * (group.log_weight[k] - rarest), 0.0)));
+    const double low = on_edge(place_of(&s, -sqrt(-2.0 * deepest))), high = place_of(&s, far);
+    c->farthest = with_what_is_lost(steps, &c->kinds, farthest_of(&s, rate, steps, rarest, high));
+    c->farthest = fmax(c->farthest, reach);
+    if (c->farthest > HIGHEST || low < LOWEST) return PE_TOO_COSTLY;
+    return make_step(c, &s, rate, low, on_edge(with_what_is_lost(steps, &c->kinds, high)));
+}
+
 int pe_sector_ratio(const double *shift, double deepest, double steps, pe_sector **out) {
     pe_sector *c = calloc(1, sizeof *c);
     *out = c;
@@ -273,16 +329,24 @@ static void sum_density(void *context, size_t n, const double *w, double *value,
     pe_sector_sums_at(&t->sums, t->a, t->b, n, w, value, rest, error);
 }
 
+static int is_same(const pe_sector_kinds *a, size_t i, const pe_sector_kinds *b, size_t j) {
+    const double *one = a->bent[i].over, *other = b->bent[j].over;
+    return a->rate[i] == b->rate[j] && a->offset[i] == b->offset[j] && a->bent[i].base == b->bent[j].base &&
+           one[0] == other[0] && one[1] == other[1] && one[2] == other[2];
+}
+
 static int joined(const pe_sector_kinds *a, const pe_sector_kinds *b, pe_sector_kinds *c) {
     *c = *a;
+    c->turned = fmin(a->turned, b->turned);
     if (a->are_ratios != b->are_ratios || a->are_means || b->are_means) return PE_TOO_COSTLY;
     for (size_t i = 0; i < b->n; i++) {
         size_t j = 0;
-        while (j < c->n && (c->rate[j] != b->rate[i] || c->offset[j] != b->offset[i])) j++;
+        while (j < c->n && !is_same(c, j, b, i)) j++;
         if (j == PE_SECTOR_KINDS) return PE_TOO_COSTLY;
         if (j == c->n) {
             c->rate[j] = b->rate[i];
             c->offset[j] = b->offset[i];
+            c->bent[j] = b->bent[i];
             c->number[j] = 0.0;
             c->n++;
         }

@@ -246,9 +246,9 @@ static double ellipse_bound(const pe_sector *c, const arcs *t, size_t p, const d
                             double rho) {
     const double lo = c->edge[p], half = 0.5 * (c->edge[p + 1] - lo), mid = lo + half;
     const double real = 0.5 * (rho + 1.0 / rho), imag = 0.5 * (rho - 1.0 / rho);
-    /* in the sector, or up to Y = 1, which all of the last cell is */
+    /* in the sector, or up to a Y that all of the last cell is below */
     const double to = mid + half * real;
-    const int everywhere = c->kinds.are_ratios || to + c->cells.width <= 0.0;
+    const int everywhere = c->kinds.are_ratios || to + c->cells.width <= c->kinds.turned;
     if ((!everywhere && half * imag > 0.78) || to > c->cells.end) return INFINITY;
     double slope = 0.0, power = 1.0, size = 0.0, of_x = 1.0, top = -INFINITY;
     double weight[TERMS], value[TURNS], tilt[TURNS];

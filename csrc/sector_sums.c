@@ -83,10 +83,10 @@ static double ellipse_bound(const cover *k, const pe_sector_range *at) {
            at->turn_b * pe_sector_kappa(&k->b->cells, k->to_b + at->b_to);
 }
 
-/* Whether a part is analytic up to its place and turn: in the sector, or up to Y = 1, which all of the last cell is. */
+/* Whether a part is analytic up to its place and turn: in the sector, or up to a Y that all of the last cell is below. */
 static int is_analytic(const pe_sector *a, double place, double turn) {
     if (a->kinds.are_ratios) return 1;
-    return place <= a->cells.end && (turn <= SECTOR || place + a->cells.width <= 0.0);
+    return place <= a->cells.end && (turn <= SECTOR || place + a->cells.width <= a->kinds.turned);
 }
 
 /* The rule of fewest nodes that leaves little enough of a piece, and the log of what it may leave; none is -1. */

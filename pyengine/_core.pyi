@@ -311,6 +311,19 @@ class _Lib:
         out: Any,
         /,
     ) -> int: ...
+    def pe_sector_group(
+        self,
+        shift: Any,
+        size: int,
+        ratios: Any,
+        floor: Any,
+        deepest: float,
+        rarest: float,
+        steps: float,
+        reach: float,
+        out: Any,
+        /,
+    ) -> int: ...
     def pe_sector_ratio(self, shift: Any, deepest: float, steps: float, out: Any, /) -> int: ...
     def pe_sector_pieces_new(self) -> Any: ...
     def pe_sector_pieces_free(self, pieces: Any, /) -> None: ...

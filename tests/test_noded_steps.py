@@ -16,8 +16,8 @@ from random_mechanisms import evenly
 from thorough import sampled
 
 import pyengine as pe
+from pyengine.engines.sampled import sampled_steps
 from pyengine.engines.vertical_lines import noded
-from pyengine.engines.vertical_lines.inner import gaussian_pair
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, shape_of
 from pyengine.engines.vertical_lines.noded import CornerBounds, NodedOrder
 from pyengine.engines.vertical_lines.range import order_on_nodes
@@ -341,9 +341,9 @@ def _parts(setting: Setting) -> tuple[Any, Any, Any, CornerBounds]:
     assert found is not None
     assert isinstance(found[0], LaplaceShape)
     corners = CornerBounds(((found[0], 1),), np.zeros((2, 1)), np.ones(1), 0.0)
-    known = gaussian_pair(tuple(composition_law(setting.mechanism, setting.order)))
+    known = sampled_steps(tuple(composition_law(setting.mechanism, setting.order)))
     assert known is not None
-    return known[0], order._laws, order._others, corners
+    return known, order._laws, order._others, corners
 
 
 @pytest.mark.parametrize("name", TERMS)

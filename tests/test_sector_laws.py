@@ -38,12 +38,17 @@ from pyengine.engines.sector import (
     _law_of,
     _step,
     _sums,
+    kinds_of,
 )
 from pyengine.engines.spectral import SOON, THOROUGH, Spectral
 
 FUNCTIONALS = (A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, PROFILE)
 TWO = ((0.2829, 5.27e-4, 1), (3.3, 0.0034, 1))
 SHORT = [TWO, ((0.3, 1e-4, 2), (3.0, 0.01, 2))]  # laws whose last panel ends well before e^-16
+
+
+def of_pair(pair: GaussianPair) -> SectorLaws:
+    return SectorLaws(kinds_of(pair), pair.reversed)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +130,7 @@ def test_a_sum_beside_the_low_end_of_its_larger_part(kernel: Any) -> None:
 )
 def test_thresholds_whose_logarithm_is_no_double(noise: float, p: float, c: float) -> None:
     """What a double lacks of log(c - floor) is all of the error where the loss is narrow."""
-    laws = SectorLaws(GaussianPair((noise,), (p,), (1,), False))
+    laws = of_pair(GaussianPair((noise,), (p,), (1,), False))
     law = _law_of(_composed, ((noise, p, 1),), -200.0)
     row = call_kernel(laws._rows, law, A_BELOW, np.array([c]))[0]
     with mpmath.workdps(60):
@@ -137,9 +142,9 @@ def test_thresholds_whose_logarithm_is_no_double(noise: float, p: float, c: floa
 
 
 def test_many_steps_and_full_batches_are_not_served() -> None:
-    assert SectorLaws(GaussianPair((1.0,), (0.1,), (FEW_STEPS,), False)).serves
-    assert not SectorLaws(GaussianPair((1.0,), (0.1,), (FEW_STEPS + 1,), False)).serves
-    assert not SectorLaws(GaussianPair((1.0, 1.0), (0.1, 1.0), (2, 1), False)).serves
+    assert of_pair(GaussianPair((1.0,), (0.1,), (FEW_STEPS,), False)).serves
+    assert not of_pair(GaussianPair((1.0,), (0.1,), (FEW_STEPS + 1,), False)).serves
+    assert not of_pair(GaussianPair((1.0, 1.0), (0.1, 1.0), (2, 1), False)).serves
 
 
 MANY = (1.0, 1e-3, 2000)
@@ -151,7 +156,7 @@ def test_rows_of_many_steps_are_those_of_lines(backward: bool) -> None:
     law = _law_of(_composed, (MANY,), -75.0)
     noise, p, steps = MANY
     pair = GaussianPair((noise,), (p,), (steps,), backward)
-    laws, lines = SectorLaws(pair), Spectral(pair)
+    laws, lines = of_pair(pair), Spectral(pair)
     for functional in FUNCTIONALS:
         goal = np.log([0.3, 1e-3, 1e-6])
         c = laws.threshold(functional, goal)
@@ -168,7 +173,7 @@ def test_rows_of_many_steps_are_those_of_lines(backward: bool) -> None:
 def test_a_law_that_keeps_no_integrals_has_the_same_rows() -> None:
     one = _step(1.0, 0.01, 2, -200.0, -75.0)
     law, c = _convolve(one, one), np.linspace(-0.015, 0.3, 7)
-    laws = SectorLaws(GaussianPair((1.0,), (0.01,), (2,), False))
+    laws = of_pair(GaussianPair((1.0,), (0.01,), (2,), False))
     before = call_kernel(laws._rows, law, PROFILE, c)
     _kept_integrals(law)
     assert np.isfinite(before[:, 2:7]).all()
@@ -177,7 +182,7 @@ def test_a_law_that_keeps_no_integrals_has_the_same_rows() -> None:
 
 def test_lines_of_little_work_do_not_know_what_was_asked_before() -> None:
     pair = GaussianPair((1.014,), (0.00211,), (6,), False)
-    c = SectorLaws(pair).threshold(A_ABOVE, np.log([1e-3, 1e-6]))
+    c = of_pair(pair).threshold(A_ABOVE, np.log([1e-3, 1e-6]))
     fresh, asked = Spectral(pair), Spectral(pair)
     first = asked.certify(A_ABOVE, c, lines=THOROUGH)
     soon = fresh.certify(A_ABOVE, c, lines=SOON)
@@ -190,7 +195,7 @@ def test_a_refused_law_changes_no_row() -> None:
     loud = GaussianPair((0.05,), (0.01,), (100,), False)
     assert _law_of(_composed, ((0.05, 0.01, 100),), -200.0) is None
     table = np.full((1, 12), np.nan)
-    laws = SectorLaws(loud)
+    laws = of_pair(loud)
     assert laws.serves
     assert not laws.improve(PROFILE, np.array([-1.0]), table, Limits(3e-11, 3e-11)).any()
     assert np.isnan(table).all()
@@ -280,7 +285,7 @@ def test_rows_of_laws_ask_no_line_that_takes_longer(asked: list[str]) -> None:
 
 
 def test_a_law_that_ends_farther_out_is_not_asked_where_ends_do_not_count(asked: list[str]) -> None:
-    laws = SectorLaws(GaussianPair((1.46,), (3.6e-4,), (509,), False))
+    laws = of_pair(GaussianPair((1.46,), (3.6e-4,), (509,), False))
     table = np.full((1, 12), np.inf)
     table[:, 2:ERRORS] = -1.0
     laws.improve(A_ABOVE, np.array([0.028]), table, Limits(1e-12, 1e-12))

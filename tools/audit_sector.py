@@ -37,6 +37,7 @@ GRID = 2.0**-44
 SOURCES = (
     *(
         "sector_cells",
+        "sector_group",
         "sector_laws",
         "sector_panels",
         "sector_pieces",

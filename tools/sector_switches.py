@@ -67,8 +67,8 @@ SWITCHES = (
     # densities that polynomials are fitted to
     operation("density", (P, "(value[i] - whole) + rest[i];",
                        "((value[i] - whole) + rest[i]) * (1.0 + 1.9 * {x});")),
-    operation("root", (L, "const pe_dd z = pe_dd_div(pe_dd_add(log_em1, s->offset),",
-                    "const pe_dd z = pe_dd_div(pe_dd_add_d(pe_dd_add(log_em1, s->offset), "
+    operation("root", (L, "{.t = pe_dd_add(log_em1, s->offset),",
+                    "{.t = pe_dd_add_d(pe_dd_add(log_em1, s->offset), "
                     "15.0 * {x} * (fabs(s->offset.h) - log_em1.h)),")),
     # sums
     operation("exponential", (S, "const double e = weight[i] *",

@@ -43,7 +43,6 @@ __all__ = ["ENGINES"]
 # lines beside which there are laws on pieces, or rows of many steps alone
 NARROW, WIDE, CLOSE = 1e-9, 1e-8, 1e-10
 PAIRS = 1e-3  # what two random steps of a record are known to, about
-MOST_WORK = 2**26  # of a value on a line before which laws on pieces are asked
 
 
 def _is_law(problem: Problem) -> bool:
@@ -409,17 +408,10 @@ class LineEngine(Engine):
         steps = sum(number for _, number in problem.laws)
         if steps < 2 or all(law.finite() is not None for law, _ in problem.laws):
             return False  # what neither engine serves, told without importing them
-        from pyengine.engines.vertical_lines.range import (
-            line_order,
-            order_on_nodes,
-            order_on_rows,
-        )
+        from pyengine.engines.vertical_lines.range import line_order, order_of_samples
 
-        found = line_order(problem.laws)
-        if found is not None:
-            return True
         laws = tuple(problem.laws)
-        return order_on_nodes(laws) is not None or order_on_rows(laws) is not None
+        return line_order(problem.laws) is not None or order_of_samples(laws) is not None
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
         if problem.adjacency != "add_remove":
@@ -459,13 +451,11 @@ def _sums(problem: Problem, ask: Callable[[Engine], Questions]) -> Others:
 def _handing_over(problem: Problem) -> list[Others]:
     """What makes questions on the engines that serve, the first one last; each asks one before."""
     from pyengine.engines.vertical_lines.range import (
+        are_long,
         deformed_order,
         line_order,
-        may_have_nodes,
-        may_have_rows,
-        order_on_nodes,
+        may_have_samples,
         order_on_pieces,
-        order_on_rows,
     )
 
     # what each answer may be wide at most where another engine follows
@@ -476,25 +466,18 @@ def _handing_over(problem: Problem) -> list[Others]:
     deformed = None if line is not None and line.is_deformed else deformed_order(problem.laws)
     if deformed is not None:
         steps.append((deformed, WIDE))
-    pieces = order_on_pieces(problem.laws)
-    if pieces is not None and line is not None and line.work > MOST_WORK:
+    pieces = None
+    if line is not None and are_long(line, problem.laws):
+        pieces = order_on_pieces(problem.laws)
+    if pieces is not None:
         steps.insert(0, (pieces, CLOSE))
-    elif pieces is not None:
-        if steps:
-            steps[-1] = (steps[-1][0], CLOSE)
-        steps.append((pieces, WIDE))
     laws: list[tuple[Callable[[], LineOrder], float]] = []
     laws += [(partial(_first, law), width) for law, width in steps]
-    made = None
-    if may_have_nodes(problem.laws):
-        made = order_on_nodes
-    elif pieces is None and may_have_rows(problem.laws):
-        made = order_on_rows
-    if made is not None:
+    if pieces is None and may_have_samples(problem.laws):
         last = steps[-1][0] if steps else None
         if last is not None:
             laws[-1] = laws[-1][0], CLOSE
-        laws.append((partial(_made_or, made, last, tuple(problem.laws)), WIDE))
+        laws.append((partial(_made_or, last, tuple(problem.laws)), WIDE))
 
     found: list[Others] = []
     problem = replace(problem, wanted=None)
@@ -513,11 +496,11 @@ def _first(law: LineOrder) -> LineOrder:
     return law
 
 
-def _made_or(
-    make: Callable[[Laws], LineOrder | None], last: LineOrder | None, laws: Laws
-) -> LineOrder:
-    """The law that is made; without one the last engine is asked again, less closely, if there."""
-    found = make(laws) or last
+def _made_or(last: LineOrder | None, laws: Laws) -> LineOrder:
+    """The order of samples; without one the last engine is asked again, less closely, if there."""
+    from pyengine.engines.vertical_lines.range import order_of_samples
+
+    found = order_of_samples(laws) or last
     assert found is not None
     return found
 

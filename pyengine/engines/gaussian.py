@@ -13,19 +13,11 @@ import numpy as np
 from pyengine._core import lib
 from pyengine._support.caches import Cache, Epoch, cached_property
 from pyengine.engines.answers import Triple
+from pyengine.engines.few_steps import FewSteps
 from pyengine.engines.functionals import ERRORS, FloatArray
 from pyengine.engines.next_to_largest import NextToLargest
 from pyengine.engines.pairs import GaussianPair, largest_epsilon
-from pyengine.engines.row_bounds import LogBounds
-from pyengine.engines.row_sides import (
-    CLOSE,
-    BoolArray,
-    LineSide,
-    beyond,
-    estimated_threshold,
-    first_found,
-    log_slope,
-)
+from pyengine.engines.row_sides import estimated_threshold, first_found
 from pyengine.engines.spectral import SOON, KeptLines, Spectral
 from pyengine.errors import AccuracyError
 
@@ -33,9 +25,6 @@ if TYPE_CHECKING:
     from pyengine.engines.sector import SectorLaws
 
 __all__ = ["GaussianSide"]
-
-NEAR = 0.2  # of an error: thresholds that are so near to where they are to be are not moved
-OFF = 1e-3  # what the log of a functional may be off by at a threshold that is looked for
 
 _lines: Cache[KeptLines] = Cache(128, lambda kept: kept.bytes(), grows=True)
 
@@ -45,7 +34,7 @@ def _kept(pair: GaussianPair) -> KeptLines:
     return _lines.get_or_make(pair, lambda: KeptLines(Spectral(pair)))
 
 
-class GaussianSide(LineSide):
+class GaussianSide(FewSteps):
     """Certified rows of sampled Gaussian steps; their lines are kept with the pair's contours.
 
     What lines do not prove closely about few steps is asked of laws of the loss with proven
@@ -61,27 +50,19 @@ class GaussianSide(LineSide):
         self._found: tuple[object, Callable[[], KeptLines | None]] = (None, lambda: None)
 
     @cached_property
-    def _laws(self) -> SectorLaws:
-        from pyengine.engines.sector import SectorLaws
+    def laws(self) -> SectorLaws:
+        """Of few or rare steps."""
+        from pyengine.engines.sector import SectorLaws, kinds_of
 
-        return SectorLaws(self._pair)
+        return SectorLaws(kinds_of(self._pair), self._pair.reversed)
 
-    def table(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows of the lines, and of the law of few steps."""
-        table = super().table(functional, c)
-        self._laws.improve(functional, c, table, CLOSE)
+    def _weak_rows(self, functional: int, c: FloatArray, table: FloatArray) -> None:
+        """Other lines, those that end before large losses last, for rows that are not close."""
         if self.asked == SOON:
             lines = self.prover()
             self._ask(lambda *of: lines.certify(*of[:2]), functional, c, table)
-        if self._laws.serves:
+        if self.laws.serves:
             self._ask(self.prover().certify_divided, functional, c, table)
-        return table
-
-    def beyond(self, functional: int, c: FloatArray) -> LogBounds:
-        """Rows of the lines where a law of many steps would be made for these alone."""
-        if not self._laws.are_costly:
-            return super().beyond(functional, c)
-        return LogBounds.of_rows(c, super().table(functional, c))
 
     def _ask(
         self,
@@ -91,58 +72,24 @@ class GaussianSide(LineSide):
         table: FloatArray,
     ) -> None:
         """Ask other lines for the rows of a table that are not close."""
-        weak = np.isfinite(c) & ~(table[:, ERRORS + functional] <= self._laws.left)
+        weak = np.isfinite(c) & ~(table[:, ERRORS + functional] <= self.laws.left)
         if weak.any():
             found = lines(functional, c[weak], table[weak])
             better = found[:, ERRORS + functional] < table[weak, ERRORS + functional]
             weak[weak] = better
             table[weak] = found[better]
 
-    def solved_table(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Rows of the lines at their thresholds, and of the law of few steps."""
-        table, elsewhere = self._placed(functional, log_target)
-        if not self._laws.serves:
-            return table
-        put = self._laws.improve(functional, table[:, 0].copy(), table, CLOSE)
-        # where lines knew little, they have found no threshold either
-        off = np.isfinite(log_target) & ~(abs(table[:, 2 + functional] - log_target) < OFF)
-        if off.any():
-            table[off] = self.table(functional, self.threshold(functional, log_target[off]))
-        self._approach(functional, log_target, table, put | off | elsewhere)
-        return table
-
-    def _approach(
-        self, functional: int, log_target: FloatArray, table: FloatArray, chosen: BoolArray
-    ) -> None:
-        """Move thresholds of rows that came to be closer than those that placed them.
-
-        What a threshold misses counts like an error of its row.  They end on the side of the target
-        where the level, or δ, is met for certain, by no more than one and a half errors.
-        """
-        error = table[:, ERRORS + functional]
-        aim = beyond(functional, log_target, error)
-        miss = table[:, 2 + functional] - aim
-        far = chosen & (error < OFF) & (abs(miss) > NEAR * error) & (abs(miss) < OFF)
-        if not far.any():
-            return
-        step = miss[far] / log_slope(functional, table[far])
-        moved = self.table(functional, table[far, 0] - step)
-        nearer = abs(moved[:, 2 + functional] - aim[far]) < abs(miss)[far]
-        closed = moved[:, ERRORS + functional] <= 2.0 * error[far]
-        far[far] = nearer & closed
-        table[far] = moved[nearer & closed]
-
     @property
     def asked(self) -> int:
         """Those of little work where a law of few steps comes before others."""
-        return SOON if self._laws.comes_first else super().asked
+        return SOON if self.laws.comes_first else super().asked
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds by estimates and by laws of few steps; else those that the lines find."""
-        ways = [self._estimated_threshold, self._laws.threshold]
+        ways = [self._estimated_threshold, self.laws.threshold]
         if self.asked == SOON:
             ways.reverse()
-        ways += [self._laws.farthest, self.prover().certified_threshold]
+        ways += [self.laws.farthest, self.prover().certified_threshold]
         return first_found(ways, functional, log_target)
 
     def _estimated_threshold(self, functional: int, log_target: FloatArray) -> FloatArray:

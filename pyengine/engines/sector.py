@@ -1,4 +1,4 @@
-"""Laws of few sampled Gaussian steps with proven errors, by sums of positive terms.
+"""Laws of few sampled Gaussian steps, also of groups, with proven errors, by positive terms.
 
 For few steps, or rare large losses: where a transform decays slowly or cancels, and certified lines
 prove little (docs/theory/sector_laws).  A law is built at some 2 to 10 ms for each convolution.
@@ -27,7 +27,7 @@ from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import in_two_doubles, log_of_rest
 
-__all__ = ["EpochKinds", "EpochLaws", "SectorLaws"]
+__all__ = ["EpochKinds", "EpochLaws", "Kinds", "SectorLaws", "kinds_of"]
 
 # Log densities where laws end: values down to about half of it are served.  Most are by the first.
 DEPTHS = (-75.0, -200.0, -760.0, -1500.0)
@@ -62,7 +62,11 @@ LOUDEST = 26.0  # inverse of a noise; more of it is as wide
 EPOCHS_TOO_SHALLOW = Limits(1e-7, 1e-7)
 NOT_PROVEN = "no law of these steps is proven; method='lattice' may bracket it"
 
-Kinds = tuple[tuple[float, float, int], ...]  # noise, sampling probability and number of the steps
+# Noise, the sampling probability, or the probabilities that 0, 1, ... records of a group are in a
+# batch, and number of the steps.
+Number = float | Fraction
+Rate = Number | tuple[Fraction, ...]
+Kinds = tuple[tuple[Number, Rate, int], ...]
 EpochKinds = tuple[tuple[tuple[float, float], int, int], ...]  # noise, steps and number of epochs
 
 
@@ -84,27 +88,23 @@ def _pieces() -> Any:
 
 
 def _step(
-    noise: float,
-    probability: float,
+    noise: Number,
+    rate: Rate,
     number: int,
     deepest: float,
     rarest: float,
     reach: float = -math.inf,
 ) -> Any:
-    p = Fraction(probability)
     out = ffi.new("pe_sector **")
-    status = lib.pe_sector_step(
-        in_two_doubles(1 / Fraction(noise)),
-        in_two_doubles(p / (1 - p)),
-        log_of_rest(probability),
-        probability,
-        deepest,
-        rarest,
-        float(number),
-        reach,
-        out,
-    )
-    return _law(status, out)
+    shift, ends = in_two_doubles(1 / Fraction(noise)), (deepest, rarest, float(number), reach, out)
+    if isinstance(rate, tuple):
+        none, *some = rate
+        ratios = [part for weight in some for part in in_two_doubles(weight / none)]
+        floor = log_of_rest(1 - none)
+        return _law(lib.pe_sector_group(shift, len(some), ratios, floor, *ends), out)
+    p = Fraction(rate)
+    ratio, floor = in_two_doubles(p / (1 - p)), log_of_rest(rate)
+    return _law(lib.pe_sector_step(shift, ratio, floor, float(rate), *ends), out)
 
 
 def _convolve(a: Any, b: Any) -> Any:
@@ -266,14 +266,18 @@ class _Level(NamedTuple):
     then: Limits | None
 
 
-class SectorLaws:
-    """Proven rows of one ordered pair of few steps."""
+def kinds_of(pair: GaussianPair) -> Kinds:
+    """Return noise, sampling probability and number of the steps."""
+    return tuple(zip(pair.noise, pair.probability, pair.steps, strict=True))
 
-    def __init__(self, pair: GaussianPair) -> None:
-        kinds: Kinds = tuple(zip(pair.noise, pair.probability, pair.steps, strict=True))
-        self._reversed = pair.reversed
-        steps = sum(pair.steps)
-        self.serves = 0 < steps <= FEW_STEPS and 1.0 not in pair.probability
+
+class SectorLaws:
+    """Proven rows of one ordered pair of few steps; A is the law with the record if reversed."""
+
+    def __init__(self, kinds: Kinds, is_reversed: bool) -> None:
+        self._reversed = is_reversed
+        steps = sum(number for _, _, number in kinds)
+        self.serves = 0 < steps <= FEW_STEPS and all(rate != 1.0 for _, rate, _ in kinds)
         self.comes_first = self.serves and steps <= FEWEST_STEPS
         self.left, self._least_error = LEFT, LEAST_ERROR * steps
         enough: tuple[Limits | None, ...] = (None, TOO_SHALLOW, TOO_SHALLOW, TOO_SHALLOW)

@@ -9,19 +9,23 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyengine._core import lib
 from pyengine._support.caches import Cache, cached_property
 from pyengine.engines.answers import Triple
 from pyengine.engines.certified_epochs import NodesOrTable, TabulatedEpoch
+from pyengine.engines.few_steps import FewSteps
 from pyengine.engines.functionals import FloatArray
 from pyengine.engines.pairs import GaussianPair
-from pyengine.engines.row_sides import EstimatedSide, LineSide, estimated_threshold, first_found
+from pyengine.engines.row_sides import EstimatedSide, estimated_threshold, first_found
 from pyengine.engines.spectral import KeptLines, Spectral
 from pyengine.laws.base import StepLaw
 from pyengine.laws.normals import STANDARD, Alternatives, ExactAlternatives, LossNodes
 from pyengine.numerics.rounding import UNIT
+
+if TYPE_CHECKING:
+    from pyengine.engines.sector import SectorLaws
 
 __all__ = ["SmoothPair", "SmoothSide", "estimated_side", "smooth_pair"]
 
@@ -129,7 +133,7 @@ def _is_plain(terms: ExactAlternatives, noise: float) -> bool:
     return len(terms) == 1 and len(shifts) == 1 and shifts[0] * Fraction(noise) == 1
 
 
-class SmoothSide(LineSide):
+class SmoothSide(FewSteps):
     """Certified rows of one pair of laws whose numbers are known exactly."""
 
     def __init__(self, pair: SmoothPair) -> None:
@@ -141,10 +145,29 @@ class SmoothSide(LineSide):
         known = all(law.exact_mixtures() is not None for law, _ in pair)
         return cls(pair) if known else None
 
+    @cached_property
+    def laws(self) -> SectorLaws:
+        """Of sampled Gaussian steps some of which are of groups."""
+        from pyengine.engines.sampled import sampled_steps
+        from pyengine.engines.sector import SectorLaws
+
+        found = sampled_steps(self._pair)
+        serves = found is not None and not found.others
+        return (
+            SectorLaws(found.kinds, found.is_reversed)
+            if found and serves
+            else SectorLaws((), False)
+        )
+
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds that are estimated; where there are none, of the lines that prove."""
         lines = _lines(self._pair, proving=False).spectral
-        ways = partial(estimated_threshold, lines), self.prover().certified_threshold
+        ways = (
+            partial(estimated_threshold, lines),
+            self.laws.threshold,
+            self.laws.farthest,
+            self.prover().certified_threshold,
+        )
         return first_found(ways, functional, log_target)
 
     @property

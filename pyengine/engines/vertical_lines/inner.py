@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +13,11 @@ from pyengine.engines.exact import closed_law
 from pyengine.engines.exact.levels import ClosedLaw
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, PROFILE, WIDTH
 from pyengine.engines.gaussian import GaussianSide
-from pyengine.engines.pairs import GaussianPair, largest_epsilon
 from pyengine.engines.row_bounds import LogBounds
-from pyengine.engines.row_sides import CLOSE
+from pyengine.engines.row_sides import CLOSE, LineSide
+from pyengine.engines.sampled import Sampled, sampled_steps
 from pyengine.engines.sector import SectorLaws
+from pyengine.engines.smooth import SmoothSide
 from pyengine.engines.spectral import SOON
 from pyengine.engines.vertical_lines.ordered import Inner, between, profile_from
 from pyengine.laws.base import StepLaw
@@ -29,7 +29,6 @@ __all__ = [
     "PiecesOrder",
     "RowsOrder",
     "closed_order",
-    "gaussian_pair",
     "pieces_order",
     "rows_order",
 ]
@@ -91,7 +90,7 @@ class RowsOrder(Inner):
 
     Parameters
     ----------
-    pair : GaussianPair
+    steps : Sampled
         The steps.
     """
 
@@ -99,10 +98,12 @@ class RowsOrder(Inner):
     jumps = np.zeros(0)
     stages = 3
 
-    def __init__(self, pair: GaussianPair) -> None:
-        self._side, self._is_reversed = GaussianSide(pair), pair.reversed
-        # the loss of the order without exchange is at least minus this
-        self._end = largest_epsilon(pair._replace(reversed=False), pair.probability)
+    def __init__(self, steps: Sampled) -> None:
+        self._side: LineSide = SmoothSide(steps.laws)
+        if steps.pair is not None:
+            self._side = GaussianSide(steps.pair)
+        # the loss of the order without exchange is at least minus its end
+        self._end, self._is_reversed = steps.end, steps.is_reversed
 
     def lowest(self) -> tuple[float, float]:
         """Numbers not above and not below the smallest loss; -inf where there is none."""
@@ -200,18 +201,18 @@ class RowsOrder(Inner):
 
 
 class PiecesOrder(RowsOrder):
-    """One order of few or rare sampled Gaussian steps, by laws on pieces.
+    """One order of few or rare sampled Gaussian steps, also of groups, by laws on pieces.
 
     Parameters
     ----------
-    pair : GaussianPair
+    steps : Sampled
         The steps.
     laws : SectorLaws
         Of them.
     """
 
-    def __init__(self, pair: GaussianPair, laws: SectorLaws) -> None:
-        super().__init__(pair)
+    def __init__(self, steps: Sampled, laws: SectorLaws) -> None:
+        super().__init__(steps)
         self._laws = laws
         self.stages = 1 + laws.depths
 
@@ -231,52 +232,14 @@ class PiecesOrder(RowsOrder):
 
 def pieces_order(laws: Laws) -> PiecesOrder | None:
     """Return the order of few or rare sampled Gaussian steps whose numbers are doubles."""
-    known = gaussian_pair(laws)
-    if known is None or known[1]:
+    known = sampled_steps(laws)
+    if known is None or known.others:
         return None
-    made = SectorLaws(known[0])
-    return PiecesOrder(known[0], made) if made.serves and not made.are_costly else None
+    made = SectorLaws(known.kinds, known.is_reversed)
+    return PiecesOrder(known, made) if made.serves and not made.are_costly else None
 
 
 def rows_order(laws: Laws) -> RowsOrder | None:
     """Return the order of any sampled Gaussian steps, by the rows that they have alone."""
-    known = gaussian_pair(laws)
-    return None if known is None or known[1] else RowsOrder(known[0])
-
-
-def gaussian_pair(laws: Laws) -> tuple[GaussianPair, Laws] | None:
-    """Return the sampled Gaussian steps whose numbers are doubles, and all other steps.
-
-    None where there are none, or of both orders.
-    """
-    steps = [(_sampled_gaussian(law), law, number) for law, number in laws]
-    known = [(*found, number) for found, _, number in steps if found is not None]
-    if not known:
-        return None
-    noise, rate, orders, number = zip(*known, strict=True)
-    if len(set(orders)) > 1:
-        return None
-    others = tuple((law, number) for found, law, number in steps if found is None)
-    return GaussianPair(noise, rate, number, orders[0]), others
-
-
-def _sampled_gaussian(law: StepLaw) -> tuple[float, float, bool] | None:
-    """Noise and rate of a sampled Gaussian step, and whether A is the law with the record.
-
-    None of other steps, and where the numbers are no doubles.
-    """
-    found = law.exact_mixtures()
-    if found is None or len(found) > 1:
-        return None
-    terms = {shift: sides for shift, sides in found[0].terms.items() if any(sides)}
-    moved = [(shift, sides) for shift, sides in terms.items() if shift]
-    if len(moved) != 1 or len(terms) != 2:
-        return None
-    ((shift, (of_a, of_b)),) = moved
-    if (of_a and of_b) or 1 in (of_a, of_b):
-        return None
-    # a shift down is the same pair as one up
-    noise, rate = 1 / abs(shift), of_a or of_b
-    if Fraction(float(noise)) != noise or Fraction(float(rate)) != rate:
-        return None
-    return float(noise), float(rate), bool(of_a)
+    known = sampled_steps(laws, groups=False)
+    return None if known is None or known.others else RowsOrder(known)

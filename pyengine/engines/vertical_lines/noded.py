@@ -18,7 +18,7 @@ import numpy.typing as npt
 from pyengine._core import lib
 from pyengine._support.caches import cached_property
 from pyengine.engines.functionals import array
-from pyengine.engines.pairs import GaussianPair, largest_epsilon
+from pyengine.engines.sampled import Sampled
 from pyengine.engines.sector import SectorLaws
 from pyengine.engines.vertical_lines.deformed import places_error
 from pyengine.engines.vertical_lines.gauss import gauss_nodes
@@ -197,23 +197,23 @@ class NodedOrder(Inner):
 
     Parameters
     ----------
-    pair : GaussianPair
+    steps : Sampled
         The sampled Gaussian steps.
     laws : SectorLaws
         Their laws.
     others : Inner
-        The order of the other steps, of that pair.
+        The order of the other steps.
     corners : CornerBounds
         Theirs, A without the record.
     """
 
     def __init__(
-        self, pair: GaussianPair, laws: SectorLaws, others: Inner, corners: CornerBounds
+        self, steps: Sampled, laws: SectorLaws, others: Inner, corners: CornerBounds
     ) -> None:
-        self._is_reversed, self._laws = pair.reversed, laws
+        self._is_reversed, self._laws = steps.is_reversed, laws
         self._others, self._corners = others, corners
         self.alone_masses = others.alone_masses
-        self._end = largest_epsilon(pair._replace(reversed=False), pair.probability)
+        self._end = steps.end
 
     @cached_property
     def jumps(self) -> FloatArray:

@@ -14,6 +14,7 @@ from pyengine._support.caches import kept
 from pyengine.engines.exact import FEW_RANGES, exact_refusal
 from pyengine.engines.exact.finite import FiniteComposition, finite_composition
 from pyengine.engines.exact.mixed import Weights
+from pyengine.engines.sampled import sampled_steps
 from pyengine.engines.sector import SectorLaws
 from pyengine.engines.vertical_lines.build import terms_of_lines
 from pyengine.engines.vertical_lines.deformation import (
@@ -24,7 +25,6 @@ from pyengine.engines.vertical_lines.deformation import (
 from pyengine.engines.vertical_lines.finite_steps import FAINTEST, FiniteShape
 from pyengine.engines.vertical_lines.inner import (
     closed_order,
-    gaussian_pair,
     pieces_order,
     rows_order,
 )
@@ -41,16 +41,20 @@ from pyengine.laws.finite import FiniteLaw
 from pyengine.numerics.rounding import UNIT
 
 __all__ = [
+    "are_long",
     "deformed_order",
     "line_order",
     "may_have_nodes",
     "may_have_rows",
+    "may_have_samples",
+    "order_of_samples",
     "order_on_nodes",
     "order_on_pieces",
     "order_on_rows",
 ]
 
 LEAST = 20  # Laplace steps
+MOST_WORK = 2**26  # of a value on a line before which laws on pieces are asked
 LEAST_RANGES = 20  # equal steps of bounded range that have no exact sums alone
 MOST_KINDS = 64
 FEW_TERMS = 2**23  # of a line, which take less time than sums over few losses
@@ -83,10 +87,38 @@ def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> LineOrder | None:
     return _beside_losses(tuple(laws), pieces_order)
 
 
+def are_long(line: LineOrder, laws: list[tuple[StepLaw, int]]) -> bool:
+    """Whether lines take so long that laws on pieces are asked before them.
+
+    Those of groups end early, and their laws on pieces take longer.
+    """
+    known = sampled_steps(tuple(laws))
+    return line.work > MOST_WORK and known is not None and known.pair is not None
+
+
 def may_have_rows(laws: list[tuple[StepLaw, int]]) -> bool:
     """Whether there may be an `order_on_rows`, told without making a law."""
-    known = gaussian_pair(tuple(laws))
-    return known is not None and bool(known[1]) and not _without_few(known[1])
+    known = sampled_steps(tuple(laws), groups=False)
+    return known is not None and bool(known.others) and not _without_few(known.others)
+
+
+def may_have_samples(laws: list[tuple[StepLaw, int]]) -> bool:
+    """Whether there may be an `order_of_samples`, told without making a law."""
+    known = sampled_steps(tuple(laws))
+    if known is None or not known.others:
+        return False
+    return SectorLaws(known.kinds, known.is_reversed).serves or may_have_rows(laws)
+
+
+def order_of_samples(laws: Laws) -> LineOrder | None:
+    """Return one order of sampled Gaussian steps beside others, which knows more than lines.
+
+    That is by nodes, by laws on pieces or by rows; None of others.
+    """
+    if may_have_nodes(list(laws)):
+        return order_on_nodes(laws)
+    found = order_on_pieces(list(laws))
+    return order_on_rows(laws) if found is None and may_have_rows(list(laws)) else found
 
 
 def order_on_rows(laws: Laws) -> LineOrder | None:
@@ -96,8 +128,10 @@ def order_on_rows(laws: Laws) -> LineOrder | None:
 
 def may_have_nodes(laws: list[tuple[StepLaw, int]]) -> bool:
     """Whether there may be an `order_on_nodes`, told without making a law."""
-    known = gaussian_pair(tuple(laws))
-    return known is not None and bool(_without_few(known[1])) and SectorLaws(known[0]).serves
+    known = sampled_steps(tuple(laws))
+    if known is None or not _without_few(known.others):
+        return False
+    return SectorLaws(known.kinds, known.is_reversed).serves
 
 
 @kept(64)
@@ -117,21 +151,21 @@ def order_on_nodes(laws: Laws) -> LineOrder | None:
 
 def _on_nodes(laws: Laws) -> NodedOrder | None:
     """The order of all steps, by nodes of the law of the sampled Gaussian ones."""
-    known = gaussian_pair(laws)
+    known = sampled_steps(laws)
     if known is None:
         return None
-    pair, others = known
+    others = known.others
     corners: list[tuple[StepShape, int]] = []
     places = 1
     for law, number in _without_few(others):
         found = shape_of(law)
         if found is None or found[0].pieces > 1 or not found[0].has_corners:
             return None
-        if not found[0].is_symmetric and found[1] != pair.reversed:
+        if not found[0].is_symmetric and found[1] != known.is_reversed:
             return None
         corners.append((found[0], number))
         places *= number + 1
-    laws_on_pieces = SectorLaws(pair)
+    laws_on_pieces = SectorLaws(known.kinds, known.is_reversed)
     if not corners or places > MOST_PLACES or not laws_on_pieces.serves:
         return None
     losses, masses, off = np.zeros((2, 1)), np.ones(1), 0.0
@@ -142,13 +176,13 @@ def _on_nodes(laws: Laws) -> NodedOrder | None:
         weights = made.weights()
         low, off = weights.low or (np.zeros(weights.loss.size), 2.0 * weights.error)
         losses, masses = np.array([weights.loss, low]), weights.a
-        if pair.reversed:
+        if known.is_reversed:
             losses, masses = -losses, weights.b
     inner = _quick(others)
     if inner is None:
         return None
     return NodedOrder(
-        pair, laws_on_pieces, inner, CornerBounds(tuple(corners), losses, masses, off)
+        known, laws_on_pieces, inner, CornerBounds(tuple(corners), losses, masses, off)
     )
 
 
