@@ -97,8 +97,8 @@ typedef struct {
     double tail;       /* and of the integral of such a bound over dt/t */
 } pe_kind_at;
 
-/* At lambda, of the law that ends `farthest` from its shifts, or nearer as a level of pair.h says. */
-int pe_mixture_kind_new(pe_pair *pair, int level, double lambda, double farthest, pe_mixture_kind **out);
+/* At lambda, of the law that ends `farthest` from its shifts. */
+int pe_mixture_kind_new(pe_pair *pair, double lambda, double farthest, pe_mixture_kind **out);
 void pe_mixture_kind_free(pe_mixture_kind *kind);
 
 /* Before there are nodes: logs of bounds, about, of |M(lambda + it')/M(lambda)| for all t' >= t > 0. */
@@ -116,7 +116,7 @@ int pe_mixture_kind_values(const pe_mixture_kind *kind, size_t n, double ht, dou
                            double *angle, double *error, double *top);
 
 /* Estimates of log M and its first two derivatives at real places, three numbers for each. */
-int pe_pair_cumulants(pe_pair *pair, int level, size_t n, const double *lambda, double *out);
+int pe_pair_cumulants(pe_pair *pair, size_t n, const double *lambda, double *out);
 
 /* Upper bound of log M at a place of the real line, of the law that ends 40 from its shifts, and of what that lacks of A and
  * of B: three numbers. */

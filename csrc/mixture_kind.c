@@ -20,11 +20,11 @@ void pe_mixture_kind_free(pe_mixture_kind *kind) {
     free(kind);
 }
 
-int pe_mixture_kind_new(pe_pair *pair, int level, double lambda, double farthest, pe_mixture_kind **out) {
+int pe_mixture_kind_new(pe_pair *pair, double lambda, double farthest, pe_mixture_kind **out) {
     pe_contours *contours;
     *out = NULL;
     pe_pair_retry(pair);
-    int status = pe_pair_is_exact(pair) ? pe_pair_contours(pair, level, &contours) : PE_TOO_COSTLY;
+    int status = pe_pair_is_exact(pair) ? pe_pair_contours(pair, 0, &contours) : PE_TOO_COSTLY;
     if (status) return status;
     /* transforms are taken at lambda or at 1 - lambda, neither of which may be rounded */
     if (1.0 - (1.0 - lambda) != lambda || lambda == 0.0 || lambda == 1.0) return PE_TOO_COSTLY;
@@ -87,10 +87,10 @@ int pe_mixture_kind_values(const pe_mixture_kind *kind, size_t n, double ht, dou
     return status;
 }
 
-int pe_pair_cumulants(pe_pair *pair, int level, size_t n, const double *lambda, double *out) {
+int pe_pair_cumulants(pe_pair *pair, size_t n, const double *lambda, double *out) {
     pe_contours *contours;
     pe_pair_retry(pair);
-    const int status = pe_pair_contours(pair, level, &contours);
+    const int status = pe_pair_contours(pair, 0, &contours);
     for (size_t i = 0; !status && i < n; i++) {
         const pe_cumulants k = pe_contours_cumulants(contours, lambda[i]);
         out[3 * i] = k.k0;

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from _thread import allocate_lock
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -32,7 +32,7 @@ from pyengine.numerics.exact_numbers import as_decimal
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.wide import Wide
 
-__all__ = ["LEVELS", "GaussianShape", "MixtureShape"]
+__all__ = ["GaussianShape", "MixtureShape"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -44,8 +44,6 @@ WINDOW = 6.0  # what nodes need beside what the values do
 NODES = 64  # of one kind of mixture; about
 SLACK = 1.0 + 1e-9
 MOST_LOG = 700.0
-# logs of values down to which laws that end early serve, the whole one first: as of csrc/pair.c
-LEVELS = np.array([-np.inf, -8.0, -20.0, -40.0, -80.0, -160.0, -320.0, -770.0])
 
 
 @dataclass(frozen=True)
@@ -149,19 +147,12 @@ class MixtureShape(LossShape):
     ----------
     laws : tuple of (StepLaw, int)
         The ordered pairs, with exact mixtures, and how many there are of each.
-    level : int, optional
-        How early the law ends, as of `LEVELS`; not at all if not given.
     """
 
     laws: tuple[tuple[StepLaw, int], ...]
-    level: int = 0
     is_costly: ClassVar[bool] = True
     is_bounded: ClassVar[bool] = False
     __hash__ = LossShape.__hash__
-
-    def ending(self, level: int) -> MixtureShape:
-        """The same steps, whose laws end."""
-        return replace(self, level=level)
 
     @cached_property
     def number(self) -> int:
@@ -206,9 +197,7 @@ class MixtureShape(LossShape):
         """About the log of the mean of e^(tilt loss), mean and variance of the tilted loss."""
         out, places = np.empty((tilt.size, 3)), array(np.ascontiguousarray(tilt))
         room = array(out.reshape(-1), writable=True)
-        if not self._ask(
-            lambda pair: lib.pe_pair_cumulants(pair, self.level, tilt.size, places, room)
-        ):
+        if not self._ask(lambda pair: lib.pe_pair_cumulants(pair, tilt.size, places, room)):
             out[:] = math.nan
         # next to no variance is left of differences far out
         return out[:, 0], out[:, 1], np.maximum(out[:, 2], 1e-300)
@@ -219,9 +208,7 @@ class MixtureShape(LossShape):
         # how far from the shifts the law is worth knowing
         mass = log_lost - fn.log(self.number + 1.0)
         farthest = min(math.sqrt(-2.0 * mass) + WINDOW, FARTHEST)
-        if not self._ask(
-            lambda pair: lib.pe_mixture_kind_new(pair, self.level, tilt, farthest, out)
-        ):
+        if not self._ask(lambda pair: lib.pe_mixture_kind_new(pair, tilt, farthest, out)):
             return None
         return MixtureKind(self, ffi.gc(out[0], lib.pe_mixture_kind_free))
 

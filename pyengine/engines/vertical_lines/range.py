@@ -90,7 +90,7 @@ def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> LineOrder | None:
 def are_long(line: LineOrder, laws: list[tuple[StepLaw, int]]) -> bool:
     """Whether lines take so long that laws on pieces are asked before them.
 
-    Those of groups end early, and their laws on pieces take longer.
+    Those of groups take longer.
     """
     known = sampled_steps(tuple(laws))
     return line.work > MOST_WORK and known is not None and known.pair is not None
@@ -239,17 +239,7 @@ def _whole(laws: Laws, far: bool) -> LineOrder | None:
     """The order that lines serve best."""
     # exact sums know nothing of what is alone beside Laplace steps
     is_whole = all(law.infinite() == (0.0, 0.0) for law, _ in laws)
-    found = _order(laws, far, has_exact=is_whole)
-    return _closer(found) if type(found) is LineOrder else found
-
-
-def _closer(order: LineOrder) -> LineOrder:
-    """The same with laws that end early, where there are mixtures of normals."""
-    if not any(shape.is_costly for shape, _ in order.kinds):
-        return order
-    from pyengine.engines.vertical_lines.closer import CloserOrder
-
-    return CloserOrder(order.kinds, order.exchanged)
+    return _order(laws, far, has_exact=is_whole)
 
 
 def _are_laplace(laws: Iterable[tuple[StepLaw, int]]) -> bool:

@@ -63,11 +63,6 @@ class LossShape(ABC):
     is_costly: ClassVar[bool] = False  # to bound far out: one frequency at a time
     is_few_losses: ClassVar[bool] = False
 
-    def ending(self, level: int) -> LossShape:
-        """The same with a law that ends early, as a level says, where that is closer."""
-        del level
-        return self
-
     @cached_property
     def _hash(self) -> int:
         return hash(tuple(getattr(self, name) for name in self.__dataclass_fields__))  # type: ignore[attr-defined]

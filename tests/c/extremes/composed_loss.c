@@ -188,13 +188,13 @@ static int one_kind(pe_pair *pair) {
     enum { VALUES = 40 };
     int failures = 0;
     double k[3 * LENGTH(TILTS)], above[3], beyond[LENGTH(T)];
-    failures += pe_pair_cumulants(pair, 0, LENGTH(TILTS), TILTS, k) == PE_NO_MEMORY;
+    failures += pe_pair_cumulants(pair, LENGTH(TILTS), TILTS, k) == PE_NO_MEMORY;
     for (size_t i = 0; i < LENGTH(TILTS); ++i)
         for (double farthest = 8.0; farthest <= 40.0; farthest += 16.0) {
             pe_mixture_kind *kind;
             pe_kind_at at;
             pe_pair_log_above(pair, TILTS[i], above);
-            if (pe_mixture_kind_new(pair, 0, TILTS[i], farthest, &kind)) continue;
+            if (pe_mixture_kind_new(pair, TILTS[i], farthest, &kind)) continue;
             pe_mixture_kind_beyond(kind, LENGTH(T), T, beyond);
             for (size_t j = 0; j < LENGTH(T); ++j) failures += isnan(beyond[j]);
             failures += isnan(pe_mixture_kind_log_above(kind, TILTS[i] + 1.0));
