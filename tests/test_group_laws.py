@@ -16,6 +16,7 @@ import pytest
 from mpmath import mpf
 from thorough import sampled, stored
 
+import pyengine as pe
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, WIDTH, Limits
 from pyengine.engines.sector import Kinds, SectorLaws
 from pyengine.mechanisms.mixture import binomial_weights
@@ -227,3 +228,32 @@ def test_weights_that_are_no_group_have_no_law() -> None:
     loud = Group(0.5, 1e-3, 8)
     for noise, weights in ((Fraction(1), half), (Fraction(loud.noise), loud.weights)):
         assert SectorLaws(((noise, weights, 2),), is_reversed=False).law(0) is None
+
+
+# Values of `method="reference"`: numbers that are no doubles, beside few losses.
+FRACTIONS = [
+    (
+        pe.GaussianMechanism(2.791)
+        .sampled_without_replacement(batch_size=8, dataset_size=707)
+        .composed(58)
+        + pe.GenericMechanism(0.3768, 1.702e-9).composed(4),
+        ("gamma_bound", 2.72e-11, "add"),
+        7.082620438513229e-09,
+    ),
+    (
+        pe.GaussianMechanism(Fraction(5, 3)).poisson_sampled(Fraction(1, 300)).composed(9)
+        + pe.RandomizedResponse(Fraction(2, 3)).composed(2),
+        ("delta", 1.7, "remove"),
+        2.061555291454581e-17,
+    ),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "asked", "known"), FRACTIONS)
+def test_numbers_that_are_no_doubles(
+    mechanism: pe.Mechanism, asked: tuple[str, float, str], known: float
+) -> None:
+    question, at, adjacency = asked
+    found = getattr(pe, question)(mechanism, at, bounds=True, adjacency=adjacency)
+    assert found.lower <= known <= found.upper
+    assert found.upper - found.lower < 1e-11 * known

@@ -32,7 +32,7 @@ class Sampled(NamedTuple):
     laws, others : tuple
         Their laws, and those of all other steps.
     pair : GaussianPair or None
-        The same where none is of a group.
+        The same where none is of a group and all numbers are doubles.
     """
 
     kinds: Kinds
@@ -43,16 +43,15 @@ class Sampled(NamedTuple):
     pair: GaussianPair | None
 
 
-def sampled_steps(laws: Laws, *, groups: bool = True) -> Sampled | None:
-    """Return the sampled Gaussian steps whose numbers are known, and those of groups if asked.
+def sampled_steps(laws: Laws, *, plain: bool = False) -> Sampled | None:
+    """Return the sampled Gaussian steps whose numbers are known, those of groups included.
 
-    None where there are none, or of both orders.
+    ``plain`` leaves out groups, and numbers that are no doubles.  None where there are none, or of
+    both orders.
     """
-
-    def known_step(law: StepLaw) -> Step | None:
-        return _sampled_gaussian(law) or (_sampled_group(law) if groups else None)
-
-    found = [(known_step(law), law, n) for law, n in laws]
+    found = [(_step(law), law, n) for law, n in laws]
+    if plain:
+        found = [(own if own and _is_plain(*own[:2]) else None, law, n) for own, law, n in found]
     known = [(*own, n) for own, _, n in found if own is not None]
     own_laws = tuple((law, n) for own, law, n in found if own is not None)
     others = tuple((law, n) for own, law, n in found if own is None)
@@ -65,51 +64,45 @@ def sampled_steps(laws: Laws, *, groups: bool = True) -> Sampled | None:
     noise, _, number = zip(*kinds, strict=True)
     pair = GaussianPair(tuple(map(float, noise)), tuple(map(float, some)), number, is_reversed)
     end = largest_epsilon(pair._replace(reversed=False), some)
-    has_groups = any(isinstance(rate, tuple) for _, rate, _ in kinds)
-    return Sampled(kinds, is_reversed, end, own_laws, others, None if has_groups else pair)
+    are_plain = all(_is_plain(noise, rate) for noise, rate, _ in kinds)
+    return Sampled(kinds, is_reversed, end, own_laws, others, pair if are_plain else None)
 
 
-def _sampled_group(law: StepLaw) -> Step | None:
-    """Noise of a step, probabilities that 0, 1, ... records of a group are in, as of one record.
+def _is_plain(noise: Number, rate: Rate) -> bool:
+    """Whether a step is of one record, and its numbers are doubles."""
+    return isinstance(noise, float) and isinstance(rate, float)
 
-    None of other steps; of such weights that are none of a group no law is made.
+
+def _step(law: StepLaw) -> Step | None:
+    """Noise and rate of a sampled Gaussian step, of a group the weights; None of other steps.
+
+    Of weights that are none of a group no law on pieces is made.
     """
     found = law.exact_mixtures()
     if found is None or len(found) > 1:
         return None
     terms = {shift: sides for shift, sides in found[0].terms.items() if any(sides)}
-    shifts = sorted(shift for shift in terms if shift)
-    size = len(shifts)
-    if not 2 <= size <= LARGEST_GROUP or len(terms) != size + 1 or shifts[0] <= 0:
+    # shifts down are the same pair as shifts up
+    is_down = all(shift <= 0 for shift in terms)
+    moved = {-shift if is_down else shift: sides for shift, sides in terms.items() if shift}
+    shifts = sorted(moved)
+    if not 1 <= len(shifts) <= LARGEST_GROUP or len(terms) != len(shifts) + 1 or shifts[0] < 0:
         return None
     first = shifts[0]
     if any(abs(shift - k * first) > shift * NEAR for k, shift in enumerate(shifts, 1)):
         return None
-    sides = list(zip(*(terms[shift] for shift in shifts), strict=True))
-    moved = [side for side in sides if any(side)]
-    if len(moved) != 1 or not all(moved[0]):
+    of_a, of_b = zip(*(moved[shift] for shift in shifts), strict=True)
+    some = of_a if any(of_a) else of_b
+    if not all(some) or (any(of_a) and any(of_b)) or sum(some) == 1:
         return None
-    some = moved[0]
-    return 1 / first, (1 - sum(some, Fraction(0)), *some), sides[0] == some
+    noise = 1 / first
+    if len(some) > 1:
+        return noise, (1 - sum(some, Fraction(0)), *some), any(of_a)
+    (rate,) = some
+    if _is_double(noise) and _is_double(rate):
+        return float(noise), float(rate), any(of_a)
+    return noise, rate, any(of_a)
 
 
-def _sampled_gaussian(law: StepLaw) -> Step | None:
-    """Noise and rate of a sampled Gaussian step, and whether A is the law with the record.
-
-    None of other steps, and where the numbers are no doubles.
-    """
-    found = law.exact_mixtures()
-    if found is None or len(found) > 1:
-        return None
-    terms = {shift: sides for shift, sides in found[0].terms.items() if any(sides)}
-    moved = [(shift, sides) for shift, sides in terms.items() if shift]
-    if len(moved) != 1 or len(terms) != 2:
-        return None
-    ((shift, (of_a, of_b)),) = moved
-    if (of_a and of_b) or 1 in (of_a, of_b):
-        return None
-    # a shift down is the same pair as one up
-    noise, rate = 1 / abs(shift), of_a or of_b
-    if Fraction(float(noise)) != noise or Fraction(float(rate)) != rate:
-        return None
-    return float(noise), float(rate), bool(of_a)
+def _is_double(x: Fraction) -> bool:
+    return Fraction(float(x)) == x

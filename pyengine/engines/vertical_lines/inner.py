@@ -241,5 +241,5 @@ def pieces_order(laws: Laws) -> PiecesOrder | None:
 
 def rows_order(laws: Laws) -> RowsOrder | None:
     """Return the order of any sampled Gaussian steps, by the rows that they have alone."""
-    known = sampled_steps(laws, groups=False)
+    known = sampled_steps(laws, plain=True)
     return None if known is None or known.others else RowsOrder(known)

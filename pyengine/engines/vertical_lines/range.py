@@ -98,7 +98,7 @@ def are_long(line: LineOrder, laws: list[tuple[StepLaw, int]]) -> bool:
 
 def may_have_rows(laws: list[tuple[StepLaw, int]]) -> bool:
     """Whether there may be an `order_on_rows`, told without making a law."""
-    known = sampled_steps(tuple(laws), groups=False)
+    known = sampled_steps(tuple(laws), plain=True)
     return known is not None and bool(known.others) and not _without_few(known.others)
 
 
