@@ -14,7 +14,7 @@ from thorough import ALL, some
 import pyengine as pe
 from pyengine.accounting.bells import READ, Bells, noisy_stop, normal_masses
 from pyengine.accounting.kernels import StepProfile, graded, kernel
-from pyengine.accounting.questions import WorstCase
+from pyengine.accounting.questions import TOLERANCE, WIDEST, WorstCase
 from pyengine.accounting.runs import _by_grid
 from pyengine.accounting.smooth import SmoothRecursion
 from pyengine.accounting.steps_on_bells import NEAR, FirstStep, StepOnBells
@@ -216,14 +216,18 @@ def test_lower_maxima_lie_below() -> None:
 
 
 @pytest.mark.parametrize("order", ["add", "remove"])
-@pytest.mark.parametrize("step", some(KINDS, 3))
+@pytest.mark.parametrize("step", KINDS)
 def test_a_menu_of_one_is_the_composition(step: Any, order: Any) -> None:
-    """Whatever the kind; where losses have atoms the first step is known the less."""
+    """Whatever the kind; where losses have atoms, these tables are known to be too wide to ask."""
     steps = 30
     of = choosing([step], steps, order)
     composed = step.composed(steps)
     place = float(pe.epsilon(composed, 1e-4, adjacency=order))
-    table = of.table(smooth(of, place, 1e-4, 4))
+    detail = smooth(of, place, 1e-4, 4)
+    table = of.table(detail)
+    least = of.least_width(detail, 1e-4)
+    # nine tenths of the mass of Laplace's loss here are two atoms
+    assert least <= TOLERANCE if step in KINDS[:2] else least > WIDEST
     for epsilon in (place, 0.7 * place):
         truth = pe.delta(composed, epsilon, adjacency=order, bounds=True)
         found = table.delta(epsilon)
@@ -231,9 +235,7 @@ def test_a_menu_of_one_is_the_composition(step: Any, order: Any) -> None:
         value, lower, upper = found
         assert lower <= truth.upper
         assert truth.lower <= upper
-        if step is not KINDS[3]:
-            assert upper - lower <= 2e-3 * value
-        if step in KINDS[:2] and epsilon == place:
+        if step in KINDS[:2]:
             assert upper - lower <= 1e-4 * value
 
 
