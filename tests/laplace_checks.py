@@ -37,24 +37,20 @@ def laplace(noise: float, p: float | None, steps: int) -> Any:
 
 
 def mean_of(shape: StepShape, s: Any) -> Any:
-    """The mean of e^(s loss), by mpmath from the density of v."""
-    mu, slope = mpmath.mpf(str(shape.distance.numerator)), mpmath.mpf(str(shape.slope))
-    mu = mu / shape.distance.denominator
-    total = mpmath.mpc(0)
-    for end, mass in zip(shape.ends, shape.atoms, strict=True):
-        total += mpmath.mpf(str(mass)) * mpmath.exp(s * mpmath.mpf(str(end)))
-    for branch in shape.branches:
-        origin, falling, rising = (
-            mpmath.mpf(str(x)) for x in (branch.origin, branch.falling, branch.rising)
-        )
+    """The mean of e^(s loss), by mpmath from both densities of what is released."""
+    mu, p = (mpmath.mpf(x.numerator) / x.denominator for x in (shape.distance, shape.probability))
+    other = -mu if isinstance(shape, SubstitutedShape) else mpmath.mpf(0)
 
-        def term(v: Any) -> Any:
-            loss = origin + branch.sign * mpmath.log1p(mpmath.expm1(v) / slope)  # noqa: B023
-            density = falling * mpmath.exp(-v / 2) + rising * mpmath.exp(v / 2)  # noqa: B023
-            return density * mpmath.exp(s * loss) / 4
+    def density(x: Any, centre: Any) -> Any:
+        return ((1 - p) * mpmath.exp(-abs(x)) + p * mpmath.exp(-abs(x - centre))) / 2
 
-        total += mpmath.quad(term, mpmath.linspace(0, 2 * mu, 9))
-    return total
+    def term(x: Any) -> Any:
+        mass = density(x, other)
+        return mass * (density(x, mu) / mass) ** s
+
+    # on either side of all centres both fall like e^-|x|, and integrals are values at the centre
+    between = [*mpmath.linspace(other, 0, 9)[:-1], *mpmath.linspace(0, mu, 9)]
+    return term(other) + term(mu) + mpmath.quad(term, between if other else between[8:])
 
 
 class KnownMasses(NamedTuple):

@@ -42,14 +42,17 @@ def points(shape: LaplaceShape, side: int) -> Any:
     """Panels of a ray, from its begin to far out."""
     height = max(ends.LEAST_HEIGHT, 12.0 / float(shape.length))
     tau = height * np.concatenate([np.geomspace(0.01, 1.0, 16), np.geomspace(30.0, 1e5, 16)])
-    return 0.3 * height + 1j * height + tau * np.exp(1j * RAYS[side][0])
+    found = 0.3 * height + 1j * height + tau * np.exp(1j * RAYS[side][0])
+    # few digits, which no machine's functions change, as truths at them are kept
+    return np.array([complex(float(f"{s.real:.6g}"), float(f"{s.imag:.6g}")) for s in found])
 
 
 def transform(shape: LaplaceShape, s: complex, angle: float, start: bool) -> Any:
     """P or Q by mpmath."""
-    slope, ray = mpmath.mpf(str(shape.slope)), mpmath.expj(angle)
-    mu = mpmath.mpf(shape.distance.numerator) / shape.distance.denominator
-    up = slope * mpmath.exp(mpmath.mpf(str(shape.length))) if start else slope
+    mu, p = (mpmath.mpf(x.numerator) / x.denominator for x in (shape.distance, shape.probability))
+    slope, ray = 1 + (1 - p) * mpmath.exp(mu) / p, mpmath.expj(angle)
+    length = mpmath.log1p(p * mpmath.expm1(mu)) - mpmath.log1p(p * mpmath.expm1(-mu))
+    up = slope * mpmath.exp(length) if start else slope
     base = mpmath.exp(2 * mu) if start else mpmath.mpf(1)
 
     def term(r: Any) -> Any:
