@@ -129,6 +129,12 @@ def test_named_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "give mechanisms by --run, or one by flags" in capsys.readouterr().err
     assert main(["epsilon", *runs[:3], *runs[:3], "--delta", "1e-5"]) == 2
     assert "two runs are named 'a'" in capsys.readouterr().err
+    noises = [1.0 + i / 16 for i in range(20)]  # more than the name of a file may have
+    long = ";".join(f"noise={noise},p=0.01,steps=10" for noise in noises)
+    assert main(["epsilon", "--run", "a", long, "--delta", "1e-5", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    run = pe.compose(*(pe.dp_sgd(noise, 0.01, 10) for noise in noises))
+    assert row["value"] == pe.epsilon(run, 1e-5)
 
 
 def test_ranges_and_fractions(capsys: pytest.CaptureFixture[str]) -> None:

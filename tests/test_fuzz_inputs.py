@@ -323,6 +323,8 @@ def answered(arguments: list[str]) -> int:
 @given(LINE)
 @example(["gamma", "--kappa", "1e-3", "--noise", "1", "--p", "1e-400"])
 @example(["epsilon", "--delta", "1e-400", "--noise", "1"])
+@example(["delta", "--epsilon", "0", "9" * 400])
+@example(["delta", "--epsilon", "0", "--noise", "1", "--steps", "9", "9" * 400])
 def test_command_lines(arguments: list[str]) -> None:
     answered(arguments)
 

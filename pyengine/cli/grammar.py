@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -177,7 +178,7 @@ def run_file_of_text(text: str, flag: str) -> RunFile:
 
     Messages name the flag that it was given to.
     """
-    if Path(text).is_file() or ("=" not in text and is_run_file(text)):
+    if os.path.isfile(text) or ("=" not in text and is_run_file(text)):
         return read_run_file(Path(text))
     return runs_of_tables([_parse(part, flag) for part in text.split(";")], flag)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -42,7 +43,7 @@ else:
 def is_run_file(text: str) -> bool:
     """Whether a word names a file that is there, or one that would be a run file by its name."""
     suffixes = (".toml", ".json", ".yaml", ".yml", ".csv")
-    return Path(text).suffix.lower() in suffixes or Path(text).is_file()
+    return Path(text).suffix.lower() in suffixes or os.path.isfile(text)
 
 
 class Parser(argparse.ArgumentParser):
