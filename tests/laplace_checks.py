@@ -117,6 +117,7 @@ def against_the_reference(
             stored(
                 f"delta at {epsilon} of {mechanism}, {adjacency}, reference, {digits} digits",
                 partial(known, mechanism, epsilon, adjacency, digits),
+                digits,
             )
         )
         off = Decimal(slack) * truth

@@ -69,3 +69,35 @@ def test_fresh_examples_are_others(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_thorough_run_has_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thorough, "ALL", True)
     assert chosen(CASES) == CASES
+
+
+@pytest.mark.parametrize(
+    ("kept", "digits", "is_same"),
+    [
+        ("0.123456", None, True),
+        ("0.1234561", None, False),
+        ("0.1234561", 6, True),
+        ("0.123457", 6, True),
+        ("0.123459", 6, False),
+        ("0.123459", 5, True),
+    ],
+)
+def test_truths_are_computed_anew(
+    kept: str, digits: int | None, is_same: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all is asked; they are then the kept ones, as far as these are known."""
+    monkeypatch.setattr(thorough, "_entries", lambda: {"known": {"value": kept}})
+
+    def ask(key: str) -> str:
+        return thorough.stored(key, lambda: "0.123456", digits)
+
+    assert ask("known") == kept
+    with pytest.raises(AssertionError, match="no stored truth of 'unknown'"):
+        ask("unknown")
+    monkeypatch.setattr(thorough, "ALL", True)
+    assert ask("unknown") == "0.123456"
+    if is_same:
+        assert ask("known") == "0.123456"
+    else:
+        with pytest.raises(AssertionError, match="known"):
+            ask("known")
