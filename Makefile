@@ -60,12 +60,14 @@ gold: $(VENV)/core.stamp $(VENV)/test.stamp
 	done
 
 # All random points, and truths that are kept in tests/data/slow_truths.json computed anew.
-THOROUGH := $(shell grep -lE '^from (thorough import .*(ALL|some|sampled|stored)|error_budget import)' tests/test_*.py)
+# tests/data/thorough_limits.toml bounds what each test and all together may take.
+THOROUGH := $(shell grep -lE '^(import thorough|from (thorough import .*(ALL|some|sampled|stored)|error_budget import))' tests/test_*.py)
 accuracy: $(VENV)/core.stamp $(VENV)/test.stamp
 	@mkdir -p build && rm -f build/measured.jsonl
 	PYENGINE_ALL_POINTS=1 PYENGINE_MEASURED=build/measured.jsonl $(BIN)/python -m pytest \
-	    $(THOROUGH) tests/test_special_*.py \
-	    $(PYTEST_ARGS)
+	    -n $(JOBS) --dist worksteal --randomly-seed=1 --progress \
+	    --processor-limits --limits-list tests/data/thorough_limits.toml \
+	    $(sort $(THOROUGH) $(wildcard tests/test_special_*.py)) $(PYTEST_ARGS)
 	$(BIN)/python tests/error_budget.py build/measured.jsonl
 
 # Stamps keep the second run quick.  The editable install builds the extension in place, so the core

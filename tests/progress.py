@@ -1,6 +1,6 @@
 """``--progress``: where nobody watches a terminal, a line a minute instead of a dot a test.
 
-The first line says how many tests there are and how long they take, the limit of all their
+The first line says how many tests there are and how long a whole run takes, the limit of all its
 processor time being twice what was measured (tests/processor_time.py).
 """
 
@@ -42,9 +42,10 @@ class Progress:
         """Say how many tests there are, once that is known."""
         self.all = tests
         number = processes(self.config)
-        minutes = Limits.read(LIST).all / 2.0 / number / 60.0
+        limits = Limits.read(self.config.getoption("limits_list", LIST))
+        minutes = limits.all / 2.0 / number / 60.0
         cores = "1 free core" if number == 1 else f"{number} free cores"
-        self.line(f"{tests:,} tests; all of the suite take about {minutes:.0f} min on {cores}")
+        self.line(f"{tests:,} tests; a whole run takes about {minutes:.0f} min on {cores}")
 
     def pytest_collection_finish(self, session: Any) -> None:
         if session.items:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from plugin_run import WORKERS, plugin_run
 
 TESTS = Path(__file__).parent
@@ -67,9 +68,10 @@ def test_listed_names_and_the_sum(tmp_path: Path) -> None:
     assert faults == ["all together"], printed
 
 
-def test_the_limits_are_of_tests_that_exist() -> None:
-    from processor_time import LIST, Limits
+@pytest.mark.parametrize("listed", ["processor_limits.toml", "thorough_limits.toml"])
+def test_the_limits_are_of_tests_that_exist(listed: str) -> None:
+    from processor_time import Limits
 
-    for name in Limits.read(LIST).longer:
+    for name in Limits.read(TESTS / "data" / listed).longer:
         path, _, function = name.partition("::")
         assert f"def {function}(" in (TESTS.parent / path).read_text(encoding="utf-8"), name
