@@ -12,14 +12,15 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import pyengine as pe
-from pyengine.accounting.conformance.adapters import supports
+from pyengine.accounting.conformance.adapters.classes import adapted
 from pyengine.accounting.conformance.adapters.dp_accounting import DpAccounting
+from pyengine.accounting.conformance.soundness import chosen, judged
 from pyengine.conformance import assert_sound, load
 from pyengine.interop import HistoryAccountant, prv_accountant
 
@@ -433,35 +434,22 @@ def test_riskcal_takes_the_accountant() -> None:
 # Soundness
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        [],
-        ["--pyengine-conformance=dp_accounting.pld:PLDAccountant", "--pyengine-setting=a"],
-    ],
-)
-def test_the_example_of_soundness(options: list[str]) -> None:
-    """As a reader of examples/sound_accountant runs it."""
+def test_the_example_of_soundness() -> None:
+    """As a reader of examples/sound_accountant runs it, its file and questions of the plugin."""
     pytest.importorskip("dp_accounting")
+    accountant = "dp_accounting.pld:PLDAccountant"
+    options = ["-v", "-p", "no:cacheprovider", "-c", os.devnull]
+    asked = [f"--pyengine-conformance={accountant}", "--pyengine-setting=a"]
     run = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-c",
-            os.devnull,
-            *options,
-        ],
+        [sys.executable, "-m", "pytest", *options, *asked],
         cwd=ROOT / "examples" / "sound_accountant",
         capture_output=True,
         text=True,
         check=False,
     )
     assert run.returncode == 0, run.stdout
-    assert "passed" in run.stdout
+    assert "test_soundness.py::test_soundness PASSED" in run.stdout
+    assert "PLDAccountant[PLDAccountant-a-epsilon-1e-7] PASSED" in run.stdout
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -475,26 +463,44 @@ def test_soundness_of_classes() -> None:
         assert_sound(accountants.GaussianAccountant, settings=["a"])
 
 
-def answers(make: Any, name: str) -> dict[tuple[str, str], float]:
+class Composing:
+    """Of the shape of dp_accounting's accountants; counts how often a run is composed."""
+
+    runs = 0
+
+    def compose(self, event: Any) -> None:
+        type(self).runs += 1
+        self.ours = pe.interop.from_dp_event(event)
+
+    def get_epsilon(self, delta: float) -> float:
+        return float(pe.epsilon(self.ours, delta, bounds="estimated").upper)
+
+
+def test_soundness_composes_a_run_once() -> None:
+    pytest.importorskip("dp_accounting")
+    asked = assert_sound(Composing)
+    assert {case.at for case in (result.case for result in asked)} > {"1e-5"}
+    assert Composing.runs == len({result.case.setting for result in asked}) < len(asked)
+    adapter = adapted(Composing)
+    for result in asked[:2]:
+        assert adapter.answer(result.method, result.case.setting, "epsilon", 1e-5) > 0.0
+    assert Composing.runs == len({result.case.setting for result in asked}) + 2, "not from nothing"
+
+
+def answers(adapter: Any, name: str) -> dict[tuple[str, str], float]:
     """Relative errors of the answers to one setting, by question and place."""
-    adapter = make() if isinstance(make, type) else make
-    found = {}
-    for case in load():
-        for method, questions in adapter.methods.items():
-            asked = case.question in questions and supports(adapter, method, case.setting)
-            if case.setting.name == name and asked:
-                value = adapter.answer(method, case.setting, case.question, float(case.at))
-                found[method, f"{case.question} {case.at}"] = value / float(case.truth) - 1.0
-    return found
+    results = [judged(adapter, method, case) for method, case in chosen(adapter, [name])]
+    return {(r.method, f"{r.case.question} {r.case.at}"): cast(float, r.error) for r in results}
 
 
 def test_schemes_of_dp_accounting() -> None:
     """Its PLD accountant has mixtures and cut samples; no accountant of it has an epoch."""
     module = pytest.importorskip("dp_accounting")
-    assert {
-        name: sorted({method for method, _ in answers(DpAccounting, name)})
+    errors = {
+        name: answers(DpAccounting(), name)
         for name in ("group", "truncated", "fixed", "replaced", "epoch", "epochs")
-    } == {
+    }
+    assert {name: sorted({method for method, _ in found}) for name, found in errors.items()} == {
         "group": ["pld"],
         "truncated": ["pld"],
         "fixed": [],
@@ -503,9 +509,8 @@ def test_schemes_of_dp_accounting() -> None:
         "epochs": [],
     }
     for name in ("group", "truncated"):
-        errors = answers(DpAccounting, name).values()
-        assert len(errors) >= 2
-        assert all(0.0 <= error < 0.05 for error in errors)
+        assert len(errors[name]) >= 2
+        assert all(0.0 <= error < 0.05 for error in errors[name].values())
     # the classes themselves, and ours
     from pyengine.interop.dp_accounting import PyengineAccountant
 
@@ -534,7 +539,7 @@ def test_other_mechanisms_of_dp_accounting() -> None:
         "curve": {"rdp"},
     }
     for name, expected in ways.items():
-        errors = answers(DpAccounting, name)
+        errors = answers(DpAccounting(), name)
         assert {method for method, _ in errors} == expected, name
         for (method, _), error in errors.items():
             forgotten = (name, method) in {("coins", "pld"), ("choices", "rdp")}
@@ -544,7 +549,7 @@ def test_other_mechanisms_of_dp_accounting() -> None:
 def test_renyi_accountant_takes_noise_unscaled_without_replacement() -> None:
     """Noise of one clipping norm is half of what it means where one record replaces another."""
     module = pytest.importorskip("dp_accounting")
-    errors = answers(DpAccounting, "replaced")
+    errors = answers(DpAccounting(), "replaced")
     assert len(errors) == 3
     assert all(error < -0.5 for error in errors.values())
     relation = module.NeighboringRelation.REPLACE_ONE

@@ -110,7 +110,8 @@ def judged(
     """Ask one question in this process; what is raised and is no refusal goes on."""
     value, message = None, ""
     try:
-        value = float(adapter.answer(method, case.setting, case.question, float(case.at)))
+        ask = getattr(adapter, "answer_again", adapter.answer)
+        value = float(ask(method, case.setting, case.question, float(case.at)))
     except refusals as error:
         message = f"refused, {type(error).__name__}: {error}"
     return Result(adapter.distribution, "", method, case, value, None, message)

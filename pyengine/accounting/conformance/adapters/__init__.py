@@ -18,7 +18,8 @@ class Adapter(Protocol):
     ``distribution`` is the name for pip.  ``methods`` are its ways of computing, each with the
     questions (``gamma``, ``delta``, ``epsilon``) that it answers with what it calls an upper bound.
     One that answers for other settings than Poisson samples of records has ``supports(method,
-    setting) -> bool``, too; see `supports`.
+    setting) -> bool``, too; see `supports`.  One that need not compute a run anew for each question
+    has ``answer_again``, which is called as ``answer`` is where no time is taken.
     """
 
     distribution: str

@@ -10,7 +10,7 @@ from pyengine._version import DISTRIBUTION
 from pyengine.accounting.conformance.adapters.events import event, takes
 from pyengine.accounting.conformance.grid import Setting
 
-__all__ = ["adapted"]
+__all__ = ["Events", "adapted"]
 
 ANSWERS = {"epsilon": "get_epsilon", "delta": "get_delta", "gamma": "get_gamma"}
 
@@ -28,7 +28,7 @@ def adapted(thing: Any) -> Any:
         if hasattr(made, "step") and hasattr(made, "history"):
             return _Histories(thing, made)
         if hasattr(made, "compose"):
-            return _Events(thing, made)
+            return _ByEvents(thing, made)
     raise ValueError(
         "accountant must be an adapter, or a class or function that makes an accountant of the "
         f"shape of Opacus' or dp_accounting's, got {thing!r}"
@@ -68,18 +68,39 @@ class _Histories(_Made):
         return 1.0 - float(accountant.get_beta(alpha=at))
 
 
-class _Events(_Made):
-    """Of dp_accounting: an event is composed."""
+class Events:
+    """What asks dp_accounting's accountants: the event of a run is composed."""
 
-    def supports(self, method: str, setting: Setting) -> bool:  # noqa: ARG002
+    _last: tuple[Any, Any] | None = None  # the run that was composed last, and its accountant
+
+    def made(self, method: str, setting: Setting) -> Any:
+        """A fresh accountant for the setting's neighbours."""
+        raise NotImplementedError
+
+    def supports(self, method: str, setting: Setting) -> bool:
         """As the accountant itself says of the event, for its own relation of neighbours."""
-        return takes(self._make(), setting)
+        return takes(self.made(method, setting), setting)
 
-    def answer(self, method: str, setting: Setting, question: str, at: float) -> float:  # noqa: ARG002
-        """Compose the event of the run."""
-        accountant = self._make()
-        accountant.compose(event(setting))
-        return float(getattr(accountant, ANSWERS[question])(at))
+    def answer(self, method: str, setting: Setting, question: str, at: float) -> float:
+        """Compose the event of the run and ask its accountant."""
+        self._last = None
+        return self.answer_again(method, setting, question, at)
+
+    def answer_again(self, method: str, setting: Setting, question: str, at: float) -> float:
+        """As `answer`, but of the run that was asked about last nothing is composed again."""
+        if self._last is None or self._last[0] != (method, setting):
+            accountant = self.made(method, setting)
+            accountant.compose(event(setting))
+            self._last = (method, setting), accountant
+        return float(getattr(self._last[1], ANSWERS[question])(at))
+
+
+class _ByEvents(Events, _Made):
+    """Of the shape of dp_accounting's."""
+
+    def made(self, method: str, setting: Setting) -> Any:  # noqa: ARG002
+        """What the class or function makes."""
+        return self._make()
 
 
 def _distribution(cls: type) -> str:

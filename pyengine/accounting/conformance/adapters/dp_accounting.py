@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyengine.accounting.conformance.adapters.events import event, relation_of, takes
+from pyengine.accounting.conformance.adapters.classes import Events
+from pyengine.accounting.conformance.adapters.events import relation_of
 from pyengine.accounting.conformance.grid import Setting
 
 __all__ = ["DpAccounting"]
 
 
-class DpAccounting:
+class DpAccounting(Events):
     """Adapter; see `pyengine.conformance.adapters.Adapter`."""
 
     distribution = "dp-accounting"
@@ -23,17 +24,7 @@ class DpAccounting:
         self._relations = dp_accounting.NeighboringRelation
         self._accountants = {"pld": pld.PLDAccountant, "rdp": rdp.RdpAccountant}
 
-    def _made(self, method: str, setting: Setting) -> Any:
+    def made(self, method: str, setting: Setting) -> Any:
+        """Its accountant of the setting's neighbours."""
         relation = self._relations[relation_of(setting)]
         return self._accountants[method](neighboring_relation=relation)
-
-    def supports(self, method: str, setting: Setting) -> bool:
-        """As its accountants say of the event."""
-        return takes(self._made(method, setting), setting)
-
-    def answer(self, method: str, setting: Setting, question: str, at: float) -> float:
-        """Compose the event of the run and ask its accountant."""
-        accountant = self._made(method, setting)
-        accountant.compose(event(setting))
-        ask = accountant.get_delta if question == "delta" else accountant.get_epsilon
-        return float(ask(at))
