@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import subprocess
 import sys
@@ -314,6 +315,80 @@ def test_python_constructors() -> None:
         (label,) = label_of(pair)
         assert label.mechanism.startswith(name)
         assert label.protects.count(":") == 1
+
+
+def apart(p: list[Fraction], q: list[Fraction], t: Fraction) -> Fraction:
+    """Hockey-stick divergence of two probability vectors."""
+    return sum((max(a - t * b, Fraction(0)) for a, b in zip(p, q, strict=True)), Fraction(0))
+
+
+def test_parameters_on_samples_are_those_of_batches() -> None:
+    """Labels said "neighbours where the parameters were found": found for what did not matter.
+
+    Laplace noise of scale 1 on a sum is 1-DP where a record of size 1 is added.  Of the records -1
+    and 1 a batch of one tells more than one of any mechanism that is 1-DP where one is replaced.
+    """
+    generic = pe.GenericMechanism(1)
+    drawn, replaced = (
+        pe.GenericMechanism(e).sampled_without_replacement(batch_size=1, dataset_size=2)
+        for e in (1, 2)
+    )
+    truth = 0.5 * (1.0 - math.exp(-1.0))
+    assert pe.delta(drawn, 0.0) < truth < pe.delta(replaced, 0.0)
+    for step, needed in (
+        (drawn, "batches with it and with another record in its place"),
+        (generic.poisson_sampled(0.1), "batches with and without it"),
+        (generic.randomly_allocated(4), "batches with and without it"),
+        (pe.RenyiCurve([2], [1]).poisson_sampled(0.1), "batches with and without it"),
+        ((generic + pe.GaussianMechanism(1)).poisson_sampled(0.1), "batches with and without it"),
+        (pe.GaussianMechanism(1) + drawn, "batches with it and with another record in its place"),
+    ):
+        for order, own in (
+            ("add_remove", PRESENT),
+            ("substitute", "two data sets that differ by another record in its place"),
+        ):
+            text = next(label.protects for label in label_of(step, order) if ";" in label.protects)
+            assert text.endswith(f": {own}; the parameters were found for {needed}")
+
+
+def test_answers_of_who_is_in_no_batch() -> None:
+    """Any two inputs of a user were protected in words: of two others δ is larger."""
+    truth, others, rate = Fraction(3, 4), Fraction(1, 8), Fraction(1, 2)
+    inputs = [[truth if i == j else others for j in range(3)] for i in range(3)]
+    first, second = (
+        [(1 - rate) * a + rate * b for a, b in zip(inputs[0], law, strict=True)]
+        for law in inputs[1:]
+    )
+    products = [[a * b for a in law for b in law] for law in (first, second)]
+    step = pe.RandomizedResponse(truth, 3).poisson_sampled(rate)
+    asked = Fraction(3, 2)
+    epsilon = math.log(asked)
+    assert float(apart(products[0], products[1], asked)) > 1.1 * pe.delta(step.composed(2), epsilon)
+    for run in (step, pe.RandomizedResponse(truth, 3).randomly_allocated(4)):
+        (label,) = label_of(run)
+        assert label.protects.endswith("of which one is that of whoever is in no batch")
+    (label,) = label_of(pe.RandomizedResponse(truth, 3))
+    assert label.protects == "one user's answer: two inputs that this user may have"
+
+
+def test_mixtures_name_the_narrowest_neighbours() -> None:
+    """Those of the most likely part were named."""
+    drawn, found = pe.dp_sgd(1.0, 0.1, 10), pe.GenericMechanism(1)
+    for part, words in ((found, "where the parameters were found"), (known_shuffled(), IN_PLACE)):
+        (label,) = label_of(pe.revealed_mixture([(0.9, drawn), (0.1, part)]))
+        assert label.protects.endswith(words)
+
+
+def test_likely_answers_are_not_sampled() -> None:
+    """What is likely on the data at hand may not be on a sample of them."""
+    for step in (pe.LikelyAnswer(20, 1e-4), pe.pate_votes([[50, 2]], 8)):
+        for sample in (
+            lambda run: run.poisson_sampled(0.1),
+            lambda run: run.sampled_without_replacement(batch_size=1, dataset_size=2),
+            lambda run: run.randomly_allocated(4),
+        ):
+            with pytest.raises(ValueError, match="likely on the data at hand cannot be sampled"):
+                sample(step)
 
 
 def test_every_adjacency_has_words_of_its_own() -> None:

@@ -125,7 +125,7 @@ def without_amplification(mechanism: Mechanism) -> Composition | None:
         given = epochs_in_words(step.words, number)
         least = math.floor(1 / simplest(rate))
         epochs = Fraction(given.replace(",", "")) if given else Fraction(number * batches, least)
-        place = "in_place" if who == "present" else who
+        place = inner.words.neighbours.replace("present", "in_place")
         words = shuffled_words(inner.on_batches, neighbours=place, whose=step.words.whose)
         parts.append(worded(inner, words).composed(math.ceil(epochs)))
     return compose(*parts) if sampled else None

@@ -20,7 +20,7 @@ from pyengine.mechanisms.core import (
     only_single,
 )
 from pyengine.mechanisms.unsampled import UnsampledStep
-from pyengine.mechanisms.words import Words, number_in_words
+from pyengine.mechanisms.words import Words, neighbours_on_batches, number_in_words
 
 if TYPE_CHECKING:
     from pyengine.mechanisms.gaussian import GaussianMechanism
@@ -160,7 +160,7 @@ class RandomlyAllocated(UnsampledStep):
             "(random allocation)",
             f" of {self.steps_per_epoch:,} batches, each record in {size} of them",
             inner.unit,
-            inner.neighbours,
+            neighbours_on_batches(inner.neighbours),
             counted="epoch",
             hidden=inner.hidden if self.places else ("base",),
             known=known,

@@ -247,6 +247,12 @@ class Step(Mechanism):
         -------
         Step
             The sampled mechanism; the mechanism itself if the batch is the whole data set.
+
+        Notes
+        -----
+        A record that is added pushes another one out of a batch.  Numbers that were found for
+        neighbours, such as ε and δ of `GenericMechanism`, must hold where one record takes
+        another's place; on Poisson samples and in random allocation, where one is added.
         """
         sampled = SampledWithoutReplacement(self, batch_size, dataset_size)
         return self if sampled.batch_size == sampled.dataset_size else sampled
@@ -337,7 +343,8 @@ class PoissonSampled(Sampled):
 
     def own_words(self) -> Words:
         """Each record joins by a coin of its own."""
-        from pyengine.mechanisms.words import Words, number_in_words  # here: numbers need no words
+        # here: numbers need no words
+        from pyengine.mechanisms.words import Words, neighbours_on_batches, number_in_words
 
         rate = number_in_words(self.probability)
         inner = self.mechanism.words
@@ -347,7 +354,7 @@ class PoissonSampled(Sampled):
             "(Poisson sampling)",
             f" at rate {rate}",
             inner.unit,
-            inner.neighbours,
+            neighbours_on_batches(inner.neighbours),
             rate=rate,
             hidden=inner.hidden,
             known=inner.known,
@@ -379,7 +386,8 @@ class SampledWithoutReplacement(Sampled):
 
     def own_words(self) -> Words:
         """Batches of one size, each drawn from all records."""
-        from pyengine.mechanisms.words import Words  # here: numbers need no words
+        # here: numbers need no words
+        from pyengine.mechanisms.words import Words, neighbours_on_batches
 
         sizes = f"{self.batch_size:,} of {self.dataset_size:,} records"
         return Words(
@@ -387,7 +395,7 @@ class SampledWithoutReplacement(Sampled):
             f"each batch is {sizes}, drawn anew and uniformly (without replacement)",
             f" of {sizes}, without replacement",
             f"one record of {self.dataset_size:,}",
-            self.mechanism.words.neighbours,
+            neighbours_on_batches(self.mechanism.words.neighbours, replaces=True),
             sizes=(self.batch_size, self.dataset_size),
             hidden=self.mechanism.words.hidden,
             known=self.mechanism.words.known,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pyengine._support import checks
 from pyengine.mechanisms.core import Step
+from pyengine.mechanisms.unsampled import UnsampledStep
 from pyengine.mechanisms.words import Words
 
 __all__ = [
@@ -211,7 +212,7 @@ class AboveThreshold(Step):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class LikelyAnswer(Step):
+class LikelyAnswer(UnsampledStep):
     """An answer made of a Gaussian release, all but certain on the data at hand.
 
     It is no guarantee for other data: `missed` is that of one data set, and what is said of its
@@ -239,6 +240,8 @@ class LikelyAnswer(Step):
     0.5547
     """
 
+    # on another batch another answer may be likely
+    refusal: ClassVar[str] = "an answer that is likely on the data at hand cannot be sampled"
     noise_multiplier: checks.Number
     missed: checks.Number
 

@@ -15,7 +15,7 @@ from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Step, only_single
 from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.report import describe, step_in_words
-from pyengine.mechanisms.words import Words
+from pyengine.mechanisms.words import Words, neighbours_of_all
 
 __all__ = ["GaussianReleases", "Releases", "merged_noise", "on_one_sample"]
 
@@ -154,18 +154,10 @@ class Releases(Step):
         return own._replace(
             name=f"releases of the same records ({' + '.join(shown)})",
             unit=words[0].unit,
-            neighbours=_neighbours([found.neighbours for found in words]),
+            neighbours=neighbours_of_all([found.neighbours for found in words]),
             hidden=("parts",),
             known=known,
         )
-
-
-def _neighbours(found: list[str]) -> str:
-    """Of several releases: that of data sets, unless parameters or laws were given for others."""
-    for word in ("given", "pair", "input"):
-        if word in found:
-            return word
-    return found[0]
 
 
 def _in_words(step: Step, number: int) -> str:

@@ -27,14 +27,16 @@ SAMPLING = (
     *("steps_per_epoch", "selected"),
 )
 
+PRESENT = {
+    "add_remove": "two data sets that differ by adding or removing it",
+    "add": "two data sets, one with it and one without it, which is the null hypothesis",
+    "remove": "two data sets, one with it, which is the null hypothesis, and one without it",
+    "substitute": "two data sets that differ by another record in its place",
+}
+
 # In what neighbouring data sets differ, by the key that `Words` holds and by the adjacency.
 NEIGHBOURS = {
-    "present": {
-        "add_remove": "two data sets that differ by adding or removing it",
-        "add": "two data sets, one with it and one without it, which is the null hypothesis",
-        "remove": "two data sets, one with it, which is the null hypothesis, and one without it",
-        "substitute": "two data sets that differ by another record in its place",
-    },
+    "present": PRESENT,
     "in_place": {
         "add_remove": "two data sets, one with it and one with an empty record in its place",
         "add": "two data sets, one with it and one with an empty record in its place, which is "
@@ -51,8 +53,10 @@ NEIGHBOURS = {
         "none",
         "substitute": "two data sets that differ by others in their places",
     },
-    "input": dict.fromkeys(
-        ("add_remove", "add", "remove", "substitute"), "two inputs that this user may have"
+    "input": dict.fromkeys(PRESENT, "two inputs that this user may have"),
+    "sampled_input": dict.fromkeys(
+        PRESENT,
+        "two inputs that this user may have, of which one is that of whoever is in no batch",
     ),
     "pair": {
         "add_remove": "the two laws that were given, without it and with it, in both orders",
@@ -63,9 +67,17 @@ NEIGHBOURS = {
         "substitute": "the two laws that were given",
     },
     "given": dict.fromkeys(
-        ("add_remove", "add", "remove", "substitute"),
-        "two data sets that are neighbours where the parameters were found",
+        PRESENT, "two data sets that are neighbours where the parameters were found"
     ),
+    "sampled_given": {
+        word: f"{text}; the parameters were found for batches with and without it"
+        for word, text in PRESENT.items()
+    },
+    "replaced_given": {
+        word: f"{text}; the parameters were found for batches with it and with another record in "
+        "its place"
+        for word, text in PRESENT.items()
+    },
 }
 
 

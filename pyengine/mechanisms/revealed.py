@@ -12,7 +12,7 @@ from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Mechanism, Step, compose, phases_of, steps_of
 from pyengine.mechanisms.finite import normalised
 from pyengine.mechanisms.report import describe, summary
-from pyengine.mechanisms.words import Words
+from pyengine.mechanisms.words import Words, neighbours_of_all
 
 __all__ = ["MOST_PARTS", "RevealedMixture", "parts_of", "revealed_mixture"]
 
@@ -106,7 +106,7 @@ class RevealedMixture(Step):
             if len(batches) == 1
             else "by the mechanism that is drawn: " + "; or ".join(batches),
             unit=units[0] if len(units) == 1 else " or ".join(units),
-            neighbours=first.neighbours,
+            neighbours=neighbours_of_all([found.neighbours for found in words or [first]]),
             hidden=("weights", "mechanisms"),
             known=next((found.known for found in words if found.known), ""),
             whose=first.whose,

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Mechanism, Step, phases_of, steps_of
 from pyengine.mechanisms.finite import GenericMechanism
-from pyengine.mechanisms.report import NEIGHBOURS, describe, summary
+from pyengine.mechanisms.report import describe, summary
 from pyengine.mechanisms.unsampled import UnsampledStep
-from pyengine.mechanisms.words import Words
+from pyengine.mechanisms.words import Words, neighbours_of_all
 from pyengine.numerics.selection import check_runs
 
 __all__ = ["RepeatAndSelect", "repeat_and_select"]
@@ -105,12 +105,11 @@ class RepeatAndSelect(UnsampledStep):
         """The best run, what the law of their number is, and what holds of a run."""
         words = [step.words for step, _ in phases_of(self.base)]
         first = words[0] if words else super().own_words()
-        neighbours = next((w.neighbours for w in words if w.neighbours in LEAST), first.neighbours)
         return Words(
             f"best of {self._how_many()} of ({summary(self.base)})",
             "; ".join(dict.fromkeys(found.batches for found in words)) or first.batches,
             unit=first.unit,
-            neighbours=neighbours,
+            neighbours=neighbours_of_all([found.neighbours for found in words or [first]]),
             counted="selection",
             hidden=("base", "runs", *self._numbers()),
             known="upper bound",
@@ -127,9 +126,6 @@ class RepeatAndSelect(UnsampledStep):
         if self.runs == "binomial":
             return f"a binomial number of runs, {self.number:,} at {self.probability:g},"
         return f"a negative binomial number of runs, η = {self.shape:g}, γ = {self.stopping:g},"
-
-
-LEAST = tuple(word for word in NEIGHBOURS if word in ("given", "pair"))
 
 
 def _number(name: str, value: Any) -> float | int:

@@ -12,10 +12,19 @@ from pyengine._support import checks
 if TYPE_CHECKING:
     from pyengine.mechanisms.core import Composition, Step
 
-__all__ = ["LONG", "UNITS", "Words", "as_given", "number_in_words", "shuffled_words", "worded"]
+__all__ = [
+    *("LONG", "UNITS"),
+    *("Words", "as_given", "neighbours_of_all", "neighbours_on_batches", "number_in_words"),
+    *("shuffled_words", "worded"),
+]
 
 UNITS = ("record", "user", "client")
 LONG = 10**12  # denominators that nobody reads
+# keys of neighbours, those of which more is asked than that a record is added or removed
+OWN = (
+    *("replaced_given", "sampled_given", "given", "pair", "sampled_input", "input"),
+    *("group", "in_place"),
+)
 
 
 class Words(NamedTuple):
@@ -60,6 +69,22 @@ class Words(NamedTuple):
         return (
             self.unit if self.whose == "record" else f"{self.said(self.unit)}, with all its records"
         )
+
+
+def neighbours_of_all(found: list[str]) -> str:
+    """Return whose neighbours hold of several releases: those that parameters were given for."""
+    return next((word for word in OWN if word in found), found[0])
+
+
+def neighbours_on_batches(word: str, *, replaces: bool = False) -> str:
+    """Return the neighbours of what runs on batches, of those of what runs on one.
+
+    Parameters are those of batches with and without the record or, where it ``replaces`` one that
+    is pushed out, of batches with another record in its place.
+    """
+    if word == "given":
+        return "replaced_given" if replaces else "sampled_given"
+    return "sampled_input" if word == "input" else word
 
 
 def worded(step: Step, words: Words) -> Step:
