@@ -104,7 +104,7 @@ def orthogonal_success(candidates: int, mu: float) -> float:
     -------
     float
         ∫ φ(z) Φ(z + μ)^{n-1} dz: the probability that the score of the right candidate, normal with
-        mean μ, exceeds n - 1 standard normal scores.  Trapezoidal rule; relative error about 1e-14.
+        mean μ, exceeds n - 1 standard normal scores.  Trapezoidal rule; relative error about 1e-15.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def orthogonal_success(candidates: int, mu: float) -> float:
     others = checks.count("candidates", candidates, least=1) - 1
     shift = float(checks.non_negative("mu", mu))
     # the peak lies between 0, where the normal density is, and where Φ(z + μ)^{n-1} nears 1
-    step = 0.05
+    step = 2.0**-5  # a rule of 1/20 misses 2e-11 of it for 10^15 candidates
     z = np.arange(-12.0, 12.0 + math.sqrt(2.0 * fn.log1p(others)), step)
     density = fn.exp(-0.5 * z * z + others * log_ndtr(z + shift))
     return min(1.0, float(density.sum()) * step / math.sqrt(2.0 * math.pi))
