@@ -389,6 +389,41 @@ def test_relations_of_dp_accounting() -> None:
             mechanism_under(wrong, relation)
 
 
+def test_batches_whose_neighbours_are_others() -> None:
+    """A record pushes another one out, and in an epoch it is missing from most batches.
+
+    The curve of a discrete Gaussian of two dimensions moved by one record there, so that δ(0.2) was
+    0.0245; along one of its coordinates it is that of one dimension, 0.0716.
+    """
+    two, one = (event("DiscreteGaussian", sigma=3.0, sensitivity=1, dimension=d) for d in (2, 1))
+    nested = event("Composed", events=[event("SelfComposed", event=two, count=1)])
+    sizes = {"source_dataset_size": 2, "sample_size": 1}
+    for relation in ("ADD_OR_REMOVE_ONE", "REPLACE_ONE"):
+        found = [
+            mechanism_under(event("SampledWithoutReplacement", event=inner, **sizes), relation)
+            for inner in (two, nested, one)
+        ]
+        assert found[0] == found[1]
+        asked = [pe.delta(made, 0.2, adjacency=ADJACENCY[relation]) for made in found]
+        assert asked[2] < asked[0] < 2.0 * asked[2]
+    for name, fields in (
+        ("EpsilonDelta", {"epsilon": 1.0, "delta": 0.0}),
+        ("ZC", {"rho": 0.1, "xi": 0.0}),
+        ("ExponentialMechanism", {"epsilon": 1.0}),
+        ("PermuteAndFlip", {"epsilon": 1.0}),
+    ):
+        inner = event("Composed", events=[event(name, **fields), one])
+        batch = event("SampledWithoutReplacement", event=inner, **sizes)
+        epoch = event("RandomAllocation", event=event(name, **fields), num_selected=1, num_steps=3)
+        for drawn, right, wrong in (
+            (batch, "REPLACE_ONE", "ADD_OR_REMOVE_ONE"),
+            (epoch, "ADD_OR_REMOVE_ONE", "REPLACE_ONE"),
+        ):
+            assert mechanism_under(drawn, right) is not None
+            with pytest.raises(ValueError, match=f"must be defined under {wrong}"):
+                mechanism_under(drawn, wrong)
+
+
 def test_what_has_no_steps_is_not_composed() -> None:
     for thing in (abs, [(0.0, 1.0), (1.0, 0.0)], 3.0, "dp_sgd"):
         with pytest.raises(ValueError, match="mechanism must be a Mechanism or describe one"):

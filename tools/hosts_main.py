@@ -25,7 +25,10 @@ from pyengine.accounting.interop.flower import ADAPTIVE, FIXED
 from pyengine.api.dp_events import _MAKERS
 from pyengine.api.relations import ADJACENCY
 
-STRUCTURE = ("Composed", "NoOp", "PoissonSampled", "SampledWithoutReplacement", "SelfComposed")
+STRUCTURE = (
+    *("Composed", "DiscreteGaussian", "NoOp", "PoissonSampled", "SampledWithoutReplacement"),
+    "SelfComposed",
+)
 EVENTS = {*_MAKERS, *(f"{word}DpEvent" for word in STRUCTURE)}
 
 

@@ -79,11 +79,18 @@ def from_dp_event(event: Any) -> Mechanism:
     With dp_accounting installed, ``from_dp_event(SelfComposedDpEvent(PoissonSampledDpEvent(0.01,
     GaussianDpEvent(1.0)), 1000))`` is ``pyengine.dp_sgd(1.0, 0.01, 1000)``.
     """
+    return _made(event, 1)
+
+
+def _made(event: Any, moves: int) -> Mechanism:
+    """The mechanism of an event, where curves are those of so many records that move a query."""
     name = type(event).__name__
     if name == "SelfComposedDpEvent":
-        return from_dp_event(event.event).composed(event.count)
+        return _made(event.event, moves).composed(event.count)
     if name == "ComposedDpEvent":
-        return compose(*(from_dp_event(part) for part in event.events))
+        return compose(*(_made(part, moves) for part in event.events))
+    if name == "DiscreteGaussianDpEvent":
+        return discrete_gaussian(event, moves)
     if name == "NoOpDpEvent":
         return compose()
     if name == "PoissonSampledDpEvent":
@@ -116,7 +123,7 @@ def _poisson(event: Any) -> Mechanism:
 
 
 def _without_replacement(event: Any) -> Mechanism:
-    step = _one_sample(event.event, event)
+    step = _one_sample(event.event, event, moves=2)  # another record is pushed out
     if step is None:
         return compose()
     return step.sampled_without_replacement(
@@ -124,9 +131,9 @@ def _without_replacement(event: Any) -> Mechanism:
     )
 
 
-def _one_sample(inner: Any, outer: Any) -> Step | None:
+def _one_sample(inner: Any, outer: Any, moves: int = 1) -> Step | None:
     """One step that releases what an event does on a single sample; None if it releases nothing."""
-    run = from_dp_event(inner)
+    run = _made(inner, moves)
     if not steps_of(run):
         return None
     try:
@@ -255,7 +262,6 @@ _MAKERS: dict[str, Callable[[Any], Mechanism]] = {
     "ZCDpEvent": lambda event: ZeroConcentrated(event.rho, event.xi),
     "ExponentialMechanismDpEvent": lambda event: ExponentialMechanism(event.epsilon),
     "PermuteAndFlipDpEvent": lambda event: permute_and_flip(event.epsilon),
-    "DiscreteGaussianDpEvent": discrete_gaussian,
     "RepeatAndSelectDpEvent": _selected,
     "RandomAllocationDpEvent": _allocated,
     "SampledWithReplacementDpEvent": with_replacement,

@@ -28,6 +28,12 @@ ADJACENCY: dict[str, Adjacency] = {
     SPECIAL: "add_remove",
 }
 MIXED = {"MixtureOfGaussiansDpEvent", "SampledWithReplacementDpEvent"}
+# Their parameters hold for the relation that is asked; where batches differ in another way none do.
+GIVEN = {"EpsilonDeltaDpEvent", "ZCDpEvent", "ExponentialMechanismDpEvent", "PermuteAndFlipDpEvent"}
+OTHERWISE = {
+    ADD_OR_REMOVE: "SampledWithoutReplacementDpEvent",
+    REPLACE: "RandomAllocationDpEvent",
+}
 SAMPLES = ("PoissonSampledDpEvent", "RandomAllocationDpEvent", "SampledWithoutReplacementDpEvent")
 
 
@@ -42,7 +48,8 @@ def mechanism_under(event: Any, relation: str) -> Mechanism:
     - Trees have a place for each record, which under ``ADD_OR_REMOVE_ONE`` they have not.
     - A discrete Gaussian of another dimension than 1 is known by its curve.  Where two records each
       move it, ρ is four times as large.  Other curves, and (ε, δ), hold for the relation that is
-      asked.
+      asked: without replacement batches differ by ``REPLACE_ONE``, in epochs of random allocation
+      by ``ADD_OR_REMOVE_ONE``, and they are not defined under the other one.
     - With replacement the special record is drawn as often, and moves nothing.
     - Under ``REPLACE_ONE`` either record of a mixture moves the sum by its sensitivities.
     - Without replacement the special record still takes a place in the batch.  The pair of that is
@@ -74,7 +81,7 @@ def mechanism_under(event: Any, relation: str) -> Mechanism:
     if name == "RandomizedResponseDpEvent" and event.num_buckets == 1:
         return compose()  # one bucket tells nothing, whoever answers
     sampled_answers = name in SAMPLES and "RandomizedResponseDpEvent" in kinds
-    if kinds & undefined or sampled_answers:
+    if kinds & undefined or sampled_answers or (name == OTHERWISE.get(relation) and kinds & GIVEN):
         raise _undefined(event, relation)
     made = from_dp_event(event)
     if relation == REPLACE and kinds & MIXED:
