@@ -92,6 +92,16 @@ def test_bayes_risk_is_the_least_mean_error(adjacency: str) -> None:
         assert found == pytest.approx(least, rel=1e-3)
 
 
+def test_bayes_risk_below_the_normal_doubles() -> None:
+    """A lower bound was rounded to the prior, which a release that tells some surely is below."""
+    pair = pe.from_probabilities(["1/8", "3/4", "1/8"], [0, "1/2", "1/2"])
+    for prior in (5e-324, 1e-323, 2e-320):
+        for adjacency, share in (("add", Fraction(1)), ("remove", Fraction(7, 8))):
+            found = pe.bayes_risk(pair, prior, adjacency=adjacency, bounds=True)
+            truth = share * Fraction(prior)
+            assert Fraction(found.lower) <= truth <= Fraction(found.upper)
+
+
 def test_bayes_risk_at_the_ends() -> None:
     found = pe.bayes_risk(RUN, [0.0, 1.0, 0.5], bounds=True)
     assert found.value[:2].tolist() == found.upper[:2].tolist() == [0.0, 0.0]

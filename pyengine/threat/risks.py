@@ -31,6 +31,7 @@ from pyengine.mechanisms import Mechanism
 from pyengine.mechanisms.threat_models import DifferentialPrivacy
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
+from pyengine.numerics.scaled import LOST
 
 __all__ = [
     *("ASKED", "REFERENCED", "RISKS"),
@@ -274,7 +275,7 @@ def _bayes(
         )
         share = small[places]
         # ε errs by some units, and with it the weights of the errors: α is at most s/(1 - s) there
-        error = (3.0 * ELEMENTARY + 16.0) * UNIT * (1.0 + epsilon[places]) * share
+        error = (3.0 * ELEMENTARY + 16.0) * UNIT * (1.0 + epsilon[places]) * share + LOST
         value[places] = share * (1.0 - found.value)
         lower[places] = np.maximum(share * (1.0 - found.upper) - error, 0.0)
         upper[places] = np.minimum(share * (1.0 - found.lower) + error, share)
