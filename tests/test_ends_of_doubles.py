@@ -7,6 +7,7 @@ import json
 import math
 import warnings
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -49,6 +50,32 @@ def test_what_is_below_all_doubles_is_zero() -> None:
         assert gamma.lower <= pe.gamma_bound(mechanism, 0.01, adjacency="add_remove") <= gamma.upper
         beta = pe.duality.trade_off_from_profile(profile, 0.01, symmetric=True)
         assert beta.lower <= pe.trade_off(mechanism, 0.01) <= beta.upper
+
+
+@pytest.mark.parametrize("adjacency", ["add", "add_remove"])
+def test_what_both_laws_have_may_be_below_all_doubles(
+    adjacency: Literal["add", "add_remove"],
+) -> None:
+    """β(0) was 0 and γ(0) 1 to all digits: only of laws without a common outcome they are."""
+    rest = Fraction(1, 10**340)
+    nearly = pe.from_probabilities([1, 0], [rest, 1 - rest])
+    half = pe.from_probabilities([1, 0], [Fraction(1, 10**170), 1 - Fraction(1, 10**170)])
+    for run, truth in (
+        (nearly, rest),
+        (nearly.composed(2), rest**2),
+        (half.composed(2), rest),
+        (pe.GenericMechanism(0, 1 - rest), rest),
+    ):
+        beta, gamma = (
+            ask(run, 0.0, adjacency=adjacency, bounds=True)
+            for ask in (pe.trade_off, pe.gamma_bound)
+        )
+        assert Fraction(beta.lower) <= truth <= Fraction(beta.upper) < Fraction(1, 10**300)
+        assert Fraction(gamma.lower) <= 1 - truth <= Fraction(gamma.upper)
+    apart = pe.from_probabilities([1, 0], [0, 1])
+    for run in (apart, apart + half, pe.GenericMechanism(1, 1)):
+        assert pe.trade_off(run, 0.0, adjacency=adjacency, bounds=True) == (0.0, 0.0, 0.0)
+        assert pe.gamma_bound(run, 0.0, adjacency=adjacency, bounds=True) == (1.0, 1.0, 1.0)
 
 
 def test_tolerance_decides_what_is_refused() -> None:

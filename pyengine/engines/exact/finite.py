@@ -295,7 +295,7 @@ class FiniteComposition(ComposedLaw):
     ) -> None:
         self._laws = laws or []
         exponent = np.clip(atoms.exponent, -3000, 3000).astype(np.int32)
-        self._loss = atoms.loss
+        self._loss, self._meets = atoms.loss, bool(atoms.mantissa.any())
         self._a, self._b = np.ldexp(atoms.mantissa, exponent)
         self._lost = a_lost, b_lost
         self._shift, self._lowest = shift, lowest  # rounding of a loss, and the least of all
@@ -316,6 +316,11 @@ class FiniteComposition(ComposedLaw):
     def infinite(self) -> tuple[float, float]:
         """Mass of A at loss -inf and of B at loss inf."""
         return self._lost
+
+    @property
+    def meets(self) -> bool:
+        """Whether some outcome is possible under both laws."""
+        return self._meets
 
     def lowest(self) -> tuple[float, float]:
         """Numbers not above and not below the infimum of all finite losses."""

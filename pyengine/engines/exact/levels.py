@@ -104,6 +104,11 @@ class ComposedLaw(Thresholds, Protocol):
         """Mass of A at loss -inf and of B at loss inf."""
         return 0.0, 0.0
 
+    @property
+    def meets(self) -> bool:
+        """Whether both laws have some outcome, of masses that may lie below all doubles."""
+        return True
+
     def alone(self) -> tuple[float, float, float]:
         """Mass of A at loss -inf as a sum of two doubles, and a bound on the absolute error."""
         return 0.0, 0.0, 0.0

@@ -63,7 +63,7 @@ class ThresholdQuestions(LevelQuestions):
             hidden = 1.0 - shown if shown < 0.5 else float(points.b_below[0, 0])
             for answer, mass in ((curve.beta, hidden), (curve.gamma, shown)):
                 value = np.array([mass])
-                off = (error * value + SUBNORMAL) * (hidden > 0.0)
+                off = (error * value + SUBNORMAL) * self.law.meets
                 answer.put(none, bounded((value, value - off, value + off), 0.0, 1.0, self.engine))
         return curve, none | (alpha == 1.0)
 
