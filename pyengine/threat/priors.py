@@ -18,6 +18,7 @@ from pyengine._support import checks
 from pyengine._support.extras import needed
 from pyengine.api import Bounds
 from pyengine.numerics import functions as fn
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["kappa_from_samples", "kappa_of_points", "kappa_uniform", "kappa_weighted"]
 
@@ -39,7 +40,7 @@ def kappa_uniform(candidates: int) -> float:
     Returns
     -------
     float
-        1/n; exact.
+        1/n, the double nearest to it.
     """
     return 1.0 / checks.count("candidates", candidates, least=1)
 
@@ -138,7 +139,9 @@ def kappa_of_points(
         value = _on_a_line(array[:, 0], weights, reach)
         return Bounds(value, value, value)
     value = float(_masses(array, weights, reach, error).max())
-    upper = value if reach == 0.0 else float(_masses(array, weights, 2.0 * reach, error).max())
+    # distances of d coordinates are rounded by some d units, on the safe side here
+    twice = 2.0 * reach * (1.0 + (array.shape[1] + 8.0) * UNIT)
+    upper = value if reach == 0.0 else float(_masses(array, weights, twice, error).max())
     return Bounds(min(value, 1.0), min(value, 1.0), min(upper, 1.0))
 
 
