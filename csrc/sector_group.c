@@ -88,13 +88,14 @@ pe_group_root pe_group_solve(const pe_group *g, pe_dd log_em1) {
         sizes += one.h * (fabs(g->log_a[i].h) + k * fabs(near) + fabs(top) + k * k * g->square + 2.0);
     }
     const pe_dd miss = pe_dd_sub(pe_dd_sub(log_em1, pe_dd_of(top)), pe_dd_log(all));
-    const double slope = slopes.h / all.h, bend = sum[2] / sum[0] - slope * slope;
+    const double slope = slopes.h / all.h;
     /* Newton's step in doubles, of which the square counts no more */
     const pe_dd step = pe_dd_of(miss.h / slope);
     pe_group_root found = {.t = pe_dd_add(pe_dd_of(near), step)};
     const double turned = sum[2] / sum[1]; /* of the log of the slopes */
     found.log_slope = pe_dd_add_d(pe_dd_add_d(pe_dd_log(slopes), top), turned * step.h);
-    const double left = fabs(miss.h) * 0x1p-50 + bend * step.h * step.h;
+    const double most = (double)(g->size * g->size); /* of what both logs bend */
+    const double left = fabs(miss.h) * 0x1p-50 + most * step.h * step.h;
     found.size[0] = fabs(log_em1.h) + fabs(near);
     found.size[1] = sizes / all.h + (double)g->size + left / PE_WIDE_UNIT;
     return found;
