@@ -12,9 +12,17 @@ import numpy.typing as npt
 from pyengine._support import checks
 from pyengine._support.extras import needed
 from pyengine.numerics import functions as fn
+from pyengine.numerics.rounding import UNIT
 from pyengine.workbench.audit._inputs import FloatArray, probability_level
 
-__all__ = ["SurvivalBand", "clopper_pearson", "success_bound", "survival_band"]
+__all__ = [
+    "SurvivalBand",
+    "both_bounds",
+    "clopper_pearson",
+    "rest_above",
+    "success_bound",
+    "survival_band",
+]
 
 RANK_RATIO = 1.05  # between the ranks whose coverage is bounded; 1 would only widen the bands
 
@@ -51,8 +59,20 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tu
     (0.0, 0.036217)
     """
     tail = (1.0 - probability_level("confidence", confidence)) / 2.0
-    lower = success_bound(successes, trials, tail)
-    return lower, 1.0 - success_bound(trials - successes, trials, tail)
+    return both_bounds(successes, trials, tail)
+
+
+def both_bounds(
+    successes: Any, trials: Any, error: float, names: tuple[str, str] = ("successes", "trials")
+) -> tuple[float, float]:
+    """Return bounds of a probability, each of which fails with probability at most ``error``."""
+    lower = success_bound(successes, trials, error, names)
+    return lower, float(rest_above(success_bound(trials - successes, trials, error)))
+
+
+def rest_above(lower: Any) -> Any:
+    """Upper bounds of what lower bounds near 1, which are off by half a unit, leave of it."""
+    return np.minimum(1.0 - lower + UNIT, 1.0)
 
 
 def success_bound(
@@ -120,4 +140,4 @@ def survival_band(sample: FloatArray, thresholds: FloatArray, error: float) -> S
     share = np.searchsorted(-descending, -thresholds, side="right") / size  # of S >= t
     above_lower = np.maximum(above_lower, share - inequality)
     below_lower = np.maximum(below_lower, (1.0 - share) - inequality)
-    return SurvivalBand(above_lower, 1.0 - below_lower, below_lower, 1.0 - above_lower)
+    return SurvivalBand(above_lower, rest_above(below_lower), below_lower, rest_above(above_lower))

@@ -10,7 +10,7 @@ from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.special import ndtri
 from pyengine.workbench.audit._inputs import probability_level
-from pyengine.workbench.audit.bands import success_bound
+from pyengine.workbench.audit.bands import both_bounds, rest_above
 
 __all__ = ["CountAudit", "count_audit"]
 
@@ -110,7 +110,10 @@ def count_audit(
     error = (1.0 - probability_level("confidence", confidence)) / 4.0
     true = _rates("positives", true_positives, positives, error)
     false = _rates("negatives", false_positives, negatives, error)
-    ways = [_Errors(1.0 - true[0], false[1]), _Errors(1.0 - false[0], true[1])]
+    ways = [
+        _Errors(float(rest_above(true[0])), false[1]),
+        _Errors(float(rest_above(false[0])), true[1]),
+    ]
     return CountAudit(
         true,
         false,
@@ -159,5 +162,4 @@ class _Errors(NamedTuple):
 def _rates(name: str, successes: int, trials: int, error: float) -> tuple[float, float]:
     """A lower and an upper bound on a rate, each of which errs so often."""
     names = f"{'true' if name == 'positives' else 'false'}_positives", name
-    lower = success_bound(successes, trials, error, names)
-    return lower, 1.0 - success_bound(trials - successes, trials, error)
+    return both_bounds(successes, trials, error, names)
