@@ -81,6 +81,16 @@ def test_single_guarantee() -> None:
     assert pe.trade_off(generic, kappa) == pytest.approx(beta, abs=1e-15)
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.5), (1.0, 0.9), (3.0, 1e-5), (0.5, 0.0)])
+def test_where_one_guarantee_says_no_more(epsilon: float, delta: float) -> None:
+    """Of large δ e^ε κ <= 1/2 was said to suffice: 0.942 at κ = 0.4, where both give 0.910."""
+    most = (1.0 - delta) / (1.0 + math.exp(epsilon))
+    for kappa, is_best in ((0.5 * most, True), (0.99 * most, True), (1.1 * most, False)):
+        bound = duality.gamma_from_epsilon_delta(epsilon, delta, kappa)
+        best = 1.0 - duality.trade_off_from_epsilon_delta(epsilon, delta, kappa)
+        assert (bound == pytest.approx(best, rel=1e-12)) == is_best
+
+
 def test_attack_gives_a_lower_bound() -> None:
     """Points above the trade-off function, as an attack finds them, never overstate δ."""
     mechanism = pe.GaussianMechanism(1.0)

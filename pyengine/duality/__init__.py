@@ -59,7 +59,7 @@ def gamma_from_epsilon_delta(epsilon: Any, delta: Any, kappa: Any) -> Any:
     -------
     float or ndarray of the broadcast shape
         An upper bound for γ, rounded up, by at most 2e-15 of it and 2e-323; the best one that a
-        single (ε, δ) gives where e^ε κ <= 1/2.
+        single (ε, δ) for both directions gives where κ <= (1 - δ)/(1 + e^ε).
 
     Raises
     ------
