@@ -780,3 +780,158 @@ def test_accountants_name_what_they_assume() -> None:
     assert privacy_statement(pfl, 1e-5, proven=False).label[0].protects == f"one user: {PRESENT}"
     assert "Each batch must be a Poisson sample" in repr(unseen())
     assert "DP-SGD, noise multiplier 1, 1 step at rate 0.01" in repr(unseen())
+
+
+# Mechanisms that are made of others
+
+
+LEAST = pe.shuffled_lower_bound(1.0, 10, 1)
+SHUFFLED = pe.dp_sgd(1.0, batch_size=10, dataset_size=100, epochs=1, sampling="shuffle")
+CLIENT = pe.dp_sgd(3.0, 0.01, 1, unit="client")
+RECORD = pe.dp_sgd(1.0, 0.01, 1)
+TARGET = pe.targets.EpsilonDelta(100.0, 1e-5)
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        lambda: privacy_statement(pe.repeat_and_select(LEAST, "geometric", stopping=0.1), 1e-5),
+        lambda: privacy_statement(pe.adaptive([LEAST, pe.GaussianMechanism(2.0)], 2), 1e-5),
+        lambda: privacy_statement(pe.revealed_mixture([(0.5, LEAST), (0.5, RECORD)]), 1e-5),
+        lambda: privacy_report(pe.repeat_and_select(LEAST, "geometric", stopping=0.1), 1e-5),
+        lambda: pe.Budget(TARGET).spend(LEAST),
+        lambda: pe.Budget(TARGET).allows(RECORD, LEAST),
+        lambda: pe.Budget(TARGET).remaining_steps(LEAST),
+        lambda: pe.Filter([LEAST, RECORD], TARGET),
+        lambda: pe.Odometer([LEAST]),
+    ],
+)
+def test_the_least_that_leaks_is_no_guarantee_of_anything(guarantee: Callable[[], Any]) -> None:
+    """A selection of it, or a menu with it, was stated as proven; budgets and filters took it."""
+    with pytest.raises(ValueError, match="the least that leaks, and no guarantee") as refused:
+        guarantee()
+    assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda several: pe.repeat_and_select(pe.compose(*several), "geometric", stopping=0.5),
+        lambda several: pe.revealed_mixture([(1 / len(several), each) for each in several]),
+    ],
+)
+def test_what_holds_of_all_parts_is_said_of_the_whole(made: Callable[[Any], pe.Mechanism]) -> None:
+    """The words were those of the first part: a client was said to be protected by all."""
+    (both,) = label_of(made([CLIENT, RECORD]))
+    units, _, neighbours = both.protects.partition(": ")
+    assert set(units.split(" or ")) == {"one client, with all its records", "one record"}
+    assert neighbours == PRESENT
+    assert "each client joins" in both.batches
+    assert "each record joins" in both.batches
+    (clients,) = label_of(made([CLIENT, pe.dp_sgd(2.0, 0.01, 1, unit="client")]))
+    assert clients.protects == f"one client, with all its records: {PRESENT}"
+    assert "record joins" not in clients.batches
+    for several in ([SHUFFLED, RECORD], [RECORD, SHUFFLED]):
+        (empty,) = label_of(made(several))
+        assert empty.protects == f"one record: {IN_PLACE}"
+        assert empty.known == "upper bound"
+    assert privacy_statement(made([RECORD]), 1e-5, proven=False).notes == (
+        "A loader that shuffles is different: these figures do not hold for it.",
+    )
+
+
+def test_units_of_different_steps_are_not_mixed_up(capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside steps that protect others an ε is neither's; of several runs each has its own."""
+    said = "all figures are for data that differ in each kind of step as said of it"
+    stated = privacy_statement(CLIENT + RECORD, 1e-5, proven=False)
+    for text in (str(stated), stated.latex(), stated.markdown(), stated._repr_html_()):
+        assert said in text
+    assert said not in str(privacy_statement(RECORD + pe.LaplaceMechanism(9.0), 1e-5))
+    phases = ["--phase", "noise=1,p=0.01,steps=1,unit=client", "--phase", "noise=1,p=0.01,steps=1"]
+    assert main(["epsilon", *phases, "--delta", "1e-5"]) == 0
+    assert f"protects: {said}" in capsys.readouterr().out
+    runs = [
+        "--run",
+        "a",
+        "noise=1,p=0.01,steps=1,unit=client",
+        "--run",
+        "b",
+        "noise=1,p=0.01,steps=1",
+    ]
+    assert main(["epsilon", *runs, "--delta", "1e-5"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"protects: one record: {PRESENT} (adjacency add_remove) (b)" in lines
+    assert said not in "\n".join(lines)
+
+
+def test_a_table_says_which_run_protects_whom(tmp_path: Path) -> None:
+    specification = tmp_path / "runs.toml"
+    specification.write_text(
+        'formats = ["markdown"]\n[epsilon]\ndelta = [1e-5]\nadjacency = ["add_remove"]\n'
+        '[[run]]\nname = "a"\nnoise = 1\np = 0.01\nsteps = 1\nunit = "client"\n'
+        '[[run]]\nname = "b"\nnoise = 1\np = 0.01\nsteps = 1\n'
+    )
+    assert tables.run(load(specification), tmp_path / "out") == 0
+    text = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
+    assert f"one client, with all its records: {PRESENT} (a); one record: {PRESENT} (b)" in text
+
+
+def test_what_needs_no_loader_is_told_of_none() -> None:
+    for run in (pe.pate_noisy_max(40.0, 10), pe.thresholded_histogram(4.0, 30.0)):
+        assert privacy_statement(run, 1e-5, proven=False).notes == ()
+
+
+NEARLY = (0.0123456789, 0.0123456788)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: pe.repeat_and_select(RECORD, "geometric", stopping=x),
+        lambda x: pe.repeat_and_select(RECORD, "poisson", mean=x),
+        lambda x: pe.repeat_and_select(RECORD, "binomial", number=3, probability=x),
+        lambda x: pe.repeat_and_select(RECORD, "negative_binomial", shape=x, stopping=0.5),
+        lambda x: pe.repeat_and_select(RECORD, "negative_binomial", shape=0.5, stopping=x),
+        lambda x: pe.revealed_mixture([(x, RECORD), (1 - x, CLIENT)]),
+        lambda x: pe.RenyiCurve([1 + x, 3], [0.1, 0.2]),
+        lambda x: pe.RenyiCurve([1 + x], [0.1]),
+        lambda x: pe.shuffled_lower_bound(1 + x, 10),
+        lambda x: pe.report_noisy_max(1 + x, 3, span=1),
+        lambda x: pe.report_noisy_max(1.0, 3, span=x),
+        lambda x: pe.pate_noisy_max(1 + x, 3),
+        lambda x: pe.pate_votes([[9, 1]], 1 + x, threshold=4, threshold_noise=1),
+        lambda x: pe.pate_votes([[9, 1]], 1, threshold=4 + x, threshold_noise=1),
+        lambda x: pe.pate_votes([[9, 1]], 1, threshold=4, threshold_noise=1 + x),
+        lambda x: pe.thresholded_histogram(1 + x, 9),
+        lambda x: pe.thresholded_histogram(1, 9 + x),
+        lambda x: pe.last_iterate(1.0, 0.1, 10, contraction=x),
+        lambda x: pe.last_iterate(1.0, 0.1, 10, contraction=0.5, diameter=x),
+    ],
+)
+def test_words_keep_all_digits_of_what_was_given(made: Callable[[float], Any]) -> None:
+    """Six digits of an input are those of another run."""
+    one, other = (repr(made(x)) for x in NEARLY)
+    assert one != other
+
+
+def test_choices_are_named_by_what_was_given() -> None:
+    """The noise of a vote was shown over √2, and that of a threshold not at all."""
+    for run, words in (
+        (pe.pate_noisy_max(40.0, 10), "PATE by the noisy maximum of votes, noise 40, 10 labels"),
+        (
+            pe.pate_votes([[90, 5]], 20.0, threshold=50, threshold_noise=30.0),
+            "PATE by the noisy maximum of the votes at hand, noise 20, above 50 with noise 30",
+        ),
+        (
+            pe.report_noisy_max(4.0, 5, span="1/2"),
+            "report noisy max of 5 queries, Gaussian noise 4, span 0.5, epsilon 0.",
+        ),
+        (pe.permute_and_flip("0.1"), "permute-and-flip, epsilon 0.1"),
+        (
+            pe.thresholded_histogram(4.0, 30.0, keys=2),
+            "histogram above a threshold of 30, noise 4: counts",
+        ),
+        (pe.adaptive([RECORD], 1), "up to 1 step, each chosen from (DP-SGD, noise multiplier 1,"),
+        (pe.last_iterate(1.0, 0.1, 10, contraction=0.5), "last iterate of DP-SGD, noise multip"),
+    ):
+        assert repr(run).startswith(words)

@@ -17,7 +17,14 @@ from pyengine.api import compose
 from pyengine.calibration import Calibration, calibrate
 from pyengine.calibration.targets import Target, single_target
 from pyengine.errors import AccuracyError, BudgetError
-from pyengine.mechanisms import Composition, GaussianMechanism, GenericMechanism, Mechanism
+from pyengine.mechanisms import (
+    Composition,
+    GaussianMechanism,
+    GenericMechanism,
+    Mechanism,
+    label_of,
+)
+from pyengine.mechanisms.report import guaranteed
 
 __all__ = ["Budget", "PlannedRelease"]
 
@@ -341,9 +348,11 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
 
     def _more(self, make: Maker, *, maximize: bool, integer: bool = False) -> Calibration:
         booked = self.spent
-        return calibrate(
+        found = calibrate(
             lambda x: compose(booked, make(x)), self._target, maximize=maximize, integer=integer
         )
+        guaranteed(label_of(found.mechanism))
+        return found
 
     def split(
         self,
@@ -404,6 +413,7 @@ SMALLEST = 2.0**-200
 
 def _joint(booked: Sequence[Release], *more: Any) -> Composition:
     """The composition, which is the same value whatever the order of the releases."""
+    guaranteed(label_of(compose(*more)))
     return compose(*(release.mechanism for release in booked), *more)
 
 

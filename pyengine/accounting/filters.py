@@ -19,6 +19,7 @@ from pyengine.accounting.tables import MOST_POINTS, Choosing, Detail
 from pyengine.calibration.targets import EpsilonDelta, GaussianDP, Target, single_target
 from pyengine.engines.pairs import gaussian_rows
 from pyengine.mechanisms import Mechanism, dp_sgd
+from pyengine.mechanisms.report import guaranteed
 
 __all__ = ["Filter", "Odometer"]
 
@@ -66,6 +67,7 @@ class Odometer:
         costs: Sequence[checks.NumberLike] | None = None,
     ) -> None:
         one = adaptive(menu, 1, costs=costs)
+        guaranteed(one.labels("add_remove"))
         if min(one.costs) <= 0:
             raise ValueError(f"costs must be positive, got {checks.shown(costs)}")
         self._one, self._lock = one, threading.Lock()

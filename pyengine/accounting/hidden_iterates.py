@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pyengine import api
 from pyengine._support import checks
 from pyengine._support.caches import cached_property, kept
+from pyengine._support.decimals import written
 from pyengine.api import compose
 from pyengine.engines.answers import Answer, Answering, ByFunction, Questions, names
 from pyengine.errors import AccuracyError, NotDefinedError
@@ -57,7 +58,7 @@ class LastIterate(Answering):
     contraction: float
     diameter: float
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.labels("add_remove")[0].mechanism
 
     @property
@@ -68,9 +69,12 @@ class LastIterate(Answering):
     def labels(self, adjacency: str) -> list[Label]:
         """What numbers must be read with."""
         (whole,) = label_of(self.parts[0], adjacency)
-        within = "" if math.isinf(self.diameter) else f" in a set of diameter {self.diameter:g}"
-        words = f"last iterate of {whole.mechanism}, updates contract by {self.contraction:g}"
-        return [whole._replace(mechanism=words + within, known="upper bound")]
+        words = (
+            f"last iterate of {whole.mechanism}, updates contract by {written(self.contraction)}"
+        )
+        if not math.isinf(self.diameter):
+            words += f" in a set of diameter {written(self.diameter)}"
+        return [whole._replace(mechanism=words, known="upper bound")]
 
     def bound(self, last: int, share: float, over: int | None = None) -> Mechanism:
         """A composition that is no more private than the last iterate, whatever its parameters.

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine._support import checks
+from pyengine._support.decimals import written
 from pyengine.accounting.norm_laws import BITS, DEGREE, OCTAVES, ROWS, basis
 from pyengine.accounting.norm_sums import Asked, Sums, solved
 from pyengine.api import Bounds
@@ -52,7 +53,8 @@ class IndividualLosses:
     @property
     def label(self) -> str:
         """What is counted, in words."""
-        kinds = ", ".join(f"noise multiplier {s.noise:g} at rate {s.rate:g}" for s in self.sums)
+        rows = ((written(each.noise), written(each.rate)) for each in self.sums)
+        kinds = ", ".join(f"noise multiplier {noise} at rate {rate}" for noise, rate in rows)
         return (
             f"DP-SGD, {self.steps:,} steps, {kinds}, Poisson samples, {self.adjacency} neighbours; "
             f"each of {self.records:,} records for itself, from its own gradient norms, which are "

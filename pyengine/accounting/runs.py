@@ -35,6 +35,7 @@ from pyengine.mechanisms import (
     label_of,
     steps_of,
 )
+from pyengine.mechanisms.words import LOWER
 from pyengine.numerics import functions as fn
 
 __all__ = ["AdaptiveRun", "Strategy", "adaptive"]
@@ -99,7 +100,8 @@ class AdaptiveRun(Answering):
             each = ", ".join(f"{cost} of choice {i + 1}" for i, cost in enumerate(self.costs))
             limits.append(f"total cost at most {self.budget} ({each})")
         return (
-            f"up to {self.steps:,} steps, each chosen from {words} after seeing what was released"
+            f"up to {self.steps:,} step{'s' * (self.steps != 1)}, each chosen from {words} after "
+            "seeing what was released"
             f"{''.join('; ' + limit for limit in limits)}; worst strategy"
         )
 
@@ -115,10 +117,10 @@ class AdaptiveRun(Answering):
             "; ".join(dict.fromkeys(column))
             for column in ([p.batches for p in parts], [p.protects for p in parts])
         )
-        known = "upper bound" if any(p.known == "upper bound" for p in parts) else ""
+        known = next((k for k in (LOWER, "upper bound") if k in [p.known for p in parts]), "")
         return [Label(self.label, batches, protects, known)]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.label
 
     def strategy(self, epsilon: float, *, adjacency: str = "remove") -> Strategy:

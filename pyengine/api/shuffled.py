@@ -13,7 +13,7 @@ from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Composition, FinitePair, Mechanism
 from pyengine.mechanisms.core import compose, phases_of
 from pyengine.mechanisms.report import epochs_in_words
-from pyengine.mechanisms.words import Words, shuffled_words, worded
+from pyengine.mechanisms.words import Words, number_in_words, shuffled_words, worded
 from pyengine.numerics import functions as fn
 from pyengine.special import log_ndtr
 
@@ -88,7 +88,7 @@ def shuffled_lower_bound(
     words = Words(
         "the least that shuffled batches leak",
         f"all records are shuffled once an epoch and cut into {steps:,} batches",
-        f" of {steps:,} batches at noise multiplier {sigma:g}",
+        f" of {steps:,} batches at noise multiplier {number_in_words(sigma)}",
         neighbours="in_place",
         counted="epoch",
         hidden=("p", "q"),

@@ -16,6 +16,7 @@ from pyengine._support.decimals import written
 from pyengine._support.markup import shortened, terminal_width
 from pyengine._version import __version__
 from pyengine.mechanisms import Mechanism, in_words, label_of
+from pyengine.mechanisms.report import JOINTLY
 from pyengine.workbench.runs.grammar import NamedRun
 
 __all__ = [
@@ -108,24 +109,29 @@ def print_label(runs: Sequence[NamedRun], adjacency: str) -> None:
         mechanism = runs[0].mechanism
         print_lines((*shortened(in_words(mechanism)), *label_lines(mechanism, adjacency)))
         return
-    from pyengine.workbench.tables.printed import labelled
+    from pyengine.workbench.tables.printed import labelled, with_names
 
     for run in runs[:NAMED]:
         print_lines(f"{run.name}: {line}" for line in shortened(in_words(run.mechanism)))
     if runs[NAMED:]:
         print(f"and {len(runs) - NAMED:,} more")
-    lines = [line for run in runs for line in label_lines(run.mechanism, adjacency)]
-    others = [line for line in lines if not line.startswith("batches")]
+    lines = [(run.name, line) for run in runs for line in label_lines(run.mechanism, adjacency)]
     drawn = labelled([(run.name, run.mechanism) for run in runs])
-    print_lines(dict.fromkeys((*drawn, *others)))
+    others = [
+        line
+        for title in ("protects", "answers")
+        for line in with_names([each for each in lines if each[1].startswith(title)])
+    ]
+    print_lines((*drawn, *others))
 
 
 def label_lines(mechanism: Mechanism, adjacency: str) -> list[str]:
     """Return how batches must be drawn, what is protected, and what answers are bounds of."""
     label = label_of(mechanism, adjacency)
+    protects = dict.fromkeys(f"{each.protects} (adjacency {adjacency})" for each in label)
     titles = (
         ("batches", [each.batches for each in label]),
-        ("protects", [f"{each.protects} (adjacency {adjacency})" for each in label]),
+        ("protects", [*protects, *([JOINTLY] if len(protects) > 1 else [])]),
         ("answers", [KNOWN[each.known] for each in label if each.known]),
     )
     return [f"{title}: {text}" for title, texts in titles for text in dict.fromkeys(texts)]

@@ -16,7 +16,7 @@ from pyengine.mechanisms.core import Composition, Mechanism, Step, compose
 from pyengine.mechanisms.finite import MOST_QUERIES, GenericMechanism, LikelyAnswer
 from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.matrix import over_root
-from pyengine.mechanisms.words import Words, worded
+from pyengine.mechanisms.words import Words, number_in_words, worded
 from pyengine.numerics import functions as fn
 
 __all__ = [
@@ -83,9 +83,10 @@ def report_noisy_max(
     >>> print(f"{run.epsilon:.6f}", f"{pe.epsilon(run.composed(4), 1e-5):.6f}")
     2.975808 11.903219
     """
-    noise = float(checks.positive("noise_multiplier", noise_multiplier))
+    multiplier = checks.positive("noise_multiplier", noise_multiplier)
     number = checks.count("queries", queries, least=2, most=MOST_QUERIES)
-    width = float(checks.positive("span", span))
+    spanned = checks.positive("span", span)
+    noise, width = float(multiplier), float(spanned)
     lowest = width / noise
     if not lowest < 1e4:
         raise AccuracyError(
@@ -100,17 +101,15 @@ def report_noisy_max(
     value = (above[0] - below[0]) + above[1] + below[1]
     if not value < 1e4:
         raise AccuracyError(f"epsilon is {value:g}, above 10^4; more noise is answered")
+    shown, most = number_in_words(multiplier), number_in_words(spanned)
     words = Words(
-        f"report noisy max of {number:,} queries, Gaussian noise",
+        f"report noisy max of {number:,} queries, Gaussian noise {shown}, span {most}",
         NONE_DRAWN,
         neighbours="given",
         counted="choice",
+        hidden=("delta",),
         known="upper bound",
-        given=(
-            ("noise_multiplier", f"{noise:g}"),
-            ("queries", f"{number}"),
-            ("span", f"{width:g}"),
-        ),
+        given=(("noise multiplier", shown), ("queries", f"{number:,}"), ("span", most)),
     )
     return worded(GenericMechanism(max(value * (1.0 + 4.0 * UNIT), 0.0)), words)
 
@@ -198,6 +197,7 @@ def permute_and_flip(epsilon: checks.NumberLike) -> Step:
         NONE_DRAWN,
         neighbours="given",
         counted="choice",
+        hidden=("delta",),
         known="upper bound",
     )
     return worded(step, words)
@@ -238,9 +238,10 @@ def pate_noisy_max(noise_multiplier: checks.NumberLike, queries: int) -> Composi
     """
     noise = checks.positive("noise_multiplier", noise_multiplier)
     words = Words(
-        "PATE by the noisy maximum of votes",
+        f"PATE by the noisy maximum of votes, noise {number_in_words(noise)}",
         "none are drawn: each teacher learns from records of its own and votes on each query",
         counted="label",
+        hidden=("noise_multiplier",),
         known="upper bound",
     )
     step = worded(GaussianMechanism(over_root(noise, Fraction(2))), words)
@@ -312,11 +313,11 @@ def pate_votes(
     # normal events that grow together are together no less likely than each by itself
     missed = -fn.expm1(_log_ndtr(gaps, gaps, -1.0).sum(axis=1))
     noise_of_label = over_root(noise, Fraction(2))
-    parts, label = [(noise_of_label, missed)], "PATE by the noisy maximum of the votes"
+    parts, label = [(noise_of_label, missed)], f"noise {number_in_words(noise)}"
     if threshold is not None and threshold_noise is not None:
         limit = checks.number("threshold", threshold)
         other = checks.positive("threshold_noise", threshold_noise)
-        label += f" above {checks.shown(threshold)}"
+        label += f", above {number_in_words(limit)} with noise {number_in_words(other)}"
         least = checks.as_double(limit)
         if not math.isfinite(least):
             raise ValueError(f"threshold must be finite, got {checks.shown(threshold)}")
@@ -331,7 +332,7 @@ def pate_votes(
             (over_root(1, both), some[~is_asked]),
         ]
     words = Words(
-        f"{label} at hand, noise {checks.shown(noise_multiplier)}",
+        f"PATE by the noisy maximum of the votes at hand, {label}",
         "none are drawn: each teacher learns from records of its own and votes on each query; "
         "numbers depend on the votes and are not private",
         neighbours="given",
@@ -418,10 +419,12 @@ def thresholded_histogram(
     alone *= 1.0 + 16.0 * UNIT * (1.0 + abs(x) * (abs(x) + 1.0))
     delta = -fn.expm1(number * fn.log1p(-alone)) if alone < 1.0 else 1.0
     delta = min(max(delta * (1.0 + 8.0 * UNIT), math.ulp(0.0)), 1.0)
+    above, shown = number_in_words(limit), number_in_words(noise)
+    title = f"histogram above a threshold of {above}, noise {shown}"
     batches = f"none are drawn: each record counts for at most {number:,} key{'s' * (number > 1)}"
     values, new = (
-        Words(f"histogram above a threshold, {x}", batches, counted="release", known="upper bound")
-        for x in ("counts", "keys of one record")
+        Words(f"{title}: {x}", batches, counted="release", hidden=hidden, known="upper bound")
+        for x, hidden in (("counts", ("noise_multiplier",)), ("keys of one record", ("epsilon",)))
     )
     step = GaussianMechanism(over_root(noise, Fraction(number)))
     return compose(worded(step, values), worded(GenericMechanism(0, delta), new))

@@ -90,7 +90,8 @@ class RenyiCurve(Step):
     def own_words(self) -> Words:
         """The orders, and that neighbours are whose divergences were bounded."""
         first, last = self.orders[0], self.orders[-1]
-        between = f" from {first:g} to {last:g}" if first < last else f" {first:g}"
+        least, most = number_in_words(first), number_in_words(last)
+        between = f" from {least} to {most}" if first < last else f" {least}"
         several = "order" if first == last else f"{len(self.orders):,} orders"
         name = f"any mechanism with bounded Rényi divergences of {several}{between}"
         hidden = ("orders", "values", *(("delta",) if self.delta == 0 else ()))

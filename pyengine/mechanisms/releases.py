@@ -15,7 +15,7 @@ from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Step, only_single
 from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.report import describe, step_in_words
-from pyengine.mechanisms.words import Words, neighbours_of_all
+from pyengine.mechanisms.words import Words, of_all
 
 __all__ = ["GaussianReleases", "Releases", "merged_noise", "on_one_sample"]
 
@@ -148,15 +148,11 @@ class Releases(Step):
         shown = [_in_words(step, number) for step, number in self.parts[:SHOWN]]
         if self.parts[SHOWN:]:
             shown.append(f"{len(self.parts) - SHOWN:,} more")
-        words = [step.words for step, _ in self.parts]
-        known = next((found.known for found in words if found.known), "")
-        own = super().own_words()
-        return own._replace(
+        words = of_all([step.words for step, _ in self.parts], "; ") or super().own_words()
+        return words._replace(
             name=f"releases of the same records ({' + '.join(shown)})",
-            unit=words[0].unit,
-            neighbours=neighbours_of_all([found.neighbours for found in words]),
+            batches=super().own_words().batches,
             hidden=("parts",),
-            known=known,
         )
 
 

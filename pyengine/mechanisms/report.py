@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from pyengine.mechanisms.core import Composition, Mechanism, Step, compose, phases_of, steps_of
-from pyengine.mechanisms.words import Words, number_in_words, worded
+from pyengine.mechanisms.words import LOWER, Words, number_in_words, worded
 
 __all__ = [
     "Label",
     "describe",
+    "guaranteed",
     "in_words",
     "label_of",
     "of_units",
@@ -22,6 +24,7 @@ __all__ = [
 FEW = 4  # entries of a vector that a line shows
 FIRST = 3  # kinds of steps that a summary shows
 LONGEST = 160  # characters of one of them
+NAMED = 80  # characters of a mechanism in a message
 SAMPLING = (
     *("sampling_probability", "batch_size", "truncated_batch_size", "dataset_size"),
     *("steps_per_epoch", "selected"),
@@ -33,6 +36,8 @@ PRESENT = {
     "remove": "two data sets, one with it, which is the null hypothesis, and one without it",
     "substitute": "two data sets that differ by another record in its place",
 }
+# Said where kinds of steps protect different units, or have different neighbours.
+JOINTLY = "all figures are for data that differ in each kind of step as said of it"
 
 # In what neighbouring data sets differ, by the key that `Words` holds and by the adjacency.
 NEIGHBOURS = {
@@ -135,6 +140,17 @@ def label_of(mechanism: Mechanism, adjacency: str = "add_remove") -> list[Label]
     ]
 
 
+def guaranteed(label: Iterable[Label]) -> None:
+    """Refuse what is the least that leaks where answers are to be guarantees."""
+    label = list(label)
+    if any(each.known == LOWER for each in label):
+        shown = _cut("; ".join(each.mechanism for each in label), NAMED)
+        raise ValueError(
+            f"mechanism must be one whose answers are upper bounds, got {shown}: that is the least "
+            "that leaks, and no guarantee"
+        )
+
+
 def _is_replaced(step: Step, adjacency: str) -> bool:
     """Whether another record is bounded by none: no worst pair of both is known for epochs."""
     return adjacency == "substitute" and step.scheme == "allocated"
@@ -165,8 +181,8 @@ def shown_as_html(mechanism: Mechanism) -> str:
     return html_table((), [[head, "\n".join(lines)] for head, lines in columns.items() if lines])
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+def _cut(text: str, most: int = LONGEST) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def in_words(mechanism: Mechanism) -> list[str]:

@@ -12,7 +12,7 @@ from pyengine._support import checks
 from pyengine.mechanisms.core import Composition, Mechanism, Step, compose, phases_of, steps_of
 from pyengine.mechanisms.finite import normalised
 from pyengine.mechanisms.report import describe, summary
-from pyengine.mechanisms.words import Words, neighbours_of_all
+from pyengine.mechanisms.words import Words, number_in_words, of_all
 
 __all__ = ["MOST_PARTS", "RevealedMixture", "parts_of", "revealed_mixture"]
 
@@ -91,25 +91,18 @@ class RevealedMixture(Step):
     def own_words(self) -> Words:
         """Weights and mechanisms, with what holds of all of them."""
         shown = [
-            f"{float(weight):g}: {summary(thing)}"
+            f"{number_in_words(float(weight))}: {summary(thing)}"
             for weight, thing in zip(self.weights[:SHOWN], self.mechanisms, strict=False)
         ]
         if self.weights[SHOWN:]:
             shown.append(f"{len(self.weights) - SHOWN:,} more")
-        words = [step.words for thing in self.mechanisms for step, _ in phases_of(thing)]
-        first = words[0] if words else super().own_words()
-        batches = list(dict.fromkeys(found.batches for found in words)) or [first.batches]
-        units = list(dict.fromkeys(found.unit for found in words)) or [first.unit]
-        return Words(
-            f"one of several mechanisms, which is public ({'; '.join(shown)})",
-            batches[0]
-            if len(batches) == 1
-            else "by the mechanism that is drawn: " + "; or ".join(batches),
-            unit=units[0] if len(units) == 1 else " or ".join(units),
-            neighbours=neighbours_of_all([found.neighbours for found in words or [first]]),
+        several = [step.words for thing in self.mechanisms for step, _ in phases_of(thing)]
+        words = of_all(several, "; or ") or super().own_words()
+        drawn = "by the mechanism that is drawn: " * ("; or " in words.batches)
+        return words._replace(
+            name=f"one of several mechanisms, which is public ({'; '.join(shown)})",
+            batches=drawn + words.batches,
             hidden=("weights", "mechanisms"),
-            known=next((found.known for found in words if found.known), ""),
-            whose=first.whose,
         )
 
 

@@ -11,7 +11,7 @@ from pyengine.mechanisms.core import Composition, Mechanism, Step, phases_of, st
 from pyengine.mechanisms.finite import GenericMechanism
 from pyengine.mechanisms.report import describe, summary
 from pyengine.mechanisms.unsampled import UnsampledStep
-from pyengine.mechanisms.words import Words, neighbours_of_all
+from pyengine.mechanisms.words import Words, number_in_words, of_all
 from pyengine.numerics.selection import check_runs
 
 __all__ = ["RepeatAndSelect", "repeat_and_select"]
@@ -103,29 +103,27 @@ class RepeatAndSelect(UnsampledStep):
 
     def own_words(self) -> Words:
         """The best run, what the law of their number is, and what holds of a run."""
-        words = [step.words for step, _ in phases_of(self.base)]
-        first = words[0] if words else super().own_words()
-        return Words(
-            f"best of {self._how_many()} of ({summary(self.base)})",
-            "; ".join(dict.fromkeys(found.batches for found in words)) or first.batches,
-            unit=first.unit,
-            neighbours=neighbours_of_all([found.neighbours for found in words or [first]]),
+        words = of_all([step.words for step, _ in phases_of(self.base)], "; ")
+        words = super().own_words() if words is None else words
+        return words._replace(
+            name=f"best of {self._how_many()} of ({summary(self.base)})",
             counted="selection",
             hidden=("base", "runs", *self._numbers()),
-            known="upper bound",
-            whose=first.whose,
+            known=words.known or "upper bound",
         )
 
     def _how_many(self) -> str:
         if self.runs == "fixed":
             return f"{self.number:,} runs"
         if self.runs == "poisson":
-            return f"a Poisson number of runs, mean {self.mean:g},"
+            return f"a Poisson number of runs, mean {number_in_words(self.mean)},"
         if self.runs == "geometric" and self.stopping is not None:
-            return f"a geometric number of runs, mean {1.0 / self.stopping:g},"
+            return f"a geometric number of runs, mean {number_in_words(1.0 / self.stopping)},"
         if self.runs == "binomial":
-            return f"a binomial number of runs, {self.number:,} at {self.probability:g},"
-        return f"a negative binomial number of runs, η = {self.shape:g}, γ = {self.stopping:g},"
+            rate = number_in_words(self.probability)
+            return f"a binomial number of runs, {self.number:,} at {rate},"
+        shape, stopping = number_in_words(self.shape), number_in_words(self.stopping)
+        return f"a negative binomial number of runs, η = {shape}, γ = {stopping},"
 
 
 def _number(name: str, value: Any) -> float | int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
@@ -13,17 +14,18 @@ if TYPE_CHECKING:
     from pyengine.mechanisms.core import Composition, Step
 
 __all__ = [
-    *("LONG", "UNITS"),
-    *("Words", "as_given", "neighbours_of_all", "neighbours_on_batches", "number_in_words"),
+    *("LONG", "LOWER", "UNITS"),
+    *("Words", "as_given", "neighbours_on_batches", "number_in_words", "of_all"),
     *("shuffled_words", "worded"),
 ]
 
 UNITS = ("record", "user", "client")
 LONG = 10**12  # denominators that nobody reads
+LOWER = "lower bound"
 # keys of neighbours, those of which more is asked than that a record is added or removed
 OWN = (
     *("replaced_given", "sampled_given", "given", "pair", "sampled_input", "input"),
-    *("group", "in_place"),
+    *("in_place", "group"),
 )
 
 
@@ -71,11 +73,6 @@ class Words(NamedTuple):
         )
 
 
-def neighbours_of_all(found: list[str]) -> str:
-    """Return whose neighbours hold of several releases: those that parameters were given for."""
-    return next((word for word in OWN if word in found), found[0])
-
-
 def neighbours_on_batches(word: str, *, replaces: bool = False) -> str:
     """Return the neighbours of what runs on batches, of those of what runs on one.
 
@@ -95,6 +92,29 @@ def worded(step: Step, words: Words) -> Step:
     made = copy(step)
     object.__setattr__(made, "_words", words)
     return made
+
+
+def of_all(several: Sequence[Words], joint: str) -> Words | None:
+    """What is true of releases of which one step is made, in words without a name; None of none.
+
+    ``joint`` stands between the ways in which their batches are drawn.
+    """
+    if not several:
+        return None
+    whose = {each.whose for each in several}
+    alike = len(whose) == 1
+    batches = [each.batches if alike else each.said(each.batches) for each in several]
+    units = [each.unit if alike else each.protected for each in several]
+    found = [each.neighbours for each in several]
+    known = {each.known for each in several}
+    return Words(
+        "",
+        joint.join(dict.fromkeys(batches)),
+        unit=" or ".join(dict.fromkeys(units)),
+        neighbours=next((word for word in OWN if word in found), found[0]),
+        known=LOWER if LOWER in known else max(known),
+        whose=several[0].whose if alike else "record",
+    )
 
 
 def number_in_words(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import Any
@@ -25,9 +25,10 @@ from pyengine.api.shuffled import known_leak, without_amplification
 from pyengine.calibration.proven import proven_bounds
 from pyengine.engines.answers import Answering
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import Label, Mechanism, label_of, steps_of
+from pyengine.mechanisms import Label, Mechanism, RepeatAndSelect, label_of, steps_of
 from pyengine.mechanisms.core import phases_of
-from pyengine.mechanisms.report import NEIGHBOURS
+from pyengine.mechanisms.report import JOINTLY, NEIGHBOURS, guaranteed
+from pyengine.mechanisms.words import Words
 from pyengine.threat.risks import RISKS, risk_answers
 
 __all__ = ["ADJACENCIES", "Figure", "Statement", "privacy_statement"]
@@ -129,12 +130,13 @@ class Statement:
                 [each.protects for each in self.label],
             )
         )
+        jointly = [JOINTLY] if len(protects) > 1 else []
         return [
             ("Mechanism", shortened(self.mechanism)),
             ("Batches", [*(batches or ["none are drawn"]), *self.notes]),
             (
                 "Protects",
-                [f"{each} (adjacency {self.adjacency})" for each in protects]
+                [*(f"{each} (adjacency {self.adjacency})" for each in protects), *jointly]
                 or ["all records: nothing is released"],
             ),
         ]
@@ -280,12 +282,7 @@ def privacy_statement(
         raise ValueError(f"delta must lie in [0, 1), got {delta!r}")
     checks.choice("adjacency", adjacency, ADJACENCIES)
     label = tuple(run.labels(adjacency) if isinstance(run, Answering) else label_of(run, adjacency))
-    if any(each.known == "lower bound" for each in label):
-        raise ValueError(
-            "mechanism must be one whose answers are upper bounds, got "
-            f"{'; '.join(each.mechanism for each in label)}: that is the least that leaks, and no "
-            "guarantee"
-        )
+    guaranteed(label)
     wanted = checks.flag("proven", proven)
     leak = None if isinstance(run, Answering) else known_leak(run)
 
@@ -340,10 +337,11 @@ def _notes(run: Mechanism, delta: float, adjacency: str) -> tuple[str, ...]:
     noises = [step.noise for step, _ in steps_of(run if other is None else other)]
     gaussian = all(noise is not None and noise.family == "gaussian" for noise in noises)
     if other is None or not gaussian:
-        words = [step.words for step, _ in phases_of(run)]
-        if any(each.rate for each in words) or other is not None:
+        if other is not None or any(each.rate for each in _words(run)):
             return (NO_FIGURES,)
-        plain = gaussian and any(each.neighbours == "present" for each in words)
+        plain = gaussian and any(
+            each.neighbours == "present" and each.counted == "step" for each in _words(run)
+        )
         return (f"{DIFFERENT}: {SHUFFLE}.",) if plain else ()
     bound = float(proven_bounds("epsilon", other, delta, adjacency=adjacency).upper)
     # its neighbours are others where a record leaves its place empty
@@ -351,6 +349,15 @@ def _notes(run: Mechanism, delta: float, adjacency: str) -> tuple[str, ...]:
     who = "; ".join(sorted(others - own))
     shown = f"report ε = {number(bound, DIGITS, ROUND_CEILING)} ({SHUFFLE})"
     return (f"{DIFFERENT}: for it, {shown}{', which protects ' * bool(who)}{who}.",)
+
+
+def _words(run: Mechanism) -> Iterator[Words]:
+    """Words of all steps, and of those that selections and revealed mixtures run."""
+    for step, _ in phases_of(run):
+        yield step.words
+        inner = [thing for _, thing in step.revealed]
+        for thing in [step.base] if isinstance(step, RepeatAndSelect) else inner:
+            yield from _words(thing)
 
 
 def least(question: str, leak: Mechanism, argument: float, adjacency: str) -> float:

@@ -12,7 +12,7 @@ from pyengine.mechanisms.core import phases_of
 from pyengine.workbench.runs.grammar import NamedRun
 from pyengine.workbench.tables.rows import Row
 
-__all__ = ["HEADS", "labelled", "notes", "printed", "protected"]
+__all__ = ["HEADS", "labelled", "notes", "printed", "protected", "with_names"]
 
 HEADS = ("run", "question", "adjacency", "at", "lower", "value", "upper", "bounds")
 SYMBOLS = {
@@ -61,27 +61,37 @@ def notes(table: Sequence[Row]) -> list[str]:
 
 def labelled(runs: Sequence[tuple[str, Mechanism]]) -> list[str]:
     """How the batches of runs must have been drawn: a line for each way, with the runs' names."""
-    found: dict[str, list[str]] = {}
+    found = []
     for name, mechanism in runs:
         for step, _ in phases_of(mechanism):
             words = step.words
             text = words.said(words.batches)
             if words.rate:
                 text = text.replace(f"probability {words.rate}", "the sampling probability")
-            found.setdefault(text, []).append(name)
-    lines = []
-    every = {name for name, _ in runs}
-    for text, several in found.items():
-        names = list(dict.fromkeys(several))
-        shown = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
-        lines.append(f"batches: {text}" + (f" ({shown})" if len(names) < len(every) else ""))
-    return lines
+            found.append((name, f"batches: {text}"))
+    return with_names(found)
 
 
 def protected(runs: Sequence[NamedRun], adjacency: str) -> str:
     """Units and neighbours of runs."""
-    each = (label.protects for run in runs for label in label_of(run.mechanism, adjacency))
-    return "; ".join(dict.fromkeys(each)) or "all records"
+    found = [
+        (run.name, each.protects) for run in runs for each in label_of(run.mechanism, adjacency)
+    ]
+    return "; ".join(with_names(found)) or "all records"
+
+
+def with_names(found: Sequence[tuple[str, str]]) -> list[str]:
+    """Each text once, with the names of the runs that have it, where not all do."""
+    runs: dict[str, list[str]] = {}
+    for name, text in found:
+        if name not in runs.setdefault(text, []):
+            runs[text].append(name)
+    every = len({name for name, _ in found})
+    lines = []
+    for text, names in runs.items():
+        shown = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+        lines.append(f"{text} ({shown})" if len(names) < every else text)
+    return lines
 
 
 def _model(threat_model: str | None) -> str:
