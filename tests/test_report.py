@@ -488,3 +488,10 @@ def test_in_a_browser(report: PrivacyReport, tmp_path: Path) -> None:
         assert pixels.max() - pixels.min() > 180.0
     browse("--no-pdf-header-footer", f"--print-to-pdf={tmp_path / 'report.pdf'}")
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_levels_of_tables_are_written_as_they_are_meant() -> None:
+    """A tenth of 1e-5 was 1.0000000000000002e-6, in two columns of a telephone."""
+    for delta, below in ((1e-5, [1e-6, 1e-7]), (3e-7, [3e-8, 3e-9]), (0.05, [0.005, 0.0005])):
+        table = pe.report.privacy_report(RUN, delta, group_sizes=[], proven=False).tables[0]
+        assert table.argument.tolist() == [delta, *below]

@@ -17,7 +17,7 @@ import pytest
 
 import pyengine as pe
 from pyengine import approximations, audit, baselines, duality, membership
-from pyengine.interop import from_history
+from pyengine.interop import HistoryAccountant, from_history
 from pyengine.report import privacy_report
 from pyengine.statement import privacy_statement
 
@@ -27,11 +27,16 @@ STEP = pe.LaplaceMechanism(1.0)
 TARGET = pe.targets.EpsilonDelta(1.0, 1e-5)
 HUGE = 10**400
 MATRIX = [[1.0, 0.0], [1.0, 1.0]]
+RAGGED = [[1, [2]]]
 RELEASES = np.ones((3, 2))
 
 
 def profile(epsilon: Any) -> Any:
     return pe.delta(pe.GaussianMechanism(1.0), epsilon)
+
+
+def step_of(**given: Any) -> None:
+    HistoryAccountant().step(**{"noise_multiplier": 1.0, "sample_rate": 0.1, **given})
 
 
 def run_of(noise: float) -> pe.Mechanism:
@@ -162,6 +167,31 @@ WRONG: list[tuple[str, Callable[[Any], Any], list[Any]]] = [
         lambda x: pe.reference.delta(pe.GaussianMechanism(1), x, digits=10),
         [Decimal("sNaN"), Decimal("inf"), math.nan],
     ),
+    # NumPy spoke of inhomogeneous shapes
+    ("noise_multiplier", pe.GaussianMechanism, [RAGGED]),
+    ("steps", lambda x: pe.dp_sgd_allocated(1.0, 10, 1).composed(x), [RAGGED]),
+    ("epsilon", lambda x: audit.count_audit(4, 9, 1, 9, epsilon=x), [RAGGED]),
+    ("trade-off function", pe.compose, [RAGGED]),
+    (
+        "diameter",
+        lambda x: pe.last_iterate(1.0, 0.1, 9, contraction=0.9, diameter=x),
+        ["abc", None, b"1", True, HUGE, -HUGE, math.nan, RAGGED],
+    ),
+    ("convexify", lambda x: pe.from_profile(profile, convexify=x), ["no", 1, None, [True]]),
+    ("norms", lambda x: pe.individual(x, noise_multiplier=1.0, rate=0.1), [1.0, None, math.nan]),
+    ("std", lambda x: pe.noise_multiplier(x, 1.0), [b"0.1"]),
+    ("true_positives", lambda x: audit.count_audit(x, 9, 1, 9), [True]),
+    ("positives", lambda x: audit.count_audit(1, x, 1, 9), [True]),
+    ("kappas", lambda x: privacy_statement(RUN, 1e-5, kappas=x), ["", b""]),
+    ("sample_rate", lambda x: step_of(sample_rate=x), [[], [0.1], "abc", RAGGED, 2.0]),
+    ("noise_multiplier", lambda x: step_of(noise_multiplier=x), [[], [1.0], 0.0]),
+    ("threat_model", lambda x: pe.delta(RUN, 1.0, threat_model=x), [HUGE, "x" * 999, None]),
+    (
+        "batch_size",
+        lambda x: G.sampled_with_replacement(batch_size=x, dataset_size=10),
+        [2**63, 10_001],
+    ),
+    ("sampling", lambda x: pe.dp_sgd(1.0, batch_size=9, dataset_size=99, sampling=x), [None]),
 ]
 
 
@@ -171,8 +201,57 @@ WRONG: list[tuple[str, Callable[[Any], Any], list[Any]]] = [
     ids=[f"{name}-{i}-{j}" for i, (name, _, given) in enumerate(WRONG) for j in range(len(given))],
 )
 def test_the_argument_is_named(name: str, ask: Callable[[Any], Any], value: Any) -> None:
-    with pytest.raises(ValueError, match=rf"^{name} "):
+    with pytest.raises(ValueError, match=rf"^{name} ") as error:
         ask(value)
+    assert len(str(error.value)) < 250
+
+
+TINY, FAR = 1e-310, 1.7e308
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pe.dp_sgd(TINY, 0.1, 3),
+        lambda: pe.dp_sgd(TINY, 0.1, 3) + pe.LaplaceMechanism(1.0),
+        lambda: pe.dp_sgd(TINY, 0.1, 3, group_size=2),
+        lambda: pe.GaussianMixtureMechanism(1e-160, [0, 1], [0.5, 0.5]),
+        lambda: pe.GaussianMechanism(5e-324).sampled_without_replacement(
+            batch_size=1, dataset_size=9
+        ),
+        lambda: pe.GaussianMechanism(5e-324).truncated_poisson_sampled(
+            0.1, batch_size=3, dataset_size=9
+        ),
+        lambda: pe.DiscreteGaussianMechanism(1e-200),
+        lambda: pe.DiscreteGaussianMechanism(1e160),
+        lambda: pe.DiscreteGaussianMechanism(1e100),
+        lambda: pe.DiscreteLaplaceMechanism(TINY),
+        lambda: pe.SkellamMechanism(1e160),
+        lambda: pe.SkellamMechanism(1e100),
+        lambda: pe.DiscreteGaussianSum(1e-200, 3),
+        lambda: pe.pate_votes([[9, 1]], TINY, threshold=5, threshold_noise=1.0),
+        lambda: pe.pate_votes([[9, 1]], 1.0, threshold=5, threshold_noise=TINY),
+        lambda: (pe.GaussianMechanism(1e160) + pe.LaplaceMechanism(1e160)).poisson_sampled(0.1),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_noise_beyond_the_doubles_is_refused(make: Callable[[], Any]) -> None:
+    """It was an error from inside, NaN, or "proven" 1 of the lattice where 0.271 is the truth."""
+    for ask in (
+        pe.delta,
+        lambda run, x, **more: pe.delta(run, [x], **more),
+        lambda run, x, **more: pe.delta(run, x, method="lattice", **more),
+        lambda run, x, **more: pe.delta(run, x, method="lattice", adjacency="remove", **more),
+    ):
+        for bounds in (False, True):
+            with pytest.raises(pe.AccuracyError) as error:
+                ask(make(), 1.0, bounds=bounds)
+            assert len(str(error.value)) < 200
+
+
+def test_noise_over_a_root_stays_within_the_doubles() -> None:
+    with pytest.raises(ValueError, match=r"^noise_multiplier must be positive and finite"):
+        pe.matrix_mechanism(FAR, [[1.0, 0.25], [0.25, 1.0]], "balls_in_bins", bins=2)
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,8 @@ def real(name: str, value: Any) -> float:
         isinstance(value, (bool, np.bool_, str, bytes))
         or value is None
         or np.ma.is_masked(value)
-        or np.iscomplexobj(value)  # NumPy would drop the imaginary part
+        # NumPy would drop the imaginary part
+        or (not isinstance(value, (list, tuple)) and np.iscomplexobj(value))
     ):
         raise ValueError(f"{name} must be a real number, got {shown(value)}")
     else:
@@ -175,11 +176,13 @@ def flag(name: str, value: Any) -> bool:
 
 
 def listed(name: str, value: Any) -> list[Any]:
-    """Return what may be iterated over as a list."""
+    """Return what may be iterated over as a list; a text is one thing."""
     try:
-        return list(value)
+        if not isinstance(value, (str, bytes)):
+            return list(value)
     except TypeError:
-        raise ValueError(f"{name} must be a sequence, got {shown(value)}") from None
+        pass
+    raise ValueError(f"{name} must be a sequence, got {shown(value)}")
 
 
 def is_many(value: object) -> bool:

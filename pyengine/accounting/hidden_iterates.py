@@ -268,7 +268,7 @@ def last_iterate(
     factor = checks.real("contraction", contraction)
     if not 0.0 < factor <= 1.0:
         raise ValueError(f"contraction must be in (0, 1], got {checks.shown(contraction)}")
-    width = float(diameter)
+    width = checks.real("diameter", diameter)
     if not width > 0.0:
         raise ValueError(f"diameter must be > 0, got {checks.shown(diameter)}")
     return LastIterate(noise, probability, number, factor, width)

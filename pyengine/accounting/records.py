@@ -284,6 +284,8 @@ def _blocks(norms: Any) -> Iterator[FloatArray]:
             whole = np.empty(0)
         if whole.ndim == 2 or (whole.ndim == 1 and whole.size):
             norms = [whole]
+    if not isinstance(norms, Iterable):
+        raise ValueError(f"norms must be an array or blocks of one, got {checks.shown(norms)}")
     for given in norms:
         try:
             block = np.asarray(given, dtype=np.float64)

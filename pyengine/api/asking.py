@@ -20,6 +20,7 @@ from pyengine.engines.within import WithinTolerance
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, as_mechanism
 from pyengine.mechanisms.threat_models import DifferentialPrivacy, ThreatModel, threat_model_of
+from pyengine.numerics.exact_numbers import BEYOND
 
 __all__ = [
     *("ESTIMATED", "QUESTIONS", "Bounds", "Question"),
@@ -301,6 +302,8 @@ def _answer(
     if isinstance(argument, float) and 0.0 <= argument <= question.upper:
         x = float(argument) + 0.0  # -0.0 becomes 0.0
         value, lower, upper, proven = asked.one(name, x)
+        if math.isnan(value):
+            raise _unknown(name, x)
         if bounds is False:
             return max(x, upper) if name == "gamma_bound" and value < x else value
         if bounds is True and not proven:
@@ -315,11 +318,20 @@ def _answer(
         parts = _bounds(name, flat, answer)
         return Bounds(*(checks.shaped(name, part, shape, argument) for part in parts))
     values = asked.values(name, flat)
+    unknown = np.isnan(values)
+    if unknown.any():
+        raise _unknown(name, float(flat[np.argmax(unknown)]))
     if name == "gamma_bound" and (values < flat).any():
         low = np.flatnonzero(values < flat)
         values = values.copy()
         values[low] = np.maximum(flat[low], asked.answer(name, flat[low]).upper)
     return checks.shaped(name, values, shape, argument)
+
+
+def _unknown(name: str, x: float) -> AccuracyError:
+    """What to say where an engine's sums have left the doubles."""
+    what = f"{name} at {QUESTIONS[name].argument} = {x!r}"
+    return AccuracyError(f"no engine answers {what}: {BEYOND}")
 
 
 def _unproven(name: str, x: float, method: str, tolerance: float | None) -> AccuracyError:

@@ -145,7 +145,7 @@ def _sequence(thing: Any, adjacency: str) -> Mechanism | Questions:
             "mechanism must be one mechanism here, got a list of them; pyengine.compose takes each "
             "as an argument of its own: compose(*mechanisms)"
         )
-    widths = {np.size(row) for row in thing}
+    widths = {len(row) if isinstance(row, list | tuple) else np.size(row) for row in thing}
     if widths == {3}:
         return from_history(thing)
     if widths == {2}:

@@ -25,7 +25,7 @@ from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.plan import FEW_STEPS, FEWEST_STEPS, SMALLEST
 from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
-from pyengine.numerics.exact_numbers import in_two_doubles, log_of_rest
+from pyengine.numerics.exact_numbers import in_two_doubles, log_of_rest, ratio_in_two_doubles
 
 __all__ = ["EpochKinds", "EpochLaws", "Kinds", "SectorLaws", "kinds_of"]
 
@@ -96,7 +96,9 @@ def _step(
     reach: float = -math.inf,
 ) -> Any:
     out = ffi.new("pe_sector **")
-    shift, ends = in_two_doubles(1 / Fraction(noise)), (deepest, rarest, float(number), reach, out)
+    scale = Fraction(noise)
+    shift = ratio_in_two_doubles(scale.denominator, scale.numerator)
+    ends = deepest, rarest, float(number), reach, out
     if isinstance(rate, tuple):
         none, *some = rate
         ratios = [part for weight in some for part in in_two_doubles(weight / none)]

@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._support import checks
 from pyengine.errors import AccuracyError
 from pyengine.laws.fine import Fine
 from pyengine.laws.finite import ROUNDED, FiniteLaw
@@ -22,7 +23,7 @@ from pyengine.mechanisms import (
 )
 from pyengine.mechanisms.additive import DiscreteNoise
 from pyengine.numerics import functions as fn
-from pyengine.numerics.exact_numbers import as_decimal, log_of_rest
+from pyengine.numerics.exact_numbers import BEYOND, as_decimal, log_of_rest
 from pyengine.numerics.sampled_loss import sampled_loss
 
 __all__ = ["generic_law", "noise_law", "outcomes_of_response", "substituted_law"]
@@ -31,6 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 
 DEPTH = 800.0  # masses below e^-DEPTH are left out
 MAX_ATOMS = 1 << 22
+SMALLEST_RATE = 2.0**-1022
 
 
 def outcomes_of_response(step: RandomizedResponse) -> list[tuple[Fraction, Fraction]]:
@@ -106,7 +108,9 @@ class _Noise:
         self.gaussian = step.family == "gaussian"
         # weight e^(-rate k²) or e^(-rate |k|)
         self.exact_rate = 1 / (2 * scale**2) if self.gaussian else 1 / scale
-        self.rate = float(self.exact_rate)
+        self.rate = checks.as_double(self.exact_rate)
+        if not SMALLEST_RATE < self.rate < math.inf:
+            raise AccuracyError(BEYOND)
         if self.gaussian:
             self.reach = math.ceil(math.sqrt(DEPTH / self.rate)) + 1
             self._check(2 * self.reach)
@@ -120,7 +124,7 @@ class _Noise:
     def _check(self, size: int) -> None:
         if size > MAX_ATOMS:
             raise AccuracyError(
-                f"the discrete law has {size} values of the loss, more than {MAX_ATOMS}: "
+                f"the discrete law has {size:.3g} values of the loss, more than {MAX_ATOMS}: "
                 "scale the query down, or use the continuous noise"
             )
 

@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._support import checks
 from pyengine.errors import AccuracyError
 from pyengine.laws.discrete import noise_law
 from pyengine.laws.finite import FiniteLaw
@@ -25,6 +26,7 @@ from pyengine.mechanisms.additive import (
     SkellamMechanism,
 )
 from pyengine.numerics import functions as fn
+from pyengine.numerics.exact_numbers import in_two_doubles
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.wide import Wide, running_sums, wide_exp
 
@@ -50,9 +52,9 @@ def skellam_law(step: SkellamMechanism, doubled: bool) -> FiniteLaw:
     step passes on less than the relative error that it gets.
     """
     variance = (Fraction(step.noise_multiplier) * step.sensitivity) ** 2
-    _check(40.0 * math.sqrt(float(variance)) + 400.0)
+    v = checks.as_double(variance)
+    _check(40.0 * math.sqrt(v) + 400.0)
     shift = _shift(step, doubled)
-    v = float(variance)
     if v < LEAST_VARIANCE:
         raise AccuracyError(
             f"the variance of the noise is {v:.3g}, below {LEAST_VARIANCE:g}, where ratios of "
@@ -98,14 +100,14 @@ def gaussian_sum_law(step: DiscreteGaussianSum, doubled: bool) -> FiniteLaw:
         return noise_law(one, doubled)
     scale = Fraction(step.noise_multiplier) * step.sensitivity
     shift = _shift(step, doubled)
-    _check(40.0 * float(scale) * math.sqrt(step.summands) + 4.0 + 2 * shift)
+    _check(40.0 * checks.as_double(scale) * math.sqrt(step.summands) + 4.0 + 2 * shift)
     exact = 1 / (2 * scale**2)
-    rate = Wide(float(exact), float(exact - Fraction(float(exact))))
-    if rate.high > MOST_RATE:
+    if exact > MOST_RATE:
         raise AccuracyError(
             f"noise_multiplier times sensitivity is {float(scale):.3g}, too little for the sum of "
             "several parties: DiscreteGaussianMechanism with one party's noise bounds it from above"
         )
+    rate = Wide(*in_two_doubles(exact))
     low, mass, error = _tilted(rate, 0.0, step.summands)
     mass = mass[-low:]
     logs = fn.log(mass[mass > LEAST])
@@ -195,7 +197,7 @@ def _shift(step: SkellamMechanism | DiscreteGaussianSum, doubled: bool) -> int:
 def _check(reach: float) -> None:
     if 2.0 * reach > MOST_PLACES:
         raise AccuracyError(
-            f"the sum has about {2.0 * reach:.0f} values that matter, more than {MOST_PLACES}: "
+            f"the sum has about {2.0 * reach:.3g} values that matter, more than {MOST_PLACES}: "
             "scale the query down, or take DiscreteGaussianMechanism of the same variance"
         )
 

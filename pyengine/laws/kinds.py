@@ -8,6 +8,7 @@ made of any kind, and have no entries.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -61,7 +62,7 @@ from pyengine.mechanisms import (
 )
 from pyengine.mechanisms.revealed import MOST_PARTS
 from pyengine.numerics import functions as fn
-from pyengine.numerics.exact_numbers import in_two_doubles
+from pyengine.numerics.exact_numbers import BEYOND, in_two_doubles
 
 __all__ = [
     "Kind",
@@ -74,6 +75,7 @@ __all__ = [
 ]
 
 Outcomes = list[tuple[Fraction, Fraction]]
+FARTHEST_SHIFT = 1e150  # of a mixture: its square is a double
 
 
 @dataclass(frozen=True)
@@ -214,18 +216,28 @@ def _mixture_law(step: GaussianMixtureMechanism, substitutes: bool) -> StepLaw:
     numbers = [Fraction(c) / noise for c in step.shifts] + [Fraction(w) for w in step.weights]
     highs, lows = zip(*map(in_two_doubles, numbers), strict=True)
     count = len(step.shifts)
+    if highs[count - 1] > FARTHEST_SHIFT:
+        raise AccuracyError(BEYOND)
     found = GaussianMixtureLaw(highs[:count], highs[count:], lows)
     return SubstitutedMixture(found) if substitutes else found
 
 
 def _gaussian_law(step: GaussianMechanism, doubled: bool) -> StepLaw:
-    high, low = in_two_doubles(step.noise_multiplier)
+    high, low = _noise_of(step)
     scale = 0.5 if doubled else 1.0
     return GaussianLaw(scale * high, low=scale * low)
 
 
-def _substituted_gaussian(step: GaussianMechanism, p: float | Fraction) -> StepLaw:
+def _noise_of(step: GaussianMechanism) -> tuple[float, float]:
+    """The noise to two doubles; one over it, and over half of it, is a double."""
     high, low = in_two_doubles(step.noise_multiplier)
+    if high < 2.0 * sys.float_info.min:
+        raise AccuracyError(BEYOND)
+    return high, low
+
+
+def _substituted_gaussian(step: GaussianMechanism, p: float | Fraction) -> StepLaw:
+    high, low = _noise_of(step)
     return SubstitutedGaussian(high, p, low)
 
 

@@ -18,6 +18,7 @@ from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.matrix import over_root
 from pyengine.mechanisms.words import Words, number_in_words, worded
 from pyengine.numerics import functions as fn
+from pyengine.numerics.exact_numbers import BEYOND
 
 __all__ = [
     "pate_noisy_max",
@@ -309,7 +310,7 @@ def pate_votes(
     if (threshold is None) != (threshold_noise is None):
         raise ValueError("threshold and threshold_noise must be given together")
     ordered = np.sort(rows, axis=1)
-    gaps = (ordered[:, -1:] - ordered[:, :-1]) / (float(noise) * math.sqrt(2.0))
+    gaps = _over(ordered[:, -1:] - ordered[:, :-1], float(noise) * math.sqrt(2.0))
     # normal events that grow together are together no less likely than each by itself
     missed = -fn.expm1(_log_ndtr(gaps, gaps, -1.0).sum(axis=1))
     noise_of_label = over_root(noise, Fraction(2))
@@ -321,8 +322,7 @@ def pate_votes(
         least = checks.as_double(limit)
         if not math.isfinite(least):
             raise ValueError(f"threshold must be finite, got {checks.shown(threshold)}")
-        far = (ordered[:, -1] - least) / float(other)
-        size = (ordered[:, -1] + abs(least)) / float(other)
+        far, size = (_over(ordered[:, -1] + x, float(other)) for x in (-least, abs(least)))
         some, none = (fn.exp(np.minimum(_log_ndtr(x, size, 1.0), 0.0)) for x in (far, -far))
         is_asked, both = some >= none, 2 / Fraction(noise) ** 2 + 1 / Fraction(other) ** 2
         # where most likely there is no label, what is told at all is one answer
@@ -347,6 +347,15 @@ def pate_votes(
             for most, k in _rounded_up(values)
         )
     )
+
+
+def _over(values: FloatArray, noise: float) -> FloatArray:
+    """Numbers of deviations, where doubles hold them."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        found = values / noise
+    if not np.isfinite(found).all():
+        raise AccuracyError(BEYOND)
+    return found
 
 
 def _log_ndtr(x: FloatArray, size: FloatArray, side: float) -> FloatArray:

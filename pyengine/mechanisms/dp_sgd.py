@@ -302,10 +302,9 @@ def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_si
         )
     if sampling is None:
         raise ValueError(
-            "sampling must be said with batch_size: 'poisson' where each record enters a batch by "
-            "itself, 'without_replacement' for batches of fixed size drawn afresh, "
-            "'with_replacement' where they may repeat records, 'shuffle' for a loader that "
-            "shuffles once an epoch"
+            "sampling must be said with batch_size: 'poisson' (each record joins by itself), "
+            "'without_replacement' (fixed size, drawn afresh), 'with_replacement' or 'shuffle' "
+            "(once an epoch)"
         )
 
 

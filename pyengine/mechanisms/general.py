@@ -245,16 +245,17 @@ def from_profile(
     """
     if not callable(profile):
         raise ValueError(f"profile must be callable, got {checks.shown(profile)}")
+    is_convexified = checks.flag("convexify", convexify)
     grid = _grid(profile, epsilon)
     values = [Fraction(_value(profile, point)) for point in grid]
     for point, before, after in zip(grid[1:], values, values[1:], strict=False):
-        if after > before and not convexify:
+        if after > before and not is_convexified:
             raise ValueError(f"profile must not increase, but it does before epsilon = {point!r}")
     right = [(Fraction(fn.exp(e)), v) for e, v in zip(grid, values, strict=True)]
     points = _both_sides(right)
     hull = _falling_hull(points)
     dents = [abs(_on(hull, t) - v) for t, v in points]
-    if not convexify and any(d > CONVEX * v for d, (_, v) in zip(dents, points, strict=True)):
+    if not is_convexified and any(d > CONVEX * v for d, (_, v) in zip(dents, points, strict=True)):
         where = max(range(len(dents)), key=dents.__getitem__)
         raise ValueError(
             "profile must be convex in e^epsilon in both directions, but is not near "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from fractions import Fraction
 from typing import Any
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 LARGEST_TREE = 8192  # leaves
+FAR_ROOT = 2**400
 BINS = "balls_in_bins"
 # How records take part, by the word for it: nothing is drawn.
 TAKES_PART = {
@@ -374,10 +376,14 @@ def over_root(noise: checks.Number, square: Fraction) -> checks.Number:
     root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
     if root * root == square:
         quotient = Fraction(noise) / root
-        near = float(quotient)
-        return near if isinstance(noise, float) and Fraction(near) == quotient else quotient
+        near = checks.as_double(quotient)
+        is_double = isinstance(noise, float) and math.isfinite(near) and Fraction(near) == quotient
+        return near if is_double else quotient
     goal = Fraction(noise) ** 2 / square
-    near = float(noise) / math.sqrt(square)
+    whole = math.isqrt(square.numerator // square.denominator)
+    # beyond the doubles the digits of a whole root are enough
+    near = float(Fraction(noise) / whole) if whole > FAR_ROOT else float(noise) / math.sqrt(square)
+    near = min(near, sys.float_info.max)
     while Fraction(near) ** 2 > goal:
         near = math.nextafter(near, 0.0)
     return near

@@ -16,6 +16,7 @@ from pyengine.mechanisms.words import LONG, Words, number_in_words, worded
 __all__ = ["GaussianMixtureMechanism", "binomial_weights", "group_sample"]
 
 RARE = Fraction(1, 10**40)  # of numbers of draws that are not told apart
+MOST_DRAWS = 1000  # of one record in a batch, on average
 PLACES = 1024  # binary ones, of probabilities of numbers of draws
 LEAST_WEIGHT = Fraction(1, 2**1074)  # a double
 
@@ -186,6 +187,11 @@ def repeated_draws(
     Each draw of the record, of probability ``rate``, moves the sum by ``moved`` clipping norms: by
     2 where another record would be drawn.
     """
+    if draws * rate > MOST_DRAWS:
+        raise ValueError(
+            f"batch_size must give each record at most {MOST_DRAWS:,} draws on average, got "
+            f"{checks.shown(draws)} at a rate of {checks.shown(rate)}"
+        )
     weights: list[Fraction] = []
     rest, masses = Fraction(1), _binomial_masses(draws, rate)
     while len(weights) <= draws and rest >= RARE:
@@ -196,7 +202,7 @@ def repeated_draws(
         rest = Fraction(0)
     if rest > 0:
         weights.append(rest)
-    shown = rate if rate.denominator < LONG else f"{float(rate):.6g}"
+    shown = rate if rate.denominator < LONG else f"about {float(rate):.6g}"
     several = f"{draws:,} draws with replacement, each of a record at a rate of {shown}"
     words = Words(
         "DP-SGD",

@@ -102,7 +102,11 @@ def _groups(std: Any, clip: Any) -> tuple[list[Fraction], list[Fraction]]:
 
 
 def _numbers(name: str, value: Any) -> list[Fraction]:
-    if not isinstance(value, Iterable) or isinstance(value, str) or getattr(value, "ndim", 1) == 0:
+    if (
+        not isinstance(value, Iterable)
+        or isinstance(value, (str, bytes))
+        or getattr(value, "ndim", 1) == 0
+    ):
         return [_exact(name, value)]
     found = [_exact(name, item) for item in value]
     if not found:

@@ -260,7 +260,7 @@ def _matrix(C: Any) -> FloatArray:
     try:
         matrix = np.asarray(C, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"C must be a matrix of real numbers, got {C!r}") from None
+        raise ValueError(f"C must be a matrix of real numbers, got {checks.shown(C)}") from None
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(f"C must be a matrix with at least one entry, got shape {matrix.shape}")
     if not np.isfinite(matrix).all():

@@ -87,5 +87,5 @@ def threat_model_of(value: Any) -> ThreatModel:
         return _BY_WORD[value]
     raise ValueError(
         "threat_model must be one of 'dp', 'relaxed' or an object of pyengine.threat_models; got "
-        f"{value!r}"
+        f"{checks.shown(value)}"
     )

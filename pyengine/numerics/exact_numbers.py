@@ -6,7 +6,10 @@ import math
 from decimal import Context, Decimal
 from fractions import Fraction
 
+from pyengine.errors import AccuracyError
+
 __all__ = [
+    "BEYOND",
     "CONTEXT",
     "as_decimal",
     "in_two_doubles",
@@ -16,6 +19,7 @@ __all__ = [
     "two_doubles",
 ]
 
+BEYOND = "the noise, or one over it, leaves the range of doubles: noise nearer to 1 is answered"
 CONTEXT = Context(prec=60, Emin=-(10**9), Emax=10**9)
 
 
@@ -36,8 +40,11 @@ def in_two_doubles(x: float | Fraction) -> tuple[float, float]:
 
 
 def ratio_in_two_doubles(numerator: int, denominator: int) -> tuple[float, float]:
-    """Return the same of a quotient, whose denominator is positive."""
-    high = numerator / denominator  # integers divide exactly, and are rounded once
+    """Return the same of a quotient of two numbers >= 0."""
+    try:
+        high = numerator / denominator  # integers divide exactly, and are rounded once
+    except (OverflowError, ZeroDivisionError):
+        raise AccuracyError(BEYOND) from None
     top, bottom = high.as_integer_ratio()
     return high, (numerator * bottom - top * denominator) / (denominator * bottom)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy.typing as npt
 
 from pyengine import api
+from pyengine._support import checks
 from pyengine._support.forks import Booking
 from pyengine.accounting.filters import Filter
 from pyengine.accounting.interop.batches import SeenBatches
@@ -18,7 +19,7 @@ from pyengine.api import Bounds
 from pyengine.api.histories import ASSUMED, assume_poisson, composed_history
 from pyengine.api.shuffled import without_amplification
 from pyengine.calibration.proven import proven_bounds
-from pyengine.mechanisms import Composition, dp_sgd, in_words
+from pyengine.mechanisms import Composition, in_words
 
 __all__ = ["HistoryAccountant"]
 
@@ -111,7 +112,8 @@ class HistoryAccountant:
         ValueError
             For a parameter outside its domain.
         """
-        dp_sgd(noise_multiplier, sample_rate, 1)  # checks
+        checks.positive("noise_multiplier", noise_multiplier)
+        checks.rate("sample_rate", sample_rate)
         step = noise_multiplier, sample_rate
         with Booking.lock:
             if self.history and tuple(self.history[-1][:2]) == step:

@@ -17,7 +17,7 @@ def relaxed_model(threat_model: str | ThreatModel) -> Relaxed:
     """Return the relaxed threat model that a word or an object stands for."""
     model = threat_model_of(threat_model)
     if not isinstance(model, Relaxed):
-        raise ValueError(f"threat_model must be the relaxed one, got {threat_model!r}")
+        raise ValueError(f"threat_model must be the relaxed one, got {model}")
     return model
 
 

@@ -79,15 +79,19 @@ def success_bound(
     successes: Any, trials: Any, error: float, names: tuple[str, str] = ("successes", "trials")
 ) -> float:
     """Return a bound below a probability that fails with probability at most ``error``."""
-    if not (isinstance(trials, int | np.integer) and 1 <= trials <= checks.PLAIN_COUNT):
+    if not (_is_integer(trials) and 1 <= trials <= checks.PLAIN_COUNT):
         raise ValueError(f"{names[1]} must be an integer in [1, 2^53], got {checks.shown(trials)}")
-    if not (isinstance(successes, int | np.integer) and 0 <= successes <= trials):
+    if not (_is_integer(successes) and 0 <= successes <= trials):
         raise ValueError(
             f"{names[0]} must be an integer in [0, {trials}], got {checks.shown(successes)}"
         )
     if successes == 0:
         return 0.0
     return float(_beta_quantile(successes, trials - successes + 1, error))
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _beta_quantile(a: object, b: object, probability: float) -> FloatArray:

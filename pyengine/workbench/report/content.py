@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -241,7 +242,7 @@ def privacy_report(
         statement,
         level,
         (
-            ask("epsilon", [level, level / 10, level / 100] if level else [level]),
+            ask("epsilon", [level, *_below(level)] if level else [level]),
             ask("gamma_bound", levels),
             ask("trade_off", levels),
             ask("delta", EPSILONS),
@@ -261,3 +262,8 @@ def privacy_report(
         tuple(alternatives(run, adjacency, first, sizes, proven=proven)),
         tuple((attack, bound(attack.false_positive_rate)) for attack in measured),
     )
+
+
+def _below(level: float) -> list[float]:
+    """A tenth and a hundredth of a level, as they are written: no digit of rounding."""
+    return [float(Decimal(repr(level)).scaleb(-places)) for places in (1, 2)]
