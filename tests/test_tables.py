@@ -27,7 +27,7 @@ from pyengine.tables import cells as table_cells
 from pyengine.tables import files
 from pyengine.workbench.runs.numbers import fraction
 from pyengine.workbench.tables.files import csv_text, jsonl_text, parquet_bytes, replace_all
-from pyengine.workbench.tables.picture import draws, line
+from pyengine.workbench.tables.picture import _label, draws, line
 from pyengine.workbench.tables.rows import INTEGERS, Row, columns, numeric, record, rows
 from pyengine.workbench.tables.run import run
 from pyengine.workbench.tables.spec import Specification, load, parse
@@ -414,3 +414,23 @@ def test_many_runs_stay_readable() -> None:
     assert "run 19 " in text
     assert "run 20 " not in text
     assert text.endswith("... and 10 more workflows in the files")
+
+
+def test_the_summary_and_the_picture_name_no_other_run() -> None:
+    """Six digits of a noise or a rate are another run's."""
+    given = parse(
+        "[gamma_bound]\nkappa = [0.1]\n"
+        '[[run]]\nname = "a"\nnoise = 1.123456789\np = "256/60000"\nsteps = 3\n'
+        '[[run]]\nname = "b"\nnoise = "1/3"\np = 0.0123456789\nsteps = 3\n'
+        '[[run]]\nname = "c"\nnoise = 0.30000000000000004\np = 0.25\nsteps = 3\n',
+        "example",
+    )
+    lines = summary(given, table_of(given)).splitlines()
+    assert [line.split()[1:] for line in lines[2:5]] == [
+        ["1.123456789", "256/60000", "3"],
+        ["1/3", "0.0123456789", "3"],
+        ["0.30000000000000004", "0.25", "3"],
+    ]
+    drawn = [_label(run) for run in given.workflows]
+    assert drawn[0] == "a\np = 256/60000, noise 1.123456789, 3 steps"
+    assert drawn[1] == "b\np = 0.0123456789, noise 1/3, 3 steps"

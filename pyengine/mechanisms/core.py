@@ -212,6 +212,11 @@ class Step(Mechanism):
         """The mechanisms of which the release names the one that ran, with their probabilities."""
         return ()
 
+    @property
+    def within(self) -> tuple[Mechanism, ...]:
+        """The mechanisms that the step chooses from, or runs to choose the best; else none."""
+        return ()
+
     def described(self) -> dict[str, Any]:
         """Name of the class and the parameters, those of the sampling last."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -10,6 +10,7 @@ from pyengine.mechanisms.core import Composition, Mechanism, Step, compose, phas
 from pyengine.mechanisms.words import LOWER, Words, number_in_words, worded
 
 __all__ = [
+    "JOINTLY",
     "Label",
     "describe",
     "guaranteed",

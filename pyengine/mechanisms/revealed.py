@@ -63,6 +63,11 @@ class RevealedMixture(Step):
         return 1 if any(several) else 0
 
     @property
+    def within(self) -> tuple[Mechanism, ...]:
+        """Those of which one runs."""
+        return self.mechanisms
+
+    @property
     def revealed(self) -> tuple[tuple[checks.Number, Mechanism], ...]:
         """The mechanisms with their probabilities."""
         return tuple(zip(self.weights, self.mechanisms, strict=True))

@@ -74,6 +74,11 @@ class RepeatAndSelect(UnsampledStep):
         return 1 if any(step.share for step, _ in steps_of(self.base)) else 0
 
     @property
+    def within(self) -> tuple[Mechanism, ...]:
+        """One run."""
+        return (self.base,)
+
+    @property
     def enclosing(self) -> tuple[Mechanism, tuple[Step, ...]] | None:
         """All runs of a fixed number; publishing the best one releases no more than all of them."""
         if self.number is None or self.runs != "fixed":

@@ -25,7 +25,7 @@ from pyengine.api.shuffled import known_leak, without_amplification
 from pyengine.calibration.proven import proven_bounds
 from pyengine.engines.answers import Answering
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import Label, Mechanism, RepeatAndSelect, label_of, steps_of
+from pyengine.mechanisms import Label, Mechanism, label_of, steps_of
 from pyengine.mechanisms.core import phases_of
 from pyengine.mechanisms.report import JOINTLY, NEIGHBOURS, guaranteed
 from pyengine.mechanisms.words import Words
@@ -355,8 +355,7 @@ def _words(run: Mechanism) -> Iterator[Words]:
     """Words of all steps, and of those that selections and revealed mixtures run."""
     for step, _ in phases_of(run):
         yield step.words
-        inner = [thing for _, thing in step.revealed]
-        for thing in [step.base] if isinstance(step, RepeatAndSelect) else inner:
+        for thing in step.within:
             yield from _words(thing)
 
 

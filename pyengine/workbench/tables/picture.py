@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pyengine._support.decimals import written
 from pyengine.workbench.plots import Curve, gamma_png
 from pyengine.workbench.runs.grammar import NamedRun
 from pyengine.workbench.runs.numbers import fraction
 from pyengine.workbench.tables.cells import auto
 from pyengine.workbench.tables.rows import Row
 from pyengine.workbench.tables.spec import Grid, Specification
+from pyengine.workbench.tables.summary import as_given
 
 __all__ = ["draws", "line", "picture"]
 
@@ -86,9 +86,9 @@ def _label(workflow: NamedRun) -> str:
     probability, noise = workflow.get("sampling_probability"), workflow.get("noise_multiplier")
     words = []
     if probability is not None:
-        words.append(f"p = {written(_double(probability), '.4g')}")
+        words.append(f"p = {as_given('sampling_probability', probability)}")
     if noise is not None:
-        words.append(f"noise {written(_double(noise))}")
+        words.append(f"noise {as_given('noise_multiplier', noise)}")
     steps = sum(fraction(str(step["steps"])) for step in workflow.described)
     words.append(f"{int(steps):,} step{'s' if steps != 1 else ''}")
     return f"{workflow.name}\n{', '.join(words)}"

@@ -15,10 +15,11 @@ from pyengine.workbench.tables.printed import labelled, protected
 from pyengine.workbench.tables.rows import INTEGERS, Row, parameters
 from pyengine.workbench.tables.spec import Grid, Specification
 
-__all__ = ["summary"]
+__all__ = ["as_given", "summary"]
 
 WIDTH = 80
 RUNS = 20  # lines of a table that one reads
+LONGEST = 20  # characters of a parameter that is shown as it was given
 COLUMNS = 5  # what fits a line of 80 characters beside a name
 SYMBOLS = {
     "kappa": "κ",
@@ -68,19 +69,24 @@ def _workflows(specification: Specification) -> str:
     names = parameters(specification)
     lines = [["workflow", *(name.replace("_", " ") for name in names)]]
     for run in runs:
-        lines.append([run.name, *(_number(name, run.get(name)) for name in names)])
+        lines.append([run.name, *(as_given(name, run.get(name)) for name in names)])
     if any(run.kind != "GaussianMechanism" for run in runs):
         for line, kind in zip(lines, ["mechanism", *(run.kind for run in runs)], strict=True):
             line.insert(1, kind)
     return _aligned(lines)
 
 
-def _number(name: str, text: str | None) -> str:
+def as_given(name: str, text: str | None) -> str:
+    """A parameter to six digits if it has no more; else all of it."""
     if text is None:
         return ""
     if name in INTEGERS:
         return f"{fraction(text).numerator:,}"
-    return written(float(fraction(text)), ".6g")
+    value = fraction(text)
+    short = written(float(value), ".6g")
+    if fraction(short) == value:
+        return short
+    return text if len(text) <= LONGEST else written(float(value))
 
 
 def _question(specification: Specification, grid: Grid, rows: Sequence[Row]) -> str:
