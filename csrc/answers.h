@@ -57,9 +57,13 @@ void pe_level_excess(size_t points, size_t n, const double *alpha, const double 
 void pe_level_tangents(size_t points, size_t n, const double *alpha, const double *c, const double *reach,
                        const double *tails, double rounding, double *below, double *above);
 
-/* Four numbers for each level: a lower and an upper bound of beta, and of gamma.  `shown` is B's mass where A has
- * none. */
-void pe_level_bounds(size_t points, size_t n, const double *alpha, const double *c, const double *tails,
+/* At what distance from c slopes are on one side of it for sure, though they are rounded. */
+double pe_level_reach(double shift, double c);
+
+/* Seven arrays of n numbers: beta on the line between the points on both sides of a level, its lower bound and its upper
+ * one, gamma with both, and c of the first of those points.  Points are at least 2, in falling order of c; `shown` is
+ * B's mass where A has none. */
+void pe_level_errors(size_t points, size_t n, const double *alpha, const double *c, const double *tails,
                      double rounding, double shown, double *out);
 
 /* Upper bounds of beta and lower ones of gamma from chances between two points, which are in falling order of c: one
@@ -67,10 +71,52 @@ void pe_level_bounds(size_t points, size_t n, const double *alpha, const double 
 void pe_level_chord(size_t points, size_t n, const double *alpha, const double *tails, double rounding,
                     double *beta, double *gamma);
 
-/* Beta and gamma on the line between the points on both sides of a level, of at least 2 in falling order of c, and
- * the row of the first. */
-void pe_level_between(size_t points, size_t n, const double *alpha, const double *tails, double *out,
-                      int64_t *row);
+/* Beta and gamma on the line between the points on both sides of a level. */
+void pe_level_between(size_t points, size_t n, const double *alpha, const double *tails, double *beta,
+                      double *gamma);
+
+/* Tails of the order whose line of slope e^c is the lower one. */
+void pe_level_better(size_t n, const double *c, const double *first, const double *second, double *out);
+
+/* ---- tests on both sides of levels: level_search.c ---------------------------------------------------------------
+ *
+ * Tests {S > c} of a law whose masses are known: tails as above at n thresholds, and about A's and B's masses above and
+ * below a single one.  Losses lie in `support`; `jump` are those that may be atoms, rising.  Both functions return a
+ * status.
+ */
+typedef int (*pe_tails_of)(void *law, size_t n, const double *c, double *tails);
+typedef int (*pe_function)(void *handle, double x, double *out);
+typedef struct {
+    void *law;
+    pe_tails_of tails;
+    pe_function roughly;
+    double support[2];
+    int has_atoms;
+    size_t jumps;
+    const double *jump;
+} pe_tests;
+
+/* A narrow bracket of the place where a falling function becomes negative, which is in `ends` for sure and expected in
+ * another bracket.  `room` is a width that is narrow enough beside a rounding, jumps are where it may jump, and values up
+ * to `noise` are as good as 0: a place with one is both ends. */
+int pe_falling_root(pe_function of, void *handle, const double *expected, const double *ends, double room,
+                    size_t jumps, const double *jump, double noise, double *out);
+
+/* Four thresholds in falling order for each level in (0, 1), which are expected between `low` and `high`, and their tails:
+ * A's mass is surely at most alpha at the first one, and surely at least that at the last one, where there are such. */
+int pe_tests_at_levels(const pe_tests *tests, size_t n, const double *alpha, const double *low,
+                       const double *high, double rounding, double *c, double *tails);
+
+/* What pe_level_errors says of those tests. */
+int pe_tests_errors(const pe_tests *tests, size_t n, const double *alpha, const double *low,
+                    const double *high, double rounding, double shown, double *out);
+
+/* The first six of those of the hull of both orders of a pair (docs/theory/finite), from the tests of whichever has the
+ * lower line; and the same from four thresholds for each level with tails of those tests. */
+int pe_tests_hull(const pe_tests *add, const pe_tests *remove, size_t n, const double *alpha,
+                  const double *low, const double *high, double rounding, double *out);
+int pe_hull_from(const pe_tests *add, const pe_tests *remove, size_t n, const double *alpha, const double *c,
+                 const double *tails, double rounding, double *out);
 
 /* ---- from rows with proven errors to bounds: row_bounds.c ----------------------------------------------
  *

@@ -70,6 +70,7 @@ SOURCES = [
     "csrc/trig_sums.c",
     "csrc/loss_lines.c",
     "csrc/levels.c",
+    "csrc/level_search.c",
     "csrc/gauss.c",
     "csrc/step_nodes.c",
     "csrc/density_pieces.c",

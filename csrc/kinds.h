@@ -137,7 +137,7 @@ typedef struct {
 void pe_loss_line_scale(const pe_loss_line *at, size_t n, const double *c, double *log, double *error);
 
 /* Integrals of some kernels at thresholds, and bounds on their errors unless `error` is 0, for which fewer panels do:
- * relative to the scale, with it, or with it and that of profiles times e^c.  And masses as of pe_level_masses.
+ * relative to the scale, with it, or with it and that of profiles times e^c.
  *
  * Domain          finite c; room for as many numbers as there are places
  * Returns         0, or how many panels are needed beside places, where there are fewer
@@ -145,8 +145,35 @@ void pe_loss_line_scale(const pe_loss_line *at, size_t n, const double *c, doubl
 enum { PE_RELATIVE = 0, PE_SCALED = 1, PE_SCALED_OF_B = 2 };
 int64_t pe_loss_line_at(const pe_loss_line *at, double *room, size_t n, const double *c, size_t first,
                         size_t kinds, int form, double *value, double *error);
-int64_t pe_loss_line_masses(const pe_loss_line *at, double *room, size_t n, const double *c,
-                            const double *rest, double *out);
+
+/* One order of a composition on its lines.
+ *
+ * Definition      the losses of A's law, or of the exchanged pair; `rest` are the masses of finite losses and what those
+ *                 are off by, `alone` what the first law of the order has at the loss -infinity and the second one at
+ *                 +infinity; thresholds are moved by shift[0] |c| + shift[1], or by shift[2] if that is more.  line[i]
+ *                 serves from limit[i - 1] to limit[i]; one of no size says nothing.  `make` makes a line that is
+ *                 NULL, and panels beside places, and returns a status.  `place` are deviations below losses,
+ *                 and `room` is how far around one they are expected.
+ */
+typedef int (*pe_make_line)(void *order, size_t index, int64_t panels);
+typedef struct {
+    int exchanged, is_bounded;
+    double ends[2], rest[4], removed[2], alone[2], shift[3], room;
+    size_t lines, places;
+    const double *limit, *place, *loss;
+    const pe_loss_line **line;
+    pe_make_line make;
+    void *order;
+} pe_line_law;
+
+/* Masses of A above thresholds and below, and of B, each followed by bounds on absolute errors; those and tails as of
+ * `pe_tests`; about the four masses at one threshold. */
+int pe_line_law_masses(const pe_line_law *law, size_t n, const double *c, double *out);
+int pe_line_law_tails(void *law, size_t n, const double *c, double *tails);
+int pe_line_law_roughly(void *law, double c, double *masses);
+
+/* Between which losses A's mass above is expected to come to alpha; not proven. */
+void pe_line_law_expected(const pe_line_law *law, size_t n, const double *alpha, double *low, double *high);
 
 /* ---- n >= 2 Gauss-Legendre nodes on (0, 1), rising, and weights: gauss.c ---------------------------------
  *

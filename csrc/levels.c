@@ -106,6 +106,7 @@ static void tangent(const column *at, size_t point, double c, double reach, doub
     *above = isfinite(high) ? high : 1.0;
 }
 
+/* Map: tangents below a trade-off function | test_exact_levels | theory/conversions */
 void pe_level_tangents(size_t points, size_t n, const double *alpha, const double *c, const double *reach,
                        const double *tails, double rounding, double *below, double *above) {
     for (size_t i = 0; i < n; i++) {
@@ -119,8 +120,12 @@ void pe_level_tangents(size_t points, size_t n, const double *alpha, const doubl
     }
 }
 
+double pe_level_reach(double shift, double c) {
+    return shift + 0.5 * exp_error(c);
+}
+
 static double reach_of(const column *at, size_t point, double c) {
-    return of(at, SHIFT, point) + 0.5 * exp_error(c);
+    return pe_level_reach(of(at, SHIFT, point), c);
 }
 
 /* Bounds of one level: of beta from below and above, and of gamma. */
@@ -162,14 +167,6 @@ static void bounds(const column *at, size_t points, double alpha, const double *
     out[3] = fmin(gamma_upper, 1.0 - beta_lower + slack);
 }
 
-void pe_level_bounds(size_t points, size_t n, const double *alpha, const double *c, const double *tails,
-                     double rounding, double shown, double *out) {
-    for (size_t i = 0; i < n; i++) {
-        const column at = column_at(points, n, tails, rounding, i);
-        bounds(&at, points, alpha[i], c + i, shown, out + 4 * i);
-    }
-}
-
 /* Map: chords above a trade-off function, from two tests | test_hull | theory/conversions */
 void pe_level_chord(size_t points, size_t n, const double *alpha, const double *tails, double rounding,
                     double *beta, double *gamma) {
@@ -203,32 +200,52 @@ static double part_of(double x) {
     return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0;
 }
 
-void pe_level_between(size_t points, size_t n, const double *alpha, const double *tails, double *out,
-                      int64_t *row) {
+/* Beta and gamma on the line between the points on both sides of a level; returns the row of the first. */
+static size_t between(const column *at, size_t points, double level, double *out) {
+    const double rest = 1.0 - level;
+    const int small = level <= 0.5;
+    size_t under = 0;
+    for (size_t j = 0; j < points; j++)
+        under += !(small ? of(at, A_ABOVE, j) > level : of(at, A_BELOW, j) < rest);
+    const size_t first = under && under < points ? under - 1 : under ? points - 2 : 0, last = first + 1;
+    const double off = of(at, B_BELOW, first), off_last = of(at, B_BELOW, last);
+    const double on = of(at, B_ABOVE, first), on_last = of(at, B_ABOVE, last);
+    const double jump = fmax(on < 0.5 ? on_last - on : off - off_last, 0.0);
+    double share, other;
+    if (small) {
+        const double above = of(at, A_ABOVE, first);
+        share = (level - above) / (of(at, A_ABOVE, last) - above);
+        other = 1.0 - share;
+    } else {
+        /* formed apart: 1 - share has no digits where share is nearly 1 */
+        const double below = of(at, A_BELOW, first), below_last = of(at, A_BELOW, last);
+        share = (below - rest) / (below - below_last);
+        other = (rest - below_last) / (below - below_last);
+    }
+    out[0] = off_last + (isnan(other) ? 1.0 : part_of(other)) * jump;
+    out[1] = on + part_of(share) * jump;
+    return under ? under - 1 : 0;
+}
+
+void pe_level_errors(size_t points, size_t n, const double *alpha, const double *c, const double *tails,
+                     double rounding, double shown, double *out) {
+    for (size_t i = 0; i < n; i++) {
+        const column at = column_at(points, n, tails, rounding, i);
+        double values[2], ends[4];
+        const size_t row = between(&at, points, alpha[i], values);
+        bounds(&at, points, alpha[i], c + i, shown, ends);
+        const double found[7] = {values[0], ends[0], ends[1], values[1], ends[2], ends[3], c[row * n + i]};
+        for (size_t k = 0; k < 7; k++) out[k * n + i] = found[k];
+    }
+}
+
+void pe_level_between(size_t points, size_t n, const double *alpha, const double *tails, double *beta,
+                      double *gamma) {
     for (size_t i = 0; i < n; i++) {
         const column at = column_at(points, n, tails, 0.0, i);
-        const double level = alpha[i], rest = 1.0 - level;
-        const int small = level <= 0.5;
-        size_t under = 0;
-        for (size_t j = 0; j < points; j++)
-            under += !(small ? of(&at, A_ABOVE, j) > level : of(&at, A_BELOW, j) < rest);
-        row[i] = under ? (int64_t)under - 1 : 0;
-        const size_t first = under && under < points ? under - 1 : under ? points - 2 : 0, last = first + 1;
-        const double off = of(&at, B_BELOW, first), off_last = of(&at, B_BELOW, last);
-        const double on = of(&at, B_ABOVE, first), on_last = of(&at, B_ABOVE, last);
-        const double jump = fmax(on < 0.5 ? on_last - on : off - off_last, 0.0);
-        double share, other;
-        if (small) {
-            const double above = of(&at, A_ABOVE, first);
-            share = (level - above) / (of(&at, A_ABOVE, last) - above);
-            other = 1.0 - share;
-        } else {
-            /* formed apart: 1 - share has no digits where share is nearly 1 */
-            const double below = of(&at, A_BELOW, first), below_last = of(&at, A_BELOW, last);
-            share = (below - rest) / (below - below_last);
-            other = (rest - below_last) / (below - below_last);
-        }
-        out[2 * i] = off_last + (isnan(other) ? 1.0 : part_of(other)) * jump;
-        out[2 * i + 1] = on + part_of(share) * jump;
+        double found[2];
+        between(&at, points, alpha[i], found);
+        beta[i] = found[0];
+        gamma[i] = found[1];
     }
 }

@@ -1,8 +1,10 @@
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "answers.h"
 #include "doubles.h"
+#include "functions.h"
 #include "kinds.h"
 
 /* Integrals at thresholds, from what is the same for all of a line (docs/theory/line, docs/theory/laplace). */
@@ -131,14 +133,156 @@ int64_t pe_loss_line_at(const pe_loss_line *at, double *room, size_t n, const do
     return 0;
 }
 
-int64_t pe_loss_line_masses(const pe_loss_line *at, double *room, size_t n, const double *c,
-                            const double *rest, double *out) {
-    for (size_t i = 0; i < n; i++) {
-        double value[2], error[2], masses[8];
-        const int64_t panels = pe_loss_line_at(at, room, 1, c + i, 0, 2, PE_SCALED, value, error);
-        if (panels) return panels;
-        pe_level_masses(at->tilt, value, error, rest, at->removed, masses);
-        for (size_t part = 0; part < 8; part++) out[part * n + i] = masses[part];
+/* ---- one order on its lines ------------------------------------------------------------------------------ */
+
+enum { MASSES = 4 };
+
+/* Room for the distances of places from a threshold, which lines of one order share. */
+typedef struct {
+    double *place;
+    size_t size;
+} places;
+
+static int grow(places *room, const pe_loss_line *at) {
+    const size_t size = at->turn ? at->turn->places : 0;
+    if (size <= room->size) return PE_OK;
+    free(room->place);
+    room->size = 0;
+    room->place = malloc(size * sizeof *room->place);
+    if (!room->place) return PE_NO_MEMORY;
+    room->size = size;
+    return PE_OK;
+}
+
+/* Integrals of both laws at a threshold by the line for it, which is made first where there is none, and 0 if none
+ * serves; `error` may be 0. */
+static int integrals(const pe_line_law *law, double c, places *room, const pe_loss_line **line, double *value,
+                     double *error) {
+    size_t index = 0, last = law->lines - 1;
+    while (index < last) {
+        const size_t middle = (index + last) / 2;
+        if (law->limit[middle] < c) index = middle + 1;
+        else last = middle;
     }
-    return 0;
+    int status = law->line[index] ? PE_OK : law->make(law->order, index, 0);
+    for (int64_t panels = 1; panels && !status;) {
+        const pe_loss_line *at = *line = law->line[index];
+        if (!at->size) {
+            *line = NULL;
+            return PE_OK;
+        }
+        status = grow(room, at);
+        if (status) break;
+        panels = pe_loss_line_at(at, room->place, 1, &c, 0, 2, PE_SCALED, value, error);
+        if (panels) status = law->make(law->order, index, panels);
+    }
+    return status;
+}
+
+static int is_inside(const pe_line_law *law, double c) {
+    return isfinite(c) && (!law->is_bounded || (c >= nextafter(law->ends[0], -INFINITY) &&
+                                                c <= nextafter(law->ends[1], INFINITY)));
+}
+
+/* A's masses above and below a threshold and bounds on their errors, and B's, without exchange */
+static int masses_at(const pe_line_law *law, double c, places *room, double *out) {
+    const pe_loss_line *line = NULL;
+    double value[2], error[2];
+    for (size_t k = 0; k < 2 * MASSES; k++) out[k] = 1.0; /* where no line serves, that is all */
+    if (is_inside(law, c)) {
+        const int status = integrals(law, c, room, &line, value, error);
+        if (!status && line) pe_level_masses(line->tilt, value, error, law->rest, line->removed, out);
+        return status;
+    }
+    for (size_t of = 0; of < 2; of++) {
+        double *part = out + 4 * of;
+        if (c < law->ends[0] || c > law->ends[1]) {
+            part[0] = c < law->ends[0] ? law->rest[of] : 0.0;
+            part[1] = law->rest[of] - part[0];
+            part[2] = part[3] = law->rest[of + 2];
+        }
+        part[2] += law->removed[of];
+        part[3] += law->removed[of];
+    }
+    return PE_OK;
+}
+
+int pe_line_law_masses(const pe_line_law *law, size_t n, const double *c, double *out) {
+    places room = {NULL, 0};
+    int status = PE_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        double found[2 * MASSES];
+        status = masses_at(law, law->exchanged ? -c[i] : c[i], &room, found);
+        for (size_t k = 0; k < MASSES; k++) {
+            const size_t part = law->exchanged ? MASSES - 1 - k : k, at = 4 * (part / 2) + part % 2;
+            const double alone = k == 1 || k == 2 ? law->alone[k - 1] : 0.0;
+            const double mass = alone ? found[at] + alone : found[at];
+            out[2 * k * n + i] = mass;
+            out[(2 * k + 1) * n + i] = alone ? found[at + 2] + 4.0 * UNIT * mass : found[at + 2];
+        }
+    }
+    free(room.place);
+    return status;
+}
+
+int pe_line_law_tails(void *law, size_t n, const double *c, double *tails) {
+    const pe_line_law *of = law;
+    double *masses = malloc((2 * MASSES + 1) * (n + 1) * sizeof *masses), *shift = masses + 2 * MASSES * n;
+    if (!masses) return PE_NO_MEMORY;
+    const int status = pe_line_law_masses(of, n, c, masses);
+    for (size_t i = 0; i < n; i++) shift[i] = fmax(of->shift[0] * (fabs(c[i]) + of->shift[1]), of->shift[2]);
+    if (!status) pe_level_tails(n, masses, shift, tails);
+    free(masses);
+    return status;
+}
+
+int pe_line_law_roughly(void *given, double threshold, double *masses) {
+    const pe_line_law *law = given;
+    const double c = law->exchanged ? -threshold : threshold;
+    const int is_outside = law->is_bounded && !(c >= law->ends[0] && c <= law->ends[1]);
+    const pe_loss_line *line = NULL;
+    double value[2] = {0.0, 0.0}, found[MASSES];
+    places room = {NULL, 0};
+    const int status = is_outside ? PE_OK : integrals(law, c, &room, &line, value, NULL);
+    free(room.place);
+    for (size_t k = 0; k < MASSES; k++) masses[k] = 1.0;
+    if (status || !(is_outside || line)) return status;
+    for (size_t of = 0; of < 2; of++) {
+        const double rest = law->rest[of];
+        const int below = is_outside ? c < law->ends[0] : !(line->tilt > (double)of);
+        const double mass = below ? -value[of] : value[of], positive = 0.0 > mass ? 0.0 : mass;
+        found[2 * of + (size_t)below] = rest < positive ? rest : positive;
+        found[2 * of + (size_t)!below] = rest - found[2 * of + (size_t)below];
+    }
+    for (size_t k = 0; k < MASSES; k++) masses[k] = found[law->exchanged ? MASSES - 1 - k : k];
+    masses[1] += law->alone[0];
+    masses[2] += law->alone[1];
+    return PE_OK;
+}
+
+/* Linear between the places, which rise, and constant beyond them. */
+static double interpolated(size_t n, const double *place, const double *value, double x) {
+    if (isnan(x)) return x;
+    if (x > place[n - 1]) return value[n - 1];
+    if (x < place[0]) return value[0];
+    size_t first = 0, last = n;
+    while (last - first > 1) {
+        const size_t middle = (first + last) / 2;
+        if (place[middle] <= x) first = middle;
+        else last = middle;
+    }
+    if (first == n - 1 || place[first] == x) return value[first];
+    const double slope = (value[first + 1] - value[first]) / (place[first + 1] - place[first]);
+    return slope * (x - place[first]) + value[first];
+}
+
+void pe_line_law_expected(const pe_line_law *law, size_t n, const double *alpha, double *low, double *high) {
+    static const double TINIEST = 1e-300;
+    const double sign = law->exchanged ? 1.0 : -1.0, first = law->rest[law->exchanged];
+    for (size_t i = 0; i < n; i++) {
+        const double of_rest = fmin(alpha[i] / fmax(first, TINIEST), 1.0 - UNIT);
+        const double at = sign * pe_ndtri(of_rest);
+        low[i] = -sign * interpolated(law->places, law->place, law->loss, at + sign * law->room);
+        high[i] = -sign * interpolated(law->places, law->place, law->loss, at - sign * law->room);
+    }
 }

@@ -18,6 +18,7 @@ enum pe_status {
     PE_OK = 0,
     PE_NO_MEMORY = 1,
     PE_TOO_COSTLY = 2, /* beyond the limit of work, or of what is proven */
+    PE_RAISED = 3,     /* what a function of the caller's returned that had none */
 };
 
 /* Functionals of a threshold c. */

@@ -62,6 +62,7 @@ class _Lib:
     PE_ROW: int
     PE_BOUNDS: int
     PE_TOO_COSTLY: int
+    PE_RAISED: int
     def pe_bounds_of_rows(self, n: int, rows: Any, slack: float, bounds: Any, /) -> None: ...
     def pe_bounds_line(
         self,
@@ -465,16 +466,18 @@ class _Lib:
         error: Any,
         /,
     ) -> int: ...
-    def pe_loss_line_masses(
+    def pe_line_law_masses(self, law: Any, n: int, c: Any, out: Any, /) -> int: ...
+    def pe_line_law_tails(self, law: Any, n: int, c: Any, tails: Any, /) -> int: ...
+    def pe_line_law_roughly(self, law: Any, c: float, masses: Any, /) -> int: ...
+    def pe_line_law_expected(
         self,
-        at: Any,
-        room: Any,
+        law: Any,
         n: int,
-        c: Any,
-        rest: Any,
-        out: Any,
+        alpha: Any,
+        low: Any,
+        high: Any,
         /,
-    ) -> int: ...
+    ) -> None: ...
     def pe_level_tails(self, n: int, masses: Any, shift: Any, out: Any, /) -> None: ...
     def pe_level_chord(
         self,
@@ -511,7 +514,8 @@ class _Lib:
         above: Any,
         /,
     ) -> None: ...
-    def pe_level_bounds(
+    def pe_level_reach(self, shift: float, c: float, /) -> float: ...
+    def pe_level_errors(
         self,
         points: int,
         n: int,
@@ -523,16 +527,60 @@ class _Lib:
         out: Any,
         /,
     ) -> None: ...
-    def pe_level_between(
+    def pe_level_better(self, n: int, c: Any, first: Any, second: Any, out: Any, /) -> None: ...
+    def pe_falling_root(
         self,
-        points: int,
+        of: Any,
+        handle: Any,
+        expected: Any,
+        ends: Any,
+        room: float,
+        jumps: int,
+        jump: Any,
+        noise: float,
+        out: Any,
+        /,
+    ) -> int: ...
+    def pe_tests_errors(
+        self,
+        tests: Any,
         n: int,
         alpha: Any,
-        tails: Any,
+        low: Any,
+        high: Any,
+        rounding: float,
+        shown: float,
         out: Any,
-        row: Any,
         /,
-    ) -> None: ...
+    ) -> int: ...
+    def pe_tests_hull(
+        self,
+        add: Any,
+        remove: Any,
+        n: int,
+        alpha: Any,
+        low: Any,
+        high: Any,
+        rounding: float,
+        out: Any,
+        /,
+    ) -> int: ...
+    def pe_hull_from(
+        self,
+        add: Any,
+        remove: Any,
+        n: int,
+        alpha: Any,
+        c: Any,
+        tails: Any,
+        rounding: float,
+        out: Any,
+        /,
+    ) -> int: ...
+    python_function: Any
+    python_roughly: Any
+    python_tails: Any
+    python_line: Any
     def pe_panel_beyond(
         self,
         row: Any,

@@ -312,3 +312,28 @@ def test_epsilon_next_to_where_it_is_none(steps: int, adjacency: str) -> None:
         assert 0.0 < found.lower <= found.upper
         assert pe.delta(mechanism, found.upper, adjacency=adjacency) <= part * none * (1.0 + 1e-9)
         assert pe.delta(mechanism, found.lower, adjacency=adjacency) >= part * none * (1.0 - 1e-9)
+
+
+def test_panels_that_one_order_has_made_serve_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Next to an atom; each order keeps what its own lines were when it asked."""
+    kinds, made = ((SHAPES["plain"], 6),), []
+    add = DeformedLine.add_panels
+
+    def counted(self: DeformedLine, panels: int) -> None:
+        made.append(panels)
+        add(self, panels)
+
+    monkeypatch.setattr(DeformedLine, "add_panels", counted)
+    orders = [DeformedOrder(kinds, exchanged) for exchanged in (False, True)]
+    c = np.array([0.5])
+    far = [order.tails(sign * c) for order, sign in zip(orders, (1.0, -1.0), strict=True)]
+    first = len(made)
+    close = orders[0].jumps[[2]] + 1e-11
+    one = orders[0].tails(close)
+    assert len(made) > first
+    first = len(made)
+    other = orders[1].tails(-close)
+    assert len(made) == first
+    assert np.array_equal(one.a_above, other.b_below)
+    again = [order.tails(sign * c) for order, sign in zip(orders, (1.0, -1.0), strict=True)]
+    assert all(np.array_equal(x, y) for x, y in zip(far, again, strict=True))

@@ -6,15 +6,19 @@ Errors are made so large that an allowance that is forgotten, or that has the wr
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 from outcomes import Outcomes, corners, height, number
 
+from pyengine._core import lib
 from pyengine.engines.exact import levels
 from pyengine.engines.exact.levels import Tails
+from pyengine.engines.functionals import array
 
 ROOM = 1e-13  # for the doubles of this test
 LARGE = 2.0**-7
@@ -105,6 +109,29 @@ def assert_held(
         assert Fraction(low) <= exact <= Fraction(high), (what, x, float(exact), low, high)
 
 
+def by_core(
+    kernel: Callable[..., None], shape: tuple[int, ...], alpha: np.ndarray, points: Tails, *c: Any
+) -> np.ndarray:
+    """Two arrays of the C core from points, and arrays of the same shape where it needs them."""
+    out = np.empty((2, *shape))
+    given = [array(np.ascontiguousarray(x).reshape(-1)) for x in (alpha, *c)]
+    tails = array(np.concatenate(points, axis=None))
+    room = [array(x.reshape(-1), writable=True) for x in out]
+    kernel(points.error.shape[0], alpha.size, *given, tails, levels.ROUNDING, *room)
+    return out
+
+
+def chord(points: Tails, alpha: np.ndarray) -> np.ndarray:
+    """Upper bounds of β and lower ones of γ."""
+    return by_core(lib.pe_level_chord, alpha.shape, alpha, points)
+
+
+def tangents(points: Tails, c: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """Lower bounds of β and upper ones of γ."""
+    reach = np.vectorize(lib.pe_level_reach)(points.shift, c)
+    return by_core(lib.pe_level_tangents, c.shape, alpha, points, c, reach)
+
+
 ERRORS = [(LARGE, 0.0), (0.0, 2.0**-5), (LARGE, 2.0**-5), (0.0, 0.0)]
 
 
@@ -122,12 +149,12 @@ def test_bounds_hold_with_the_largest_errors(
         if rounding is not None:  # the masses err by what is left to rounding
             points = points._replace(error=np.full(c.shape, error + ROOM))
         shown = float(sum(b for a, b in outcomes if not a))
-        found = levels.bounds(points, c, alpha, shown)
+        found = levels.errors_at(points, c, alpha, shown)
         gamma = [1 - x for x in truth]
-        assert_held(alpha, truth, found.beta_lower, found.beta_upper, "beta")
-        assert_held(alpha, gamma, found.gamma_lower, found.gamma_upper, "gamma")
-        below, above = levels.tangents(points, c, alpha, levels.reach_of(points, c))
-        beta, kept = levels.chord(points, alpha)
+        assert_held(alpha, truth, *found[1:3], "beta")
+        assert_held(alpha, gamma, *found[4:6], "gamma")
+        below, above = tangents(points, c, alpha)
+        beta, kept = chord(points, alpha)
         for row in range(len(c)):
             assert_held(alpha, truth, below[row], np.ones(alpha.size), "tangent")
             assert_held(alpha, gamma, np.zeros(alpha.size), above[row], "tangent")
@@ -141,16 +168,16 @@ def test_bounds_are_no_wider_than_the_errors() -> None:
     seen = 0
     for _ in range(50):
         outcomes, alpha, c, points, truth = questions(rng, 0.0, 0.0)
-        found = levels.bounds(points, c, alpha, float(sum(b for a, b in outcomes if not a)))
-        beta, kept = levels.chord(points, alpha)
+        found = levels.errors_at(points, c, alpha, float(sum(b for a, b in outcomes if not a)))
+        beta, kept = chord(points, alpha)
         for i, exact in enumerate(truth):
             if not points.a_above[0, i] < alpha[i] * (1.0 - ROOM) <= points.a_above[-1, i] - ROOM:
                 continue  # no test on one side is among the points
             # a corner that no double is has a slope on each side
             steep = max(1.0, math.exp(max(x for x in losses_of(outcomes) if x < math.inf)))
             off = 4.0 * ROOM * steep
-            assert found.beta_upper[i] - found.beta_lower[i] <= off
-            assert found.gamma_upper[i] - found.gamma_lower[i] <= off
+            assert found[2, i] - found[1, i] <= off
+            assert found[5, i] - found[4, i] <= off
             assert abs(beta[i] - exact) <= off
             assert abs(kept[i] - (1 - exact)) <= off
             seen += 1
@@ -219,12 +246,12 @@ def test_values_between_two_points() -> None:
     seen = 0
     for _ in range(50):
         _, alpha, c, points, truth = questions(rng, 0.0, 0.0)
-        beta, gamma, at = levels.between(points, alpha)
+        beta, _, _, gamma, _, _, slope = levels.errors_at(points, c, alpha, 0.0)
         for i, exact in enumerate(truth):
             reached = np.flatnonzero(points.a_above[:, i] <= alpha[i])
             if reached.size in (0, len(c)):
                 continue  # no point on one side
-            if at[i] != reached[-1]:  # on a point, whose mass is rounded
+            if slope[i] != c[reached[-1], i]:  # on a point, whose mass is rounded
                 assert points.a_above[reached[-1], i] == pytest.approx(alpha[i], rel=1e-12)
             assert beta[i] == pytest.approx(float(exact), rel=1e-9, abs=1e-12)
             assert gamma[i] == pytest.approx(float(1 - exact), rel=1e-9, abs=1e-12)

@@ -22,7 +22,6 @@ import pytest
 from pyengine import duality
 from pyengine._support import forks, pool
 from pyengine.caches import cached_property
-from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.interop import HistoryAccountant
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -269,17 +268,6 @@ def test_what_is_left_can_be_spent_and_no_more() -> None:
         assert budget.spend(left)
         assert not budget.spend(mu)
         assert Fraction(budget.spent) ** 2 <= total * (1 + Fraction(1, 2**51))
-
-
-def test_threads_that_ask_of_two_lines_get_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    def overwritten(shared: Any, _: Any) -> None:
-        shared.__dict__["last"] = (99, 99)  # by a thread that comes next
-
-    last = property(lambda shared: shared.__dict__["last"], overwritten)
-    shared: Any = object.__new__(type("Shared", (LineOrder,), {"_last": last}))
-    shared.__dict__["last"] = (-1, None)
-    monkeypatch.setattr(LineOrder, "line_at", lambda _, index: index)
-    assert [shared._line(index) for index in (3, 5, 3)] == [3, 5, 3]
 
 
 class Slowly(float):

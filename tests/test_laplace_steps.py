@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from thorough import ALL, some
 
 import pyengine as pe
+from pyengine._support.caches import clear_cache
 from pyengine.engines.answers import Answer, names
 from pyengine.engines.exact.laplace import LaplaceSum
 from pyengine.engines.vertical_lines import questions
@@ -293,6 +294,7 @@ def test_levels_on_atoms_are_found_without_halving(
         return roughly(self, c)
 
     monkeypatch.setattr(LineOrder, "roughly", counted)
+    monkeypatch.setattr(LineOrder, "is_called", True)
     mechanism = pe.LaplaceMechanism(noise).poisson_sampled(rate).composed(steps)
     found = pe.gamma_bound(mechanism, level, bounds=True)
     assert len(asked) <= 8
@@ -314,6 +316,25 @@ def test_jumps_tell_where_levels_are() -> None:
             found = root_of(stairs, expected, (-100.0, 100.0), 4e-9, places)
             assert found[0] <= found[1] <= found[0] + 1e-8
             assert stairs(found[0]) >= 0.0 >= stairs(found[1])
+
+
+def test_what_a_function_raises_reaches_who_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through the C core, from a function, from a law's masses, and from the making of a line."""
+
+    def failing(*_: Any) -> Any:
+        raise KeyError("here")
+
+    with pytest.raises(KeyError, match="here"):
+        root_of(failing, (0.0, 1.0), (-1.0, 2.0))
+    mechanism = pe.LaplaceMechanism(3.0).composed(1234)
+    for name, called in (("line_at", False), ("masses", True), ("roughly", True)):
+        with monkeypatch.context() as patch:
+            patch.setattr(LineOrder, name, failing)
+            patch.setattr(LineOrder, "is_called", called)
+            clear_cache()
+            with pytest.raises(KeyError, match="here"):
+                pe.gamma_bound(mechanism, 0.01, bounds=True)
+    assert pe.gamma_bound(mechanism, 0.01, bounds=True).lower > 0.01
 
 
 @pytest.mark.parametrize(("noise", "steps"), [(1.0, 10), (0.3, 10), (10.0, 1000)])

@@ -12,36 +12,31 @@ below.  All sums have positive terms, so that the digits of small errors are kep
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import lib
+from pyengine._support.status import finished
 from pyengine.engines.answers import ErrorCurve, Judged
 from pyengine.engines.curves import larger, smaller
 from pyengine.engines.exact.levels import (
     ERRORS,
+    ROUNDING,
     ComposedLaw,
+    LawTests,
     LevelQuestions,
     Parts,
     Tails,
-    Thresholds,
-    between,
-    chord,
-    reach_of,
-    tangents,
     thresholds,
 )
+from pyengine.engines.functionals import array
 from pyengine.engines.hull import BothOrders
-from pyengine.numerics import functions as fn
-from pyengine.numerics.rounding import UNIT
 
 __all__ = ["ExactBothOrders", "hull"]
 
 FloatArray = npt.NDArray[np.float64]
-
-ASIDE = 4.0  # steps to the thresholds on both sides of one, in reaches: an atom is on one side
 
 
 class _BetterOrder:
@@ -63,59 +58,27 @@ class _BetterOrder:
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of the better event of threshold c, and its complement."""
-        first, second = (law.tails(c) for law in self._laws)
-        better = _is_lower(second, first, c)
-        return Tails(*(np.where(better, y, x) for x, y in zip(first, second, strict=True)))
+        first, second = (np.concatenate(law.tails(c)) for law in self._laws)
+        found, c = np.empty((len(Tails._fields), c.size)), np.ascontiguousarray(c)
+        out = array(found.reshape(-1), writable=True)
+        lib.pe_level_better(c.size, array(c), array(first), array(second), out)
+        return Tails(*found)
 
 
-def _is_lower(one: Tails, other: Tails, c: FloatArray) -> npt.NDArray[np.bool_]:
-    """Whether a line of slope e^c is below another one, from the tail that has the digits."""
-    weight = fn.exp(-np.abs(c))
-    gains = [
-        np.where(c < 0.0, weight * x.a_below - x.b_below, weight * x.b_above - x.a_above)
-        for x in (one, other)
-    ]
-    # where e^|c| is beyond all doubles, the heavier mass that only one law shows
-    alone = np.where(c < 0.0, one.a_below > other.a_below, one.b_above > other.b_above)
-    return np.where(gains[0] == gains[1], alone, gains[0] > gains[1])
-
-
-Points = Callable[[Thresholds, FloatArray], tuple[FloatArray, Tails]]
-
-
-def hull(
-    add: ComposedLaw,
-    remove: ComposedLaw,
-    alpha: FloatArray,
-    find: Points = thresholds,
-) -> tuple[Parts, Parts]:
+def hull(add: ComposedLaw, remove: ComposedLaw, alpha: FloatArray) -> tuple[Parts, Parts]:
     """Return proven bounds of β and γ of the hull of two laws, one the reverse of the other.
 
-    Levels lie in (0, 1]; ``find`` finds thresholds on both sides of each, as `thresholds` does.
+    Levels lie in (0, 1].
     """
-    c, points = find(_BetterOrder(add, remove), alpha)
-    beta, gamma, _ = between(points, alpha)
-    beta_upper, gamma_lower = chord(points, alpha)
-    # atoms are on one side of a threshold: thresholds beside it see them from the other one
-    aside = ASIDE * (reach_of(points, c) + UNIT * np.abs(c))
-    c = np.concatenate([c - aside, c, c + aside])
-    seen = [Tails(*(x.reshape(c.shape) for x in law.tails(c.ravel()))) for law in (add, remove)]
-    reach = np.maximum(*(reach_of(tails, c) for tails in seen))
-    lines = [tangents(tails, c, alpha, reach) for tails in seen]
-    beta_lower = np.minimum(*(line[0] for line in lines)).max(axis=0)
-    gamma_upper = np.maximum(*(line[1] for line in lines)).min(axis=0)
-    slack = 2.0 * UNIT
-    of_beta = (
-        beta,
-        np.maximum(beta_lower, 1.0 - gamma_upper - slack),
-        np.minimum(beta_upper, 1.0 - gamma_lower + slack),
-    )
-    of_gamma = (
-        gamma,
-        np.maximum(gamma_lower, 1.0 - beta_upper - slack),
-        np.minimum(gamma_upper, 1.0 - beta_lower + slack),
-    )
-    return of_beta, of_gamma
+    c, points = thresholds(_BetterOrder(add, remove), alpha)
+    found, tails = np.empty((2, 3, alpha.size)), np.concatenate(points, axis=None)
+    tests, room = [LawTests(law) for law in (add, remove)], array(found.reshape(-1), writable=True)
+    first, second = (each.core for each in tests)
+    level, at = (array(np.ascontiguousarray(x).reshape(-1)) for x in (alpha, c))
+    status = lib.pe_hull_from(first, second, alpha.size, level, at, array(tails), ROUNDING, room)
+    finished(status, "tests of both orders")
+    beta, gamma = ((x[0], x[1], x[2]) for x in found)
+    return beta, gamma
 
 
 class ExactBothOrders(LevelQuestions, BothOrders):

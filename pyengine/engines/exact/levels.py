@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
+from pyengine._support.status import keep_raised
 from pyengine.engines.answers import (
     Answer,
     ErrorCurve,
@@ -31,24 +32,22 @@ from pyengine.numerics.bracketing import falling_bracket
 from pyengine.numerics.rounding import UNIT
 
 __all__ = [
+    "ANSWERS",
     "BELOW_DOUBLES",
     "ERRORS",
+    "ROUNDING",
     "SUBNORMAL",
     "WEAK",
     "ClosedLaw",
     "ComposedLaw",
-    "ErrorBounds",
+    "LawTests",
     "LevelQuestions",
     "Parts",
     "Tails",
     "Thresholds",
-    "between",
     "bounded",
-    "bounds",
-    "chord",
+    "errors_at",
     "excess",
-    "reach_of",
-    "tangents",
     "thresholds",
 ]
 
@@ -60,6 +59,8 @@ SUBNORMAL = 2e-317  # what rounding below the normal range may take from a sum o
 ROUNDING = 16.0 * UNIT  # of the few operations of a bound, relative to its terms
 BELOW_DOUBLES = 1e-300  # what is not known to be above 0, and is less than this, is 0
 WEAK = 2.0**-33  # an error of a profile that losses to many digits are to take away, relative
+OK: int = lib.PE_OK
+ANSWERS = 7  # what the C core says at a level
 FAR = 1024.0  # a bracket of thresholds wider than this is halved on a logarithmic axis
 
 
@@ -75,6 +76,10 @@ class Tails(NamedTuple):
     b_below: FloatArray
     error: FloatArray  # a bound on the relative error of each
     shift: FloatArray
+
+
+TAILS = len(Tails._fields)
+NOWHERE = np.zeros(0)
 
 
 class Thresholds(Protocol):
@@ -132,15 +137,6 @@ class ClosedLaw(ComposedLaw, Protocol):
         self, epsilon: FloatArray, low: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """As of a `ComposedLaw`; ``low`` is what ε is above the double."""
-
-
-class ErrorBounds(NamedTuple):
-    """Proven bounds of β = T(α) and of γ = 1 - T(α)."""
-
-    beta_lower: FloatArray
-    beta_upper: FloatArray
-    gamma_lower: FloatArray
-    gamma_upper: FloatArray
 
 
 def excess(tails: Tails, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -258,21 +254,22 @@ def _logs_over(excess: FloatArray, alpha: FloatArray) -> FloatArray:
     return np.asarray(np.where(small, log, -log))
 
 
-def bounds(points: Tails, c: FloatArray, alpha: FloatArray, shown: float) -> ErrorBounds:
-    """Bounds of T(α) from the tails at any thresholds, both of shape (points, n).
+def errors_at(points: Tails, c: FloatArray, alpha: FloatArray, shown: float) -> FloatArray:
+    """β, two bounds, γ, two bounds, and c, from the tails at thresholds of shape (points, n).
 
+    Values are those of the line between the points on both sides of α, of which c is the first.
     With t = e^c at a threshold c, the event there is optimal for the sum of B off it and t A on
     it, but for the shift: that bounds T from below.  Every event is a test, and T is convex: that
     bounds T from above, with slopes known where A's mass is surely on one side of α.  ``shown`` is
     B's mass where A has none, which every level gains.
     """
     rows, size = c.shape
-    out = np.empty((size, 4))
+    out = np.empty((ANSWERS, size))
     level, c = np.ascontiguousarray(alpha), np.ascontiguousarray(c)
-    lib.pe_level_bounds(
+    lib.pe_level_errors(
         rows, size, array(level), array(c), _core(points), ROUNDING, shown, _room(out)
     )
-    return ErrorBounds(*out.T)
+    return out
 
 
 def bounded(
@@ -338,58 +335,47 @@ class LevelQuestions(Questions):
         return *found, True
 
 
-def chord(points: Tails, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Upper bounds of β and lower bounds of γ from chances between two tests.
+class LawTests:
+    """Tests {S > c} of a law as the C core asks about them.
 
-    ``points`` are tests of shape (points, n) with levels that grow.  One that surely does not
-    exceed α, and a later one, are mixed so that the level is at most α for sure.
+    Parameters
+    ----------
+    law : Thresholds
+        The law, which has ``roughly`` as well where tests are looked for.
+    jumps : ndarray, optional
+        Losses that may be atoms, rising.
+    own : tuple, optional
+        A law of the core, and the functions that say its masses; those of ``law`` otherwise.
+    has_atoms : bool
+        Whether atoms count.
     """
-    rows, size = points.error.shape
-    out, level = np.empty((2, size)), np.ascontiguousarray(alpha)
-    lib.pe_level_chord(rows, size, array(level), _core(points), ROUNDING, *map(_room, out))
-    return out[0], out[1]
+
+    def __init__(
+        self,
+        law: Thresholds,
+        jumps: FloatArray = NOWHERE,
+        own: tuple[Any, Any, Any] | None = None,
+        *,
+        has_atoms: bool = False,
+    ) -> None:
+        calls = own or (ffi.new_handle(law), lib.python_tails, lib.python_roughly)
+        given = *calls, law.support(), has_atoms, jumps.size, array(jumps)
+        self.core, self._kept = ffi.new("pe_tests *", given), given
 
 
-def between(
-    points: Tails, alpha: FloatArray
-) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
-    """β and γ on the line between the points on both sides of α, and the row of the first."""
-    rows, size = points.error.shape
-    out, row = np.empty((size, 2)), np.empty(size, dtype=np.int64)
-    at = ffi.from_buffer("int64_t[]", row, require_writable=True)
-    level = np.ascontiguousarray(alpha)
-    lib.pe_level_between(rows, size, array(level), _core(points), _room(out), at)
-    return out[:, 0], out[:, 1], row.astype(np.intp, copy=False)
+@ffi.def_extern(error=lib.PE_RAISED, onerror=keep_raised)  # type: ignore[untyped-decorator]
+def python_tails(law: Any, n: int, c: Any, tails: Any) -> int:
+    """Masses of a law at thresholds."""
+    at, room = (np.frombuffer(ffi.buffer(x, 8 * n * k)) for x, k in ((c, 1), (tails, TAILS)))
+    np.concatenate(ffi.from_handle(law).tails(at.copy()), out=room)
+    return OK
 
 
-def reach_of(points: Tails, c: FloatArray) -> FloatArray:
-    """Distance from c at which slopes are on one side of it for sure, though they are rounded."""
-    return np.asarray(points.shift + 0.5 * _exp_error(c))
-
-
-# Map: tangents below a trade-off function | test_exact_levels | theory/conversions
-def tangents(
-    points: Tails, c: FloatArray, alpha: FloatArray, reach: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Lower bounds of β and upper bounds of γ at α, on lines of slopes e^(c ∓ reach).
-
-    ``reach`` is at least `reach_of`.  A slope that no double holds gives 0 and 1.
-    """
-    rows, size = c.shape
-    out = np.empty((2, rows, size))
-    level, c, reach = (np.ascontiguousarray(x) for x in (alpha, c, reach))
-    lib.pe_level_tangents(
-        rows,
-        size,
-        array(level),
-        array(c),
-        array(reach),
-        _core(points),
-        ROUNDING,
-        _room(out[0]),
-        _room(out[1]),
-    )
-    return out[0], out[1]
+@ffi.def_extern(error=lib.PE_RAISED, onerror=keep_raised)  # type: ignore[untyped-decorator]
+def python_roughly(law: Any, c: float, masses: Any) -> int:
+    """About the masses of a law at one threshold."""
+    masses[0:4] = ffi.from_handle(law).roughly(c)
+    return OK
 
 
 def _core(tails: Tails) -> Any:
@@ -400,8 +386,3 @@ def _core(tails: Tails) -> Any:
 def _room(x: FloatArray) -> Any:
     """Where the C core writes."""
     return array(x.reshape(-1), writable=True)
-
-
-def _exp_error(c: FloatArray) -> FloatArray:
-    """Twice what rounding of c and of its exponential does to the logarithm of the latter."""
-    return np.asarray(8.0 * UNIT * (1.0 + np.abs(c)))

@@ -19,10 +19,8 @@ from pyengine.engines.exact.levels import (
     ComposedLaw,
     LevelQuestions,
     Parts,
-    Tails,
-    between,
     bounded,
-    bounds,
+    errors_at,
     thresholds,
 )
 from pyengine.numerics import functions as fn
@@ -72,20 +70,17 @@ class ThresholdQuestions(LevelQuestions):
         known = self.law.formulas(alpha)
         if known is not None:
             return known
-        c, points = self._points(alpha)
-        beta, gamma, at = between(points, alpha)
-        found = bounds(points, c, alpha, self.shown)
-        slopes = c[np.minimum(at, len(c) - 1), np.arange(alpha.size)]
-        return (beta, *found[:2]), (gamma, *found[2:]), slopes
+        beta, beta_lower, beta_upper, gamma, gamma_lower, gamma_upper, c = self._at_levels(alpha)
+        return (beta, beta_lower, beta_upper), (gamma, gamma_lower, gamma_upper), c
 
     @property
     def shown(self) -> float:
         """B's mass where A has none."""
         return self.law.infinite()[1]
 
-    def _points(self, alpha: FloatArray) -> tuple[FloatArray, Tails]:
-        """Thresholds on both sides of levels, and the masses there."""
-        return thresholds(self.law, alpha)
+    def _at_levels(self, alpha: FloatArray) -> FloatArray:
+        """As `errors_at`, from thresholds on both sides of levels."""
+        return errors_at(*thresholds(self.law, alpha)[::-1], alpha, self.shown)
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""

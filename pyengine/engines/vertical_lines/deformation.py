@@ -169,10 +169,10 @@ class DeformedOrder(LineOrder):
         """Atoms count where steps are few."""
         return True
 
-    def shift(self, c: FloatArray) -> FloatArray:
+    @property
+    def shifts(self) -> tuple[float, float, float]:
         """Places of atoms are rounded, and so are the ends of the support."""
-        rounded = PLACE_ERROR * (np.abs(c) + 0.125 * max(map(abs, self._ends)))
-        return np.asarray(np.maximum(rounded, self._off_places))
+        return PLACE_ERROR, 0.125 * max(map(abs, self.ends)), self._off_places
 
     @cached_property
     def _off_places(self) -> float:

@@ -158,7 +158,7 @@ class DeformedLine(TiltedSum):
         self._first = min(0.4 * height, 2.0 / self._span)
         self._rays: list[list[_Ray]] = []
         self._low = self._low_of(rule)
-        self._add_panels(LEAST_PANELS)
+        self.add_panels(LEAST_PANELS)
 
     # ---- what bounds all terms ----------------------------------------------------------------
 
@@ -351,7 +351,7 @@ class DeformedLine(TiltedSum):
     def _room(self) -> Any:
         return array(np.empty(self._atom_mass.size), writable=True)
 
-    def _add_panels(self, panels: int) -> None:
+    def add_panels(self, panels: int) -> None:
         """Have rays of whole chunks of them."""
         chunks = bisect_left(CHUNKS, panels)
         made = [*self._rays]

@@ -28,7 +28,6 @@ from pyengine.numerics.wide import Wide
 
 __all__ = [
     "KERNELS",
-    "LAWS",
     "POLES",
     "PROFILE",
     "CoreSide",
@@ -53,7 +52,7 @@ LANES = 8
 ANGLE_ERROR = 8.0 * UNIT
 KERNELS: int = lib.PE_KERNELS  # A's masses, B's, and profiles
 SUMS = ffi.typeof(f"double[{KERNELS}]")
-LAWS, PROFILE, ALL = slice(0, 2), slice(2, 3), slice(0, KERNELS)
+PROFILE, ALL = slice(2, 3), slice(0, KERNELS)
 # poles of 1/k, and what they leave
 POLES = (((0.0, 1.0),), ((1.0, 1.0),), ((0.0, -1.0), (1.0, 1.0)))
 
@@ -147,7 +146,7 @@ class TiltedSum:
     """
 
     removed: tuple[float, float]
-    _core: tuple[Any, object]  # of the C core, and what it points to
+    core: tuple[Any, object]  # of the C core, and what it points to
 
     def __init__(self, steps: Steps, tilt: float) -> None:
         self.tilt = tilt
@@ -196,22 +195,22 @@ class TiltedSum:
             "imag": array(imag.reshape(-1)),
             "turn": turn,
         }
-        self._core = ffi.new("pe_loss_line *", core), (core, frequency, real, imag, kept)
+        self.core = ffi.new("pe_loss_line *", core), (core, frequency, real, imag, kept)
 
     def _ask(self, kernel: Callable[..., int], *given: Any) -> None:
         """Ask the C core, with as many panels beside places as it needs."""
         while True:
-            core = self._core  # which another thread may replace
+            core = self.core  # which another thread may replace
             panels = kernel(core[0], self._room(), *given)
             if not panels:
                 return
-            self._add_panels(panels)
+            self.add_panels(panels)
 
     def _room(self) -> Any:
         """For the distances of places from a threshold."""
         return ffi.NULL
 
-    def _add_panels(self, panels: int) -> None:
+    def add_panels(self, panels: int) -> None:
         """Have at least so many."""
         raise NotImplementedError
 
@@ -219,7 +218,7 @@ class TiltedSum:
         """K(λ) - λ c, rounded, and a bound on its error."""
         log, error = np.empty((2, c.size))
         room = array(log, writable=True), array(error, writable=True)
-        lib.pe_loss_line_scale(self._core[0], c.size, array(c), *room)
+        lib.pe_loss_line_scale(self.core[0], c.size, array(c), *room)
         return log, error
 
     def at(
@@ -235,17 +234,7 @@ class TiltedSum:
         self._ask(lib.pe_loss_line_at, c.size, array(c), *of_kernels, form, *room)
         return value, error
 
-    def masses(self, c: FloatArray, rest: Sequence[float]) -> FloatArray:
-        """Masses of A and B above and below thresholds, then bounds on errors, (2, 4, n).
-
-        ``rest`` are those of finite losses, and what they are off by.
-        """
-        found = np.empty((2, 4, c.size))
-        room = array(found.reshape(-1), writable=True)
-        self._ask(lib.pe_loss_line_masses, c.size, array(c), rest, room)
-        return found
-
-    def about(self, c: float, kernels: slice, form: int = lib.PE_SCALED) -> list[float]:
+    def about(self, c: float, kernels: slice, form: int) -> list[float]:
         """About the integrals of kernels at one threshold, with their scale."""
         out, count = ffi.new(SUMS), len(POLES[kernels])
         self._ask(lib.pe_loss_line_at, 1, (c,), kernels.start, count, form, out, ffi.NULL)

@@ -61,6 +61,8 @@ class WeightedOrder(LineOrder):
         The other steps, of that pair.
     """
 
+    is_called = True
+
     def __init__(self, kinds: Kinds, exchanged: bool, weights: Weights, inner: Inner) -> None:
         super().__init__(kinds, exchanged)
         self.inner, self._weights = inner, weights

@@ -10,18 +10,21 @@ import math
 from collections.abc import Callable
 from decimal import Decimal
 from functools import reduce
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._core import lib
+from pyengine._core import ffi, lib
 from pyengine._support.caches import cached_property
-from pyengine.engines.exact.levels import BELOW_DOUBLES, SUBNORMAL, ComposedLaw, Tails
+from pyengine._support.status import finished, keep_raised
+from pyengine.engines.exact.levels import BELOW_DOUBLES, SUBNORMAL, ComposedLaw, LawTests, Tails
+from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.build import line_at, terms_of_lines
 from pyengine.engines.vertical_lines.choice import Choice, choice_of
 from pyengine.engines.vertical_lines.chords import chord_bound
 from pyengine.engines.vertical_lines.deformed import DeformedLine
-from pyengine.engines.vertical_lines.line import LAWS, PROFILE, LossLine
+from pyengine.engines.vertical_lines.line import PROFILE, LossLine
 from pyengine.engines.vertical_lines.ordered import (
     MASSES,
     Alone,
@@ -35,7 +38,6 @@ from pyengine.engines.vertical_lines.shapes import Kinds
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
-from pyengine.special import ndtri
 
 __all__ = ["LineOrder"]
 
@@ -50,6 +52,70 @@ MAKING = 4.0  # values that take as long as a line takes to be made
 ROOM = 0.01  # around where a threshold is expected, in standard deviations
 TAILS = (0, True), (0, False), (1, True), (1, False)  # of which law, and whether above
 Line = LossLine | DeformedLine
+OK: int = lib.PE_OK
+ROUGH = ffi.typeof("double[4]")
+LINES = "masses on lines"
+LINE_TESTS = [ffi.addressof(lib, f"pe_line_law_{name}") for name in ("tails", "roughly")]
+NO_LINE = ffi.new("pe_loss_line *")  # of no size
+
+
+class OrderLines:
+    """The lines of an order as the C core asks for them, which has each made that it needs.
+
+    Parameters
+    ----------
+    order : LineOrder
+        The order, of which `LineOrder.line_at` makes lines.
+    """
+
+    def __init__(self, order: LineOrder) -> None:
+        choice, self._order, self._handle = order.choice, order, ffi.new_handle(self)
+        self._made: dict[int, Line | None] = {}
+        self._kept: list[object] = []  # what the core may be looking at
+        self._line = ffi.new("pe_loss_line const *[]", choice.line.size)
+        tables = choice.limit, choice.below_b if order.exchanged else choice.below_a, choice.loss
+        law = {
+            "exchanged": order.exchanged,
+            "is_bounded": order.is_bounded,
+            "ends": order.ends,
+            "rest": order.rests,
+            "removed": order.removed,
+            "alone": order.alone_masses,
+            "shift": order.shifts,
+            "room": order.room,
+            "lines": choice.line.size,
+            "places": choice.loss.size,
+            **dict(zip(("limit", "place", "loss"), map(array, tables), strict=True)),
+            "line": self._line,
+            "make": lib.python_line,
+            "order": self._handle,
+        }
+        self.core = ffi.new("pe_line_law *", law)
+        self._tables = law
+
+    def at(self, index: int) -> Line | None:
+        """Return a line, which is made if it is asked for first; None where none serves."""
+        if index not in self._made:
+            self._made[index] = self._order.line_at(index)
+        return self._made[index]
+
+    def need(self, index: int, panels: int) -> None:
+        """Hand a line over to the core, with so many panels beside places."""
+        line = self.at(index)
+        if line is None:
+            self._line[index] = NO_LINE
+            return
+        if self._line[index] == line.core[0]:  # others may have added panels meanwhile
+            line.add_panels(panels)
+        self._kept.append(line.core)
+        self._line[index] = line.core[0]
+
+
+@ffi.def_extern(error=lib.PE_RAISED, onerror=keep_raised)  # type: ignore[untyped-decorator]
+def python_line(lines: Any, index: int, panels: int) -> int:
+    """Have a line made."""
+    ffi.from_handle(lines).need(index, panels)
+    return OK
 
 
 class LineOrder(Inner, ComposedLaw):
@@ -65,6 +131,7 @@ class LineOrder(Inner, ComposedLaw):
 
     room = ROOM
     stages = 2  # Chernoff's bounds, and lines
+    is_called: ClassVar[bool] = False  # by the C core for masses, which are others than of lines
 
     def __init__(self, kinds: Kinds, exchanged: bool) -> None:
         self.kinds, self.exchanged = kinds, exchanged
@@ -79,7 +146,7 @@ class LineOrder(Inner, ComposedLaw):
         self._off_ends = 1.01 * math.fsum(errors) + 1e-12 * float(abs(low) + abs(high))
         if all(shape.has_exact_ends for shape, _ in kinds):
             self._off_ends = 0.0
-        self._ends = float(low) - self._off_ends, float(high) + self._off_ends
+        self.ends = float(low) - self._off_ends, float(high) + self._off_ends
         self.is_bounded = all(shape.is_bounded for shape, _ in kinds)
         of_a, of_b = (sum(n * shape.removed[law] for shape, n in kinds) * SLACK for law in (0, 1))
         self.removed = float(of_a), float(of_b)
@@ -88,15 +155,14 @@ class LineOrder(Inner, ComposedLaw):
         self.alone_masses = self.first.mass, self.second.mass
         self._is_whole = self.alone_masses == (0.0, 0.0)
         # A's and B's masses of finite losses, which are 1 of most, and what those are off by
-        self._rests = of_a.rest, of_b.rest
-        self._off_rests = tuple(0.0 if self._is_whole else 2.0 * UNIT * x for x in self._rests)
+        off = 0.0 if self._is_whole else 2.0 * UNIT
+        self.rests = of_a.rest, of_b.rest, off * of_a.rest, off * of_b.rest
         self._form = lib.PE_SCALED_OF_B if exchanged else lib.PE_SCALED
-        self._last: tuple[int, Line | None] = (-1, None)
         self._log_bounds: dict[float, float] = {}
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest finite loss."""
-        low, high = self._ends
+        low, high = self.ends
         return (-high, -low) if self.exchanged else (low, high)
 
     def lowest(self) -> tuple[float, float]:
@@ -155,16 +221,10 @@ class LineOrder(Inner, ComposedLaw):
 
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which losses A's mass above is expected to come to α; not proven."""
-        if not self._is_whole:
-            alpha = np.minimum(alpha / max(self.first.rest, TINIEST), 1.0 - UNIT)
-        choice, quantile = self.choice, ndtri(alpha)
-        if self.exchanged:
-            high, low = (np.interp(quantile + x, choice.below_b, choice.loss) for x in self._around)
-            return np.asarray(-high), np.asarray(-low)
-        low, high = (
-            np.interp(-quantile + x, choice.below_a, choice.loss) for x in self._around[::-1]
-        )
-        return np.asarray(low), np.asarray(high)
+        level, (low, high) = np.ascontiguousarray(alpha), np.empty((2, alpha.size))
+        room = array(low, writable=True), array(high, writable=True)
+        lib.pe_line_law_expected(self._lines.core, level.size, array(level), *room)
+        return low, high
 
     @property
     def is_symmetric(self) -> bool:
@@ -180,6 +240,16 @@ class LineOrder(Inner, ComposedLaw):
     def jumps(self) -> FloatArray:
         """None."""
         return np.zeros(0)
+
+    @property
+    def shifts(self) -> tuple[float, float, float]:
+        """Thresholds are moved by a part of |c| and another number, or by the last one if more."""
+        return 0.0, 0.0, 0.0
+
+    def shift(self, c: FloatArray) -> FloatArray:
+        """By how much thresholds may be moved."""
+        part, beside, least = self.shifts
+        return np.asarray(np.maximum(part * (np.abs(c) + beside), least))
 
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which ε the profile is expected to come to δ; not proven."""
@@ -231,7 +301,7 @@ class LineOrder(Inner, ComposedLaw):
         self, c: FloatArray, at: Indices, ask: Callable[[Line, FloatArray, Indices], None]
     ) -> npt.NDArray[np.bool_]:
         """Ask by line for the thresholds inside of the support, which are returned."""
-        low, high = self._ends
+        low, high = self.ends
         inside = np.isfinite(c)
         if self.is_bounded:
             inside &= (c >= math.nextafter(low, -math.inf)) & (c <= math.nextafter(high, math.inf))
@@ -244,29 +314,10 @@ class LineOrder(Inner, ComposedLaw):
 
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Masses as of `Tails`, each with a bound on its absolute error."""
-        if self.exchanged:
-            c = -c
-        # of A and of B those above and below, and their errors; where no line serves, that is all
-        found, rest = np.ones((2, 4, c.size)), (*self._rests, *self._off_rests)
-
-        def ask(line: Line, c: FloatArray, at: Indices) -> None:
-            found[:, :, at] = line.masses(c, rest)
-
-        inside = self._groups(c, self.choice.at(c), ask)
-        if not inside.all():
-            rests, off_rests = (np.array(x)[:, None] for x in (self._rests, self._off_rests))
-            for outside, above in ((c < self._ends[0], rests), (c > self._ends[1], 0.0 * rests)):
-                beyond = outside & ~inside
-                found[:, 0, beyond], found[:, 1, beyond] = above, rests - above
-                found[:, 2, beyond] = found[:, 3, beyond] = off_rests
-            found[:, 2:, ~inside] += np.array(self.removed)[:, None, None]
-        masses = [(law[i], law[i + 2]) for law in found for i in (0, 1)]
-        masses = masses[::-1] if self.exchanged else masses
-        for i, alone in zip((1, 2), self.alone_masses, strict=True):
-            if alone:
-                mass = masses[i][0] + alone
-                masses[i] = mass, masses[i][1] + 4.0 * UNIT * mass
-        return masses
+        found, c = np.empty((MASSES, 2, c.size)), np.ascontiguousarray(c)
+        room = array(found.reshape(-1), writable=True)
+        finished(lib.pe_line_law_masses(self._lines.core, c.size, array(c), room), LINES)
+        return [(each[0], each[1]) for each in found]
 
     def masses_at(self, stage: int, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """By Chernoff's bounds first."""
@@ -331,28 +382,21 @@ class LineOrder(Inner, ComposedLaw):
 
     def roughly(self, c: float) -> RoughTails:
         """About the masses of both laws above a threshold and at most at it."""
-        c = -c if self.exchanged else c
-        low, high = self._ends
-        rests = self._rests
-        if self.is_bounded and not low <= c <= high:
-            found = [part for rest in rests for part in ((rest, 0.0) if c < low else (0.0, rest))]
-        else:
-            line = self._line_for(c)
-            if line is None:
-                return 1.0, 1.0, 1.0, 1.0
-            found = []
-            for law, value in enumerate(line.about(c, LAWS)):
-                is_above = line.tilt > law
-                mass = min(max(value if is_above else -value, 0.0), rests[law])
-                rest = rests[law] - mass
-                found += [mass, rest] if is_above else [rest, mass]
-        one, two, three, four = found[::-1] if self.exchanged else found
-        return one, two + self.first.mass, three + self.second.mass, four
+        out = ffi.new(ROUGH)
+        finished(lib.pe_line_law_roughly(self._lines.core, c, out), LINES)
+        found: RoughTails = out[0], out[1], out[2], out[3]
+        return found
+
+    @cached_property
+    def tests(self) -> LawTests:
+        """Tests {S > c} as the C core asks about them."""
+        own = None if self.is_called else (self._lines.core, *LINE_TESTS)
+        return LawTests(self, self.jumps, own, has_atoms=self.has_atoms)
 
     def profile_about(self, near: float) -> Callable[[float], float]:
         """About the profile at ε, by the line of ``near`` wherever that serves as well."""
         of_b, choice = self.exchanged, self.choice
-        low, high = self._ends
+        low, high = self.ends
         (at_hand,) = choice.for_profile(np.array([near if of_b else -near]))
 
         def about(epsilon: float) -> float:
@@ -368,16 +412,13 @@ class LineOrder(Inner, ComposedLaw):
 
         return about
 
-    def _line_for(self, c: float) -> Line | None:
-        """The line for the masses at a loss."""
-        return self._line(int(self.choice.limit.searchsorted(c)))
-
     def _line(self, index: int) -> Line | None:
-        """A line of the choice; the last one is at hand."""
-        last = self._last  # other threads may ask about other lines
-        if last[0] != index:
-            last = self._last = index, self.line_at(index)
-        return last[1]
+        """A line of the choice."""
+        return self._lines.at(index)
+
+    @cached_property
+    def _lines(self) -> OrderLines:
+        return OrderLines(self)
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The profile of the first law against the second one, and a bound on absolute errors.
@@ -413,7 +454,7 @@ class LineOrder(Inner, ComposedLaw):
                 # e^ε in the pole stands for all mass of the second law
                 error[at] += self._grown(epsilon[at], pole) * line.removed[not of_b]
 
-        first_end, last_end = self._ends
+        first_end, last_end = self.ends
         inside = self._groups(c, self.choice.for_profile(c), ask)
         nothing, whole = (c > last_end, c < first_end) if of_b else (c < first_end, c > last_end)
         value[nothing & ~inside], error[nothing & ~inside] = 0.0, 0.0

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import lib
 from pyengine._support.caches import Once
+from pyengine._support.status import finished
 from pyengine.engines.answers import (
     WANTED,
     Answer,
@@ -26,12 +28,12 @@ from pyengine.engines.answers import (
 )
 from pyengine.engines.certified import NOTHING, relative_width
 from pyengine.engines.curves import larger
-from pyengine.engines.exact.both import ExactBothOrders, hull
-from pyengine.engines.exact.levels import Parts, Tails, Thresholds, bounded
+from pyengine.engines.exact.both import ExactBothOrders
+from pyengine.engines.exact.levels import ANSWERS, ROUNDING, Parts, bounded
 from pyengine.engines.exact.threshold import ThresholdQuestions
+from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.order import LineOrder
-from pyengine.engines.vertical_lines.ordered import RoughTails
-from pyengine.engines.vertical_lines.search import STEP, TRIES, points_at, root_of
+from pyengine.engines.vertical_lines.search import root_of
 from pyengine.errors import AccuracyError
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -53,6 +55,8 @@ FURTHER = 64.0  # and how much longer the next step is
 FLAT = 1e-9  # slope of a profile, relative to it, that says nothing
 CLOSELY = 1.1  # by how much a bound on δ(0) may be too large
 CLOSE = 2e-3  # logarithm of what a close bound on a profile may be off by where ε is looked for
+TRIES = 12
+STEP = 8.0  # by which an ε that is not surely on its side is moved further each time
 NEXT = 1e-3  # how far beyond one order's ε that of the other one is looked for first
 ENGINE = "certified"
 
@@ -197,10 +201,13 @@ class LineQuestions(HandingOver, ThresholdQuestions):
         """As what is handed over."""
         return _is_one_wide(found, self.widest, self.law.least_known, level if is_gamma else None)
 
-    def _points(self, alpha: FloatArray) -> tuple[FloatArray, Tails]:
-        law = self.law
-        near = law.expected(alpha)
-        return points_at(law, law.roughly, alpha, *near, law.jumps, has_atoms=law.has_atoms)
+    def _at_levels(self, alpha: FloatArray) -> FloatArray:
+        out, level = np.empty((ANSWERS, alpha.size)), np.ascontiguousarray(alpha)
+        at, low, high = map(array, (level, *self.law.expected(level)))
+        room, core = array(out.reshape(-1), writable=True), self.law.tests.core
+        status = lib.pe_tests_errors(core, level.size, at, low, high, ROUNDING, self.shown, room)
+        finished(status, "tests at levels")
+        return out
 
     def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
         hidden, shown = self.law.alone_masses
@@ -469,21 +476,17 @@ class LineBothOrders(HandingOver, ExactBothOrders):
         return _is_one_wide(found, self._add.widest, known, level if is_gamma else None)
 
     def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
-        orders = (self._add.law, self._remove.law)
-
-        def find(law: Thresholds, levels: FloatArray) -> tuple[FloatArray, Tails]:
-            first, second = (order.expected(levels) for order in orders)
-            low, high = np.minimum(first[0], second[0]), np.maximum(first[1], second[1])
-
-            def roughly(c: float) -> RoughTails:
-                first, second = (order.roughly(c) for order in orders)
-                return second if _gain(second, c) > _gain(first, c) else first
-
-            jumps = np.unique(np.concatenate([order.jumps for order in orders]))
-            has_atoms = any(order.has_atoms for order in orders)
-            return points_at(law, roughly, levels, low, high, jumps, has_atoms=has_atoms)
-
-        return *hull(*orders, alpha, find), np.empty(0)
+        orders = self._add.law, self._remove.law
+        found, level = np.empty((2, 3, alpha.size)), np.ascontiguousarray(alpha)
+        first, second = (order.expected(level) for order in orders)
+        expected = np.minimum(first[0], second[0]), np.maximum(first[1], second[1])
+        at, low, high = map(array, (level, *expected))
+        add, remove = (order.tests.core for order in orders)
+        room = array(found.reshape(-1), writable=True)
+        status = lib.pe_tests_hull(add, remove, level.size, at, low, high, ROUNDING, room)
+        finished(status, "tests of both orders")
+        beta, gamma = ((x[0], x[1], x[2]) for x in found)
+        return beta, gamma, np.empty(0)
 
     def _inside(self, alpha: FloatArray) -> ErrorCurve:
         """From masses, and within another engine's bounds where those leave too much open."""
@@ -541,13 +544,6 @@ def _show(beta: Answer, gamma: Answer, alpha: FloatArray, hidden: float, shown: 
         whole = _is_whole(alpha, hidden)
         for part, value in ((beta, 0.0), (gamma, 1.0)):
             part.value[whole] = part.lower[whole] = part.upper[whole] = value
-
-
-def _gain(masses: RoughTails, c: float) -> float:
-    """By how much the line of slope e^c of an order lies below 1 or e^c, times e^-|c| if c < 0."""
-    a_above, a_below, b_above, b_below = masses
-    weight = fn.exp(-abs(c))
-    return weight * a_below - b_below if c < 0.0 else weight * b_above - a_above
 
 
 def _narrow(answer: Answer, at: BoolArray, other: Answer) -> None:
