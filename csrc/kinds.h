@@ -150,17 +150,18 @@ int64_t pe_loss_line_at(const pe_loss_line *at, double *room, size_t n, const do
  *
  * Definition      the losses of A's law, or of the exchanged pair; `rest` are the masses of finite losses and what those
  *                 are off by, `alone` what the first law of the order has at the loss -infinity and the second one at
- *                 +infinity; thresholds are moved by shift[0] |c| + shift[1], or by shift[2] if that is more.  line[i]
- *                 serves from limit[i - 1] to limit[i]; one of no size says nothing.  `make` makes a line that is
- *                 NULL, and panels beside places, and returns a status.  `place` are deviations below losses,
- *                 and `room` is how far around one they are expected.
+ *                 +infinity, none of which if `is_whole`; thresholds are moved by shift[0] (|c| + shift[1]), or by
+ *                 shift[2] if that is more.  line[i] through tilt[i] serves masses from limit[i - 1] to limit[i], and errs
+ *                 for profiles by about e^(log_weight[i] - tilt[i] c); one of no size says nothing.  `make` makes a line
+ *                 that is NULL, and panels beside places, and returns a status.  `place` are deviations below losses, and
+ *                 `room` is how far around one they are expected.
  */
 typedef int (*pe_make_line)(void *order, size_t index, int64_t panels);
 typedef struct {
-    int exchanged, is_bounded;
+    int exchanged, is_bounded, is_whole;
     double ends[2], rest[4], removed[2], alone[2], shift[3], room;
     size_t lines, places;
-    const double *limit, *place, *loss;
+    const double *tilt, *log_weight, *limit, *place, *loss;
     const pe_loss_line **line;
     pe_make_line make;
     void *order;
@@ -171,6 +172,11 @@ typedef struct {
 int pe_line_law_masses(const pe_line_law *law, size_t n, const double *c, double *out);
 int pe_line_law_tails(void *law, size_t n, const double *c, double *tails);
 int pe_line_law_roughly(void *law, double c, double *masses);
+
+/* The profile and a bound on its error, and about that at one epsilon, by the line of one nearby if that serves. */
+int pe_line_law_profile(const pe_line_law *law, size_t n, const double *epsilon, double *value,
+                        double *error);
+int pe_line_law_profile_about(const pe_line_law *law, double near, double epsilon, double *out);
 
 /* Between which losses A's mass above is expected to come to alpha; not proven. */
 void pe_line_law_expected(const pe_line_law *law, size_t n, const double *alpha, double *low, double *high);

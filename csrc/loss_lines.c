@@ -1,5 +1,6 @@
 #include <float.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "answers.h"
@@ -15,6 +16,7 @@ static const double LARGEST = 600.0;        /* exponent of what says nothing */
 static const double FARTHEST = 0.999e8;     /* angles that sums take in lanes */
 static const double CHERNOFF = 1.0 + 1e-6; /* what an integral is at most, in its scale, and that rounded */
 static const double FUNCTION = 4.0; /* units that an exponential errs by */
+static const double SUBNORMAL = 2e-317; /* what rounding below the normal range may take from a sum */
 
 static double larger_exp(double x) {
     return x < LARGEST ? pe_d_exp(x) : INFINITY;
@@ -154,16 +156,10 @@ static int grow(places *room, const pe_loss_line *at) {
     return PE_OK;
 }
 
-/* Integrals of both laws at a threshold by the line for it, which is made first where there is none, and 0 if none
- * serves; `error` may be 0. */
-static int integrals(const pe_line_law *law, double c, places *room, const pe_loss_line **line, double *value,
-                     double *error) {
-    size_t index = 0, last = law->lines - 1;
-    while (index < last) {
-        const size_t middle = (index + last) / 2;
-        if (law->limit[middle] < c) index = middle + 1;
-        else last = middle;
-    }
+/* Integrals of some kernels at a threshold by a line, which is made first where there is none, and 0 if none serves;
+ * `error` may be 0. */
+static int integrals(const pe_line_law *law, size_t index, double c, places *room, size_t first, size_t kinds,
+                     int form, const pe_loss_line **line, double *value, double *error) {
     int status = law->line[index] ? PE_OK : law->make(law->order, index, 0);
     for (int64_t panels = 1; panels && !status;) {
         const pe_loss_line *at = *line = law->line[index];
@@ -173,10 +169,35 @@ static int integrals(const pe_line_law *law, double c, places *room, const pe_lo
         }
         status = grow(room, at);
         if (status) break;
-        panels = pe_loss_line_at(at, room->place, 1, &c, 0, 2, PE_SCALED, value, error);
+        panels = pe_loss_line_at(at, room->place, 1, &c, first, kinds, form, value, error);
         if (panels) status = law->make(law->order, index, panels);
     }
     return status;
+}
+
+/* The line for masses at a loss */
+static size_t line_for(const pe_line_law *law, double c) {
+    size_t index = 0, last = law->lines - 1;
+    while (index < last) {
+        const size_t middle = (index + last) / 2;
+        if (law->limit[middle] < c) index = middle + 1;
+        else last = middle;
+    }
+    return index;
+}
+
+/* That for profiles, whose error is the smallest; one at hand serves where its error is not much larger. */
+static size_t line_for_profile(const pe_line_law *law, double c, size_t at_hand) {
+    static const double SPARED = 3.0;
+    size_t best = 0;
+    double least = INFINITY;
+    for (size_t i = 0; i < law->lines; i++) {
+        const double own = law->log_weight[i] - c * law->tilt[i], cost = i == at_hand ? own - SPARED : own;
+        if (!(cost < least)) continue;
+        least = cost;
+        best = i;
+    }
+    return best;
 }
 
 static int is_inside(const pe_line_law *law, double c) {
@@ -190,7 +211,8 @@ static int masses_at(const pe_line_law *law, double c, places *room, double *out
     double value[2], error[2];
     for (size_t k = 0; k < 2 * MASSES; k++) out[k] = 1.0; /* where no line serves, that is all */
     if (is_inside(law, c)) {
-        const int status = integrals(law, c, room, &line, value, error);
+        const int status =
+            integrals(law, line_for(law, c), c, room, 0, 2, PE_SCALED, &line, value, error);
         if (!status && line) pe_level_masses(line->tilt, value, error, law->rest, line->removed, out);
         return status;
     }
@@ -243,7 +265,9 @@ int pe_line_law_roughly(void *given, double threshold, double *masses) {
     const pe_loss_line *line = NULL;
     double value[2] = {0.0, 0.0}, found[MASSES];
     places room = {NULL, 0};
-    const int status = is_outside ? PE_OK : integrals(law, c, &room, &line, value, NULL);
+    const int status =
+        is_outside ? PE_OK
+                   : integrals(law, line_for(law, c), c, &room, 0, 2, PE_SCALED, &line, value, NULL);
     free(room.place);
     for (size_t k = 0; k < MASSES; k++) masses[k] = 1.0;
     if (status || !(is_outside || line)) return status;
@@ -259,6 +283,108 @@ int pe_line_law_roughly(void *given, double threshold, double *masses) {
     masses[2] += law->alone[1];
     return PE_OK;
 }
+
+/* ---- profiles ---- */
+
+static double grown(double epsilon) {
+    return pe_d_exp(fmin(epsilon, LARGEST));
+}
+
+/* The first law's mass of finite losses less e^epsilon times the second one's */
+static double difference(const pe_line_law *law, double epsilon) {
+    const double first = law->rest[law->exchanged], second = law->rest[!law->exchanged];
+    const double own = -pe_d_expm1(epsilon) * first;
+    return first == second ? own : own + grown(epsilon) * (first - second);
+}
+
+/* What its parts are off by where either law shows something alone */
+static double off_difference(const pe_line_law *law, double epsilon) {
+    const double first = law->rest[law->exchanged], second = law->rest[!law->exchanged];
+    const double factor = grown(epsilon), less = pe_d_expm1(fmin(epsilon, LARGEST));
+    const double apart = fabs(less) * first + factor * fabs(first - second);
+    return UNIT * (1.01 * (first + factor * (first + second)) + (FUNCTION + 4.0) * apart);
+}
+
+/* At least e^epsilon, which is 1 less the difference of masses that are 1 */
+static double at_least(const pe_line_law *law, double epsilon, double less) {
+    return law->is_whole ? 1.0 - less : SLACK * grown(epsilon);
+}
+
+/* What the poles between a line and that of the small profiles add: a mass if there is one, or a difference of two */
+static double pole_of(const pe_line_law *law, double tilt, double epsilon) {
+    if (law->exchanged ? tilt >= 1.0 : tilt <= 0.0) return 0.0;
+    return 0.0 < tilt && tilt < 1.0 ? law->rest[law->exchanged] : difference(law, epsilon);
+}
+
+static int form_of(const pe_line_law *law) {
+    return law->exchanged ? PE_SCALED_OF_B : PE_SCALED;
+}
+
+/* At a finite epsilon inside of the support, by a line, which may say nothing */
+static int profile_inside(const pe_line_law *law, double epsilon, double c, places *room, double *value,
+                          double *error, double *lost) {
+    const pe_loss_line *line = NULL;
+    const int of_b = law->exchanged;
+    double found, off;
+    const int status = integrals(law, line_for_profile(law, c, SIZE_MAX), c, room, 2, 1, form_of(law), &line,
+                                 &found, &off);
+    if (status || !line) return status;
+    const double tilt = line->tilt, pole = pole_of(law, tilt, epsilon), all = found + pole;
+    const int has_pole = of_b ? tilt < 1.0 : tilt > 0.0, is_one = 0.0 < tilt && tilt < 1.0;
+    *value = all < 0.0 ? 0.0 : all > 1.0 ? 1.0 : all;
+    *error = off * SLACK + (FUNCTION + 2.0) * UNIT * fabs(pole);
+    if (has_pole && !law->is_whole) *error += is_one ? UNIT : off_difference(law, epsilon);
+    *lost = line->removed[of_b];
+    /* e^epsilon in the pole stands for all mass of the second law */
+    if (of_b ? tilt <= 0.0 : tilt >= 1.0) *error += at_least(law, epsilon, pole) * line->removed[!of_b];
+    return status;
+}
+
+int pe_line_law_profile(const pe_line_law *law, size_t n, const double *epsilon, double *value,
+                        double *error) {
+    places room = {NULL, 0};
+    const int of_b = law->exchanged;
+    const double alone = law->alone[0];
+    int status = PE_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        const double c = of_b ? epsilon[i] : -epsilon[i];
+        const int above = c > law->ends[1], below = c < law->ends[0];
+        const int inside = is_inside(law, c), whole = of_b ? below : above;
+        double found = 0.0, off = 1.0, lost = law->removed[of_b];
+        if (inside) status = profile_inside(law, epsilon[i], c, &room, &found, &off, &lost);
+        else if (whole) {
+            found = difference(law, epsilon[i]);
+            off = 4.0 * UNIT + at_least(law, epsilon[i], found) * law->removed[!of_b];
+            if (!law->is_whole) off += off_difference(law, epsilon[i]);
+        } else if (above || below) off = 0.0;
+        off = (isnan(off) ? 1.0 : off) + (inside || whole ? SUBNORMAL : 0.0) + lost;
+        value[i] = alone ? found + alone : found;
+        error[i] = alone ? off + 4.0 * UNIT * value[i] : off;
+    }
+    free(room.place);
+    return status;
+}
+
+int pe_line_law_profile_about(const pe_line_law *law, double near, double epsilon, double *out) {
+    const int of_b = law->exchanged;
+    const double c = of_b ? epsilon : -epsilon;
+    const int below = c < law->ends[0];
+    if (law->is_bounded && !(c >= law->ends[0] && c <= law->ends[1])) {
+        *out = law->alone[0] + (below == of_b ? difference(law, epsilon) : 0.0);
+        return PE_OK;
+    }
+    const size_t at_hand = line_for_profile(law, of_b ? near : -near, SIZE_MAX);
+    const pe_loss_line *line = NULL;
+    places room = {NULL, 0};
+    double value;
+    const int status = integrals(law, line_for_profile(law, c, at_hand), c, &room, 2, 1, form_of(law), &line,
+                                 &value, NULL);
+    free(room.place);
+    *out = status || !line ? 1.0 : law->alone[0] + (value + pole_of(law, line->tilt, epsilon));
+    return status;
+}
+
+/* ---- what is expected ---- */
 
 /* Linear between the places, which rise, and constant beyond them. */
 static double interpolated(size_t n, const double *place, const double *value, double x) {

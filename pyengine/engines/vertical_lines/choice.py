@@ -27,7 +27,6 @@ LEAST_APART = 0.8  # deviations between both poles for which a line stands betwe
 FARTHEST = 40.0
 SIDE, BETWEEN = 72, 41  # places of the table on either side of both poles, and between them
 STEEPEST = 3e3  # tilts of the table, in standard deviations
-SPARED = 3.0  # logarithm of how much larger an error may be where rough values are asked
 
 
 @dataclass(frozen=True)
@@ -62,20 +61,10 @@ class Choice:
     log_profile_a: FloatArray
     log_profile_b: FloatArray
 
-    def at(self, c: FloatArray) -> npt.NDArray[np.intp]:
-        """Index of the line for the masses at a loss."""
-        return np.searchsorted(self.limit, c)
-
-    def for_profile(self, c: FloatArray, at_hand: int | None = None) -> npt.NDArray[np.intp]:
-        """Index of the line for the profiles, whose error is the smallest.
-
-        One that is ``at_hand`` serves where its error is not much larger.
-        """
-        kernel = np.abs(self.line * (self.line - 1.0))
-        cost = (self.line_log - fn.log(kernel)) - c[:, None] * self.line
-        if at_hand is not None:
-            cost[:, at_hand] -= SPARED
-        return np.asarray(np.argmin(cost, axis=1))
+    @property
+    def log_weight(self) -> FloatArray:
+        """Of lines for profiles, whose errors are about e^(that - c times the line)."""
+        return np.asarray(self.line_log - fn.log(np.abs(self.line * (self.line - 1.0))))
 
 
 @kept(64)

@@ -12,7 +12,7 @@ steps, and by rounding, which are bounded each (docs/theory/line).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,6 @@ from pyengine.numerics.wide import Wide
 __all__ = [
     "KERNELS",
     "POLES",
-    "PROFILE",
     "CoreSide",
     "KernelErrors",
     "LossLine",
@@ -51,8 +50,7 @@ LANES = 8
 # reduction of the angle move a term by, in parts of the angle
 ANGLE_ERROR = 8.0 * UNIT
 KERNELS: int = lib.PE_KERNELS  # A's masses, B's, and profiles
-SUMS = ffi.typeof(f"double[{KERNELS}]")
-PROFILE, ALL = slice(2, 3), slice(0, KERNELS)
+ALL = slice(0, KERNELS)
 # poles of 1/k, and what they leave
 POLES = (((0.0, 1.0),), ((1.0, 1.0),), ((0.0, -1.0), (1.0, 1.0)))
 
@@ -197,19 +195,6 @@ class TiltedSum:
         }
         self.core = ffi.new("pe_loss_line *", core), (core, frequency, real, imag, kept)
 
-    def _ask(self, kernel: Callable[..., int], *given: Any) -> None:
-        """Ask the C core, with as many panels beside places as it needs."""
-        while True:
-            core = self.core  # which another thread may replace
-            panels = kernel(core[0], self._room(), *given)
-            if not panels:
-                return
-            self.add_panels(panels)
-
-    def _room(self) -> Any:
-        """For the distances of places from a threshold."""
-        return ffi.NULL
-
     def add_panels(self, panels: int) -> None:
         """Have at least so many."""
         raise NotImplementedError
@@ -221,25 +206,18 @@ class TiltedSum:
         lib.pe_loss_line_scale(self.core[0], c.size, array(c), *room)
         return log, error
 
-    def at(
-        self, c: FloatArray, kernels: slice = ALL, form: int = lib.PE_RELATIVE
-    ) -> tuple[FloatArray, FloatArray]:
-        """I(c)/e^(K(λ) - λ c) of kernels at thresholds, (k, n), and bounds on their errors.
-
-        Of another form with the scale, of `PE_SCALED_OF_B` with that of B's profiles.
-        """
+    def at(self, c: FloatArray, kernels: slice = ALL) -> tuple[FloatArray, FloatArray]:
+        """I(c)/e^(K(λ) - λ c) of kernels at thresholds, (k, n), and bounds on their errors."""
         value, error = np.empty((2, len(POLES[kernels]), c.size))
         room = array(value.reshape(-1), writable=True), array(error.reshape(-1), writable=True)
-        of_kernels = kernels.start or 0, len(value)
-        self._ask(lib.pe_loss_line_at, c.size, array(c), *of_kernels, form, *room)
+        asked = c.size, array(c), kernels.start or 0, len(value), lib.PE_RELATIVE, *room
+        while panels := lib.pe_loss_line_at(self.core[0], self._room(), *asked):
+            self.add_panels(panels)
         return value, error
 
-    def about(self, c: float, kernels: slice, form: int) -> list[float]:
-        """About the integrals of kernels at one threshold, with their scale."""
-        out, count = ffi.new(SUMS), len(POLES[kernels])
-        self._ask(lib.pe_loss_line_at, 1, (c,), kernels.start, count, form, out, ffi.NULL)
-        found: list[float] = ffi.unpack(out, count)
-        return found
+    def _room(self) -> Any:
+        """For the distances of places from a threshold."""
+        return ffi.NULL
 
 
 def _pair(x: Wide) -> tuple[float, float]:

@@ -156,7 +156,7 @@ class WeightedOrder(LineOrder):
             if not open_.size:
                 break
         found[:, 1] *= SLACK
-        if not self._is_whole:
+        if not self.is_whole:
             found[:, 1] += 4.0 * UNIT * found[:, 0]
         return found
 

@@ -24,7 +24,7 @@ from pyengine.engines.vertical_lines.build import line_at, terms_of_lines
 from pyengine.engines.vertical_lines.choice import Choice, choice_of
 from pyengine.engines.vertical_lines.chords import chord_bound
 from pyengine.engines.vertical_lines.deformed import DeformedLine
-from pyengine.engines.vertical_lines.line import PROFILE, LossLine
+from pyengine.engines.vertical_lines.line import LossLine
 from pyengine.engines.vertical_lines.ordered import (
     MASSES,
     Alone,
@@ -37,7 +37,7 @@ from pyengine.engines.vertical_lines.ordered import (
 from pyengine.engines.vertical_lines.shapes import Kinds
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT
-from pyengine.numerics.rounding import ELEMENTARY, UNIT
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["LineOrder"]
 
@@ -53,7 +53,7 @@ ROOM = 0.01  # around where a threshold is expected, in standard deviations
 TAILS = (0, True), (0, False), (1, True), (1, False)  # of which law, and whether above
 Line = LossLine | DeformedLine
 OK: int = lib.PE_OK
-ROUGH = ffi.typeof("double[4]")
+ONE, ROUGH = ffi.typeof("double[1]"), ffi.typeof("double[4]")
 LINES = "masses on lines"
 LINE_TESTS = [ffi.addressof(lib, f"pe_line_law_{name}") for name in ("tails", "roughly")]
 NO_LINE = ffi.new("pe_loss_line *")  # of no size
@@ -73,10 +73,13 @@ class OrderLines:
         self._made: dict[int, Line | None] = {}
         self._kept: list[object] = []  # what the core may be looking at
         self._line = ffi.new("pe_loss_line const *[]", choice.line.size)
-        tables = choice.limit, choice.below_b if order.exchanged else choice.below_a, choice.loss
+        below = choice.below_b if order.exchanged else choice.below_a
+        tables = choice.line, choice.log_weight, choice.limit, below, choice.loss
+        names = "tilt", "log_weight", "limit", "place", "loss"
         law = {
             "exchanged": order.exchanged,
             "is_bounded": order.is_bounded,
+            "is_whole": order.is_whole,
             "ends": order.ends,
             "rest": order.rests,
             "removed": order.removed,
@@ -85,7 +88,7 @@ class OrderLines:
             "room": order.room,
             "lines": choice.line.size,
             "places": choice.loss.size,
-            **dict(zip(("limit", "place", "loss"), map(array, tables), strict=True)),
+            **dict(zip(names, map(array, tables), strict=True)),
             "line": self._line,
             "make": lib.python_line,
             "order": self._handle,
@@ -105,7 +108,7 @@ class OrderLines:
         if line is None:
             self._line[index] = NO_LINE
             return
-        if self._line[index] == line.core[0]:  # others may have added panels meanwhile
+        if panels and self._line[index] == line.core[0]:  # not where others have added them since
             line.add_panels(panels)
         self._kept.append(line.core)
         self._line[index] = line.core[0]
@@ -153,9 +156,9 @@ class LineOrder(Inner, ComposedLaw):
         of_a, of_b = (Alone.of([(shape.alone[law], n) for shape, n in kinds]) for law in (0, 1))
         self.first, self.second = (of_b, of_a) if exchanged else (of_a, of_b)
         self.alone_masses = self.first.mass, self.second.mass
-        self._is_whole = self.alone_masses == (0.0, 0.0)
+        self.is_whole = self.alone_masses == (0.0, 0.0)
         # A's and B's masses of finite losses, which are 1 of most, and what those are off by
-        off = 0.0 if self._is_whole else 2.0 * UNIT
+        off = 0.0 if self.is_whole else 2.0 * UNIT
         self.rests = of_a.rest, of_b.rest, off * of_a.rest, off * of_b.rest
         self._form = lib.PE_SCALED_OF_B if exchanged else lib.PE_SCALED
         self._log_bounds: dict[float, float] = {}
@@ -253,7 +256,7 @@ class LineOrder(Inner, ComposedLaw):
 
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which ε the profile is expected to come to δ; not proven."""
-        if not self._is_whole:
+        if not self.is_whole:
             beyond = np.maximum(delta - self.first.mass, TINIEST) / max(self.first.rest, TINIEST)
             delta = np.minimum(beyond, 1.0 - UNIT)
         choice, log = self.choice, fn.log(delta)
@@ -271,7 +274,7 @@ class LineOrder(Inner, ComposedLaw):
         at c = -ε, or e^c times that of (e^x - 1)_+ at c = ε.  On their sides these are at most
         e^(λ x) over 1 - λ, and over λ.
         """
-        if self._is_whole:
+        if self.is_whole:
             return self._most_of_finite(epsilon, enough)
         most = self.infinite()[0]
         if math.isfinite(epsilon):
@@ -296,21 +299,6 @@ class LineOrder(Inner, ComposedLaw):
         if 0.0 < enough < most:
             close = chord_bound(self.kinds, tilt, epsilon, exchanged=of_b)
         return min(most, close)
-
-    def _groups(
-        self, c: FloatArray, at: Indices, ask: Callable[[Line, FloatArray, Indices], None]
-    ) -> npt.NDArray[np.bool_]:
-        """Ask by line for the thresholds inside of the support, which are returned."""
-        low, high = self.ends
-        inside = np.isfinite(c)
-        if self.is_bounded:
-            inside &= (c >= math.nextafter(low, -math.inf)) & (c <= math.nextafter(high, math.inf))
-        for index in sorted(set(at[inside].tolist())):
-            line = self._line(index)
-            if line is not None:
-                chosen = np.flatnonzero(inside & (at == index))
-                ask(line, c[chosen], chosen)
-        return inside
 
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Masses as of `Tails`, each with a bound on its absolute error."""
@@ -395,26 +383,13 @@ class LineOrder(Inner, ComposedLaw):
 
     def profile_about(self, near: float) -> Callable[[float], float]:
         """About the profile at ε, by the line of ``near`` wherever that serves as well."""
-        of_b, choice = self.exchanged, self.choice
-        low, high = self.ends
-        (at_hand,) = choice.for_profile(np.array([near if of_b else -near]))
+        law, out = self._lines.core, ffi.new(ONE)
 
         def about(epsilon: float) -> float:
-            c = epsilon if of_b else -epsilon
-            if self.is_bounded and not low <= c <= high:
-                finite = self._difference(epsilon) if (c < low) == of_b else 0.0
-                return self.first.mass + finite
-            line = self._line(int(choice.for_profile(np.array([c]), int(at_hand))[0]))
-            if line is None:
-                return 1.0
-            (value,) = line.about(c, PROFILE, self._form)
-            return self.first.mass + (value + self._pole(line.tilt, epsilon))
+            finished(lib.pe_line_law_profile_about(law, near, epsilon, out), LINES)
+            return float(out[0])
 
         return about
-
-    def _line(self, index: int) -> Line | None:
-        """A line of the choice."""
-        return self._lines.at(index)
 
     @cached_property
     def _lines(self) -> OrderLines:
@@ -425,7 +400,7 @@ class LineOrder(Inner, ComposedLaw):
 
         With all masses, at any ε, which has no digits beyond its double.
         """
-        if self._is_whole:
+        if self.is_whole:
             return self._profile(epsilon)
         alone, finite = self.first.mass, np.isfinite(epsilon)
         value, error = np.full(epsilon.size, alone), np.full(epsilon.size, 4.0 * UNIT * alone)
@@ -435,63 +410,7 @@ class LineOrder(Inner, ComposedLaw):
 
     def _profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The same at finite ε."""
-        value, error = np.zeros(epsilon.size), np.full(epsilon.size, 1.0)
-        of_b = self.exchanged
-        first, second = self.infinite()
-        lost = np.full(epsilon.size, first)
-        c = epsilon if of_b else -epsilon
-
-        def ask(line: Line, c: FloatArray, at: Indices) -> None:
-            (found,), (off,) = line.at(c, PROFILE, self._form)
-            pole = np.array([self._pole(line.tilt, each) for each in epsilon[at].tolist()])
-            value[at] = np.clip(found + pole, 0.0, 1.0)
-            error[at] = off * (1.0 + 1e-9) + (ELEMENTARY + 2.0) * UNIT * np.abs(pole)
-            if pole.any() and not self._is_whole:
-                is_one = 0.0 < line.tilt < 1.0  # of the poles, which leaves a mass
-                error[at] += UNIT if is_one else self._off_difference(epsilon[at])
-            lost[at] = line.removed[of_b]
-            if (line.tilt <= 0.0) if of_b else (line.tilt >= 1.0):
-                # e^ε in the pole stands for all mass of the second law
-                error[at] += self._grown(epsilon[at], pole) * line.removed[not of_b]
-
-        first_end, last_end = self.ends
-        inside = self._groups(c, self.choice.for_profile(c), ask)
-        nothing, whole = (c > last_end, c < first_end) if of_b else (c < first_end, c > last_end)
-        value[nothing & ~inside], error[nothing & ~inside] = 0.0, 0.0
-        at = whole & ~inside
-        value[at] = [self._difference(each) for each in epsilon[at].tolist()]
-        error[at] = 4.0 * UNIT + self._grown(epsilon[at], value[at]) * second
-        if not self._is_whole:
-            error[at] += self._off_difference(epsilon[at])
-        error = np.where(np.isnan(error), 1.0, error)
-        error = error + SUBNORMAL * (inside | whole) + lost
-        if self.first.mass:
-            value += self.first.mass
-            error += 4.0 * UNIT * value
+        (value, error), at = np.empty((2, epsilon.size)), np.ascontiguousarray(epsilon)
+        room = array(value, writable=True), array(error, writable=True)
+        finished(lib.pe_line_law_profile(self._lines.core, at.size, array(at), *room), LINES)
         return value, error
-
-    def _difference(self, epsilon: float) -> float:
-        """The first law's mass of finite losses less e^ε times the second one's."""
-        first, second = self.first.rest, self.second.rest
-        own = -fn.expm1(epsilon) * first
-        return own if first == second else own + fn.exp(min(epsilon, MOST)) * (first - second)
-
-    def _grown(self, epsilon: FloatArray, difference: FloatArray) -> FloatArray:
-        """At least e^ε, which is 1 less the difference of masses that are 1."""
-        if self._is_whole:
-            return np.asarray(1.0 - difference)
-        return np.asarray(SLACK * fn.exp(np.minimum(epsilon, MOST)))
-
-    def _off_difference(self, epsilon: FloatArray) -> FloatArray:
-        """What its parts are off by where either law shows something alone."""
-        first, second = self.first.rest, self.second.rest  # each within a unit
-        grown = fn.exp(np.minimum(epsilon, MOST))
-        apart = np.abs(fn.expm1(np.minimum(epsilon, MOST))) * first + grown * abs(first - second)
-        known = first + grown * (first + second)
-        return np.asarray(UNIT * (1.01 * known + (ELEMENTARY + 4.0) * apart))
-
-    def _pole(self, tilt: float, epsilon: float) -> float:
-        """What the poles between a line and that of the small profiles add."""
-        if (tilt >= 1.0) if self.exchanged else (tilt <= 0.0):
-            return 0.0
-        return self.first.rest if 0.0 < tilt < 1.0 else self._difference(epsilon)
