@@ -15,9 +15,11 @@ enum { A_ABOVE, A_BELOW, B_ABOVE, B_BELOW };
 /* parts of the expected distance by which thresholds may be apart, with atoms and without */
 static const double NEAR = 1e-10, SMOOTH = 1e-7;
 static const double GROWTH = 4.0; /* of steps outwards, where roots lie beyond what was expected */
-static const double FURTHER = 8.0; /* by which a threshold that is not surely on its side is moved further each time */
+static const double FURTHER =
+    8.0; /* by which a threshold that is not surely on its side is moved further each time */
 static const double NOWHERE = 1e300; /* logarithm of what has none */
-static const double ASIDE = 4.0; /* steps to the thresholds on both sides of one, in reaches: an atom is on one side */
+static const double ASIDE =
+    4.0; /* steps to the thresholds on both sides of one, in reaches: an atom is on one side */
 
 /* As Python has them, where one is NaN as well */
 static double larger(double a, double b) {
@@ -251,8 +253,7 @@ static int better_roughly(void *law, double c, double *masses) {
     const orders *both = law;
     double found[2][4];
     int status = PE_OK;
-    for (int i = 0; i < 2 && !status; i++)
-        status = both->order[i]->roughly(both->order[i]->law, c, found[i]);
+    for (int i = 0; i < 2 && !status; i++) status = both->order[i]->roughly(both->order[i]->law, c, found[i]);
     if (status) return status;
     const int is_second = gain(found[1], 1, c) > gain(found[0], 1, c);
     for (int part = 0; part < 4; part++) masses[part] = found[is_second][part];
@@ -316,8 +317,9 @@ int pe_hull_from(const pe_tests *add, const pe_tests *remove, size_t n, const do
             gamma = smaller(gamma, larger(line[2 * all + k], line[3 * all + k]));
         }
         const double slack = 2.0 * UNIT, most = chord[2 * n + i], least = chord[3 * n + i];
-        const double found[6] = {chord[i],     larger(beta, 1.0 - gamma - slack), smaller(most, 1.0 - least + slack),
-                                 chord[n + i], larger(least, 1.0 - most - slack), smaller(gamma, 1.0 - beta + slack)};
+        const double found[6] = {
+            chord[i],     larger(beta, 1.0 - gamma - slack), smaller(most, 1.0 - least + slack),
+            chord[n + i], larger(least, 1.0 - most - slack), smaller(gamma, 1.0 - beta + slack)};
         for (size_t k = 0; k < 6; k++) out[k * n + i] = found[k];
     }
     free(at);
@@ -331,14 +333,14 @@ int pe_tests_hull(const pe_tests *add, const pe_tests *remove, size_t n, const d
     double *c = malloc((1 + TAILS) * POINTS * (n + 1) * sizeof *c), *tails = c + POINTS * n;
     int status = jump && c ? PE_OK : PE_NO_MEMORY;
     if (!status) {
-        const pe_tests better = {&both,
-                                 better_tails,
-                                 better_roughly,
-                                 {smaller(add->support[0], remove->support[0]),
-                                  larger(add->support[1], remove->support[1])},
-                                 add->has_atoms || remove->has_atoms,
-                                 joined(add, remove, jump),
-                                 jump};
+        const pe_tests better = {
+            &both,
+            better_tails,
+            better_roughly,
+            {smaller(add->support[0], remove->support[0]), larger(add->support[1], remove->support[1])},
+            add->has_atoms || remove->has_atoms,
+            joined(add, remove, jump),
+            jump};
         status = pe_tests_at_levels(&better, n, alpha, low, high, rounding, c, tails);
     }
     if (!status) status = pe_hull_from(add, remove, n, alpha, c, tails, rounding, out);

@@ -211,8 +211,7 @@ static int masses_at(const pe_line_law *law, double c, places *room, double *out
     double value[2], error[2];
     for (size_t k = 0; k < 2 * MASSES; k++) out[k] = 1.0; /* where no line serves, that is all */
     if (is_inside(law, c)) {
-        const int status =
-            integrals(law, line_for(law, c), c, room, 0, 2, PE_SCALED, &line, value, error);
+        const int status = integrals(law, line_for(law, c), c, room, 0, 2, PE_SCALED, &line, value, error);
         if (!status && line) pe_level_masses(line->tilt, value, error, law->rest, line->removed, out);
         return status;
     }
@@ -266,8 +265,7 @@ int pe_line_law_roughly(void *given, double threshold, double *masses) {
     double value[2] = {0.0, 0.0}, found[MASSES];
     places room = {NULL, 0};
     const int status =
-        is_outside ? PE_OK
-                   : integrals(law, line_for(law, c), c, &room, 0, 2, PE_SCALED, &line, value, NULL);
+        is_outside ? PE_OK : integrals(law, line_for(law, c), c, &room, 0, 2, PE_SCALED, &line, value, NULL);
     free(room.place);
     for (size_t k = 0; k < MASSES; k++) masses[k] = 1.0;
     if (status || !(is_outside || line)) return status;
@@ -326,8 +324,8 @@ static int profile_inside(const pe_line_law *law, double epsilon, double c, plac
     const pe_loss_line *line = NULL;
     const int of_b = law->exchanged;
     double found, off;
-    const int status = integrals(law, line_for_profile(law, c, SIZE_MAX), c, room, 2, 1, form_of(law), &line,
-                                 &found, &off);
+    const int status =
+        integrals(law, line_for_profile(law, c, SIZE_MAX), c, room, 2, 1, form_of(law), &line, &found, &off);
     if (status || !line) return status;
     const double tilt = line->tilt, pole = pole_of(law, tilt, epsilon), all = found + pole;
     const int has_pole = of_b ? tilt < 1.0 : tilt > 0.0, is_one = 0.0 < tilt && tilt < 1.0;
@@ -377,8 +375,8 @@ int pe_line_law_profile_about(const pe_line_law *law, double near, double epsilo
     const pe_loss_line *line = NULL;
     places room = {NULL, 0};
     double value;
-    const int status = integrals(law, line_for_profile(law, c, at_hand), c, &room, 2, 1, form_of(law), &line,
-                                 &value, NULL);
+    const int status =
+        integrals(law, line_for_profile(law, c, at_hand), c, &room, 2, 1, form_of(law), &line, &value, NULL);
     free(room.place);
     *out = status || !line ? 1.0 : law->alone[0] + (value + pole_of(law, line->tilt, epsilon));
     return status;

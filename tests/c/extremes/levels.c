@@ -10,8 +10,7 @@ int run_levels(void) {
     for (size_t i = 0; i < LENGTH(LEVELS); ++i)
         for (size_t j = 0; j < LENGTH(FAR); ++j)
             for (size_t k = 0; k < LENGTH(ERRORS); ++k) {
-                double tails[PARTS][POINTS], c[POINTS], out[4], value[2], below[POINTS], above[POINTS];
-                int64_t row;
+                double tails[PARTS][POINTS], c[POINTS], out[7], below[POINTS], above[POINTS];
                 for (size_t q = 0; q < POINTS; ++q) {
                     /* of two laws that are equal, with all masses on one side but for one point */
                     const double share = q < 2 ? 0.0 : q == 2 ? LEVELS[i] : 1.0;
@@ -19,13 +18,12 @@ int run_levels(void) {
                     for (size_t part = 0; part < PARTS; ++part) tails[part][q] = own[part];
                     c[q] = q == 0 ? FAR[j] : q == POINTS - 1 ? -FAR[j] : 0.0; /* every event is best at 0 */
                 }
-                pe_level_bounds(POINTS, 1, LEVELS + i, c, tails[0], 0x1p-49, 0.0, out);
+                pe_level_errors(POINTS, 1, LEVELS + i, c, tails[0], 0x1p-49, 0.0, out);
                 pe_level_tangents(POINTS, 1, LEVELS + i, c, tails[5], tails[0], 0x1p-49, below, above);
-                pe_level_between(POINTS, 1, LEVELS + i, tails[0], value, &row);
                 const double beta = 1.0 - LEVELS[i];
-                failures += !(out[0] <= beta) || !(out[1] >= beta) || !(out[2] <= LEVELS[i]) ||
-                            !(out[3] >= LEVELS[i]);
-                failures += !(fabs(value[1] - LEVELS[i]) <= 0x1p-50 * LEVELS[i]) || row < 0 || row >= POINTS;
+                failures += !(out[1] <= beta) || !(out[2] >= beta) || !(out[4] <= LEVELS[i]) ||
+                            !(out[5] >= LEVELS[i]);
+                failures += !(fabs(out[3] - LEVELS[i]) <= 0x1p-50 * LEVELS[i]) || !(fabs(out[6]) <= FAR[j]);
                 for (size_t q = 0; q < POINTS; ++q) failures += !isfinite(below[q]) || !isfinite(above[q]);
                 double worst, least;
                 pe_level_chord(POINTS, 1, LEVELS + i, tails[0], 0x1p-49, &worst, &least);

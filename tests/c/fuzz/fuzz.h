@@ -47,6 +47,7 @@ void fuzz_powers(void);
 void fuzz_trig_sums(void);
 void fuzz_place_integrals(void);
 void fuzz_levels(void);
+void fuzz_level_search(void);
 
 /* random_losses.c */
 void fuzz_sampling(void);

@@ -185,13 +185,73 @@ void fuzz_place_integrals(void) {
     free(mass);
 }
 
+/* That pair as a law that is searched: its threshold c is at x = e^c/2. */
+static int searched_roughly(void *handle, double c, double *masses) {
+    const double x = fmin(0.5 * exp(c), 1.0), own[4] = {1.0 - x, x, (1.0 - x) * (1.0 + x), x * x};
+    (void)handle;
+    for (int k = 0; k < 4; ++k) masses[k] = own[k];
+    return PE_OK;
+}
+
+static int searched_tails(void *handle, size_t n, const double *c, double *tails) {
+    const double error = *(const double *)handle;
+    for (size_t i = 0; i < n; ++i) {
+        double masses[4];
+        searched_roughly(handle, c[i], masses);
+        for (size_t k = 0; k < 4; ++k)
+            tails[k * n + i] = masses[k] * (1.0 + 0.5 * error * uniform(-1.0, 1.0));
+        tails[4 * n + i] = error + 16.0 * U * (1.0 + fabs(c[i]));
+        tails[5 * n + i] = 0.0;
+    }
+    return PE_OK;
+}
+
+static int refused(void *handle, double x, double *out) {
+    (void)handle;
+    *out = x;
+    return PE_RAISED;
+}
+
+/* The pair of the densities 1 and 2 x on (0, 1), of the loss log 2 x, whose T(alpha) is found from any guess. */
+void fuzz_level_search(void) {
+    enum { LEVELS = 3 };
+    static const double JUMPS[] = {-1.0, 0.25, 0.5};
+    double error = below(4) ? log_uniform(1e-16, 1e-3) : 0.0, alpha[LEVELS], low[LEVELS], high[LEVELS];
+    double out[7][LEVELS], hull[6][LEVELS], root[2];
+    const pe_tests law = {
+        &error, searched_tails, searched_roughly, {-40.0, log(2.0)}, below(2), below(LENGTH(JUMPS) + 1),
+        JUMPS};
+    for (size_t i = 0; i < LEVELS; ++i) {
+        alpha[i] = below(2) ? log_uniform(1e-9, 1.0) : 1.0 - log_uniform(1e-9, 1.0);
+        low[i] = log(2.0 * (1.0 - alpha[i])) - log_uniform(1e-9, 5.0) * uniform(-0.2, 1.0);
+        high[i] = low[i] + log_uniform(1e-9, 5.0);
+    }
+    require(pe_tests_errors(&law, LEVELS, alpha, low, high, 16.0 * U, 0.0, out[0]) == PE_OK, "tests_errors",
+            "a status", alpha[0]);
+    require(pe_tests_hull(&law, &law, LEVELS, alpha, low, high, 16.0 * U, hull[0]) == PE_OK, "tests_hull",
+            "a status", alpha[0]);
+    for (size_t i = 0; i < LEVELS; ++i) {
+        const long double a = alpha[i], beta = (1.0L - a) * (1.0L - a), gamma = a * (2.0L - a);
+        for (int of = 0; of < 2; ++of) {
+            double (*found)[LEVELS] = of ? hull : out;
+            const char *name = of ? "tests_hull" : "tests_errors";
+            require(found[1][i] <= beta && found[2][i] >= beta, name, "beta lies between", alpha[i]);
+            require(found[4][i] <= gamma && found[5][i] >= gamma, name, "gamma lies between", alpha[i]);
+            require(found[5][i] - found[4][i] <= 100.0 * error + 1e-6 * fabs(high[i] - low[i]) + 1e-9, name,
+                    "bounds are close", alpha[i]);
+        }
+    }
+    const double ends[2] = {-1.0, 1.0}, expected[2] = {0.0, 0.1};
+    require(pe_falling_root(refused, NULL, expected, ends, 0.0, 0, NULL, 0.0, root) == PE_RAISED,
+            "falling_root", "a status", 0.0);
+}
+
 /* The pair of the densities 1 and 2 x on (0, 1), of the loss log 2 x, has T(alpha) = (1 - alpha)^2. */
 void fuzz_levels(void) {
     enum { POINTS = 4, LEVELS = 3 };
     double alpha[LEVELS], c[POINTS][LEVELS], tails[6][POINTS][LEVELS], reach[POINTS][LEVELS];
-    double out[LEVELS][4], value[LEVELS][2], least[POINTS][LEVELS], most[POINTS][LEVELS];
+    double out[7][LEVELS], least[POINTS][LEVELS], most[POINTS][LEVELS];
     double below_line[POINTS][LEVELS], above_line[POINTS][LEVELS];
-    int64_t row[LEVELS];
     const double error = below(4) ? log_uniform(1e-16, 1e-2) : 0.5 * U, width = log_uniform(1e-9, 0.3);
     for (size_t i = 0; i < LEVELS; ++i) {
         alpha[i] = below(2) ? log_uniform(1e-9, 1.0) : 1.0 - log_uniform(1e-9, 1.0);
@@ -212,8 +272,7 @@ void fuzz_levels(void) {
     pe_level_excess(POINTS, LEVELS, alpha, tails[0][0], 16.0 * U, least[0], most[0]);
     pe_level_tangents(POINTS, LEVELS, alpha, c[0], reach[0], tails[0][0], 16.0 * U, below_line[0],
                       above_line[0]);
-    pe_level_bounds(POINTS, LEVELS, alpha, c[0], tails[0][0], 16.0 * U, 0.0, out[0]);
-    pe_level_between(POINTS, LEVELS, alpha, tails[0][0], value[0], row);
+    pe_level_errors(POINTS, LEVELS, alpha, c[0], tails[0][0], 16.0 * U, 0.0, out[0]);
     double worst[LEVELS], kept[LEVELS];
     pe_level_chord(POINTS, LEVELS, alpha, tails[0][0], 16.0 * U, worst, kept);
     for (size_t i = 0; i < LEVELS; ++i) {
@@ -226,11 +285,10 @@ void fuzz_levels(void) {
             require(below_line[j][i] <= beta && above_line[j][i] >= gamma, "level_tangents", "a line below",
                     alpha[i]);
         }
-        require(out[i][0] <= beta && out[i][1] >= beta, "level_bounds", "beta lies between", alpha[i]);
-        require(out[i][2] <= gamma && out[i][3] >= gamma, "level_bounds", "gamma lies between", alpha[i]);
+        require(out[1][i] <= beta && out[2][i] >= beta, "level_errors", "beta lies between", alpha[i]);
+        require(out[4][i] <= gamma && out[5][i] >= gamma, "level_errors", "gamma lies between", alpha[i]);
         require(worst[i] >= beta && kept[i] <= gamma, "level_chord", "a chord above", alpha[i]);
-        require(fabsl(value[i][0] + value[i][1] - 1.0L) <= 4.0L * (error + U), "level_between", "add up to 1",
+        require(fabsl(out[0][i] + out[3][i] - 1.0L) <= 4.0L * (error + U), "level_errors", "add up to 1",
                 alpha[i]);
-        require(row[i] >= 0 && row[i] < POINTS, "level_between", "a row", (double)row[i]);
     }
 }
