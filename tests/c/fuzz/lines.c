@@ -216,7 +216,7 @@ static int refused(void *handle, double x, double *out) {
 void fuzz_level_search(void) {
     enum { LEVELS = 3 };
     static const double JUMPS[] = {-1.0, 0.25, 0.5};
-    double error = below(4) ? log_uniform(1e-16, 1e-3) : 0.0, alpha[LEVELS], low[LEVELS], high[LEVELS];
+    double error = below(4) ? log_uniform(1e-16, 1e-6) : 0.0, alpha[LEVELS], low[LEVELS], high[LEVELS];
     double out[7][LEVELS], hull[6][LEVELS], root[2];
     const pe_tests law = {
         &error, searched_tails, searched_roughly, {-40.0, log(2.0)}, below(2), below(LENGTH(JUMPS) + 1),
