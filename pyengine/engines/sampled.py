@@ -10,7 +10,7 @@ from pyengine.engines.pairs import GaussianPair, largest_epsilon
 from pyengine.engines.sector import Kinds, Number, Rate
 from pyengine.laws.base import StepLaw
 
-__all__ = ["Sampled", "sampled_steps"]
+__all__ = ["SampledSteps", "sampled_steps"]
 
 LARGEST_GROUP = 32  # that laws on pieces are made for
 NEAR = Fraction(1, 2**90)  # of itself, what a shift may be off from a multiple of the first one
@@ -18,7 +18,7 @@ Laws = tuple[tuple[StepLaw, int], ...]
 Step = tuple[Number, Rate, bool]  # noise, rate, and whether A is the law with the record
 
 
-class Sampled(NamedTuple):
+class SampledSteps(NamedTuple):
     """The sampled Gaussian steps of one order, and all other steps.
 
     Parameters
@@ -43,7 +43,7 @@ class Sampled(NamedTuple):
     pair: GaussianPair | None
 
 
-def sampled_steps(laws: Laws, *, plain: bool = False) -> Sampled | None:
+def sampled_steps(laws: Laws, *, plain: bool = False) -> SampledSteps | None:
     """Return the sampled Gaussian steps whose numbers are known, those of groups included.
 
     ``plain`` leaves out groups, and numbers that are no doubles.  None where there are none, or of
@@ -65,7 +65,7 @@ def sampled_steps(laws: Laws, *, plain: bool = False) -> Sampled | None:
     pair = GaussianPair(tuple(map(float, noise)), tuple(map(float, some)), number, is_reversed)
     end = largest_epsilon(pair._replace(reversed=False), some)
     are_plain = all(_is_plain(noise, rate) for noise, rate, _ in kinds)
-    return Sampled(kinds, is_reversed, end, own_laws, others, pair if are_plain else None)
+    return SampledSteps(kinds, is_reversed, end, own_laws, others, pair if are_plain else None)
 
 
 def _is_plain(noise: Number, rate: Rate) -> bool:

@@ -16,7 +16,7 @@ from pyengine.mechanisms.words import LONG, Words, number_in_words, worded
 __all__ = ["GaussianMixtureMechanism", "binomial_weights", "group_sample"]
 
 RARE = Fraction(1, 10**40)  # of numbers of draws that are not told apart
-MOST_DRAWS = 1000  # of one record in a batch, on average
+MOST_DRAWS = 10_000  # of one record in a batch, on average
 PLACES = 1024  # binary ones, of probabilities of numbers of draws
 LEAST_WEIGHT = Fraction(1, 2**1074)  # a double
 

@@ -15,7 +15,7 @@ from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, PRO
 from pyengine.engines.gaussian import GaussianSide
 from pyengine.engines.row_bounds import LogBounds
 from pyengine.engines.row_sides import CLOSE, LineSide
-from pyengine.engines.sampled import Sampled, sampled_steps
+from pyengine.engines.sampled import SampledSteps, sampled_steps
 from pyengine.engines.sector import SectorLaws
 from pyengine.engines.smooth import SmoothSide
 from pyengine.engines.spectral import SOON
@@ -90,7 +90,7 @@ class RowsOrder(Inner):
 
     Parameters
     ----------
-    steps : Sampled
+    steps : SampledSteps
         The steps.
     """
 
@@ -98,7 +98,7 @@ class RowsOrder(Inner):
     jumps = np.zeros(0)
     stages = 3
 
-    def __init__(self, steps: Sampled) -> None:
+    def __init__(self, steps: SampledSteps) -> None:
         self._side: LineSide = SmoothSide(steps.laws)
         if steps.pair is not None:
             self._side = GaussianSide(steps.pair)
@@ -205,13 +205,13 @@ class PiecesOrder(RowsOrder):
 
     Parameters
     ----------
-    steps : Sampled
+    steps : SampledSteps
         The steps.
     laws : SectorLaws
         Of them.
     """
 
-    def __init__(self, steps: Sampled, laws: SectorLaws) -> None:
+    def __init__(self, steps: SampledSteps, laws: SectorLaws) -> None:
         super().__init__(steps)
         self._laws = laws
         self.stages = 1 + laws.depths

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from pyengine._core import lib
 from pyengine._support.caches import cached_property
 from pyengine.engines.functionals import array
-from pyengine.engines.sampled import Sampled
+from pyengine.engines.sampled import SampledSteps
 from pyengine.engines.sector import SectorLaws
 from pyengine.engines.vertical_lines.deformed import places_error
 from pyengine.engines.vertical_lines.gauss import gauss_nodes
@@ -197,7 +197,7 @@ class NodedOrder(Inner):
 
     Parameters
     ----------
-    steps : Sampled
+    steps : SampledSteps
         The sampled Gaussian steps.
     laws : SectorLaws
         Their laws.
@@ -208,7 +208,7 @@ class NodedOrder(Inner):
     """
 
     def __init__(
-        self, steps: Sampled, laws: SectorLaws, others: Inner, corners: CornerBounds
+        self, steps: SampledSteps, laws: SectorLaws, others: Inner, corners: CornerBounds
     ) -> None:
         self._is_reversed, self._laws = steps.is_reversed, laws
         self._others, self._corners = others, corners
