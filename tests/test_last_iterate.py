@@ -124,7 +124,7 @@ def test_words_and_refusals() -> None:
         ((1, 0.1, 5), {"contraction": 1.1}, r"contraction must be in \(0, 1\]"),
         ((1, 0.1, 5), {"contraction": 0}, r"contraction must be in \(0, 1\]"),
         ((1, 0.1, 5), {"diameter": 0}, "diameter must be > 0"),
-        ((1, 0.1, 5), {"diameter": math.nan}, "diameter must be > 0"),
+        ((1, 0.1, 5), {"diameter": math.nan}, "diameter must not be NaN"),
     ],
 )
 def test_wrong_runs(given: Any, words: Any, message: str) -> None:

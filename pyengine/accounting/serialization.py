@@ -329,7 +329,7 @@ def _applied(read: Callable[[str, Any], Any], name: str, value: Any) -> Any:
 
 
 def _pair(name: str, value: Any) -> tuple[str, ...]:
-    items = checks.listed(name, value)
+    items = [] if isinstance(value, str) else checks.listed(name, value)
     if len(items) != 2:
         raise ValueError(f"{name} must be a name and a text, got {checks.shown(value)}")
     return tuple(checks.printable(name, item) for item in items)
