@@ -126,7 +126,9 @@ types: $(VENV)/core.stamp $(VENV)/dev.stamp
 	$(BIN)/mypy --strict pyengine tests/typed
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-# Objects of their own, so that ccache keeps them, and fuzz and sanitize share those of the core.
+# Objects of their own, so that ccache keeps them, also for a checkout in another folder, which those
+# with debugging information name; fuzz and sanitize share those of the core.
+export CCACHE_NOHASHDIR := 1
 HEADERS := $(wildcard csrc/*.h tests/c/*.h tests/c/*/*.h tests/icount/c/*.h) Makefile
 objects  = $(patsubst %.c,build/$(1)/%.o,$(2))
 WARNED  := $(call objects,warnings,$(KERNELS) $(EXTREMES) $(FUZZER) $(THREADED) $(OTHERS) $(COUNTED))

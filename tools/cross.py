@@ -7,7 +7,8 @@ compiled for each, warnings being errors.  `tests/c/machines/answers.c` prints b
 built by this machine's compiler, and by zig with musl for x86-64 and, under ``qemu-aarch64``, for
 arm64.  With one C library all bits must be the same on both machines.  What musl and glibc round
 otherwise is listed; kernels that `SAME` names ask neither, and must agree.  What is not here, the
-compiler or qemu, is said and left out.
+compiler or qemu, is said and left out.  The C libraries that zig compiles stay in its own cache,
+for other checkouts, too.
 """
 
 from __future__ import annotations
@@ -131,7 +132,6 @@ def main() -> int:
     if importlib.util.find_spec("ziglang") is None:
         print("cross: skipped: ziglang is not installed here, and its index may not have it")
         return 0
-    os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(build / "zig"))
     os.environ.setdefault("ZIG_LOCAL_CACHE_DIR", str(build / "zig"))
     (build / "zig").mkdir(parents=True, exist_ok=True)
     native = build / "native"
