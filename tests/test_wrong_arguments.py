@@ -189,7 +189,7 @@ WRONG: list[tuple[str, Callable[[Any], Any], list[Any]]] = [
     (
         "batch_size",
         lambda x: G.sampled_with_replacement(batch_size=x, dataset_size=10),
-        [2**63, 10_001],
+        [2**63, 100_010],
     ),
     ("sampling", lambda x: pe.dp_sgd(1.0, batch_size=9, dataset_size=99, sampling=x), [None]),
 ]
