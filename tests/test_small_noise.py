@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from thorough import ALL, some
+from thorough import ALL
 
 import pyengine as pe
 
@@ -47,7 +47,7 @@ def test_more_noise_agrees_with_the_engines() -> None:
     for noise, p, steps in ((0.08, 0.01, 3), (0.1, 0.2, 5), (0.14, 0.03, 2)):
         mechanism = pe.dp_sgd(noise, p, steps)
         for adjacency in ("add", "remove", "add_remove"):
-            for level in some((1e-6, 0.01, 0.2, 0.7), 2):
+            for level in (1e-6, 0.01, 0.2, 0.7):
                 auto = pe.gamma_bound(mechanism, level, adjacency=adjacency)
                 other = pe.gamma_bound(
                     mechanism, level, adjacency=adjacency, method="lattice", bounds=True

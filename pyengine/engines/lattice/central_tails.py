@@ -105,8 +105,13 @@ class MiddleTails(OnSumRange):
         falling = self.a[::-1]
         index = self.a.size - np.searchsorted(falling, less, side="right")  # first with a <= less
         beyond = np.where(index < 1, -1, np.where(index >= self.a.size, 1, 0))
+        smaller = np.minimum(index, self.a.size - 1)
         index = np.clip(index, 1, self.a.size - 1)
         upper = interpolate(-self.a, self.b, index, -less) * (1.0 + 16.0 * UNIT)
+        # or by chance nothing of B, where much of both laws lies on one loss beyond the slice
+        size = upper_times_exp(self.a[smaller], self.base) * (1.0 + error)
+        part_of_b = np.divide(1.0 - alpha, 1.0 - size, where=size <= alpha, out=np.ones(alpha.size))
+        upper = np.minimum(upper, self.b[smaller] * part_of_b * (1.0 + 16.0 * UNIT))
         upper = np.where(less < self.a[-1], math.inf, upper)
         lower, c = np.zeros(alpha.size), np.zeros(alpha.size)
         for step in NEAR:
