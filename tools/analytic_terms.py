@@ -255,11 +255,12 @@ def rows(_: Patched) -> Iterator[Claim]:
             return (x / arb(2).sqrt()).erfc() / 2
 
         width = arb("0.3") * arb(STEPS).sqrt()
-        for law, part in zip((-1, 1), found._masses(losses, (0, 1)), strict=True):
-            for c, high, low, off_high, off_low in zip(losses.tolist(), *part, strict=True):
+        tails = [(law, side) for law in (-1, 1) for side in (1, -1)]  # A's and B's, above and below
+        for (law, side), (mass, off) in zip(tails, found.masses(losses), strict=True):
+            for c, value, error in zip(losses.tolist(), mass, off, strict=True):
                 x = (c - law * width * width / 2) / width
-                yield Claim("mass", float(abs(upper_tail(x) - high).abs_lower()), float(off_high))
-                yield Claim("mass", float(abs(upper_tail(-x) - low).abs_lower()), float(off_low))
+                apart = abs(upper_tail(side * x) - value)
+                yield Claim("mass", float(apart.abs_lower()), float(error))
         epsilon = np.linspace(0.1, 4.0, 20)
         for each, value, off in zip(epsilon.tolist(), *found.profile(epsilon), strict=True):
             first, second = (

@@ -312,9 +312,13 @@ def _changed_functions(
             if not isinstance(old, ast.FunctionDef):
                 raise KeyError(f"{file}: a change outside of functions, line {old.lineno}")
             made: dict[str, Any] = {}
-            one = ast.Module([new], [])
+            # which class it is in has to be known for super()
+            within = ast.parse("def within(__class__):\n    ...\n    return 0")
+            outer: Any = within.body[0]
+            outer.body = [new, ast.Return(ast.Name(old.name, ast.Load()))]
+            one = ast.fix_missing_locations(within)
             exec(compile(one, f"<changed {file}>", "exec", flags, True), vars(module), made)
-            yield owner, old.name, made[old.name]
+            yield owner, old.name, made["within"](owner)
 
 
 def _put(owner: Any, name: str, new: Any) -> Iterator[tuple[Any, str, Any]]:
