@@ -302,9 +302,9 @@ def _answer(
     if isinstance(argument, float) and 0.0 <= argument <= question.upper:
         x = float(argument) + 0.0  # -0.0 becomes 0.0
         value, lower, upper, proven = asked.one(name, x)
-        if math.isnan(value):
-            raise _unknown(name, x)
         if bounds is False:
+            if math.isnan(value):
+                raise _unknown(name, x)
             return max(x, upper) if name == "gamma_bound" and value < x else value
         if bounds is True and not proven:
             raise _unproven(name, x, method, tolerance)
