@@ -237,8 +237,11 @@ void fuzz_level_search(void) {
             const char *name = of ? "tests_hull" : "tests_errors";
             require(found[1][i] <= beta && found[2][i] >= beta, name, "beta lies between", alpha[i]);
             require(found[4][i] <= gamma && found[5][i] >= gamma, name, "gamma lies between", alpha[i]);
-            require(found[5][i] - found[4][i] <= 100.0 * error + 1e-6 * fabs(high[i] - low[i]) + 1e-9, name,
-                    "bounds are close", alpha[i]);
+            /* a hull does not tell levels from 1 that masses err by as much */
+            const int is_told = !of || error < 0.01 * (1.0 - alpha[i]);
+            require(!is_told ||
+                        found[5][i] - found[4][i] <= 100.0 * error + 1e-6 * fabs(high[i] - low[i]) + 1e-9,
+                    name, "bounds are close", alpha[i]);
         }
     }
     const double ends[2] = {-1.0, 1.0}, expected[2] = {0.0, 0.1};
