@@ -169,7 +169,7 @@ void fuzz_place_integrals(void) {
                                      : -expl(at > 0.0L ? -a * at : -b * at);
                 if (one == 0.0L) continue;
                 sum += mass[j] * one;
-                moduli += mass[j] * fabsl(one) * (1.0L + fabsl(a * at));
+                moduli += mass[j] * fabsl(one) * (1.0L + fmaxl(fabsl(a), fabsl(b)) * fabsl(at));
             }
             require(fabsl(out[i * used + k] - sum) <= (16.0L + (long double)places) * U * moduli + 1e-300L,
                     "atom_integrals", "the sum of atoms", x[i * places]);
