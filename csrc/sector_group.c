@@ -40,7 +40,7 @@ int pe_group_make(pe_group *g, pe_dd shift, size_t size, const double *ratios, c
 
 /* ---- the root ------------------------------------------------------------------------------------------ */
 
-/* log of sum over k of k^power a_k e^(k t) over e^top, for power 0 to 2 */
+/* Sums over k of k^power a_k e^(k t) over e^top, for power 0 to 2. */
 static void sums_at(const pe_group *g, double t, double *top, double *sum) {
     *top = -INFINITY;
     for (size_t k = 1; k <= g->size; k++) *top = fmax(*top, g->log_a[k - 1].h + (double)k * t);

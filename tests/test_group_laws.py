@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -257,3 +258,52 @@ def test_numbers_that_are_no_doubles(
     found = getattr(pe, question)(mechanism, at, bounds=True, adjacency=adjacency)
     assert found.lower <= known <= found.upper
     assert found.upper - found.lower < 1e-11 * known
+
+
+def _powers(series: list[Any], number: int) -> list[list[Any]]:
+    """The first powers of a series without a constant, to as many terms as it has."""
+    found = [series]
+    for _ in range(number - 1):
+        last = found[-1]
+        found.append(
+            [sum(last[j] * series[i - j] for j in range(i + 1)) for i in range(len(series))]
+        )
+    return found
+
+
+def _log_of_rest(series: list[Any]) -> list[Any]:
+    """-log(1 - series), of a series without a constant."""
+    found = [mpf(0)] * len(series)
+    for n in range(1, len(series)):
+        beside = sum(series[k] * (n - k) * found[n - k] for k in range(1, n))
+        found[n] = series[n] + beside / n
+    return found
+
+
+def test_remainders_of_the_series_next_to_zero() -> None:
+    """Constants of csrc/sector_group.c: series of log(x/s) that all groups' are at most."""
+    source = (Path(tool.__file__).parents[1] / "csrc" / "sector_group.c").read_text("utf-8")
+    start = float(re.findall(r"START = ([0-9.]+);", source)[0])
+    rests = [float(x) for x in re.findall(r"REST\[3\] = {(.*?)}", source)[0].split(",")]
+    size = 16
+    x = [mpf(0), mpf(1), *[mpf(0)] * (size - 1)]  # X = E + e^X - 1 - X
+    for n in range(2, size + 1):
+        powers = _powers(x[: n + 1], n)
+        x[n] = sum(powers[k - 1][n] / math.factorial(k) for k in range(2, n + 1))
+    of_e = _log_of_rest([mpf(0), *x[2:]])
+    e = [mpf(0), *(1 / mpf(math.factorial(k)) for k in range(1, size))]
+    terms = [mpf(0)] * size  # of log(X/E) by s, and of log(E/s)
+    for n, power in enumerate(_powers(e, size - 1), 1):
+        terms = [a + of_e[n] * b for a, b in zip(terms, power, strict=True)]
+    for k in range(1, size):
+        one = abs(mpmath.bernoulli(k)) / (k * math.factorial(k))
+        terms[k] += one
+    slopes = [k * a for k, a in enumerate(terms)]
+    logs = _log_of_rest([mpf(0), mpf(1) / 2, *slopes[2:]])
+    for rest, found in zip(
+        rests,
+        (slopes, [k * a for k, a in enumerate(slopes)], [k * k * a for k, a in enumerate(logs)]),
+        strict=True,
+    ):
+        least = sum(a * mpf(start) ** (k - 1) for k, a in enumerate(found) if k > 1)
+        assert least < rest < 1.01 * least

@@ -28,7 +28,7 @@ class SampledSteps(NamedTuple):
     is_reversed : bool
         Whether A is the law with the record.
     end : tuple of float
-        Minus their smallest loss where it is not, and two numbers that it lies between.
+        Minus their smallest loss without exchange, and two numbers that it lies between.
     laws, others : tuple
         Their laws, and those of all other steps.
     pair : GaussianPair or None

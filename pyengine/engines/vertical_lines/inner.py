@@ -231,7 +231,7 @@ class PiecesOrder(RowsOrder):
 
 
 def pieces_order(laws: Laws) -> PiecesOrder | None:
-    """Return the order of few or rare sampled Gaussian steps whose numbers are doubles."""
+    """Return the order of few or rare sampled Gaussian steps, also of groups; None of others."""
     known = sampled_steps(laws)
     if known is None or known.others:
         return None
