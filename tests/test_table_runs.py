@@ -125,12 +125,21 @@ def records(directory: Path, mode: str = "mode=rw") -> list[dict[str, Any]]:
     return [json.loads(text) for (text,) in found]
 
 
+def is_being_written(directory: Path) -> bool:
+    """Whether a transaction that a kill would roll back has begun; ``OSError`` before the first."""
+    return any(Path(f"{directory / JOURNAL}-journal").read_bytes()[:8])
+
+
 def records_under_way(directory: Path) -> list[dict[str, Any]]:
-    """What a journal holds while a run holds it; nothing before it is there or while it writes."""
-    path = directory / JOURNAL
+    """What a journal holds while a run holds it; nothing before it is there or while it writes.
+
+    What a transaction has written counts once it has ended, so the end is looked for after reading.
+    """
     with contextlib.suppress(OSError, sqlite3.DatabaseError):
-        if not any(Path(f"{path}-journal").read_bytes()[:8]):
-            return records(directory, "mode=ro&immutable=1")
+        if not is_being_written(directory):
+            found = records(directory, "mode=ro&immutable=1")
+            if not is_being_written(directory):
+                return found
     return []
 
 
