@@ -144,3 +144,35 @@ def test_mu_of_gaussian_steps_is_rounded_up_once(kinds: int) -> None:
         assert GaussianDP(1.0).achieved(pe.GaussianMechanism(extreme)).mu == pytest.approx(
             1 / extreme, rel=1e-15
         )
+
+
+@pytest.mark.parametrize("slack", [0.03, 0.05, 0.07, 0.09])
+def test_a_slack_is_one_of_the_adjacency_that_is_asked(slack: float) -> None:
+    # total variation distances of this step: .040 without a record, .080 with another in its place
+    step = pe.GaussianMechanism(10.0)
+    for adjacency, distance in (("add_remove", 0.1), ("substitute", 0.2)):
+        at_zero = pe.delta(step, 0.0, adjacency=adjacency)
+        fit = pe.gaussian_fit(step, slack, adjacency=adjacency)
+        assert (fit.mu == 0.0) == (at_zero <= slack)
+        achieved = GaussianDP(0.1, slack, adjacency=adjacency).achieved(step)
+        assert achieved.is_met(step)
+        assert achieved.mu == fit.mu or fit.mu == pytest.approx(distance, rel=1e-8)
+
+
+def test_what_leaks_at_least_meets_no_target() -> None:
+    least = pe.shuffled_lower_bound(2.0, 10)
+    beside = pe.dp_sgd(1.0, 0.01, 10) + least
+    target = EpsilonDelta(1.0, 1e-5)
+    asked = [
+        lambda: target.is_met(least),
+        lambda: target.excess(beside),
+        lambda: target.achieved(pe.adaptive([pe.GaussianMechanism(9.0), least], 2)),
+        lambda: pe.calibrate(lambda noise: pe.shuffled_lower_bound(noise, 10), target),
+        lambda: pe.calibrate(lambda noise: pe.dp_sgd(noise, 0.01, 10) + least, target),
+        lambda: pe.calibrate(lambda n: least.composed(n), target, integer=True, maximize=True),
+        lambda: pe.gaussian_fit(least, 1e-6),
+        lambda: pe.gaussian_fit(beside, 0.5),
+    ]
+    for ask in asked:
+        with pytest.raises(ValueError, match="the least that leaks, and no guarantee"):
+            ask()

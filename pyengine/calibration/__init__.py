@@ -14,7 +14,7 @@ from pyengine._fenv import Guarded
 from pyengine._support import checks
 from pyengine._support.decimals import written
 from pyengine.calibration.search import Domain, NoiseSearch, Unbounded, Unreachable
-from pyengine.calibration.targets import Target
+from pyengine.calibration.targets import Target, refuse_the_least
 from pyengine.engines.loss_quadrature import pearson
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import GenericMechanism, Mechanism, as_mechanism, steps_of
@@ -149,7 +149,7 @@ class _Job:
     def excess(self, x: float) -> float:
         """Excess of the target that is missed by most."""
         mechanism = self.mechanism(x)
-        return max(target.excess(mechanism) for target in self.targets)
+        return max(target.judged(mechanism) for target in self.targets)
 
     def rough(self, x: float) -> float:
         """The excess to some digits if it is far from 0, else NaN.
@@ -159,7 +159,7 @@ class _Job:
         """
         mechanism = self.mechanism(x)
         try:
-            y = max(target.excess(mechanism) for target in self._rough)
+            y = max(target.judged(mechanism) for target in self._rough)
         except AccuracyError:
             return math.nan
         return y if abs(y) > FAR else math.nan
@@ -172,7 +172,7 @@ class _Job:
         most = GenericMechanism(0.0, chance)
         free = (replace(target, method="auto", tolerance=None) for target in self.targets)
         try:
-            return max(target.excess(most) for target in free)
+            return max(target.judged(most) for target in free)
         except (ValueError, AccuracyError):
             return math.inf
 
@@ -302,7 +302,7 @@ def calibrate(
         )
         # the answer for another entry, or what the caller knows, is nearer than a guess
         search.starts_near = start is not None or evaluations > 0
-        job.mechanism(where)  # a start outside the domain is the caller's mistake
+        refuse_the_least(job.mechanism(where))  # a start outside the domain raises here, too
         began = where
         try:
             if grows is None:

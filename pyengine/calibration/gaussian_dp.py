@@ -46,8 +46,7 @@ def log_excess(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -
     By the engines' bounds it is at most 0 only where the mechanism is μ-GDP up to ``slack``, the δ
     below which nothing is asked.
     """
-    if keywords["adjacency"] in ("add", "remove"):  # the two curves are mirror images
-        keywords = {**keywords, "adjacency": "add_remove"}
+    keywords = {**keywords, "adjacency": _both(keywords["adjacency"])}
     own = _gaussian_mu(mechanism) if keywords["adjacency"] == "add_remove" else None
     if mu == 0.0:  # the two laws must agree
         distance = float(api.delta(mechanism, 0.0, **keywords).upper)
@@ -180,11 +179,11 @@ def _between(rows: FloatArray) -> FloatArray:
 
 def least_mu(mechanism: Mechanism, start: float, slack: float, **keywords: Any) -> float:
     """Return the least μ for which a mechanism is μ-GDP up to a slack, from above; inf if none."""
-    keywords_add = {**keywords, "adjacency": "add_remove"}
-    own = _gaussian_mu(mechanism) if _both(keywords["adjacency"]) == "add_remove" else None
+    keywords = {**keywords, "adjacency": _both(keywords["adjacency"])}
+    own = _gaussian_mu(mechanism) if keywords["adjacency"] == "add_remove" else None
     if own is not None and slack == 0.0:
         return own
-    if float(api.delta(mechanism, 0.0, **keywords_add).upper) <= slack:
+    if float(api.delta(mechanism, 0.0, **keywords).upper) <= slack:
         return 0.0
     search = NoiseSearch(
         lambda mu: log_excess(mechanism, mu, slack, **keywords),

@@ -18,7 +18,9 @@ from pyengine import api
 from pyengine._support import checks
 from pyengine._support.decimals import written
 from pyengine.calibration.gaussian_dp import least_mu, log_excess
-from pyengine.mechanisms import Mechanism, steps_of
+from pyengine.engines.answers import Answering
+from pyengine.mechanisms import Mechanism, label_of, steps_of
+from pyengine.mechanisms.report import guaranteed, is_least
 from pyengine.mechanisms.threat_models import ThreatModel
 from pyengine.numerics import functions as fn
 from pyengine.special import log_ndtr, ndtr, ndtri
@@ -43,6 +45,14 @@ def single_target(value: Any) -> Target:
             f"target must be a single target of pyengine.targets, got {checks.shown(value)}"
         )
     return value
+
+
+def refuse_the_least(mechanism: Mechanism | Answering) -> None:
+    """Refuse a mechanism whose answers are lower bounds of what leaks."""
+    if isinstance(mechanism, Answering):
+        guaranteed(mechanism.labels("add_remove"))
+    elif is_least(mechanism):
+        guaranteed(label_of(mechanism))
 
 
 def _gap(found: float, allowed: float, scale: Callable[[float], float]) -> float:
@@ -194,7 +204,17 @@ class Target:
         float
             At most 0 exactly where the target is met, by the engine's safe bound; -inf and inf
             where the figures are at an end of the scale.
+
+        Raises
+        ------
+        ValueError
+            Where the mechanism's answers are the least that leaks, and no guarantee.
         """
+        refuse_the_least(mechanism)
+        return self.judged(mechanism)
+
+    def judged(self, mechanism: Mechanism) -> float:
+        """As `excess`, of a mechanism whose answers are guarantees."""
         return -math.inf if self._asks_nothing() else self._excess(mechanism)
 
     def roughly(self) -> Target:
@@ -241,7 +261,16 @@ class Target:
         -------
         Target
             The same question with the mechanism's own figure, rounded to the safe side.
+
+        Raises
+        ------
+        ValueError
+            As of `excess`.
         """
+        refuse_the_least(mechanism)
+        return self._achieved(mechanism)
+
+    def _achieved(self, mechanism: Mechanism) -> Self:
         found: dict[str, Any] = {self._figure: self._found(mechanism)}
         return replace(self, **found)
 
@@ -257,6 +286,11 @@ class Target:
         -------
         bool
             True where the bound, and not only the value, is within the target.
+
+        Raises
+        ------
+        ValueError
+            As of `excess`.
         """
         return self.excess(mechanism) <= 0.0
 
@@ -310,8 +344,8 @@ class EpsilonDelta(Target):
             return math.nan
         return _distance_of(self.epsilon, excess + _probit(self.delta))
 
-    def achieved(self, mechanism: Mechanism) -> Self:
-        """See `Target.achieved`: δ at the target's ε, or ε where δ = 0."""
+    def _achieved(self, mechanism: Mechanism) -> Self:
+        """δ at the target's ε, or ε where δ = 0."""
         found = self._found(mechanism)
         return replace(self, epsilon=found) if self.delta == 0.0 else replace(self, delta=found)
 

@@ -15,6 +15,7 @@ __all__ = [
     "describe",
     "guaranteed",
     "in_words",
+    "is_least",
     "label_of",
     "of_units",
     "shown_as_html",
@@ -139,6 +140,11 @@ def label_of(mechanism: Mechanism, adjacency: str = "add_remove") -> list[Label]
         )
         for step, number in phases_of(mechanism)
     ]
+
+
+def is_least(mechanism: Mechanism) -> bool:
+    """Whether answers are lower bounds of what leaks."""
+    return any(step.words.known == LOWER for step, _ in phases_of(mechanism))
 
 
 def guaranteed(label: Iterable[Label]) -> None:

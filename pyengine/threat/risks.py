@@ -24,10 +24,10 @@ from pyengine.api import (
     compose,
     kind_of_bounds,
 )
-from pyengine.calibration.gaussian_dp import largest_regret, mu_from_below
-from pyengine.calibration.targets import GaussianDP
+from pyengine.calibration.gaussian_dp import largest_regret, least_mu, mu_from_below
 from pyengine.errors import AccuracyError, NotDefinedError
-from pyengine.mechanisms import Mechanism
+from pyengine.mechanisms import Mechanism, label_of
+from pyengine.mechanisms.report import guaranteed, is_least
 from pyengine.mechanisms.threat_models import DifferentialPrivacy
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
@@ -128,7 +128,11 @@ def gaussian_fit(
     if kind is False:
         raise ValueError(f"bounds must be True or {ESTIMATED!r} for a fit, got False")
     level = checks.scalar("slack", slack, 0.0, 1.0)
-    _, mu, _, regret = _fitted(compose(mechanism), level, adjacency, bounds=kind)
+    run = compose(mechanism)
+    check_words(adjacency, "auto", "dp", None)
+    if is_least(run):
+        guaranteed(label_of(run, adjacency))
+    _, mu, _, regret = _fitted(run, level, adjacency, bounds=kind)
     return GaussianFit(mu, level, regret, certainty(kind is True))
 
 
@@ -138,9 +142,8 @@ def _fitted(
     """Bounds on μ, and bounds on the regret of the larger one."""
     if slack == 1.0:
         return 0.0, 0.0, 0.0, 0.0
-    target = GaussianDP(1.0, slack, adjacency=adjacency, bounds=bounds)
-    mu = float(target.achieved(run).mu)
     words: dict[str, Any] = {"adjacency": adjacency, "bounds": bounds}
+    mu = least_mu(run, 1.0, slack, **words)
     least = mu_from_below(run, mu, slack, **words)
     regret = (0.0, 1.0) if mu == math.inf else largest_regret(run, mu, **words)
     return least, mu, *regret
