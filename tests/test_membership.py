@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pytest
 from error_budget import check_near
@@ -193,6 +194,40 @@ def test_conversion() -> None:
     assert gmip_of_gdp(math.inf, parameters=650, batch_size=4000) == pytest.approx(bare, rel=1e-14)
     assert gmip_of_gdp(0.01, parameters=650, batch_size=4000) == 0.01
     assert gmip_of_gdp(0.0, parameters=650, batch_size=4000) == 0.0
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e-160, 1e-9, 1.0, 1e9, 1e160, 1e300])
+def test_parameters_at_the_ends_of_doubles(size: float) -> None:
+    mp.mp.dps = 50
+    exact = mp.mpf(size)
+    for d, n in ((1, 2.0), (650, 4000.0), (10**9, 3e6)):
+        forward = min(mp.sqrt(d / (n + 4 / exact**2 + mp.mpf("0.5"))), exact)
+        assert gmip_of_gdp(size, parameters=d, batch_size=n) == pytest.approx(float(forward), 1e-14)
+        rest = d / exact**2 - n - mp.mpf("0.5")
+        back = float(2 / mp.sqrt(rest)) if rest > 0 else math.inf
+        assert gdp_of_gmip(size, parameters=d, batch_size=n) == pytest.approx(back, 1e-13)
+    assert composed_mu([size] * 4) == pytest.approx(2.0 * size, rel=1e-15)
+    if size <= 1e-9:
+        share = 1 + exact / mp.sqrt(2 * mp.pi)
+        assert sgd_mu(size, 0.5) == pytest.approx(float(exact / 2 * share), rel=1e-15)
+
+
+def test_noise_for_next_to_nothing_and_for_any_clip() -> None:
+    sizes: dict[str, Any] = {"batch_size": 400, "dataset_size": 48000, "parameters": 650}
+    for mu in (5e-324, 1e-300, 1e-160, 1e-40, 2.0):
+        for k in (None, 1e-3, 650.0, 1e160):
+            for clip in (5e-324, 1e-160, 500.0, 1e308):
+                level = noise_for_gmip(mu, steps=1200, clip=clip, susceptibility=k, **sizes)
+                one = noise_for_gmip(mu, steps=1200, clip=1.0, susceptibility=k, **sizes)
+                assert level.noise == (max(clip * one.noise, 5e-324) if one.noise else 0.0)
+                if k is None or one.gmip == math.inf or mu < 1e-100:
+                    continue  # the other branch asks equation 9
+                n = 400 + (400 * mp.mpf(one.gmip)) ** 2
+                mu_9 = (650 + (2 * n - 1) * k) / (n * mp.sqrt(1300 + 4 * n * mp.mpf(k)))
+                ratio = float(mu_9 / one.step_mu)
+                assert ratio == pytest.approx(1.0, rel=1e-9) or (one.gmip == 0.0 and ratio < 1.0)
+    tiny = noise_for_gmip(1e-160, steps=1200, clip=1.0, susceptibility=1e160, **sizes)
+    assert tiny.noise == tiny.gdp > 1e156  # the attacker's bound is beyond doubles
 
 
 @pytest.mark.parametrize("susceptibility", [None, 650, 200.0, 3000.0])

@@ -62,6 +62,18 @@ static const size_t OFFSET_FLAG = (size_t)1 << (8 * sizeof(size_t) - 1);
 static vectorcall ufunc_call;
 static allocfunc new_scalar; /* of numpy.float64 */
 
+/* The ValueError of an integer beyond doubles, in the place of the OverflowError that it raised. */
+static void refuse_size(const char *name, int index, PyObject *value) {
+    PyErr_Clear();
+    PyObject *bits = PyObject_CallMethod(value, "bit_length", NULL);
+    if (bits == NULL) return;
+    PyErr_Format(PyExc_ValueError,
+                 "argument %d of %s must be at most 1.798e+308 in size, the largest double, got an integer "
+                 "of %S bits",
+                 index + 1, name, bits);
+    Py_DECREF(bits);
+}
+
 static PyObject *call_scalars(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     const PyUFuncObject *ufunc = (PyUFuncObject *)self;
     const int count = ufunc->nin;
@@ -78,8 +90,8 @@ static PyObject *call_scalars(PyObject *self, PyObject *const *args, size_t narg
         } else if (PyLong_CheckExact(args[i])) {
             value[i] = PyLong_AsDouble(args[i]);
             if (value[i] == -1.0 && PyErr_Occurred()) {
-                PyErr_Clear();
-                return ufunc_call(self, args, nargsf, names);
+                refuse_size(ufunc->name, i, args[i]);
+                return NULL;
             }
         } else {
             return ufunc_call(self, args, nargsf, names);

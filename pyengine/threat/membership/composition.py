@@ -39,7 +39,12 @@ def composed_mu(mus: npt.ArrayLike) -> float:
     2.5482
     """
     array = checks.real_array("mus", mus, 0.0, math.inf)
-    return float(np.sqrt(np.sum(array * array)))
+    largest = float(array.max(initial=0.0))
+    if not 0.0 < largest < math.inf:
+        return largest
+    shares = array / largest  # squares of the parameters may be beyond doubles
+    with np.errstate(over="ignore"):
+        return float(largest * np.sqrt(np.sum(shares * shares)))
 
 
 def _log_growth(s: float) -> float:
@@ -89,7 +94,7 @@ def sgd_mu(step_mu: float, participation: float) -> float:
     if s == 0.0:
         return 0.0
     if s < 1e-8:
-        return c * s
+        return c * s * (1.0 + s / math.sqrt(2.0 * math.pi))
     exponent = 0.5 * (_log_growth(s) + fn.log(2.0)) + fn.log(c)
     return fn.exp(exponent) if exponent < 709.0 else math.inf
 

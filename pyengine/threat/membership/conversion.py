@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyengine._support import checks
 from pyengine.numerics.bracketing import bisected
 from pyengine.threat.membership.composition import sgd_mu, step_mu
+from pyengine.threat.membership.step import normal_mu
 
 __all__ = [
     "NoiseLevels",
@@ -70,6 +71,8 @@ def gmip_of_gdp(mu: float, *, parameters: int, batch_size: float) -> float:
     n = float(checks.positive("batch_size", batch_size))
     if value == 0.0:
         return 0.0
+    if value < 1.0:  # 4/μ² may be beyond doubles
+        return min(value * math.sqrt(d / (4.0 + (n + 0.5) * value * value)), value)
     return min(math.sqrt(d / (n + 4.0 / value / value + 0.5)), value)
 
 
@@ -101,26 +104,26 @@ def gdp_of_gmip(mu: float, *, parameters: int, batch_size: float) -> float:
     value = float(checks.positive("mu", mu))
     d = checks.count("parameters", parameters, least=1)
     n = float(checks.positive("batch_size", batch_size))
-    rest = d / value / value - n - 0.5
-    return 2.0 / math.sqrt(rest) if rest > 0.0 else math.inf
+    rest = d - (n + 0.5) * value * value
+    return 2.0 * value / math.sqrt(rest) if rest > 0.0 else math.inf
 
 
-def _noise_of_step(step: float, n: float, d: int, k: float, clip: float) -> float:
-    """The least τ at which equation 9 gives at most μ_step."""
+def _noise_of_step(step: float, n: float, d: int, k: float) -> float:
+    """The least τ/C at which equation 9 gives at most μ_step."""
     if k == d:
-        size = d / (step * step) - 0.5
+        size = d / step / step - 0.5
     else:  # equation 9 falls with the effective batch size
 
-        def mu_at(size: float) -> float:
-            return (d + (2.0 * size - 1.0) * k) / (size * math.sqrt(2.0 * d + 4.0 * size * k))
+        def is_more(size: Any) -> bool:
+            return normal_mu(float(size), float(d), k) > step
 
-        if mu_at(n) <= step:
+        if not is_more(n):
             return 0.0
         low, high = n, 2.0 * n
-        while mu_at(high) > step:
+        while is_more(high):
             low, high = high, 2.0 * high
-        size = float(bisected(lambda x: mu_at(float(x)) > step, low, high, rounds=200)[1])
-    return clip / n * math.sqrt(max(size - n, 0.0))
+        size = float(bisected(is_more, low, high, rounds=200)[1])
+    return math.sqrt(max(size - n, 0.0)) / n
 
 
 def noise_for_gmip(
@@ -183,8 +186,10 @@ def noise_for_gmip(
     )
     participation = n * math.sqrt(number) / size
     each = step_mu(target, participation)
-    gdp = 2.0 * norm / (n * each)
-    gmip = _noise_of_step(each, float(n), d, k, norm)
-    noise = min(gmip, gdp)
-    mu_dp = sgd_mu(2.0 * norm / (n * noise), participation) if noise > 0.0 else math.inf
-    return NoiseLevels(noise, gmip, gdp, each, mu_dp)
+    gdp = 2.0 / n / each
+    gmip = _noise_of_step(each, float(n), d, k)
+    share = min(gmip, gdp)  # of the clipping norm, as both are
+    mu_dp = sgd_mu(2.0 / n / share, participation) if share > 0.0 else math.inf
+    # what is below the smallest double is not without noise
+    scaled = (max(norm * x, math.ulp(0.0)) if x > 0.0 else 0.0 for x in (share, gmip, gdp))
+    return NoiseLevels(*scaled, each, mu_dp)

@@ -18,6 +18,8 @@ __all__ = ["NoisySGDStep"]
 
 FloatArray = npt.NDArray[np.float64]
 SMALLEST = 1e-290
+LARGEST = 1e300  # effective batch size
+FLAT = 1e32  # d/(nK) beyond which K is nothing beside d
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class NoisySGDStep:
                 "batch_size must exceed 1, counting the noise as n + τ²n²/C², got "
                 f"{self.batch_size!r}"
             )
+        if not self._size <= LARGEST:
+            raise ValueError(f"noise must leave n + τ²n²/C² a double, got {self.noise!r}")
 
     @property
     def _size(self) -> Fraction:
@@ -103,7 +107,7 @@ class NoisySGDStep:
         Equation 9: (d + (2n - 1)K) / (n √(2d + 4nK)), n the effective batch size.
         """
         n, d, k = self.effective_batch_size, self.parameters, float(self.susceptibility)
-        return (d + (2.0 * n - 1.0) * k) / (n * math.sqrt(2.0 * d + 4.0 * n * k))
+        return normal_mu(n, float(d), k)
 
     # Map: eq. 8 of Leemann et al. (2023): one step | test_membership | membership
     def trade_off(self, alpha: float | npt.ArrayLike) -> Any:
@@ -175,6 +179,15 @@ class NoisySGDStep:
         # of an α that underflows, β is taken at the threshold itself
         direct = special.ncx2_sf(n / (n - 1.0) * x, d, (n - 1.0) * k)
         return alpha, np.where(alpha > SMALLEST, special.one_step_sgd_beta(alpha, d, n, k), direct)
+
+
+def normal_mu(size: float, d: float, k: float) -> float:
+    """Equation 9 at an effective batch size, in [1, ∞], without overflow between."""
+    share = d / size / k if k > 0.0 else math.inf
+    if share > FLAT:
+        return math.sqrt(0.5 * d) / size
+    root = math.sqrt(k) / math.sqrt(size)
+    return (2.0 + (share - 1.0 / size)) * root / math.sqrt(4.0 + 2.0 * share)
 
 
 def _put(step: NoisySGDStep, name: str, value: Any) -> None:
