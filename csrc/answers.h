@@ -1,4 +1,4 @@
-/* From rows and laws to answers with bounds. */
+/* From rows (masses and the profile at a threshold, with proven errors) to beta, gamma, delta and epsilon with bounds. */
 #ifndef PE_ANSWERS_H
 #define PE_ANSWERS_H
 
@@ -13,14 +13,13 @@ enum { PE_ADD = 0, PE_REMOVE = 1, PE_ADD_REMOVE = 2 };
 
 typedef struct {
     pe_dd mu, half_square; /* 2^-400 <= mu <= 2^400, mu^2/2 */
-    pe_dd p, rest;         /* 0 < p <= 1, 1 - p */
-    pe_dd log_p, floor;    /* log p and log(1 - p), each to 2^-105 relative; not used where plain */
+    pe_dd p, rest; /* 0 < p <= 1, 1 - p */
+    pe_dd log_p, floor; /* log p and log(1 - p), each to 2^-105 relative; not used where plain */
     int plain, order;
     int inexact; /* 0 where rest.h + rest.l is 1 - p exactly */
 } pe_step;
 
-/* Values between bounds.  Three numbers: the value, a lower and an upper bound; for a trade-off function
- * those of beta, those of gamma and the c of the slope -e^c.
+/* out: value, lower and upper bound; for a trade-off function those of beta, those of gamma, and c, the slope being -e^c.
  *
  * Domain          0 <= alpha <= 1, 0 <= epsilon <= infinity, 0 <= delta <= 1
  * Method          closed forms in sums of two doubles; inverses by Newton's method
@@ -32,24 +31,24 @@ void pe_step_epsilon(const pe_step *step, size_t n, const double *delta, double 
 
 /* ---- levels of a test from masses at thresholds: levels.c ----------------------------------------------------
  *
- * `tails` are six arrays of `points` rows of n numbers: A's masses above and below thresholds c, B's, bounds on their
- * relative errors, and by how much thresholds are moved (docs/theory/conversions).  Arrays of c, reach and the bounds of
- * single points have that shape as well.
+ * `tails` holds six arrays of points x n numbers: A's masses above and below the thresholds c, B's masses above and
+ * below, a bound of their relative errors, and a bound of the error of c (docs/theory/conversions).  The arrays c, reach
+ * and the bounds at single points are points x n as well.
  *
- * Error           bounds are safe where the few operations of a bound err by at most `rounding` of its terms: 16 2^-53
+ * Error           bounds allow `rounding` times the sum of the terms for a bound's few operations: 16 2^-53
  */
 
-/* Masses of A above and below a threshold and bounds on their errors, and of B, from integrals of both laws on the line
- * through `tilt` and bounds on their errors.  `rest` are the masses of both laws' finite losses and what those are off
- * by; `removed` is what both laws lack. */
+/* A's masses above and below a threshold with bounds of their errors, then B's, from the integrals of A and B on the
+ * line through `tilt` and bounds of their errors.  `rest`: the masses of finite losses of A and B, and their errors;
+ * `removed`: bounds of the masses that were cut off A and B. */
 void pe_level_masses(double tilt, const double *value, const double *error, const double *rest,
                      const double *removed, double *out);
 
-/* Tails from masses of A above and below, and of B, each followed by bounds on absolute errors: what is not known to be
- * above 0 is as large as it may be. */
+/* Tails from masses of A above and below, and of B, each followed by a bound of its absolute error.  A mass that is not
+ * proven to be positive is replaced by its upper bound. */
 void pe_level_tails(size_t n, const double *masses, const double *shift, double *out);
 
-/* Bounds of A's mass above less alpha. */
+/* Lower and upper bounds of A(S > c) - alpha. */
 void pe_level_excess(size_t points, size_t n, const double *alpha, const double *tails, double rounding,
                      double *least, double *most);
 
@@ -57,17 +56,18 @@ void pe_level_excess(size_t points, size_t n, const double *alpha, const double 
 void pe_level_tangents(size_t points, size_t n, const double *alpha, const double *c, const double *reach,
                        const double *tails, double rounding, double *below, double *above);
 
-/* At what distance from c slopes are on one side of it for sure, though they are rounded. */
+/* A distance r at which the computed e^(c - r) and e^(c + r) lie surely below and above the true slope, c being off by at
+ * most `shift`. */
 double pe_level_reach(double shift, double c);
 
-/* Seven arrays of n numbers: beta on the line between the points on both sides of a level, its lower bound and its upper
- * one, gamma with both, and c of the first of those points.  Points are at least 2, in falling order of c; `shown` is
- * B's mass where A has none. */
+/* out: seven arrays of n numbers: beta on the line between the two points next to the level, its lower and upper bound,
+ * gamma likewise, and c of the first of those points.  At least 2 points, c falling; `shown` is B's mass where A has
+ * none. */
 void pe_level_errors(size_t points, size_t n, const double *alpha, const double *c, const double *tails,
                      double rounding, double shown, double *out);
 
-/* Upper bounds of beta and lower ones of gamma from chances between two points, which are in falling order of c: one
- * that surely does not exceed the level, and a later one. */
+/* Upper bounds of beta and lower bounds of gamma from a randomised test between two points (c falling): one whose level
+ * is proven to be at most alpha, and a later one. */
 void pe_level_chord(size_t points, size_t n, const double *alpha, const double *tails, double rounding,
                     double *beta, double *gamma);
 
@@ -80,9 +80,8 @@ void pe_level_better(size_t n, const double *c, const double *first, const doubl
 
 /* ---- tests on both sides of levels: level_search.c ---------------------------------------------------------------
  *
- * Tests {S > c} of a law whose masses are known: tails as above at n thresholds, and about A's and B's masses above and
- * below a single one.  Losses lie in `support`; `jump` are those that may be atoms, rising.  Both functions return a
- * status.
+ * The tests {S > c} of a law.  `tails`: tails as above at n thresholds; `roughly`: estimates of A's and B's masses above
+ * and below one threshold; both return a status.  Losses lie in `support`; `jump`: the losses that may be atoms, rising.
  */
 typedef int (*pe_tails_of)(void *law, size_t n, const double *c, double *tails);
 typedef int (*pe_function)(void *handle, double x, double *out);
@@ -96,23 +95,23 @@ typedef struct {
     const double *jump;
 } pe_tests;
 
-/* A narrow bracket of the place where a falling function becomes negative, which is in `ends` for sure and expected in
- * another bracket.  `room` is a width that is narrow enough beside a rounding, jumps are where it may jump, and values up
- * to `noise` are as good as 0: a place with one is both ends. */
+/* Brackets the x at which a decreasing function changes sign: certainly within `ends`, probably within `expected`.  Stops
+ * at a width of `room` and some roundings of x.  `jump`: where the function may jump.  An x with |f(x)| <= noise becomes
+ * both ends of the bracket. */
 int pe_falling_root(pe_function of, void *handle, const double *expected, const double *ends, double room,
                     size_t jumps, const double *jump, double noise, double *out);
 
-/* Four thresholds in falling order for each level in (0, 1), which are expected between `low` and `high`, and their tails:
- * A's mass is surely at most alpha at the first one, and surely at least that at the last one, where there are such. */
+/* For each level in (0, 1), whose threshold is expected between `low` and `high`, four falling thresholds and their
+ * tails: A(S > c) is proven to be at most alpha at the first and at least alpha at the last, where such exist. */
 int pe_tests_at_levels(const pe_tests *tests, size_t n, const double *alpha, const double *low,
                        const double *high, double rounding, double *c, double *tails);
 
-/* What pe_level_errors says of those tests. */
+/* pe_level_errors at those thresholds. */
 int pe_tests_errors(const pe_tests *tests, size_t n, const double *alpha, const double *low,
                     const double *high, double rounding, double shown, double *out);
 
-/* The first six of those of the hull of both orders of a pair (docs/theory/finite), from the tests of whichever has the
- * lower line; and the same from four thresholds for each level with tails of those tests. */
+/* The first six arrays of pe_level_errors for the hull of both orders (docs/theory/finite): at each slope the tails of
+ * the order whose tangent is lower.  pe_hull_from is given the four thresholds of each level and those tails. */
 int pe_tests_hull(const pe_tests *add, const pe_tests *remove, size_t n, const double *alpha,
                   const double *low, const double *high, double rounding, double *out);
 int pe_hull_from(const pe_tests *add, const pe_tests *remove, size_t n, const double *alpha, const double *c,
@@ -120,67 +119,68 @@ int pe_hull_from(const pe_tests *add, const pe_tests *remove, size_t n, const do
 
 /* ---- from rows with proven errors to bounds: row_bounds.c ----------------------------------------------
  *
- * PE_BOUNDS numbers for each threshold: for each functional lower and upper bound of its log, and of its
- * value.  `slack` is a relative error by which all of them are moved outwards, for rounding; what a row
- * does not know is bounded by 0 and 1.
+ * PE_BOUNDS numbers for each threshold: for each functional, lower and upper bound of its log, then of its value.  All
+ * are moved outwards by the relative error `slack`, for rounding; a functional that the row does not give has the bounds
+ * 0 and 1.
  */
 void pe_bounds_of_rows(size_t n, const double *rows, double slack, double *bounds);
 
-/* Lower bounds of beta and upper ones of gamma from tests of thresholds c: T lies above its tangent of slope
- * -e^c.  The level is `tail` of the functional, PE_A_ABOVE, or PE_A_BELOW for levels above 1/2. */
+/* Lower bounds of beta and upper bounds of gamma: T lies above its tangent of slope -e^c.  `tail` is alpha (functional
+ * PE_A_ABOVE), or 1 - alpha (PE_A_BELOW) for levels above 1/2. */
 void pe_bounds_line(size_t n, int functional, const double *tail, const double *c, const double *bounds,
                     double slack, double *beta, double *gamma);
 
-/* Upper bounds of beta and lower ones of gamma from tests of thresholds c, and others `beyond` at which the level
- * is proven to be passed; infinity where that is not known. */
+/* Upper bounds of beta and lower bounds of gamma from the tests at c and at `beyond`, a threshold whose test is proven
+ * to have a level of at most alpha; infinity where there is none. */
 void pe_bounds_chord(size_t n, int functional, const double *tail, const double *beyond, const double *bounds,
                      double slack, double *beta, double *gamma);
 
-/* The way to `beyond`: thresholds `at` that may serve, at the first attempt and, where `there`, the bounds at those of
- * the last attempt, proves nothing, at the others; NaN where none is needed.  Returns how many are to be asked: 0 at
- * attempt PE_ASIDES, which only judges. */
+/* Finds `beyond` by attempts 0, 1, ...: keeps those thresholds `at` of the last attempt that serve, by their bounds
+ * `there`, and puts new candidates into `at`, NaN where none is needed.  Returns the number of candidates: 0 at attempt
+ * PE_ASIDES, which only judges the last ones. */
 size_t pe_bounds_aside(size_t n, int functional, const double *tail, const double *c, const double *bounds,
                        size_t attempt, const double *there, double *beyond, double *at);
 
-/* Each of beta and gamma also bounds the other, which has the digits where one of them is near 1; none is above 1. */
+/* Improves the bounds of beta by those of gamma = 1 - beta and conversely, as the smaller one has more digits, and limits
+ * them to 1. */
 void pe_bounds_cross(size_t n, double *beta_low, double *beta_high, double *gamma_low, double *gamma_high);
 
-/* What rows near a threshold say of beta and gamma, and of epsilon, were they exact: on the tangent.  NaN where they say
- * nothing. */
+/* Values (not bounds) of beta and gamma, and of epsilon, on the tangent at the row's threshold; NaN from rows of NaN. */
 void pe_bounds_best(size_t n, int functional, const double *tail, const double *rows, double *beta,
                     double *gamma);
 void pe_bounds_best_epsilon(size_t n, const double *delta, const double *rows, double *epsilon);
 
-/* All of that for one row: lower and upper bounds of beta and of gamma, and both values, with the bits of arrays; 0
- * where a second threshold is needed.  And both bounds of epsilon and its value; 0 where one row does not prove them. */
+/* The same for one row, with the bits of arrays.  pe_bounds_level: lower and upper bound of beta and of gamma, and both
+ * values; 0 if a second threshold is needed.  pe_bounds_epsilon: lower and upper bound, and the value; 0 if the row does
+ * not prove them. */
 int pe_bounds_level(int functional, double tail, const double *row, double slack, double *out);
 int pe_bounds_epsilon(double delta, const double *row, double slack, double *out);
 
-/* Lower bounds of epsilon at delta from profiles at thresholds c = -epsilon', which are convex in e^epsilon, and how
- * far from epsilon' a profile is on the right side of delta; the bounds are 0 where the tangent says nothing. */
+/* Lower bounds of epsilon(delta) from the tangent at epsilon' = -c of the profile, which is convex in e^epsilon; 0 where
+ * the tangent gives none.  `step`: about how much epsilon' must grow until its profile is proven to be at most delta. */
 void pe_bounds_tangent(size_t n, const double *delta, const double *c, const double *bounds, double slack,
                        double *lower, double *step);
 
-/* Lower bounds of the profile at |c| that a line of slope e^c has: of B against A where c >= 0. */
+/* Lower bounds of the profile at epsilon = |c|: of (B, A) where c >= 0, of (A, B) where c < 0. */
 void pe_bounds_gain(size_t n, const double *c, const double *bounds, double slack, double *gain);
 
-/* ---- what steps say without a transform: ends.c ---------------------------------------------------------
+/* ---- bounds that need no transform: ends.c --------------------------------------------------------------
  *
- * Of n kinds of sampled Gaussian steps: the largest loss of A without the record, -sum of steps log(1 - p), with a lower
- * and an upper bound; an upper bound of the profile at 0, the sum of what lies between the laws of the steps, and no
- * more than the probability that any step samples.
+ * Of n kinds of sampled Gaussian steps.  pe_largest_loss: the largest -S under A without the record, -sum of steps
+ * log(1 - p), with a lower and an upper bound.  pe_most_at_zero: upper bound of the profile at 0, the sum of the total
+ * variations of the steps, and at most the probability that any step samples the record.
  */
 void pe_largest_loss(size_t n, const double *p, const double *steps, double *out);
 double pe_most_at_zero(size_t n, const double *noise, const double *p, const double *steps);
 
-/* Levels whose tests take next to nothing but the outcomes of the largest likelihood ratio, or leave out nothing else:
- * no step samples the record there, or nearly so, and thresholds differ from the largest loss by less than doubles do.
+/* Levels so small that the test takes, or leaves out, only outcomes whose likelihood ratio is the largest one up to some
+ * roundings: there hardly any step samples the record, and the threshold is the largest loss in doubles.
  *
- * Definition      the log of the tail that is the level, below which there are bounds: -infinity where there are none; and
- *                 these: lower and upper ones of beta and of gamma, both values, and a threshold.  0 where ratios are
- *                 further apart, or the tail is not the functional that suits the order
- * Method          losses of steps beyond the smallest one add up: all n are at most y/n with A's probability of at least
- *                 the product of those of each
+ * pe_log_next_to_largest: log of the tail below which pe_next_to_largest answers; -infinity if it never does.
+ * pe_next_to_largest: lower and upper bound of beta and of gamma, both values, and a threshold; returns 0 if log_tail is
+ *                 too large, or if the functional is not the one that is small at this end of the loss
+ * Method          the total loss is within y of its end if each of the n steps is within y/n of its own, which has at
+ *                 least the product of the probabilities of the steps
  */
 double pe_log_next_to_largest(size_t n, const double *noise, const double *p, const double *steps,
                               int reversed);
@@ -189,50 +189,53 @@ int pe_next_to_largest(size_t n, const double *noise, const double *p, const dou
 
 /* ---- parameters in, answer out: plan.c ------------------------------------------------------------------
  *
- * What is known of one order besides its rows; `known` tells what of it, and is 0 at first.
+ * Facts about one order, each computed when first needed; `known` has a bit for each, and is 0 at first.
  */
 enum { PE_ASKS_BETA = 0, PE_ASKS_GAMMA = 1, PE_ASKS_DELTA = 2, PE_ASKS_EPSILON = 3 };
 
 typedef struct {
     int known;
-    double largest;      /* upper bound of the loss: bit 1 of `known` where it is given */
+    double largest; /* upper bound of epsilon with a positive profile; bit 1 of `known` */
     double most_at_zero; /* upper bound of the profile at 0 that needs no row */
-    double likely;       /* log of levels below which tests take the largest ratio alone */
-    double zero[3];      /* the profile at 0 and its bounds */
-    double straight[2];  /* levels between which the hull of both orders is a line */
+    double likely; /* log of the levels below which pe_next_to_largest answers */
+    double zero[3]; /* the profile at 0: value, lower and upper bound */
+    double straight[2]; /* lowest and highest level of the straight part of the hull of both orders */
 } pe_order;
 
-/* How questions are asked: with bounds of values and of those below 1e-30 that are no wider than `widest`, relative.
- * Rows of errors of `enough` need no law of few steps, which others have whose values' logs are not below `smallest`,
- * and which comes before all lines but the nearest ones for the `fewest` steps. */
+/* Limits of a question. */
 typedef struct {
-    double widest[2], enough, few, fewest, smallest, slack;
+    double widest[2]; /* largest relative width of an answer, and of one below 1e-30 */
+    double enough; /* relative error of a row up to which no law on pieces is asked for */
+    double few; /* steps up to which there are laws on pieces, */
+    double fewest; /* and up to which these come before costly lines */
+    double smallest; /* log of the values from which on laws on pieces answer */
+    double slack; /* relative rounding by which bounds are moved outwards (row_bounds.c) */
     pe_order order[2];
 } pe_plan;
 
-/* Value, lower and upper bound of an answer: of one order where there is no second pair, else of `add` and `remove`.
+/* out: value, lower and upper bound; of one order if `second` is NULL, else of `first`, add, and `second`, remove.
  *
- * Domain          x as of the question; at the ends of the domain arrays know the answer
- * Returns         a status: PE_TOO_COSTLY where arrays, or engines other than lines, may know more
+ * Domain          x inside of the domain of the question; its ends are left to arrays
+ * Returns         a status: PE_TOO_COSTLY where arrays, or engines other than lines, may answer
  */
 int pe_plan_one(pe_plan *plan, pe_pair *first, pe_pair *second, int question, double x, double *out);
 
 /* The same of n compositions of equal steps, `orders` being PE_ADD, PE_REMOVE or PE_ADD_REMOVE: 3 numbers for each, and
- * whether they are the answer.  Neighbours that are equal share their lines.  A `stop` that is not 0 ends the work:
- * what was not reached is not answered. */
+ * whether it was answered.  Consecutive equal compositions share their lines.  The work ends once *stop is not 0; what is
+ * left is not answered. */
 int pe_plan_many(const pe_plan *like, int orders, double cost_limit, size_t n, const double *noise,
                  const double *rate, const double *steps, int question, const double *x,
                  const volatile unsigned char *stop, double *out, unsigned char *answered);
 
-/* Where levels of the hull of both orders are on the line 1 - alpha less the profile at 0, and close enough: beta and
- * gamma there, each with its bounds.  Returns how many are. */
+/* beta and gamma (value, lower, upper) at the levels where the hull of both orders is the line 1 - alpha - (profile at 0)
+ * and the bounds are narrow enough, which `where` marks.  Returns how many there are. */
 size_t pe_straight_levels(size_t n, const double *alpha, const double *zero, const double *straight,
                           const double *widest, double *beta, double *gamma, unsigned char *where);
 
 /* ---- from rows to answers: functionals.c ------------------------------------------------------------
  *
- * Error that matters to whoever asked for a functional: its own and, for a tail, that of the smaller
- * of B's two tails, unless that one is 0 in double precision; infinite where there is no row.
+ * Relative error of a row for one functional: its own and, for a tail of A, that of the better known of B's tails,
+ * unless that one underflows; infinite where there is no row.
  */
 double pe_row_error(const double *row, int functional);
 
@@ -241,8 +244,8 @@ int pe_row_good(const double *row, int functional, double limit, double limit_ti
 void pe_rows_judge(size_t n, const double *rows, int functional, double limit, double limit_tiny,
                    double *errors, unsigned char *good);
 
-/* Log of alpha, or of 1 - alpha above 1/2: the tail that is solved for, PE_A_ABOVE or PE_A_BELOW;
- * and the plain logarithm: NumPy's has other bits. */
+/* Log of alpha, or of 1 - alpha above 1/2: the tail that is solved for, PE_A_ABOVE or PE_A_BELOW; and the natural
+ * logarithm of the core, as NumPy's has other bits. */
 double pe_log_tail(double alpha);
 void pe_log_tails(size_t n, const double *alpha, double *out);
 double pe_natural_log(double x);

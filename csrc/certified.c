@@ -1,3 +1,8 @@
+/* Builds a vertical line with proven errors and evaluates rows on it: the four error terms of Theorem 3 of
+ * docs/theory/line.md (aliases, truncation, values, rounding of the sum) and the removed mass (Lemma 6).  Transforms of
+ * the kinds of steps with errors come from shifted*.c, bounds beyond the last t from envelope.c.  Called by proven.c.
+ * Tests: tests/test_error_terms.py. */
+
 #include "certified_parts.h"
 
 #include <math.h>
@@ -11,28 +16,33 @@
 
 _Static_assert(PE_ULP_ELEMENTARY <= 4 && PE_ULP_CURVED <= 4, "docs/theory/line.md counts no more");
 
-#define U 0x1p-53
-#define OUT (1.0 + 1e-9) /* outward: rounding of bounds that are formed in some dozens of operations */
+#define U 0x1p-53        /* unit roundoff */
+#define OUT                                                                                                  \
+    (1.0 + 1e-9) /* factor outwards: covers the rounding of bounds formed in some dozens of operations */
 
 static const double PI = 3.14159265358979323846;
-static const double OMITTED = -34.0; /* log of the modulus from which on nothing is summed */
-static const double MAX_VALUES = 260000; /* below 2^18: angles of sums of two doubles */
-static const double FASTEST = 8.0; /* of t, from one try to the next */
-static const double WASTE = 0.85;  /* of t, below which a smaller one is worth a try */
-static const double STRETCH = 4.0; /* of t, beyond the last value, */
+/* The last t */
+/* log of the modulus, relative to t = 0, from which on nothing is summed */
+static const double OMITTED = -34.0;
+static const double MAX_VALUES = 260000; /* below 2^18, so that angles are exact as sums of two doubles */
+static const double FASTEST = 8.0; /* largest factor from one trial t to the next */
+static const double WASTE = 0.85;  /* a t that could be smaller by this factor is tried again */
+static const double STRETCH = 4.0; /* factor between the t at which the bound of the truncation is split */
 enum {
-    STRETCHES = 60, /* so often at most */
-    ANCHORS = 16,   /* values of t from one rotation of its own to the next, in two doubles */
+    STRETCHES = 60, /* at most so many splits */
+    ANCHORS = 16,   /* values of t for which one cosine and sine serve, in sums of two doubles */
 };
-static const double FAR_ABOVE = 0.5; /* of a bound of K above its estimate: aliases take e to this power */
-static const double NEARER = 0.85;  /* of the way to theta, the next one that is tried, */
-enum { MOST_MOVES = 8 };            /* so often */
-static const double ASIDE = 3.0;    /* of signed roots; the places of lines are 2.5 apart */
-static const double LEAST_SUM = 1e-300; /* whose logarithm is taken */
-static const double NOTHING = 45.0; /* -log of a share of a value, */
-static const double WINDOW = 6.0;   /* and what the nodes of the shortest law need in z beside that */
-static const double WORK = 130.0;    /* nodes times values of one line, in units of the cost limit, */
-static const double MOST_WORK = 4e8; /* and for each kind at most */
+/* The thetas of the aliases */
+static const double FAR_ABOVE = 0.5; /* excess of the bound of K over its estimate that is accepted */
+static const double NEARER = 0.85;   /* factor on |theta - lambda| where it is not, */
+enum { MOST_MOVES = 8 };             /* at most so many times */
+/* Where z is cut off */
+static const double ASIDE = 3.0; /* difference of signed roots of the values served; places are 2.5 apart */
+static const double NEGLIGIBLE = 45.0; /* -log of the share of a value that is cut off */
+static const double WINDOW = 6.0; /* in z, from the end of the nodes' window to the cut */
+static const double LEAST_SUM = 1e-300; /* sums between this and its inverse have a logarithm */
+static const double WORK = 130.0; /* nodes times values of one line, in units of the cost limit, */
+static const double MOST_WORK = 4e8; /* and at most so many for each kind */
 
 double pe_short_number(double x) {
     int exponent;
@@ -40,7 +50,7 @@ double pe_short_number(double x) {
     return ldexp(floor(mantissa * 0x1p20), exponent - 20);
 }
 
-/* ---- what is left out ---------------------------------------------------------------------------- */
+/* ---- truncation: Lemma 7 of docs/theory/line.md ---------------------------------------------------- */
 
 double pe_known_beyond(const pe_composition *q, double t) {
     double sum = -0.5 * q->gaussian * t * t;
@@ -50,14 +60,15 @@ double pe_known_beyond(const pe_composition *q, double t) {
 
 double pe_modulus_beyond(const pe_composition *q, double t) {
     for (size_t i = 0; i < q->n_kinds; i++) {
-        /* few steps need their factor to the last digits, many need its power */
+        /* the power of many steps magnifies the error of the factor; that of few must be small itself */
         const double n = q->kinds[i].steps, digits = fmax(pe_d_log(1e6 * n), 8.0 - OMITTED / n);
         q->kinds[i].log_beyond = pe_d_log(pe_shifted_envelope(&q->kinds[i], t, digits));
     }
     return pe_known_beyond(q, t);
 }
 
-/* Bound of the integral of that modulus, given its bound at t: of any one factor, as the others fall */
+/* Bound of the integral of the modulus from t on, given its log at t: the integral of any one kind's factor, times the
+ * others at t, which bound them from there on. */
 static double integral_at(const pe_composition *q, double t, double modulus) {
     double least = q->gaussian > 0.0 ? -pe_d_log(q->gaussian * t) : INFINITY;
     for (size_t i = 0; i < q->n_kinds; i++)
@@ -65,7 +76,7 @@ static double integral_at(const pe_composition *q, double t, double modulus) {
     return pe_d_exp(modulus + least);
 }
 
-/* Up to STRETCH t by the bound at t, which falls, and so on from there. */
+/* Up to STRETCH t the bound at t serves, and so on from there; the least of all splits. */
 double pe_integral_beyond(const pe_composition *q, double t, double modulus) {
     double near = 0.0, least = integral_at(q, t, modulus) / t;
     for (int i = 0; i < STRETCHES; i++) {
@@ -78,8 +89,8 @@ double pe_integral_beyond(const pe_composition *q, double t, double modulus) {
     return least;
 }
 
-/* The first t = k ht, about, from which on the modulus is small enough; 0 where none was found.  Its logarithm falls
- * with the square of t at first, and more slowly where rare losses are large. */
+/* About the first k for which the modulus from t = k ht on is below e^OMITTED; 0 if none was found.  Newton's steps for
+ * log modulus ~ t^2; it falls more slowly where rare losses are large. */
 static size_t last_value(const pe_composition *q, double ht, double sd, double *found) {
     const double farthest = 0.99 * MAX_VALUES * ht;
     double t = sqrt(-2.0 * OMITTED) / sd;
@@ -96,14 +107,15 @@ static size_t last_value(const pe_composition *q, double ht, double sd, double *
     return 0;
 }
 
-/* ---- values --------------------------------------------------------------------------------------- */
+/* ---- values: Lemma 8 of docs/theory/line.md --------------------------------------------------------- */
 
-/* A value R = 1 + a + ib at t, its logarithm, and bounds of what it and log|R| miss: of_log in units of U */
+/* A value R = 1 + a + ib of one step at t with a bound of its absolute error; log R = log_r + i arg; of_log: bound of the
+ * error of log_r in units of U; top: log of an upper bound of |R|. */
 typedef struct {
     double t, b, error, modulus, log_r, arg, of_log, top;
 } one_value;
 
-/* Adds n (log R - i t mean) and what is known of its error. */
+/* Adds n (log R - i t mean) and a bound of its error. */
 PE_INLINE void put_value(const pe_shifted *s, const one_value *r, double *re, double *im, double *error,
                          double *top) {
     const double n = s->steps, mean = r->t * s->mean_re;
@@ -120,7 +132,7 @@ static void add_value(const pe_shifted *s, double t, double a, double b, double 
     const double modulus = sqrt(square), defect = 2.0 * a + (a * a + b * b);
     const double log_r = square < 0.25 ? 0.5 * pe_d_log(square) : 0.5 * pe_d_log1p(defect);
     const double top = pe_d_log(modulus + error + 2.0 * U); /* a rounds once */
-    /* of log1p from its argument; of a small modulus from that of R itself, which a misses by units of 1 */
+    /* log1p errs by its argument; for |R| < 1/2 the logarithm errs by that of R, in which a is rounded in units of 1 */
     const double of_log = square < 0.25 ? 4.0 * fabs(a) / modulus + 16.0 + 8.0 * fabs(log_r)
                                         : 4.0 * (2.0 * fabs(a) + a * a + b * b) / square + 4.0 * fabs(log_r);
     const one_value r = {
@@ -129,7 +141,7 @@ static void add_value(const pe_shifted *s, double t, double a, double b, double 
     if (!(error < 0.25 * modulus)) v->error[k] = INFINITY;
 }
 
-/* The same of a run next to 1 with errors below 0.1, by the logarithm of lane_log.h. */
+/* The same for a run of values near 1 with errors below 0.1, by the logarithm of lane_log.h. */
 PE_CLONES static void add_near(const pe_shifted *s, size_t first, double ht, const double *a, const double *b,
                                const double *error, const pe_values *v) {
     for (int k = 0; k < PE_SHIFTED_RUN; k++) {
@@ -203,7 +215,7 @@ PE_CLONES void pe_sum_errors(const pe_values *v, pe_certified *c) {
     for (size_t k = 0; k < c->line.nt; k += PE_LANES) /* arrays are whole runs */
         for (int u = 0; u < PE_LANES; u++) {
             const size_t i = k + (size_t)u;
-            /* a larger modulus errs by more than itself: it was to be at most 1 */
+            /* capped: the true modulus is at most 1 */
             const double log_own = v->re[i] < 700.0 ? v->re[i] : 700.0;
             const double t = (double)i * ht, own = pe_vexp(log_own) * (i ? 1.0 : 0.5);
             const double relative =
@@ -212,7 +224,7 @@ PE_CLONES void pe_sum_errors(const pe_values *v, pe_certified *c) {
             const double most = own + (v->top[i] < 700.0 ? pe_vexp(v->top[i]) : INFINITY);
             const double grown = own * pe_vexpm1(few, pe_vexp(few));
             const double own_error = relative < 600.0 && grown < most ? grown : most;
-            /* beyond the last value there may be anything */
+            /* values after the last one only fill the run */
             const double error = i < c->line.nt ? own_error : 0.0;
             const double near = 1.0 / (l * l + t * t), far = 1.0 / ((l - 1.0) * (l - 1.0) + t * t);
             sum[0][u] += error;
@@ -253,14 +265,15 @@ static void add_removed(const pe_shifted *s, double removed[2]) {
     removed[1] += s->steps * of_b * OUT;
 }
 
-/* How far from the shifts z is worth knowing: beyond it lies next to nothing of the values that a line serves, whose
- * signed roots are at most ASIDE from its own; a window ends WINDOW earlier. */
+/* The distance from the shifts at which z is cut off: what lies beyond has less than e^-NEGLIGIBLE of any value that the
+ * line serves, the signed roots of these being at most ASIDE from its own. */
 static double farthest_of(const pe_composition *q, const pe_cumulants *k, double spread, double lambda) {
     double steps = 1.0;
     for (size_t i = 0; i < q->contours->n_groups; i++) steps += q->contours->groups[i].n;
     const double root = sqrt(2.0 * fmax(lambda * k->k1 - k->k0, 0.0)) + ASIDE;
-    const double of_b = fmin(k->k1 - spread, 0.0); /* of B what e^c leaves */
-    const double mass = -0.5 * root * root + of_b - NOTHING - pe_d_log(steps);
+    const double of_b =
+        fmin(k->k1 - spread, 0.0); /* log of the factor e^c that B's masses have besides, if below 1 */
+    const double mass = -0.5 * root * root + of_b - NEGLIGIBLE - pe_d_log(steps);
     return mass > -1e3 ? fmin(sqrt(-2.0 * mass) + WINDOW, PE_FARTHEST) : PE_FARTHEST;
 }
 
@@ -305,28 +318,28 @@ int pe_finish_kinds(pe_composition *q, double t_top, pe_certified *c) {
     return PE_OK;
 }
 
-/* Where the sum over t ends, with log of a bound of the modulus from there on, and the nodes up to it. */
+/* Sets nt and the log of a bound of the modulus from nt ht on, and makes the nodes up to there. */
 static int end_of_sum(pe_composition *q, pe_certified *c, double *rest) {
     pe_line *ln = &c->line;
     ln->nt = last_value(q, ln->ht, ln->sd, rest);
     if (!ln->nt) return PE_TOO_COSTLY;
-    /* runs of values end in whole ones */
+    /* a little further, as values come in whole runs */
     const int status = pe_finish_kinds(q, 1.01 * (double)(ln->nt + 2 * PE_SHIFTED_RUN) * ln->ht, c);
     if (status) return status;
     *rest = pe_known_beyond(q, (double)ln->nt * ln->ht);
     double nodes = 0.0;
     for (size_t i = 0; i < q->n_kinds; i++) nodes += (double)q->kinds[i].m;
     const double most = fmin(WORK * q->contours->cost_limit, MOST_WORK * (double)q->n_kinds);
-    c->work = nodes * (double)ln->nt; /* plain steps have no nodes */
+    c->work = nodes * (double)ln->nt; /* unsampled steps have no nodes */
     if (c->work > q->contours->most_work) c->refused_from = q->contours->most_work;
     return c->work <= fmin(most, q->contours->most_work) ? PE_OK : PE_TOO_COSTLY;
 }
 
-/* Takes an upper bound of K at theta in the place of an estimate.  Where it is far above, as the law is cut before what
- * theta makes large, theta is moved towards the line.  Whether there is one. */
+/* Replaces the estimate of K(theta) by an upper bound.  Where that is FAR_ABOVE it, as the tilt theta puts weight where
+ * the law is cut off, theta is moved towards the line.  Returns whether there is a bound. */
 static int prove_theta(const pe_composition *q, pe_line *ln, int side) {
     const double away = side ? ln->theta[1] - ln->lambda : ln->lambda - ln->theta[0];
-    if (!(away > 0.0)) return 0; /* none was found, and a pole that serves is not on this side */
+    if (!(away > 0.0)) return 0; /* no theta was found on this side */
     for (int it = 0; it < MOST_MOVES; it++) {
         const double theta = ln->theta[side], estimate = ln->theta_k[side];
         ln->theta_k[side] = pe_cumulant_above(q->contours, q->kinds, theta);
@@ -349,7 +362,7 @@ int pe_sum_line(pe_composition *q, pe_certified *c) {
         pe_sum_errors(&v, c);
         const double last = (double)(ln->nt - 1) * ln->ht, next = (double)ln->nt * ln->ht,
                      ratio = OUT / ln->ht;
-        /* the terms fall: their sum from t on is at most the first one and the integral from t on */
+        /* the terms fall, so their sum is at most the first one and the integral from there on */
         const double beyond = ln->ht * pe_d_exp(rest) / next + pe_integral_beyond(q, next, rest);
         c->omitted[0] = INFINITY; /* the density serves as a slope only */
         c->omitted[1] = c->omitted[2] = beyond * ratio;
@@ -363,7 +376,7 @@ static int build(pe_composition *q, double spread, pe_certified *c) {
     pe_line *ln = &c->line;
     int status = pe_begin_kinds(q, spread, ln);
     if (status) return status;
-    /* the period serves three standard deviations */
+    /* pe_line_period allows for thresholds 3 sd from the mean */
     const double farther = fmax(spread - 3.0 * ln->sd, 0.0);
     pe_line_choose_thetas(q->contours, ln);
     for (int side = 0; side < 2; side++)
@@ -374,11 +387,11 @@ static int build(pe_composition *q, double spread, pe_certified *c) {
 }
 
 int pe_certified_build(const pe_contours *contours, double spread, pe_certified *c) {
-    /* transforms are taken at lambda or at 1 - lambda, neither of which may be rounded */
+    /* so that both lambda and 1 - lambda are doubles, as one of them is the power of the likelihood ratio */
     c->line.lambda = 1.0 - (1.0 - c->line.lambda);
     if (c->line.lambda == 0.0 || c->line.lambda == 1.0) return PE_TOO_COSTLY;
     const pe_certified fresh = *c;
-    double farthest = 0.0; /* chosen by the values that the line serves */
+    double farthest = 0.0; /* chosen by farthest_of */
     for (;;) {
         pe_composition q = {
             .contours = contours, .gaussian = contours->exact_variance.h, .farthest = farthest};
@@ -386,7 +399,7 @@ int pe_certified_build(const pe_contours *contours, double spread, pe_certified 
         const int status = q.kinds ? build(&q, spread, c) : PE_NO_MEMORY;
         for (size_t i = 0; i < q.n_kinds; i++) pe_shifted_free(&q.kinds[i]);
         free(q.kinds);
-        /* a window may need more z than the values do */
+        /* once more with z up to PE_FARTHEST: the window of the nodes may need more than the values do */
         if (status != PE_TOO_COSTLY || c->refused_from > 0.0 || !(q.farthest < PE_FARTHEST)) return status;
         farthest = PE_FARTHEST;
         free(c->line.weights);
@@ -408,7 +421,7 @@ size_t pe_certified_bytes(const pe_certified *c) {
 
 /* ---- rows --------------------------------------------------------------------------------------------- */
 
-/* A functional and its complement to 1; the error is relative. */
+/* Sets a functional and its complement to 1, with relative errors. */
 static void put_pair(pe_row *row, int natural, int other, double log_value, double error) {
     row->log_value[natural] = log_value;
     row->error[natural] = error;
@@ -422,8 +435,8 @@ static void put_pair(pe_row *row, int natural, int other, double log_value, doub
     }
 }
 
-/* The profile E(1 - e^{S-c})+ from E(e^{S-c} - 1)+, whose log and relative error are given: their difference is
- * 1 - E e^{S-c} = 1 - e^{-c}, as each law has all outcomes of the other one. */
+/* The profile E(1 - e^{S-c})+ from log and relative error of E(e^{S-c} - 1)+: their difference is
+ * 1 - E e^{S-c} = 1 - e^{-c}, as A and B have the same null sets. */
 static void put_parity(pe_row *row, double c, double log_value, double error) {
     const double value = pe_d_exp(log_value), apart = pe_d_expm1(-c), rest = value - apart;
     const double moved = (value * error + 8.0 * U * (value + fabs(apart))) * OUT;
@@ -434,7 +447,7 @@ static void put_parity(pe_row *row, double c, double log_value, double error) {
     row->error[PE_PROFILE] = moved / (rest - moved) * OUT + (8.0 + 8.0 * fabs(pe_d_log(rest))) * U;
 }
 
-/* Bound of the probability of what is not summed beyond c, under A or under B */
+/* Bound of the probability beyond c that the line does not sum, under A or under B */
 static double removed_at(const pe_certified *q, int of_b, double c) {
     if (!q->is_divided) return q->removed[of_b];
     if (q->others) return q->removed[of_b] + q->zero_lost[of_b];
@@ -443,8 +456,8 @@ static double removed_at(const pe_certified *q, int of_b, double c) {
            pe_d_exp(exponent + 1e-12 * (1.0 + fabs(q->zero_k) + fabs(q->zero_theta * c))) * OUT;
 }
 
-/* Logarithms at some thresholds, but for the sums' errors: K(lambda) - lambda c, with theta c added for both thetas, and
- * those of the values. */
+/* At PE_LANES thresholds: base = K(lambda) - lambda c, kept = base + theta c for both thetas, and the logs of the values
+ * by the four sums; all formed in sums of two doubles. */
 typedef struct {
     double base[PE_LANES], kept[2][PE_LANES], value[4][PE_LANES];
 } row_logs;
@@ -467,12 +480,12 @@ PE_CLONES static void set_logs(const pe_certified *q, const double *c, double (*
     *out = found;
 }
 
-/* Both tails beyond c and the profile's sum, entries 1 to 3, with relative errors */
+/* What the sums with kernels 1 to 3 give, A's tail, B's tail and the profile's: logs and relative errors */
 typedef struct {
     double log_value[4], error[4], density_log, rounded;
 } row_parts;
 
-/* The parts of sums s at c, the threshold of a lane, whose rounding is a part of the moduli's sums. */
+/* The parts at c, the threshold of lane u, from the sums s, which are rounded by `rounding` times the sums of moduli. */
 static void parts_of(const pe_certified *q, double c, const double *s, const row_logs *logs, int u,
                      double rounding, row_parts *out) {
     const pe_line *ln = &q->line;
@@ -484,7 +497,7 @@ static void parts_of(const pe_certified *q, double c, const double *s, const row
         const double way = fabs(theta - l) * 2.0 * PI / ln->ht, kept = logs->kept[side][u];
         const double rounded = 8.0 * U * (fabs(ln->theta_k[side]) + fabs(kept) + way) + of_base +
                                4.0 * PE_WIDE_UNIT * fabs(theta * c);
-        /* one exponential: of two the one may overflow where the other is nothing */
+        /* one exponential, as a product of two may be infinity times 0 */
         const double bound =
             pe_d_exp(ln->theta_k[side] - kept - way + rounded) / (1.0 - pe_d_exp(-way) * OUT) * OUT;
         alias += bound;
@@ -497,7 +510,7 @@ static void parts_of(const pe_certified *q, double c, const double *s, const row
         const double miss =
             f * (q->omitted[k] + q->uncertain[k] + rounding * ln->mass[k]) + (k == 3 ? profile_alias : alias);
         out->rounded = fmax(out->rounded, f * rounding * ln->mass[k] / miss);
-        const int of_b = k == 2 || (k == 3 && l > 1.0); /* E(e^{S-c} - 1)+ is a part of e^{-c} B */
+        const int of_b = k == 2 || (k == 3 && l > 1.0); /* E(e^{S-c} - 1)+ <= e^{-c} B(S > c) */
         const double lost = removed_at(q, of_b, c);
         const double removed = lost * pe_d_exp(-base - (of_b ? c : 0.0));
         const double size = fabs(s[k]);
@@ -505,7 +518,7 @@ static void parts_of(const pe_certified *q, double c, const double *s, const row
         error[k] = INFINITY;
         if (!(s[k] * sign[k] > 0.0) || !(miss < 0.1 * size) || !(size > LEAST_SUM && size < 1.0 / LEAST_SUM))
             continue;
-        if (!(removed < size)) { /* from 0 to what the cut may hold and twice the sum */
+        if (!(removed < size)) { /* only known to lie between 0 and the removed mass plus twice the sum */
             const double cut = pe_d_log(lost) - (of_b && k == 3 ? c : 0.0) + 1e-9 + 2.0 * U * fabs(c);
             log_value[k] =
                 fmax(cut, log_value[k] + 0.7) + pe_d_log1p(pe_d_exp(-fabs(cut - log_value[k] - 0.7))) - 0.69;
@@ -558,7 +571,7 @@ void pe_certified_evaluate(const pe_certified *q, size_t n, const double *c, pe_
     set_logs(q, padded, sum, &logs);
     for (size_t u = 0; u < n; u++) {
         const double s[4] = {sum[0][u], sum[1][u], sum[2][u], sum[3][u]};
-        /* angles of the rotations, sums in two stages */
+        /* Lemma 5 (a): angles of the rotations, sums in two stages */
         const double angle = last_time(&q->line) * fabs(c[u] - q->line.c_ref);
         const double rounding = U * (200.0 + (double)q->line.nt / 16.0 + 8.0 * angle +
                                      2.0 * last_time(&q->line) * (fabs(c[u]) + fabs(q->line.c_ref)));
@@ -568,7 +581,7 @@ void pe_certified_evaluate(const pe_certified *q, size_t n, const double *c, pe_
     }
 }
 
-/* The four sums at once: their weights w stand side by side, real parts first. */
+/* The four sums in sums of two doubles; turn = -ht (c - c_ref). */
 PE_CLONES static void sum_closely(const pe_line *ln, pe_dd turn, double *s) {
     pe_dd step_im, sum[4], re = pe_dd_of(1.0), im = pe_dd_of(0.0);
     const pe_dd step_re = pe_dd_turn(turn, &step_im);
@@ -592,7 +605,7 @@ static void parts_closely(const pe_certified *q, double c, row_parts *out) {
     double s[4];
     const double angle = last_time(ln) * fabs(c - ln->c_ref);
     sum_closely(ln, pe_dd_mul_d(pe_two_sum(ln->c_ref, -c), ln->ht), s);
-    /* 15 products, by a step that errs by less than 4 units in each part */
+    /* Lemma 5 (b): 15 products by a step that errs by less than 4 units in each part */
     const double rounding = PE_WIDE_UNIT * (16.0 + 15.0 * 8.0 + (double)ln->nt + 8.0 * angle);
     double padded[PE_LANES], sum[4][PE_LANES];
     row_logs logs;
@@ -604,7 +617,8 @@ static void parts_closely(const pe_certified *q, double c, row_parts *out) {
     parts_of(q, c, s, &logs, 0, angle < PE_MOST_ANGLE ? rounding : INFINITY, out);
 }
 
-/* What is not known of a part is at most its sum at t = 0: from 0 to that. */
+/* Parts with an error above 1 become half of their Chernoff bound e^(K - lambda c), with the removed mass, at an error of
+ * 1. */
 static void bound_parts(const pe_certified *q, double c, row_parts *parts) {
     const double log_most = q->log_m.h - q->line.lambda * c;
     const double off =
@@ -658,7 +672,7 @@ double pe_chernoff_exponent(double k, double l, double c) {
     return k - l * c + (l * pe_d_log1p(-1.0 / l) - pe_d_log1p(-l));
 }
 
-/* log of half of e^exponent and a bound of what is removed, upwards */
+/* Log of half of e^exponent + removed, rounded upwards */
 static double chernoff_log(double exponent, double log_removed, double rounding) {
     const double large = fmax(exponent, log_removed);
     return large + 1e-9 * (1.0 + fabs(large)) + rounding +
@@ -673,7 +687,7 @@ void pe_certified_chernoff(const pe_chernoff *at, double c, pe_row *row) {
         row->error[f] = INFINITY;
     }
     if (!isfinite(k) || l == 0.0 || l == 1.0) return;
-    double bound[2]; /* half of the bounds, as logs: they stand for all from 0 to twice themselves */
+    double bound[2]; /* logs of half of the bounds: with a relative error of 1 they cover 0 to the bound */
     for (int i = 0; i < 2; i++)
         bound[i] = chernoff_log(k - (l - i) * c, pe_d_log(removed[i]), 8.0 * U * (fabs(k) + fabs(l * c)));
     put_pair(row, l > 0.0 ? PE_A_ABOVE : PE_A_BELOW, l > 0.0 ? PE_A_BELOW : PE_A_ABOVE, bound[0], 1.0);

@@ -1,3 +1,7 @@
+/* Builds a line of estimates: chooses the spacing of t by Chernoff bounds of the aliases, computes the transform
+ * M(lambda + it)^n of all kinds of steps until it has decayed, and estimates truncation and rounding.  pe_line_build is
+ * called by spectral.c; the choice of thetas also by certified.c.  Derivations: docs/theory/line.md, docs/estimates.md. */
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,41 +13,39 @@
 #include "spectral.h"
 #include "strips.h"
 
-/* The transform along one contour of the spectral engine; docs/theory/line.md, docs/estimates.md derives every bound used here. */
-
 static const double PI = 3.14159265358979323846;
-static const double ALIAS_TOL = 1e-15;      /* relative excess allowed to the aliases */
-static const double PERIOD_SLACK = 1.05;    /* of a period, beside the smallest one */
-static const double DECAY = 41.0;           /* the t sum stops where its terms are below e^-41 */
+static const double ALIAS_TOL = 1e-15; /* aliases allowed, relative to the value at c_ref */
+static const double PERIOD_SLACK = 1.05; /* accepted period over the shortest one */
+static const double DECAY = 41.0; /* the sum over t ends where its terms are below e^-41 */
+/* steps of a kind below which rounding is estimated from the whole sum */
 static const double FEW_STEPS = 64.0;
-enum { PLAIN_TRIES = 3 };                   /* for the shortest period, before its bracket is halved */
-enum { FINE_BLOCKS = 800 };                 /* values of t from which blocks grow by less */
-static const double ROTATION_COST = 0.25;   /* of a node by rotation, in units of one by itself */
-static const size_t MAX_NODES_T = 4000000;
+enum { PLAIN_TRIES = 3 }; /* steps to the shortest period before every second one halves its bracket */
+enum { FINE_BLOCKS = 800 }; /* values of t from which blocks grow by a quarter instead of a half */
+static const double ROTATION_COST = 0.25; /* a node by rotation, in units of one exponential */
+static const size_t MAX_NODES_T = 4000000; /* values of t */
 static const size_t MAX_POINTS = 1000000; /* values at points of families in one block: 8 MB */
 
-/* log of the saddle-point approximation of the value at c_ref */
+/* Log of about the value of a functional at c_ref, to which aliases are compared */
 static double value_log(const pe_line *ln) {
     return ln->k0 - ln->lambda * ln->c_ref - pe_d_log(3.0 * ln->sd * (fabs(ln->lambda) + 1.0));
 }
 
-/* The number that a period times |theta - lambda| must exceed for small aliases, given K(theta). */
+/* What period times |theta - lambda| must exceed for aliases below ALIAS_TOL, given k0 = K(theta). */
 static double needed(const pe_line *ln, double theta, double k0) {
     const double small = k0 - theta * ln->c_ref - value_log(ln) - pe_d_log(ALIAS_TOL);
-    /* a profile is smaller than a tail by its pole, and so is the bound of its aliases */
+    /* left of 0 the profile has another pole factor, and its aliases a factor 1/(1 + |theta|) */
     return ln->lambda < 0.0 ? small + fmax(0.0, pe_d_log((1.0 + fabs(ln->lambda)) / (1.0 + fabs(theta))))
                             : small;
 }
 
 /* Map: the aliasing bound of the spectral engine | test_dp_sgd | theory/line */
-/* Chernoff's bound on the aliases of one side.  The trapezoidal sum at c is
- * sum_k e^{lambda k T} F(c + k T) with F >= 0; for theta beyond lambda, in the same interval between
- * poles, the terms k > 0 (k < 0 on the other side) stay below
- * exp(K(theta) - theta c - |theta - lambda| k T).  Sets a theta that makes them small enough with a T of at
- * most PERIOD_SLACK times the smallest one that any theta allows, as far as K is known.
+/* Chooses theta on one side of the line.  The trapezoidal sum at c is sum_k e^{lambda k T} F(c + k T) with F >= 0; for
+ * theta beyond lambda, in the same interval between poles, its terms k > 0 (k < 0 on the other side) stay below
+ * exp(K(theta) - theta c - |theta - lambda| k T) (docs/theory/line, Theorem 3).  The theta chosen makes them small enough
+ * with a period T of at most PERIOD_SLACK times the shortest that any theta allows, as far as K is known.
  *
- * T(d) = (f(d) + L)/d at d = |theta - lambda|, where L > 0 and f is convex, f(0) = f'(0) = 0.  So
- * d f' - f - L increases with d and is 0 at the best d, and tangents bound what others may have. */
+ * T(d) = (f(d) + L)/d at d = |theta - lambda|, where L > 0 and f is convex, f(0) = f'(0) = 0.  So d f' - f - L increases
+ * with d and is 0 at the best d, and tangents bound T at other d from below. */
 static void choose_theta(const pe_contours *contours, pe_line *ln, int side) {
     const double lam = ln->lambda, sign = side ? 1.0 : -1.0, level = needed(ln, lam, ln->k0); /* L */
     double limit = INFINITY, lo = 0.0, hi = INFINITY, best = INFINITY;
@@ -53,7 +55,7 @@ static void choose_theta(const pe_contours *contours, pe_line *ln, int side) {
     ln->theta_k[side] = INFINITY;
     for (int it = 0; it < 60; it++) {
         const double theta = lam + sign * d;
-        pe_cumulants k = {0.0, NAN, NAN}; /* at the poles at most, as both laws' masses are at most 1 */
+        pe_cumulants k = {0.0, NAN, NAN}; /* K <= 0 at the poles, as both laws have masses of at most 1 */
         if (theta != 0.0 && theta != 1.0) k = pe_contours_cumulants(contours, theta);
         const double small = needed(ln, theta, k.k0);
         double next = NAN;
@@ -63,7 +65,7 @@ static void choose_theta(const pe_contours *contours, pe_line *ln, int side) {
                 ln->theta[side] = theta;
                 ln->theta_k[side] = k.k0;
             }
-            const double f = small - level; /* grows like a square, for all that is known at a pole */
+            const double f = small - level; /* at a pole, where K' is not at hand, taken for a square */
             const double slope = isnan(k.k1) ? 2.0 * fmax(f, 0.0) / d : sign * (k.k1 - ln->c_ref);
             const double excess = d * slope - small, power = d * slope / f;
             if (excess <= 0.0 && (d == limit || small <= PERIOD_SLACK * d * slope)) break;
@@ -71,11 +73,11 @@ static void choose_theta(const pe_contours *contours, pe_line *ln, int side) {
             if (excess > 0.0) hi = d;
             else lo = d;
             next = d * pe_d_pow(level / ((power - 1.0) * f), 1.0 / power);
-        } else { /* K is not known so far out */
+        } else { /* K is not known at this theta */
             hi = d;
         }
         if (!(next > lo && next < hi)) next = hi < INFINITY ? (lo > 0.0 ? sqrt(lo * hi) : 0.5 * hi) : 2.0 * d;
-        /* where f bends sharply, powers from either side come no nearer to each other */
+        /* where f bends sharply, power steps from either side do not converge */
         if (it >= PLAIN_TRIES && it % 2 && lo > 0.0 && hi < INFINITY) next = sqrt(lo * hi);
         if (hi <= lo * PERIOD_SLACK) break;
         d = fmin(next, limit);
@@ -95,20 +97,22 @@ double pe_line_period(const pe_line *ln) {
     return longest + 3.0 * ln->sd; /* the line serves c within 3 sd of c_ref */
 }
 
-/* The values at t_k = k ht, first <= k < last, of one line. */
+/* A block of values of the line, at t_k = k ht, first <= k < last.  re, im and beats hold all blocks, singles and points
+ * this one. */
 typedef struct {
     size_t first, last;
-    double ht, budget;
-    double rotated; /* steps times the weights of nodes that were rotated */
-    double *re, *im; /* of all k: log of the transform */
-    double *beats; /* of all k: by how much the moduli of alternatives exceed that of their sum, as logs */
+    double ht;
+    double budget; /* node evaluations left */
+    double rotated; /* sum over kinds of steps times the weight of the nodes summed by rotation */
+    double *re, *im; /* log of the transform, less i t K' */
+    double *beats; /* log of the sum of the moduli of a step's alternatives over the modulus of their sum */
     double *
-        singles; /* of each k of these: product of the factors of single steps, whose real parts come first */
-    double *points; /* of each k of these: values of the points of families, as pe_kinds_add takes them */
+        singles; /* product of the transforms of kinds with one step: all real parts, then all imaginary ones */
+    double *points; /* transforms at the points of families, as pe_kinds_add takes them */
     pe_noise_cumulants at; /* cumulants at those points */
 } block;
 
-/* The values of a point of a family. */
+/* Stores the values of a point of a family. */
 static void keep_point(block *b, const pe_group *g, const double *re, const double *im, size_t q, size_t n) {
     const size_t count = b->last - b->first;
     const size_t place = (size_t)g->family * (PE_NOISE_POINTS + PE_CONTROLS) + (size_t)g->point;
@@ -119,7 +123,7 @@ static void keep_point(block *b, const pe_group *g, const double *re, const doub
     }
 }
 
-/* Multiplies by the factors of a single step: one logarithm for all of them. */
+/* Multiplies `singles` by the values 1 + re + i im of a kind with one step: one logarithm serves all such kinds. */
 static void multiply_single(block *b, const double *re, const double *im, const double *mean, size_t q,
                             size_t n) {
     double *u = b->singles + (q - b->first), *v = u + (b->last - b->first);
@@ -142,8 +146,8 @@ static void add_steps(block *b, double steps, const double *re, const double *im
     }
 }
 
-/* Of alternatives what the moduli of their sums have beside that of the whole, 1 + re + i im: what two of them leave
- * of each other at one t comes back later, as they beat. */
+/* Adds to the beats of a kind with alternatives: where these cancel, their sum 1 + re + i im is small at one t and large
+ * again later, so has_decayed must judge the sum of their moduli. */
 static void add_beats(block *b, const pe_group *g, const double *moduli, const double *re, const double *im,
                       size_t q, size_t n) {
     for (size_t i = 0; i < n && g->alternatives > 1; i++) {
@@ -152,12 +156,12 @@ static void add_beats(block *b, const pe_group *g, const double *moduli, const d
     }
 }
 
-/* The sums of a kind of step over its nodes, those of each alternative by themselves. */
+/* The node sums of a kind of step, one for each alternative. */
 typedef struct {
     size_t n;
     pe_node_sums part[PE_ALTERNATIVES];
-    double mass[PE_ALTERNATIVES];
-    double small_mean; /* of the small nodes of all */
+    double mass[PE_ALTERNATIVES]; /* sum of the tilted weights */
+    double small_mean; /* sum of weight times loss over the small nodes (node_sums.h) of all alternatives */
 } kind_sums;
 
 static void set_sums(kind_sums *s, const pe_group *g, const pe_nodes *nodes, const pe_span *windows,
@@ -166,7 +170,7 @@ static void set_sums(kind_sums *s, const pe_group *g, const pe_nodes *nodes, con
     s->n = g->alternatives;
     for (size_t i = 0; i < s->n; i++) {
         const pe_nodes part = pe_nodes_part(nodes, windows, i);
-        double *const turn[] = {part.r, part.logw}; /* of no more use */
+        double *const turn[] = {part.r, part.logw}; /* these arrays are free to be overwritten */
         s->mass[i] = 0.0;
         for (size_t j = 0; j < part.m; j++) s->mass[i] += part.w[j];
         pe_node_sums_new(&s->part[i], part.l, part.w, turn, part.m, ht, t_top);
@@ -175,11 +179,11 @@ static void set_sums(kind_sums *s, const pe_group *g, const pe_nodes *nodes, con
         small_mean += s->part[i].small_mean;
         small_size += s->part[i].small_size;
     }
-    /* the mean of the cumulants has the digits that losses of both signs cost their sum */
+    /* where losses of both signs cancel in the sum, the mean from the cumulants has more digits */
     s->small_mean = small_size < fabs(mean) + size ? small_mean : mean - large_mean;
 }
 
-/* M(t)/M - 1 of a run, and of alternatives the sum of their moduli over M. */
+/* M(lambda + it)/M(lambda) - 1 of a run of t and, with alternatives, the sum of their moduli over M(lambda). */
 static void sums_of_run(const kind_sums *s, size_t from, double ht, double *re, double *im, double *moduli) {
     pe_node_sums_run(&s->part[0], from, re, im);
     for (size_t k = 0; k < PE_RUN && s->n > 1; k++) {
@@ -199,7 +203,7 @@ static void sums_of_run(const kind_sums *s, size_t from, double ht, double *re, 
     for (size_t k = 0; k < PE_RUN; k++) im[k] += (double)(from + k) * ht * s->small_mean;
 }
 
-/* Adds n (log R(t_k) - i t_k K'), R(t) = M(lambda + i t)/M(lambda), of one group. */
+/* Adds n (log R(t_k) - i t_k K'), R(t) = M(lambda + it)/M(lambda), of one kind; `one` has the cumulants of one step. */
 static int group_exponents(const pe_group *g, double lambda, pe_strip *st, const pe_cumulants *one,
                            block *b) {
     pe_span windows[PE_ALTERNATIVES];
@@ -229,7 +233,7 @@ static int group_exponents(const pe_group *g, double lambda, pe_strip *st, const
     return PE_OK;
 }
 
-/* The strips of a leading group and of its alternatives, and log M on its coarse grid. */
+/* Analyticity strips of a kind, one for each alternative, and log M(lambda) from its coarse grid. */
 static int group_strips(const pe_group *g, double lambda, pe_strip *strips, double *log_m) {
     const size_t m = g->grid.m;
     double *tilted = malloc((2 * m + 1) * sizeof(double));
@@ -243,8 +247,7 @@ static int group_strips(const pe_group *g, double lambda, pe_strip *strips, doub
     return status;
 }
 
-/* Cumulants on nodes fine enough for full accuracy, those of one step of each group and of all of them, and each
- * group's strip. */
+/* Cumulants of one step of each kind, on nodes fine enough for full accuracy, and of the whole line; strips of each. */
 static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *strips, pe_cumulants *one) {
     double lambda = ln->lambda, v = contours->gaussian_variance, scale = 0.0, rotated = 0.0;
     pe_noise_cumulants points;
@@ -255,7 +258,7 @@ static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *st
         const int status = group_strips(g, lambda, &strips[i], &log_m);
         if (status) return status;
         for (size_t j = 0; j < g->alternatives; j++)
-            scale += g->n * strips[i + j].mass * fabs(g[j].log_share); /* which is rounded */
+            scale += g->n * strips[i + j].mass * fabs(g[j].log_share); /* as log_share is rounded */
         pe_span windows[PE_ALTERNATIVES];
         double count;
         if (!pe_strip_windows(g, &strips[i], lambda, 0.0, windows, &count)) return PE_TOO_COSTLY;
@@ -264,7 +267,7 @@ static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *st
         pe_nodes_weigh(&nodes);
         pe_nodes_cumulants(&nodes, 1.0, lambda, &one[i]);
         pe_nodes_free(&nodes);
-        k.k0 += g->n * one[i].k0; /* n is 0 of points of families */
+        k.k0 += g->n * one[i].k0; /* n is 0 for points of families */
         k.k1 += g->n * one[i].k1;
         k.k2 += g->n * one[i].k2;
         if (g->family >= 0) points.at[g->family][g->point] = one[i];
@@ -279,7 +282,7 @@ static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *st
         scale += fabs(k.k0 - before);
         for (size_t f = 0; f < contours->kinds->families; f++) rotated += contours->kinds->set[f].total;
     }
-    /* R carries the rounding of its sum, which the power n multiplies: of few steps that of the whole sum is taken */
+    /* the power n multiplies the rounding of the sum R; transform_values does this for kinds of many steps */
     ln->term_rounding = DBL_EPSILON * (3.0 + rotated);
     ln->k0 = k.k0;
     ln->c_ref = k.k1;
@@ -288,7 +291,7 @@ static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *st
     return PE_OK;
 }
 
-/* Adds the members of all families; what is missed of them is an error of every term, as far as it has not decayed. */
+/* Adds the kinds of all families by interpolation; its error enters term_rounding, times the modulus at that t. */
 static int add_families(const pe_kinds *kinds, pe_line *ln, block *b) {
     const size_t count = b->last - b->first;
     double *room = malloc(3 * count * sizeof(double)), *miss = room + 2 * count;
@@ -305,7 +308,7 @@ static int add_families(const pe_kinds *kinds, pe_line *ln, block *b) {
     return PE_OK;
 }
 
-/* Adds the logarithms of the products of single steps. */
+/* Adds the logarithm of `singles`. */
 static void add_singles(block *b) {
     static const double NO_MEAN[PE_RUN] = {0};
     const size_t count = b->last - b->first;
@@ -320,7 +323,7 @@ static void add_singles(block *b) {
     }
 }
 
-/* Values of one block of t on all groups. */
+/* Computes one block. */
 static int block_values(const pe_contours *contours, pe_line *ln, pe_strip *strips, const pe_cumulants *one,
                         block *b) {
     const double v = contours->gaussian_variance;
@@ -345,15 +348,15 @@ static int block_values(const pe_contours *contours, pe_line *ln, pe_strip *stri
     return status;
 }
 
-/* Whether the transform is next to nothing before `cap`; what is left out then.  Where it beats, its envelope is
- * judged. */
+/* Whether 8 values in a row before `cap`, with their beats, are below e^-DECAY; sets nt and the estimate of the
+ * truncation. */
 static int has_decayed(pe_line *ln, const block *b, size_t done, size_t cap) {
     size_t run = 0;
     for (size_t i = done ? done - 8 : 1; i < cap; i++) {
         const double now = b->re[i] + b->beats[i];
         run = now < -DECAY ? run + 1 : 0;
         if (run < 8) continue;
-        /* if it goes on to decay as since half of t: at least as a power */
+        /* estimate: from t on it decays like the power of t that it has had since t/2 */
         double power = (b->re[i / 2] + b->beats[i / 2] - now) / pe_d_log(2.0);
         if (power < 2.0) continue;
         ln->truncation = pe_d_exp(now) * (double)(i + 1) / (power - 1.0);
@@ -363,7 +366,7 @@ static int has_decayed(pe_line *ln, const block *b, size_t done, size_t cap) {
     return 0;
 }
 
-/* The t range grows by blocks; each block has nodes in z fine enough for its own largest t. */
+/* Values of the transform, block by block until it has decayed; each block has nodes fine enough for its largest t. */
 static int transform_values(const pe_contours *contours, pe_line *ln, pe_strip *strips,
                             const pe_cumulants *one, double *out[3]) {
     double first = 9.0 / (ln->sd * ln->ht);
@@ -380,7 +383,7 @@ static int transform_values(const pe_contours *contours, pe_line *ln, pe_strip *
         b.re = out[0];
         b.im = out[1];
         b.beats = out[2];
-        /* the power n multiplies what rotated nodes err by, and |R|^n is what is left of it */
+        /* rounding of rotations times the number of steps, and times the modulus |R|^n before this block */
         double top = done ? -INFINITY : 0.0;
         for (size_t i = done - done / 3; i < done; i++) top = fmax(top, b.re[i] + b.beats[i]);
         b.rotated = 0.0;
@@ -390,7 +393,7 @@ static int transform_values(const pe_contours *contours, pe_line *ln, pe_strip *
         if (status) return status;
         ln->term_rounding =
             fmax(ln->term_rounding, DBL_EPSILON * (3.0 + b.rotated * pe_d_exp(fmin(top, 0.0))));
-        /* blocks on different nodes see tilted weights with different rounding */
+        /* each block has its own nodes, whose weights have other roundings */
         if (done) ln->term_rounding = fmax(ln->term_rounding, 10.0 * DBL_EPSILON);
         if (has_decayed(ln, &b, done, cap)) return PE_OK;
     }

@@ -1,3 +1,6 @@
+/* Weights and sums of a line (used by certified.c as well), and rows of functionals with estimated errors made of them,
+ * for spectral.c.  docs/theory/line.md (Lemma 1, Theorem 3), docs/estimates.md. */
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,26 +10,23 @@
 #include "simd.h"
 #include "spectral.h"
 
-/* Sums along one contour, and rows of functionals with error estimates made of them; derived in
- * docs/theory/line.md, docs/estimates.md. */
-
 static const double PI = 3.14159265358979323846;
-static const double MARGIN = 4.0;           /* of the error terms that are estimates */
-static const double LARGEST = 700.0;        /* log of a modulus */
-static const double MOST_TURNED = 1e8;      /* angle that cosines and sines are made for */
+static const double MARGIN = 4.0; /* factor on those error terms that are estimates */
+static const double LARGEST_LOG = 700.0; /* log modulus at which weights are capped */
+static const double MOST_ANGLE = 1e8; /* largest angle, in radians, for which pe_vcosm1_sinmx is made */
 
-/* The transform e^{re + i im} of a few values, |im| < 1e7; of a modulus beyond all doubles nothing is known. */
+/* x + iy = e^{re + i im} for |im| < 1e7, the modulus capped at e^LARGEST_LOG. */
 PE_CLONES static void lane_exponentials(const double *re, const double *im, double *x, double *y) {
     for (int u = 0; u < PE_LANES; u++) {
         double cm1, smx;
-        const double a = pe_vexp(re[u] < LARGEST ? re[u] : LARGEST);
+        const double a = pe_vexp(re[u] < LARGEST_LOG ? re[u] : LARGEST_LOG);
         pe_vcosm1_sinmx(im[u], &cm1, &smx);
         x[u] = a * (1.0 + cm1);
         y[u] = a * (im[u] + smx);
     }
 }
 
-/* Weights of PE_LANES values of t from the one of k on, given the values. */
+/* The weights of values k ... k + n - 1 of t, n <= PE_LANES, given the transform x + iy there. */
 PE_CLONES static void put_weights(pe_line *ln, size_t k, size_t n, const double *x, const double *y) {
     const double l = ln->lambda, m = l - 1.0;
     double w[8][PE_LANES], mass[4][PE_LANES];
@@ -86,8 +86,8 @@ PE_CLONES void pe_line_sums(const pe_line *ln, const double *c, double sum[4][PE
     double s0[PE_LANES] = {0}, s1[PE_LANES] = {0}, s2[PE_LANES] = {0}, s3[PE_LANES] = {0};
     for (int u = 0; u < PE_LANES; u++) {
         double cm1, smx, turn = -ln->ht * (c[u] - ln->c_ref);
-        /* no line serves what is so far away */
-        x[u] = fabs(turn) * (double)ln->nt < MOST_TURNED ? turn : NAN;
+        /* NaN for thresholds too far from the line's centre */
+        x[u] = fabs(turn) * (double)ln->nt < MOST_ANGLE ? turn : NAN;
         pe_vcosm1_sinmx(x[u], &cm1, &smx);
         cr[u] = 1.0 + cm1;
         ci[u] = x[u] + smx;
@@ -114,7 +114,7 @@ PE_CLONES void pe_line_sums(const pe_line *ln, const double *c, double sum[4][PE
                 ui[u] = re * ci[u] + im * cr[u];
             }
         }
-        for (int u = 0; u < PE_LANES; u++) { /* sums of sums: rounding does not grow with all nt */
+        for (int u = 0; u < PE_LANES; u++) { /* two-stage sum: rounding grows with nt/16 instead of nt */
             s0[u] += b0[u];
             s1[u] += b1[u];
             s2[u] += b2[u];
@@ -130,7 +130,7 @@ PE_CLONES void pe_line_sums(const pe_line *ln, const double *c, double sum[4][PE
     }
 }
 
-/* A functional and its complement to 1. */
+/* Sets a functional and its complement to 1; the error of `natural` is relative. */
 static void set_pair(pe_row *row, int natural, int other, double log_value, double error) {
     double rest = -pe_d_expm1(log_value);
     row->log_value[natural] = log_value;
@@ -141,13 +141,14 @@ static void set_pair(pe_row *row, int natural, int other, double log_value, doub
     if (rest > 0.0 && error < INFINITY) row->error[other] = error * pe_d_exp(log_value) / rest + DBL_EPSILON;
 }
 
+/* The row at c from the four sums s: aliases by Chernoff's bounds at the thetas, truncation, rounding and cut. */
 static void evaluate_one(const pe_contours *contours, const pe_line *ln, double c, const double *s,
                          pe_row *row) {
     double error[4], l = ln->lambda, base = ln->k0 - l * c;
     double tail_alias = 0.0, profile_alias = 0.0, last_t = ln->ht * (double)ln->nt;
     for (int side = 0; side < 2; side++) {
         double theta = ln->theta[side], way = fabs(theta - l) * 2.0 * PI / ln->ht;
-        /* one exponential: of two the one may overflow where the other is nothing */
+        /* one exponential, as a product of two may be infinity times 0 */
         double bound = pe_d_exp(ln->theta_k[side] - theta * c - base - way) / (1.0 - pe_d_exp(-way));
         tail_alias += bound;
         /* (1 - e^x)+ <= e^{theta x}/(1 + |theta|) for theta <= 0 */
@@ -166,9 +167,9 @@ static void evaluate_one(const pe_contours *contours, const pe_line *ln, double 
     double log_a = base + pe_d_log(fabs(s[1])), log_b = base + c + pe_d_log(fabs(s[2]));
     double log_h = base + pe_d_log(fabs(s[3])), cut = contours->log_cut;
     if (cut > -INFINITY) {
-        /* Removing large z takes at most the mass of the cut from the tail on their side (under B,
-         * where the pair is reversed, also at most e^c of it), and at most that share of the other
-         * tail and of a profile that falls as z grows.  Cut at both ends, every tail loses. */
+        /* Cutting off large z takes at most e^cut from the tail on their side (under B of a reversed pair at most
+         * e^c times that), and at most a share e^cut of the other tail and of a profile that falls as z grows.  Where
+         * both ends are cut, every functional may lose e^cut. */
         int rev = contours->reversed, both = contours->both_ends;
         double cut_b = rev && !both ? cut + fmin(c, 0.0) : cut;
         error[1] += pe_d_exp(both || (l > 0.0) != rev ? cut - log_a : cut);
@@ -202,7 +203,7 @@ void pe_line_evaluate(const pe_contours *contours, const pe_line *ln, size_t n, 
     }
 }
 
-/* Whether a functional is what the sums on a line are, not the complement of it. */
+/* Whether a line's sums give the functional itself, not its complement (Lemma 1). */
 static int is_natural(double lambda, int functional) {
     switch (functional) {
     case PE_A_ABOVE:
@@ -214,7 +215,7 @@ static int is_natural(double lambda, int functional) {
     case PE_B_BELOW:
         return !(lambda > 1.0);
     default:
-        return !(lambda > 0.0); /* its slope takes B's lower tail */
+        return !(lambda > 0.0); /* the profile, whose slope needs B's lower tail */
     }
 }
 

@@ -1,3 +1,7 @@
+/* Bounds for sampled Gaussian steps that need no transform: the largest loss, the profile at 0, and levels whose test
+ * takes only outcomes next to the largest likelihood ratio.  Interface in answers.h; called by plan.c and, in
+ * pyengine/engines, by gaussian.py and next_to_largest.py.  Proofs: docs/theory/conversions.md, Lemmas 4 and 5. */
+
 #include <math.h>
 
 #include "answers.h"
@@ -6,13 +10,10 @@
 #include "functions.h"
 #include "normal.h"
 
-/* What sampled Gaussian steps say without a transform: the largest loss, a bound of the profile at 0, and levels whose
- * tests take next to nothing but the outcomes of the largest likelihood ratio. */
-
 static const double U = 0x1p-53; /* unit roundoff */
-static const double ROUNDED = 0x1p-49; /* of bounds, for the few operations that form them */
+static const double ROUNDED = 0x1p-49; /* relative rounding of a bound's few operations */
 
-/* -sum of n log(1 - p), a lower and an upper bound of it; infinite where a rate is 1. */
+/* -sum of n log(1 - p), with a lower and an upper bound; infinite if a rate is 1. */
 void pe_largest_loss(size_t n, const double *p, const double *steps, double *out) {
     pe_dd sum = pe_dd_of(0.0);
     double number = 0.0;
@@ -28,7 +29,7 @@ void pe_largest_loss(size_t n, const double *p, const double *steps, double *out
     out[2] = value + (off + number * 0x1p-1074);
 }
 
-/* Upper bound of erf(x) for x > 0: a partial sum of its alternating series that ends above it, or by erfc. */
+/* Upper bound of erf(x) for x > 0: for x < 1/2 a partial sum of its alternating series, which ends with a positive term. */
 static double erf_above(double x) {
     enum { TERMS = 8 };
     if (x >= 0.5) return 1.0 - pe_erfc(x) * (1.0 - 0x1p-48);
@@ -52,22 +53,22 @@ double pe_most_at_zero(size_t n, const double *noise, const double *p, const dou
 
 /* ---- levels next to the largest ratio ----------------------------------------------------------------- */
 
-enum { DISTANCES = 3, MOST_STEPS = 100 }; /* of more steps, levels so small are hardly doubles */
-/* What ratios may differ by on a test, as logs: relative widths of its bounds. */
+enum { DISTANCES = 3, MOST_STEPS = 100 }; /* for more steps the levels concerned underflow */
+/* How far below the largest loss an outcome may be: the relative width of the bounds. */
 static const double APART[DISTANCES] = {0x1p-48, 0x1p-44, 0x1p-40};
-static const double INWARDS = 1e-9;    /* relative, of logarithms in doubles that have some 1e-14 */
-static const double SMALLEST = -700.0; /* log of levels below which doubles lose digits */
+static const double INWARDS = 1e-9; /* margin for logarithms whose relative error is some 1e-14 */
+static const double SMALLEST = -700.0; /* log of the smallest level: smaller doubles lose digits */
 
-/* Log of a lower bound of A's probability that all losses together are at most `apart`. */
+/* Log of a lower bound of the probability under A that the total loss is within `apart` of its end. */
 static double log_probability(size_t n, const double *noise, const double *p, const double *steps,
                               int reversed, double number, double apart) {
     const double log_excess = pe_d_log(pe_d_expm1(apart / number));
     double total = 0.0;
     for (size_t i = 0; i < n; i++) {
-        /* e^s - 1 = p/(1 - p) e^(mu z - mu^2/2) is below that of apart/number up to this z */
+        /* up to this z the loss s above its end, e^s - 1 = p/(1 - p) e^(mu z - mu^2/2), is below apart/number */
         const double log_rest = pe_d_log1p(-p[i]);
         const double z = (log_excess + log_rest - pe_d_log(p[i])) * noise[i] + 0.5 / noise[i];
-        /* with the record a step that samples it has another law, which is left out */
+        /* if A is the law with the record: only outcomes in which no step samples it are counted */
         total += steps[i] * (pe_log_ndtr(z - INWARDS * (1.0 + fabs(z))) + (reversed ? log_rest : 0.0));
     }
     return total * (1.0 + INWARDS);

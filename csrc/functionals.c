@@ -1,17 +1,18 @@
+/* Turns rows with estimated errors into values of beta, gamma, delta and epsilon with lower and upper bounds (as good as
+ * the estimates), and judges rows by their error.  Interface in answers.h; called by pyengine/engines/functionals.py. */
+
 #include <float.h>
 #include <math.h>
 
 #include "answers.h"
 #include "doubles.h"
 
-/* From the rows of an engine to what was asked, for one value and for arrays of them alike. */
-
 static const double HALF_ULP = DBL_EPSILON / 2;
-static const double SUBNORMAL = 1e-323; /* rounding below the normal range: a 0 is not exact */
-static const double UNDERFLOW_LOG = -760.0; /* logs below are 0 in double precision */
-static const double TINY_LOG = -69.0;       /* log 1e-30 */
+static const double SUBNORMAL = 1e-323; /* absolute rounding below the normal range, added to every error */
+static const double UNDERFLOW_LOG = -760.0; /* logs below it are those of values that underflow */
+static const double TINY_LOG = -69.0; /* log 1e-30 */
 
-enum { ERRORS = 2 + PE_FUNCTIONALS };
+enum { ERRORS = 2 + PE_FUNCTIONALS }; /* where a row's relative errors begin */
 
 double pe_row_error(const double *row, int functional) {
     double own = row[ERRORS + functional];
@@ -66,7 +67,7 @@ static void put(double *out, double value, double error) {
     out[2] = value + error;
 }
 
-/* beta and gamma add up to 1, and the smaller one is the certain one. */
+/* Sets the larger one of beta and gamma to 1 minus the smaller one, which is known better. */
 static void complement(const double *small, double *large) {
     if (!(small[0] < 0.5)) return;
     large[0] = 1.0 - small[0];
@@ -74,7 +75,7 @@ static void complement(const double *small, double *large) {
     large[2] = 1.0 - small[1] + 4.0 * HALF_ULP;
 }
 
-/* Absolute from relative errors; what is not known is infinite, also beside a value of 0. */
+/* Absolute error from a relative one; infinite if that is not finite, also for a value of 0. */
 static double absolute(double value, double relative) {
     return isfinite(relative) ? value * relative : INFINITY;
 }
@@ -86,14 +87,14 @@ void pe_trade_off_answers(size_t n, const double *alpha, const double *rows, dou
         double *beta = out + 6 * i, *gamma = beta + 3;
         int functional = alpha[i] <= 0.5 ? PE_A_ABOVE : PE_A_BELOW;
         double tail = alpha[i] <= 0.5 ? alpha[i] : 1.0 - alpha[i];
-        /* an error of the solved tail moves B's tail by e^c times as much */
+        /* an error of A's tail, at which c was solved, moves B's tail by e^c times as much */
         double shift = fmin(pe_d_exp(row[0]) * tail * row[ERRORS + functional], 1.0);
         double value[2], error[2];
         for (int k = 0; k < 2; k++) {
             value[k] = pe_d_exp(fmin(row[2 + SIDES[k]], 0.0));
             error[k] = absolute(value[k], row[ERRORS + SIDES[k]]);
         }
-        /* beta and gamma add up to 1: either one is known as well as the other one shows */
+        /* beta + gamma = 1, so each also has the other's error and what the sum misses */
         const double apart = fabs(1.0 - value[0] - value[1]);
         for (int k = 0; k < 2; k++) {
             const double own = fmin(error[k], error[1 - k] + apart);
@@ -102,7 +103,7 @@ void pe_trade_off_answers(size_t n, const double *alpha, const double *rows, dou
         }
         complement(beta, gamma);
         complement(gamma, beta);
-        /* true of every trade-off function, and rounding must not hide it */
+        /* gamma >= alpha and beta <= 1 - alpha for every trade-off function */
         gamma[0] = fmin(fmax(gamma[0], alpha[i]), 1.0);
         beta[0] = fmin(fmax(beta[0], 0.0), 1.0 - alpha[i]);
     }

@@ -1,3 +1,7 @@
+/* Finds thresholds whose tests have levels just below and just above given ones, and the bounds of beta and gamma that
+ * levels.c makes of them, for one order or the hull of both.  The search is a choice; the bounds are proven by the masses
+ * at whatever thresholds it ends (docs/theory/conversions.md, finite.md).  Interface in answers.h. */
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -5,23 +9,21 @@
 #include "answers.h"
 #include "doubles.h"
 
-/* Tests on both sides of levels, from a first guess, and what they say of errors (docs/theory/conversions).  Only where
- * bounds are asked is chosen here. */
-
 static const double UNIT = DBL_EPSILON / 2;
+/* Attempts to bracket a root or to pass a level; steps to a root; thresholds of a level; arrays of tails; the thresholds
+ * of the hull: each one, and one on both sides. */
 enum { TRIES = 12, STEPS = 400, POINTS = 4, TAILS = 6, SIDES = 3 };
 enum { A_ABOVE, A_BELOW, B_ABOVE, B_BELOW };
 
-/* parts of the expected distance by which thresholds may be apart, with atoms and without */
+/* Width of the bracket of a threshold, relative to the expected one, with atoms and without */
 static const double NEAR = 1e-10, SMOOTH = 1e-7;
-static const double GROWTH = 4.0; /* of steps outwards, where roots lie beyond what was expected */
-static const double FURTHER =
-    8.0; /* by which a threshold that is not surely on its side is moved further each time */
-static const double NOWHERE = 1e300; /* logarithm of what has none */
-static const double ASIDE =
-    4.0; /* steps to the thresholds on both sides of one, in reaches: an atom is on one side */
+static const double GROWTH = 4.0; /* factor of steps outwards to bracket a root */
+/* factor of the distance of a threshold that is not proven to be on its side */
+static const double FURTHER = 8.0;
+static const double NO_LOG = 1e300; /* stands for the logarithm of a mass of 0 */
+static const double ASIDE = 4.0; /* distance of the thresholds beside one, in units of pe_level_reach */
 
-/* As Python has them, where one is NaN as well */
+/* max(a, b) and min(a, b) as Python has them: a if either is NaN */
 static double larger(double a, double b) {
     return b > a ? b : a;
 }
@@ -30,7 +32,7 @@ static double smaller(double a, double b) {
     return b < a ? b : a;
 }
 
-/* ---- the place where a falling function becomes negative ---------------------------------------------- */
+/* ---- roots of decreasing functions ------------------------------------------------------------------- */
 
 typedef struct {
     pe_function of;
@@ -38,7 +40,7 @@ typedef struct {
     int status;
 } function;
 
-/* No number after what failed, which ends all searches. */
+/* NaN once a call has failed, which ends all searches. */
 static double value_at(function *f, double x) {
     double out = NAN;
     if (!f->status) f->status = f->of(f->handle, x, &out);
@@ -54,7 +56,7 @@ static point point_at(function *f, double x) {
     return found;
 }
 
-/* Jumps up to a place, or below it */
+/* Number of jumps <= x, or < x if `below` */
 static size_t jumps_to(size_t n, const double *jump, double x, int below) {
     size_t first = 0, last = n;
     while (first < last) {
@@ -65,8 +67,8 @@ static size_t jumps_to(size_t n, const double *jump, double x, int below) {
     return first;
 }
 
-/* A bracket between jumps, or around one: a level on an atom would be searched for by halving, as its function has no
- * root. */
+/* Narrows the bracket by bisection over the jumps, until no jump is inside or the sign changes at one (to +-near).
+ * Elsewhere a level on an atom, where the function has no root, would take many halvings. */
 static void between_jumps(function *f, size_t n, const double *jump, double near, point *low, point *high) {
     for (;;) {
         const size_t first = jumps_to(n, jump, low->at + near, 0);
@@ -87,7 +89,7 @@ static void between_jumps(function *f, size_t n, const double *jump, double near
     }
 }
 
-/* Where between a and b the root is expected */
+/* Part of the way from a to b for the next step: inverse quadratic interpolation by a, b, c, or 1/2 */
 static double part_of_way(point a, point b, point c) {
     const double fa = a.value, fb = b.value, fc = c.value;
     if (!isfinite(fa - fb) || !isfinite(fc - fb) || fc == fa || fc == fb || c.at == b.at) return 0.5;
@@ -97,8 +99,8 @@ static double part_of_way(point a, point b, point c) {
     return inner + (c.at - a.at) / (b.at - a.at) * fa / (fc - fa) * fb / (fc - fb);
 }
 
-/* A narrow bracket from a wider one of different signs: inverse quadratic interpolation or halving by the rule of
- * Chandrupatla (1997), as pyengine.numerics.bracketing does for arrays. */
+/* Narrows a bracket by inverse quadratic interpolation or halving, by the rule of Chandrupatla (1997); the same as
+ * pyengine.numerics.bracketing for arrays. */
 static void close_bracket(function *f, point a, point b, double room, double noise, double *out) {
     point c = b;
     double t = isfinite(a.value - b.value) && a.value != b.value ? a.value / (a.value - b.value) : 0.5;
@@ -157,18 +159,18 @@ int pe_falling_root(pe_function of, void *handle, const double *expected, const 
 
 typedef struct {
     const pe_tests *tests;
-    double goal; /* logarithm of a level, or of what it leaves */
-    int part;    /* of masses, which is to have it */
+    double goal; /* log alpha, or log(1 - alpha), */
+    int part; /* and the mass that is to equal it, A_ABOVE or A_BELOW */
 } wanted;
 
-/* The logarithm of A's mass above over that of a level; of the masses below with the other sign. */
+/* Log of A(S > c)/alpha, or minus log of A(S <= c)/(1 - alpha): decreasing in c. */
 static int over_level(void *handle, double c, double *out) {
     const wanted *at = handle;
     const double sign = at->part == A_ABOVE ? 1.0 : -1.0;
     double masses[4];
     const int status = at->tests->roughly(at->tests->law, c, masses);
     const double mass = masses[at->part];
-    *out = !status && mass > 0.0 ? sign * (pe_d_log(mass) - at->goal) : -sign * NOWHERE;
+    *out = !status && mass > 0.0 ? sign * (pe_d_log(mass) - at->goal) : -sign * NO_LOG;
     return status;
 }
 
@@ -181,8 +183,7 @@ int pe_tests_at_levels(const pe_tests *tests, size_t n, const double *alpha, con
     double *up = least + 2 * POINTS * n, *down = up + n;
     int status = PE_OK;
     for (size_t i = 0; i < n && !status; i++) {
-        /* what lies between thresholds is known to the square of their distance, or to the distance times the mass of
-         * an atom */
+        /* the error of values between thresholds is of second order in their distance, of first beside an atom */
         const double near = (tests->has_atoms ? NEAR : SMOOTH) * fabs(high[i] - low[i]);
         const double expected[2] = {low[i], high[i]};
         const int is_small = alpha[i] <= 0.5;
@@ -190,7 +191,7 @@ int pe_tests_at_levels(const pe_tests *tests, size_t n, const double *alpha, con
         double root[2];
         status = pe_falling_root(over_level, &at, expected, ends, near, tests->jumps, tests->jump, 0.0, root);
         for (size_t j = 0; j < POINTS; j++) c[j * n + i] = root[j % 2];
-        /* apart from the threshold by more than its rounding, so that masses are surely on their sides */
+        /* first and last threshold differ from the root by more than its rounding */
         up[i] = down[i] = near + 64.0 * UNIT * (fabs(root[0]) + 0x1p-10 * fabs(ends[1]));
     }
     for (int attempt = 0, is_open = 1; attempt < TRIES && is_open && !status; attempt++) {
@@ -227,7 +228,8 @@ int pe_tests_errors(const pe_tests *tests, size_t n, const double *alpha, const 
 
 /* ---- the hull of both orders ------------------------------------------------------------------------------ */
 
-/* By how much the line of slope e^c of an order lies below 1 or e^c, times e^-|c| if c < 0 */
+/* B(S > c) - e^c A(S > c) times e^-c for c >= 0, e^c A(S <= c) - B(S <= c) for c < 0: the larger one of two orders has the
+ * lower tangent of slope -e^c */
 static double gain(const double *masses, size_t apart, double c) {
     const double weight = pe_d_exp(-fabs(c));
     return c < 0.0 ? weight * masses[A_BELOW * apart] - masses[B_BELOW * apart]
@@ -237,7 +239,7 @@ static double gain(const double *masses, size_t apart, double c) {
 void pe_level_better(size_t n, const double *c, const double *first, const double *second, double *out) {
     for (size_t i = 0; i < n; i++) {
         const double one = gain(first + i, n, c[i]), other = gain(second + i, n, c[i]);
-        /* where e^|c| is beyond all doubles, the heavier mass that only one law shows */
+        /* where e^-|c| underflows, the order with the larger mass of one law that the other lacks */
         const size_t alone = (c[i] < 0.0 ? A_BELOW : B_ABOVE) * n + i;
         const int is_second = one == other ? second[alone] > first[alone] : other > one;
         for (size_t part = 0; part < TAILS; part++)
@@ -272,7 +274,7 @@ static int better_tails(void *law, size_t n, const double *c, double *tails) {
     return status;
 }
 
-/* Jumps of both orders, rising, each once */
+/* Union of the jumps of both orders, rising */
 static size_t joined(const pe_tests *a, const pe_tests *b, double *out) {
     size_t n = 0;
     for (size_t i = 0, j = 0; i < a->jumps || j < b->jumps;) {
@@ -290,7 +292,7 @@ int pe_hull_from(const pe_tests *add, const pe_tests *remove, size_t n, const do
     double *at = malloc(((2 + 2 * TAILS + 4) * points + 4) * (n + 1) * sizeof *at);
     double *reach = at + all, *seen = reach + all, *line = seen + 2 * TAILS * all, *chord = line + 4 * all;
     int status = at ? PE_OK : PE_NO_MEMORY;
-    /* atoms are on one side of a threshold: thresholds beside it see them from the other one */
+    /* an atom at a threshold lies on one side of it, which rounding may change: ask on both sides as well */
     for (size_t k = 0; k < POINTS * n && !status; k++) {
         const double aside =
             ASIDE * (pe_level_reach(tails[(TAILS - 1) * POINTS * n + k], c[k]) + UNIT * fabs(c[k]));

@@ -1,15 +1,17 @@
+/* Bounds of beta and gamma at levels from the masses of A and B at a few thresholds with errors: tangents below the
+ * trade-off function, chords above it (docs/theory/conversions.md).  Interface in answers.h; called by level_search.c and
+ * by the engines of laws other than sampled Gaussians. */
+
 #include <float.h>
 #include <math.h>
 
 #include "answers.h"
 #include "doubles.h"
 
-/* Bounds of a trade-off function at levels from masses at a few thresholds (docs/theory/conversions). */
-
 static const double UNIT = DBL_EPSILON / 2;
-static const double SUBNORMAL = 2e-317; /* what rounding below the normal range may take from many masses */
+static const double SUBNORMAL = 2e-317; /* absolute rounding of a sum of many masses below the normal range */
 
-enum { A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERROR, SHIFT };
+enum { A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERROR, SHIFT }; /* the six arrays of tails */
 
 void pe_level_masses(double tilt, const double *value, const double *error, const double *rest,
                      const double *removed, double *out) {
@@ -26,7 +28,7 @@ void pe_level_masses(double tilt, const double *value, const double *error, cons
     }
 }
 
-/* The larger of both; what is no number if either is none. */
+/* The larger of both; NaN if either is NaN. */
 static double larger(double x, double y) {
     return x > y || isnan(x) ? x : y;
 }
@@ -47,14 +49,14 @@ void pe_level_tails(size_t n, const double *masses, const double *shift, double 
     }
 }
 
-/* Masses of one column of points, which are n apart. */
+/* The tails of one level: entry i of each row of n points. */
 typedef struct {
     const double *tails;
-    size_t whole, n;
+    size_t whole, n; /* points * n, the length of an array, and n */
     double rounding; /* of the few operations of a bound, relative to its terms */
 } column;
 
-static double of(const column *at, int part, size_t point) {
+static double tail_of(const column *at, int part, size_t point) {
     return at->tails[(size_t)part * at->whole + point * at->n];
 }
 
@@ -63,10 +65,10 @@ static column column_at(size_t points, size_t n, const double *tails, double rou
     return found;
 }
 
-/* Bounds of A(event) - alpha, from the mass on the event or off it, whichever says more. */
+/* Bounds of A(S > c) - alpha, the better ones of those from the mass above and from the mass below. */
 static void excess(const column *at, size_t point, double alpha, double *least, double *most) {
-    const double error = of(at, ERROR, point) + at->rounding, rest = 1.0 - alpha;
-    const double above = of(at, A_ABOVE, point), below = of(at, A_BELOW, point);
+    const double error = tail_of(at, ERROR, point) + at->rounding, rest = 1.0 - alpha;
+    const double above = tail_of(at, A_ABOVE, point), below = tail_of(at, A_BELOW, point);
     const double low = above * (1.0 - error) - SUBNORMAL - alpha;
     const double low_off = rest - below * (1.0 + error) - at->rounding * rest - SUBNORMAL;
     const double high = above * (1.0 + error) + SUBNORMAL - alpha;
@@ -83,26 +85,26 @@ void pe_level_excess(size_t points, size_t n, const double *alpha, const double 
     }
 }
 
-/* Twice what rounding of c and of its exponential does to the logarithm of the latter. */
+/* Twice the error of log(e^c) as computed, by the rounding of c and of the exponential. */
 static double exp_error(double c) {
     return 8.0 * UNIT * (1.0 + fabs(c));
 }
 
-/* Sum of both, moved by what rounding can do to either, up for side 1 and down for -1. */
+/* x + y, moved up (side 1) or down (-1) by the rounding of either. */
 static double safe(const column *at, double x, double y, double side) {
     return x + y + side * (at->rounding * (fabs(x) + fabs(y)) + SUBNORMAL);
 }
 
-/* A lower bound of beta and an upper one of gamma on a line of slope e^(c -+ reach). */
+/* Lower bound of beta and upper bound of gamma on the tangents of slopes -e^(c -+ reach). */
 static void tangent(const column *at, size_t point, double c, double reach, double least, double *below,
                     double *above) {
-    const double error = of(at, ERROR, point) + at->rounding;
-    const double loss = of(at, SHIFT, point) + reach + 0.5 * exp_error(c);
-    const double kept = of(at, B_BELOW, point) * (1.0 - error) * (1.0 - loss);
-    const double grown = of(at, B_ABOVE, point) * (1.0 + error) * pe_d_exp(loss);
+    const double error = tail_of(at, ERROR, point) + at->rounding;
+    const double loss = tail_of(at, SHIFT, point) + reach + 0.5 * exp_error(c);
+    const double kept = tail_of(at, B_BELOW, point) * (1.0 - error) * (1.0 - loss);
+    const double grown = tail_of(at, B_ABOVE, point) * (1.0 + error) * pe_d_exp(loss);
     const double low = safe(at, kept, pe_d_exp(c - reach) * least, -1.0);
     const double high = safe(at, grown, -pe_d_exp(c + reach) * least, 1.0);
-    *below = isfinite(low) ? low : 0.0; /* a slope that no double holds says nothing */
+    *below = isfinite(low) ? low : 0.0; /* no bound if the slope overflows */
     *above = isfinite(high) ? high : 1.0;
 }
 
@@ -125,13 +127,13 @@ double pe_level_reach(double shift, double c) {
 }
 
 static double reach_of(const column *at, size_t point, double c) {
-    return pe_level_reach(of(at, SHIFT, point), c);
+    return pe_level_reach(tail_of(at, SHIFT, point), c);
 }
 
-/* Bounds of one level: of beta from below and above, and of gamma. */
+/* Lower and upper bound of beta and of gamma at one level, the best over all points; `shown` as in answers.h. */
 static void bounds(const column *at, size_t points, double alpha, const double *c, double shown,
                    double *out) {
-    /* slopes: for masses from alpha on at most e^steep, for those up to alpha at least e^flat */
+    /* slopes of T: at most e^steep in size at levels from alpha on, at least e^flat at levels up to alpha */
     double steep = INFINITY, flat = -INFINITY, least, most;
     for (size_t j = 0; j < points; j++) {
         const double place = c[j * at->n], reach = reach_of(at, j, place);
@@ -143,14 +145,14 @@ static void bounds(const column *at, size_t points, double alpha, const double *
     double beta_lower = -INFINITY, beta_upper = INFINITY, gamma_lower = -INFINITY, gamma_upper = INFINITY;
     double largest = 0.0;
     for (size_t j = 0; j < points; j++) {
-        const double place = c[j * at->n], error = of(at, ERROR, j) + at->rounding;
+        const double place = c[j * at->n], error = tail_of(at, ERROR, j) + at->rounding;
         double below, above;
         excess(at, j, alpha, &least, &most);
         const double chord = most > 0.0 ? steepest * most : flattest * most;
-        const double upper = safe(at, of(at, B_BELOW, j) * (1.0 + error), chord, 1.0);
+        const double upper = safe(at, tail_of(at, B_BELOW, j) * (1.0 + error), chord, 1.0);
         beta_upper = fmin(beta_upper, isfinite(upper) ? upper : 1.0);
-        /* from a test of too high a level, a smaller one by chance, which keeps its share of gamma */
-        const double kept = of(at, B_ABOVE, j) * (1.0 - error);
+        /* a test of too high a level, taken with probability alpha/level, has that share of its gamma */
+        const double kept = tail_of(at, B_ABOVE, j) * (1.0 - error);
         const double thinned = kept * fmin(alpha / (alpha + fmax(most, 0.0)), 1.0);
         const double lower = fmax(safe(at, kept, -chord, -1.0), thinned * (1.0 - at->rounding) - SUBNORMAL);
         gamma_lower = fmax(gamma_lower, isfinite(lower) ? lower : 0.0);
@@ -178,16 +180,16 @@ void pe_level_chord(size_t points, size_t n, const double *alpha, const double *
             double least, low, high;
             excess(&at, j, alpha[i], &least, &low);
             if (!(low <= 0.0)) continue;
-            const double off = of(&at, B_BELOW, j) * (1.0 + (of(&at, ERROR, j) + rounding));
-            const double on = of(&at, B_ABOVE, j) * (1.0 - (of(&at, ERROR, j) + rounding));
+            const double off = tail_of(&at, B_BELOW, j) * (1.0 + (tail_of(&at, ERROR, j) + rounding));
+            const double on = tail_of(&at, B_ABOVE, j) * (1.0 - (tail_of(&at, ERROR, j) + rounding));
             beta[i] = fmin(beta[i], off + SUBNORMAL);
             gamma[i] = fmax(gamma[i], on - SUBNORMAL);
             for (size_t k = j + 1; k < points; k++) {
                 excess(&at, k, alpha[i], &least, &high);
                 if (!(high > 0.0)) continue;
                 const double first = high / (high - low), second = -low / (high - low);
-                const double off_k = of(&at, B_BELOW, k) * (1.0 + (of(&at, ERROR, k) + rounding));
-                const double on_k = of(&at, B_ABOVE, k) * (1.0 - (of(&at, ERROR, k) + rounding));
+                const double off_k = tail_of(&at, B_BELOW, k) * (1.0 + (tail_of(&at, ERROR, k) + rounding));
+                const double on_k = tail_of(&at, B_ABOVE, k) * (1.0 - (tail_of(&at, ERROR, k) + rounding));
                 beta[i] = fmin(beta[i], safe(&at, first * off, second * off_k, 1.0));
                 gamma[i] = fmax(gamma[i], safe(&at, first * on, second * on_k, -1.0));
             }
@@ -195,30 +197,30 @@ void pe_level_chord(size_t points, size_t n, const double *alpha, const double *
     }
 }
 
-/* A part between 0 and 1; what is no number is 0. */
+/* x clipped to [0, 1]; NaN becomes 0. */
 static double part_of(double x) {
     return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0;
 }
 
-/* Beta and gamma on the line between the points on both sides of a level; returns the row of the first. */
+/* Values of beta and gamma on the line between the two points next to a level; returns the index of the first. */
 static size_t between(const column *at, size_t points, double level, double *out) {
     const double rest = 1.0 - level;
     const int small = level <= 0.5;
     size_t under = 0;
     for (size_t j = 0; j < points; j++)
-        under += !(small ? of(at, A_ABOVE, j) > level : of(at, A_BELOW, j) < rest);
+        under += !(small ? tail_of(at, A_ABOVE, j) > level : tail_of(at, A_BELOW, j) < rest);
     const size_t first = under && under < points ? under - 1 : under ? points - 2 : 0, last = first + 1;
-    const double off = of(at, B_BELOW, first), off_last = of(at, B_BELOW, last);
-    const double on = of(at, B_ABOVE, first), on_last = of(at, B_ABOVE, last);
+    const double off = tail_of(at, B_BELOW, first), off_last = tail_of(at, B_BELOW, last);
+    const double on = tail_of(at, B_ABOVE, first), on_last = tail_of(at, B_ABOVE, last);
     const double jump = fmax(on < 0.5 ? on_last - on : off - off_last, 0.0);
     double share, other;
     if (small) {
-        const double above = of(at, A_ABOVE, first);
-        share = (level - above) / (of(at, A_ABOVE, last) - above);
+        const double above = tail_of(at, A_ABOVE, first);
+        share = (level - above) / (tail_of(at, A_ABOVE, last) - above);
         other = 1.0 - share;
     } else {
-        /* formed apart: 1 - share has no digits where share is nearly 1 */
-        const double below = of(at, A_BELOW, first), below_last = of(at, A_BELOW, last);
+        /* not 1 - share, which has no digits where share is nearly 1 */
+        const double below = tail_of(at, A_BELOW, first), below_last = tail_of(at, A_BELOW, last);
         share = (below - rest) / (below - below_last);
         other = (rest - below_last) / (below - below_last);
     }

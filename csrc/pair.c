@@ -1,3 +1,6 @@
+/* The steps of a composition, and the coarse grids in z of its kinds at each level of truncation: from these come the
+ * cumulants that place lines (spectral.c, proven.c).  Choices only; lines compute on nodes of their own. */
+
 #include "pair.h"
 
 #include "arithmetic.h"
@@ -9,18 +12,17 @@
 #include "doubles.h"
 #include "proven.h"
 
-/* The steps of a pair, and their coarse grids at each level of truncation. */
-
-static const double REACH = 40.0;   /* a normal tail is below 1e-348 there */
-static const double COARSE_H = 0.4; /* node spacing of the coarse grids, at most */
+static const double REACH = 40.0; /* standard deviations: a normal tail is below 1e-348 there */
+static const double COARSE_H = 0.4; /* largest spacing in z of the coarse grids */
 
 const double PE_LEVELS[PE_N_LEVELS] = {-INFINITY, -8.0, -20.0, -40.0, -80.0, -160.0, -320.0, -770.0};
-static const double KNOWN = 1e-9; /* relative error of K by families from which on it is not used */
-static const double CUT = 41.0;
-static const double SEARCH_COST = 1e8; /* node evaluations per kind of step on the way to a place: 0.3 s */
-/* Of a coarse grid: a search ends before it has evaluated more of them two dozen times, and they take 160 MB. */
+static const double FAMILY_ERROR = 1e-9; /* largest relative error of K by families that is accepted */
+static const double CUT = 41.0; /* -log of the share of a level's smallest value that may be cut off */
+/* node evaluations per kind of step in the search for a place: 0.3 s */
+static const double SEARCH_COST = 1e8;
+/* Nodes of a coarse grid: 160 MB, and SEARCH_COST evaluates them only two dozen times. */
 static const double MOST_NODES = 4e6;
-static const double FIRST_COST = 0.05; /* share of the cost limit spent on the whole law */
+static const double FIRST_COST = 0.05; /* share of the cost limit for level 0, which is tried first */
 
 int pe_pair_new(size_t n, const double *noise, const double *p, const double *steps, int reversed,
                 double cost_limit, pe_pair **out) {
@@ -40,7 +42,8 @@ int pe_pair_new(size_t n, const double *noise, const double *p, const double *st
     return pe_kinds_new(n, noise, p, steps, &pair->few);
 }
 
-/* Numbers that are sums of two doubles: for each alternative its probability and, for each term, shift and weights. */
+/* Stores the laws of a step as sums of two doubles: of each alternative its probability, then of each term the shift and
+ * the weights in A and in B. */
 static int add_exact(pe_mixed_step *step, const size_t *terms, const double *exact) {
     size_t total = 0;
     for (size_t i = 0; i < step->alternatives; i++) total += 3 * terms[i];
@@ -175,14 +178,14 @@ static double normal_reach(double log_mass) {
     return sqrt(fmax(0.0, -2.0 * (log_mass + 0.69)));
 }
 
-/* What a level removes of the ends of a group's z. */
+/* What a level cuts off the ends of z. */
 typedef struct {
-    int whole; /* nothing */
-    double log_mass; /* log of the probability that each end may lose */
+    int whole; /* nothing is cut off */
+    double log_mass; /* log of the probability that one step may lose at each end */
 } removal;
 
-/* Narrow enough that the tilt e^{lambda l} does not outgrow the taper before its end; what is removed
- * grows with its width. */
+/* Width s of the taper erfc((z - z0)/s)/2 of a group whose shifts span `range`: narrow enough that the tilt e^{lambda l}
+ * does not outgrow it.  `wider`: by how much the taper widens a normal. */
 static double taper_of(pe_group *g, double range, double *wider) {
     g->taper_s = fmin(0.5, 0.05 / range);
     *wider = sqrt(1.0 + 0.5 * g->taper_s * g->taper_s);
@@ -194,16 +197,16 @@ static void set_window(pe_span *w, const removal *removed, double s, double rang
     if (!removed->whole) w->h = fmin(w->h, 0.5 * s);
     const double count = floor((high - low) / w->h) + 1.0;
     if (!(count <= MOST_NODES)) {
-        w->m = 0; /* too many */
+        w->m = 0; /* tells add_grid that they are too many */
         return;
     }
     w->m = (size_t)count;
     w->z0 = high - w->h * (double)(w->m - 1);
 }
 
-/* How far below 0 nodes of the sampled Gaussian matter.  A line's signed root w says how far its law is from A, w^2/2,
- * and n equal steps take at most w^2/(2n) each, so that z has a mean of at most w/sqrt(n) in size under the tilted law
- * of one; where that moves down the tilt is log-concave, and a normal's weight is below 1e-55 at 16 from the mean. */
+/* How far below 0 the nodes of a sampled Gaussian reach.  The tilted law of a line with signed root w has divergence
+ * w^2/2 from A, so each of n equal steps at most w^2/(2n), and z has a tilted mean of at least -w/sqrt(n).  Where the
+ * mean is negative the tilt is log-concave, and the weight is below 1e-55 at 16 from the mean. */
 static double left_reach(const pe_group *g) {
     return fmin(REACH, 16.0 + 2.0 * PE_HALF_PITCH * (PE_PLACES + 1) / sqrt(g->n > 1.0 ? g->n : 1.0));
 }
@@ -237,7 +240,7 @@ static void mixed_group(pe_group *g, const removal *removed, pe_span *w) {
                removed->whole ? last + REACH : high + 8.0 * s);
 }
 
-/* The coarse grid of a leading group whose alternatives are set. */
+/* Makes the coarse grid of a kind: of group g, the first of its alternatives, which are set. */
 static int add_grid(pe_contours *contours, pe_group *g, const removal *removed) {
     pe_span windows[PE_ALTERNATIVES];
     for (size_t i = 0; i < g->alternatives; i++)
@@ -254,7 +257,7 @@ static int add_grid(pe_contours *contours, pe_group *g, const removal *removed) 
     return PE_OK;
 }
 
-/* The sampled Gaussian steps: plain ones add a variance, the others are groups. */
+/* Adds the sampled Gaussian steps: those with p = 1 as a variance, the others as groups. */
 static int add_sampled(pe_contours *contours, const pe_kinds *kinds, int reversed, const removal *removed) {
     for (size_t i = 0; i < kinds->n; i++) {
         const double mu = 1.0 / kinds->noise[i];
@@ -304,7 +307,7 @@ static int contours_new(const pe_pair *pair, int level, pe_contours **out) {
     for (size_t i = 0; i < pair->n_mixed; i++) total += pair->mixed[i].steps;
     for (size_t i = 0; i < pair->n_listed; i++) total += pair->listed[i].steps;
     removal removed = {whole, log_mass - pe_d_log(total)};
-    contours->log_cut = log_mass + pe_d_log(2.0); /* both parts of the mixture lose their share */
+    contours->log_cut = log_mass + pe_d_log(2.0); /* both normals of the mixture lose as much */
     if (contours->both_ends) contours->log_cut += pe_d_log(2.0);
     const pe_kinds own = {.n = pair->n, .noise = pair->noise, .p = pair->p, .steps = pair->steps};
     const int status = add_sampled(contours, few ? &pair->few : &own, pair->reversed, &removed);
@@ -375,7 +378,7 @@ pe_cumulants pe_contours_cumulants(const pe_contours *contours, double lambda) {
     if (!contours->kinds) return k;
     const double miss = pe_kinds_cumulants_miss(contours->kinds, &points);
     pe_kinds_cumulants(contours->kinds, &points, &k);
-    /* far out in lambda, where the law of the loudest kind is all, polynomials miss the others */
-    if (!(miss <= KNOWN * (1.0 + fabs(k.k0)))) k = (pe_cumulants){INFINITY, NAN, NAN};
+    /* at large |lambda|, where the kind of least noise dominates, the interpolation between kinds fails */
+    if (!(miss <= FAMILY_ERROR * (1.0 + fabs(k.k0)))) k = (pe_cumulants){INFINITY, NAN, NAN};
     return k;
 }

@@ -1,4 +1,4 @@
-/* Inside of the spectral engine: a composition, and its contours at each level of truncation. */
+/* A composition of steps (struct pe_pair), and its contours at each level of truncation.  Private to the core. */
 #ifndef PE_PAIR_H
 #define PE_PAIR_H
 
@@ -6,60 +6,59 @@
 #include "loss_nodes.h"
 #include "spectral.h"
 
-/* Level 0 keeps the whole law.  The others serve values down to a log-probability and remove the
- * z that carry less than e^-41 of it: where one large step is likelier than many small ones, the
- * exponential tilt would otherwise meet a mode far out that has no probability. */
+/* Level 0 keeps the whole law.  Level i serves values down to e^PE_LEVELS[i] and cuts off the z that carry less than
+ * e^-41 of that.  Where one large loss is likelier than many small ones, the exponential tilt would otherwise put its
+ * weight on a mode far out whose probability does not matter. */
 enum {
     PE_N_LEVELS = 8,
-    PE_FEW_KINDS =
-        PE_N_LEVELS, /* the whole law, with few kinds of steps in the place of many: noise_nodes.h */
+    PE_FEW_KINDS = PE_N_LEVELS, /* the whole law by interpolation between few kinds of steps: noise_nodes.h */
     PE_N_CONTOURS,
 };
 extern const double PE_LEVELS[PE_N_LEVELS];
 
-/* A kind of step that is one of several pairs of mixtures. */
+/* Steps of one pair of mixtures of normals, or of several of which the release shows one. */
 typedef struct {
     double steps;
     size_t alternatives;
-    double log_share[PE_ALTERNATIVES];
+    double log_share[PE_ALTERNATIVES]; /* logs of the probabilities of the alternatives */
     pe_mixtures law[PE_ALTERNATIVES];
-    double *block;       /* shifts and weights */
-    pe_terms *exact;     /* the same for proofs, one for each alternative, NULL where they are not known */
-    pe_dd *exact_block; /* their shifts and weights */
+    double *block; /* memory of the shifts and weights */
+    pe_terms *exact; /* the laws as sums of two doubles, for proofs; NULL if not given */
+    pe_dd *exact_block; /* memory of their shifts and weights */
 } pe_mixed_step;
 
-/* A kind of step that is known by a table. */
+/* Steps of a law given as a table of losses and weights. */
 typedef struct {
     double steps;
     pe_table table;
-    double *block; /* losses, weights and peaks */
+    double *block; /* memory of losses, weights and the largest weight of each block */
 } pe_listed_step;
 
 struct pe_pair {
-    size_t n;
-    double *noise, *p, *steps;
+    size_t n; /* kinds of sampled Gaussian steps, */
+    double *noise, *p, *steps; /* with noise multiplier, sampling probability and number of steps of each */
     size_t n_mixed, n_listed;
     pe_mixed_step *mixed;
     pe_listed_step *listed;
-    int reversed;
-    double cost_limit;
-    pe_contours *levels[PE_N_CONTOURS];
-    pe_kinds few; /* kinds in the place of its own; has no families where they are few anyway */
+    int reversed; /* whether A is the law with the record */
+    double cost_limit; /* node evaluations allowed for one contour */
+    pe_contours *levels[PE_N_CONTOURS]; /* NULL until asked for */
+    pe_kinds few; /* families of kinds for PE_FEW_KINDS; none where the kinds are few anyway */
 };
 
 /* Whether there are contours of PE_FEW_KINDS. */
 int pe_pair_has_few(const pe_pair *pair);
 
-/* Kinds of steps beside the sampled Gaussians: of mixtures and of tables. */
+/* Number of kinds of steps that are not sampled Gaussians: mixtures and tables. */
 size_t pe_pair_others(const pe_pair *pair);
 
-/* Whether the numbers of all steps are known well enough for proofs. */
+/* Whether the laws of all steps are given exactly enough for proofs. */
 int pe_pair_is_exact(const pe_pair *pair);
 
-/* The contours of a level, a set that is made when it is first asked for.  Returns a status. */
+/* The contours of a level, made when first asked for.  Returns a status. */
 int pe_pair_contours(pe_pair *pair, int level, pe_contours **out);
 
-/* A new question: forgets that memory was short in an earlier one. */
+/* To be called at the start of a question: forgets that memory was short in an earlier one. */
 void pe_pair_retry(pe_pair *pair);
 
 #endif

@@ -1,3 +1,8 @@
+/* Chooses the line with proven errors that gives a row (pe_pair_certify and relatives in contours.h), keeps lines for
+ * further thresholds, and tries others while a row's error is too large: laws without large z, lines nearer to a pole, a
+ * divided law, Chernoff's bounds.  Called by plan.c and pyengine/engines/spectral.py.  All here is a choice and cannot
+ * make a bound wrong; what is proven is in certified.c and divided.c (docs/theory/line.md, divided_lines.md). */
+
 #include "proven.h"
 
 #include <math.h>
@@ -11,38 +16,39 @@
 #include "doubles.h"
 #include "pair.h"
 
-/* Which line with proven errors serves a threshold; docs/theory/line.md. */
+static const double NEAR_LEVEL = 3.0; /* by how much the log of an approximated value may be wrong */
+/* Shortfall (pe_row_shortfall: error over what is good enough of an estimate) up to which a proven row is accepted, */
+static const double SETTLED = 8.0;
+/* and from which on its sum is formed again in sums of two doubles, if so much of its error is rounding. */
+static const double REFINED = 2.0;
+static const double ROUNDED = 0.25;
 
-static const double NEAR_LEVEL = 3.0; /* logs that an approximation of a value may be off */
-static const double ENOUGH = 8.0;     /* times what is good enough of an estimate, of a proven row, */
-static const double ROUNDED = 0.25; /* part of an error that sums of two doubles would take away, at least */
-static const double CLOSE = 2.0; /* and from where on it is worth sums of two doubles, if a bound is wanted */
-
-/* Lines nearer to a pole take four times as many values each, and are not asked where those before have gained
- * nothing and little is left.  A divided law takes some 0.1 s, and is not asked where lines have left so little,
- * unless steps are so few that another law would be made, which takes longer. */
-static const double UNDIVIDED = 1e-9;
+/* Relative error up to which neither a divided law (0.1 s) nor, where lines stop to improve, a line nearer to a pole
+ * (each takes four times as many values as the one before) is worth its time.  Up to FEW_STEPS a divided law is asked
+ * all the same: the alternative, a law on pieces, takes longer. */
+static const double SMALL_ERROR = 1e-9;
 static const double FEW_STEPS = 1000.0;
-static const double LOUD =
-    0.7; /* noise up to which large losses stand apart from the others, which divides laws well */
+/* Noise multiplier up to which a step's large losses stand apart from the others, so that dividing works well. */
+static const double SMALL_NOISE = 0.7;
 
-static const double NEAR_BOUND = 0.1; /* of logs, that an estimate of Chernoff's bound may be off */
-/* Nodes times values, half a millisecond to one, for each sum of a law, where noise is loud and where it is not: of
- * loud steps more lines are close. */
+static const double NEAR_BOUND = 0.1; /* by how much the estimated log of Chernoff's bound may be wrong */
+/* PE_SOON: nodes times values of a line for each doubling of the steps, half a millisecond to one; more where noise is
+ * small (first entry), as more lines are accurate there. */
 static const double SOON_WORK[2] = {2e6, 9e5};
-static const double SOON_ERROR = 1e-11; /* errors of rows that no law would make much smaller */
-static const double WORSE = 2.0; /* times the error at hand, in values of a line that is not asked */
-static const double FAR_OUT = 8.0; /* standard deviations */
-static const double VALUES = 4.0 * 0x1p-53; /* what all values err by at least: 24 units of 0.2 sd */
+/* relative error of a row that no other law would make much smaller */
+static const double SOON_ERROR = 1e-11;
+static const double WORSE = 2.0; /* a line is skipped if its values' error alone is so many times the row's */
+static const double FAR_OUT = 8.0; /* standard deviations from the mean of a line to a threshold */
+static const double VALUES = 4.0 * 0x1p-53; /* least error of a line's values, over sd: 24 units times 0.2 */
 
 enum {
-    MOST_WORSE = 2,
-    ROOT_STEPS = 60,
+    MOST_WORSE = 2, /* lines in a row without improvement, after which a small error is accepted */
+    ROOT_STEPS = 60, /* rows that a search for a threshold may take */
     LINES_OF_REACH = 4 * (2 * PE_PLACES + 1),
     LINES_BESIDE_POLES = PE_REACHES * 2 * PE_NEAR,
 };
 
-/* Most places are empty, and a call for each takes longer than all else. */
+/* Inlined, as most places are empty. */
 static inline void free_line(pe_certified *line) {
     if (line) pe_certified_free(line);
 }
@@ -78,13 +84,15 @@ size_t pe_proven_bytes(const pe_proven *proven) {
     return proven ? total + pe_divided_bytes(proven->divided) : total;
 }
 
-/* How far from its mean a line serves thresholds. */
+/* The smallest of the PE_REACHES distances from its mean up to which a line is built that covers `distance`. */
 static double spread_to(double distance, double sd, int *reach) {
     double spread = 3.0 * sd;
     for (*reach = 0; *reach < PE_REACHES - 1 && distance > spread; ++*reach) spread *= 8.0;
     return spread;
 }
 
+/* The line at lambda for thresholds up to `spread` from its mean, built unless *slot has it.  A line refused for its work
+ * is built again if the limit is larger now. */
 static int kept_certified(const pe_contours *contours, double lambda, double spread, pe_certified **slot,
                           pe_certified **out) {
     if (*slot && (*slot)->refused_from > 0.0 && (*slot)->refused_from < contours->most_work) {
@@ -103,11 +111,11 @@ static int kept_certified(const pe_contours *contours, double lambda, double spr
         *slot = line;
     }
     *out = *slot;
-    /* so that an answer does not depend on what was asked before */
+    /* a costlier line that is kept is refused, so that an answer does not depend on earlier questions */
     return (*slot)->work > contours->most_work ? PE_TOO_COSTLY : (*slot)->status;
 }
 
-/* The line with proven errors at a place's abscissa, whose aliases are small at c. */
+/* The line of a place, clear of the poles, built for thresholds as far from its mean as c. */
 static int certified_at(pe_contours *contours, int place, int functional, double c, pe_certified **out) {
     const pe_edge *e = pe_contours_edge(contours, 2 * place);
     if (!e) return pe_edge_status(contours);
@@ -121,13 +129,13 @@ static int certified_at(pe_contours *contours, int place, int functional, double
     return kept_certified(contours, lambda, spread, &(*places)->at[variant][place + PE_PLACES], out);
 }
 
-/* Whether the values of a line that errs by some roundings only would miss more of a functional than a row does. */
-static int misses_more(double lambda, const pe_cumulants *k, double sd, int functional, double c,
-                       const double *row) {
+/* Whether rounding of its values alone makes a line's error WORSE than the row's, so that it need not be built. */
+static int is_useless(double lambda, const pe_cumulants *k, double sd, int functional, double c,
+                      const double *row) {
     const double error = pe_row_error(row, functional);
     const int of_b = functional == PE_B_ABOVE || functional == PE_B_BELOW;
     if (!(error <= 1.0)) return 0;
-    /* a line whose mean lies beyond the threshold, in a mode far out, takes a law that ends before that */
+    /* the mean lies beyond the threshold, in a mode far out: the line takes a law that is cut before that mode */
     if ((lambda < 0.5 ? c - k->k1 : k->k1 - c) > FAR_OUT * sd) return 0;
     const double base = k->k0 - lambda * c + (of_b ? c : 0.0) - row[2 + functional];
     double pole = 1.0;
@@ -136,8 +144,8 @@ static int misses_more(double lambda, const pe_cumulants *k, double sd, int func
     return VALUES / (sd * pole) * pe_d_exp(base) > WORSE * error;
 }
 
-/* The line 4^-(i+1) standard deviations beside the pole 0, or 1, on the side where the functional is small:
- * it loses some digits to the pole, and sees little of a mode far out. */
+/* The line at 4^-(i+1) / sd left of the pole 0, or right of 1, whichever makes the functional small.  It loses some
+ * digits to the pole, but its tilt gives little weight to a mode far out. */
 static int near_certified(pe_contours *contours, int i, int functional, double c, const double *row,
                           pe_certified **out) {
     int to_right = functional == PE_A_ABOVE;
@@ -148,13 +156,13 @@ static int near_certified(pe_contours *contours, int i, int functional, double c
         at->k = pe_contours_cumulants(contours, at->lambda);
         at->sd = sqrt(at->k.k2);
     }
-    if (misses_more(at->lambda, &at->k, at->sd, functional, c, row)) return PE_TOO_COSTLY;
+    if (is_useless(at->lambda, &at->k, at->sd, functional, c, row)) return PE_TOO_COSTLY;
     int reach;
     double spread = spread_to(fabs(c - at->k.k1), at->sd, &reach);
     return kept_certified(contours, at->lambda, spread, &contours->proven->near[reach][to_right][i], out);
 }
 
-/* Chernoff's bounds at a place, as a row; it says nothing where its error is above 1. */
+/* Chernoff's bounds at a place as a row: values with a relative error of 1, above 1 where there is no bound. */
 static int chernoff_row(pe_contours *contours, int place, double lambda, double c, double *row) {
     pe_chernoff **at = &contours->proven->chernoff[place + PE_PLACES];
     if (!*at) {
@@ -174,51 +182,52 @@ static double steps_of(const pe_contours *contours) {
     return steps;
 }
 
-/* The contours of a level, ready for lines with proven errors. */
+/* The contours of a level of truncation (pair.h), with room for proven lines and the limit of work of `thorough`. */
 static int proven_contours(pe_pair *pair, int level, int thorough, pe_contours **out) {
     const int status = pe_pair_contours(pair, level, out);
     if (status) return status;
     if (!(*out)->proven) (*out)->proven = calloc(1, sizeof *(*out)->proven);
-    int is_loud = 1;
-    for (size_t i = 0; i < pair->n; i++) is_loud &= pair->noise[i] <= LOUD;
-    const double soon = SOON_WORK[!is_loud] * (1.0 + pe_d_log2(steps_of(*out)));
+    int is_small = 1;
+    for (size_t i = 0; i < pair->n; i++) is_small &= pair->noise[i] <= SMALL_NOISE;
+    const double soon = SOON_WORK[!is_small] * (1.0 + pe_d_log2(steps_of(*out)));
     (*out)->most_work = thorough == PE_SOON ? soon : INFINITY;
     return (*out)->proven ? PE_OK : PE_NO_MEMORY;
 }
 
-/* Puts a row into `row` where it is better than what is there. */
-static void put_better(const pe_row *out, int functional, double c, double *row) {
+/* Replaces `row` if the new one has a smaller error. */
+static void keep_better(const pe_row *out, int functional, double c, double *row) {
     double found[PE_ROW];
     pe_put_row(out, c, found);
     if (isnan(row[0]) || pe_row_shortfall(found, functional) < pe_row_shortfall(row, functional))
         memcpy(row, found, sizeof found);
 }
 
-/* The same of the row of a line, from sums of two doubles where those in double are not close. */
-static void put_row_of(const pe_certified *line, const pe_row *out, int functional, double c, double *row) {
-    put_better(out, functional, c, row);
+/* The same, and once more with the line's sum in sums of two doubles where rounding makes a good part of the error. */
+static void keep_better_of_line(const pe_certified *line, const pe_row *out, int functional, double c,
+                                double *row) {
+    keep_better(out, functional, c, row);
     const double shortfall = pe_row_shortfall(row, functional);
-    if (!(shortfall > CLOSE) || !isfinite(shortfall) || out->rounded < ROUNDED) return;
+    if (!(shortfall > REFINED) || !isfinite(shortfall) || out->rounded < ROUNDED) return;
     pe_row close;
     pe_certified_evaluate_closely(line, c, &close);
-    put_better(&close, functional, c, row);
+    keep_better(&close, functional, c, row);
 }
 
 /* One threshold of a question. */
 typedef struct {
-    size_t index;
+    size_t index; /* of its row */
     double c;
-    int nearest;
+    int nearest; /* place */
     int status;
-    pe_certified *line; /* of the nearest contour; NULL where there is none or where the row is complete */
+    pe_certified *line; /* of that place; NULL if there is none or if Chernoff's bounds were enough */
 } threshold;
 
 static int is_settled(int status, const double *row, int functional) {
-    return status == PE_NO_MEMORY || pe_row_shortfall(row, functional) <= ENOUGH;
+    return status == PE_NO_MEMORY || pe_row_shortfall(row, functional) <= SETTLED;
 }
 
-/* The nearest contour's line, or the whole row where Chernoff's bounds say all: no line could say more where
- * neither law's tail is a double, and a profile needs one bound only. */
+/* The line of the nearest place; or the row itself, from Chernoff's bounds, where both tails (of a profile the one) are
+ * below all doubles, so that no line could improve it. */
 static int nearest_line(pe_contours *contours, int functional, double c, threshold *at, double *row) {
     at->nearest = pe_contours_nearest(contours, c, 0);
     const pe_edge *e = pe_contours_edge(contours, 2 * at->nearest);
@@ -232,18 +241,18 @@ static int nearest_line(pe_contours *contours, int functional, double c, thresho
     return certified_at(contours, at->nearest, functional, c, &at->line);
 }
 
-/* Rows of a line at n <= PE_LANES thresholds. */
+/* Rows of one line at n <= PE_LANES thresholds. */
 static void rows_on(const pe_certified *line, int functional, size_t n, const double *c,
                     double (*rows)[PE_ROW]) {
     pe_row out[PE_LANES];
     pe_certified_evaluate(line, n, c, out);
     for (size_t u = 0; u < n; u++) {
         pe_fail_row(rows[u]);
-        put_row_of(line, &out[u], functional, c[u], rows[u]);
+        keep_better_of_line(line, &out[u], functional, c[u], rows[u]);
     }
 }
 
-/* A row of a line, unless the errors of its values alone are more than that of what is there. */
+/* The row of a line, unless rounding of its values alone makes it WORSE than the row at hand. */
 static int certify_on(int status, pe_certified *line, int functional, double c, double *row) {
     if (status) return status;
     const double error = pe_row_error(row, functional);
@@ -251,7 +260,7 @@ static int certify_on(int status, pe_certified *line, int functional, double c, 
         return PE_OK;
     pe_row out;
     pe_certified_evaluate(line, 1, &c, &out);
-    put_row_of(line, &out, functional, c, row);
+    keep_better_of_line(line, &out, functional, c, row);
     return PE_OK;
 }
 
@@ -261,13 +270,13 @@ static int by_line(const void *a, const void *b) {
     return x->index < y->index ? -1 : 1;
 }
 
-/* Divided laws serve the thresholds beside their own, and only some are kept. */
+/* By c, as a divided law serves the thresholds next to its own and only some are kept. */
 static int by_place(const void *a, const void *b) {
     const threshold *x = a, *y = b;
     return (x->c > y->c) - (x->c < y->c);
 }
 
-/* Rows of the nearest contours' lines, in batches of one line. */
+/* Rows of the lines of the nearest places, PE_LANES thresholds of one line at a time. */
 static void on_nearest_lines(threshold *at, size_t n, int functional, const double *c, double *rows) {
     qsort(at, n, sizeof *at, by_line);
     for (size_t i = 0, m; i < n; i += m) {
@@ -277,44 +286,46 @@ static void on_nearest_lines(threshold *at, size_t n, int functional, const doub
         if (!at[i].line || at[i].status) continue;
         pe_certified_evaluate(at[i].line, m, x, out);
         for (size_t u = 0; u < m; u++)
-            put_row_of(at[i].line, &out[u], functional, x[u], rows + PE_ROW * at[i + u].index);
+            keep_better_of_line(at[i].line, &out[u], functional, x[u], rows + PE_ROW * at[i + u].index);
     }
 }
 
-/* How many lines in a row have not improved a row that says something, the last one included. */
-static int is_worse(const double *row, int functional, double *error, int before) {
+/* How many lines in succession, the last one included, have not improved a row whose error is below 1. */
+static int count_worse(const double *row, int functional, double *error, int before) {
     const double now = row[2 + PE_FUNCTIONALS + functional];
     const int improves = !(now < 1.0) || now < *error;
     *error = now;
     return improves ? 0 : before + 1;
 }
 
-/* What rows may leave without a divided law being asked. */
-static double left_to_divide(const pe_contours *contours) {
-    return steps_of(contours) > FEW_STEPS ? UNDIVIDED : 0.0;
+/* The relative error of a row above which a divided law is asked. */
+static double least_error_to_divide(const pe_contours *contours) {
+    return steps_of(contours) > FEW_STEPS ? SMALL_ERROR : 0.0;
 }
 
-/* The same of rows of lines: all where few sampled Gaussian steps have a law on pieces, which comes first;
- * pe_pair_certify_divided asks what that leaves. */
-static double left_undivided(const pe_pair *pair, const pe_contours *contours, int thorough) {
-    const double left = left_to_divide(contours);
+/* The same in pe_pair_certify: infinite, never, with PE_SOON and where few sampled Gaussian steps have a law on pieces,
+ * which comes first; pe_pair_certify_divided asks for the rest later. */
+static double least_error_to_divide_now(const pe_pair *pair, const pe_contours *contours, int thorough) {
+    const double left = least_error_to_divide(contours);
     if (thorough == PE_SOON) return INFINITY;
     int has_law = left == 0.0 && !pe_pair_others(pair);
-    for (size_t i = 0; i < pair->n; i++) has_law = has_law && pair->p[i] < 1.0 && pair->noise[i] > LOUD;
+    for (size_t i = 0; i < pair->n; i++)
+        has_law = has_law && pair->p[i] < 1.0 && pair->noise[i] > SMALL_NOISE;
     return has_law ? INFINITY : left;
 }
 
-/* What the nearest contour does not prove: laws without large z, as the estimates take them; then contours
- * nearer to the poles, where a law of few large losses keeps digits enough; at last Chernoff's bounds. */
+/* Improves a row that the nearest place's line leaves too wide, stopping once it is good enough: lines of laws without
+ * large z; the line on the other side of the pole; lines of places nearer to 0, then beside the pole, where a law with
+ * few large losses keeps enough digits; a divided law; at last Chernoff's bounds. */
 static int certify_farther(pe_pair *pair, pe_contours *contours, int functional, double c, int thorough,
                            const threshold *at, double *row) {
     pe_edge *e = pe_contours_edge(contours, 2 * at->nearest);
     if (!e) return pe_edge_status(contours);
-    /* beyond the nearest place there may be nothing but a mode far out, and the threshold lies deviations away */
+    /* the place's own value, moved to c as by a normal law: a mode far out may leave no nearer place */
     const double away = (c - e->k.k1) / e->sd, of_edge = pe_edge_log(e, functional) - 0.5 * away * away;
     const double value = row[2 + PE_FUNCTIONALS + functional] < 0.5 ? row[2 + functional] : of_edge;
     int status = at->status;
-    /* the first level that serves so small a value, and others, as an approximation may mislead */
+    /* the first level of truncation for so small a value and two others, as the value is approximate */
     int first = 1;
     while (first < PE_N_LEVELS - 1 && PE_LEVELS[first] > value - NEAR_LEVEL) first++;
     const int levels[] = {first, first < PE_N_LEVELS - 1 ? first + 1 : first - 1,
@@ -326,7 +337,7 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
         if (!status) status = certified_at(cut, pe_contours_nearest(cut, c, 0), functional, c, &line);
         status = certify_on(status, line, functional, c, row);
     }
-    /* the other side of the pole: there the tilt does not lead to losses that are large and rare */
+    /* the other side of the pole, where the tilt gives less weight to large and rare losses */
     if (!is_settled(status, row, functional)) {
         pe_certified *line = NULL;
         const int other = functional == PE_A_ABOVE ? PE_A_BELOW : PE_A_ABOVE;
@@ -339,21 +350,21 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
         pe_certified *line = NULL;
         const pe_edge *nearer = pe_contours_edge(contours, 2 * (place / 2));
         status = !nearer ? pe_edge_status(contours)
-                 : misses_more(nearer->lambda, &nearer->k, nearer->sd, functional, c, row)
+                 : is_useless(nearer->lambda, &nearer->k, nearer->sd, functional, c, row)
                      ? PE_TOO_COSTLY
                      : certified_at(contours, place / 2, functional, c, &line);
         status = certify_on(status, line, functional, c, row);
-        worse = is_worse(row, functional, &error, worse);
+        worse = count_worse(row, functional, &error, worse);
     }
     for (int i = 0; i < PE_NEAR && !is_settled(status, row, functional); i++) {
-        if (worse >= MOST_WORSE && row[2 + PE_FUNCTIONALS + functional] <= UNDIVIDED) break;
+        if (worse >= MOST_WORSE && row[2 + PE_FUNCTIONALS + functional] <= SMALL_ERROR) break;
         pe_certified *line = NULL;
         status = near_certified(contours, i, functional, c, row, &line);
         status = certify_on(status, line, functional, c, row);
-        worse = is_worse(row, functional, &error, worse);
+        worse = count_worse(row, functional, &error, worse);
     }
-    /* a row that no line knows has no error to compare */
-    const double left = left_undivided(pair, contours, thorough);
+    /* negated, as the error is NaN if no line gave a row */
+    const double left = least_error_to_divide_now(pair, contours, thorough);
     const int divides = left < INFINITY && !(row[2 + PE_FUNCTIONALS + functional] <= left);
     if (divides && !is_settled(status, row, functional)) {
         status = pe_divided_row(contours, functional, c, row);
@@ -382,7 +393,7 @@ static int certify(pe_pair *pair, int functional, size_t n, const double *c, int
     for (size_t i = 0; i < finite && status != PE_NO_MEMORY; i++) {
         double *row = rows + PE_ROW * at[i].index;
         if (is_settled(at[i].status, row, functional)) continue;
-        if (!at[i].line && !at[i].status) continue; /* Chernoff's bounds have said all */
+        if (!at[i].line && !at[i].status) continue; /* from Chernoff's bounds */
         status = certify_farther(pair, contours, functional, at[i].c, thorough, &at[i], row);
         if (status) worst = status;
     }
@@ -419,7 +430,7 @@ int pe_pair_certify_divided(pe_pair *pair, int functional, size_t n, const doubl
     qsort(at, n, sizeof *at, by_place);
     for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
         double *row = rows + PE_ROW * at[i].index;
-        if (isfinite(at[i].c) && !(row[2 + PE_FUNCTIONALS + functional] <= left_to_divide(contours)))
+        if (isfinite(at[i].c) && !(row[2 + PE_FUNCTIONALS + functional] <= least_error_to_divide(contours)))
             status = pe_divided_row(contours, functional, at[i].c, row);
     }
     free(at);
@@ -458,21 +469,23 @@ int pe_pair_chernoff_below(pe_pair *pair, double c, double log_most, double *row
     return is_above ? PE_OK : pe_pair_chernoff(pair, 1, &c, row);
 }
 
-/* What the slope of a row needs */
+/* The fields of a row that pe_row_slope reads */
 static pe_row row_values(const double *row) {
     pe_row values = {.density_log = row[1]};
     memcpy(values.log_value, row + 2, sizeof values.log_value);
     return values;
 }
 
-/* Where the next attempt goes: Newton's step, kept between thresholds that are known to lie on either side. */
+/* The next threshold of a search: Newton's step, at most `most` long, or halving where that leaves the bracket
+ * (low, high); half of `most` to the side of the root where one end is open. */
 static double next_threshold(double c, double step, double low, double high, double most, double side) {
     const double next = c + fmin(fmax(step, -most), most);
     if (next > low && next < high) return next;
     return isfinite(low) && isfinite(high) ? 0.5 * (low + high) : c + copysign(0.5 * most, side);
 }
 
-/* The proven row at the threshold where the log of a functional is about `log_target`, from an approximation of it. */
+/* The proven row at the threshold where the log of a functional is `log_target`, by Newton's method on proven rows that
+ * starts at the place of an approximation. */
 static void solve_proven(pe_pair *pair, int functional, double log_target, double *row) {
     pe_contours *contours;
     pe_fail_row(row);
@@ -485,7 +498,7 @@ static void solve_proven(pe_pair *pair, int functional, double log_target, doubl
         double found[PE_ROW];
         pe_pair_certify(pair, functional, 1, &c, found);
         const double error = found[2 + PE_FUNCTIONALS + functional];
-        if (!(error < 0.5)) { /* nothing is proven there: nearer to where something is */
+        if (!(error < 0.5)) { /* nothing is proven at c: go towards the last proven row, or place 0 */
             if (isnan(known) && (!place || !(e = pe_contours_edge(contours, 2 * (place /= 2))))) return;
             c = isnan(known) ? e->k.k1 : 0.5 * (c + known);
             continue;
@@ -511,29 +524,30 @@ int pe_pair_certified_solve(pe_pair *pair, int functional, size_t n, const doubl
     return PE_OK;
 }
 
-enum { MOST_MOVES = 4 };
+enum { MOST_MOVES = 4 }; /* from place to place */
 
-/* Targets of one place whose rows are looked for together: each comes out as it does alone. */
+/* Up to PE_LANES targets of one place, solved together with the bits of each alone. */
 typedef struct {
     size_t n;
     const double *log_target[PE_LANES];
     double *row[PE_LANES];
-    int status[PE_LANES]; /* whether a row is proven beyond its target, and closely enough */
-    double c[PE_LANES]; /* and the root, which may belong to another place */
+    int status[PE_LANES]; /* PE_OK if the row is proven to lie just beyond its target */
+    double c[PE_LANES]; /* the root, which may belong to another place; NaN if there is none */
 } targets;
 
-/* The log of a functional by which a row's error and slack are on the far side of a value. */
+/* The log value to aim at, so that the row with its error and slack lies beyond the target: below it, or above it for
+ * PE_A_BELOW. */
 static double beyond(const double *row, int functional, double slack, double log_target, double *margin) {
     *margin = 1.001 * row[2 + PE_FUNCTIONALS + functional] + slack * (8.0 + 4.0 * fabs(log_target));
     return log_target + (functional == PE_A_BELOW ? *margin : -*margin);
 }
 
-static int is_there(double miss, double margin, double target) {
+/* Whether a log value is close enough to the one aimed at. */
+static int is_hit(double miss, double margin, double target) {
     return fabs(miss) <= 0.01 * margin + 0x1p-51 * fabs(target);
 }
 
-/* The rows at thresholds beyond the roots by so little that the functional is proven to lie on the far side of the
- * value: below it, or above it for PE_A_BELOW. */
+/* Rows just beyond the roots t->c: one Newton step from the row at the root to the value of `beyond`, then a check. */
 static void beyond_roots(const pe_certified *line, int functional, double slack, targets *t) {
     double rows[PE_LANES][PE_ROW], c[PE_LANES], there[PE_LANES], target[PE_LANES], margin[PE_LANES];
     size_t of[PE_LANES], n = 0, m = 0;
@@ -556,13 +570,13 @@ static void beyond_roots(const pe_certified *line, int functional, double slack,
     if (!m) return;
     rows_on(line, functional, m, there, rows);
     for (size_t i = 0; i < m; i++) {
-        const int found = is_there(rows[i][2 + functional] - target[i], margin[i], target[i]);
+        const int found = is_hit(rows[i][2 + functional] - target[i], margin[i], target[i]);
         memcpy(t->row[of[i]], rows[i], sizeof rows[i]);
         if (found && is_settled(PE_OK, rows[i], functional)) t->status[of[i]] = PE_OK;
     }
 }
 
-/* Rows where the log of a functional has values, by the line of one place. */
+/* Solves for the targets on the line of one place. */
 static int solve_at(pe_contours *contours, int place, int functional, double slack, targets *t) {
     const pe_edge *e = pe_contours_edge(contours, 2 * place);
     pe_certified *line = NULL;
@@ -579,7 +593,7 @@ static int solve_at(pe_contours *contours, int place, int functional, double sla
     return PE_OK;
 }
 
-/* The same of one target, from place to place, as long as its threshold belongs to another one. */
+/* The same for one target, moving to the place that its root belongs to, until it stays. */
 static int solve_from(pe_contours *contours, int place, int moves, int functional, double slack, targets *t) {
     for (; moves < MOST_MOVES; moves++) {
         const int status = solve_at(contours, place, functional, slack, t);
@@ -592,7 +606,8 @@ static int solve_from(pe_contours *contours, int place, int moves, int functiona
     return PE_TOO_COSTLY;
 }
 
-/* The same by rows of any line of little work, as long as all of them are close: a law takes longer. */
+/* The same for one target by Newton's method on rows of any line of little work; gives up at the first row whose error
+ * exceeds SOON_ERROR, or after MOST_ROWS. */
 static int solve_soon(pe_pair *pair, pe_contours *contours, int functional, double log_target, double slack,
                       double *row) {
     enum { MOST_ROWS = 12 };
@@ -607,7 +622,7 @@ static int solve_soon(pe_pair *pair, pe_contours *contours, int functional, doub
         const pe_row values = row_values(row);
         const double target = beyond(row, functional, slack, log_target, &margin);
         const double miss = target - row[2 + functional], side = functional == PE_A_ABOVE ? -miss : miss;
-        if (is_there(miss, margin, target)) return PE_OK;
+        if (is_hit(miss, margin, target)) return PE_OK;
         if (side > 0.0) low = c;
         else high = c;
         c = next_threshold(c, miss / pe_row_slope(&values, functional, c), low, high, e->sd, side);
@@ -616,8 +631,8 @@ static int solve_soon(pe_pair *pair, pe_contours *contours, int functional, doub
     return PE_TOO_COSTLY;
 }
 
-/* The targets of a place together, and those that it does not settle from place to place.  What failed is a row of
- * NaN. */
+/* Solves for the targets of a place together, then one by one for those whose root belongs to another place.  A target
+ * without a proven row gets a row of NaN. */
 static int solve_together(pe_contours *contours, int place, int functional, double slack, targets *t) {
     int worst = solve_at(contours, place, functional, slack, t);
     for (size_t u = 0; u < t->n && worst != PE_NO_MEMORY; u++) {

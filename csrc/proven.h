@@ -1,4 +1,4 @@
-/* Inside of the spectral engine: the lines of a contours whose errors are proven. */
+/* The proven lines that a pe_contours keeps: proven.c. */
 #ifndef PE_PROVEN_H
 #define PE_PROVEN_H
 
@@ -10,7 +10,7 @@
 void pe_proven_free(pe_proven *proven);
 size_t pe_proven_bytes(const pe_proven *proven);
 
-/* pe_pair_chernoff at one threshold; a row of NaN where its profile is estimated to be above e^log_most. */
+/* pe_pair_chernoff at one threshold; a row of NaN if the bound of the profile is estimated to exceed e^log_most. */
 int pe_pair_chernoff_below(pe_pair *pair, double c, double log_most, double *row);
 
 #endif

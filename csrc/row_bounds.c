@@ -1,20 +1,21 @@
+/* Turns rows with proven errors into bounds of beta, gamma, epsilon and the profile (docs/theory/conversions.md).  All
+ * bounds are moved outwards by `slack`, a relative error that covers the few operations of each.  Called by plan.c and
+ * pyengine/engines/certified.py; interface in answers.h. */
+
 #include <math.h>
 #include <stddef.h>
 
 #include "answers.h"
 #include "doubles.h"
 
-/* From rows with proven errors to bounds of what was asked; docs/theory/conversions.md.  All bounds are
- * moved outwards by `slack`, a relative error of the few operations that form them. */
+enum { ERRORS = 2 + PE_FUNCTIONALS }; /* where a row's relative errors begin */
 
-enum { ERRORS = 2 + PE_FUNCTIONALS };
-
-static const double LEAST = 5e-324;  /* the smallest double: what underflows is below it */
-static const double LONGEST = 800.0; /* no log of a double is larger: its rounding is that of an exponent */
-/* Distances of a second threshold, as shares of a value: losses of rare steps are tiny. */
+static const double LEAST = 5e-324; /* the smallest double, upper bound of a value that underflows */
+static const double LARGEST_LOG = 800.0; /* no log of a double is larger: bounds the rounding of e^log */
+/* Distances from c to a second threshold, in units of e^(log of the tail - log density): losses may be tiny. */
 static const double ASIDE[PE_ASIDES] = {1e-3, 1e-5, 1e-2, 1e-7, 1e-1, 1e-9, 1.0, 1e-11};
 
-/* ---- logs and values of one functional -------------------------------------------------------------- */
+/* ---- bounds of the log and of the value of one functional ------------------------------------------- */
 
 static double log_low(const double *bounds, int functional) {
     return bounds[4 * functional];
@@ -36,7 +37,7 @@ static void put(double *bounds, int functional, double lower, double upper, doub
     double *out = bounds + 4 * functional;
     out[0] = lower;
     out[1] = upper;
-    /* what is not known, NaN, bounds nothing */
+    /* NaN, where a bound is not known, gives 0 and 1 */
     out[2] = lower > -INFINITY ? pe_d_exp(lower) * (1.0 - slack) : 0.0;
     out[3] = upper < 0.0 ? fmin(fmax(pe_d_exp(upper) * (1.0 + slack), LEAST), 1.0) : 1.0;
 }
@@ -55,7 +56,7 @@ void pe_bounds_of_rows(size_t n, const double *rows, double slack, double *bound
 
 /* ---- a level of the trade-off function --------------------------------------------------------------- */
 
-/* Bounds of a_c - alpha, where a_c is the level of the test at the threshold. */
+/* Lower and upper bound of a_c - alpha, where a_c = A(S > c) is the level of the test at c. */
 static double level_low(const double *bounds, int functional, double tail) {
     return functional == PE_A_ABOVE ? low(bounds, functional) - tail : tail - high(bounds, functional);
 }
@@ -70,7 +71,7 @@ static double share_of_level(const double *bounds, int functional, double tail) 
     return fmin((functional == PE_A_ABOVE ? tail : 1.0 - tail) / most, 1.0);
 }
 
-/* x e^c, without the overflow of the factor alone */
+/* x e^c, also where e^c overflows and the product does not */
 static double times_exp(double x, double c) {
     return x == 0.0 ? 0.0 : copysign(pe_d_exp(pe_d_log(fabs(x)) + c), x);
 }
@@ -79,9 +80,9 @@ void pe_bounds_line(size_t n, int functional, const double *tail, const double *
                     double slack, double *beta, double *gamma) {
     for (size_t i = 0; i < n; i++, bounds += PE_BOUNDS) {
         double moved = times_exp(level_low(bounds, functional, tail[i]), c[i]);
-        moved -= fabs(moved) * (slack * (LONGEST + fabs(c[i])));
+        moved -= fabs(moved) * (slack * (LARGEST_LOG + fabs(c[i])));
         const double least = low(bounds, PE_B_BELOW) + moved;
-        beta[i] = least > 0.0 ? least * (1.0 - slack) : 0.0; /* and where it is not known */
+        beta[i] = least > 0.0 ? least * (1.0 - slack) : 0.0; /* also if NaN */
         const double most = (high(bounds, PE_B_ABOVE) - moved) * (1.0 + slack);
         gamma[i] = isnan(most) ? INFINITY : most;
     }
@@ -112,11 +113,11 @@ void pe_bounds_chord(size_t n, int functional, const double *tail, const double 
     for (size_t i = 0; i < n; i++, bounds += PE_BOUNDS) {
         const double most = level_high(bounds, functional, tail[i]);
         double moved = most <= 0.0 ? 0.0 : times_exp(most, beyond[i]);
-        moved *= 1.0 + slack * (LONGEST + (isfinite(beyond[i]) ? fabs(beyond[i]) : 0.0));
+        moved *= 1.0 + slack * (LARGEST_LOG + (isfinite(beyond[i]) ? fabs(beyond[i]) : 0.0));
         const double upper = (high(bounds, PE_B_BELOW) + moved) * (1.0 + slack);
         const double lower = low(bounds, PE_B_ABOVE) - moved;
         beta[i] = isnan(upper) ? INFINITY : upper;
-        gamma[i] = lower > 0.0 ? lower * (1.0 - slack) : 0.0; /* and where it is not known */
+        gamma[i] = lower > 0.0 ? lower * (1.0 - slack) : 0.0; /* also if NaN */
         const double through_0 = low(bounds, PE_B_ABOVE) * share_of_level(bounds, functional, tail[i]);
         gamma[i] = fmax(gamma[i], through_0 * (1.0 - 4.0 * slack));
     }
@@ -155,7 +156,7 @@ int pe_bounds_level(int functional, double tail, const double *row, double slack
 }
 
 void pe_bounds_gain(size_t n, const double *c, const double *bounds, double slack, double *gain) {
-    static const double STEEPEST = 700.0; /* log of slopes beyond which lines say nothing */
+    static const double STEEPEST = 700.0; /* log of the largest slope for which a bound is formed */
     for (size_t i = 0; i < n; i++, bounds += PE_BOUNDS) {
         const double weight = pe_d_exp(fmin(fabs(c[i]), STEEPEST)) * (1.0 + slack);
         const int more = c[i] >= 0.0 ? PE_B_ABOVE : PE_A_BELOW, less = c[i] >= 0.0 ? PE_A_ABOVE : PE_B_BELOW;
@@ -171,9 +172,9 @@ void pe_bounds_tangent(size_t n, const double *delta, const double *c, const dou
         const double start = -c[i], least = low(bounds, PE_PROFILE), height = least - delta[i];
         const double slope = height >= 0.0 ? log_high(bounds, PE_B_BELOW) : log_low(bounds, PE_B_BELOW);
         const double gained = height * pe_d_exp(-slope - start);
-        /* what is less has no digits */
+        /* log1p of less than -1/2 would lose digits */
         const double way = gained > -0.5 ? pe_d_log1p(gained) : NAN;
-        const double moved = (start + way) - slack * (4.0 * fabs(start) + LONGEST * fabs(way));
+        const double moved = (start + way) - slack * (4.0 * fabs(start) + LARGEST_LOG * fabs(way));
         lower[i] = isfinite(moved) && moved > 0.0 ? moved : 0.0;
         const double log_width = pe_d_log((high(bounds, PE_PROFILE) - least) + fabs(height));
         const double first = 2.0 * pe_d_exp(log_width - log_low(bounds, PE_B_BELOW) - start);

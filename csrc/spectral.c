@@ -1,3 +1,8 @@
+/* Chooses the line of estimates that answers a question about a pair, and solves for thresholds on it: pe_pair_at and
+ * pe_pair_solve of contours.h, called by pyengine/engines/spectral.py.  Lines stand at places, fixed steps of the signed
+ * root w = sign(lambda) sqrt(2 (lambda K' - K)), so that a result depends on the pair and the argument alone, never on
+ * earlier questions.  Errors of rows are estimates (docs/estimates.md); proven rows use the same places (proven.c). */
+
 #include "spectral.h"
 
 #include <math.h>
@@ -9,16 +14,12 @@
 #include "normal.h"
 #include "pair.h"
 
-/* Which contour serves which question: places at fixed steps of the signed root of the loss's
- * saddle-point exponent, so that a result depends on the pair and the argument alone, never on what
- * was asked before. */
+enum { PLAIN_TRIES = 5 }; /* Newton steps for an edge before every second one halves the bracket */
+static const double NEAR_EDGE = 0.05; /* tolerance of the signed root of an edge */
 
-enum { PLAIN_TRIES = 5 };              /* for an edge, before its bracket is halved now and then */
-static const double NEAR_EDGE = 0.05;  /* of the signed root of an edge, from where it is meant to be */
-
-static const double GOOD = 6e-12;       /* relative error that needs no second attempt, */
-static const double GOOD_TINY = 6e-10;  /* the same where the value is below e^-69 */
-static const double NEAR_CENTRE = -7.0; /* log of a tail whose complement loses few digits */
+static const double GOOD = 6e-12; /* relative error that needs no second attempt, */
+static const double GOOD_TINY = 6e-10; /* and where the value is below e^-69 */
+static const double NEAR_CENTRE = -7.0; /* log of the tails whose complement is tried, which loses 3 digits */
 
 /* w(lambda) = sign(lambda) sqrt(2 (lambda K' - K)), increasing; A(S > K') is about Phi(-w). */
 static double signed_root(double lambda, const pe_cumulants *k) {
@@ -26,15 +27,14 @@ static double signed_root(double lambda, const pe_cumulants *k) {
     return copysign(sqrt(2.0 * (kl > 0.0 ? kl : 0.0)), lambda);
 }
 
-/* exp(x^2/2) Phi(-x): the factor that turns a Chernoff bound into an approximation. */
+/* exp(x^2/2) Phi(-x): the factor from a Chernoff bound to the saddle-point approximation. */
 static double mills(double x) {
     if (x < 25.0) return pe_d_exp(0.5 * x * x) * 0.5 * pe_erfc(x * 0.70710678118654752440);
     double y = 1.0 / (x * x);
     return 0.39894228040143267794 / x * (1.0 - y * (1.0 - 3.0 * y * (1.0 - 5.0 * y)));
 }
 
-/* Saddle-point approximation of the log of a functional at c = K'(lambda); it places the first
- * contour and enters no result. */
+/* Saddle-point approximation of the log of a functional at c = K'(lambda), used to choose a place only. */
 static double saddle_point_log(const pe_edge *e, int functional) {
     double l = e->lambda, s = e->sd, base = e->k.k0 - l * e->k.k1;
     double small = base + pe_d_log(mills(fabs(l) * s));
@@ -47,30 +47,30 @@ static double saddle_point_log(const pe_edge *e, int functional) {
     return fmin(base + pe_d_log(mills(a * s) - mills((a + 1) * s) + 1e-300), -1e-17);
 }
 
-/* The same, kept with the edge once it was asked for. */
+/* The same, kept with the edge. */
 double pe_edge_log(pe_edge *e, int functional) {
     double *known = &e->approximation[functional];
     if (isnan(*known)) *known = saddle_point_log(e, functional);
     return *known;
 }
 
-/* The edge that every walk to edge i has passed last, so that neither the edge nor its cost depends on what was
- * asked before: places are told by odd edges. */
+/* The edge from which edge i is searched for: the one that every search for a place, which tests odd edges, passes
+ * before i.  So neither the edge nor its cost depends on earlier questions. */
 static int inner_edge(int i) {
     int sign = i < 0 ? -1 : 1;
     if (i % 2) return abs(i) > 2 ? i - 2 * sign : 0;
     return i - sign;
 }
 
-/* Newton's step for the logarithms of both: from |lambda| = a, where |w(lambda)| = w, to where it is about `target`. */
-static double towards(double a, double w, double k2, double target) {
+/* Newton's step in log|lambda| and log|w|: from |lambda| = a, where |w| = w, to |w| = target. */
+static double newton_lambda(double a, double w, double k2, double target) {
     const double power =
-        a * a * k2 / (w * w); /* of a, with which w grows: 1 near 0, more where the law has a tail */
+        a * a * k2 / (w * w); /* d log w / d log a: 1 near 0, more where the law has a tail */
     return a * pe_d_pow(target / w, 1.0 / fmax(power, 1.0));
 }
 
-/* The lambda with |w(lambda)| = target to two digits, looked for beyond `lo`, where it is smaller, from a on; sets the
- * edge's cumulants and adds to its cost. */
+/* Sets the edge's lambda to one with |w| = target within NEAR_EDGE, starting at |lambda| = a; |w| is smaller at lo.
+ * Sets its cumulants and adds to its cost. */
 static void search_edge(const pe_contours *contours, pe_edge *e, double target, double sign, double lo,
                         double a) {
     double hi = INFINITY, nodes = 0.0;
@@ -86,17 +86,16 @@ static void search_edge(const pe_contours *contours, pe_edge *e, double target, 
         if (fabs(w - target) <= NEAR_EDGE) return;
         if (w < target) lo = a;
         else hi = a;
-        /* the window ends the range of w, or there is next to nothing before K is no longer known */
+        /* w stays below the target: the law is cut off, or K is not known further out */
         if (hi <= lo * (1.0 + (is_known ? 1e-12 : 0.01))) break;
-        double next = w > 0.0 && w < INFINITY ? fmin(towards(a, w, e->k.k2, target), 4.0 * a) : 0.0;
+        double next = w > 0.0 && w < INFINITY ? fmin(newton_lambda(a, w, e->k.k2, target), 4.0 * a) : 0.0;
         if (!(next > lo && next < hi)) next = hi < INFINITY ? (lo > 0 ? sqrt(lo * hi) : 0.25 * hi) : 2.0 * a;
         if (it >= PLAIN_TRIES && it % 2 && lo > 0.0 && hi < INFINITY) next = sqrt(lo * hi);
         a = next;
     }
-    if (!is_known) e->cost = INFINITY; /* no edge where K is not known, nor beyond */
+    if (!is_known) e->cost = INFINITY; /* neither this edge nor one beyond it exists */
 }
 
-/* Edge i: the lambda with w(lambda) = i PE_HALF_PITCH, to two digits; even edges are places. */
 pe_edge *pe_contours_edge(pe_contours *contours, int i) {
     if (abs(i) > 2 * PE_PLACES + 1) return NULL;
     pe_edge **slot = &contours->edges[i + 2 * PE_PLACES + 1];
@@ -113,7 +112,7 @@ pe_edge *pe_contours_edge(pe_contours *contours, int i) {
         const double target = fabs(PE_HALF_PITCH * i), from = fabs(inner->lambda);
         const double w = fabs(signed_root(inner->lambda, &inner->k));
         search_edge(contours, e, target, i < 0 ? -1.0 : 1.0, w < target ? from : 0.0,
-                    w > 0.0 ? towards(from, w, inner->k.k2, target) : target / inner->sd);
+                    w > 0.0 ? newton_lambda(from, w, inner->k.k2, target) : target / inner->sd);
     } else {
         e->k = pe_contours_cumulants(contours, 0.0);
     }
@@ -132,8 +131,6 @@ static int increasing(int functional) {
     return functional != PE_A_ABOVE;
 }
 
-/* The abscissa of a place, moved at least 1/sd away from the poles 0 and 1, to the side on which
- * the functional is the small one; a profile is not to be had beyond 1. */
 double pe_clear_of_poles(double lambda, double sd, int functional, int *moved) {
     double gap = 1.0 / sd;
     int to_right = functional == PE_A_ABOVE, inner = gap < 0.4; /* is there room between the poles? */
@@ -171,7 +168,6 @@ static int line_at(pe_contours *contours, int place, int functional, pe_line **o
     return (*slot)->status;
 }
 
-/* The place whose saddle point is nearest to c. */
 int pe_contours_nearest(pe_contours *contours, double c, int place) {
     for (int up = 1; up >= 0; up--)
         while (up ? place < PE_PLACES : place > -PE_PLACES) {
@@ -216,8 +212,8 @@ static int fill_table(pe_contours *contours, int place, pe_line *ln, int functio
     return PE_OK;
 }
 
-/* The place where a function has a value, by inverse cubic Hermite interpolation between n points `step` apart, in
- * units of the distance from the first; NaN where they do not enclose it. */
+/* Where a monotone function with values v and slopes d at n points `step` apart has the value `target`, as a distance
+ * from the first point, by inverse cubic Hermite interpolation; NaN outside of the values.  up: 1 rising, -1 falling. */
 static double inverse_hermite(const double *v, const double *d, int n, double step, double up,
                               double target) {
     int lo = 0, hi = n - 1;
@@ -232,14 +228,14 @@ static double inverse_hermite(const double *v, const double *d, int n, double st
     return lo * step + (t * t * (3.0 - 2.0 * t) * step + r * r * t * d0 - t * t * r * d1);
 }
 
-/* c from the table; NaN where it has no bracket. */
+/* Threshold from the line's table; NaN where the table does not enclose the value. */
 static double table_guess(const pe_line *ln, int functional, double log_target) {
     return ln->table_c + inverse_hermite(ln->table[functional], ln->slope[functional], PE_TABLE,
                                          ln->table_step, increasing(functional) ? 1.0 : -1.0, log_target);
 }
 
-/* Newton's method on the log of the functional along one line, safeguarded by a bracket; stops
- * where c leaves the neighbourhood that the line serves. */
+/* Newton's method for the threshold on one line, safeguarded by a bracket; stops at 5 sd from where it began, beyond
+ * which the line does not serve. */
 static double newton(const pe_contours *contours, const pe_line *ln, int functional, double log_target,
                      double c) {
     double lo = -INFINITY, hi = INFINITY, up = increasing(functional) ? 1.0 : -1.0;
@@ -287,7 +283,7 @@ void pe_contours_roots(pe_contours *contours, const pe_line *ln, int place, int 
             const double move = (log_target[u] - value[i]) / slope[i];
             if (!(fabs(move) <= 0.1 * ln->sd)) continue;
             x[u] += move;
-            if (fabs(move) <= 1e-4 * ln->sd) root[u] = x[u]; /* the rest is its square */
+            if (fabs(move) <= 1e-4 * ln->sd) root[u] = x[u]; /* the error left is quadratic in the step */
             else open[left_open++] = u;
         }
         n_open = left_open;
@@ -296,8 +292,8 @@ void pe_contours_roots(pe_contours *contours, const pe_line *ln, int place, int 
         if (isnan(root[u])) root[u] = newton(contours, ln, functional, log_target[u], ln->c_ref);
 }
 
-/* Thresholds for n <= PE_LANES targets on one line: from the table two steps together; one by one
- * where the table does not help. */
+/* Thresholds for n <= PE_LANES targets on one line: two Newton steps from the table for all together; newton() for
+ * those that need more. */
 static void roots_on_line(const pe_contours *contours, const pe_line *ln, int functional, size_t n,
                           const double *log_target, double *c) {
     double value[PE_LANES], slope[PE_LANES];
@@ -311,7 +307,7 @@ static void roots_on_line(const pe_contours *contours, const pe_line *ln, int fu
         pe_line_slopes(contours, ln, functional, n, c, value, slope);
         for (size_t u = 0; u < n; u++) {
             double step = (log_target[u] - value[u]) / slope[u];
-            /* after two steps the rest is below rounding only if the last one was small */
+            /* convergence is quadratic: the error is below rounding if the last step was small */
             if (!(fabs(step) <= (pass ? 1e-8 : 1e-2) * ln->sd)) rough[u] = 1;
             if (!rough[u]) c[u] += step;
         }
@@ -331,8 +327,7 @@ void pe_fail_row(double *out) {
     for (int q = 0; q < PE_ROW; q++) out[q] = NAN;
 }
 
-/* The error that matters to whoever asked for a functional, relative to what is good enough: its
- * own, and for a tail also that of the small one of the two tails under B.  Above 1: try again. */
+/* The error is that of the functional and, for a tail, of the better known one of B's two tails. */
 double pe_row_shortfall(const double *row, int functional) {
     const double *value = row + 2, *error = value + PE_FUNCTIONALS;
     double own = error[functional], small = value[functional];
@@ -345,14 +340,15 @@ double pe_row_shortfall(const double *row, int functional) {
     return own >= 0.0 ? own : INFINITY; /* NaN */
 }
 
-/* Arguments by place: those of place r are order[start[r + PE_PLACES]] and those before the next start. */
+/* Arguments by place: those of place r are order[start[r + PE_PLACES]] up to the next start. */
 typedef struct {
     size_t n, start[2 * PE_PLACES + 2];
-    int *place; /* of each argument; PE_NOWHERE is none */
-    size_t *order, *moved; /* and the arguments whose place turned out to be another one */
+    int *place; /* of each argument, or PE_NOWHERE */
+    size_t *order,
+        *moved; /* moved[0..n-1]: arguments to be asked (again), at the place that they belong to */
 } places;
 
-/* Sorts the arguments listed in `moved`, the first n of it. */
+/* Sorts the arguments in `moved` by place. */
 static void sort_places(places *p) {
     size_t at[2 * PE_PLACES + 1];
     memset(p->start, 0, sizeof p->start);
@@ -365,7 +361,8 @@ static void sort_places(places *p) {
     p->n = 0;
 }
 
-/* The arguments of one place, in batches. */
+/* Answers the arguments of one place, PE_LANES at a time; adds to `moved` those whose root belongs to another place and
+ * whose row is not accurate. */
 static int ask_place(pe_contours *contours, int r, int functional, int by_value, const double *x,
                      double *rows, places *p) {
     const size_t *order = p->order + p->start[r + PE_PLACES];
@@ -384,7 +381,7 @@ static int ask_place(pe_contours *contours, int r, int functional, int by_value,
         pe_line_evaluate(contours, ln, m, c, out);
         for (size_t u = 0; u < m; u++) {
             double *row = rows + PE_ROW * order[i + u];
-            /* a root that was not reached is an error of the functional like any other */
+            /* what the root misses of the target counts as an error of the functional */
             if (by_value) out[u].error[functional] += fabs(out[u].log_value[functional] - target[u]);
             pe_put_row(&out[u], c[u], row);
             if (!by_value || pe_row_shortfall(row, functional) <= 0.2) continue;
@@ -397,11 +394,10 @@ static int ask_place(pe_contours *contours, int r, int functional, int by_value,
     return PE_OK;
 }
 
-enum { MOST_MOVES = 12 };
+enum { MOST_MOVES = 12 }; /* rounds over the places */
 
-/* What is asked at n arguments of the contours of one level: rows and, where asked by value, thresholds.  The
- * arguments are taken place by place; one whose threshold turns out to belong to another place is taken
- * there, unless its row is accurate as it is. */
+/* Rows at n arguments from the contours of one level: at thresholds x or, by_value, at those where the log of the
+ * functional is x. */
 static int ask_contours(pe_pair *pair, int level, int functional, int by_value, size_t n, const double *x,
                         double *rows) {
     pe_contours *contours;
@@ -431,17 +427,16 @@ static int ask_contours(pe_pair *pair, int level, int functional, int by_value, 
     return status;
 }
 
-/* Only the upper end of z is cut, unless there are mixtures.  What is small there: the lower tail and the
- * profile of a reversed pair, the upper tail of the other. */
+/* The functional whose size tells whether a level's cut is harmless; -1 if none.  Without mixtures only the upper end of
+ * z is cut, where the lower tail and the profile of a reversed pair are small, and the upper tail of the other. */
 static int guard(const pe_pair *pair, int functional) {
     if (pe_pair_others(pair)) return functional;
     if (functional == PE_PROFILE) return pair->reversed ? PE_PROFILE : -1;
     return pair->reversed ? PE_A_BELOW : PE_A_ABOVE;
 }
 
-/* Beyond the last contour the profile at c <= 0 is known to the last bit: K(lambda) - lambda c bounds
- * the log of A(S <= c) where lambda < 0, and of A(S > c), B(S <= c) and 1 minus the profile where
- * 0 <= lambda <= 1. */
+/* Beyond the last place a row at c <= 0 is 0 and 1 in doubles: K(lambda) - lambda c bounds the log of A(S <= c) where
+ * lambda < 0, and of A(S > c), B(S <= c) and 1 minus the profile where 0 <= lambda <= 1.  Returns whether it applies. */
 static int beyond_contours(pe_pair *pair, double c, double *row) {
     pe_contours *contours;
     if (!(c <= 0.0) || pe_pair_contours(pair, 0, &contours)) return 0;
@@ -461,7 +456,7 @@ static int beyond_contours(pe_pair *pair, double c, double *row) {
     return 1;
 }
 
-/* Rows of the whole law: with few kinds of steps in the place of many where that is good enough. */
+/* Rows of the whole law: by interpolation between few kinds of steps, and from all kinds where that is not accurate. */
 static int ask_whole(pe_pair *pair, int functional, int by_value, size_t n, const double *x, double *rows) {
     if (!pe_pair_has_few(pair)) return ask_contours(pair, 0, functional, by_value, n, x, rows);
     int status = ask_contours(pair, PE_FEW_KINDS, functional, by_value, n, x, rows);
@@ -475,6 +470,7 @@ static int ask_whole(pe_pair *pair, int functional, int by_value, size_t n, cons
     return status;
 }
 
+/* Rows of the whole law; where one is not accurate also from the complement and from the levels of truncation. */
 static int ask(pe_pair *pair, int functional, int by_value, size_t n, const double *x, double *rows) {
     int status = ask_whole(pair, functional, by_value, n, x, rows);
     int g = guard(pair, functional), worst = status;
@@ -483,13 +479,13 @@ static int ask(pe_pair *pair, int functional, int by_value, size_t n, const doub
         if (best <= 1.0 || isnan(x[i])) continue;
         if (!by_value && beyond_contours(pair, x[i], row)) continue;
         if (by_value && functional != PE_PROFILE && x[i] > NEAR_CENTRE) {
-            /* the complement is as good a question, and its contour runs on the other side */
+            /* solve for the complement, whose line lies on the other side of the pole */
             double rest = pe_d_log1p(-pe_d_exp(x[i]));
             status =
                 ask_contours(pair, 0, functional == PE_A_ABOVE ? PE_A_BELOW : PE_A_ABOVE, 1, 1, &rest, other);
             if (status == PE_NO_MEMORY) break;
-            /* a missed root is an error of the tail that was asked for, not of its complement only:
-             * where the complement comes out tiny, its own error says nothing about this one */
+            /* what the root misses is an error of the tail that was asked for: the complement's own error, relative to a
+             * tiny complement, does not show it */
             other[2 + PE_FUNCTIONALS + functional] += fabs(other[2 + functional] - x[i]);
             double next = pe_row_shortfall(other, functional);
             if (next < best) {

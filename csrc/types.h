@@ -10,18 +10,16 @@ typedef struct {
     double h, l;
 } pe_dd;
 
-/* What functions return that can fail, inside of the core as well: one of these and nothing else, 0 if all
- * is well.  Memory that is not to be had is told from work that is too much, and neither is answered in
- * silence: pyengine/_support/status.py turns them into errors.  Other functions that return int are predicates, or
- * say which of several things they mean. */
+/* The status that every function of the core returns that can fail.  pyengine/_support/status.py turns those other
+ * than PE_OK into exceptions.  Other functions that return int are predicates, or return an index or a count. */
 enum pe_status {
     PE_OK = 0,
     PE_NO_MEMORY = 1,
-    PE_TOO_COSTLY = 2, /* beyond the limit of work, or of what is proven */
-    PE_RAISED = 3,     /* what a function of the caller's returned that had none */
+    PE_TOO_COSTLY = 2, /* needs more work than allowed, or the proof does not apply */
+    PE_RAISED = 3,     /* a callback of the caller failed */
 };
 
-/* Functionals of a threshold c. */
+/* Functionals of the privacy loss S at a threshold c: Lemma 1 of docs/theory/line.md. */
 enum pe_functional {
     PE_A_ABOVE = 0, /* A(S > c) */
     PE_A_BELOW = 1, /* A(S <= c) */
@@ -32,12 +30,13 @@ enum pe_functional {
 
 enum {
     PE_FUNCTIONALS = 5,
-    PE_ALTERNATIVES = 4, /* pairs that one step may be */
-    PE_CHEBYSHEV = 16, /* coefficients of a panel */
-    PE_KERNELS = 3,  /* of integrals on lines: of A's masses, B's, and profiles */
-    PE_ROW = 12, /* c, log of the density of S under A, 5 log values, 5 relative errors */
-    PE_BOUNDS = 20, /* of proven rows: row_bounds.c */
-    PE_ASIDES = 8,  /* attempts at a second threshold */
+    PE_ALTERNATIVES = 4, /* at most so many pairs of laws for one step, of which the release shows one */
+    PE_CHEBYSHEV = 16, /* Chebyshev coefficients of a panel */
+    PE_KERNELS = 3,  /* 1/lambda, 1/(lambda - 1) and their product: A's masses, B's, and profiles */
+    PE_ROW = 12, /* numbers of a row: c, log density of S under A, 5 log values, 5 relative errors */
+    /* numbers of a row's bounds: 2 of the log and 2 of the value of each functional (row_bounds.c) */
+    PE_BOUNDS = 20,
+    PE_ASIDES = 8, /* attempts to find a second threshold (pe_bounds_aside) */
 };
 
 #endif

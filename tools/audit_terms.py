@@ -42,7 +42,7 @@ SWITCHES = (
     constant("miss", S, "MISS"),
     constant("omitted", C, "OMITTED"),
     constant("alias", "contour.c", "ALIAS_TOL"),
-    constant("close", "proven.c", "CLOSE"),
+    constant("close", "proven.c", "REFINED"),
     # nodes and values of one kind of step
     operation("bell", (PLANE, "&k), line->h);", "&k), line->h * (1.0 + {x}));"),
                (REAL, "PE_HALF_LOG_2PI))), part->h);",
