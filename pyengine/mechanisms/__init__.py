@@ -1,6 +1,6 @@
 """Mechanisms as values: what is released, how it is sampled, how often.
 
-What DP-SGD is made of is imported with the package, all other kinds when they are named.
+The parts of DP-SGD are imported with the package, all other mechanisms on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -185,7 +185,7 @@ Mechanism._repr_html_ = guarded(_shown_as_html)  # type: ignore[attr-defined]
 Mechanism.__repr__ = guarded(_shown)  # type: ignore[method-assign]
 
 
-def _on_one_sample(self: Composition) -> Step:  # a method, by its name for the docs
+def _on_one_sample(self: Composition) -> Step:
     from pyengine.mechanisms.releases import on_one_sample
 
     return on_one_sample(self)
@@ -201,6 +201,6 @@ def _randomly_allocated(self: Step, steps: int, selected: int = 1) -> Mechanism:
 
 
 _on_one_sample.__doc__ = Composition.on_one_sample.__doc__
-Composition.on_one_sample = guarded(_on_one_sample)  # type: ignore[method-assign]  # kinds come later
+Composition.on_one_sample = guarded(_on_one_sample)  # type: ignore[method-assign]
 _randomly_allocated.__doc__ = Step.randomly_allocated.__doc__
 Step.randomly_allocated = guarded(_randomly_allocated)  # type: ignore[method-assign]

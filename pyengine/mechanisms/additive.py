@@ -41,13 +41,13 @@ class LaplaceMechanism(Step):
 
     @property
     def pure_epsilon(self) -> Fraction:
-        """The sensitivity over the scale of the noise."""
+        """ε of one release, exactly: the sensitivity over the scale of the noise."""
         return 1 / Fraction(self.noise_multiplier)
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class DiscreteNoise(Step):
-    """Base of integer queries with noise on the integers, of the family that some of them name."""
+    """Base of integer queries with integer noise; `family` is that of the weights in k."""
 
     family: ClassVar[Literal["gaussian", "laplace"]]
     noise_multiplier: checks.Number
@@ -100,11 +100,11 @@ class SkellamMechanism(DiscreteNoise):
         Standard deviation of the noise divided by the sensitivity, in (0, ∞); each Poisson variable
         has half of its variance.
     sensitivity : int
-        Sensitivity of the query, which has one integer value, >= 1.
+        Sensitivity of the query, whose value is one integer; >= 1.
 
     Notes
     -----
-    Skellam noises of parties that each add some are one, of the sum of their variances.
+    Where several parties add Skellam noise, the sum is Skellam noise and its variance is the sum.
 
     References
     ----------
@@ -122,22 +122,22 @@ class SkellamMechanism(DiscreteNoise):
 
 @dataclass(frozen=True, init=False, repr=False)
 class DiscreteGaussianSum(Step):
-    """An integer query with a sum of equal discrete Gaussians, as many parties add them.
+    """An integer query with a sum of discrete Gaussians, one from each of several parties.
 
     Parameters
     ----------
     noise_multiplier : float or exact number
-        σ of **one** summand, of weights ``exp(-k² / (2σ²))``, divided by the sensitivity, in
+        σ of **one** summand, with weights ``exp(-k² / (2σ²))``, divided by the sensitivity, in
         (0, ∞).
     summands : int
-        Number of summands, >= 1, of parties that all keep theirs to themselves.
+        Number of summands, >= 1; every party keeps its own secret.
     sensitivity : int
-        Sensitivity of the query, which has one integer value, >= 1.
+        Sensitivity of the query, whose value is one integer; >= 1.
 
     Notes
     -----
-    The sum is no discrete Gaussian; for σ of a few units it is close to one of σ times the root of
-    the number.
+    The sum is not a discrete Gaussian.  For σ of a few units it is close to the one with parameter
+    σ √summands.
 
     References
     ----------

@@ -34,7 +34,7 @@ class AnalyticPair(Step):
     support: tuple[float, float] = (-math.inf, math.inf)
 
     def own_words(self) -> Words:
-        """Two laws, and no more."""
+        """Label: two densities, and neighbours are the pair."""
         words, hidden = super().own_words(), ("log_p", "log_q", "support")
         return words._replace(name="two analytic densities", neighbours="pair", hidden=hidden)
 
@@ -42,7 +42,7 @@ class AnalyticPair(Step):
 def from_analytic_densities(
     log_p: Expression, log_q: Expression, *, support: Any = (-math.inf, math.inf)
 ) -> AnalyticPair:
-    """Make a mechanism of two analytic densities, whose bounds are proven.
+    """Make a mechanism from two analytic densities, with proven bounds.
 
     Parameters
     ----------
@@ -61,21 +61,21 @@ def from_analytic_densities(
     Raises
     ------
     ValueError
-        For what are no expressions, and supports that are no intervals; when a question is asked,
-        for densities that do not integrate to 1: what is proven to exceed 1, or lacks more than
-        1e-9 of it.
+        For arguments that are not expressions, and a support that is not an interval; when a
+        question is asked, for a density whose integral provably exceeds 1 or is more than 1e-9
+        below it.
 
     Notes
     -----
-    Accuracy: bounds are proven, with these two hypotheses alone: that the expressions are the
-    densities, and that they integrate to 1.  Compositions of these steps with each other, with
-    Poisson samples of them and with Gaussian steps have them some 1e-13 apart where steps are many
-    (2 to 15 and more), down to 1e-300; fewer steps, and adjacency ``substitute``, have estimates
+    Accuracy: bounds are proven under two hypotheses: the expressions are the densities, and they
+    integrate to 1.  Compositions of these steps, of Poisson samples of them and of Gaussian steps
+    have bounds about 1e-13 apart, relatively, down to values of 1e-300, if there are enough steps
+    (2 to 15, depending on the densities); fewer steps, and adjacency ``substitute``, have estimates
     (docs/theory, analytic densities).  Needs the extra ``reference``.
 
     Examples
     --------
-    The logistic law, moved by a tenth:
+    The logistic distribution, shifted by a tenth:
 
     >>> import pyengine as pe
     >>> from pyengine.mechanisms.expressions import exp, log, z
@@ -86,7 +86,7 @@ def from_analytic_densities(
     True
     """
     with needed("from_analytic_densities", "reference"):
-        import flint  # noqa: F401 what bounds are proven with
+        import flint  # noqa: F401 the ball arithmetic of the bounds
     for name, given in (("log_p", log_p), ("log_q", log_q)):
         if not isinstance(given, Expression):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""What Gaussian queries run on besides plain samples: epochs of random allocation, cut samples."""
+"""Epochs of random allocation, and Poisson samples truncated to a largest batch."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ class RandomlyAllocated(UnsampledStep):
     Parameters
     ----------
     mechanism : Step
-        What each step runs, not sampled.
+        What each step runs; not sampled.
     steps_per_epoch : int
         Number of steps t of the epoch, >= 1.
     selected : int
-        Number k of the steps in which each record takes part, in [1, t]: a set drawn uniformly,
-        independently of those of all others.
+        Number k of steps in which each record takes part, in [1, t]: the set of them is drawn
+        uniformly and independently for each record.
 
     Notes
     -----
-    N(0, σ²Iₜ) without the record, and with it the mean of N(1_S, σ²Iₜ) over the sets S of k steps,
-    which is (1/t) Σᵢ N(eᵢ, σ²Iₜ) for k = 1, dominate all neighbours in both orders.  So do Aᵗ and
-    the mean over S of products of B for i in S and A for others, where (A, B) dominates one step.
+    For Gaussian steps a pair that dominates all neighbours in both orders is N(0, σ²Iₜ) without the
+    record and, with it, the mean of N(1_S, σ²Iₜ) over the sets S of k steps.  If (A, B) dominates
+    any other step, Aᵗ and the mean over S of ∏ B (i in S) × ∏ A (i not in S) dominate its epoch.
 
     References
     ----------
@@ -76,7 +76,7 @@ class RandomlyAllocated(UnsampledStep):
 
     # Map: k of t steps, by blocks | test_blocks | theory/allocation
     def blocks(self) -> Composition:
-        """Return k epochs of ⌈t/k⌉ or ⌊t/k⌋ steps, the record in one of each, which dominate."""
+        """Return k epochs of ⌈t/k⌉ or ⌊t/k⌋ steps with the record in one of each: they dominate."""
         size, longer = divmod(self.steps_per_epoch, self.selected)
         parts = (
             self.mechanism.randomly_allocated(size).composed(self.selected - longer),
@@ -85,7 +85,7 @@ class RandomlyAllocated(UnsampledStep):
         return compose(*parts)
 
     def _pairs(self) -> Mechanism:
-        """The same with two blocks in one, the record in two of its steps."""
+        """As `blocks`, with pairs of blocks joined: the record is in two steps of each pair."""
         size, longer = divmod(self.steps_per_epoch, self.selected)
         lengths = [size] * (self.selected - longer) + [size + 1] * longer
         odd = self.selected % 2
@@ -100,10 +100,10 @@ class RandomlyAllocated(UnsampledStep):
 
     @property
     def enclosing(self) -> tuple[Mechanism, tuple[Step, ...]] | None:
-        """Blocks, which dominate, and two that are dominated; None for one step of a record.
+        """Blocks, which dominate, and two dominated steps; None for k = 1 or other noise.
 
-        The sum of the epoch's releases moves by k at noise σ√t; and it leaks at least what an epoch
-        does in which the record takes part in fewer steps: in two, or in one.
+        Dominated are the sum of the epoch's releases, which moves by k at noise σ√t, and the epoch
+        with the record in fewer steps (two, or one for k = 2).
         """
         found = self.summed
         if self.selected == 1 or found is None:
@@ -113,30 +113,30 @@ class RandomlyAllocated(UnsampledStep):
 
     @property
     def summed(self) -> Step | None:
-        """The sum of Gaussian releases, which moves by k at noise σ√t; None for others."""
+        """The sum of Gaussian releases, which moves by k at noise σ√t; None for other noise."""
         found = self.places
         if found is None:
             return None
         noise = float(found.noise_multiplier) * math.sqrt(self.steps_per_epoch)
-        noise *= (1.0 + 2.0**-50) / self.selected  # not below that of the sum
+        noise *= (1.0 + 2.0**-50) / self.selected  # rounded up
         return self.mechanism.with_multiplier(noise)
 
     @property
     def stage(self) -> Stage:
-        """The steps of the epoch, a record in one of them."""
+        """What each step runs, the share k/t of steps with the record, and t."""
         share = Fraction(self.selected, self.steps_per_epoch)
         return Stage(self.mechanism, share, self.steps_per_epoch)
 
     @property
     def places(self) -> Places | None:
-        """A record in a random set of so many steps, of Gaussian noise; None for others."""
+        """Noise, t and k of an epoch with Gaussian noise; None for other noise."""
         noise = self.mechanism.noise
         if noise is None or noise.family != "gaussian":
             return None
         return Places(noise.multiplier, self.steps_per_epoch, self.selected)
 
     def described(self) -> dict[str, Any]:
-        """Parameters of the noise, the number of steps, and those of a record if there are more."""
+        """Parameters of the mechanism and of the epoch; ``selected`` only if it is not 1."""
         own = {"mechanism": type(self).__name__, "steps_per_epoch": self.steps_per_epoch}
         several = {"selected": self.selected} if self.selected > 1 else {}
         run = self.mechanism.described()
@@ -145,7 +145,7 @@ class RandomlyAllocated(UnsampledStep):
         return {**run, **own, **several}
 
     def own_words(self) -> Words:
-        """Each record draws its batches of an epoch by itself."""
+        """Label: each record draws its batches anew in each epoch."""
         batches = f"of the {self.steps_per_epoch:,} batches of each epoch"
         if self.selected == 1:
             joins, size = f"one {batches}, drawn uniformly", "one"
@@ -169,7 +169,7 @@ class RandomlyAllocated(UnsampledStep):
 
 @dataclass(frozen=True, init=False, repr=False)
 class TruncatedPoissonSampled(UnsampledStep):
-    """Gaussian mechanism on samples that are cut: `GaussianMechanism.truncated_poisson_sampled`.
+    """Gaussian mechanism on truncated samples: `GaussianMechanism.truncated_poisson_sampled`.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class TruncatedPoissonSampled(UnsampledStep):
     batch_size : int
         Largest size B of a batch, in [1, ``dataset_size``].
     dataset_size : int
-        Number n of records, the one that neighbours differ in included, >= 1.
+        Number n of records, including the one that neighbours differ in, >= 1.
     """
 
     scheme: ClassVar[Scheme] = "truncated_poisson"
@@ -202,12 +202,12 @@ class TruncatedPoissonSampled(UnsampledStep):
 
     @property
     def share(self) -> checks.Number:
-        """Probability of a record to enter the sample, from which it may be left out again."""
+        """Probability that a record enters the sample, before truncation."""
         return self.probability
 
     @property
     def stage(self) -> Stage:
-        """One batch, at the rate of the sample before it is cut."""
+        """One batch, at the sampling rate before truncation."""
         return Stage(self.mechanism, self.probability, 1)
 
     def described(self) -> dict[str, Any]:
@@ -220,7 +220,7 @@ class TruncatedPoissonSampled(UnsampledStep):
         return {**self.mechanism.described(), **cut}
 
     def own_words(self) -> Words:
-        """A Poisson sample; where it is too large, records are left out at random."""
+        """Label: a Poisson sample from which records are dropped at random if it is too large."""
         rate = number_in_words(self.probability)
         return Words(
             self.mechanism.on_batches,

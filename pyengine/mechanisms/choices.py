@@ -1,4 +1,4 @@
-"""Choices and histograms by noise, as mechanisms of other kinds that dominate them."""
+"""Noisy selection and histograms, each represented by a mechanism that dominates it."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 
 UNIT = 2.0**-52
-MISSED = 45.0  # -log of what the trapezoidal rule misses, about
+NEG_LOG_RULE = 45.0  # -log of the relative error of the trapezoidal rule, about
 NONE_DRAWN = "none are drawn: each release may use every record"
-FAR = 10**5  # deviations, beyond which a tail is 0 or 1
-KINDS = 128  # of answers that are told from each other, at most
-SMALL = 1e-300
+FAR = 10**5  # standard deviations beyond which a normal tail is 0 or 1 in doubles
+MOST_ODDS = 128  # different probabilities that those of votes are rounded up to
+SMALL = 1e-300  # in the place of a divisor 0
 HALF_LOG_2PI = 0.5 * fn.log(2.0 * math.pi)
 
 
 def report_noisy_max(
     noise_multiplier: checks.NumberLike, queries: int, *, span: checks.NumberLike
 ) -> Step:
-    """Index of the largest of d queries after Gaussian noise, of queries with bounded values.
+    """Index of the largest of d bounded queries, after Gaussian noise on each.
 
     Parameters
     ----------
@@ -51,15 +51,15 @@ def report_noisy_max(
     queries : int
         Number d of queries, in [2, 10^8]; each moves by at most its sensitivity, in any direction.
     span : float, or exact number as str, Fraction or Decimal
-        Largest value of a query less the smallest one that it may have, on any data, over the
+        Length of an interval that holds the values of all queries on any data, over the
         sensitivity; in (0, ∞).
 
     Returns
     -------
     GenericMechanism
-        Of the largest log ratio of the probabilities of an index, which some queries attain, and
-        δ = 0; rounded up by at most some 1e-12.  It is ε-differentially private as the largest
-        difference of two queries is bounded; the values themselves are not released.
+        With δ = 0 and ε the largest log ratio of the probabilities of an index, which some queries
+        attain; rounded up by about 1e-12 at most.  It is ε-DP because differences of queries are
+        bounded; only the index is released, no value.
 
     Raises
     ------
@@ -97,8 +97,8 @@ def report_noisy_max(
     moved = 2.0 * min(1.0, width) / noise
     # quotients are off by 2 units, differences by one more
     off = 4.0 * UNIT * (lowest + moved)
-    above = _log_of_win(moved - lowest, number, off)
-    below = _log_of_win(-lowest, number, off)
+    above = _log_win_probability(moved - lowest, number, off)
+    below = _log_win_probability(-lowest, number, off)
     value = (above[0] - below[0]) + above[1] + below[1]
     if not value < 1e4:
         raise AccuracyError(f"epsilon is {value:g}, above 10^4; more noise is answered")
@@ -115,8 +115,8 @@ def report_noisy_max(
     return worded(GenericMechanism(max(value * (1.0 + 4.0 * UNIT), 0.0)), words)
 
 
-def _log_of_win(gap: float, queries: int, off: float) -> tuple[float, float]:
-    """Logarithm of ∫ φ(z) Φ(gap + z)^(d-1) dz, and how far it may be off.
+def _log_win_probability(gap: float, queries: int, off: float) -> tuple[float, float]:
+    """Logarithm of ∫ φ(z) Φ(gap + z)^(d-1) dz, and a bound on its error.
 
     The integrand F is at most e^{da²/2} as large on the lines ±ia as it is on the real line, since
     |φ(z + ia)| = φ(z) e^{a²/2} and |Φ(x + ia)| <= Φ(x) e^{a²/2}; a trapezoidal rule of spacing s
@@ -124,7 +124,7 @@ def _log_of_win(gap: float, queries: int, off: float) -> tuple[float, float]:
 
     ``off`` is the absolute error of the gap.
     """
-    spacing = math.pi * math.sqrt(2.0 / (MISSED * queries))
+    spacing = math.pi * math.sqrt(2.0 / (NEG_LOG_RULE * queries))
     line = 2.0 * math.pi / (spacing * queries)
     missed = 2.0 * fn.exp(0.5 * queries * line * line) / fn.expm1(2.0 * math.pi * line / spacing)
 
@@ -133,7 +133,7 @@ def _log_of_win(gap: float, queries: int, off: float) -> tuple[float, float]:
         return np.asarray(-0.5 * z * z + (queries - 1) * log_of)
 
     low, high = -1.0, max(1.0, -2.0 * gap) + math.sqrt(2.0 * fn.log(queries)) + 1.0
-    for _ in range(60):  # the mode, where terms fall to both sides
+    for _ in range(60):  # golden section: the mode of the integrand
         left, right = low + 0.382 * (high - low), low + 0.618 * (high - low)
         a, b = logs(np.array([left, right]))
         low, high = (left, high) if a < b else (low, right)
@@ -163,18 +163,18 @@ def _log_of_win(gap: float, queries: int, off: float) -> tuple[float, float]:
 
 
 def permute_and_flip(epsilon: checks.NumberLike) -> Step:
-    """Permute-and-flip, the choice of an index whose score is good.
+    """Permute-and-flip: private choice of an index with a high score.
 
     Parameters
     ----------
     epsilon : float, or exact number as str, Fraction or Decimal
-        ε of its exponents, in [0, ∞): item i with score qᵢ is taken with probability
-        exp(ε (qᵢ - max q) / (2 Δ)) when its turn comes, Δ the sensitivity of scores.
+        ε of its exponents, in [0, ∞): when its turn comes, item i with score qᵢ is accepted with
+        probability exp(ε (qᵢ - max q) / (2 Δ)), Δ the sensitivity of the scores.
 
     Returns
     -------
     GenericMechanism
-        Of ε and δ = 0, which dominates all that is ε-differentially private.
+        With this ε and δ = 0: it dominates every ε-DP mechanism.
 
     Raises
     ------
@@ -205,21 +205,21 @@ def permute_and_flip(epsilon: checks.NumberLike) -> Step:
 
 
 def pate_noisy_max(noise_multiplier: checks.NumberLike, queries: int) -> Composition:
-    """PATE with Gaussian noise on votes (GNMax): labels by teachers of disjoint records.
+    """PATE with Gaussian noise on votes (GNMax): labels by teachers trained on disjoint records.
 
     Parameters
     ----------
     noise_multiplier : float, or exact number as str, Fraction or Decimal
         Standard deviation σ of the noise on the number of votes for each class, in (0, ∞).
     queries : int
-        Number of labels, >= 0; they may depend on each other.
+        Number of labels, >= 0; a query may depend on earlier labels.
 
     Returns
     -------
     Composition
-        Gaussian steps of noise σ/√2, rounded down, one for each label: another vote of one teacher
-        moves two counts by 1 each.  It does not look at votes, and dominates what is released, the
-        largest noisy counts' classes.
+        Gaussian steps of noise σ/√2, rounded down, one for each label: a teacher who changes the
+        vote moves two counts by 1 each.  It does not depend on the votes, and dominates the
+        release, the class with the largest noisy count.
 
     Raises
     ------
@@ -258,25 +258,26 @@ def pate_votes(
 ) -> Composition:
     """PATE with Gaussian noise on the votes at hand: labels on which teachers agree cost little.
 
-    Numbers are those of these votes beside all that another vote of one teacher makes of them.
-    They depend on the data: they are no guarantee for other votes, and not to be published.
+    Answers compare these votes with all votes that differ from them in one teacher's vote.  They
+    depend on the data: they are no guarantee for other votes, and must not be published.
 
     Parameters
     ----------
     votes : array_like of shape (queries, classes)
-        Numbers of votes >= 0, at least two classes.  Queries must not depend on earlier labels.
+        Vote counts >= 0, at least two classes.  Queries must not depend on earlier labels.
     noise_multiplier : float, or exact number as str, Fraction or Decimal
         Standard deviation σ of the noise on the number of votes for each class, in (0, ∞).
     threshold, threshold_noise : float or exact number, optional
-        T, and the deviation τ of noise on the largest number of votes, drawn for each query first:
-        only where that is above T there is a label (Confident-GNMax).  Both or none.
+        T, and the standard deviation τ of the noise on the largest count, drawn first for each
+        query: a label is released only if the noisy count exceeds T (Confident-GNMax).  Both or
+        none.
 
     Returns
     -------
     Composition
-        One `LikelyAnswer` for each query, and one for each threshold that most likely is passed.
-        Probabilities of other answers are bounded by those of each other class alone, and rounded
-        up to 128 values at most.
+        One `LikelyAnswer` for each query, and one for each threshold that is most likely passed.
+        The probability of another answer is bounded as if the other classes won independently
+        (Slepian), and rounded up to at most 128 different values.
 
     Raises
     ------
@@ -311,7 +312,7 @@ def pate_votes(
         raise ValueError("threshold and threshold_noise must be given together")
     ordered = np.sort(rows, axis=1)
     gaps = _over(ordered[:, -1:] - ordered[:, :-1], float(noise) * math.sqrt(2.0))
-    # normal events that grow together are together no less likely than each by itself
+    # Slepian: positively correlated normal events are no less likely together than independently
     missed = -fn.expm1(_log_ndtr(gaps, gaps, -1.0).sum(axis=1))
     noise_of_label = over_root(noise, Fraction(2))
     parts, label = [(noise_of_label, missed)], f"noise {number_in_words(noise)}"
@@ -325,7 +326,7 @@ def pate_votes(
         far, size = (_over(ordered[:, -1] + x, float(other)) for x in (-least, abs(least)))
         some, none = (fn.exp(np.minimum(_log_ndtr(x, size, 1.0), 0.0)) for x in (far, -far))
         is_asked, both = some >= none, 2 / Fraction(noise) ** 2 + 1 / Fraction(other) ** 2
-        # where most likely there is no label, what is told at all is one answer
+        # where most likely no label is released, both releases together make one likely answer
         parts = [
             (other, none[is_asked]),
             (noise_of_label, missed[is_asked]),
@@ -350,7 +351,7 @@ def pate_votes(
 
 
 def _over(values: FloatArray, noise: float) -> FloatArray:
-    """Numbers of deviations, where doubles hold them."""
+    """Values in standard deviations; an AccuracyError where doubles overflow."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         found = values / noise
     if not np.isfinite(found).all():
@@ -359,22 +360,24 @@ def _over(values: FloatArray, noise: float) -> FloatArray:
 
 
 def _log_ndtr(x: FloatArray, size: FloatArray, side: float) -> FloatArray:
-    """Log Φ at x, which is off by some units of a size, rounded to a side."""
+    """Bound of log Φ(x), from above (side 1) or below (-1); x is off by a few units of ``size``."""
     found = np.asarray(special.log_ndtr(x + side * 8.0 * UNIT * size))
     return np.asarray(found * (1.0 - side * 16.0 * UNIT))
 
 
 def _rounded_up(values: FloatArray) -> list[tuple[float, int]]:
-    """At most `KINDS` values and how many stand for each, none above its own.
+    """Round up to at most `MOST_ODDS` different values; return each with its number.
 
-    Classes are the narrower the more values there are, which keeps what is added small.
+    The cells are narrower where values are dense, which keeps the total excess small.
     """
     if not values.size:
         return []
     falling = np.sort(values)[::-1]
     place = np.concatenate([[0.0], np.cumsum(np.sqrt(-np.diff(falling)))])
-    kind = np.minimum((place / max(float(place[-1]), SMALL) * KINDS).astype(np.int64), KINDS - 1)
-    starts = np.flatnonzero(np.diff(kind, prepend=-1))
+    cell = np.minimum(
+        (place / max(float(place[-1]), SMALL) * MOST_ODDS).astype(np.int64), MOST_ODDS - 1
+    )
+    starts = np.flatnonzero(np.diff(cell, prepend=-1))
     numbers = np.diff(np.append(starts, falling.size))
     return [(float(falling[i]), int(k)) for i, k in zip(starts, numbers, strict=True)]
 
@@ -382,23 +385,23 @@ def _rounded_up(values: FloatArray) -> list[tuple[float, int]]:
 def thresholded_histogram(
     noise_multiplier: checks.NumberLike, threshold: checks.NumberLike, *, keys: int = 1
 ) -> Mechanism:
-    """Counts of unknown keys with Gaussian noise, of those alone that come out above a threshold.
+    """Histogram of unknown keys: counts with Gaussian noise, released only above a threshold.
 
     Parameters
     ----------
     noise_multiplier : float, or exact number as str, Fraction or Decimal
         Standard deviation σ of the noise on each count, in (0, ∞); a record adds at most 1 to it.
     threshold : float, or exact number as str, Fraction or Decimal
-        Largest noisy count τ that is not released; keys without a record are not looked at.
+        Largest noisy count τ that is not released; keys without any record are left out.
     keys : int
         Largest number k of keys that a record counts for, >= 1.
 
     Returns
     -------
     Composition
-        A Gaussian step of noise σ/√k beside a (0, δ) mechanism, δ = 1 - Φ((τ - 1)/σ)^k that a key
-        of the record alone comes out; rounded to the safe side.  It dominates: keys that another
-        record has as well are in the first part, others in the second one.
+        A Gaussian step of noise σ/√k beside a (0, δ) mechanism, where δ = 1 - Φ((τ - 1)/σ)^k is
+        the probability that a key of the record alone is released; rounded to the safe side.  It
+        dominates: keys that other records share are covered by the first part, others by δ.
 
     Raises
     ------
@@ -424,7 +427,7 @@ def thresholded_histogram(
         raise ValueError(f"threshold must be finite, got {checks.shown(threshold)}")
     x = float(min(max((1 - Fraction(limit)) / Fraction(noise), Fraction(-FAR)), Fraction(FAR)))
     alone = special.ndtr(x)
-    # x is off by a unit, which counts with the slope of log Φ, at most |x| + 1
+    # x is off by a unit, times the slope of log Φ, at most |x| + 1
     alone *= 1.0 + 16.0 * UNIT * (1.0 + abs(x) * (abs(x) + 1.0))
     delta = -fn.expm1(number * fn.log1p(-alone)) if alone < 1.0 else 1.0
     delta = min(max(delta * (1.0 + 8.0 * UNIT), math.ulp(0.0)), 1.0)

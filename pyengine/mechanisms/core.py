@@ -1,8 +1,8 @@
-"""What every mechanism has in common, how one step is sampled, and how steps are composed.
+"""Base classes of mechanisms: steps, sampled steps and compositions.
 
-A mechanism says what it is; how to compute on it is the business of the engines.  Mechanisms are
-frozen, hashable and comparable: equal compositions are equal values, whatever the order in which
-their steps were given.  Parameters are floats, or exact fractions where they were given as such.
+A mechanism says what is released; engines know how to compute with it.  Mechanisms are frozen,
+hashable and comparable: compositions of the same steps are equal, in whatever order they were
+given.  Parameters are floats, or exact fractions where they were given as exact numbers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Noise(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """What a step runs on a batch, how likely a record is in one, and the number of batches."""
+    """What a step runs on a batch, the probability that a record is in it, number of batches."""
 
     mechanism: Step
     rate: checks.Number
@@ -62,14 +62,14 @@ class Places(NamedTuple):
 
     @property
     def has_pairs(self) -> bool:
-        """Whether the record takes part in two steps of more."""
+        """Whether the record takes part in two steps of three or more."""
         return self.selected == 2 < self.steps
 
 
 class Mechanism:
-    """Base of all mechanisms; made by its subclasses only, which are frozen dataclasses.
+    """Base class of all mechanisms; use its subclasses, which are frozen dataclasses.
 
-    Threads may share mechanisms and ask about them at the same time; a child may be forked
+    Threads may share mechanisms and ask about them at the same time, and processes may fork
     meanwhile.
     """
 
@@ -100,32 +100,32 @@ class Mechanism:
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class Step(Mechanism):
-    """Base of the mechanisms that release one thing, once.
+    """Base class of single releases.
 
-    What is asked of a step, whichever it is, has its default here: `scheme`, how its records are
-    drawn; `is_analytic`, whether it is given by analytic densities; `inner`, what runs on a sample;
-    `share`; `noise`; `multiplier`; `stage`; `places` and `enclosing` of epochs; `revealed`; and the
-    words of reports.
+    Holds the default of everything that engines and reports ask of a step: `scheme`, how records
+    are drawn; `is_analytic`, whether it is given by analytic densities; `inner`, what runs on a
+    sample; `share`; `noise`; `multiplier`; `stage`; `places` and `enclosing` of epochs; `revealed`;
+    and the words of its label.
     """
 
     is_step: ClassVar[bool] = True
     is_analytic: ClassVar[bool] = False
     scheme: ClassVar[Scheme] = "none"
-    _words: ClassVar[Words | None] = None  # of one that was said in other words, see `worded`
+    _words: ClassVar[Words | None] = None  # a label that replaces `own_words`; see `worded`
 
     def composed(self, steps: int) -> Composition:
-        """As `Mechanism.composed`, without anything to gather or to sort."""
+        """Repeat the step, as `Mechanism.composed`."""
         number = checks.count("steps", steps)
         return _composition(((self, number),) if number else ())
 
     @property
     def inner(self) -> Step:
-        """The step that runs on the sample; the step itself where its law is not made of one."""
+        """The step that runs on the sample; the step itself if it is not sampled."""
         return self
 
     @property
     def share(self) -> checks.Number:
-        """Probability with which a record takes part; 0 where nothing of it is released."""
+        """Probability with which a record takes part; 0 if the release cannot depend on it."""
         return 1
 
     @property
@@ -135,7 +135,7 @@ class Step(Mechanism):
 
     @property
     def multiplier(self) -> checks.Number | None:
-        """The parameter ``noise_multiplier`` of the step, or of what it runs; else None."""
+        """The ``noise_multiplier`` of the step or of what it runs; None where there is none."""
         run = self.stage.mechanism
         if run is not self:
             return run.multiplier
@@ -143,7 +143,7 @@ class Step(Mechanism):
         return values.get("noise_multiplier")
 
     def with_multiplier(self, value: checks.NumberLike) -> Step:
-        """Return the same step with other noise, where it has a `multiplier`."""
+        """Return the step with another noise multiplier; only for steps with a `multiplier`."""
         run = self.stage.mechanism
         changed: dict[str, Any] = {"noise_multiplier": value}
         if run is not self:
@@ -155,19 +155,19 @@ class Step(Mechanism):
 
     @property
     def words(self) -> Words:
-        """What holds of the step besides its law, in words."""
+        """Label of the step: its name, batches and neighbours in words."""
         return self._words or self.own_words()
 
     def own_words(self) -> Words:
-        """Words of a step that is run on all records."""
-        from pyengine.mechanisms.words import Words  # here: numbers need no words
+        """Label that follows from the step itself; by default one that runs on all records."""
+        from pyengine.mechanisms.words import Words  # here, as only labels need it
 
         name = type(self).__name__.removesuffix("Mechanism")
         return Words(name, "none are drawn: each step may use every record")
 
     @property
     def on_batches(self) -> str:
-        """What the step is called where it runs on batches."""
+        """Name of the step where it runs on batches."""
         noise = self.noise
         if noise is not None and noise.family == "gaussian":
             return "DP-SGD"
@@ -175,50 +175,50 @@ class Step(Mechanism):
 
     @property
     def stage(self) -> Stage:
-        """What is run on each batch, with the rate of a record and the number of batches."""
+        """What runs on each batch, the sampling rate of a record, and the number of batches."""
         return Stage(self, 1, 1)
 
     @property
     def places(self) -> Places | None:
-        """The random steps of a record, where the step is an epoch with such; else None."""
+        """Noise and numbers of an epoch whose record takes part in random steps; else None."""
         return None
 
     @property
     def enclosing(self) -> tuple[Mechanism, tuple[Step, ...]] | None:
-        """What dominates, and what is dominated, where only such bounds are known; else None."""
+        """A dominating mechanism and dominated steps, if only such bounds are known; else None."""
         return None
 
     def blocks(self) -> Mechanism:
-        """Epochs with one random step of a record in the place of one with several; else itself."""
+        """Dominating epochs with one random step per record, for one with several; else itself."""
         return self
 
     @property
     def pure_epsilon(self) -> Fraction | None:
-        """ε of a release that is ε-DP by its parameters, exactly; else None."""
+        """The exact ε of a release whose parameters make it ε-DP; else None."""
         return None
 
     @property
     def summed(self) -> Step | None:
-        """The sum of all releases of an epoch, where it is a step of its own; else None."""
+        """The sum of all releases of an epoch, if it is a step of its own; else None."""
         return None
 
     @property
     def repeated(self) -> tuple[Mechanism, dict[str, Any]] | None:
-        """One of the runs whose best is released, and the law of their number; else None."""
+        """One run and the law of the number of runs, if the best run is released; else None."""
         return None
 
     @property
     def revealed(self) -> tuple[tuple[checks.Number, Mechanism], ...]:
-        """The mechanisms of which the release names the one that ran, with their probabilities."""
+        """Probabilities and mechanisms, if one is drawn and the release names it; else none."""
         return ()
 
     @property
     def within(self) -> tuple[Mechanism, ...]:
-        """The mechanisms that the step chooses from, or runs to choose the best; else none."""
+        """Mechanisms that the step chooses from, or runs to choose the best; else none."""
         return ()
 
     def described(self) -> dict[str, Any]:
-        """Name of the class and the parameters, those of the sampling last."""
+        """Class name and parameters, those of the sampling last."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {"mechanism": type(self).__name__, **values}
 
@@ -255,41 +255,42 @@ class Step(Mechanism):
 
         Notes
         -----
-        A record that is added pushes another one out of a batch.  Numbers that were found for
-        neighbours, such as ε and δ of `GenericMechanism`, must hold where one record takes
-        another's place; on Poisson samples and in random allocation, where one is added.
+        An added record pushes another one out of a batch.  Parameters that describe neighbours,
+        such as ε and δ of `GenericMechanism`, must therefore hold for replacing a record; on
+        Poisson samples and in random allocation they must hold for adding one.
         """
         sampled = SampledWithoutReplacement(self, batch_size, dataset_size)
         return self if sampled.batch_size == sampled.dataset_size else sampled
 
     def randomly_allocated(self, steps: int, selected: int = 1) -> Mechanism:
-        """Run once in each of several steps, every record in one or some of them, at random.
+        """Run once in each step of an epoch, with each record in a random set of the steps.
 
         Parameters
         ----------
         steps : int
             Number t of steps of the epoch, >= 1.
         selected : int
-            Number k of the steps in which a record takes part, in [1, ``steps``]; the set of them
-            is drawn uniformly, for each record by itself.
+            Number k of steps in which a record takes part, in [1, ``steps``]; the set of them is
+            drawn uniformly and independently for each record.
 
         Returns
         -------
         Mechanism
-            The epoch, one release of all steps; the mechanism itself, so often, where k is t.
+            The epoch, one release of all steps; for k = t the composition of t runs.
 
         Raises
         ------
         ValueError
             For a step that is sampled, or cannot be; an `AccuracyError`, when a question is asked,
-            for losses that tell too much in one step.
+            where the losses of one step are too large.
 
         Notes
         -----
-        A mechanism of few outcomes is answered exactly, if t steps with k of them chosen have at
-        most 20,000 different counts of each ratio.  Others lie between two laws: proven bounds
-        of δ are some 1e-7 of it apart for few steps, and 1e-3 for thousands.  For k > 1 of these
-        values are those of k epochs of t/k steps, which dominate, and nothing is known from below.
+        Answers are exact for mechanisms with few outcomes: t steps, k of them with the record, may
+        have at most 20,000 different counts of the likelihood ratios.  Other laws are enclosed
+        between two: proven bounds of δ are about 1e-7 apart, relatively, for few steps and 1e-3 for
+        thousands.  For k > 1 their values are those of k epochs of t/k steps, which dominate; no
+        bound from below is known.
 
         Examples
         --------
@@ -298,7 +299,7 @@ class Step(Mechanism):
         >>> f"{pe.epsilon(epoch, 1e-2):.3f} {pe.epsilon(epoch.mechanism, 1e-2):.3f}"
         '0.903 1.085'
         """
-        raise NotImplementedError  # the package puts in what knows the epochs
+        raise NotImplementedError  # replaced in `pyengine.mechanisms`, which knows the epochs
 
 
 def only_single(mechanism: Any) -> None:
@@ -310,7 +311,7 @@ def only_single(mechanism: Any) -> None:
 
 @dataclass(frozen=True, init=False, repr=False)
 class Sampled(Step):
-    """Base of a mechanism on one batch of records."""
+    """Base class of a mechanism that runs on one batch of records."""
 
     mechanism: Step
 
@@ -321,7 +322,7 @@ class Sampled(Step):
 
     @property
     def stage(self) -> Stage:
-        """One batch, and how likely a record is in it."""
+        """One batch, and the probability that a record is in it."""
         return Stage(self.mechanism, self.share, 1)
 
 
@@ -339,7 +340,7 @@ class PoissonSampled(Sampled):
 
     @property
     def share(self) -> checks.Number:
-        """Probability of a record to be sampled."""
+        """Probability that a record is sampled."""
         return self.probability
 
     def described(self) -> dict[str, Any]:
@@ -347,8 +348,8 @@ class PoissonSampled(Sampled):
         return {**self.mechanism.described(), "sampling_probability": self.probability}
 
     def own_words(self) -> Words:
-        """Each record joins by a coin of its own."""
-        # here: numbers need no words
+        """Label: each record joins each batch independently."""
+        # here, as only labels need it
         from pyengine.mechanisms.words import Words, neighbours_on_batches, number_in_words
 
         rate = number_in_words(self.probability)
@@ -381,7 +382,7 @@ class SampledWithoutReplacement(Sampled):
 
     @property
     def share(self) -> checks.Number:
-        """Probability of a record to be in the batch."""
+        """Probability that a record is in the batch."""
         return Fraction(self.batch_size, self.dataset_size)
 
     def described(self) -> dict[str, Any]:
@@ -390,8 +391,8 @@ class SampledWithoutReplacement(Sampled):
         return {**self.mechanism.described(), **sizes}
 
     def own_words(self) -> Words:
-        """Batches of one size, each drawn from all records."""
-        # here: numbers need no words
+        """Label: batches of one size, each drawn from all records."""
+        # here, as only labels need it
         from pyengine.mechanisms.words import Words, neighbours_on_batches
 
         sizes = f"{self.batch_size:,} of {self.dataset_size:,} records"
@@ -414,12 +415,12 @@ class Composition(Mechanism):
     Parameters
     ----------
     parts : sequence of (step, int)
-        Steps, each with its number of repetitions >= 0; kept sorted, each step once.
+        Steps, each with its number of repetitions >= 0; equal steps are merged and all are sorted.
     """
 
     parts: tuple[tuple[Step, int], ...]
-    _hash: ClassVar[int | None] = None  # of one that was asked for it, once it was
-    # the steps in the words in which they were said, where equal ones were said in several
+    _hash: ClassVar[int | None] = None  # computed on first use
+    # the parts with their labels, where equal steps have different ones (see `worded`)
     _phases: ClassVar[tuple[tuple[Step, int], ...]] = ()
 
     def __init__(self, parts: Iterable[tuple[Step, int]]) -> None:
@@ -452,9 +453,9 @@ class Composition(Mechanism):
         Raises
         ------
         ValueError
-            For steps that are sampled, or whose law cannot be had together.
+            For steps that are sampled, or cannot be.
         """
-        raise NotImplementedError  # the package puts in what knows the kinds of steps
+        raise NotImplementedError  # replaced in `pyengine.mechanisms`, which knows all steps
 
     def poisson_sampled(self, probability: checks.NumberLike) -> Mechanism:
         """Run all steps on **one** Poisson sample of the records.
@@ -476,10 +477,10 @@ class Composition(Mechanism):
 
         Notes
         -----
-        Steps that each draw a sample of their own leak **less**: compose sampled steps only where
-        the samples are drawn apart.  Where several steps are neither Gaussian nor of finitely many
-        outcomes (Gaussian ones count as one) answers lie between two laws; proven bounds of δ of
-        Gaussian beside Laplace noise are 1e-6 to 1e-4 of it apart.
+        Steps that each draw their own sample leak **less**: compose sampled steps only where the
+        samples are independent.  If several steps have infinitely many outcomes (all Gaussian ones
+        count as one), the law is enclosed between two; for Gaussian beside Laplace noise proven
+        bounds of δ are 1e-6 to 1e-4 apart, relatively.
 
         Examples
         --------
@@ -522,7 +523,7 @@ class Composition(Mechanism):
         return step.sampled_without_replacement(batch_size=batch, dataset_size=size)
 
     def randomly_allocated(self, steps: int, selected: int = 1) -> Mechanism:
-        """Run all steps on each batch of an epoch, every record in one or some of them, at random.
+        """Run all steps on each batch of an epoch, with each record in random batches.
 
         Parameters
         ----------
@@ -550,7 +551,7 @@ def as_mechanism(value: Any) -> Mechanism | None:
 
 
 def checked_mechanism(value: Any) -> Mechanism:
-    """Return a mechanism that a caller gave; a ValueError for any other value."""
+    """Return the value if it is a mechanism; raise ValueError otherwise."""
     if isinstance(value, Mechanism):
         return value
     raise ValueError(f"mechanism must be a Mechanism, got {checks.shown(value)}")
@@ -566,14 +567,14 @@ def steps_of(mechanism: Mechanism) -> list[tuple[Step, int]]:
 
 
 def phases_of(mechanism: Mechanism) -> list[tuple[Step, int]]:
-    """Return the steps as `steps_of`, but equal ones that were said in other words apart."""
+    """Return the steps as `steps_of` does, but equal steps with different labels separately."""
     if isinstance(mechanism, Composition) and mechanism._phases:
         return list(mechanism._phases)
     return steps_of(mechanism)
 
 
 def _sort_key(value: Any) -> tuple[Any, ...]:
-    """Key of an order of steps by type and parameters; functions come in that of their identity."""
+    """Key to sort steps by type and parameters; functions are sorted by identity."""
     if isinstance(value, Step):
         inner = (_sort_key(getattr(value, field.name)) for field in fields(value))
         return (0, type(value).__name__, *inner)
@@ -589,14 +590,14 @@ def _sort_key(value: Any) -> tuple[Any, ...]:
 
 
 def _part(value: Any) -> tuple[Step, int]:
-    """A step and its number of repetitions, as a caller gave them."""
+    """Check one of the parts that a caller gave: a step and its number of repetitions."""
     if isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[0], Step):
         return value[0], checks.count("repetitions", value[1])
     raise ValueError(f"parts must be pairs of a step and a number, got {checks.shown(value)}")
 
 
 def _composition(parts: tuple[tuple[Step, int], ...]) -> Composition:
-    """Sorted parts, each step once, that need no check."""
+    """Composition of parts that are sorted, distinct and checked already."""
     made = object.__new__(Composition)
     vars(made)["parts"] = parts
     return made
@@ -604,18 +605,18 @@ def _composition(parts: tuple[tuple[Step, int], ...]) -> Composition:
 
 def _collect(steps: list[tuple[Step, int]]) -> Composition:
     numbers: dict[Step, int] = {}
-    are_said = False
+    has_labels = False
     for step, number in steps:
         numbers[step] = numbers.get(step, 0) + number
-        are_said = are_said or step._words is not None
+        has_labels = has_labels or step._words is not None
     made = _composition(_sorted(numbers.items()))
-    if are_said:
-        said: dict[tuple[Step, Words | None], tuple[Step, int]] = {}
+    if has_labels:
+        labelled: dict[tuple[Step, Words | None], tuple[Step, int]] = {}
         for step, number in steps:
             key = step, step._words
-            said[key] = step, said.get(key, (step, 0))[1] + number
-        if len(said) > len(numbers):
-            object.__setattr__(made, "_phases", _sorted(said.values()))
+            labelled[key] = step, labelled.get(key, (step, 0))[1] + number
+        if len(labelled) > len(numbers):
+            object.__setattr__(made, "_phases", _sorted(labelled.values()))
     return made
 
 
@@ -624,5 +625,5 @@ def _sorted(parts: Iterable[tuple[Step, int]]) -> tuple[tuple[Step, int], ...]:
 
 
 def compose(*mechanisms: Mechanism) -> Composition:
-    """Compose mechanisms; `pyengine.compose` takes what describes one, too."""
+    """Compose mechanisms; `pyengine.compose` also takes objects of other libraries."""
     return _collect([part for mechanism in mechanisms for part in phases_of(mechanism)])

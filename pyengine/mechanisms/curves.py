@@ -1,4 +1,4 @@
-"""Mechanisms with known bounds on their Rényi divergences: curves that add up."""
+"""Mechanisms given by bounds on their Rényi divergences, which add up in compositions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class RenyiCurve(Step):
     orders : sequence of float
         Orders α > 1, finite.
     values : sequence of float
-        As many upper bounds of the Rényi divergences of these orders, of both laws from each other;
-        >= 0, and infinite where none is known.
+        Upper bounds of the Rényi divergences at these orders, in both directions; >= 0, and
+        infinite where none is known.
     delta : float or exact number
-        Probability, in [0, 1], with which anything may be told, besides.
+        Probability, in [0, 1], with which the bounds may fail and everything may be revealed.
 
     Raises
     ------
@@ -36,13 +36,13 @@ class RenyiCurve(Step):
 
     Notes
     -----
-    Its pair is the optimal trade-off function of the curve against a uniform law: both laws of any
-    mechanism with these divergences are harder to tell apart, and at each level two Bernoulli laws
-    attain it.  In one composition all curves, `ZeroConcentrated` among them, are **one curve**, the
-    sum of them at the orders of all (between two orders of one of them its divergence times α - 1
-    is convex); that curve is one factor beside all other steps.  Answers are upper bounds of what
-    such a mechanism tells; the pair is the one that dominates, joined by chords of its profile,
-    which add less than 1e-4 of δ (docs, theory/curves).
+    Its pair is a uniform law and the law with the optimal trade-off function of the curve: the laws
+    of any mechanism with these divergences are harder to tell apart, and at each level two
+    Bernoulli laws attain it.  A composition adds up all its curves, `ZeroConcentrated` included, to
+    **one curve** at the union of their orders (between two orders of a curve, its divergence times
+    α - 1 is convex); that curve is one factor beside all other steps.  Answers are upper bounds of
+    what such a mechanism leaks; they join the profile of the pair by chords, which add less than
+    1e-4 of δ (docs, theory/curves).
 
     References
     ----------
@@ -88,7 +88,7 @@ class RenyiCurve(Step):
         )
 
     def own_words(self) -> Words:
-        """The orders, and that neighbours are whose divergences were bounded."""
+        """Label: the orders; neighbours are those whose divergences were bounded."""
         first, last = self.orders[0], self.orders[-1]
         least, most = number_in_words(first), number_in_words(last)
         between = f" from {least} to {most}" if first < last else f" {least}"
@@ -111,7 +111,7 @@ class ZeroConcentrated(Step):
     rho, xi : float or exact number
         ρ and ξ, in [0, ∞).
     delta : float or exact number
-        In [0, 1]; above 0, (ξ, ρ) hold given events of probability 1 - δ under both laws
+        In [0, 1]; above 0, the bounds hold for both laws given events of probability 1 - δ
         (δ-approximate zero-concentrated differential privacy).
 
     Raises
@@ -121,8 +121,8 @@ class ZeroConcentrated(Step):
 
     Notes
     -----
-    As `RenyiCurve`, whose orders are all orders.  Gaussian noise of multiplier σ has ρ = 1/(2σ²),
-    and tells less than that implies: compose `GaussianMechanism` where the noise is known.
+    As `RenyiCurve`, with bounds at all orders.  Gaussian noise of multiplier σ has ρ = 1/(2σ²) and
+    leaks less than that implies: compose `GaussianMechanism` where the noise is known.
 
     References
     ----------
@@ -152,7 +152,7 @@ class ZeroConcentrated(Step):
         )
 
     def own_words(self) -> Words:
-        """Both parameters, and that neighbours are for whom they were found."""
+        """Label: both parameters; neighbours are those for which they were proven."""
         name = f"any {number_in_words(self.rho)}-zCDP mechanism"
         if self.delta:
             name = f"{name} but for probability {number_in_words(self.delta)}"

@@ -24,8 +24,8 @@ __all__ = ["SHUFFLED", "allocated_epoch", "dp_sgd", "dp_sgd_allocated", "equal_g
 
 SAMPLINGS = ("poisson", "without_replacement", "with_replacement", "shuffle")
 FIXED = ("without_replacement", "with_replacement")
-MOST_RECORDS = 1000  # of a group, whose exact weights are as many binomial probabilities
-ROUNDING = Fraction(1, 10**14)  # relative, of floats whose quotient is meant to be an integer
+MOST_RECORDS = 1000  # in a group of k, whose exact weights are k + 1 binomial probabilities
+ROUNDING = Fraction(1, 10**14)  # relative error at which a quotient of floats counts as an integer
 SHUFFLED = ("shuffle", "shuffled", "shuffling")
 
 
@@ -89,35 +89,34 @@ def dp_sgd(
     steps : int
         Number of steps, >= 0.
     sample_rate : float, or exact number as str, Fraction or Decimal
-        Another name of ``sampling_probability``, that of Opacus.
+        The name of ``sampling_probability`` in Opacus.
     batch_size, dataset_size : int
-        Instead of the probability, which is ``batch_size / dataset_size``, exactly; then
-        ``sampling`` must be said.
+        Instead of the probability, which is then ``batch_size / dataset_size``, exactly;
+        ``sampling`` must be given with them.
     epochs : float, or exact number as str, Fraction or Decimal
-        Instead of ``steps``: as many steps as pass so often over the data, >= 0, rounded up (but
-        for the rounding of floats).
+        Instead of ``steps``: number of passes over the data, >= 0; the number of steps is rounded
+        up (except for rounding errors of floats).
     sampling : {"poisson", "without_replacement", "with_replacement", "shuffle"}
-        How batches are drawn.  ``poisson``: each record enters by itself, and ``batch_size`` is the
-        expected size.  ``without_replacement``: each batch is drawn from all records and has
+        How batches are drawn.  ``poisson``: each record enters independently, and ``batch_size`` is
+        the expected size.  ``without_replacement``: each batch is drawn from all records and has
         exactly ``batch_size``; ``with_replacement``: records may be in it several times.
-        ``shuffle``: all records are shuffled once an epoch and cut into
-        batches; answers are the upper bounds of one Gaussian step for each epoch, without any
-        amplification (docs, how batches are chosen), and of ``steps`` as many epochs are
-        counted as they can be at most.
+        ``shuffle``: all records are shuffled once an epoch and cut into batches; answers are upper
+        bounds, those of one Gaussian step for each epoch without amplification (docs, how batches
+        are chosen), and ``steps`` are rounded up to whole epochs.
     group_size : int
         Number k of records of one user, >= 1.  Each enters a batch independently of the others;
         neighbours differ in all of them.  For Poisson samples only.
     unit : {"record", "user", "client"}
-        What joins batches, is counted by the sizes, and is protected as a whole: in federated
-        learning a client, whose update is clipped.  Labels say it; no number depends on it.
+        The unit that joins batches, that sizes count, and that is protected as a whole: in
+        federated learning a client, whose update is clipped.  It changes labels and no number.
 
     Returns
     -------
     Composition, or Mechanisms
-        `Mechanisms` where noise, probability or steps are arrays, which are broadcast against each
-        other.  Else equal to
+        `Mechanisms` if noise, probability or steps are arrays, which are broadcast against each
+        other.  Otherwise equal to
         ``GaussianMechanism(noise_multiplier).poisson_sampled(sampling_probability).composed(steps)``
-        for one record; else of Gaussian mixtures with the binomial weights of 0, 1, ..., k
+        for one record; for a group, Gaussian mixtures with the binomial weights of 0, 1, ..., k
         records.  ``without_replacement`` stands for ``sampled_without_replacement``,
         ``with_replacement`` for ``sampled_with_replacement``, and ``shuffle`` for
         ``GaussianMechanism(noise_multiplier).composed(epochs)``.
@@ -125,7 +124,7 @@ def dp_sgd(
     Raises
     ------
     ValueError
-        For an argument outside its domain, or if something is said twice or not at all.
+        For an argument outside its domain, or if a number is given twice or not at all.
 
     Examples
     --------
@@ -219,7 +218,7 @@ def dp_sgd(
 def _runs(
     noise_multiplier: Any, rate: Any, also_rate: Any, steps: Any, *, others: Any, group_size: Any
 ) -> Mechanisms:
-    """Many runs, whose numbers are arrays."""
+    """`Mechanisms` from arrays; refuses the arguments that go with single runs alone."""
     if any(value is not None for value in others) or group_size != 1:
         raise ValueError(
             "arrays must come with sampling_probability and steps alone: questions take a list of "
@@ -237,9 +236,9 @@ def _runs(
 
 
 def equal_gaussian_steps(mechanism: Any) -> tuple[float, float, int] | None:
-    """Noise, rate in (0, 1) and number of equal steps on Poisson samples, where all are doubles.
+    """Noise, rate in (0, 1) and number of two or more equal Poisson-sampled Gaussian steps.
 
-    None for one step, and for every other mechanism.
+    None for other mechanisms, and where noise or rate is not a double.
     """
     if type(mechanism) is not Composition or len(mechanism.parts) != 1:
         return None
@@ -258,7 +257,7 @@ def equal_gaussian_steps(mechanism: Any) -> tuple[float, float, int] | None:
 def _shuffled(
     noise: checks.Number, batch: int, records: int, steps: int, epochs: Any
 ) -> Composition:
-    """One Gaussian step for each epoch: the record is in one batch of it, whichever that is."""
+    """One Gaussian step for each epoch, since the record is in one batch of each epoch."""
     from pyengine.mechanisms.words import shuffled_words, worded
 
     checks.batch(batch, records, least=1)
@@ -280,7 +279,7 @@ def _shuffled(
 
 
 def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_size: Any) -> None:
-    """Refuse what says the sampling twice, or leaves it open."""
+    """Refuse arguments that give the sampling twice or not at all."""
     if sampling is not None and not (isinstance(sampling, str) and sampling in SHUFFLED):
         checks.choice("sampling", sampling, SAMPLINGS)
     sizes = {"batch_size": batch_size, "dataset_size": dataset_size}
@@ -309,7 +308,7 @@ def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_si
 
 
 def _steps_of_epochs(steps: Any, epochs: Any, probability: checks.Number) -> int:
-    """Number of steps of so many epochs, where only these are given."""
+    """Number of steps of the given epochs; refuses steps and epochs together, or neither."""
     if steps is not None:
         raise checks.both_given(steps=steps, epochs=epochs)
     if epochs is None:
@@ -332,7 +331,7 @@ def dp_sgd_allocated(
     *,
     selected: int = 1,
 ) -> Composition:
-    """DP-SGD with random allocation: in each epoch every record enters one random batch, or k.
+    """DP-SGD with random allocation: every record enters one random batch (or k) per epoch.
 
     Parameters
     ----------
@@ -343,15 +342,14 @@ def dp_sgd_allocated(
     epochs : int
         Number of epochs, >= 0.
     selected : int
-        Number k of batches that a record enters in each epoch, in [1, ``steps_per_epoch``]; above 1
-        values are upper bounds, as `GaussianMechanism.randomly_allocated` says.
+        Number k of batches that a record enters in each epoch, in [1, ``steps_per_epoch``]; for
+        k > 1 values are upper bounds (see `GaussianMechanism.randomly_allocated`).
 
     Returns
     -------
     Composition
-        Equal to
         ``GaussianMechanism(noise_multiplier).randomly_allocated(steps_per_epoch, selected)``,
-        ``composed(epochs)``.
+        composed ``epochs`` times.
 
     Examples
     --------
@@ -367,7 +365,7 @@ def dp_sgd_allocated(
 def allocated_epoch(
     noise_multiplier: checks.NumberLike, steps_per_epoch: int, selected: int = 1
 ) -> Step:
-    """One epoch of `dp_sgd_allocated`, which one step makes plain."""
+    """One epoch of `dp_sgd_allocated`; the Gaussian mechanism itself for one step."""
     from pyengine.mechanisms.batches import RandomlyAllocated  # here, as few runs need it
 
     epoch = RandomlyAllocated(GaussianMechanism(noise_multiplier), steps_per_epoch, selected)

@@ -1,16 +1,16 @@
-"""Analytic functions of one variable, written down once and evaluated in several arithmetics.
+"""Analytic functions of one variable, written once and evaluated in several arithmetics.
 
-Densities that bounds are proven for are given as expressions in the variable `z`: the same one is
-evaluated in doubles, where something is only looked for, in balls around numbers of the complex
-plane, and as a Taylor series.  Constants are exact::
+`from_analytic_densities` takes log-densities as expressions in the variable `z`.  The same
+expression is evaluated in doubles (for searches only), in complex ball arithmetic, and as a Taylor
+series.  Constants are exact::
 
     from pyengine.mechanisms.expressions import exp, log, z
 
-    log_p = -z - 2 * log(1 + exp(-z))       # the logistic law
+    log_p = -z - 2 * log(1 + exp(-z))       # the logistic distribution
     log_q = log_p.at(z - "0.1")
 
-Python's own functions and those of NumPy and `math` do not apply to expressions, nor do
-comparisons, as an analytic function has no cases.
+Functions of NumPy and `math` do not apply to expressions, and expressions cannot be compared: an
+analytic function has no cases.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ SHOWN = {"add": " + ", "subtract": " - ", "multiply": "*", "divide": "/", "power
 
 
 class Program(NamedTuple):
-    """The steps of an expression; each takes the results of earlier ones, by their numbers.
+    """Operations of an expression in order; operands are indices of earlier operations.
 
-    ``number`` takes the number itself and ``power`` its exponent; ``constant`` says which steps do
-    not depend on `z`.
+    Except that ``number`` holds the number itself, and ``power`` an index and the exponent.
+    ``constant`` says which operations do not depend on `z`.
     """
 
     steps: tuple[tuple[str, tuple[Any, ...]], ...]
@@ -66,9 +66,9 @@ class Expression:
     Parameters
     ----------
     operation : str
-        What is done; expressions are made by operators and functions, not by this constructor.
+        Name of the operation; use operators and functions instead of this constructor.
     *arguments : Expression, Fraction or int
-        What it is done with.
+        Its operands.
     """
 
     __array_ufunc__ = None  # so that NumPy leaves its operators to this class
@@ -79,7 +79,7 @@ class Expression:
 
     @cached_property
     def program(self) -> Program:
-        """What evaluates it, with equal parts once."""
+        """Its operations, with equal subexpressions once."""
         steps: list[tuple[str, tuple[Any, ...]]] = []
         places: dict[tuple[str, tuple[Any, ...]], int] = {}
         known: dict[int, int] = {}
@@ -107,12 +107,12 @@ class Expression:
         return Program(tuple(steps), tuple(constant))
 
     def at(self, argument: Expression | Number) -> Expression:
-        """Return the function of another argument in the place of `z`.
+        """Replace `z` by another expression.
 
         Parameters
         ----------
         argument : Expression or number
-            What stands for `z`.
+            What replaces `z`.
 
         Returns
         -------
@@ -136,11 +136,11 @@ class Expression:
         return hash(self.program)
 
     def __hash__(self) -> int:
-        """As equal expressions have."""
+        """Equal for equal expressions."""
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same operations on the same numbers."""
+        """Whether both do the same operations on the same numbers."""
         return isinstance(other, Expression) and self.program == other.program
 
     def __bool__(self) -> NoReturn:
@@ -188,7 +188,7 @@ class Expression:
         return exp(_expression(exponent) * log(self))
 
     def __repr__(self) -> str:
-        """As it may be written."""
+        """The expression in Python syntax."""
         made: list[str] = []
         for operation, taken in self.program.steps:
             if operation in ("z", "pi"):
@@ -207,7 +207,7 @@ class Expression:
 
 
 def _exact(value: Any) -> Fraction:
-    """A number without any rounding."""
+    """The number as an exact fraction."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | Decimal | str):
         raise TypeError(
             "expressions combine with integers, floats, fractions, decimal numbers and text, got "
@@ -239,7 +239,7 @@ def number(value: Number) -> Expression:
     Raises
     ------
     TypeError, ValueError
-        For what is no number, and for text that is none or numbers that are not finite.
+        For a value that is not a number, and for numbers that are not finite.
     """
     return _expression(value)
 
@@ -259,7 +259,7 @@ def exp(x: Expression | Number) -> Expression:
     Returns
     -------
     Expression
-        The function of it.
+        The function applied to ``x``.
     """
     return Expression("exp", _expression(x))
 
@@ -275,7 +275,7 @@ def log(x: Expression | Number) -> Expression:
     Returns
     -------
     Expression
-        The function of it.
+        The function applied to ``x``.
     """
     return Expression("log", _expression(x))
 
@@ -291,7 +291,7 @@ def sqrt(x: Expression | Number) -> Expression:
     Returns
     -------
     Expression
-        The function of it.
+        The function applied to ``x``.
     """
     return Expression("sqrt", _expression(x))
 
@@ -307,7 +307,7 @@ def sinh(x: Expression | Number) -> Expression:
     Returns
     -------
     Expression
-        The function of it.
+        The function applied to ``x``.
     """
     return Expression("sinh", _expression(x))
 
@@ -323,7 +323,7 @@ def cosh(x: Expression | Number) -> Expression:
     Returns
     -------
     Expression
-        The function of it.
+        The function applied to ``x``.
     """
     return Expression("cosh", _expression(x))
 
@@ -339,7 +339,7 @@ def tanh(x: Expression | Number) -> Expression:
     Returns
     -------
     Expression
-        The function of it.
+        The function applied to ``x``.
     """
     return Expression("tanh", _expression(x))
 
@@ -355,7 +355,7 @@ def erfc(x: Expression | Number) -> Expression:
     Returns
     -------
     Expression
-        The function of it.
+        The function applied to ``x``.
     """
     return Expression("erfc", _expression(x))
 
@@ -371,17 +371,17 @@ def lgamma(x: Expression | Number) -> Expression:
     Returns
     -------
     Expression
-        The function of it.
+        The function applied to ``x``.
     """
     return Expression("lgamma", _expression(x))
 
 
 class Evaluator:
-    """An expression in some arithmetic, whose parts without `z` are evaluated once.
+    """Evaluates an expression in one arithmetic; subexpressions without `z` are evaluated once.
 
-    ``operations`` are functions by name: ``number`` of a fraction, ``pi`` of nothing, ``add``,
-    ``subtract``, ``multiply``, ``divide``, ``negative``, ``power`` of a base and an integer, and
-    `FUNCTIONS`.
+    ``operations`` maps names to functions of that arithmetic: ``number`` (of a fraction), ``pi``
+    (without argument), ``add``, ``subtract``, ``multiply``, ``divide``, ``negative``, ``power`` (of
+    a base and an integer), and `FUNCTIONS`.
     """
 
     def __init__(self, program: Program, operations: Mapping[str, Callable[..., Any]]) -> None:
@@ -409,16 +409,16 @@ class Evaluator:
             self._made.append(value)
 
     def __call__(self, argument: Any) -> Any:
-        """Return the value where ``argument`` stands for `z`."""
+        """Return the value at ``argument``."""
         return self.parts(argument)[-1]
 
     def parts(
         self, argument: Any, closer: Callable[[int, Any], Any] | None = None, *names: str
     ) -> list[Any]:
-        """Values of all steps, that of the expression last.
+        """Return the values of all operations; the last one is that of the expression.
 
-        ``closer(i, value)`` is taken in the place of the value of step i by operations called
-        ``names``.
+        Operations called ``names`` take ``closer(i, value)`` as operand, a tighter enclosure, in
+        the place of the value of operation i.
         """
         made = self._made.copy()
         for i in self._argument:

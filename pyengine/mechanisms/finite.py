@@ -23,10 +23,10 @@ __all__ = [
     "normalised",
 ]
 
-LARGEST_RANGE = 700  # of a loss whose exponential is a double
+LARGEST_RANGE = 700  # e^700 is a double
 MOST_QUERIES = 10**8
 Thing = TypeVar("Thing", bound=Hashable)
-NORMALISATION = 1e-12  # what rounding may do to a sum of doubles that should be 1
+NORMALISATION = 1e-12  # distance from 1 up to which a sum of doubles counts as 1
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -52,7 +52,7 @@ class RandomizedResponse(Step):
         )
 
     def own_words(self) -> Words:
-        """One user's answer."""
+        """Label: the unit is one user's answer."""
         words = super().own_words()
         return words._replace(
             name="randomized response", unit="one user's answer", neighbours="input"
@@ -63,8 +63,8 @@ class RandomizedResponse(Step):
 class GenericMechanism(Step):
     """The least private mechanism that is (ε, δ)-DP.
 
-    With probability δ it tells which data it ran on, and otherwise it is randomized response with
-    truth probability e^ε/(1 + e^ε).
+    With probability δ it reveals which data it ran on; otherwise it is randomized response with
+    truth probability e^ε/(1 + e^ε).  It dominates every (ε, δ)-DP mechanism.
 
     Parameters
     ----------
@@ -83,11 +83,11 @@ class GenericMechanism(Step):
 
     @property
     def pure_epsilon(self) -> Fraction | None:
-        """ε, where δ is 0."""
+        """ε if δ is 0, exactly; else None."""
         return Fraction(self.epsilon) if self.delta == 0 else None
 
     def own_words(self) -> Words:
-        """Neighbours are whose ε and δ were found."""
+        """Label: neighbours are those for which ε and δ were proven."""
         words = super().own_words()
         return words._replace(name="any (ε, δ)-private mechanism", neighbours="given")
 
@@ -96,15 +96,15 @@ class GenericMechanism(Step):
 class ExponentialMechanism(Step):
     """Any mechanism of bounded range ε, such as the exponential mechanism.
 
-    Its pair dominates all of them, whichever is chosen in view of earlier releases, so that
-    compositions are bounds for adaptive choices.  For mechanisms that are chosen beforehand
-    `pyengine.duality.bounded_range_delta` is smaller, and the best that can be said.
+    Its pair dominates every such mechanism, also one that is chosen in view of earlier releases, so
+    compositions are bounds for adaptive choices.  For mechanisms that are fixed beforehand
+    `pyengine.duality.bounded_range_delta` is smaller, and optimal.
 
     Parameters
     ----------
     epsilon : float or exact number
         Bounded range, in [0, 700]: the exponential mechanism with weights e^{ε q/(2Δ)} has range ε
-        for scores q of sensitivity Δ; with e^{ε q/Δ} for scores that only grow with a record.
+        for scores q of sensitivity Δ; with e^{ε q/Δ} for scores that no added record lowers.
 
     Notes
     -----
@@ -136,7 +136,7 @@ class ExponentialMechanism(Step):
         vars(self).update(epsilon=value)
 
     def own_words(self) -> Words:
-        """Neighbours are whose range was found."""
+        """Label: neighbours are those for which the range was proven."""
         words = super().own_words()
         name = "exponential mechanism or another of bounded range"
         return words._replace(name=name, neighbours="given", known="upper bound")
@@ -144,11 +144,11 @@ class ExponentialMechanism(Step):
 
 @dataclass(frozen=True, init=False, repr=False)
 class AboveThreshold(Step):
-    """The first of several queries above a threshold, both with Gaussian noise: sparse vector.
+    """Sparse vector with Gaussian noise: index of the first query above a noisy threshold.
 
-    Queries are compared with one noisy threshold, until one lies above it or all are asked.  Only
-    its number is released.  Each query may depend on earlier answers.  Sparse vector with c answers
-    is ``composed(c)``: the threshold gets new noise after each.
+    Noisy queries are compared with one noisy threshold until one exceeds it or all were asked; only
+    its index is released.  Each query may depend on earlier comparisons.  Sparse vector with c
+    answers is ``composed(c)``, with new noise on the threshold after each answer.
 
     Parameters
     ----------
@@ -157,16 +157,15 @@ class AboveThreshold(Step):
     threshold_noise : float or exact number
         Standard deviation τ of the noise on the threshold over that sensitivity, in (0, ∞).
     queries : int
-        Largest number d of queries until the answer, in [1, 10^8].
+        Largest number d of queries, in [1, 10^8].
     sides : {2, 1}
-        1 where a record moves all queries the same way, as counts under add and remove; else 2.
+        1 if a record moves all queries in one direction, as counts under add and remove; else 2.
 
     Notes
     -----
-    Each of the d + 1 answers is told at most as well as by one Gaussian release of
-    μ² = 1/τ² + s²/σ², s the number of sides, and the pair of what this says of all together
-    dominates (docs, theory/choices).  `thresholded_histogram` and `report_noisy_max` release more
-    of one choice.
+    Each of the d + 1 outcomes distinguishes the data at most as well as one Gaussian release with
+    μ² = 1/τ² + s²/σ² does, s the number of sides; the pair with the profile that follows from that
+    dominates (docs, theory/choices).
 
     References
     ----------
@@ -200,7 +199,7 @@ class AboveThreshold(Step):
         )
 
     def own_words(self) -> Words:
-        """One choice; queries are the analyst's."""
+        """Label: one choice, with the number of queries."""
         return Words(
             f"first of {self.queries:,} queries above a threshold, Gaussian noise",
             super().own_words().batches,
@@ -213,24 +212,25 @@ class AboveThreshold(Step):
 
 @dataclass(frozen=True, init=False, repr=False)
 class LikelyAnswer(UnsampledStep):
-    """An answer made of a Gaussian release, all but certain on the data at hand.
+    """A function of a Gaussian release whose value is almost certain on the data at hand.
 
-    It is no guarantee for other data: `missed` is that of one data set, and what is said of its
-    neighbours depends on it and is itself not private.
+    It is no guarantee for other data: `missed` belongs to one data set, so answers depend on the
+    data and are not private themselves.
 
     Parameters
     ----------
     noise_multiplier : float or exact number
-        Standard deviation of the noise over the distance by which neighbours move what it is
-        added to, in (0, ∞); of several releases the root of the harmonic sum of squares.
+        Standard deviation of the noise over the distance by which neighbours move the query, in
+        (0, ∞); of several releases (Σ σᵢ⁻²)^-½.
     missed : float or exact number
-        Largest probability, on the data at hand, that another answer comes out, in [0, 1].
+        Upper bound, in [0, 1], of the probability of any other answer on the data at hand.
 
     Notes
     -----
-    Tests can tell only sets of answers without the likely one, and their complements: the pair of
-    the Gaussian release of which all losses between two tails are one outcome dominates the law of
-    the data at hand beside that of any neighbour, in both orders (docs, theory/choices).
+    A test can use only sets of answers without the likely one, and their complements.  So the pair
+    of the Gaussian release in which all losses between two tails are merged into one outcome
+    dominates the law of the data at hand and that of any neighbour, in both orders (docs,
+    theory/choices).
 
     Examples
     --------
@@ -250,7 +250,7 @@ class LikelyAnswer(UnsampledStep):
         vars(self).update(noise_multiplier=noise, missed=checks.probability("missed", missed))
 
     def own_words(self) -> Words:
-        """One answer; the data are at hand."""
+        """Label: answers on the data at hand."""
         return Words(
             "likely answers of Gaussian noise on the data at hand",
             super().own_words().batches,
@@ -274,21 +274,21 @@ class FinitePair(Step):
     q: tuple[checks.Number, ...]
 
     def __init__(self, p: Any, q: Any) -> None:
-        # doubles that were divided by their sum have one within 2^-53 of 1, and stay as they are
+        # doubles that sum to 1 within 2^-52, as after a division by their sum, stay as they are
         first, second = _vector("p", p, 2.0**-52), _vector("q", q, 2.0**-52)
         if len(first) != len(second):
             raise ValueError(f"q must have as many entries as p, {len(first)}, got {len(second)}")
         vars(self).update(p=first, q=second)
 
     def own_words(self) -> Words:
-        """Two laws, and no more."""
+        """Label: two probability vectors, and neighbours are the pair."""
         words = super().own_words()
         name = f"two probability vectors of {len(self.p):,} outcomes"
         return words._replace(name=name, neighbours="pair", hidden=("p", "q"))
 
 
 def from_probabilities(p: Any, q: Any) -> FinitePair:
-    """Make a mechanism of two probability vectors.
+    """Make a mechanism from two probability vectors.
 
     Parameters
     ----------
@@ -300,12 +300,12 @@ def from_probabilities(p: Any, q: Any) -> FinitePair:
     Returns
     -------
     FinitePair
-        Its doubles are divided by their sum.
+        Doubles are divided by their sum.
 
     Raises
     ------
     ValueError
-        For vectors that are no probabilities or have different lengths.
+        For vectors that are not probabilities or differ in length.
 
     Examples
     --------
@@ -317,7 +317,7 @@ def from_probabilities(p: Any, q: Any) -> FinitePair:
 
 
 def normalised(things: Sequence[Thing], weights: Sequence[checks.Number]) -> dict[Thing, Fraction]:
-    """Positive weights of different things; the largest one gets what rounding of floats leaves."""
+    """Exact positive weights that sum to 1, equal things merged; the largest absorbs rounding."""
     rows: dict[Thing, Fraction] = {}
     for thing, weight in zip(things, weights, strict=True):
         rows[thing] = rows.get(thing, Fraction(0)) + Fraction(weight)
@@ -330,7 +330,7 @@ def normalised(things: Sequence[Thing], weights: Sequence[checks.Number]) -> dic
 
 
 def _vector(name: str, values: Any, room: float = 0.0) -> tuple[checks.Number, ...]:
-    """Probabilities whose sum is 1; doubles are divided by theirs, if it is farther off."""
+    """Check a probability vector; doubles are divided by their sum unless it is 1 ± ``room``."""
     if isinstance(values, str | bytes):
         raise ValueError(f"{name} must be a sequence of probabilities, got {checks.shown(values)}")
     try:

@@ -1,4 +1,4 @@
-"""Queries with Gaussian noise; what they run on besides plain samples is in `batches`."""
+"""Queries with Gaussian noise; truncated samples and epochs are in `batches`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class GaussianMechanism(Step):
     def truncated_poisson_sampled(
         self, probability: checks.NumberLike, *, batch_size: int, dataset_size: int
     ) -> Step:
-        """Run on a Poisson sample, cut to a largest size by leaving out records at random.
+        """Run on a Poisson sample from which records are dropped at random above a largest size.
 
         Parameters
         ----------
@@ -44,7 +44,7 @@ class GaussianMechanism(Step):
         batch_size : int
             Largest size B of a batch, in [1, ``dataset_size``].
         dataset_size : int
-            Number n of records, the one that neighbours differ in included, >= 1.
+            Number n of records, including the one that neighbours differ in, >= 1.
 
         Returns
         -------
@@ -53,9 +53,8 @@ class GaussianMechanism(Step):
 
         Notes
         -----
-        Answers are those of a pair that dominates all neighbours (docs, batch selection), so upper
-        bounds of what is released: where B >= n p is not near the mean of the sample, hardly above
-        Poisson sampling.
+        Answers are upper bounds, those of a pair that dominates all neighbours (docs, batch
+        selection).  They are hardly above Poisson sampling if B is well above the mean size n p.
 
         References
         ----------
@@ -85,30 +84,30 @@ class GaussianMechanism(Step):
         dataset_size: int | None = None,
         rate: checks.NumberLike | None = None,
     ) -> Composition:
-        """Run on a batch of independent draws from all records, which may repeat them.
+        """Run on a batch drawn with replacement: independent draws from all records.
 
         Parameters
         ----------
         batch_size : int
             Number B of draws, >= 0.
         dataset_size : int, optional
-            Number n of records, the one that neighbours differ in included, >= 1: each draw takes
-            each with probability 1/n.
+            Number n of records, including the one that neighbours differ in, >= 1: each draw takes
+            each of them with probability 1/n.
         rate : float, or exact number as str, Fraction or Decimal, optional
-            Instead of it, the largest probability of any record at a draw, in [0, 1]: of a weighted
-            sampler, the largest weight over the sum of all.
+            Instead of ``dataset_size``: the largest probability of any record in one draw, in
+            [0, 1]; for a weighted sampler the largest weight over the sum of all.
 
         Returns
         -------
         Composition
-            One release.  Its pair dominates: the sum moves by at most two clipping norms at each
-            draw of the record, which takes another one's place, a binomial number of times.
+            One release.  Its pair dominates: the record is drawn a binomial number of times, in the
+            place of another one, and each time the sum moves by at most two clipping norms.
 
         Raises
         ------
         ValueError
-            For an argument outside its domain, and for none or both of ``dataset_size`` and
-            ``rate``.
+            For an argument outside its domain, and if none or both of ``dataset_size`` and
+            ``rate`` are given.
 
         Examples
         --------
@@ -136,7 +135,7 @@ class GaussianMechanism(Step):
         return repeated_draws(self.noise_multiplier, draws, share, moved=2)
 
     def randomly_allocated(self, steps: int, selected: int = 1) -> Mechanism:
-        """Run once in each of several steps, every record in one or some of them, at random.
+        """Run once in each step of an epoch, with each record in a random set of the steps.
 
         Parameters
         ----------
@@ -146,17 +145,15 @@ class GaussianMechanism(Step):
         Returns
         -------
         Mechanism
-            The epoch, one release of ``steps`` noisy sums; the mechanism itself, so often, where
-            the record is in all steps.
+            The epoch, one release of ``steps`` noisy sums; for k = t the composition of t runs.
 
         Notes
         -----
-        For k > 1 values are **upper bounds** of γ, δ and ε, and lower ones of β, and the engine is
-        ``blocks``: k = 2 lies between two laws, and more leak at most as much as k/2 epochs of 2t/k
-        steps, with two of the record in each.  With ``bounds=True`` the other bound holds for the
-        epoch itself, too.  ``method="blocks"`` has epochs of t/k steps with one of the record,
-        which is quick.
-        ``method="monte_carlo"`` samples the epoch itself (docs, theory/allocation).
+        For k > 1 values are **upper bounds** of γ, δ and ε, and lower ones of β: k = 2 is enclosed
+        between two laws, and larger k leak at most as much as k/2 epochs of 2t/k steps, the record
+        in two steps of each.  With ``bounds=True`` the other bound holds for the epoch itself, too.
+        ``method="blocks"`` takes k epochs of t/k steps, the record in one step of each, which is
+        faster.  ``method="monte_carlo"`` samples the epoch itself (docs, theory/allocation).
 
         Examples
         --------

@@ -42,7 +42,7 @@ class DistributionPair(Step):
     p, q : frozen distribution
         Law of what is released without and with the record.
     breakpoints : tuple of float
-        Where a density or the loss is not smooth, or the loss turns.
+        Points where a density or the loss is not smooth, or where the loss has an extremum.
     """
 
     p: Any
@@ -50,7 +50,7 @@ class DistributionPair(Step):
     breakpoints: tuple[float, ...] = ()
 
     def own_words(self) -> Words:
-        """Two laws, and no more."""
+        """Label: two distributions, and neighbours are the pair."""
         return _of_two_laws("two distributions", super().own_words())
 
 
@@ -65,7 +65,7 @@ class LikelihoodRatio(Step):
     base : frozen distribution
         P, the law of what is released without the record.
     breakpoints : tuple of float
-        Where the base's density or the ratio is not smooth, or the ratio turns.
+        Points where the base's density or the ratio is not smooth, or the ratio has an extremum.
     infinite_mass : float
         Mass of Q where P has none.
     """
@@ -76,7 +76,7 @@ class LikelihoodRatio(Step):
     infinite_mass: float = 0.0
 
     def own_words(self) -> Words:
-        """Two laws, and no more."""
+        """Label: a distribution and a ratio, and neighbours are the pair."""
         return _of_two_laws("a distribution and a log-likelihood ratio", super().own_words())
 
 
@@ -109,18 +109,18 @@ def _breakpoints(values: Any) -> tuple[float, ...]:
 
 
 def from_distributions(p: Any, q: Any, *, breakpoints: Any = ()) -> DistributionPair:
-    """Make a mechanism of two continuous distributions on the line.
+    """Make a mechanism from two continuous distributions on the line.
 
     Parameters
     ----------
     p, q : frozen distribution
         Law of what is released without and with the record: objects with the methods ``logpdf``
-        (of arrays), ``ppf``, ``isf`` and ``support`` of `scipy.stats`.  A part of the line that is
-        possible under one law only has infinite loss.
+        (of arrays), ``ppf``, ``isf`` and ``support`` of `scipy.stats`.  The loss is infinite where
+        only one of them has mass.
     breakpoints : sequence of float
-        Points where a density has a kink or a jump, or where the loss turns.  Turns, the ends of
-        flat pieces and of supports are found without it, if they are not closer to each other than
-        a few hundredths of a standard deviation.
+        Points where a density has a kink or a jump, or where the loss has an extremum.  Extrema and
+        the ends of flat pieces and of supports are found without it, unless they are within a few
+        hundredths of a standard deviation of each other.
 
     Returns
     -------
@@ -130,15 +130,15 @@ def from_distributions(p: Any, q: Any, *, breakpoints: Any = ()) -> Distribution
     Raises
     ------
     ValueError
-        For objects that are no continuous distributions; when a question is asked, for densities
+        For objects that are not continuous distributions; when a question is asked, for densities
         whose integral is not 1 within 1e-6.
 
     Notes
     -----
-    Accuracy: masses are integrals of the densities by Gauss-Legendre rules of two orders between
-    breakpoints; ten times their difference, and 1e-13, is taken as the error.  That is an estimate:
-    it is a bound for densities that are smooth between the breakpoints.  Values of many steps of
-    smooth densities come from lines over nodes, with 11 digits as far as was seen.
+    Accuracy: masses are Gauss-Legendre integrals of the densities between breakpoints; ten times
+    the difference of rules of two orders, plus 1e-13, is taken as the error.  That is an estimate,
+    meant for densities that are smooth between the breakpoints.  Values of many steps of smooth
+    densities are line integrals over quadrature nodes, with 11 digits in all cases measured.
 
     Examples
     --------
@@ -158,20 +158,20 @@ def from_log_likelihood_ratio(
     breakpoints: Any = (),
     infinite_mass: float = 0.0,
 ) -> LikelihoodRatio:
-    """Make a mechanism of a law without the record and a log-likelihood ratio.
+    """Make a mechanism from the law without the record and a log-likelihood ratio.
 
     Parameters
     ----------
     log_ratio : callable
-        log dQ/dP at a float, a function that Numba can compile (or one compiled already); -inf
-        where Q has no mass.
+        log dQ/dP as a function of one float that Numba can compile (or has compiled); -inf where Q
+        has no mass.
     base : frozen distribution
         P, the law of what is released without the record, with the methods ``logpdf`` (of arrays),
         ``ppf``, ``isf`` and ``support`` of `scipy.stats`.
     breakpoints : sequence of float
         As in `from_distributions`.
     infinite_mass : float
-        Mass of Q where P has none, in [0, 1]: it has infinite loss.
+        Mass of Q where P has none, in [0, 1]; the loss is infinite there.
 
     Returns
     -------
@@ -195,14 +195,14 @@ def from_log_likelihood_ratio(
 
 
 DEEPEST = 1e-20  # the default grid ends where the profile is this small
-POINTS = 1024
-CONVEX = 1e-9  # relative dent in a convex function that rounding may make
+POINTS = 1024  # intervals of the default grid
+DENT = 1e-9  # relative excess over the convex hull that is taken for rounding
 
 
 def from_profile(
     profile: Callable[[float], float], *, epsilon: Any = None, convexify: bool = False
 ) -> FinitePair:
-    """Make a mechanism that is as private as a profile δ(ε) says, and no less.
+    """Make a mechanism from a privacy profile δ(ε).
 
     Parameters
     ----------
@@ -210,19 +210,19 @@ def from_profile(
         δ(ε) at a float ε >= 0, a guarantee for both directions of the neighbouring relation: values
         in [0, 1], not increasing, convex in e^ε.
     epsilon : sequence of float, optional
-        Increasing grid on which the profile is asked, from 0; by default 1024 equal steps to
-        where the profile is below 1e-20 or constant.
+        Increasing grid from 0 at which the profile is evaluated; by default 1024 equal steps up to
+        where it is below 1e-20 or constant.
     convexify : bool
-        Whether to take the largest convex function below the values, where they are not convex:
-        a true profile that is nowhere above them is not above that function, either.
+        Whether to replace values that are not convex by the largest convex function below them; it
+        still bounds any true profile that the values bound.
 
     Returns
     -------
     FinitePair
-        The finite pair whose profile joins the values by chords in e^ε: it dominates every
-        mechanism with this profile, so what it answers is an upper bound for γ, δ and ε and a
-        lower bound for trade-off functions, exceeding the truth by the chords' excess.  What is
-        left of δ at the end of the grid is mass at infinite loss.
+        The finite pair whose profile joins the values by chords in e^ε.  It dominates every
+        mechanism with this profile, so its answers are upper bounds of γ, δ and ε and lower bounds
+        of trade-off functions, off by the excess of the chords.  The δ at the end of the grid is
+        mass at infinite loss.
 
     Raises
     ------
@@ -255,7 +255,7 @@ def from_profile(
     points = _both_sides(right)
     hull = _falling_hull(points)
     dents = [abs(_on(hull, t) - v) for t, v in points]
-    if not is_convexified and any(d > CONVEX * v for d, (_, v) in zip(dents, points, strict=True)):
+    if not is_convexified and any(d > DENT * v for d, (_, v) in zip(dents, points, strict=True)):
         where = max(range(len(dents)), key=dents.__getitem__)
         raise ValueError(
             "profile must be convex in e^epsilon in both directions, but is not near "
@@ -291,27 +291,27 @@ Point = tuple[Fraction, Fraction]
 
 
 def symmetric_masses(right: list[Point]) -> list[Point]:
-    """Masses of a pair that dominates what has at most these values of H_t, in both orders.
+    """Masses of a pair that dominates every mechanism with H_t at most these, in both orders.
 
-    ``right`` has increasing t, from 1; the values need not be convex.  Of each outcome the masses
-    are those with and without the record; the largest ratio is last.
+    ``right`` holds (t, H_t) with increasing t from 1, not necessarily convex.  Each outcome has its
+    mass with and without the record; ratios increase.
     """
     return pair_of_profile(_both_sides(right))
 
 
 def pair_of_profile(points: list[Point]) -> list[Point]:
-    """Masses, as of `symmetric_masses`, that dominate these values of H_t, t from 0."""
+    """Masses, as of `symmetric_masses`, that dominate these (t, H_t) with t from 0."""
     return _masses(_falling_hull(points))
 
 
 def _both_sides(right: list[Point]) -> list[Point]:
-    """The same with t < 1: the other direction has the same profile, H_(1/t) = 1 - 1/t + H_t/t."""
+    """Add t < 1, where the other direction has the same profile: H_(1/t) = 1 - 1/t + H_t/t."""
     left = [(1 / t, 1 - 1 / t + value / t) for t, value in reversed(right[1:])]
     return [(Fraction(0), Fraction(1)), *left, *right]
 
 
 def _falling_hull(points: list[Point]) -> list[Point]:
-    """Lower convex hull of points with increasing abscissae, exactly, up to where it is lowest."""
+    """Exact lower convex hull of points with increasing abscissae, up to its minimum."""
     hull = lower_hull(points)
     while len(hull) > 1 and hull[-1][1] >= hull[-2][1]:
         hull.pop()
@@ -334,7 +334,7 @@ def _on(hull: list[Point], t: Fraction) -> Fraction:
 
 
 def _masses(hull: list[Point]) -> list[Point]:
-    """Pair (A, B) with H_t(A‖B) the hull: B has the changes of slope, A has t times as much."""
+    """Pair (A, B) with H_t(A‖B) the hull: B's masses are changes of slope, A's t times those."""
     slopes = [Fraction(-1), *(_slope(a, b) for a, b in pairwise(hull)), Fraction(0)]
     b = [after - before for before, after in pairwise(slopes)]
     masses = [(t * mass, mass) for (t, _), mass in zip(hull, b, strict=True)]

@@ -1,4 +1,4 @@
-"""Many runs of DP-SGD in one object, whose numbers stand in arrays."""
+"""Many runs of DP-SGD in one object, with their numbers in arrays."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SHOWN = ("noise_multiplier", "sampling_probability", "steps")
 class Mechanisms:
     """Runs of DP-SGD, one for each noise multiplier, rate and number of steps.
 
-    Made by `dp_sgd` of arrays.  `gamma_bound`, `trade_off`, `delta` and `epsilon` take it in the
+    Made by `dp_sgd` from arrays.  `gamma_bound`, `trade_off`, `delta` and `epsilon` take it in the
     place of a mechanism: its shape and that of the argument are broadcast, and the answers are
-    computed on all cores.  It is not to be changed; equal ones are equal values.
+    computed on all cores.  It is immutable, and compared by value.
 
     Parameters
     ----------
@@ -35,16 +35,16 @@ class Mechanisms:
     Attributes
     ----------
     noise_multiplier, sampling_probability, steps : ndarray
-        The numbers; not to be written to.
+        Read-only arrays.
     shape : tuple of int
         Their shape.
     ndim, size : int
-        Its length, and the number of mechanisms.
+        Number of axes, and number of mechanisms.
 
     Notes
     -----
-    ``len``, iteration and indexing are those of arrays: an integer for each axis gives a
-    `Composition`, all else `Mechanisms`, and ``runs[:, None]`` has an axis more.
+    ``len``, iteration and indexing work as for arrays: an integer for each axis gives a
+    `Composition`, any other index `Mechanisms`; ``runs[:, None]`` adds an axis.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Mechanisms:
         return self.shape[0]
 
     def __getitem__(self, key: Any) -> Any:
-        """One mechanism, or those that a key of arrays chooses."""
+        """One mechanism if the key has an integer for each axis, else `Mechanisms`."""
         noise, rate, steps = (numbers[key] for numbers in self._numbers)
         if np.ndim(noise) == 0:
             return _run(float(noise), float(rate), int(steps))
@@ -117,12 +117,12 @@ class Mechanisms:
         return (self[i] for i in range(len(self)))
 
     def at(self, place: int) -> Composition:
-        """Return the mechanism of a place in the flattened arrays.
+        """Return the mechanism at an index of the flattened arrays.
 
         Parameters
         ----------
         place : int
-            From 0 to the number of mechanisms less 1; negative ones count from the end.
+            From 0 to ``size - 1``; negative ones count from the end.
 
         Returns
         -------
@@ -159,7 +159,7 @@ def _run(noise: float, rate: float, steps: int) -> Composition:
 
 
 def dp_sgd_runs(noise_multiplier: Any, sampling_probability: Any, steps: Any) -> Mechanisms:
-    """Runs of arrays that are broadcast; a ValueError names the index of a number that is wrong."""
+    """`Mechanisms` of broadcast arrays; a ValueError names the index of the first wrong number."""
     noise = _real_numbers("noise_multiplier", noise_multiplier)
     rate = _real_numbers("sampling_probability", sampling_probability)
     number = _real_numbers("steps", steps)
@@ -184,7 +184,7 @@ def _real_numbers(name: str, value: Any) -> FloatArray:
             "numbers are for mechanisms made one by one, which questions take as a list"
         )
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and type(value) is np.ndarray:
-        return value.astype(np.float64)  # with NaN, whose index is told below
+        return value.astype(np.float64)  # keeps NaN: `_refuse` reports its index
     return checks.real_array(name, value, -np.inf, np.inf)
 
 

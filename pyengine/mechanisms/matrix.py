@@ -34,9 +34,9 @@ __all__ = [
 ]
 
 LARGEST_TREE = 8192  # leaves
-FAR_ROOT = 2**400
+FAR_ROOT = 2**400  # a larger root of a square is taken as an integer
 BINS = "balls_in_bins"
-# How records take part, by the word for it: nothing is drawn.
+# What labels say of batches, by participation.
 TAKES_PART = {
     "single": "none are drawn: each record takes part in one step at most, fixed beforehand",
     "fixed_order": "none are drawn: each record takes part at most {times}, every "
@@ -55,9 +55,9 @@ def banded_matrix_factorization(
     """DP-SGD with noise correlated by a banded matrix C and batches drawn in turn from b groups.
 
     The records are split into ``bands`` groups once; step i draws a Poisson sample from group
-    i mod b.  A record takes part at steps that are b apart, whose columns of C have no common row,
-    so that the release is one of as many independent Poisson-subsampled Gaussians as its group has
-    turns.
+    i mod b.  A record takes part at steps that are b apart, whose columns of C have disjoint rows.
+    So the release is that of independent Poisson-subsampled Gaussians, one for each turn of the
+    record's group.
 
     Parameters
     ----------
@@ -65,18 +65,18 @@ def banded_matrix_factorization(
         Standard deviation of the noise z in C x + z divided by the clipping norm, in (0, ∞), for a
         lower triangular C whose columns have norm at most 1.
     sampling_probability : float, or exact number as str, Fraction or Decimal
-        Probability with which each record of the group whose turn it is enters the batch, in
-        [0, 1]: b times the expected batch size divided by the number of records.
+        Probability with which each record of the active group enters the batch, in [0, 1]: b times
+        the expected batch size divided by the number of records.
     steps : int
-        Number n of steps of the training, >= 1.
+        Number n of training steps, >= 1.
     bands : int
-        Number b of diagonals of C that are not zero, the main one included, in [1, n].
+        Number b of nonzero diagonals of C, including the main one, in [1, n].
 
     Returns
     -------
     Composition
         ``dp_sgd(noise_multiplier, sampling_probability, ceil(steps / bands))``.  Neighbours differ
-        in one record, in whose place the other data set has nothing; the groups stay.
+        in one record, which the other data set replaces by an empty one; groups stay the same.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def banded_matrix_factorization(
 
 
 def _banded(step: Step, steps: int, bands: int) -> Step:
-    """The step, in the words of groups that take turns."""
+    """The step with a label that says that groups take turns."""
     own = step.words
     rate = own.rate or "1"
     words = own._replace(
@@ -126,7 +126,7 @@ def matrix_mechanism(
     bins: int | None = None,
     classes: int | None = None,
 ) -> Step | Composition:
-    """One release of C x + z, where x has the sums of all steps, in an order or in random bins.
+    """Matrix mechanism: one release of C x + z, where x holds the sums of all steps.
 
     Parameters
     ----------
@@ -134,9 +134,8 @@ def matrix_mechanism(
         Standard deviation of the entries of z divided by the clipping norm, in (0, ∞); it is *not*
         scaled by the sensitivity of C.
     C : array_like of shape (rows, steps)
-        Finite, without a zero column.  If later sums depend on earlier releases, the rows must be
-        releasable in turn: the r-th one only looks at steps up to its own (a lower triangular C, or
-        the nodes of a tree).
+        Finite, without a zero column.  If later sums depend on earlier releases, each row may only
+        use steps up to the time of its release (a lower triangular C, or the nodes of a tree).
     participation, times, separation
         At which steps a record takes part, as in `matrix_sensitivity`; or ``balls_in_bins``: each
         record is put into one of b bins, drawn uniformly and kept for all epochs, and takes part in
@@ -145,16 +144,16 @@ def matrix_mechanism(
         b, in [1, steps], for ``balls_in_bins`` only.
     classes : int, optional
         Number c of classes of bins, in [1, b], for ``balls_in_bins`` only: the bins r, r + c, ...
-        are bounded together.  The best one by a closed form if not given.
+        share one bound.  By default the c whose bound is best by a closed form.
 
     Returns
     -------
     GaussianMechanism or Composition
-        Of noise ``noise_multiplier / sensitivity``: exactly, where that is a fraction, else rounded
+        Noise multiplier ``noise_multiplier / sensitivity``: exact if it is rational, else rounded
         down.  Under ``substitute`` both records take part at the same steps.  For
-        ``balls_in_bins`` one epoch of random allocation to the b / c bins of a class beside a
-        Gaussian step, which dominate; they are attained where the sums of the absolute columns of
-        the bins have equal norms and equal products, and c is 1.
+        ``balls_in_bins`` a Gaussian step and one epoch of random allocation to the b / c bins of a
+        class, which together dominate; they are tight if c is 1 and the sums of the absolute
+        columns of all bins have equal norms and equal inner products.
 
     Raises
     ------
@@ -164,8 +163,8 @@ def matrix_mechanism(
     Warns
     -----
     ApproximationWarning
-        If only an upper bound of the sensitivity, or of what bins leak, is known: values, and both
-        of their bounds, are then those of an upper bound.
+        If only an upper bound of the sensitivity, or of what bins leak, is known: values and both
+        bounds are then those of this upper bound.
 
     References
     ----------
@@ -211,15 +210,15 @@ def toeplitz_mechanism(
     times: int | None = None,
     separation: int | None = None,
 ) -> Step:
-    """Matrix mechanism of a lower triangular Toeplitz matrix C that is not written down.
+    """Matrix mechanism of a lower triangular Toeplitz matrix C, given by its first column.
 
     Parameters
     ----------
     noise_multiplier : float, or exact number as str, Fraction or Decimal
-        As of `matrix_mechanism`.
+        As in `matrix_mechanism`.
     coefficients : array_like of shape (m,), m <= steps
-        First column of C, zeros behind left out: the release of step i has c₀xᵢ + c₁xᵢ₋₁ + ….
-        Finite, c₀ not zero; `blt_coefficients` has those of buffered linear Toeplitz matrices.
+        First column of C without trailing zeros: step i releases c₀xᵢ + c₁xᵢ₋₁ + … with noise.
+        Finite, c₀ not zero; `blt_coefficients` makes those of buffered linear Toeplitz matrices.
     steps : int
         Number n of columns, in [1, 10^7].
     participation, times, separation
@@ -228,9 +227,9 @@ def toeplitz_mechanism(
     Returns
     -------
     GaussianMechanism
-        As of `matrix_mechanism`, for n of any size: the sensitivity takes n times k operations.  It
-        is exact for ``single``, for coefficients that decrease to >= 0 (Theorem 2 of Kalinin and
-        Lampert), and for at most ``separation`` of them.
+        As of `matrix_mechanism`, also for large n: the sensitivity takes n times k operations.  It
+        is exact for ``single``, for non-negative decreasing coefficients (Theorem 2 of Kalinin and
+        Lampert), and for at most ``separation`` coefficients.
 
     Raises
     ------
@@ -240,7 +239,7 @@ def toeplitz_mechanism(
     Warns
     -----
     ApproximationWarning
-        For other coefficients, whose sizes are replaced by the largest one behind.
+        For other coefficients: each absolute value is replaced by the largest from there on.
 
     References
     ----------
@@ -274,7 +273,7 @@ def blt_coefficients(buffer_decay: Any, output_scale: Any, steps: int) -> npt.ND
     Returns
     -------
     ndarray of shape (n,)
-        1 and Σ ωⱼ θⱼ^(i-1) for i >= 1, each term to a few units.
+        1, then Σⱼ ωⱼ θⱼ^(i-1) for i >= 1, to a few units of roundoff of each term.
 
     Raises
     ------
@@ -317,7 +316,7 @@ def _one_gaussian(
     times: int | None,
     separation: int | None,
 ) -> Step:
-    """One Gaussian of the noise over the sensitivity, in words."""
+    """Gaussian step of noise over sensitivity, with its label; warns if that is only a bound."""
     if not exact:
         warnings.warn(
             "only an upper bound of the sensitivity of C is known: what is answered for this "
@@ -339,7 +338,7 @@ def _one_gaussian(
 
 
 def _in_bins(noise: checks.Number, C: Any, bins: int, classes: int | None) -> Composition:
-    """What dominates a record in a random bin: the products' largest for all, and the rest."""
+    """Dominating steps: a Gaussian one for the largest product of bins, an epoch for the rest."""
     square, product, size, number, exact = bin_products(C, bins, float(noise), classes)
     if not exact:
         warnings.warn(
@@ -372,7 +371,7 @@ def _in_bins(noise: checks.Number, C: Any, bins: int, classes: int | None) -> Co
 
 
 def over_root(noise: checks.Number, square: Fraction) -> checks.Number:
-    """Noise over the root of a square, not above the true one."""
+    """Noise / √square: exact where rational, else rounded down to a double."""
     root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
     if root * root == square:
         quotient = Fraction(noise) / root
@@ -381,7 +380,7 @@ def over_root(noise: checks.Number, square: Fraction) -> checks.Number:
         return near if is_double else quotient
     goal = Fraction(noise) ** 2 / square
     whole = math.isqrt(square.numerator // square.denominator)
-    # beyond the doubles the digits of a whole root are enough
+    # where doubles end, the integer root has digits enough
     near = float(Fraction(noise) / whole) if whole > FAR_ROOT else float(noise) / math.sqrt(square)
     near = min(near, sys.float_info.max)
     while Fraction(near) ** 2 > goal:
@@ -400,8 +399,8 @@ def tree_aggregation_matrix(steps: int) -> npt.NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (nodes, steps)
-        Zeros and ones; the nodes are in the order in which they are complete.  A leaf is in
-        ``steps.bit_length()`` nodes at most.
+        Zeros and ones; nodes in the order of completion.  A leaf is in at most
+        ``steps.bit_length()`` nodes.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Mixtures of Gaussians: several records of one user, or copies of one, in a batch."""
+"""Mixtures of Gaussians: several records of one user, or several copies of one, in a batch."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pyengine.mechanisms.words import LONG, Words, number_in_words, worded
 
 __all__ = ["GaussianMixtureMechanism", "binomial_weights", "group_sample"]
 
-RARE = Fraction(1, 10**40)  # of numbers of draws that are not told apart
-MOST_DRAWS = 10_000  # of one record in a batch, on average
-PLACES = 1024  # binary ones, of probabilities of numbers of draws
-LEAST_WEIGHT = Fraction(1, 2**1074)  # a double
+RARE = Fraction(1, 10**40)  # total probability of the largest numbers of draws, which are merged
+MOST_DRAWS = 10_000  # expected draws of one record in a batch
+PLACES = 1024  # binary digits of the probabilities of numbers of draws
+LEAST_WEIGHT = Fraction(1, 2**1074)  # the smallest positive double
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -26,10 +26,10 @@ class GaussianMixtureMechanism(Step):
     """A query with Gaussian noise that moves by a random multiple of its sensitivity.
 
     With the records the query moves by ``shifts[j]`` sensitivities with probability
-    ``weights[j]``, hidden from whoever sees the release.  The pair N(0, 1) and Σ wⱼ N(cⱼ/σ, 1)
-    dominates all pairs of neighbours whose records move the query by at most cⱼ sensitivities in
-    the j-th case.  Under ``substitute``, Σ wⱼ N(-cⱼ/σ, 1) and Σ wⱼ N(cⱼ/σ, 1) do, where the other
-    records move it as far, with these weights.
+    ``weights[j]``, and the release does not show which j it was.  The pair N(0, 1) and
+    Σ wⱼ N(cⱼ/σ, 1) dominates all neighbours whose records move the query by at most cⱼ
+    sensitivities in case j.  Under ``substitute`` the pair is Σ wⱼ N(-cⱼ/σ, 1) and
+    Σ wⱼ N(cⱼ/σ, 1), if the other records have the same shifts and weights.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ class GaussianMixtureMechanism(Step):
     shifts : sequence of float or exact number
         cⱼ in units of the sensitivity, finite and >= 0.  Equal shifts are counted together.
     weights : sequence of float or exact number
-        As many probabilities in [0, 1], 0 or at least 2^-1074, whose sum is 1 (to 1e-12 for floats;
-        what rounding leaves is given to the largest one, so that floats are exact from here on).
+        Probability of each shift, 0 or in [2^-1074, 1], with the sum 1 (to 1e-12 for floats: the
+        largest one absorbs the rounding, and floats count as exact from then on).
 
     Raises
     ------
@@ -87,7 +87,7 @@ class GaussianMixtureMechanism(Step):
         )
 
     def own_words(self) -> Words:
-        """Records that move the sum by a random multiple of one clipping norm."""
+        """Label: the records of a user move the sum by random shifts."""
         return Words(
             "Gaussian mixture",
             "the records of a user move each step's sum by shifts of these weights, drawn anew in "
@@ -98,7 +98,7 @@ class GaussianMixtureMechanism(Step):
 
     @property
     def share(self) -> checks.Number:
-        """0 where nothing moves, else 1."""
+        """0 if all shifts are 0, else 1."""
         return 1 if any(self.shifts) else 0
 
     def poisson_sampled(self, probability: checks.NumberLike) -> Step:
@@ -110,7 +110,7 @@ class GaussianMixtureMechanism(Step):
     def sampled_without_replacement(
         self, *, batch_size: int, dataset_size: int
     ) -> SampledWithoutReplacement:
-        """Refuse: what the record that is pushed out would move is not part of a mixture."""
+        """Refuse: a mixture does not say how far the record that is pushed out moves the sum."""
         raise ValueError(
             "a Gaussian mixture cannot be sampled without replacement: it does not say what the "
             f"record that is pushed out of the batch moves; got batch_size={batch_size!r}, "
@@ -128,14 +128,14 @@ def _entries(name: str, values: Any) -> list[Any]:
 
 
 def binomial_weights(trials: int, probability: checks.Number) -> list[checks.Number]:
-    """Probabilities of 0, 1, ..., ``trials`` successes, exactly; as floats where p is one."""
+    """Probabilities of 0, 1, ..., ``trials`` successes: exact, or floats if p is a float."""
     p = Fraction(probability)
     masses = [math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)]
     return [*masses] if isinstance(probability, Fraction) else [float(mass) for mass in masses]
 
 
 def _binomial_masses(trials: int, probability: Fraction) -> Iterator[Fraction]:
-    """Probabilities of 0, 1, ... successes; rounded down to `PLACES` where they have more."""
+    """Probabilities of 0, 1, ... successes; rounded down if exact ones exceed `PLACES` digits."""
     if trials * probability.denominator.bit_length() <= PLACES:
         yield from cast("list[Fraction]", binomial_weights(trials, probability))
         return
@@ -151,13 +151,13 @@ def _binomial_masses(trials: int, probability: Fraction) -> Iterator[Fraction]:
 
 
 def _below(value: Fraction) -> Fraction:
-    """A number with `PLACES` significant binary digits that is not above one in (0, 1]."""
+    """Round a number in (0, 1] down to `PLACES` significant binary digits."""
     places = PLACES + value.denominator.bit_length() - value.numerator.bit_length()
     return Fraction(math.floor(value * 2**places), 2**places)
 
 
 def group_sample(noise_multiplier: checks.Number, probability: checks.Number, size: int) -> Step:
-    """Gaussian noise on Poisson samples that each record of a user joins by itself."""
+    """Gaussian noise on Poisson samples that each record of a user joins independently."""
     step = GaussianMixtureMechanism(
         noise_multiplier, range(size + 1), binomial_weights(size, probability)
     )
@@ -179,13 +179,13 @@ def group_sample(noise_multiplier: checks.Number, probability: checks.Number, si
 def repeated_draws(
     noise_multiplier: checks.Number, draws: int, rate: Fraction, moved: int
 ) -> Composition:
-    """Gaussian noise on the sum of a batch that is drawn with replacement.
+    """Gaussian noise on the sum of a batch that is drawn with replacement; the pair dominates.
 
-    Numbers of draws of the record that are rarer than 1e-40 all together count as one draw more
-    than the others, beside a mechanism that tells everything with that probability: to move shifts
-    up, and to tell what they are, makes it less private.  So is what rounding takes from a number.
-    Each draw of the record, of probability ``rate``, moves the sum by ``moved`` clipping norms: by
-    2 where another record would be drawn.
+    The largest numbers of draws of the record, of total probability below 1e-40, count as one draw
+    more than the others, and a mechanism is added that reveals everything with that probability:
+    larger shifts, and revealing them, are less private.  The mass that rounding loses is treated
+    alike.  Each draw, of probability ``rate``, moves the sum by ``moved`` clipping norms: by 2 if
+    the record takes the place of another one.
     """
     if draws * rate > MOST_DRAWS:
         raise ValueError(
@@ -197,7 +197,7 @@ def repeated_draws(
     while len(weights) <= draws and rest >= RARE:
         weights.append(next(masses))
         rest -= weights[-1]
-    if len(weights) > draws:  # what rounding has left moves up
+    if len(weights) > draws:  # mass lost by rounding goes to the largest shift
         weights[-1] += rest
         rest = Fraction(0)
     if rest > 0:

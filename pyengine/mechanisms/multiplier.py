@@ -1,4 +1,4 @@
-"""The noise multiplier of noise as training code adds it."""
+"""The noise multiplier, from noise and clipping norms as training code has them."""
 
 from __future__ import annotations
 
@@ -23,36 +23,35 @@ def noise_multiplier(
     clients: int = 1,
     microbatch_size: int = 1,
 ) -> float:
-    """Noise multiplier of one step: the noise of a sum over the norm to which it is clipped.
+    """Noise multiplier of one training step: noise of the sum over the clipping norm.
 
     Parameters
     ----------
     std : float, exact number or sequence of them
-        Standard deviation > 0 of the Gaussian noise that is added to each coordinate; one for each
-        group of coordinates, such as a layer, that has its own.
+        Standard deviation > 0 of the Gaussian noise on each coordinate; a sequence if groups of
+        coordinates, such as layers, have different noise.
     clip : float, exact number or sequence of them
         Euclidean norm > 0 to which the contribution of each unit is clipped: the gradient of a
         record, or the update of a client where clients are protected.  With a sequence, each group
         is clipped by itself.
     batch_size : float or exact number, optional
-        The number > 0 by which the sum of contributions is divided, where ``std`` is of the mean.
+        The number > 0 by which the sum of contributions is divided, if ``std`` is that of the mean.
         It must be fixed beforehand, such as the expected size of a Poisson sample.
     mean : bool, optional
-        Whether ``std`` is of noise on the mean, the sum divided by ``batch_size``, or on the sum;
-        to be said where a batch size is given, and False otherwise.
+        Whether the noise is added to the mean (the sum divided by ``batch_size``) or to the sum;
+        required with a batch size, and False otherwise.
     clients : int
-        How many independent noises of this size are in one released sum: 1 where a trainer or a
-        server adds it once; otherwise the number of clients that certainly add their own, or of
+        Number of independent noises of this size in one released sum: 1 if a trainer or a server
+        adds noise once; otherwise the number of clients that certainly add their own, or of
         accumulated micro-batches with noise each.
     microbatch_size : int
-        How many records are averaged *before* they are clipped, as one contribution; more than one
-        double the sensitivity.
+        Number of records that are averaged *before* clipping, as one contribution; more than one
+        doubles the sensitivity.
 
     Returns
     -------
     float
-        To be given as ``noise_multiplier``; rounded down from the exact number of these arguments,
-        so that it never promises too much.
+        The ``noise_multiplier`` of mechanisms; rounded down, so that it never promises too much.
 
     Raises
     ------
@@ -61,10 +60,10 @@ def noise_multiplier(
 
     Notes
     -----
-    With groups g, n noises and the divisor B (1 for a sum), the multiplier z is
-    B √n / √(Σ_g (clip_g/std_g)²), and half of that for micro-batches that are clipped as one.
+    For groups g, n noises and the divisor B (1 for a sum), the multiplier is
+    B √n / √(Σ_g (clip_g/std_g)²), and half of that for micro-batches of several records.
 
-    See docs/api/noise_multiplier for what is easily missed.
+    See docs/api/noise_multiplier for common mistakes.
 
     Examples
     --------
@@ -93,7 +92,7 @@ def noise_multiplier(
 
 
 def _groups(std: Any, clip: Any) -> tuple[list[Fraction], list[Fraction]]:
-    """Noise and norm of each group; a number is that of all groups."""
+    """Noise and norm of each group; a single number applies to all groups."""
     stds, clips = _numbers("std", std), _numbers("clip", clip)
     size = max(len(stds), len(clips))
     if {len(stds), len(clips)} - {1, size}:

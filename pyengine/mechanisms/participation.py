@@ -1,9 +1,8 @@
-"""Sensitivity of a matrix mechanism: how far one record can move C x, by when it takes part.
+"""Sensitivity of a matrix mechanism: how far one record can move C x, by its participation.
 
-With columns cᵢ of C and contributions uᵢ of norm at most 1 at the steps π of a record, the square
-of the movement is Σ ⟨cᵢ, cⱼ⟩⟨uᵢ, uⱼ⟩ <= Σ |⟨cᵢ, cⱼ⟩| over i, j in π.  Signs of the uᵢ attain that
-bound where the signs of the products are those of sᵢsⱼ, as they are for columns that are not
-negative.
+A record with contributions uᵢ of norm at most 1 at the steps i of a pattern π moves C x, with
+columns cᵢ of C, by the square Σ ⟨cᵢ, cⱼ⟩⟨uᵢ, uⱼ⟩ <= Σ |⟨cᵢ, cⱼ⟩| over i, j in π.  The bound is
+attained if the products have the signs of sᵢsⱼ for some signs s, as for non-negative columns.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ FloatArray = npt.NDArray[np.float64]
 PARTICIPATIONS = ("single", "fixed_order", "min_separation")
 UNIT = 2.0**-52
 LONGEST = 10**7  # steps of a Toeplitz matrix; only its column is formed
-LARGEST = 16_384  # columns; the products of two columns are formed in blocks of rows
-BLOCK = 256
+LARGEST = 16_384  # columns of a matrix
+BLOCK = 256  # columns whose products with all others are formed at once
 CANDIDATES = 64  # patterns whose sums are formed exactly
 
 
@@ -59,10 +58,9 @@ class Sensitivity(NamedTuple):
 class BinProducts(NamedTuple):
     """Largest |mᵢ|² and ⟨mᵢ, mⱼ⟩ of two bins of a class, mᵢ the sum of absolute columns of bin i.
 
-    They are at least the true ones, and at most some rows × 2⁻⁵⁰ above, relatively; the product is
-    0 for classes of one bin.  ``size`` is the least number of bins of a class; the bound is
-    ``exact`` where all squares are the same, all products are, C has one sign, and there is one
-    class.
+    Both are rounded up, by about rows × 2⁻⁵⁰ relatively at most; the product is 0 for classes of
+    one bin.  ``size`` is the smallest number of bins in a class; the bound is ``exact`` if all
+    squares are equal, all products are, C has one sign, and there is one class.
     """
 
     square: Fraction
@@ -88,18 +86,18 @@ def matrix_sensitivity(
         column is zero.
     participation : {"single", "fixed_order", "min_separation"}
         At which steps a record takes part, each time with a contribution of norm at most 1.
-        ``single``: once.  ``fixed_order``: (k, b)-participation, at most k times, b steps apart, as
-        epochs in one order have it.  ``min_separation``: at most k times, at least b steps apart.
+        ``single``: once.  ``fixed_order``: (k, b)-participation, at most k times, exactly b steps
+        apart, as in epochs of one order.  ``min_separation``: at most k times, at least b apart.
     times, separation : int
-        k and b, >= 1; for ``single`` they are not given.
+        k and b, >= 1; not given for ``single``.
 
     Returns
     -------
     Sensitivity
-        For ``single`` and ``fixed_order`` exact, if the columns that decide have products of
-        one sign pattern (all of a non-negative matrix have).  For ``min_separation`` as well if C
-        is banded within 2b, has few patterns, is Toeplitz with decreasing entries >= 0 (Theorem 2
-        of Kalinin and Lampert), or has the nodes of trees as rows, all by dynamic programming;
+        Exact for ``single`` and ``fixed_order`` if the products of the heaviest columns have the
+        signs of sᵢsⱼ for some signs s (all non-negative matrices).  Exact for ``min_separation`` if
+        in addition C has fewer than 2b bands, has few patterns, is Toeplitz with non-negative
+        decreasing entries (Theorem 2 of Kalinin and Lampert), or has the nodes of trees as rows;
         otherwise an upper bound.
 
     Raises
@@ -135,7 +133,7 @@ def matrix_sensitivity(
 def square_of_sensitivity(
     C: Any, participation: str, times: int | None, separation: int | None
 ) -> tuple[Fraction, bool]:
-    """Square of `matrix_sensitivity`, at least the true one, and whether it is attained."""
+    """Square of `matrix_sensitivity`, rounded up, and whether a record attains it."""
     matrix = _matrix(C)
     steps = matrix.shape[1]
     word, number, gap = _pattern(steps, participation, times, separation)
@@ -150,7 +148,7 @@ def square_of_sensitivity(
 def _pattern(
     steps: int, participation: str, times: int | None, separation: int | None
 ) -> tuple[str, int, int]:
-    """The word, the largest number of steps of a record, and their distance."""
+    """Check the arguments: participation, most steps of a record, and their distance."""
     word = checks.choice("participation", participation, PARTICIPATIONS)
     if word == "single":
         if times is not None or separation is not None:
@@ -171,8 +169,8 @@ def toeplitz_square(
 ) -> tuple[Fraction, bool]:
     """Square of the sensitivity of a lower triangular Toeplitz matrix, as `square_of_sensitivity`.
 
-    Steps 0, b, 2b, … are the heaviest pattern of coefficients that decrease to >= 0, and of any
-    that are at most b: products of columns vanish, and the first columns are the longest.
+    Steps 0, b, 2b, … are the heaviest pattern of non-negative decreasing coefficients, and of at
+    most b coefficients of any kind: columns b apart are orthogonal, and the first are the longest.
     """
     number = checks.count("steps", steps, least=1, most=LONGEST)
     column = checks.real_array("coefficients", coefficients, -1e100, 1e100)
@@ -201,7 +199,7 @@ def toeplitz_square(
 
 
 def bin_moves(C: Any, bins: int) -> tuple[FloatArray, FloatArray]:
-    """Return C, checked, and the sums of its absolute columns in each of the bins, as columns."""
+    """Return C, checked, and a matrix with the sum of its absolute columns in each bin."""
     matrix = _matrix(C)
     number = checks.count("bins", bins, least=1)
     if number > matrix.shape[1]:
@@ -213,11 +211,11 @@ def bin_moves(C: Any, bins: int) -> tuple[FloatArray, FloatArray]:
 
 # Map: balls in bins, by Kahane's inequality | test_matrix | theory/matrix
 def bin_products(C: Any, bins: int, noise: float, classes: int | None = None) -> BinProducts:
-    """Largest |mᵢ|² and largest ⟨mᵢ, mⱼ⟩, i ≠ j, of the movements by records in bins of one class.
+    """Largest |mᵢ|² and largest ⟨mᵢ, mⱼ⟩ of two bins i ≠ j of one class; see `BinProducts`.
 
     A record in bin i of b takes part in the steps i, i + b, i + 2b, ...; class r of c has the bins
-    r, r + c, ...  Every c gives a bound.  If not given it is 1 where that is exact, else the number
-    whose dominating pair has the least E_Q(dP/dQ)² at this noise.
+    r, r + c, ...  Every number of classes gives a bound.  By default it is 1 where that is exact,
+    else the one whose dominating pair has the least E_Q(dP/dQ)² at this noise.
     """
     matrix, moves = bin_moves(C, bins)
     number = moves.shape[1]
@@ -249,7 +247,7 @@ def bin_products(C: Any, bins: int, noise: float, classes: int | None = None) ->
 
 
 def _log_square(square: float, products: FloatArray, size: int, noise: float) -> float:
-    """Logarithm of E_Q(dP/dQ)² of a class of so many bins, of the largest square and product."""
+    """Logarithm of E_Q(dP/dQ)² for classes of ``size`` bins, from the square and the products."""
     shared = float(products.max()) if products.size else 0.0
     own = max(square - shared, 0.0) / noise / noise
     rest = own - fn.log(size) if own > 700.0 else fn.log1p(fn.expm1(own) / size)
@@ -287,7 +285,7 @@ def _rounding(matrix: FloatArray, number: int) -> float:
 
 
 def _largest(matrix: FloatArray, patterns: list[npt.NDArray[np.intp]]) -> tuple[Fraction, bool]:
-    """Largest Σ |⟨cᵢ, cⱼ⟩| over patterns, from exact sums of those that rounding leaves open."""
+    """Largest Σ |⟨cᵢ, cⱼ⟩| over patterns; those that rounding leaves open are summed exactly."""
     number = max(pattern.size for pattern in patterns)
     values = np.array([_rounded(matrix[:, pattern]) for pattern in patterns])
     error = _rounding(matrix, number)
@@ -322,14 +320,14 @@ def _exactly(columns: FloatArray) -> tuple[Fraction, bool]:
 
 
 def _integers(columns: FloatArray) -> tuple[list[list[int]], Fraction]:
-    """Entries as multiples of one power of two."""
+    """Entries as integers, in units of one power of two."""
     ratios = [[float(x).as_integer_ratio() for x in row] for row in columns]
     largest = max(denominator for row in ratios for _, denominator in row)
     return [[p * (largest // q) for p, q in row] for row in ratios], Fraction(1, largest)
 
 
 def _balanced(products: list[list[int]]) -> bool:
-    """Whether there are signs s with every product of the sign sᵢsⱼ."""
+    """Whether there are signs s such that every product has the sign sᵢsⱼ or is 0."""
     signs: dict[int, int] = {}
     for start in range(len(products)):
         if start in signs:
@@ -362,11 +360,10 @@ def _decreasing_toeplitz(matrix: FloatArray) -> bool:
 
 
 def _separated(matrix: FloatArray, number: int, gap: int) -> tuple[Fraction, bool]:
-    """The largest weight of a pattern of at most so many steps, at least ``gap`` apart, or a bound.
+    """Largest weight of a pattern of at most ``number`` steps, ``gap`` apart or more, or a bound.
 
-    The bound, where dynamic programming has too many states: each step i adds at most uᵢ, the
-    largest Σⱼ |⟨cᵢ, cⱼ⟩| over the patterns that hold i; the largest sum of such bounds over a
-    pattern is found by dynamic programming.
+    The bound is for dynamic programs with too many states: each step i adds at most uᵢ, the largest
+    Σⱼ |⟨cᵢ, cⱼ⟩| over the patterns that hold i; dynamic programming finds the largest Σ uᵢ.
     """
     found = heaviest(matrix, number, gap)
     if found is not None:
@@ -398,7 +395,7 @@ def _row_blocks(matrix: FloatArray) -> Iterator[tuple[int, FloatArray]]:
 
 
 def _best(weights: FloatArray, number: int, gap: int) -> FloatArray:
-    """Largest sums of at most so many weights of a row, ``gap`` apart, up to each column."""
+    """Largest sum of at most ``number`` weights of a row, ``gap`` apart, up to each column."""
     best = np.zeros_like(weights)
     for _ in range(number):
         candidates = weights.copy()
@@ -408,7 +405,7 @@ def _best(weights: FloatArray, number: int, gap: int) -> FloatArray:
 
 
 def _attaining(weights: FloatArray, number: int, gap: int) -> npt.NDArray[np.intp]:
-    """Steps of a largest sum of so many weights."""
+    """Steps whose weights have the largest sum, as `_best` finds it."""
     rows = [_best(weights[None, :], m, gap)[0] for m in range(number + 1)]
     chosen, end = [], weights.size - 1
     for m in range(number, 0, -1):

@@ -1,7 +1,7 @@
-"""Several releases that are computed on the same sample: one step, which is sampled as a whole.
+"""Several releases computed on the same sample: one step, which is sampled as a whole.
 
-Gaussian releases of noise σᵢ are one of noise (Σ σᵢ⁻²)^-½: the sum of the releases, weighted by
-σᵢ⁻², has the likelihood ratio of all of them.
+Gaussian releases of noise σᵢ are equivalent to one of noise (Σ σᵢ⁻²)^-½: the sum of the releases,
+weighted by σᵢ⁻², is a sufficient statistic.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pyengine.mechanisms.words import Words, of_all
 
 __all__ = ["GaussianReleases", "Releases", "merged_noise", "on_one_sample"]
 
-# Of a noise that is no fraction: it is cut in the middle of a cell of so many bits, so that every
-# number of fewer bits lies on the same side of both.
+# An irrational noise is replaced by the middle of its cell of this many bits: then every number of
+# fewer bits lies on the same side of both.
 BITS = 4096
 SHOWN = 3  # releases that a name lists
 
@@ -28,9 +28,9 @@ SHOWN = 3  # releases that a name lists
 def merged_noise(rows: list[tuple[checks.Number, int]]) -> checks.Number:
     """Return (Σ nᵢ σᵢ⁻²)^-½ of noises σᵢ, each used nᵢ times.
 
-    A double where it is one, the exact fraction where it is one, and else a fraction that differs
-    from it by less than 2^-4095 of it and lies on the same side of all numbers of fewer bits: the
-    doubles next to it enclose the noise.
+    A double if it is one, the exact fraction if it is rational, and otherwise a fraction within a
+    relative 2^-4095 that lies on the same side of all numbers of fewer bits: the doubles next to it
+    enclose the noise.
     """
     total = sum((number / Fraction(noise) ** 2 for noise, number in rows), Fraction(0))
     top, bottom = total.denominator, total.numerator  # of the square of the noise
@@ -59,8 +59,8 @@ class GaussianReleases(GaussianMechanism):
     Attributes
     ----------
     noise_multiplier : float or Fraction
-        That of the one Gaussian release that leaks as much: (Σ nᵢ σᵢ⁻²)^-½, exactly where it is a
-        fraction, and else one that the same doubles enclose.
+        That of the one Gaussian release that leaks as much, (Σ nᵢ σᵢ⁻²)^-½: exact if it is
+        rational, else a fraction between the same two doubles.
 
     Examples
     --------
@@ -101,11 +101,11 @@ class GaussianReleases(GaussianMechanism):
 
     @property
     def on_batches(self) -> str:
-        """DP-SGD, with the number of its releases."""
+        """Name on batches: DP-SGD with the number of releases."""
         return f"DP-SGD with {sum(self.times):,} Gaussian releases of each batch"
 
     def with_multiplier(self, value: checks.NumberLike) -> Step:
-        """Return the one Gaussian release of this noise, which leaks what all of them would."""
+        """Return one Gaussian release of this noise, which leaks as much as all of them."""
         return GaussianMechanism(value)
 
     def described(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class GaussianReleases(GaussianMechanism):
         return own if set(self.times) == {1} else {**own, "times": self.times}
 
     def own_words(self) -> Words:
-        """As of a Gaussian query, with the number of releases."""
+        """Label of a Gaussian query, with the number of releases."""
         name = f"{sum(self.times):,} Gaussian releases of the same records"
         return super().own_words()._replace(name=name)
 
@@ -144,7 +144,7 @@ class Releases(Step):
         return {"mechanism": type(self).__name__, "parts": parts}
 
     def own_words(self) -> Words:
-        """All parts by their names; what holds of the first of them, which holds of all."""
+        """Label: the names of all parts, and what holds for all of them."""
         shown = [_in_words(step, number) for step, number in self.parts[:SHOWN]]
         if self.parts[SHOWN:]:
             shown.append(f"{len(self.parts) - SHOWN:,} more")
@@ -185,7 +185,7 @@ def on_one_sample(composition: Composition) -> Step:
 
 
 def _check_single(step: Step) -> None:
-    """Refuse what is sampled already, and what cannot be: that says why."""
+    """Refuse a step that is sampled already, or cannot be, for which its own message says why."""
     if step.inner is not step:
         raise ValueError(
             "steps that run on one sample must not draw samples of their own, got "

@@ -38,10 +38,10 @@ PRESENT = {
     "remove": "two data sets, one with it, which is the null hypothesis, and one without it",
     "substitute": "two data sets that differ by another record in its place",
 }
-# Said where kinds of steps protect different units, or have different neighbours.
+# Shown if kinds of steps protect different units, or have different neighbours.
 JOINTLY = "all figures are for data that differ in each kind of step as said of it"
 
-# In what neighbouring data sets differ, by the key that `Words` holds and by the adjacency.
+# How neighbouring data sets differ, by the key in `Words` and by the adjacency.
 NEIGHBOURS = {
     "present": PRESENT,
     "in_place": {
@@ -89,10 +89,10 @@ NEIGHBOURS = {
 
 
 class Label(NamedTuple):
-    """What a number about one kind of step must be read with.
+    """What a number about one kind of step means and assumes.
 
-    ``mechanism`` says what is run and how often; ``batches`` how they must have been drawn;
-    ``protects`` the unit and who are neighbours; ``known`` is "upper bound", "lower bound" or "".
+    ``mechanism`` says what runs and how often; ``batches`` how they must have been drawn;
+    ``protects`` the unit and the neighbours; ``known`` is "upper bound", "lower bound" or "".
     """
 
     mechanism: str
@@ -102,7 +102,7 @@ class Label(NamedTuple):
 
 
 def of_units(run: Composition, unit: str) -> Composition:
-    """Return an equal run whose labels speak of units, such as clients, in the place of records."""
+    """Return an equal run whose labels say ``unit``, such as client, in the place of record."""
     if unit == "record":
         return run
     parts = (
@@ -129,7 +129,7 @@ def describe(mechanism: Mechanism) -> list[dict[str, Any]]:
 
 
 def label_of(mechanism: Mechanism, adjacency: str = "add_remove") -> list[Label]:
-    """Return what numbers about a mechanism must be read with, for each kind of step."""
+    """Return the label of each kind of step: what numbers about it mean and assume."""
     return [
         Label(
             _line(step, number),
@@ -148,7 +148,7 @@ def is_least(mechanism: Mechanism) -> bool:
 
 
 def guaranteed(label: Iterable[Label]) -> None:
-    """Refuse what is the least that leaks where answers are to be guarantees."""
+    """Refuse labels of lower bounds of what leaks, where answers must be guarantees."""
     label = list(label)
     if any(each.known == LOWER for each in label):
         shown = _cut("; ".join(each.mechanism for each in label), NAMED)
@@ -159,12 +159,12 @@ def guaranteed(label: Iterable[Label]) -> None:
 
 
 def _is_replaced(step: Step, adjacency: str) -> bool:
-    """Whether another record is bounded by none: no worst pair of both is known for epochs."""
+    """Whether substitution is bounded by that of an empty record, as for epochs."""
     return adjacency == "substitute" and step.scheme == "allocated"
 
 
 def summary(mechanism: Mechanism) -> str:
-    """Return what `repr` shows: one line, cut where it is long."""
+    """Return what `repr` shows: one line, truncated if it is long."""
     if isinstance(mechanism, Step):
         return _cut(step_in_words(mechanism))
     phases = phases_of(mechanism)
@@ -198,13 +198,13 @@ def in_words(mechanism: Mechanism) -> list[str]:
 
 
 def step_in_words(step: Step) -> str:
-    """Return the kind of a step, its parameters and how it is sampled, for people."""
+    """Return a step in words: its kind, its parameters and its sampling."""
     size = step.words.said(step.words.size)
     return f"{_named(step)},{size}" if size else _named(step)
 
 
 def epochs_in_words(words: Words, number: int) -> str:
-    """Return the epochs that so many steps are, where they were given; else nothing."""
+    """Return how many epochs the steps are, if epochs were given; else an empty text."""
     if words.epochs is None or words.epochs[0] == 0 or number % words.epochs[0]:
         return ""
     given = Fraction(words.epochs[1]) * (number // words.epochs[0])
@@ -220,7 +220,7 @@ def _line(step: Step, number: int) -> str:
 
 
 def _named(step: Step) -> str:
-    """Name and parameters, without those of the sampling."""
+    """Name and parameters of a step, without those of the sampling."""
     described = step.described()
     values = {k: v for k, v in described.items() if k not in (*SAMPLING, "mechanism")}
     shown = {key: value for key, value in values.items() if key not in step.words.hidden}

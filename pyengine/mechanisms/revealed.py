@@ -17,7 +17,7 @@ from pyengine.mechanisms.words import Words, number_in_words, of_all
 __all__ = ["MOST_PARTS", "RevealedMixture", "parts_of", "revealed_mixture"]
 
 SHOWN = 3  # mechanisms that a name lists
-MOST_PARTS = 512  # that are asked one by one
+MOST_PARTS = 512  # compositions that are answered one by one
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -27,9 +27,9 @@ class RevealedMixture(Step):
     Parameters
     ----------
     weights : sequence of float or exact number
-        Probabilities of the mechanisms.
+        Probability of each mechanism.
     mechanisms : sequence of Mechanism
-        As many.
+        The mechanisms.
     """
 
     weights: tuple[checks.Number, ...]
@@ -64,20 +64,20 @@ class RevealedMixture(Step):
 
     @property
     def within(self) -> tuple[Mechanism, ...]:
-        """Those of which one runs."""
+        """The mechanisms of which one runs."""
         return self.mechanisms
 
     @property
     def revealed(self) -> tuple[tuple[checks.Number, Mechanism], ...]:
-        """The mechanisms with their probabilities."""
+        """Probabilities and mechanisms."""
         return tuple(zip(self.weights, self.mechanisms, strict=True))
 
     def poisson_sampled(self, probability: checks.NumberLike) -> Step:
-        """Run on a Poisson sample, whichever is drawn: the draw does not see the records."""
+        """Run whichever mechanism is drawn on a Poisson sample; the draw ignores the records."""
         return self._of(_sampler(thing).poisson_sampled(probability) for thing in self.mechanisms)
 
     def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
-        """Run on a batch of fixed size, whichever mechanism is drawn."""
+        """Run whichever mechanism is drawn on a batch of fixed size."""
         return self._of(
             _sampler(thing).sampled_without_replacement(
                 batch_size=batch_size, dataset_size=dataset_size
@@ -94,7 +94,7 @@ class RevealedMixture(Step):
         return {**own, "mechanisms": tuple(tuple(describe(thing)) for thing in self.mechanisms)}
 
     def own_words(self) -> Words:
-        """Weights and mechanisms, with what holds of all of them."""
+        """Label: weights and mechanisms, and what holds for all of them."""
         shown = [
             f"{number_in_words(float(weight))}: {summary(thing)}"
             for weight, thing in zip(self.weights[:SHOWN], self.mechanisms, strict=False)
@@ -123,8 +123,8 @@ def revealed_mixture(mechanisms: Any) -> RevealedMixture:
     Parameters
     ----------
     mechanisms : sequence of (number, Mechanism)
-        Each with its probability, in [0, 1]; the sum is 1, to 1e-12 for floats (what rounding
-        leaves is given to the largest one).  The draw must not depend on the records.
+        Each with its probability, in [0, 1]; the sum is 1, to 1e-12 for floats (the largest one
+        absorbs the rounding).  The draw must not depend on the records.
 
     Returns
     -------
@@ -134,14 +134,14 @@ def revealed_mixture(mechanisms: Any) -> RevealedMixture:
     Raises
     ------
     ValueError
-        For probabilities that are none or do not sum to 1, and for what are no mechanisms; an
-        `AccuracyError`, when a question is asked, where more than 512 compositions may be drawn and
-        some are neither of finitely many outcomes nor all Gaussian and run on all records.
+        For weights that are not probabilities or do not sum to 1, and for values that are not
+        mechanisms; an `AccuracyError`, when a question is asked, if more than 512 compositions may
+        be drawn and some neither have finitely many outcomes nor are Gaussian on all records.
 
     Notes
     -----
-    The draw is public: a mixture whose draw stays hidden leaks less, and is another mechanism
-    (`GaussianMixtureMechanism` for one of Gaussian noise).
+    The draw is public.  A mixture whose draw stays hidden leaks less, and is another mechanism
+    (`GaussianMixtureMechanism` for Gaussian noise).
 
     Examples
     --------
@@ -171,9 +171,9 @@ def revealed_mixture(mechanisms: Any) -> RevealedMixture:
 
 
 def parts_of(mechanism: Mechanism) -> list[tuple[Fraction, Mechanism]]:
-    """Return mechanisms that are drawn, with their probabilities; none where no draw is revealed.
+    """Return the compositions that may be drawn, with their probabilities, most likely first.
 
-    Nor are there any where they would be more than `MOST_PARTS`.
+    Empty if no step reveals a draw, or if there are more than `MOST_PARTS` compositions.
     """
     steps = phases_of(mechanism)
     drawn = [(step.revealed, number) for step, number in steps if step.revealed]
@@ -198,7 +198,7 @@ def parts_of(mechanism: Mechanism) -> list[tuple[Fraction, Mechanism]]:
 
 
 def _counts(kinds: int, number: int) -> Iterator[tuple[int, ...]]:
-    """How often each kind may be drawn."""
+    """All ways in which ``number`` draws fall on the kinds: the count of each."""
     if kinds == 1:
         yield (number,)
         return

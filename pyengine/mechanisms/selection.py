@@ -1,4 +1,4 @@
-"""The best of a number of runs, where only the best is released, as in tuning."""
+"""The best of several runs, where only the best is released, as in hyperparameter tuning."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RepeatAndSelect(UnsampledStep):
 
     @property
     def share(self) -> checks.Number:
-        """0 where a run releases nothing about the record, else 1."""
+        """0 if a run releases nothing about the record, else 1."""
         return 1 if any(step.share for step, _ in steps_of(self.base)) else 0
 
     @property
@@ -80,7 +80,7 @@ class RepeatAndSelect(UnsampledStep):
 
     @property
     def enclosing(self) -> tuple[Mechanism, tuple[Step, ...]] | None:
-        """All runs of a fixed number; publishing the best one releases no more than all of them."""
+        """For a fixed number, all runs published, which dominate; nothing is known from below."""
         if self.number is None or self.runs != "fixed":
             return None
         nothing = GenericMechanism(0)
@@ -88,7 +88,7 @@ class RepeatAndSelect(UnsampledStep):
 
     @property
     def repeated(self) -> tuple[Mechanism, dict[str, Any]] | None:
-        """One run, and the law of their random number, as `pyengine.duality` has it."""
+        """One run, and the law of the number of runs as `pyengine.duality` takes it."""
         if self.runs == "fixed":
             return None
         law = self._numbers()
@@ -97,17 +97,17 @@ class RepeatAndSelect(UnsampledStep):
         return self.base, {"runs": self.runs, **law}
 
     def _numbers(self) -> dict[str, Any]:
-        """The parameters of the law."""
+        """Parameters of the law that are given."""
         values = {item.name: getattr(self, item.name) for item in fields(self)[2:]}
         return {name: value for name, value in values.items() if value is not None}
 
     def described(self) -> dict[str, Any]:
-        """Parameters of all steps of a run, and those of their number."""
+        """Parameters of all steps of a run, and of the law of the number of runs."""
         own = {"mechanism": type(self).__name__, "base": tuple(describe(self.base))}
         return {**own, "runs": self.runs, **self._numbers()}
 
     def own_words(self) -> Words:
-        """The best run, what the law of their number is, and what holds of a run."""
+        """Label: the law of the number of runs, and what holds for a run."""
         words = of_all([step.words for step, _ in phases_of(self.base)], "; ")
         words = super().own_words() if words is None else words
         return words._replace(
@@ -132,7 +132,7 @@ class RepeatAndSelect(UnsampledStep):
 
 
 def _number(name: str, value: Any) -> float | int:
-    """A parameter of a law of runs."""
+    """Check a parameter of the law of the number of runs."""
     if name == "number":
         return checks.count(name, value, least=1)
     found = checks.real(name, value)
@@ -155,23 +155,23 @@ def repeat_and_select(
     number: int | None = None,
     probability: float | None = None,
 ) -> RepeatAndSelect:
-    """Run a mechanism a number of times and release the best run alone, as for tuning.
+    """Run a mechanism several times and release only the best run, as in hyperparameter tuning.
 
     Parameters
     ----------
     mechanism : Mechanism
-        What one run releases, the score that chooses among runs included.  Candidates may differ
-        in parameters that this does not depend on, drawn anew for each run.
+        What one run releases, including the score by which the best run is chosen.  Runs may differ
+        in parameters that do not affect its privacy, drawn anew for each run.
     runs : {"poisson", "geometric", "negative_binomial", "binomial", "fixed"}
-        Law of the number K of runs, which stays secret; nothing is released for K = 0.  A number
-        that is ``fixed`` counts as if all runs were published.
+        Law of the number K of runs, which stays secret; nothing is released for K = 0.  With
+        ``fixed`` the guarantee is that of publishing all runs.
     mean : float
         E K of ``poisson``, in (0, ∞).
     shape : float
         η > -1 of the truncated law ``negative_binomial``, as in `duality.repeat_and_select`.
     stopping : float
         γ in (0, 1), of ``geometric`` and ``negative_binomial``.  Each ``geometric`` run is the last
-        with probability γ, so that E K = 1/γ.
+        one with probability γ, so E K = 1/γ.
     number : int
         Runs of ``fixed``, and n of ``binomial``, >= 1.
     probability : float
@@ -180,8 +180,8 @@ def repeat_and_select(
     Returns
     -------
     RepeatAndSelect
-        A step with all questions, that composes.  Values are **upper bounds** of γ, δ and ε and
-        lower ones of β; what holds from the other side is not known, and bounds say so.
+        A step that composes and answers all questions.  Values are **upper bounds** of γ, δ and ε
+        and lower ones of β; nothing is known from the other side, and ``bounds`` say so.
 
     Raises
     ------
@@ -191,8 +191,8 @@ def repeat_and_select(
 
     Notes
     -----
-    The pair dominates: its profile joins the bound of `duality.repeat_and_select` by chords, from
-    the proven profile of one run.  That adds less than 3e-2 of δ, and up to 1e-17.
+    The pair dominates: its profile joins the bound of `duality.repeat_and_select`, computed from
+    the proven profile of one run, by chords.  They add less than 3e-2 of δ, plus 1e-17.
 
     References
     ----------

@@ -1,8 +1,8 @@
-"""Heaviest patterns of steps that lie some steps apart, by dynamic programming.
+"""Heaviest patterns of steps with a minimal separation, by dynamic programming.
 
-The weight of a pattern π is Σ |⟨cᵢ, cⱼ⟩| over i, j in π.  Three forms of it have few states: steps
-interact with the step before only; with the few before that are near; or the rows of the matrix are
-the nodes of trees, Σ wᵣ² (how many of π are in node r)².
+The weight of a pattern π is Σ |⟨cᵢ, cⱼ⟩| over i, j in π.  It has few states in three cases: a step
+interacts only with the previous step of π; only with the few before it that are near; or the rows
+of the matrix are the nodes of trees, where the weight is Σ wᵣ² (number of steps of π in node r)².
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ FloatArray = npt.NDArray[np.float64]
 Steps = npt.NDArray[np.intp]
 
 BLOCK = 256  # columns whose products with all others are formed at once
-MOST_STATES = 30_000  # of steps that are near; more take seconds
-MOST_NEAR = 2048  # steps whose products are all formed at once
-MOST_JOINS = 4e8  # terms of the joins of trees
-LONGEST = 64  # separations whose trees are joined
+MOST_STATES = 30_000  # of the dynamic program over near steps; more take seconds
+MOST_NEAR = 2048  # steps for which that program is tried: all products are formed at once
+MOST_JOINS = 4e8  # operations of joining tables of trees
+LONGEST = 64  # largest separation for which trees are tried
 
 
 class Heaviest(NamedTuple):
-    """The largest weight, in doubles, and a pattern that has it; None where the columns decide."""
+    """The largest weight, as a double, and a pattern that attains it (None for trees)."""
 
     weight: float
     pattern: Steps | None
 
 
 def heaviest(matrix: FloatArray, number: int, gap: int) -> Heaviest | None:
-    """Return a heaviest pattern of at most so many steps, ``gap`` apart; None if it is not known.
+    """Return a heaviest pattern of at most ``number`` steps, ``gap`` apart; None if it takes long.
 
-    ``matrix`` has no zero column.  Trees, whose entries have one sign, attain the weight and get no
-    pattern.
+    ``matrix`` has no zero column.  For trees, whose entries have one sign, only the weight is
+    returned; it is attained.
     """
     one_sign = bool((matrix >= 0.0).all() or (matrix <= 0.0).all())
     tree = _intervals(matrix) if one_sign else None
@@ -50,7 +50,7 @@ def heaviest(matrix: FloatArray, number: int, gap: int) -> Heaviest | None:
 
 
 def _reach(matrix: FloatArray) -> int:
-    """Largest distance of steps with a product that is not 0."""
+    """Largest distance of two steps whose columns are not orthogonal."""
     steps = matrix.shape[1]
     farthest = 0
     for start in range(0, steps, BLOCK):
@@ -62,7 +62,7 @@ def _reach(matrix: FloatArray) -> int:
 
 
 def _in_chains(matrix: FloatArray, number: int, gap: int, reach: int) -> Heaviest:
-    """Each step interacts with the one before at most: the state is the last step."""
+    """Dynamic program if each step interacts with the previous one at most: one state a step."""
     steps = matrix.shape[1]
     own = np.einsum("ij,ij->j", matrix, matrix)
     pairs = {
@@ -94,7 +94,7 @@ def _in_chains(matrix: FloatArray, number: int, gap: int, reach: int) -> Heavies
 
 
 def _near(matrix: FloatArray, number: int, gap: int, reach: int) -> Heaviest | None:
-    """The state are the steps of the pattern that later ones interact with."""
+    """Dynamic program whose state is the set of steps that later ones interact with."""
     steps = matrix.shape[1]
     if steps > MOST_NEAR:
         return None
@@ -125,7 +125,7 @@ def _near(matrix: FloatArray, number: int, gap: int, reach: int) -> Heaviest | N
 
 
 class _Node(NamedTuple):
-    """Steps first ... end - 1, the square of their entries in that row, and nodes inside."""
+    """Steps first ... end - 1, the square of the row's entries there, and the nodes inside."""
 
     first: int
     end: int
@@ -134,7 +134,7 @@ class _Node(NamedTuple):
 
 
 def _intervals(matrix: FloatArray) -> tuple[_Node, ...] | None:
-    """Rows as nodes of trees, where each has equal entries on steps in a row and no two cross."""
+    """Rows as nodes of trees, if each is constant on an interval and no two cross; else None."""
     spans: dict[tuple[int, int], float] = {}
     for row in np.abs(matrix):
         places = np.flatnonzero(row)
@@ -162,10 +162,10 @@ def _intervals(matrix: FloatArray) -> tuple[_Node, ...] | None:
 
 
 class _StretchSums:
-    """Heaviest patterns of a stretch of steps by their number and by the free steps at both ends.
+    """Largest weights in a stretch of steps, by number of steps and free steps at both ends.
 
-    ``weights[m - 1][h, t]`` is that of m steps, h >= the free steps before the first one and
-    t - 1 >= those behind the last one cut at the separation; -∞ where there is none.
+    ``weights[m - 1][h, t]`` is that of m steps with h free steps before the first one and t - 1
+    behind the last one, h and t capped at the separation; -∞ if there is none.
     """
 
     def __init__(self, size: int, weights: list[FloatArray]) -> None:
@@ -173,14 +173,14 @@ class _StretchSums:
 
 
 def _in_trees(steps: int, nodes: tuple[_Node, ...], number: int, gap: int) -> Heaviest | None:
-    """By joining stretches of steps, in pairs; equal nodes are joined once."""
+    """Dynamic program on trees: joins the tables of adjacent stretches, of equal nodes once."""
     if gap > LONGEST:
         return None
     kept: dict[tuple[object, ...], _StretchSums] = {}
     spent = 0.0
 
     def shape(node: _Node) -> tuple[object, ...]:
-        """What is the same for nodes that differ in place alone."""
+        """Key that is the same for nodes that differ only in position."""
         return (
             node.end - node.first,
             node.square,
@@ -199,7 +199,7 @@ def _in_trees(steps: int, nodes: tuple[_Node, ...], number: int, gap: int) -> He
         nonlocal spent
         out = []
         most = min(number, len(a.weights) + len(b.weights), -(-(a.size + b.size) // gap))
-        # b's tables by the least of its free steps that a's ones leave open
+        # open_[m - 1][h]: the largest weight in b with at least h free steps before the first
         open_ = [np.maximum.accumulate(w[::-1], axis=0)[::-1] for w in b.weights]
         for m in range(1, most + 1):
             table = np.full((gap + 1, gap + 1), -np.inf)
@@ -225,7 +225,7 @@ def _in_trees(steps: int, nodes: tuple[_Node, ...], number: int, gap: int) -> He
         return _StretchSums(a.size + b.size, out)
 
     def stretch(first: int, end: int, inner: tuple[_Node, ...]) -> _StretchSums | None:
-        """Of the nodes inside and of steps in none of them, joined from the left in pairs."""
+        """Table of steps first ... end - 1: the nodes inside and the single steps, joined."""
         parts: list[_StretchSums] = []
         at = first
         for node in inner:

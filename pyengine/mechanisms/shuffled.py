@@ -18,17 +18,17 @@ LARGEST, MOST_USERS = 100, 10**7
 class ShuffledRandomizer(UnsampledStep):
     """Any ε₀-differentially private local randomizer of n users, whose messages are shuffled.
 
-    Its pair dominates all of them (docs, theory/shuffle): what is answered is an upper bound on
-    what any such randomizer leaks, and no more is known without its law.  One user's input
-    becomes another one, so that all adjacencies are the same.
+    Its pair dominates all of them (docs, theory/shuffle): answers are upper bounds for any such
+    randomizer, and nothing sharper is known without its law.  Neighbours differ in one user's
+    input, so all adjacencies are the same.
 
     Parameters
     ----------
     local_epsilon : float or exact number
         ε₀ of the randomizer, which all users share, in [0, 100].
     users : int
-        n, in [1, 10^7].  Where the pair has more than 2^20 outcomes it is coarsened to one that
-        dominates in turn; measured, ε grows by less than 3e-4 of itself.
+        n, in [1, 10^7].  A pair with more than 2^20 outcomes is replaced by a coarser one that
+        dominates it; ε grew by a relative 3e-4 at most in measurements.
 
     References
     ----------
@@ -44,7 +44,7 @@ class ShuffledRandomizer(UnsampledStep):
     0.1487 0.001143
     """
 
-    # a user who is not sampled sends no message, which another pair would tell
+    # a user who is not sampled sends no message, which needs another pair
     refusal: ClassVar[str] = "the users of a shuffled randomizer cannot be sampled"
     local_epsilon: checks.Number
     users: int
@@ -59,7 +59,7 @@ class ShuffledRandomizer(UnsampledStep):
         vars(self).update(local_epsilon=value, users=number)
 
     def own_words(self) -> Words:
-        """Messages of all users, in an order that nobody knows."""
+        """Label: shuffled messages of all users."""
         return Words(
             "shuffled messages of a local randomizer",
             f"a shuffler that keeps no order passes on the messages of all {self.users:,} users",

@@ -1,4 +1,4 @@
-"""What the adversary knows."""
+"""Threat models: what the adversary knows."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class DifferentialPrivacy(ThreatModel):
 class Relaxed(ThreatModel):
     """An adversary who does not know the record, and can only reject that it was absent.
 
-    He knows the data without the record and the noise, so he tests whether the output lies too far
-    from where it would lie without the record: the length of the difference is all he can use.
+    They know the data without the record and the noise, and test whether the output lies too far
+    from where it would lie without the record: only the length of the difference can be used.
 
     Parameters
     ----------
     dimension : int
-        Dimension d of a Gaussian query as he meets it, in [1, 10^9].  At 1, the default and the
-        worst case, he has data that confine the record's influence to one coordinate.  It is a part
-        of the threat model, not of the mechanism: the guarantee of differential privacy does not
+        Dimension d of a Gaussian query as the adversary meets it, in [1, 10^9].  At 1, the default
+        and the worst case, data confine the record's influence to one coordinate.  It is a part of
+        the threat model, not of the mechanism: the guarantee of differential privacy does not
         depend on it.  Laplace mechanisms are covered in one dimension.
     combination : {"weighted", "mean"}
-        How he adds up the outputs of several Gaussian steps: weighted by 1/noise², the best he can
-        do, or with equal weights, as Lemma 8 of the paper has it.  Both are the same if all
+        How the adversary adds up the outputs of several Gaussian steps: weighted by 1/noise², which
+        is optimal, or with equal weights, as in Lemma 8 of the paper.  Both are the same if all
         steps have the same noise.
 
     Notes
@@ -80,7 +80,7 @@ _BY_WORD = dict(zip(THREAT_MODELS, (DifferentialPrivacy(), Relaxed()), strict=Tr
 
 
 def threat_model_of(value: Any) -> ThreatModel:
-    """Return the threat model that a word stands for, or the object itself."""
+    """Return the threat model of a word; a threat model is returned as it is."""
     if isinstance(value, ThreatModel):
         return value
     if isinstance(value, str) and value in _BY_WORD:

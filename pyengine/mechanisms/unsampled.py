@@ -1,4 +1,4 @@
-"""Steps that cannot be sampled: each says why, and is asked for it in the same ways."""
+"""Base class of steps that cannot be sampled, and say why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["UnsampledStep"]
 
 
 class UnsampledStep(Step):
-    """Base of the steps that cannot be sampled; `refusal` is what the message begins with."""
+    """Base class of steps that cannot be sampled; `refusal` begins the error message."""
 
     refusal: ClassVar[str]
 

@@ -1,4 +1,4 @@
-"""Words of steps for people, which no answer hangs on."""
+"""Labels of steps in words; no answer depends on them."""
 
 from __future__ import annotations
 
@@ -20,30 +20,32 @@ __all__ = [
 ]
 
 UNITS = ("record", "user", "client")
-LONG = 10**12  # denominators that nobody reads
+LONG = 10**12  # a fraction is shown if its denominator is smaller
 LOWER = "lower bound"
-# keys of neighbours, those of which more is asked than that a record is added or removed
-OWN = (
+# keys of neighbours besides "present": the first one that occurs is that of a joint label
+PRECEDENCE = (
     *("replaced_given", "sampled_given", "given", "pair", "sampled_input", "input"),
     *("in_place", "group"),
 )
 
 
 class Words(NamedTuple):
-    """What is true of a step besides its law: each scheme says it once, for all outputs.
+    """Label of a step: what is true of it besides its law, in words, for every kind of output.
 
+    - ``name``: what it is called
+    - ``batches``: how they are drawn, a clause
     - ``size``: what is in a batch, after the number of steps: " of about 256 of 60,000 records"
-    - ``neighbours``: in what two of them differ, a key of `pyengine.mechanisms.report.NEIGHBOURS`
+    - ``neighbours``: how data sets differ, a key of `pyengine.mechanisms.report.NEIGHBOURS`
     - ``counted``: "step", "epoch", "turn" or "release"
-    - ``rate``: the sampling probability as ``batches`` and ``size`` have it
-    - ``hidden``: parameters that the name says already
-    - ``known``: "lower bound" where answers are no guarantee, "upper bound" where they are those of
-      a mechanism that dominates this one
-    - ``sizes``: of a batch and of the data set, where the rate is their quotient
-    - ``given``: parameters as they were given, where the step does not hold them so
-    - ``epochs``: a number of steps, and the epochs that they are
-    - ``least``: arguments of `pyengine.shuffled_lower_bound`, where it says what certainly leaks
-    - ``whose``: what joins batches: "record", or "client" with all its records
+    - ``rate``: the sampling probability as ``batches`` and ``size`` show it
+    - ``hidden``: parameters that are not shown, as the name contains them
+    - ``known``: "lower bound" if answers are no guarantee, "upper bound" if they are those of a
+      dominating mechanism
+    - ``sizes``: of a batch and of the data set, if the rate is their quotient
+    - ``given``: parameters as they were given, if the step holds others
+    - ``epochs``: a number of steps, and how many epochs they are
+    - ``least``: arguments of `pyengine.shuffled_lower_bound` for a lower bound of what leaks
+    - ``whose``: the unit that joins batches: "record", or "client" with all its records
     """
 
     name: str
@@ -62,22 +64,22 @@ class Words(NamedTuple):
     whose: str = "record"
 
     def said(self, text: str) -> str:
-        """A text about records, as one about what joins batches here."""
+        """Replace "record" in a text by the unit that joins batches."""
         return text if self.whose == "record" else text.replace("record", self.whose)
 
     @property
     def protected(self) -> str:
-        """The unit, with all that is protected of it."""
+        """The protected unit in words."""
         return (
             self.unit if self.whose == "record" else f"{self.said(self.unit)}, with all its records"
         )
 
 
 def neighbours_on_batches(word: str, *, replaces: bool = False) -> str:
-    """Return the neighbours of what runs on batches, of those of what runs on one.
+    """Return the key of neighbours of a sampled step, from that of the step on one batch.
 
-    Parameters are those of batches with and without the record or, where it ``replaces`` one that
-    is pushed out, of batches with another record in its place.
+    Given parameters must hold for batches with and without the record or, if it ``replaces`` one
+    that is pushed out, for batches with another record in its place.
     """
     if word == "given":
         return "replaced_given" if replaces else "sampled_given"
@@ -85,19 +87,16 @@ def neighbours_on_batches(word: str, *, replaces: bool = False) -> str:
 
 
 def worded(step: Step, words: Words) -> Step:
-    """Return an equal step that is said in other words.
-
-    Words are no part of a step's law: they matter to no comparison, no hash and no answer.
-    """
+    """Return an equal step with another label, which comparisons, hashes and answers ignore."""
     made = copy(step)
     object.__setattr__(made, "_words", words)
     return made
 
 
 def of_all(several: Sequence[Words], joint: str) -> Words | None:
-    """What is true of releases of which one step is made, in words without a name; None of none.
+    """Join the labels of releases that make one step, without a name; None if there are none.
 
-    ``joint`` stands between the ways in which their batches are drawn.
+    ``joint`` separates their descriptions of batches.
     """
     if not several:
         return None
@@ -111,15 +110,15 @@ def of_all(several: Sequence[Words], joint: str) -> Words | None:
         "",
         joint.join(dict.fromkeys(batches)),
         unit=" or ".join(dict.fromkeys(units)),
-        neighbours=next((word for word in OWN if word in found), found[0]),
+        neighbours=next((word for word in PRECEDENCE if word in found), found[0]),
         known=LOWER if LOWER in known else max(known),
         whose=several[0].whose if alike else "record",
     )
 
 
 def number_in_words(value: Any) -> str:
-    """Return a number as it was written, if that was a decimal number."""
-    from pyengine._support.decimals import written  # here: numbers need no words
+    """Return a number as text: an exact decimal as it was written, else a fraction or 6 digits."""
+    from pyengine._support.decimals import written  # here, as only labels need it
 
     if isinstance(value, Fraction):
         context = Context(prec=30)
@@ -139,7 +138,7 @@ def as_given(
     sizes: tuple[int, int] | None = None,
     rate: str = "",
 ) -> Composition:
-    """Return a step composed, in words that say batches and epochs as they were given.
+    """Compose a step, with a label that shows sizes, rate and epochs as they were given.
 
     ``rate``, or the quotient of ``sizes``, is the sampling probability.
     """
@@ -165,14 +164,14 @@ def as_given(
 
 
 def _at_rate(words: Words, rate: str) -> Words:
-    """The same words with the sampling rate as it was given."""
+    """The same label with the sampling rate as it was given."""
     batches = words.batches.replace(f"probability {words.rate}", f"probability {rate}")
     size = words.size.replace(f"rate {words.rate}", f"rate {rate}")
     return words._replace(batches=batches, size=size, rate=rate)
 
 
 def shuffled_words(name: str, size: str = "", neighbours: str = "in_place", **more: Any) -> Words:
-    """What is true of one step for each epoch of a loader that shuffles; the rest as in `Words`."""
+    """Label of one step for each epoch of a shuffling loader; ``more`` are fields of `Words`."""
     return Words(
         f"{name} on shuffled batches",
         "all records are shuffled once an epoch and cut into batches; each epoch counts as one "
