@@ -1,8 +1,8 @@
 """The law of the loss of one epoch of random allocation, tabulated.
 
 Without the record x ~ Q = N(0, σ²Iₜ), with it x ~ P, the mean of the t normal laws N(eᵢ, σ²Iₜ), so
-that L = log dP/dQ = log(S/t) with a sum S of t independent lognormal numbers.  Its density comes
-from the C core, by doubling (docs/estimates).
+L = log dP/dQ = log(S/t) with a sum S of t independent lognormal variables.  The C core computes its
+density by doubling (docs/estimates).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = ["AllocatedLaw", "PairedLaw"]
 
 FloatArray = npt.NDArray[np.float64]
 
-LEAST_NOISE, MOST_STEPS = 0.1, 2**24  # what the estimates of the errors were measured on
-LEAST_ENCLOSED = 0.15  # below, masses of the enclosing laws would not be doubles
-# Nodes of the enclosing laws, and the tolerances for which they are taken; each row takes four
-# times as long as the one before.
+LEAST_NOISE, MOST_STEPS = 0.1, 2**24  # domain on which the error estimates were measured
+LEAST_ENCLOSED = 0.15  # with less noise, masses of the enclosing laws underflow
+# Nodes of the enclosing laws, and the smallest tolerance that they serve; each row takes four times
+# as long as the one before.
 NODES = ((2**13, 1e-3), (2**14, 2e-4), (2**15, 0.0))
-STATES = 2**12, 2**14  # the same where a record is in two steps, for 0.1 and for less
+STATES = 2**12, 2**14  # the same for a record in two steps: for tolerances from 0.1 on, and below
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class AllocatedLaw(EnclosedLaw):
     steps : int
         Number t of steps, 2 <= t <= 2²⁴.
     low : float
-        What the noise multiplier has beyond its double.
+        The noise multiplier minus its double ``noise``.
     """
 
     noise: float
@@ -56,7 +56,7 @@ class AllocatedLaw(EnclosedLaw):
 
     @property
     def is_feasible(self) -> bool:
-        """Whether a table can be made of it."""
+        """Whether noise and steps lie in the domain of the table."""
         return self.noise >= LEAST_NOISE and 2 <= self.steps <= MOST_STEPS
 
     def enclosed(self, tolerance: float | None) -> Enclosing:
@@ -77,16 +77,16 @@ class AllocatedLaw(EnclosedLaw):
         return _enclosed(self, nodes)
 
     def tabulated(self) -> tuple[TabulatedLaw, bool] | None:
-        """Itself, if a table can be made of it."""
+        """Itself, if it is in the domain of the table."""
         return (self, False) if self.is_feasible else None
 
     def table(self, epochs: int = 1) -> Any:
-        """Return the density and the masses of both tails, as an object of the C core.
+        """Return the density and both tail masses of a summed loss, as an object of the C core.
 
         Parameters
         ----------
         epochs : int
-            Number of epochs, >= 1, the sum of whose losses is wanted.
+            Number of epochs, >= 1, whose losses are added up.
 
         Raises
         ------
@@ -140,29 +140,29 @@ class AllocatedLaw(EnclosedLaw):
         Parameters
         ----------
         number : int
-            Number of epochs >= 1 that are to be composed.  Few of them, beside steps of much noise,
-            leave a function that falls late, so that nodes have to serve larger arguments.
+            Number of epochs >= 1 that are composed.  The transform of few epochs falls late, so
+            their nodes have to serve larger arguments.
 
         Returns
         -------
         LossNodes or None
-            Losses are increasing and equally spaced.  None outside of the domain, and where there
-            would be more than `MOST_NODES`.
+            Losses are increasing and equally spaced.  None outside of the domain, and if more than
+            `MOST_NODES` would be needed.
 
         Notes
         -----
         The sum over a lattice of spacing h is the sum of the generating function at λ + 2πik/h over
-        all k (Poisson's summation formula).  The spacing is the widest of those tried at which the
-        nodes between those that are kept give the same sums, for tilts that move the law to places
-        of many depths on either side, up to a multiple of the argument at which the function has
-        fallen to e^-`FALL` of its value on the real line.
+        all k (Poisson's summation formula).  The spacing is the widest one tried at which the nodes
+        between those kept give the same sums, for tilts that move the law to points of many depths
+        on either side, and up to a multiple of the argument at which the function has fallen to
+        e^-`FALL` of its value on the real line.
         """
         return _nodes(self, number < FEW) if self.is_feasible else None
 
 
 @dataclass(frozen=True)
 class PairedLaw(EnclosedLaw):
-    """The pair (Q, P) of one epoch with each record in two of its steps, known between two others.
+    """The pair (Q, P) of one epoch with each record in two of its steps, enclosed by two others.
 
     Parameters
     ----------
@@ -199,11 +199,13 @@ class PairedLaw(EnclosedLaw):
         return -math.inf, math.inf
 
 
-DEPTHS = (0.0, 5.0, 15.0, 40.0, 100.0, 200.0, 350.0, 500.0, 650.0)  # of the places of tilted laws
-NEGLIGIBLE = 60.0  # -log of a weight beside the largest that may be left out
-ALIASES = 1e-14  # in units of the value on the real line
-FEW = 4  # epochs that count as few
-# logs of what is left of the function, and how much farther the nodes serve, of few epochs and many
+# -log of the relative density at the losses to which tilts move the law
+DEPTHS = (0.0, 5.0, 15.0, 40.0, 100.0, 200.0, 350.0, 500.0, 650.0)
+NEGLIGIBLE = 60.0  # -log of a weight, relative to the largest, that is left out
+ALIASES = 1e-14  # largest alias, relative to the value on the real line
+FEW = 4  # fewer epochs count as few
+# -log of a transform that has fallen, and the factor by which nodes serve beyond that argument; for
+# few epochs (True) and many
 FALL = {True: 30.0, False: 24.0}
 ROOM = {True: 24.0, False: 1.6}
 MOST_NODES = 2**20
@@ -221,7 +223,7 @@ def _nodes(law: AllocatedLaw, is_few: bool) -> LossNodes | None:
             count *= 2  # too coarse for the law itself
             continue
         laws = _tilted(loss, log_weight, tilts)
-        highest = 0.5 * math.pi * count / (last - first)  # of the nodes that are to be kept
+        highest = 0.5 * math.pi * count / (last - first)  # π over the spacing of the nodes kept
         if t_max == 0.0 and _agree(laws, 0.0):
             t_max = _reach(laws, highest, is_few)
         if 0.0 < t_max <= highest and _agree(laws, t_max):
@@ -231,10 +233,10 @@ def _nodes(law: AllocatedLaw, is_few: bool) -> LossNodes | None:
 
 
 def _tilts(law: AllocatedLaw) -> FloatArray:
-    """Tilts s at which e^{sL} f has its peak where f has fallen by e^-DEPTHS, on either side."""
+    """Tilts s for which e^{sL} f peaks where f has fallen by e^-DEPTHS, on either side."""
     first, last = law.support()
     loss = np.linspace(first, last, 4097)[1:-1]
-    # finer where the bulk is, which may be a small part of the support
+    # finer at the bulk, which may be a small part of the support
     loss = np.unique(np.concatenate([loss, *(loss * 0.5**k for k in range(2, 12, 2))]))
     density = law.log_density(loss)
     slope = np.diff(density) / np.diff(loss)
@@ -248,7 +250,7 @@ def _tilts(law: AllocatedLaw) -> FloatArray:
             tilts.append(-slope[left[-1]])
         if right.size:
             tilts.append(-slope[min(peak + right[0], slope.size - 1)])
-    # a tilted law that the end of the table cuts is none that it can serve
+    # without tilts whose laws reach the end of the table
     inside = [s for s in tilts if _is_inside(density + s * loss)]
     return np.array([0.0, 1.0, *inside])
 
@@ -258,11 +260,11 @@ def _is_inside(tilted: FloatArray) -> bool:
 
 
 class _TiltedNodes(NamedTuple):
-    """What matters of a tilted law, from an even node on."""
+    """Nodes of a tilted law whose weights matter; the first has an even index."""
 
     loss: FloatArray
     weight: FloatArray  # of sum 1
-    noise: float  # what the rounding of their logs does to them
+    noise: float  # relative error of the weights from rounding of their logs
 
 
 def _tilted(loss: FloatArray, log_weight: FloatArray, tilts: FloatArray) -> list[_TiltedNodes]:
@@ -279,7 +281,7 @@ def _tilted(loss: FloatArray, log_weight: FloatArray, tilts: FloatArray) -> list
 
 
 def _agree(laws: list[_TiltedNodes], t: float) -> bool:
-    """Whether every second node gives what the others give, at an argument t."""
+    """Whether even and odd nodes have the same transform at argument t, for all tilted laws."""
     for law in laws:
         signed = law.weight.copy()
         signed[1::2] *= -1.0
@@ -289,9 +291,9 @@ def _agree(laws: list[_TiltedNodes], t: float) -> bool:
 
 
 def _reach(laws: list[_TiltedNodes], most: float, is_few: bool) -> float:
-    """`ROOM` times the argument from which on all tilted laws have fallen; 0 if there is none."""
+    """`ROOM` times an argument at which all tilted transforms have fallen; 0 if none is found."""
     t, fall = most / 64.0, fn.exp(-FALL[is_few])
-    slow = 0  # the law that was seen not to have fallen, which is asked first
+    slow = 0  # index of the law that had not fallen last, which is tried first
     while t < most:
         order = (*laws[slow:], *laws[:slow])
         standing = next(
@@ -322,7 +324,7 @@ def _enclosed(law: AllocatedLaw, nodes: int) -> Enclosing:
 
 @kept(32)
 def _paired(law: PairedLaw, nodes: int) -> Enclosing:
-    # of many steps those of a group say little beside their sum
+    # with many steps, the single steps of a group say little beyond their sum
     shares = max(8, round(20.0 / math.sqrt(max(1.0, law.steps / 40.0))))
     return state_bounds(law.noise, law.steps, nodes // shares, shares)
 

@@ -1,7 +1,7 @@
 """Laws of two analytic densities in doubles: where their mass lies, and cells for the lattice.
 
-Nothing here is proven: engines that prove bounds evaluate the same expressions in ball arithmetic,
-on the interval that is found here.
+Nothing here is proven.  Engines that prove bounds evaluate the same expressions in ball arithmetic,
+on the interval found here.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ __all__ = ["FAINTEST", "NOTHING", "AnalyticLaw"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# logs of what the law may miss beyond an end, and of the distance to it in scales: usually,
-# and for values next to the smallest doubles
+# log of the mass that may lie beyond an end, and log of the largest distance of an end from the
+# mode, in scales: usually, and for values near the smallest doubles
 NOTHING, WIDEST = -150.0, 54.0
 FAINTEST, FARTHEST = -800.0, 300.0
-PLACES = 4001
-ROUNDS = 6  # of looking closer at the mode
-NEAREST = 1e-280  # to an end where a density is not regular
+PLACES = 4001  # points of a grid
+ROUNDS = 6  # refinements of the grid about the mode
+NEAREST = 1e-280  # distance to an end of the support where a density is not regular
 STEP = 0.125  # of the logarithm of the distance to an end
 
 
@@ -62,7 +62,7 @@ _DOUBLES: dict[str, Callable[..., Any]] = {
 
 
 def _in_doubles(expression: Expression) -> Callable[[FloatArray], FloatArray]:
-    """A logarithm of a density in doubles, -inf where it is not known."""
+    """A log-density as a function of doubles; -inf where it is NaN."""
     on = Evaluator(without_large_terms(expression).program, _DOUBLES)
 
     def values(x: FloatArray) -> FloatArray:
@@ -75,7 +75,7 @@ def _in_doubles(expression: Expression) -> Callable[[FloatArray], FloatArray]:
 
 
 class _Quantiles:
-    """A distribution as `DensityLaw` asks for one, with rough quantiles."""
+    """A distribution as `DensityLaw` takes it, with approximate quantiles."""
 
     def __init__(
         self, logpdf: Callable[[FloatArray], FloatArray], x: FloatArray, ends: tuple[float, float]
@@ -90,15 +90,15 @@ class _Quantiles:
         self._above = np.append(np.cumsum(part[::-1])[::-1], 0.0) / whole
 
     def ppf(self, level: FloatArray) -> FloatArray:
-        """About the quantiles."""
+        """Approximate quantiles."""
         return np.asarray(np.interp(level, self._below, self._x))
 
     def isf(self, level: FloatArray) -> FloatArray:
-        """About the quantiles, from above."""
+        """Approximate upper quantiles."""
         return np.asarray(np.interp(level, self._above[::-1], self._x[::-1]))
 
     def support(self) -> tuple[float, float]:
-        """The interval of all quantiles."""
+        """The ends of the interval."""
         return self._ends
 
 
@@ -115,7 +115,7 @@ class AnalyticLaw(DensityLaw):
     step : AnalyticPair
         The densities.
     ends : pair of float
-        Inside of the support, so far apart that next to nothing lies beyond.
+        Points of the support beyond which the mass is about e^-150 at most.
     """
 
     def __init__(self, step: AnalyticPair) -> None:
@@ -130,12 +130,12 @@ class AnalyticLaw(DensityLaw):
         super().__init__(log_p, log_q, laws, ())
 
     def analytic(self) -> AnalyticParts:
-        """Itself, on all data."""
+        """The step itself, unsampled."""
         return AnalyticParts(self, Fraction(1), False)
 
     @cached_property
     def far_ends(self) -> tuple[float, float]:
-        """Ends beyond which lies less than any double that is used, where that can be."""
+        """As `ends`, for a mass of about e^-800 at most, below all doubles in use."""
         return self._ends(FAINTEST, FARTHEST)
 
     def _ends(self, nothing: float, widest: float) -> tuple[float, float]:
@@ -145,7 +145,7 @@ class AnalyticLaw(DensityLaw):
 def _places(
     ends: tuple[float, float], support: tuple[float, float], mode: float, scale: float
 ) -> FloatArray:
-    """Places between the ends, closer about the mode and next to ends of the support."""
+    """Grid between the ends, finer near the mode and near finite ends of the support."""
     low, high = (fn.arcsinh((end - mode) / scale) for end in ends)
     parts = [mode + scale * fn.sinh(np.linspace(low, high, PLACES))]
     length = ends[1] - ends[0]
@@ -159,7 +159,7 @@ def _places(
 def _bulk(
     density: Callable[[FloatArray], FloatArray], support: tuple[float, float]
 ) -> tuple[float, float]:
-    """About where a density is largest, and how far from there it falls by a factor."""
+    """Approximate mode of a density, and a distance from it at which it has fallen by e."""
     low, high = support
     grown = np.linspace(-WIDEST, WIDEST, PLACES)
     if math.isfinite(low) and math.isfinite(high):
@@ -192,7 +192,7 @@ def _ends(
     nothing: float,
     widest: float,
 ) -> tuple[float, float]:
-    """Where next to nothing lies beyond, or the ends of the support."""
+    """Points beyond which the log mass is about ``nothing`` at most, or ends of the support."""
     found = []
     for side, end in ((-1.0, support[0]), (1.0, support[1])):
         if math.isfinite(end):

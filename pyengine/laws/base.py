@@ -1,7 +1,7 @@
 """One step of a composition as the engines see it: masses of both laws between losses.
 
-An ordered pair (A, B) of laws with the loss L = log dB/dA.  Only the masses of cells between given
-losses are asked for, because every bound of the lattice engine follows from them.
+An ordered pair (A, B) of laws with the loss L = log dB/dA.  Every bound of the lattice engine
+follows from the masses of the cells between given losses.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Cells(NamedTuple):
         Bound on the error of `log_ratio` where that is known better than from ``error``.
     finer : ndarray of shape (n + 2,) or None
         `log_ratio` where that is known better than log_b - log_a: a small loss has more digits than
-        the logs of two masses.  Of no meaning where a mass is 0.
+        the difference of two logs.  Undefined where a mass is 0.
     """
 
     log_a: FloatArray
@@ -86,7 +86,7 @@ class Cells(NamedTuple):
 
     @property
     def log_ratio(self) -> FloatArray:
-        """Log of the ratio of both masses; of no meaning where one is 0."""
+        """Log of the ratio of both masses; undefined where one is 0."""
         if self.finer is not None:
             return self.finer
         with np.errstate(invalid="ignore"):
@@ -99,12 +99,12 @@ class Cells(NamedTuple):
 
 
 def largest_finite(ends: tuple[float, float]) -> float:
-    """Return the size of the larger of those ends that are finite, or 0."""
+    """Return the largest absolute value of the finite ends, or 0."""
     return max((abs(x) for x in ends if math.isfinite(x)), default=0.0)
 
 
 def overflow_of(parts: Sequence[tuple[StepLaw, int]]) -> str | None:
-    """Return why no engine adds up losses that come near the largest double; None elsewhere."""
+    """Return the error message if the losses may add up to more than 2^1022; else None."""
     sizes = [largest_finite(law.support()) for law, _ in parts]
     if math.isfinite(
         4.0 * sum(size * number for size, (_, number) in zip(sizes, parts, strict=True))
@@ -151,8 +151,8 @@ class Enclosing(NamedTuple):
 class StepLaw:
     """Ordered pair (A, B) of one step with the loss L = log dB/dA: base of all laws.
 
-    What a law offers beside masses it says itself; here it offers nothing else.  Laws are immutable
-    and hashable, so that engines can keep what they computed.
+    Laws override what they offer besides masses; by default they offer nothing else.  They are
+    immutable and hashable, so that engines can cache what they compute.
     """
 
     @property
@@ -162,7 +162,7 @@ class StepLaw:
 
     @property
     def whole(self) -> StepLaw:
-        """The step of which a law is a part: itself."""
+        """The law of the whole step; another one only where a law is a part of a step."""
         return self
 
     @property
@@ -186,7 +186,7 @@ class StepLaw:
         raise NotImplementedError
 
     def left_out(self) -> float:
-        """Bound on the mass of finite losses, under either law, that no cell has."""
+        """Bound on the mass of finite losses, under either law, that is in no cell."""
         raise NotImplementedError
 
     def infinite(self) -> tuple[float, float]:
@@ -201,27 +201,27 @@ class StepLaw:
         raise NotImplementedError
 
     def spacing(self) -> tuple[float, float] | None:
-        """Offset and spacing of a lattice that holds every finite loss; None where there is none.
+        """Offset and spacing of a lattice that holds every finite loss; None if there is none.
 
-        A hint for the choice of grids: rounding of it costs accuracy, not soundness.
+        Only a hint for choosing grids: its rounding costs accuracy, not soundness.
         """
         raise NotImplementedError
 
     def mixtures(self) -> Alternatives | None:
-        """The sides as mixtures of normals; None for other laws."""
+        """Both sides as mixtures of normals; None for other laws."""
         return None
 
     def exact_mixtures(self) -> ExactAlternatives | None:
-        """The same for proofs; None where the numbers are not known well enough."""
+        """The same in exact numbers, for proofs; None if they are not known well enough."""
         return None
 
     def nodes(self, number: int) -> LossNodes | None:
-        """A discrete measure as good as the law for so many steps of it; None if there is none."""
+        """A discrete measure that can stand for the law in ``number`` steps; None if none can."""
         del number
         return None
 
     def laplace(self) -> LaplaceParameters | None:
-        """What tells a step of Laplace noise, sampled or not, from others; None for other laws."""
+        """Parameters of a step of Laplace noise, sampled or not; None for other laws."""
         return None
 
     def finite(self) -> FiniteLaw | None:
@@ -233,18 +233,18 @@ class StepLaw:
         return None
 
     def rough_noise(self) -> tuple[float, float] | None:
-        """Noise multiplier of a Gaussian step on all data, and how far it may be off; or None.
+        """Noise multiplier of a Gaussian step on all data, and its relative error; or None.
 
-        The distance is relative, in units of 2^-53.
+        The error is in units of 2^-53.
         """
         return None
 
     def bounded_range(self) -> Fraction | None:
-        """ε of a step of bounded range, all of whose data is looked at; None for other laws."""
+        """ε of an unsampled step of bounded range; None for other laws."""
         return None
 
     def analytic(self) -> AnalyticParts | None:
-        """What a step of analytic densities is made of; None for other laws."""
+        """Parts of a step of analytic densities; None for other laws."""
         return None
 
     def exchanged(self) -> StepLaw:
@@ -252,24 +252,24 @@ class StepLaw:
         return ReversedLaw(self)
 
     def tabulated(self) -> tuple[TabulatedLaw, bool] | None:
-        """The law whose loss has a table, and whether this is its reversed pair; or None."""
+        """A law whose loss has a table, and whether this law is its reversed pair; or None."""
         return None
 
     @property
     def has_cells(self) -> bool:
-        """Whether masses between losses are known; else two laws that have cells enclose it."""
+        """Whether masses between losses are known; if not, two laws with cells enclose it."""
         return True
 
     @property
     def is_bracketed(self) -> bool:
-        """Whether engines are asked about the two laws that enclose this one in its place."""
+        """Whether engines use the two enclosing laws in the place of this one."""
         return False
 
     def enclosed(self, tolerance: float | None) -> Enclosing:
-        """Two laws with cells between which this one lies: itself twice where it has cells.
+        """Two laws with cells that enclose this one: itself twice if it has cells.
 
-        The tolerance is the relative width that is wanted of bounds, if any; how near both laws are
-        to each other may depend on it.
+        ``tolerance`` is the relative width wanted of bounds, or None; a smaller one may give laws
+        that are closer to each other.
         """
         del tolerance
         return Enclosing(self, self)
@@ -284,7 +284,7 @@ class TabulatedLaw(Protocol):
 
     @property
     def low(self) -> float:
-        """What the noise multiplier has beyond its double."""
+        """The noise multiplier minus its double."""
 
     @property
     def steps(self) -> int:
@@ -294,7 +294,7 @@ class TabulatedLaw(Protocol):
         """As of a `StepLaw`."""
 
     def table(self, epochs: int = 1) -> Any:
-        """Return density and masses of the sum of so many losses."""
+        """Return density and tail masses of the sum of the losses of ``epochs`` epochs."""
 
 
 @dataclass(frozen=True)
@@ -311,7 +311,7 @@ class Law(StepLaw):
         raise NotImplementedError
 
     def support_error(self) -> float:
-        """A few roundings of either end."""
+        """A few roundings of the larger end."""
         return 32.0 * UNIT * largest_finite(self.support())
 
     def limits(self) -> tuple[float, float]:
@@ -319,7 +319,7 @@ class Law(StepLaw):
         return self.support()
 
     def left_out(self) -> float:
-        """Nothing."""
+        """0: nothing is left out."""
         return 0.0
 
     def infinite(self) -> tuple[float, float]:
@@ -333,15 +333,15 @@ class Law(StepLaw):
 
 @dataclass(frozen=True)
 class EnclosedLaw(Law):
-    """Base of the laws that are known between two others, which have cells."""
+    """Base of the laws that are only known to lie between two others, which have cells."""
 
     @property
     def has_cells(self) -> bool:
-        """Two laws that have cells enclose it."""
+        """False: only the enclosing laws have cells."""
         return False
 
     def cells(self, edges: FloatArray) -> Cells:
-        """Refuse: only laws that enclose this one have them."""
+        """Refuse: only the enclosing laws have cells."""
         del edges
         raise AccuracyError(
             "the law is known between two others; method='lattice' answers from these"
@@ -389,7 +389,7 @@ class ReversedLaw(StepLaw):
         return above, below
 
     def cells(self, edges: FloatArray) -> Cells:
-        """Cells of the pair at the edges' mirror images."""
+        """Cells of the pair at the negated edges."""
         cells = self.law.cells(-edges[::-1])
         ratio = None if cells.ratio is None else cells.ratio[::-1]
         finer = None if cells.finer is None else -cells.finer[::-1]
@@ -411,14 +411,14 @@ class ReversedLaw(StepLaw):
         return exactly_swapped(self.law.exact_mixtures())
 
     def nodes(self, number: int) -> LossNodes | None:
-        """Those of the pair, of losses -L and their probabilities under B."""
+        """Those of the pair, with losses -L and probabilities under B."""
         found = self.law.nodes(number)
         if found is None:
             return None
         return LossNodes(-found.loss, found.log_weight + found.loss, found.t_max)
 
     def laplace(self) -> LaplaceParameters | None:
-        """Those of the pair, exchanged; a symmetric step is the same as exchanged."""
+        """Those of the pair, exchanged; a symmetric step stays the same."""
         found = self.law.laplace()
         if found is None or found.is_symmetric:
             return found
@@ -501,7 +501,7 @@ class PoissonSampledLaw(Law):
         return self.law.is_bracketed
 
     def enclosed(self, tolerance: float | None) -> Enclosing:
-        """Samples of those of the pair: the order of all H_t is kept."""
+        """Those of the pair, sampled: sampling preserves the order of all H_t."""
         below, above = self.law.enclosed(tolerance)
         if below is above is self.law:
             return Enclosing(self, self)
@@ -530,15 +530,15 @@ class PoissonSampledLaw(Law):
         return self._loss(lowest), self._loss(highest)
 
     def left_out(self) -> float:
-        """As of the pair: the mixture's is between those of both laws."""
+        """As of the pair: the mass under the mixture lies between those of both laws."""
         return self.law.left_out()
 
     def support_error(self) -> float:
-        """That of the inner support, as the map has slopes of at most 1, and the map's own."""
+        """That of the inner support (the map has slopes of at most 1), and the map's rounding."""
         return self.law.support_error() + 32.0 * UNIT * largest_finite(self.support())
 
     def infinite(self) -> tuple[float, float]:
-        """No mass of A alone, p times that of B."""
+        """0 for A, and p times the mass that B has alone."""
         alone = self.law.infinite()[1]
         return 0.0, positive(float(self.probability) * alone, alone > 0.0)
 
@@ -552,7 +552,7 @@ class PoissonSampledLaw(Law):
         return exactly_sampled(self.law.exact_mixtures(), Fraction(self.probability))
 
     def laplace(self) -> LaplaceParameters | None:
-        """Those of the step with the probability, if the step is plain."""
+        """Those of the step with the probability, if the step is not sampled yet."""
         found = self.law.laplace()
         is_plain = found is not None and found.is_plain
         return found._replace(probability=self.probability) if found and is_plain else None
@@ -572,8 +572,8 @@ class PoissonSampledLaw(Law):
         """
         p, rest, log_p, log_rest, log_rest_low = share_of(self.probability)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            # v = e^x - (1 - p): near log(1 - p) from the difference to it, which is exact there,
-            # and where both terms are far from 1 not from their differences to it
+            # v = e^x - (1 - p): near log(1 - p) from the exact difference x - log(1 - p), below
+            # -0.5 directly, and elsewhere from e^x - 1
             above = (edges - log_rest) - log_rest_low
             near = rest * fn.expm1(above)
             far = np.where(edges < -0.5, fn.exp(edges) - rest, fn.expm1(edges) + p)
@@ -634,9 +634,9 @@ def sampled_law(law: StepLaw, probability: float | Fraction) -> StepLaw:
 
 
 def positive(x: float | Fraction, above_zero: bool | None = None) -> float:
-    """Return a number as a double that is 0 only where it is 0 itself.
+    """Return a number >= 0 as a double that is 0 only if the number is.
 
-    ``above_zero`` says that for a product that may have come out as 0.
+    ``above_zero`` says whether it is positive, for a product that may have underflowed.
     """
     if above_zero is None:
         above_zero = x > 0

@@ -1,9 +1,9 @@
-"""One step of a mechanism of bounded range ε: a pair that dominates all of them.
+"""One step of bounded range ε: the pair that dominates every such mechanism.
 
 The losses of an ε-bounded-range mechanism lie in some interval [t - ε, t], t in [0, ε], and the two
 atoms at its ends dominate those of one t.  At e in [-ε, ε] the largest of their profiles is
 (1 - e^{(e - ε)/2})²/(1 - e^{-ε}), at t = (e + ε)/2.  That is the profile of the pair whose loss has
-densities proportional to e^{-L/2} and e^{L/2} on [-ε, ε]: twice derived by e^e it is that density.
+densities proportional to e^{-L/2} and e^{L/2} on [-ε, ε]: its second derivative in e^e is that.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class BoundedRangeLaw(Law):
     def cells(self, edges: FloatArray) -> Cells:
         """Masses in closed form; widths are differences of the given doubles.
 
-        A(x < L <= y) = e^{-(x + ε)/2} (1 - e^{-(y - x)/2})/(1 - e^{-ε}), and B likewise with the
+        A(x < L <= y) = e^{-(x + ε)/2} (1 - e^{-(y - x)/2})/(1 - e^{-ε}), and B has those of the
         mirror images.  The rounding of ε scales the losses, which is part of ``shift``.
         """
         end = float(self.epsilon)

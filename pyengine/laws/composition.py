@@ -18,7 +18,7 @@ Laws = list[tuple[StepLaw, int]]
 
 
 def composition_law(mechanism: Mechanism, adjacency: str) -> Laws:
-    """Return the ordered pair (A, B) of each kind of step, and how often it runs.
+    """Return the ordered pair (A, B) of each different step, and how often it runs.
 
     Parameters
     ----------
@@ -36,8 +36,7 @@ def composition_law(mechanism: Mechanism, adjacency: str) -> Laws:
     Raises
     ------
     ValueError
-        For adjacency ``substitute`` where the pair of the mechanism does not say what another
-        record does.
+        For adjacency ``substitute`` if the mechanism does not define what replacing a record does.
     """
     return list(_laws(mechanism, adjacency))
 
@@ -49,7 +48,7 @@ def _laws(mechanism: Mechanism, adjacency: str) -> tuple[tuple[StepLaw, int], ..
 
 
 def _joined(steps: list[tuple[Step, int]], law_of: Callable[[Step], StepLaw]) -> Laws:
-    """Laws of steps, those that are known best together as one."""
+    """Laws of steps; those whose kind has a joint law (`Kind.joined`) give one law together."""
     laws: Laws = []
     groups: dict[Callable[[list[tuple[Step, int]]], StepLaw], list[tuple[Step, int]]] = {}
     for step, number in steps:
@@ -62,9 +61,9 @@ def _joined(steps: list[tuple[Step, int]], law_of: Callable[[Step], StepLaw]) ->
 
 
 def real_substitutions(mechanism: Mechanism) -> list[Laws] | None:
-    """Return compositions that two data sets with one record substituted do attain.
+    """Return compositions that some two data sets with one record replaced attain.
 
-    None where `composition_law` itself is attained.  Otherwise any of them gives a lower bound for
+    None if `composition_law` itself is attained.  Otherwise each composition gives a lower bound of
     γ, δ and ε; none is known to be the worst (docs/theory/adjacency).
     """
     steps = [(step, number) for step, number in steps_of(mechanism) if _share(step) > 0]
@@ -98,7 +97,7 @@ def _is_joined(step: Step) -> bool:
 
 
 def _share(step: Step) -> Fraction | float:
-    """Probability with which a record takes part in a step that releases something about it."""
+    """Probability with which a record takes part; 0 for a step that releases nothing about it."""
     kind = kind_of_step(step)
     if kind is not None and kind.is_trivial is not None and kind.is_trivial(step):
         return 0
@@ -116,12 +115,12 @@ def step_law(step: Step, adjacency: str) -> StepLaw:
 
 
 def _substitute(step: Step) -> StepLaw:
-    """A pair that dominates both orders of a substituted record."""
+    """A pair that dominates both orders of two data sets with one record replaced."""
     inner = step.inner
     kind = kind_of_step(inner)
     sampled = step.scheme == "poisson"
     if kind is None or not kind.replaces or (sampled and kind.substituted is None):
-        raise _says_nothing_of_another(step)
+        raise _no_substitution(step)
     if sampled and kind.substituted is not None:
         return kind.substituted(inner, step.share)
     plain = plain_law(inner, doubled=True)
@@ -132,11 +131,11 @@ def _substitute(step: Step) -> StepLaw:
     if finite is not None:
         return spliced(finite, share)
     if kind.distance is None:
-        raise _says_nothing_of_another(step)
+        raise _no_substitution(step)
     return spliced_density(plain, share, kind.distance(inner))
 
 
-def _says_nothing_of_another(step: Step) -> NotDefinedError:
+def _no_substitution(step: Step) -> NotDefinedError:
     return NotDefinedError(
         "adjacency 'substitute' needs a mechanism that says what another record does "
         "(additive noise, Gaussian mixtures; without sampling, also randomized response, the "

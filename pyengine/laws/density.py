@@ -1,8 +1,8 @@
 """Laws of continuous pairs: two densities on the line, or one and a log-likelihood ratio.
 
-The line is cut into pieces on which the loss is monotone, constant or infinite; an edge of a cell
-is a point of each monotone piece, found by inverse interpolation, and masses between points are
-integrals of both densities by Gauss-Legendre rules of two orders, whose difference gives the error.
+The line is cut into pieces on which the loss is monotone, constant or infinite.  An edge of a cell
+is a point of each monotone piece, found by inverse interpolation.  Masses between points are
+Gauss-Legendre integrals of both densities; the difference of rules of two orders gives the error.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ __all__ = ["DensityLaw", "density_law", "ratio_law"]
 FloatArray = npt.NDArray[np.float64]
 Function = Callable[[FloatArray], FloatArray]
 
-NORMALISED = 1e-6
-SETTLING = 32  # nodes next to an end, over which a loss that has a limit there changes no more
-SETTLED = 2e-12  # a piece over which it changes by more is monotone after all
+NORMALISED = 1e-6  # largest error of a total mass
+SETTLING = 32  # nodes next to an end, over which a loss with a limit there no longer changes
+SETTLED = 2e-12  # relative change over a constant piece beyond which it counts as monotone
 FLAT = 1e-12  # a loss that changes by less, relative to 1 + |loss|, is constant
-ORDERS = (9, 6)
-MARGIN = 10.0  # on the difference of the two rules
-ROUNDING = 1e-13
+ORDERS = (9, 6)  # points of the two Gauss-Legendre rules on an interval
+MARGIN = 10.0  # factor on the difference of the two rules
+ROUNDING = 1e-13  # relative error beside that difference
 BLOCK = 1 << 16  # intervals integrated at once
+# normal scores of the quantiles that are nodes, and of those between rules of many points
 SCORES = np.concatenate([np.arange(-37.0, -8.0, 1.0 / 16.0), np.arange(-8.0, 0.0, 1.0 / 32.0)])
-PANELS = np.arange(-37.0, 0.5, 0.5)  # of rules of many points
+PANELS = np.arange(-37.0, 0.5, 0.5)
 
 
 class _Piece(NamedTuple):
@@ -52,12 +53,12 @@ class _Piece(NamedTuple):
     first: int
     last: int
     kind: int
-    level: float  # of a constant piece
-    spread: float = 0.0  # how far the losses of a constant piece are from its level
+    level: float  # loss of a constant piece
+    spread: float = 0.0  # largest distance of the losses of a constant piece from its level
 
 
 def _joined(pieces: list[_Piece]) -> list[_Piece]:
-    """Neighbouring monotone pieces of one sign as one."""
+    """Merge neighbouring monotone pieces of one sign."""
     out: list[_Piece] = []
     for piece in pieces:
         if out and piece.kind and out[-1].kind == piece.kind:
@@ -75,13 +76,13 @@ def _thirds(x: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 @kept(1)
 def _rules() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Nodes of two rules of Gauss and Legendre on [-1, 1] in a row, and the weights of each."""
+    """Nodes of both Gauss-Legendre rules on [-1, 1], concatenated, and the weights of each."""
     (nodes, weights), (fewer, other) = map(np.polynomial.legendre.leggauss, ORDERS)
     return np.concatenate([nodes, fewer]), weights, other
 
 
 def _guarded(distribution: Any) -> SimpleNamespace:
-    """The methods of a distribution, which may be those of a user's object."""
+    """The methods of a distribution, guarded, as they may be a user's functions."""
     names = ("logpdf", "ppf", "isf", "support")
     return SimpleNamespace(**{name: Guarded(getattr(distribution, name)) for name in names})
 
@@ -135,7 +136,7 @@ def _compiled(function: Callable[[float], float]) -> Function:
 def _nodes(
     distributions: tuple[Any, ...], breakpoints: tuple[float, ...], scores: FloatArray
 ) -> FloatArray:
-    """Quantiles of all laws at normal scores, their finite ends, and the breakpoints."""
+    """Quantiles of all laws at normal scores, ends of their supports, and the breakpoints."""
     levels = ndtr(scores)
     with np.errstate(all="ignore"):
         points = [np.asarray(d.ppf(levels), dtype=float) for d in distributions]
@@ -151,9 +152,9 @@ def _nodes(
 
 
 def _scale(distributions: tuple[Any, ...]) -> float:
-    """A hundredth of the least distance between the quartiles of a law.
+    """A hundredth of the smallest interquartile range of the laws.
 
-    Quartiles of the nodes would not do: those of heavy tails reach 1e298.
+    Quartiles of the nodes would not do: nodes of heavy tails reach 1e298.
     """
     with np.errstate(all="ignore"):
         widths = [float(d.ppf(0.75)) - float(d.ppf(0.25)) for d in distributions]
@@ -169,14 +170,14 @@ class DensityLaw(StepLaw):
     log_p, log_q : callable
         Logarithms of the densities of A and B on arrays.
     distributions : tuple
-        Frozen distributions whose quantiles show where the mass is.
+        Frozen distributions, whose quantiles show where the mass is.
     breakpoints : tuple of float
         Points that no interval of integration may contain.
     expected_infinite : float
-        Mass of B where A has none, beyond what ``log_q`` shows.
+        Mass of B where A has none, beside that of ``log_q``.
     """
 
-    is_proven = False  # integrals of functions that nothing is known of between nodes
+    is_proven = False  # nothing is known of the densities between nodes
 
     def __init__(
         self,
@@ -214,7 +215,7 @@ class DensityLaw(StepLaw):
 
     @cached_property
     def _rising(self) -> list[FloatArray]:
-        """For each piece its nodes' losses, times the sign of its slope, made to grow."""
+        """For each piece the losses at its nodes times the sign of its slope, non-decreasing."""
         return [
             np.maximum.accumulate(self._inner_losses(piece.first, piece.last) * piece.kind)
             if piece.kind
@@ -226,7 +227,7 @@ class DensityLaw(StepLaw):
         return self._loss_and_noise(x)[0]
 
     def _loss_and_noise(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Losses, and bounds on their rounding if densities are good to a few last places."""
+        """Losses, and bounds on their rounding if log-densities are accurate to a few ulps."""
         with np.errstate(invalid="ignore"):
             p, q = self._log_p(x), self._log_q(x)
             loss = np.where(p == -math.inf, np.where(q == -math.inf, np.nan, math.inf), q - p)
@@ -244,9 +245,9 @@ class DensityLaw(StepLaw):
         return np.where(same & ~np.isfinite(third), third, np.where(np.isnan(change), np.nan, kind))
 
     def _refined(self, x: FloatArray, scale: float) -> FloatArray:
-        """Nodes at the places where the kind of the loss changes, by repeated halving there.
+        """Refine nodes by bisection where the kind of the loss changes.
 
-        ``scale`` is what differences of x near 0 are small beside.
+        An interval is small relative to ``scale`` + |x|.
         """
         for _ in range(60):
             kinds = self._kinds(x)
@@ -280,9 +281,9 @@ class DensityLaw(StepLaw):
         return _joined(pieces)
 
     def _settled(self, first: int, last: int, level: float) -> _Piece:
-        """A piece whose loss changes on no interval by more than rounding, but may on all of them.
+        """A piece whose loss is constant to rounding on each interval, but perhaps not on all.
 
-        In a heavy tail the loss tends to its limit too slowly for one interval to show.
+        In a heavy tail the loss tends to its limit too slowly for a single interval to show it.
         """
         losses = self._loss(np.stack(_thirds(self._x[first : last + 1]), axis=1).ravel())
         losses = losses[np.isfinite(losses)]  # an interval of the last places may be cut by an end
@@ -298,7 +299,7 @@ class DensityLaw(StepLaw):
         return _Piece(first, last, 0, level, 2.0 * float(np.abs(losses - level).max()) + rounded)
 
     def _inner_losses(self, first: int, last: int) -> FloatArray:
-        """Losses at the nodes of a piece, at both ends from inside."""
+        """Losses at the nodes of a piece; at its ends, those just inside."""
         x = self._x[first : last + 1].copy()
         x[0], x[-1] = np.nextafter(x[0], math.inf), np.nextafter(x[-1], -math.inf)
         return self._loss(x)
@@ -306,7 +307,7 @@ class DensityLaw(StepLaw):
     def _integrals(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Logs of A's and B's masses of intervals, shape (2, n), and their relative errors.
 
-        Densities are scaled, as where one of them is below all doubles the loss makes it count.
+        Densities are scaled by their largest value, since one that underflows may still matter.
         """
         masses, errors = np.empty((2, low.size)), np.empty((2, low.size))
         nodes, weights, fewer_weights = _rules()
@@ -339,12 +340,12 @@ class DensityLaw(StepLaw):
         return (float(everything.min()), float(everything.max())) if everything.size else (0.0, 0.0)
 
     def support_error(self) -> float:
-        """An estimate: what inverting a loss and its pieces of constant loss may miss."""
+        """An estimate: the error of inverting the loss, and the spread of constant pieces."""
         spread = max((piece.spread for piece in self._pieces), default=0.0)
         return 1e-12 * (1.0 + largest_finite(self.support())) + spread
 
     def limits(self) -> tuple[float, float]:
-        """The support, or infinity where the loss is still on its way at the last quantiles."""
+        """The support; infinite where the loss still changes at the last quantiles."""
         return self._limits
 
     @cached_property
@@ -361,12 +362,12 @@ class DensityLaw(StepLaw):
         return low, high
 
     def left_out(self) -> float:
-        """What is beyond the last quantiles of either law."""
+        """Mass beyond the last quantiles of either law."""
         return 2.4e-299
 
     @cached_property
     def _node_losses(self) -> FloatArray:
-        """Loss at the ends of the intervals of monotone pieces, from inside."""
+        """Losses at the nodes of all monotone pieces."""
         out = []
         for piece in self._pieces:
             if piece.kind:
@@ -378,7 +379,7 @@ class DensityLaw(StepLaw):
         return self._infinite
 
     def nodes(self, number: int) -> LossNodes | None:
-        """A discrete measure of the loss, as far as rules of integration agree on it."""
+        """A discrete measure of the loss, if two quadrature rules agree on it."""
         found = self._measure
         return None if found is None else found.serving(number)
 
@@ -398,7 +399,10 @@ class DensityLaw(StepLaw):
     def _preimage(
         self, piece: _Piece, loss: FloatArray, edges: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Points of a monotone piece where the loss passes the edges, and what they miss."""
+        """Points of a monotone piece where the loss passes each edge, and how far it is off there.
+
+        ``loss`` is that of the piece in `_rising`.
+        """
         x = self._x[piece.first : piece.last + 1]
         ends = x.copy()
         ends[0], ends[-1] = np.nextafter(x[0], math.inf), np.nextafter(x[-1], -math.inf)
@@ -407,7 +411,7 @@ class DensityLaw(StepLaw):
         at = np.clip(np.searchsorted(loss, target), 1, loss.size - 1)
         low, high = ends[at - 1], ends[at]
         f_low, f_high = loss[at - 1] - target, loss[at] - target
-        for step in range(40):  # regula falsi with halving, to the last places or a tiny miss
+        for step in range(40):  # regula falsi with bisection, until the miss is mere rounding
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = np.where(f_high > f_low, -f_low / (f_high - f_low), 0.5)
             share = np.where(np.isfinite(share) & (step % 3 != 2), share, 0.5)
@@ -421,7 +425,7 @@ class DensityLaw(StepLaw):
             if (miss <= 1e-14 * (1.0 + np.abs(edges))).all():
                 break
         point = np.where(inside, middle, np.where(target <= loss[0], x[0], x[-1]))
-        # an edge next to the first or the last loss may be passed, but for rounding
+        # an edge within rounding of the first or the last loss may lie on its other side
         beyond = np.minimum(np.abs(target - loss[0]), np.abs(target - loss[-1]))
         passed = np.maximum(self._loss_and_noise(ends[[0, -1]])[1].max() - beyond, 0.0)
         return point, np.where(inside, miss + noise, passed)

@@ -1,10 +1,11 @@
 """Two densities on the line as a discrete measure of their loss, for the spectral engine.
 
-Gauss-Legendre rules between quantiles of both laws, which are cut where the loss changes by much:
-sums of e^{(λ + it) L} over such nodes are integrals of the densities as far as a rule of fewer
-points agrees, which is asked at some tilts and arguments, and is an estimate.  The engine ends its
-sums over t where transforms have fallen, and those of losses that lie about few places come back:
-there are nodes only for so many steps that no return, up to the last argument, matters.
+Gauss-Legendre rules on panels between quantiles of both laws, divided where the loss changes much.
+Sums of e^{(λ + it) L} over the nodes are integrals of the densities to the accuracy at which a rule
+of fewer points agrees; that is checked at some tilts and arguments, and is an estimate.  The engine
+ends its sums over t where transforms have fallen, but the transform of a loss that is concentrated
+at few values rises again: nodes are returned only if no such return, up to the last argument,
+matters for the number of steps.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ __all__ = ["DensityNodes", "density_nodes"]
 FloatArray = npt.NDArray[np.float64]
 Function = Callable[[FloatArray], FloatArray]
 
-ORDERS = (16, 12)
-STEP = 0.5  # change of the loss on a panel, in its standard deviations
-TURN = 3.0  # half of what t L may change on a panel
+ORDERS = (16, 12)  # points of the two rules on a panel
+STEP = 0.5  # largest change of the loss on a panel, in its standard deviations
+TURN = 3.0  # half of the largest change of t L on a panel, in radians
 MOST_PANELS = 6144
-AGREE = 1e-12  # of the two rules, relative to t = 0
-NOTHING = -2000.0  # log of a weight
-TILTS = (-8.0, -2.0, -0.5, 0.0, 0.5, 1.0, 1.5, 3.0, 9.0)
-NEGLIGIBLE = 1e-17  # weight of nodes that returns are judged without
-ARGUMENTS = 1024  # up to the last one, at which returns are looked for
-FALLEN = 41.0  # -log of what is left of a transform where the engine's sum may end,
-RETURN = 36.0  # and of what may come back beyond that
-RUN = 0.5  # of arguments, times the deviation of all steps: it needs more
+AGREE = 1e-12  # largest difference of the two rules, relative to the transform at t = 0
+NOTHING = -2000.0  # log of a weight that counts as 0
+TILTS = (-8.0, -2.0, -0.5, 0.0, 0.5, 1.0, 1.5, 3.0, 9.0)  # at which transforms are checked
+NEGLIGIBLE = 1e-17  # weight of nodes that are ignored in the search for returns
+ARGUMENTS = 1024  # equidistant ones, up to the last, at which returns are looked for
+FALLEN = 41.0  # -log of the modulus of a transform at which the engine's sum may end,
+RETURN = 36.0  # and of the largest modulus allowed beyond that
+RUN = 0.5  # length of fallen arguments at which it may end, times the deviation of all steps
 
 
 class DensityNodes(NamedTuple):
@@ -46,9 +47,9 @@ class DensityNodes(NamedTuple):
     deviations: FloatArray
 
     def serving(self, number: int) -> LossNodes | None:
-        """The nodes, if transforms of so many steps do not come back where they have fallen.
+        """The nodes, unless a transform of ``number`` steps rises again after it has fallen.
 
-        Where they do not fall up to the last argument the engine refuses.
+        The engine itself refuses transforms that do not fall up to the last argument.
         """
         spacing = self.nodes.t_max / ARGUMENTS
         for log_modulus, deviation in zip(self.moduli, self.deviations, strict=True):
@@ -66,14 +67,14 @@ def density_nodes(log_p: Function, log_q: Function, edges: FloatArray) -> Densit
     Parameters
     ----------
     log_p, log_q : callable
-        Logarithms of the densities, which are finite and smooth between edges.
+        Logarithms of the densities, finite and smooth between edges.
     edges : ndarray of shape (n,)
-        Increasing; between two of them either density changes by a moderate factor.
+        Increasing; both densities change by moderate factors between two of them.
 
     Returns
     -------
     DensityNodes or None
-        None where densities are not finite, panels are too many, or the rules disagree.
+        None if densities are not finite, panels are too many, or the rules disagree.
     """
     loss, log_weight = _rule(log_p, log_q, edges, ORDERS[0])
     if not (np.isfinite(loss).all() and np.isfinite(log_weight).all()):
@@ -102,7 +103,7 @@ def density_nodes(log_p: Function, log_q: Function, edges: FloatArray) -> Densit
 def _rule(
     log_p: Function, log_q: Function, edges: FloatArray, order: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Losses and logs of weights of a rule on every panel."""
+    """Losses and log weights (under p) of the nodes of a rule on every panel."""
     nodes, weights = np.polynomial.legendre.leggauss(order)
     half = 0.5 * np.diff(edges)
     x = ((edges[:-1] + half)[:, None] + half[:, None] * nodes).ravel()
@@ -112,19 +113,19 @@ def _rule(
 
 
 def _changes(loss: FloatArray) -> FloatArray:
-    """By how much losses change on each panel."""
+    """Change of the loss on each panel."""
     return np.asarray(np.ptp(loss.reshape(-1, ORDERS[0]), axis=1))
 
 
 def _divided(edges: FloatArray, parts: npt.NDArray[np.int64]) -> FloatArray:
-    """Panels cut into equal parts."""
+    """Edges of panels that are each divided into equal parts."""
     widths = np.repeat(np.diff(edges) / parts, parts)
     index = np.concatenate([np.arange(count) for count in parts])
     return np.append(np.repeat(edges[:-1], parts) + index * widths, edges[-1])
 
 
 def _served(loss: FloatArray, log_weight: FloatArray) -> list[float]:
-    """Tilts that do not move the law to an outermost panel, where no sum serves."""
+    """Tilts whose laws do not peak on an outermost panel, where the nodes would cut them."""
     at = [int((log_weight + tilt * loss).argmax()) for tilt in TILTS]
     last = loss.size - ORDERS[0]
     return [tilt for tilt, j in zip(TILTS, at, strict=True) if ORDERS[0] <= j < last]
@@ -168,9 +169,9 @@ def _transform(
 def _ended(
     loss: FloatArray, log_weight: FloatArray, order: npt.NDArray[np.int64], beyond: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Nodes in order, with one of no weight beyond a loss that turns: the law ends there.
+    """Sorted nodes; beyond an extremum of the loss, a node of no weight marks the law's end.
 
-    Where the outermost node has weight the engine takes it that the law goes on.
+    An outermost node with weight tells the engine that the law goes on.
     """
     losses, weights = loss[order], log_weight[order]
     first, last = ORDERS[0], loss.size - ORDERS[0]

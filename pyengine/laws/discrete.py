@@ -1,7 +1,7 @@
-"""Laws of the mechanisms whose loss takes finitely many values, or nearly all of its mass does.
+"""Laws of mechanisms whose loss takes finitely many values, up to a negligible mass.
 
-Discrete Gaussian noise has infinitely many values.  Those whose mass is below e^-800 in total under
-both laws are left out, which no double can tell; normalising constants are sums over the others.
+Discrete Gaussian noise has infinitely many values.  Those of a total mass below e^-800 under both
+laws, which is below all doubles, are left out; normalising constants are sums over the others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 
 DEPTH = 800.0  # masses below e^-DEPTH are left out
 MAX_ATOMS = 1 << 22
-SMALLEST_RATE = 2.0**-1022
+SMALLEST_RATE = 2.0**-1022  # the smallest normal double
 
 
 def outcomes_of_response(step: RandomizedResponse) -> list[tuple[Fraction, Fraction]]:
@@ -43,9 +43,9 @@ def outcomes_of_response(step: RandomizedResponse) -> list[tuple[Fraction, Fract
 
 
 def noise_law(step: DiscreteNoise, doubled: bool) -> FiniteLaw:
-    """Law of noise on the integers; ``doubled`` if one record takes the place of another.
+    """Law of noise on the integers, shifted by the sensitivity, or by twice that if ``doubled``.
 
-    Noise is shifted by the sensitivity, or by twice as much.
+    ``doubled`` is for one record in the place of another.
     """
     noise = _Noise(step)
     shift = noise.shift * (2 if doubled else 1)
@@ -63,7 +63,7 @@ def substituted_law(step: DiscreteNoise, share: Fraction | float) -> FiniteLaw:
     noise = _Noise(step)
     k = noise.window(-noise.shift, noise.shift)
     up, down = (sampled_loss(share, noise.log_ratio(k, s)) for s in (noise.shift, -noise.shift))
-    # of a difference: relative to both numbers, and to what they come from
+    # error of the difference: of both terms, and of what they are computed from
     off = 4.0 * ROUNDED * float((np.abs(up) + np.abs(down)).max())
 
     def digits() -> Fine:
@@ -78,7 +78,7 @@ def substituted_law(step: DiscreteNoise, share: Fraction | float) -> FiniteLaw:
 
 # Map: the generic (ε, δ) mechanism of Kairouz, Oh and Viswanath | test_exact | theory/finite
 def generic_law(step: GenericMechanism) -> FiniteLaw:
-    """Law of the mechanism that is (ε, δ)-differentially private and no more."""
+    """Law of the least private (ε, δ)-DP mechanism."""
     exact_epsilon, exact_delta = Fraction(step.epsilon), Fraction(step.delta)
     if exact_delta == 1:
         none = np.zeros(0)
@@ -129,7 +129,7 @@ class _Noise:
             )
 
     def window(self, low: int, high: int) -> FloatArray:
-        """Integers around the centres of the noise that matter."""
+        """Integers that matter, for noise centred anywhere from ``low`` to ``high``."""
         low, high = low - self.reach, high + self.reach
         self._check(high - low)
         return np.arange(float(low), high + 1.0)
@@ -150,7 +150,7 @@ class _Noise:
         return np.asarray(self.rate * (np.abs(k) - np.abs(k - shift)))
 
     def digits(self, k: FloatArray, shift: int) -> Fine:
-        """What `log_ratio` returns, to many digits."""
+        """`log_ratio` to many digits."""
         integers = [int(x) for x in k.tolist()]
         if self.gaussian:
             factors = [shift * (2 * x - shift) for x in integers]
@@ -165,8 +165,8 @@ class _Noise:
         digits: Callable[[], Fine],
         off: float = 0.0,
     ) -> FiniteLaw:
-        """Law of an atom at each integer, of losses that are off by so much beyond rounding."""
-        # the loss of Gaussian noise has no bounds
+        """Law with an atom at each integer; ``off`` bounds the errors of losses beyond rounding."""
+        # the loss of Gaussian noise is unbounded
         ends = (-math.inf, math.inf) if self.gaussian else None
         # noise and its shifted copy are each other's mirror image, and so are the mixtures
         none = (Fraction(0), Fraction(0))

@@ -1,9 +1,9 @@
 """Two laws that enclose that of one epoch of random allocation, with proven errors.
 
 Without the record the likelihood ratio of an epoch is the mean of t independent ratios of Gaussian
-steps.  Means are formed by doubling, and each time what lies between two nodes is moved: apart,
-onto both, with its mean kept, which raises all hockey-stick divergences, or together, to its mean,
-which lowers them (docs/theory/epochs).
+steps.  Means are formed by doubling.  Each time the mass between two nodes is moved: it is split
+onto both nodes with its mean kept, which raises all hockey-stick divergences, or merged at its
+mean, which lowers them (docs/theory/epochs).
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ __all__ = [
     "normal_scores",
 ]
 
-FEW_NODES = 256  # of the law that says where nodes are to lie
-DEPTH = 27.0  # standard deviations at which a step is cut: log of what is beyond is -369
-EVEN = 7.0  # up to so many standard deviations the nodes are equally dense
+FEW_NODES = 256  # of the coarse law by which nodes are placed
+DEPTH = 27.0  # standard deviations at which a step is cut: the log of the mass beyond is -369
+EVEN = 7.0  # standard deviations up to which nodes are equally dense
 WIDEST = 0.5  # log of the largest ratio of neighbouring nodes
-KNOTS = 0.7  # spacing of the normal scores between which places are interpolated
-LEAST_MASS = 2.0**-1000  # below which products are left out in the C core
+KNOTS = 0.7  # spacing of the normal scores between which nodes are interpolated
+LEAST_MASS = 2.0**-1000  # the C core leaves out smaller products of masses
 
 
-class _Moved(NamedTuple):
-    """What lies in cells: masses, and the parts of them that belong to the upper ends."""
+class _CellMasses(NamedTuple):
+    """Masses of cells between edges, and the part of each that its upper end gets when split."""
 
     edge: FloatArray
     mass: FloatArray
@@ -51,10 +51,10 @@ class _Moved(NamedTuple):
 
 @dataclass(frozen=True)
 class Mean:
-    """Law of the mean of so many ratios, moved.
+    """Law of a mean of likelihood ratios, with the masses of cells split or merged.
 
-    ``error`` and ``off`` bound the logs by which masses and ratios are off, ``lost`` what is left
-    out under either law, in the units of one of the steps.
+    ``error`` and ``off`` bound the errors of log masses and log ratios; ``lost`` times the number
+    of steps bounds the mass that is left out under either law.
     """
 
     ratio: FloatArray
@@ -64,37 +64,37 @@ class Mean:
     lost: float
 
 
-def _apart(moved: _Moved) -> tuple[FloatArray, FloatArray]:
-    """Masses on the nodes, with the means of all cells kept."""
+def _split(moved: _CellMasses) -> tuple[FloatArray, FloatArray]:
+    """Split the mass of each cell onto its two nodes, with its mean kept."""
     mass = np.zeros(moved.edge.size)
-    above = np.clip(moved.share, 0.0, moved.mass)  # rounding alone may leave that range
+    above = np.clip(moved.share, 0.0, moved.mass)  # only rounding may leave that range
     mass[:-1] += moved.mass - above
     mass[1:] += above
     some = mass > 0.0
     return np.ascontiguousarray(moved.edge[some]), np.ascontiguousarray(mass[some])
 
 
-def _together(moved: _Moved) -> tuple[FloatArray, FloatArray]:
-    """Masses at the means of their cells."""
+def _merged(moved: _CellMasses) -> tuple[FloatArray, FloatArray]:
+    """Put the mass of each cell at its mean."""
     some = moved.mass > 0.0
     low, high, mass = moved.edge[:-1][some], moved.edge[1:][some], moved.mass[some]
     mean = low + np.clip(moved.share[some] / mass, 0.0, 1.0) * (high - low)
-    # neighbouring means that rounding has made equal stay in order
+    # rounding may put neighbouring means out of order
     return np.maximum.accumulate(mean), mass
 
 
-WAYS = (_together, _apart)
+WAYS = (_merged, _split)  # laws below and above
 
 
 class RatioStep:
-    """One Gaussian step on nodes.
+    """Likelihood ratio of one Gaussian step, discretised on nodes.
 
     Parameters
     ----------
     noise : float
         Noise multiplier.
     depth, even : float
-        Standard deviations at which it is cut, and up to which nodes are equally dense.
+        Standard deviations at which the step is cut, and up to which nodes are equally dense.
     """
 
     def __init__(self, noise: float, depth: float, even: float) -> None:
@@ -102,7 +102,7 @@ class RatioStep:
         self.mu = 1.0 / noise
         self._depth, self._even = depth, even
         self.ends = self.log_ratio(np.array([-depth, depth + self.mu]))
-        # what lies beyond either end, under either law
+        # mass beyond the ends, under either law
         self.beyond = 2.0 * special.ndtr(-depth) * (1.0 + 1e-6)
 
     def log_ratio(self, z: FloatArray) -> FloatArray:
@@ -110,7 +110,7 @@ class RatioStep:
         return self.mu * z - 0.5 * self.mu * self.mu
 
     def scores(self, number: int) -> FloatArray:
-        """Normal scores of nodes: even in the middle, farther apart as the square of the score."""
+        """Normal scores of nodes: evenly spaced in the middle, then as the square of the score."""
         half = self._even + 0.5 * self.mu
         end = self._depth + 0.5 * self.mu
         u = np.linspace(-1.0, 1.0, number) * half * (2.0 - half / end)
@@ -126,11 +126,11 @@ class RatioStep:
         return np.unique(np.append(inner, self.ends))
 
     def edges(self, number: int) -> FloatArray:
-        """Losses of the step itself between which it is moved."""
+        """Losses of the nodes for the step itself."""
         return self.nodes(self.log_ratio(self.scores(number)))
 
     def placed(self, number: int, score: FloatArray, mean: FloatArray) -> FloatArray:
-        """Nodes of a mean, of which some normal scores are known, roughly so many."""
+        """About ``number`` nodes for a mean, whose values at some normal scores are given."""
         knots = np.arange(-DEPTH, DEPTH + self.mu + KNOTS, KNOTS)
         places = np.interp(knots, score, fn.log(mean))
         return np.asarray(fn.exp(self.nodes(np.interp(self.scores(number), knots, places))))
@@ -141,12 +141,12 @@ class RatioStep:
         return self.beyond
 
     def on_nodes(self, number: int, way: int) -> Mean:
-        """The step itself, moved."""
+        """The step itself, on about ``number`` nodes; ``way`` is an index of `WAYS`."""
         loss = self.edges(number)
         edge, first = np.unique(fn.exp(loss), return_index=True)
         loss = loss[first]
         cells = self.law.cells(loss)
-        some = cells.log_a[1:-1] > -math.inf  # an empty cell has no error to speak of
+        some = cells.log_a[1:-1] > -math.inf  # errors of empty cells mean nothing
         log_a, log_ratio, error, off = (
             x[1:-1][some] for x in (cells.log_a, cells.log_ratio, cells.error, cells.ratio_error)
         )
@@ -154,7 +154,7 @@ class RatioStep:
         mass[some] = fn.exp(log_a)
         place = (fn.exp(log_ratio) - edge[:-1][some]) / np.diff(edge)[some]
         share[some] = mass[some] * np.clip(place, 0.0, 1.0)
-        ratio, moved = WAYS[way](_Moved(edge, mass, share))
+        ratio, moved = WAYS[way](_CellMasses(edge, mass, share))
         largest = float(np.abs(log_ratio).max() + np.abs(loss).max())
         return Mean(
             ratio,
@@ -167,7 +167,7 @@ class RatioStep:
 
 
 def _mean(first: Mean, second: Mean, steps: tuple[int, int], edge: FloatArray, way: int) -> Mean:
-    """The mean of so many steps and so many others, moved."""
+    """The mean of ``steps`` of the first and the second kind, on the cells between edges."""
     is_square = first is second
     p, q = (number / sum(steps) for number in steps)
     mass, share = np.zeros(edge.size - 1), np.zeros(edge.size - 1)
@@ -186,10 +186,10 @@ def _mean(first: Mean, second: Mean, steps: tuple[int, int], edge: FloatArray, w
         ffi.from_buffer("double[]", mass, require_writable=True),
         ffi.from_buffer("double[]", share, require_writable=True),
     )
-    ratio, moved = WAYS[way](_Moved(edge, mass, share))
+    ratio, moved = WAYS[way](_CellMasses(edge, mass, share))
     roundings = float(first.ratio.size + second.ratio.size + 8)
     width = float((1.0 - edge[:-1] / edge[1:]).max())
-    # what is below the least mass is lost, under B as many times as the largest ratio says
+    # products below the least mass are lost; under B the largest ratio multiplies them
     small = first.ratio.size * second.ratio.size * LEAST_MASS * max(1.0, float(edge[-1]))
     return Mean(
         ratio,
@@ -201,7 +201,7 @@ def _mean(first: Mean, second: Mean, steps: tuple[int, int], edge: FloatArray, w
 
 
 def _scores(first: Mean, second: Mean, steps: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
-    """Normal scores of the mean, increasing, and its values there, from all pairs of few nodes."""
+    """Normal scores of the mean, increasing, and its values there, from pairs of coarse nodes."""
     p, q = (number / sum(steps) for number in steps)
     mean = np.add.outer(p * first.ratio, q * second.ratio).ravel()
     mass = np.multiply.outer(first.mass, second.mass).ravel()
@@ -211,21 +211,21 @@ def _scores(first: Mean, second: Mean, steps: tuple[int, int]) -> tuple[FloatArr
 
 
 def normal_scores(below: FloatArray, above: FloatArray) -> FloatArray:
-    """Normal scores of masses below places that increase, and above them."""
+    """Normal scores of increasing points, from the masses below and above each."""
     tail = fn.log(np.maximum(np.minimum(below, above), 1e-300))
     score = special.ndtri_exp(np.minimum(tail, fn.log(0.5)))
     return np.asarray(np.maximum.accumulate(np.where(below < above, score, -score)))
 
 
 class _Chain:
-    """The law of the mean of a growing number of steps: below, above and on few nodes.
+    """Laws of the mean of a growing number of steps: below, above, and a coarse one.
 
     Parameters
     ----------
     step : RatioStep
         One of the steps.
     nodes : int
-        Of each law.
+        Number of nodes of each law.
     """
 
     def __init__(self, step: RatioStep, nodes: int) -> None:
@@ -234,11 +234,11 @@ class _Chain:
         self.coarse = self._single = step.on_nodes(FEW_NODES, way=1)
 
     def double(self) -> None:
-        """Twice as many steps."""
+        """Double the number of steps."""
         self._add(self.coarse, self.laws, self.number)
 
     def add_one(self) -> None:
-        """One step more, on fewer nodes, as the mean has but a small share of it."""
+        """Add one step, on fewer nodes since it has a small share in the mean."""
         number = max(FEW_NODES, int(self.nodes / math.sqrt(self.number + 1)))
         self._add(self._single, _all_ways(self.step, number), 1)
 
@@ -259,7 +259,7 @@ def _all_ways(step: RatioStep, number: int) -> list[Mean]:
 
 
 def means(step: RatioStep, steps: int, nodes: int) -> list[Mean]:
-    """Return the mean of the ratios of so many steps, moved together and apart."""
+    """Return the laws of the mean ratio of ``steps`` steps, with merged and with split cells."""
     chain = _Chain(step, nodes)
     for bit in bin(steps)[3:]:
         chain.double()
@@ -279,7 +279,7 @@ def epoch_bounds(noise: float, steps: int, nodes: int) -> Enclosing:
     steps : int
         Number t of steps, >= 2.
     nodes : int
-        Number of nodes of each law, roughly; the distance of both falls with its square.
+        Approximate number of nodes of each law; their distance falls with its square.
 
     Returns
     -------
@@ -289,12 +289,12 @@ def epoch_bounds(noise: float, steps: int, nodes: int) -> Enclosing:
     below, above = (
         _law(mean, steps) for mean in means(RatioStep(noise, DEPTH, EVEN), steps, nodes)
     )
-    # what no cell of the law below has is merged with its heaviest atom, far within its error
+    # mass in no cell of the law below is merged with its heaviest atom, far within its error
     return Enclosing(replace(below, alone=0.0), above)
 
 
 def _law(mean: Mean, steps: int) -> RatioLaw:
-    """The law of a mean without atoms that B hardly has."""
+    """The law of a mean, without atoms whose mass under B is below `LEAST_MASS`."""
     kept = mean.mass * mean.ratio > LEAST_MASS
     lost = steps * mean.lost + float(mean.mass[~kept].sum()) + mean.mass.size * LEAST_MASS
     return RatioLaw(mean.ratio[kept], mean.mass[kept], mean.error, mean.off, 1.001 * lost)

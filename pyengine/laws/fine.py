@@ -1,7 +1,7 @@
-"""Losses of finite laws to far more digits than a double has, for profiles beside a loss.
+"""Losses of finite laws to many more digits than a double has, for profiles next to a loss.
 
-At an ε next to minus a loss l the profile is the mass there times 1 - e^(ε + l): the rounding of l
-to a double is all of it.  What is kept here is computed only where a question needs it.
+At ε next to -l, for a loss l, the profile is the mass there times 1 - e^(ε + l), which the rounding
+of l to a double destroys.  Digits are computed only where a question needs them.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 
 ROUNDED = 1e-57  # relative error of a few operations to 60 digits
-LEAST = 1e-300
-LARGE = 10**6  # losses whose exponentials are kept out of decimal numbers
-MOST_DIGITS = 1000  # of masses that are small; smaller ones are below all doubles
+LEAST = 1e-300  # absolute error beside the others, for underflow
+LARGE = 10**6  # losses beyond which e^-loss is used in the place of e^loss
+MOST_DIGITS = 1000  # more than 60, for small masses; masses that need more are below all doubles
 EXACT_BITS = 1 << 14  # of a product that is formed exactly
-MOST_ATOMS = 1024  # whose logarithms take less than a second
+MOST_ATOMS = 1024  # their logarithms take less than a second
 
 
 def logarithm(x: Fraction) -> Decimal:
@@ -43,7 +43,7 @@ def logarithm(x: Fraction) -> Decimal:
 
 
 class Fine(NamedTuple):
-    """What a finite law says about its losses.
+    """Losses of a finite law to about 60 digits.
 
     Parameters
     ----------
@@ -58,13 +58,13 @@ class Fine(NamedTuple):
 
     @classmethod
     def of(cls, losses: Sequence[Decimal], error: float = 0.0) -> Fine:
-        """Losses that are rounded to 60 digits, beside an error of their own."""
+        """Losses rounded to 60 digits, with an error of their own besides."""
         largest = max((abs(float(x)) for x in losses), default=0.0)
         return cls(losses, error + ROUNDED * (1.0 + largest))
 
     @classmethod
     def nothing(cls, number: int) -> Fine:
-        """Losses that are 0, all of them and exactly: nothing is told."""
+        """Losses that are all exactly 0: nothing is revealed."""
         return cls([Decimal(0)] * number, 0.0)
 
     @property
@@ -78,7 +78,7 @@ class Fine(NamedTuple):
         return Fine([x.copy_negate() for x in reversed(self.losses)], self.error)
 
     def poisson_sampled(self, share: Fraction, *, alone: bool) -> Fine:
-        """Those of the pair (A, (1 - p) A + p B), the first one of what A has alone, if it has."""
+        """Those of (A, (1 - p) A + p B); if A has mass ``alone``, its loss comes first."""
         if self.is_nothing and not alone:
             return self
         p, rest = as_decimal(share), as_decimal(1 - share)
@@ -93,15 +93,15 @@ class Fine(NamedTuple):
         return Fine(losses, self.error + other.error)
 
     def taken(self, order: npt.NDArray[np.intp]) -> Fine:
-        """Those of the atoms of an order."""
+        """Those of the atoms in another order."""
         return Fine([self.losses[i] for i in order.tolist()], self.error)
 
     def followed(self, between: Sequence[Decimal], other: Fine) -> Fine:
-        """These losses, some exact ones and another law's."""
+        """These losses, then exact ones ``between``, then another law's."""
         return Fine([*self.losses, *between, *other.losses], max(self.error, other.error))
 
     def grouped(self, starts: npt.NDArray[np.intp]) -> Fine:
-        """Those of groups of atoms, each of which takes the loss of its first one."""
+        """Those of groups of atoms: the loss of the first one, with the width as an error."""
         if len(starts) == len(self.losses):
             return self
         ends = [*starts[1:].tolist(), len(self.losses)]
@@ -110,9 +110,9 @@ class Fine(NamedTuple):
         return Fine([group[0] for group in groups], self.error + 1.01 * float(width))
 
     def beside(self, loss: FloatArray) -> tuple[FloatArray, float]:
-        """Return what the losses are above given doubles next to them, and a bound on the error.
+        """Return the losses minus given doubles next to them, and a bound on the error.
 
-        The error is that of the doubles plus what is returned.
+        The bound is for the sum of double and difference.
         """
         pairs = zip(self.losses, loss.tolist(), strict=True)
         low = np.array([float(CONTEXT.subtract(x, Decimal(y))) for x, y in pairs])
@@ -128,7 +128,7 @@ def lost_mass(parts: Sequence[tuple[Fraction, int]]) -> tuple[float, float, floa
     Returns
     -------
     tuple of float
-        Two doubles whose sum it is, and a bound on the absolute error of that.
+        Two doubles whose sum approximates it, and a bound on the absolute error of the sum.
     """
     some = [(mass, number) for mass, number in parts if mass > 0]
     if not some:
@@ -142,7 +142,7 @@ def lost_mass(parts: Sequence[tuple[Fraction, int]]) -> tuple[float, float, floa
             return high, low, 0.0
     smallest = min(mass for mass, _ in some)
     depth = (smallest.denominator.bit_length() - smallest.numerator.bit_length()) // 3
-    if depth > MOST_DIGITS:  # fewer digits leave 0, and say how much that may be
+    if depth > MOST_DIGITS:  # the result may then be 0, with an error that says so
         depth = MOST_DIGITS
     context = Context(prec=60 + depth, Emin=CONTEXT.Emin, Emax=CONTEXT.Emax)
     log_kept = Decimal(0)
@@ -154,13 +154,13 @@ def lost_mass(parts: Sequence[tuple[Fraction, int]]) -> tuple[float, float, floa
     high = float(lost)
     low = float(context.subtract(lost, Decimal(high)))
     steps = sum(number for _, number in some)
-    # 60 digits of the smallest mass, and what is below the doubles
+    # 60 digits of the smallest mass, and underflow
     error = 1e-50 * high + 2.0**-105 * abs(low) + steps * 10.0 ** -(min(60 + depth, 320) - 4)
     return high, low, error + 1e-322 * (high < 1e-290)
 
 
 def two_parts(x: Fraction) -> tuple[float, float]:
-    """Return a number as a sum of two doubles, of relative error at most 2^-105."""
+    """Return two doubles whose sum is the number to a relative 2^-105."""
     high = float(x)
     return high, float(x - Fraction(high)) if math.isfinite(high) else 0.0
 
@@ -171,13 +171,13 @@ def sampled_decimal(share: Fraction, loss: Fraction) -> Decimal:
 
 
 def left_of(x: FloatArray | float, y: FloatArray | float, total: FloatArray) -> FloatArray:
-    """Return what rounding took off the sum of two doubles, which is a double (Knuth)."""
+    """Return the rounding error x + y - total of a sum of doubles, which is a double (Knuth)."""
     part = total - x
     return np.asarray((x - (total - part)) + (y - part))
 
 
 def _sampled(x: Decimal, p: Decimal, rest: Decimal) -> Decimal:
-    """log(1 - p + p e^x), also where e^x is beyond all decimal numbers."""
+    """log(1 - p + p e^x), also if e^x exceeds the decimal range."""
     if x > LARGE:
         return CONTEXT.add(x, CONTEXT.ln(CONTEXT.add(p, CONTEXT.multiply(rest, CONTEXT.exp(-x)))))
     return CONTEXT.ln(CONTEXT.add(rest, CONTEXT.multiply(p, CONTEXT.exp(x))))

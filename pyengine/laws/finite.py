@@ -1,9 +1,8 @@
 """Laws of losses that take finitely many values, built from exact fractions or from logarithms.
 
-Each finite loss is an atom with its mass under A and under B, and what is possible under one law
-only has infinite loss.  Masses are kept as logarithms, each with an error of at most
-``LOG_ERROR (1 + |log mass|)``: `math` and NumPy round logarithms and exponentials within a unit in
-the last place, and the builders do not spend more.
+Each finite loss is an atom with its mass under A and under B; outcomes that are possible under one
+law only have infinite loss.  Masses are kept as logarithms, each with an error of at most
+``LOG_ERROR (1 + |log mass|)``, which covers the roundings of the functions that build laws.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ FloatArray = npt.NDArray[np.float64]
 Infinite = tuple[float, float] | tuple[Fraction, Fraction]
 
 LOG_ERROR = 8.0 * UNIT
-# Losses closer than this are one atom: merging is post-processing, and moves no mass by more.
+# Losses closer than this, relative to 1 + |loss|, are merged, with the width as an error.
 SAME = 4.0 * UNIT
 ROUNDED = 2.0 * LOG_ERROR  # relative error of every loss
 
 
 def log_fraction(value: Fraction) -> float:
-    """Return the logarithm of a fraction >= 0, within a unit of the last place or two."""
+    """Return the logarithm of a fraction >= 0, to one or two units in the last place."""
     if value <= 0:
         return -math.inf
     if Fraction(1, 2) < value < 2:
@@ -58,17 +57,17 @@ class FiniteLaw(StepLaw):
     a_infinite, b_infinite : float
         Mass of A where B has none (loss -inf), and of B where A has none (loss inf).
     error : float
-        Relative error of the masses beyond that of rounding, where they are not given exactly.
+        Relative error of the masses beyond rounding, where they are not given exactly.
     loss_error : float
         Error of the losses beyond ``ROUNDED |loss|``.
     ends : tuple of float or None
         Infimum and supremum of all finite losses, where atoms of masses below e^-800 are left out.
     symmetric : bool
-        Whether (B, A) is the same pair as (A, B), which rounding does not tell.
+        Whether (B, A) is exactly the same pair as (A, B).
     digits : callable or None
-        Makes the losses to many digits; None where doubles are all that is known.
+        Makes the losses to many digits; None where only doubles are known.
     alone : tuple of Fraction or None
-        The masses ``a_infinite`` and ``b_infinite`` exactly; None where doubles are all.
+        The masses ``a_infinite`` and ``b_infinite`` exactly; None where only doubles are known.
     """
 
     loss: FloatArray
@@ -85,19 +84,19 @@ class FiniteLaw(StepLaw):
 
     @cached_property
     def fine(self) -> Fine | None:
-        """The losses to many digits; None where they are not known, or too many."""
+        """The losses to many digits; None if they are not known, or too many."""
         known = self.digits is not None and self.loss.size <= MOST_ATOMS
         return self.many_digits() if known else None
 
     def many_digits(self) -> Fine:
-        """The losses to many digits, of a law that knows them."""
+        """The losses to many digits; only for laws that know them."""
         if self.digits is None:
             raise AssertionError("a law without digits was asked for them")
         return self.digits()
 
     @classmethod
     def from_fractions(cls, pairs: Iterable[tuple[Fraction, Fraction]]) -> FiniteLaw:
-        """Law of outcomes with exact probabilities; outcomes of one ratio are one atom."""
+        """Law of outcomes with exact probabilities (under A, under B); equal ratios are merged."""
         merged: dict[Fraction, tuple[Fraction, Fraction]] = {}
         b_infinite = Fraction(0)
         for a, b in pairs:
@@ -137,9 +136,9 @@ class FiniteLaw(StepLaw):
         symmetric: bool = False,
         digits: Callable[[], Fine] | None = None,
     ) -> FiniteLaw:
-        """Law of atoms in any order from losses and A's masses; B's follow from them.
+        """Law of atoms in any order, from losses and A's masses; B's follow from them.
 
-        ``digits`` makes the losses in the order in which they are given here.
+        ``digits`` makes the losses in the given order.
         """
         loss, log_a = np.asarray(loss, dtype=float), np.asarray(log_a, dtype=float)
         order = np.argsort(loss, kind="stable")
@@ -160,7 +159,7 @@ class FiniteLaw(StepLaw):
 
     @cached_property
     def reversed(self) -> FiniteLaw:
-        """The pair (B, A), whose own is this one."""
+        """The pair (B, A), whose `reversed` is this law."""
         if self.symmetric:
             return self
         found = FiniteLaw(
@@ -182,7 +181,7 @@ class FiniteLaw(StepLaw):
         """The pair (A, (1 - p) A + p B) for p in (0, 1)."""
         p, _, log_p, log_rest, _ = share_of(share)
         loss = sampled_loss(share, self.loss)
-        # the errors of the losses, by the slope p e^l/(1 - p + p e^l) of the map
+        # errors of losses are multiplied by the slope p e^l/(1 - p + p e^l) of the map
         slope = fn.exp(np.minimum(log_p + self.loss - loss, 0.0))
         moved = slope * (ROUNDED * np.abs(self.loss) + self.loss_error) + ROUNDED * np.abs(loss)
         off = float(moved.max(initial=0.0))
@@ -225,11 +224,11 @@ class FiniteLaw(StepLaw):
         return ROUNDED * largest_finite(self.support()) + self.loss_error
 
     def limits(self) -> tuple[float, float]:
-        """Smallest and largest finite loss, of atoms that are left out, too."""
+        """Smallest and largest finite loss, including those of atoms that are left out."""
         return self.support() if self.ends is None else self.ends
 
     def left_out(self) -> float:
-        """Masses below e^-800, where there are such ones."""
+        """A bound of masses below e^-800, if atoms with such masses are left out; else 0."""
         return 0.0 if self.ends is None else 5e-324
 
     def infinite(self) -> tuple[float, float]:
@@ -247,7 +246,7 @@ class FiniteLaw(StepLaw):
             log_b[cell[starts]] = logsumexp_groups(self.log_b, starts)
         deepest = np.where(np.isfinite(log_a), -np.minimum(log_a, log_b), 0.0)
         error = LOG_ERROR * (2.0 + deepest + fn.log(cell.size + 1.0)) + self.error
-        # an atom is on the wrong side of an edge only where the error of its loss reaches across
+        # an atom is on the wrong side of an edge only if the error of its loss reaches across it
         shift = 1.01 * ROUNDED * np.abs(edges) + 1.01 * self.loss_error
         if not cell.size:
             return Cells(log_a, log_b, error, shift)
@@ -262,7 +261,7 @@ class FiniteLaw(StepLaw):
     ) -> tuple[FloatArray, FloatArray]:
         """Logs of the ratios of both masses of groups of atoms, and their errors.
 
-        They are means of e^loss, known as well as the losses, and the better the closer these lie.
+        A ratio is the mean of e^loss over its group, known about as well as the losses are.
         """
         first = self.loss[starts]
         sizes = np.diff(starts, append=self.loss.size)
@@ -274,20 +273,20 @@ class FiniteLaw(StepLaw):
         width = np.maximum.reduceat(away, starts)
         largest = np.maximum(np.abs(first), np.abs(first + width))
         found = first + fn.log1p(mean)
-        # masses with their own errors are weights of e^away - 1
+        # errors of masses change the weights in the mean of e^away - 1
         off = error * fn.expm1(np.minimum(width, 1.0)) + 1.01 * ROUNDED * largest
         off += 1.01 * self.loss_error + LOG_ERROR * np.minimum(width, 1.0)
         return np.where(width < 0.5, found, plain), np.where(width < 0.5, off, error)
 
     def spacing(self) -> tuple[float, float] | None:
-        """Offset and spacing of a lattice that holds every loss; None unless there is one."""
+        """Offset and spacing of a lattice that holds every loss; None if there is none."""
         if self.loss.size < 2:
             return None
         step = float(np.diff(self.loss).min())
         multiples = (self.loss - self.loss[0]) / step
         if multiples[-1] > 1e6 or np.abs(multiples - np.round(multiples)).max() > 1e-6:
             return None
-        # the whole range over its number of steps is the least rounded value
+        # the range over its number of steps is rounded least
         return float(self.loss[0]), float((self.loss[-1] - self.loss[0]) / round(multiples[-1]))
 
 
@@ -302,12 +301,12 @@ def grouped(
     symmetric: bool = False,
     digits: Callable[[], Fine] | None = None,
 ) -> FiniteLaw:
-    """Law of sorted atoms, those of equal losses merged; ``infinite`` what A and B have alone."""
+    """Law of sorted atoms, equal losses merged; ``infinite`` are the masses of A and B alone."""
     starts = group_starts(loss)
     width = 0.0
     if starts.size < loss.size:
         lasts = np.append(starts[1:], loss.size) - 1
-        # masses in a group that are taken to have one loss are off by its width at most
+        # giving all atoms of a group one loss makes errors of at most its width
         width = float((loss[lasts] - loss[starts]).max()) * (1.0 + UNIT)
     return FiniteLaw(
         loss[starts],
@@ -326,7 +325,7 @@ def grouped(
 
 def group_starts(loss: FloatArray) -> npt.NDArray[np.intp]:
     """Return where groups of equal losses begin; losses are sorted."""
-    with np.errstate(over="ignore"):  # of losses farther apart than any double
+    with np.errstate(over="ignore"):  # differences may exceed the doubles
         gaps = np.diff(loss) > SAME * (1.0 + np.abs(loss[1:]))
     return np.concatenate([[0], np.flatnonzero(gaps) + 1]) if loss.size else np.zeros(0, np.intp)
 

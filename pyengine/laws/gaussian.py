@@ -35,8 +35,8 @@ class GaussianLaw(Law):
     uncertainty : float
         Bound on the relative error of the noise, in units of 2^-53.
     low : float or None
-        What the noise multiplier has beyond its double; None where that is not known, and nothing
-        can be proven.
+        The noise multiplier minus its double; None where that is unknown, and nothing can be
+        proven.
     """
 
     noise_multiplier: float
@@ -45,11 +45,11 @@ class GaussianLaw(Law):
     symmetric: ClassVar[bool] = True
 
     def gaussian_noise(self) -> tuple[float, float] | None:
-        """The noise multiplier; None where it is not known beyond its double."""
+        """The noise multiplier as two doubles; None where ``low`` is unknown."""
         return None if self.low is None else (self.noise_multiplier, self.low)
 
     def rough_noise(self) -> tuple[float, float]:
-        """The noise multiplier and what it may be off."""
+        """The noise multiplier and its relative error, in units of 2^-53."""
         return self.noise_multiplier, self.uncertainty
 
     def support(self) -> tuple[float, float]:
@@ -57,24 +57,24 @@ class GaussianLaw(Law):
         return -math.inf, math.inf
 
     def mixtures(self) -> Alternatives | None:
-        """One normal each."""
+        """One normal on each side."""
         shifted = Normals((1.0 / self.noise_multiplier,), (1.0,))
         return (MixturePair(STANDARD, shifted),)
 
     def exact_mixtures(self) -> ExactAlternatives | None:
-        """One normal each, of the noise to two doubles."""
+        """One normal on each side, with the noise as two doubles."""
         if self.low is None:
             return None
         shift = 1 / (Fraction(self.noise_multiplier) + Fraction(self.low))
         one, none = Fraction(1), Fraction(0)
         return (ExactMixturePair({none: (one, none), shift: (none, one)}),)
 
-    @np.errstate(over="ignore")  # an error beyond all doubles is infinite
+    @np.errstate(over="ignore")  # an error that overflows is infinite
     def cells(self, edges: FloatArray) -> Cells:
         """Normal masses between z = L/μ + μ/2.
 
-        The rounding of z is ``shift``, with that of μ and of the noise.  With μ (1 + e) in place of
-        μ, the loss at z moves by e (L - μ²/2), and B's density by a factor of as much.
+        ``shift`` covers the rounding of z, μ and the noise.  With μ (1 + e) in the place of μ, the
+        loss at z moves by e (L - μ²/2), and so does the log of B's density.
         """
         mu = 1.0 / self.noise_multiplier
         z = edges * self.noise_multiplier + 0.5 * mu

@@ -1,10 +1,10 @@
 """Laws of sums of noise on the integers: Skellam noise, and discrete Gaussians of many parties.
 
-Both kinds of noise are log-concave, so that a query's largest move is the worst one: ratios of
-masses grow with k, the best tests are thresholds, and these tell more of a larger move.  Logarithms
-of masses are known as far out as e^-800 under both laws.  Ratios of Skellam masses are continued
-fractions of positive terms.  Sums are convolutions of positive terms, so that n of them cost n
-units of relative error; farther out than these reach, the noise is tilted there first.
+Both kinds of noise are log-concave, so the largest move of a query is the worst: ratios of masses
+increase with k, optimal tests are thresholds, and their power increases with the move.  Logarithms
+of masses are computed down to e^-800 under both laws.  Ratios of Skellam masses are continued
+fractions of positive terms.  Sums of parties are convolutions of positive terms, so n terms cost n
+units of relative error; where their masses underflow, the noise is tilted first.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ __all__ = ["gaussian_sum_law", "skellam_law"]
 
 FloatArray = npt.NDArray[np.float64]
 
-DEPTH = 805.0  # minus logs of masses that are left out
-TINY = 1e-300  # of a part of a sum
+DEPTH = 805.0  # -log of masses that are left out
+TINY = 1e-300  # smaller masses are dropped from convolutions
 LEAST_VARIANCE = 1e-300
-LEAST = 1e-280  # of a convolution, what else it leaves out being far below a unit of it
-MOST_PLACES = 36_500
-MOST_RATE = 500.0  # of several parties: next to a tilt there are masses that are doubles
-CHUNK = 256
-BITS = 11  # of tilts, behind the point
+LEAST = 1e-280  # smallest mass of a convolution that is used: what it lacks is below a unit of it
+MOST_PLACES = 36_500  # integers of a law
+MOST_RATE = 500.0  # 1/(2σ²) of one of several parties: masses next to a tilt do not underflow
+CHUNK = 256  # masses convolved at once
+BITS = 11  # binary digits of a tilt after the point
 
 
 # Map: masses of Skellam noise by Gauss's continued fraction | test_integer_sums | theory/finite
 def skellam_law(step: SkellamMechanism, doubled: bool) -> FiniteLaw:
-    """Law of a difference of two Poisson variables; ``doubled`` for a record in another's place.
+    """Law of a difference of two Poisson variables; ``doubled`` for a replaced record.
 
-    m(k + 1)/m(k) = r_k = 1/(2 (k + 1)/v + r_(k + 1)), a ratio of Bessel functions, of which each
-    step passes on less than the relative error that it gets.
+    m(k + 1)/m(k) = r_k = 1/(2 (k + 1)/v + r_(k + 1)), a ratio of Bessel functions.  Each step of
+    this recursion reduces the relative error that it receives.
     """
     variance = (Fraction(step.noise_multiplier) * step.sensitivity) ** 2
     v = checks.as_double(variance)
@@ -70,17 +70,19 @@ def skellam_law(step: SkellamMechanism, doubled: bool) -> FiniteLaw:
         last = 2 * last
     kept = int(np.argmax(logs < -DEPTH - 20.0)) + shift
     masses = fn.exp(logs)
-    # of a mass over m(0): each ratio's, and that of its logarithm
+    # error of log m(k)/m(0): those of the ratios and of their logarithms
     off = np.concatenate([[0.0], np.cumsum(1.01 * (error + ELEMENTARY * UNIT * np.abs(each)))])
     total = 1.0 + 2.0 * math.fsum(masses[1:])
-    wrong = 2.0 * float((masses * (off - UNIT * logs)).sum()) / total
-    wrong += (4.0 + ELEMENTARY * (1.0 + fn.log(total))) * UNIT
+    total_error = 2.0 * float((masses * (off - UNIT * logs)).sum()) / total
+    total_error += (4.0 + ELEMENTARY * (1.0 + fn.log(total))) * UNIT
     logs = logs[: kept + 1] - fn.log(total)
-    return _law(logs, shift, float(off[kept]) + wrong, float((off[shift:] - off[:-shift]).max()))
+    return _law(
+        logs, shift, float(off[kept]) + total_error, float((off[shift:] - off[:-shift]).max())
+    )
 
 
 def _ratios(v: float, first: int, last: int) -> tuple[FloatArray, FloatArray]:
-    """The first ratios of Bessel functions, and bounds of their relative errors."""
+    """Ratios r_0, ..., r_(last - 1) of Bessel functions, and bounds of their relative errors."""
     low, high, off = 0.0, v / (2.0 * first), 0.0
     ratio, error = np.empty(last), np.empty(last)
     for k in range(first - 2, -1, -1):
@@ -94,7 +96,7 @@ def _ratios(v: float, first: int, last: int) -> tuple[FloatArray, FloatArray]:
 
 # Map: sums of discrete Gaussians, tilted | test_integer_sums | theory/finite
 def gaussian_sum_law(step: DiscreteGaussianSum, doubled: bool) -> FiniteLaw:
-    """Law of a sum of equal discrete Gaussians; ``doubled`` for a record in another's place."""
+    """Law of a sum of equal discrete Gaussians; ``doubled`` for a replaced record."""
     if step.summands == 1:
         one = DiscreteGaussianMechanism(step.noise_multiplier, step.sensitivity)
         return noise_law(one, doubled)
@@ -111,7 +113,7 @@ def gaussian_sum_law(step: DiscreteGaussianSum, doubled: bool) -> FiniteLaw:
     low, mass, error = _tilted(rate, 0.0, step.summands)
     mass = mass[-low:]
     logs = fn.log(mass[mass > LEAST])
-    error += ELEMENTARY * UNIT * 650.0  # of logs of what is above `LEAST`
+    error += ELEMENTARY * UNIT * 650.0  # of logs of masses above `LEAST`
     while True:
         deep = np.flatnonzero(logs < -DEPTH)
         if deep.size and logs.size > deep[0] + shift:
@@ -129,9 +131,9 @@ def gaussian_sum_law(step: DiscreteGaussianSum, doubled: bool) -> FiniteLaw:
 
 
 def _tilt_of_mean(rate: float, mean: float) -> float:
-    """Of one variable with about this mean, a multiple of 2^-`BITS`; a choice.
+    """Tilt of one variable with about this mean, a multiple of 2^-`BITS`; only a choice.
 
-    Where the noise is less than the integers are apart that is not the mean.
+    Where the noise is small beside the distance of integers, tilt and mean differ.
     """
     reach = math.ceil(math.sqrt(50.0 / rate)) + 1
     low, high = 0, math.ceil(mean + 1.0) << BITS
@@ -148,10 +150,10 @@ def _tilt_of_mean(rate: float, mean: float) -> float:
 
 
 def _tilted(rate: Wide, tilt: float, summands: int) -> tuple[int, FloatArray, float]:
-    """Sum of so many variables on the integers, of masses that go as e^(-rate (k - tilt)²).
+    """Law of a sum of integer variables with masses proportional to e^(-rate (k - tilt)²).
 
-    The first place, the masses, and their relative error; times e^(-2 rate tilt k) these go as
-    those of variables without tilt.
+    Returns the first integer, the masses, and their relative error; times e^(-2 rate tilt k) the
+    masses are proportional to those without tilt.
     """
     reach = math.ceil(math.sqrt(-fn.log(TINY) / rate.high))
     low = math.floor(tilt) - reach
@@ -173,7 +175,7 @@ def _tilted(rate: Wide, tilt: float, summands: int) -> tuple[int, FloatArray, fl
 def _added(
     first: tuple[int, FloatArray, float], second: tuple[int, FloatArray, float]
 ) -> tuple[int, FloatArray, float]:
-    """The convolution of two laws without what is rare, and its relative error."""
+    """Convolution of two laws (first integer, masses, error), without masses below `TINY`."""
     (low, one, off), (beside, other, error) = first, second
     found = np.zeros(one.size + other.size - 1)
     with np.errstate(under="ignore"):
@@ -182,7 +184,7 @@ def _added(
             found[i : i + part.size] += part
     kept = np.flatnonzero(found > TINY)
     terms = CHUNK + other.size / CHUNK + 3.0
-    # what underflow and the ends of both laws leave out is far below a unit of what is kept
+    # mass lost by underflow and at the ends of both laws is far below a unit of what is used
     return (
         low + beside + int(kept[0]),
         found[kept[0] : kept[-1] + 1],
@@ -203,7 +205,7 @@ def _check(reach: float) -> None:
 
 
 def _law(logs: FloatArray, shift: int, error: float, loss_error: float) -> FiniteLaw:
-    """Law of symmetric noise with logs of masses from 0 on, moved."""
+    """Law of symmetric noise with log masses ``logs`` at 0, 1, ..., and its copy shifted."""
     both = np.concatenate([logs[:0:-1], logs])
     rounded = 4.0 * UNIT * float(np.abs(logs).max())
     made = FiniteLaw.from_atoms(

@@ -1,8 +1,8 @@
 """The kinds of mechanisms: names, constructors and laws, one entry each.
 
 Files, the command line, JSON, the laws of steps and the events of other libraries look here; a new
-mechanism is a class and an entry (docs, developer/new_mechanism).  Sampling and composition are
-made of any kind, and have no entries.
+mechanism is a class and an entry (docs, developer/new_mechanism).  Sampling and composition work
+with any kind, and have no entries.
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ class Kind:
     mechanism : type
         Its class, derived from `Step`.
     law : callable
-        From an unsampled step, and whether noise is shifted by twice the sensitivity (one record
-        takes the place of another), to the ordered pair without and with the record.
+        From an unsampled step, and whether noise is shifted by twice the sensitivity (for a
+        replaced record), to the ordered pair without and with the record.
     word : str or None
-        What it is called in files and on the command line, besides the name of its class; None for
-        what is made of functions, which only Python can hold.
+        Its name in files and on the command line, besides that of its class; None for mechanisms
+        made of functions, which only Python can hold.
     make : callable, optional
-        Makes a step of named numbers, which may be text; the class if not given.
+        Makes a step from named numbers, which may be text; the class if not given.
     vectors : tuple of str
         Parameters that are lists of numbers.
     nested : tuple of str
@@ -101,28 +101,27 @@ class Kind:
     texts : tuple of str
         Parameters that are words.
     doubles : mapping
-        Parameters that are doubles, which a decimal number in a file is rounded to: by "up" or
-        "down", whichever tells more about a record.
+        Parameters that are doubles, and whether decimal numbers in files are rounded "up" or "down"
+        to them: in the direction that leaks more.
     outcomes : callable, optional
-        Probabilities of each outcome without and with the record, where they are rational; None
-        for a step whose are not.
+        From a step to the rational probabilities of each outcome without and with the record; None
+        for a step without such.
     replaces : bool
-        Whether it says what another record in the place of one does.
+        Whether the parameters also define what replacing a record does.
     substituted : callable, optional
-        From a step and a Poisson sampling probability to the pair of that.
+        From a step and a Poisson sampling probability to the pair for a replaced record.
     distance : callable, optional
-        Total variation between noise and noise shifted by twice the sensitivity, of continuous
+        Total variation between noise and noise shifted by twice the sensitivity, for continuous
         noise that is sampled without replacement.
     is_trivial : callable, optional
-        Whether a step releases nothing about the record, where its `Step.share` does not say so.
+        Whether a step releases nothing about the record, if `Step.share` does not show it.
     event : callable, optional
-        From the module of events of dp_accounting and a step to the event; None where that one has
-        none.
+        From the events module of dp_accounting and a step to the event; None if it has none.
     from_events : mapping
-        By the names of further events of dp_accounting, what makes mechanisms of them.
+        Names of further events of dp_accounting, and functions that make mechanisms from them.
     joined : callable, optional
-        From steps and how often each runs to the one law of all of them, where a composition knows
-        more than the laws of its steps say.  Steps that are sampled keep their own laws.
+        From steps and how often each runs to one law of all of them, where a composition knows more
+        than the laws of its steps.  Sampled steps keep their own laws.
     """
 
     mechanism: type[Step]
@@ -149,7 +148,7 @@ class Kind:
 
     @property
     def maker(self) -> Callable[..., Step]:
-        """What makes a step of named numbers."""
+        """Function that makes a step from named numbers."""
         return self.make or self.mechanism
 
 
@@ -157,7 +156,7 @@ _KINDS: dict[type[Step], Kind] = {}
 
 
 def register(kind: Kind) -> None:
-    """Enter a kind; all that can be asked of mechanisms can be asked of it from then on."""
+    """Register a kind; from then on all questions, files and commands work with it."""
     _KINDS[kind.mechanism] = kind
 
 
@@ -172,7 +171,7 @@ def named_kinds() -> dict[str, Kind]:
 
 
 def kind_of_step(step: Step) -> Kind | None:
-    """Return the entry of an unsampled step; None for what has none."""
+    """Return the entry of an unsampled step; None if it has none."""
     return next((_KINDS[base] for base in type(step).__mro__ if base in _KINDS), None)
 
 
@@ -186,7 +185,7 @@ def added_law(step: Step) -> StepLaw:
         p = Fraction(share)
         return FiniteLaw.from_fractions((a, (1 - p) * a + p * b) for a, b in outcomes)
     # Map: Prop. 9 of Lebeda et al. (2024): half the noise | test_lebeda | theory/adjacency
-    # without replacement the record pushes another one out: the pair is that of substitution
+    # without replacement the record pushes another one out: the pair is that of a replaced record
     law = plain_law(inner, doubled=step.scheme == "without_replacement")
     if isinstance(law, FiniteLaw) and share != 1:
         return law.poisson_sampled(share)
@@ -194,7 +193,7 @@ def added_law(step: Step) -> StepLaw:
 
 
 def plain_law(step: Step, *, doubled: bool) -> StepLaw:
-    """Return the pair of an unsampled step; with twice the sensitivity for ``doubled`` noise."""
+    """Return the pair of an unsampled step; ``doubled`` takes twice the sensitivity of noise."""
     kind = kind_of_step(step)
     if kind is None:
         raise NotDefinedError(f"mechanism must have a law of its loss, got {step!r}")
@@ -202,7 +201,7 @@ def plain_law(step: Step, *, doubled: bool) -> StepLaw:
 
 
 def _halved(noise: Any, doubled: bool) -> Fraction:
-    """Noise over a sensitivity that is ``doubled``."""
+    """Noise multiplier for the sensitivity, or for twice that if ``doubled``."""
     return Fraction(noise) / (2 if doubled else 1)
 
 
@@ -229,7 +228,7 @@ def _gaussian_law(step: GaussianMechanism, doubled: bool) -> StepLaw:
 
 
 def _noise_of(step: GaussianMechanism) -> tuple[float, float]:
-    """The noise to two doubles; one over it, and over half of it, is a double."""
+    """The noise as two doubles; 1/noise and 2/noise do not overflow."""
     high, low = in_two_doubles(step.noise_multiplier)
     if high < 2.0 * sys.float_info.min:
         raise AccuracyError(BEYOND)
@@ -275,7 +274,7 @@ def _epoch_law(step: RandomlyAllocated, _: bool) -> StepLaw:
 
 
 def _epoch_of_others(step: RandomlyAllocated) -> StepLaw:
-    """Exactly for few outcomes, else a law between two others."""
+    """Law of an epoch of other noise: exact for few outcomes, else enclosed by two laws."""
     from pyengine.laws import random_steps  # here, as few runs need it
 
     sizes = step.steps_per_epoch, step.selected
@@ -311,7 +310,7 @@ def _analytic_law(step: AnalyticPair, _: bool) -> StepLaw:
 
 
 def _truncated_law(step: TruncatedPoissonSampled, substitutes: bool) -> StepLaw:
-    """Samples of the others below the largest size, and full ones, where records are displaced."""
+    """Batches that are not full, which are Poisson samples, and full ones that displace records."""
     from pyengine.laws.revealed import revealed_law  # here, as few runs need it
     from pyengine.laws.truncated import truncation
 
@@ -326,7 +325,7 @@ def _truncated_law(step: TruncatedPoissonSampled, substitutes: bool) -> StepLaw:
     if found.full == 0:
         return below
     if substitutes:
-        # as without replacement: one batch is had from another one by a record in another's place
+        # as without replacement: neighbouring batches differ by a replaced record
         full: StepLaw = spliced_density(twice, found.inside, _gaussian_distance(gaussian))
     else:
         full = sampled_law(twice, found.inside)
@@ -411,7 +410,7 @@ def _likely_answer_law(step: LikelyAnswer, _: bool) -> StepLaw:
 
 
 def _whole_law(mechanism: Mechanism) -> StepLaw:
-    """The pair of all steps together, of which Gaussian ones on all records are one."""
+    """The pair of all steps together; unsampled Gaussian steps are merged first."""
     from pyengine.laws.releases import sum_law  # here, as few runs need it
 
     steps = [(step, number) for step, number in steps_of(mechanism) if step.share > 0]
@@ -439,7 +438,7 @@ def _selection_law(step: RepeatAndSelect, _: bool) -> StepLaw:
 
 
 def _curves_law(steps: list[tuple[Step, int]]) -> StepLaw:
-    """The pair of all curves together."""
+    """The pair of the sum of all curves."""
     from pyengine.laws.renyi import CurvePart, curve_law, joined_curve  # here, as few runs need it
 
     parts = []
@@ -463,7 +462,7 @@ def _epoch(
     times: Any = None,
     base: Mechanism | None = None,
 ) -> Step:
-    """An epoch of one Gaussian release a batch, of several, or of another step."""
+    """Make an epoch of one Gaussian release per batch, of several, or of another step."""
     if steps_per_epoch is None:
         raise ValueError("dp_sgd_allocated needs steps_per_epoch")
     several = noise_multipliers is not None
@@ -486,7 +485,7 @@ def _epoch(
 
 
 def _releases(parts: Mechanism) -> Step:
-    """All steps on one sample; what `Releases` describes is that again."""
+    """All steps on one sample; makes a `Releases` again from what it describes."""
     steps = list(steps_of(parts))
     gaussian = [
         number
@@ -499,7 +498,7 @@ def _releases(parts: Mechanism) -> Step:
 
 
 def _event_if_known(module: Any, name: str, *fields: Any) -> Any:
-    """An event of the library's own; None for a version that has none of this name."""
+    """Event of this name in dp_accounting; None for a version without it."""
     made = getattr(module, name, None)
     return None if made is None else made(*fields)
 
@@ -682,11 +681,11 @@ for _kind in (
         ExponentialMechanism,
         lambda step, _: BoundedRangeLaw(step.epsilon),
         "exponential",
-        replaces=True,  # a range is of whichever neighbours it was found for, in both orders
+        replaces=True,  # the range holds for the neighbours it was proven for, in both orders
         is_trivial=lambda step: step.epsilon == 0,
         event=_exponential_event,
     ),
-    # in both orders, of whichever neighbours move a query by at most its sensitivity
+    # in both orders, for any neighbours that move a query by at most its sensitivity
     Kind(AboveThreshold, _above_threshold_law, "above_threshold", replaces=True),
     Kind(
         LikelyAnswer,

@@ -1,6 +1,6 @@
 """One step of the Laplace mechanism: densities e^{-|z|}/2 and e^{-|z - μ|}/2, L = |z| - |z - μ|.
 
-Half of A has loss -μ, half of B has loss μ; between them L = 2 z - μ has densities under both.
+Half of A has loss -μ and half of B has loss μ; between them L = 2 z - μ has densities under both.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class LaplaceLaw(Law):
             ) from None
 
     def laplace(self) -> LaplaceParameters:
-        """The noise."""
+        """Parameters of the noise."""
         return LaplaceParameters(self.noise_multiplier)
 
     def support(self) -> tuple[float, float]:

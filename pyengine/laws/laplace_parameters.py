@@ -1,4 +1,4 @@
-"""What engines of Laplace steps ask of a law."""
+"""Parameters of Laplace steps, for the engines that are made for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class LaplaceParameters(NamedTuple):
     probability : float or Fraction
         Sampling probability in (0, 1], exactly.
     is_substituted : bool
-        Whether another record takes the place of the one that may be sampled.
+        Whether the neighbour has another record in the place of the one that may be sampled.
     is_reversed : bool
         Whether A is the law with the record.
     """
@@ -30,7 +30,7 @@ class LaplaceParameters(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether every step sees the record."""
+        """Whether the step is not sampled."""
         return self.probability == 1
 
     @property

@@ -1,7 +1,7 @@
 """Logarithms of sums of exponentials, written so that no term is large.
 
-log(1 + e^w) is w and a logarithm close to 0 where w is large: in doubles e^w may overflow, and a
-ball about w makes one about e^w that says nothing of its logarithm.
+For large w, log(1 + e^w) is computed as w + log(1 + e^-w): e^w may overflow in doubles, and a ball
+about w would give a ball about e^w that is too wide for its logarithm.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from pyengine.mechanisms.expressions import Expression, log, number
 
 __all__ = ["SOFTPLUS", "without_large_terms"]
 
-SOFTPLUS = "softplus"  # the operation log(1 + e^x), which evaluators of what is returned need
+SOFTPLUS = "softplus"  # the operation log(1 + e^x), which evaluators of the result must know
 
 LogOf = Expression | None
 
 
 # Map: logarithms of sums of exponentials | test_log_sums | theory/analytic_densities
 def without_large_terms(expression: Expression) -> Expression:
-    """Return the same function with logarithms of sums of exponentials by `SOFTPLUS`.
+    """Rewrite logarithms of sums of exponentials by `SOFTPLUS`.
 
-    It is the same on the real line, and analytic wherever all of its parts are.
+    The function is the same on the real line, and analytic wherever all of its parts are.
 
     Parameters
     ----------
@@ -31,10 +31,10 @@ def without_large_terms(expression: Expression) -> Expression:
     Returns
     -------
     Expression
-        The same one; without such logarithms the expression itself.
+        The rewritten expression; the given one if it has no such logarithms.
     """
     made: list[Expression] = []
-    logs: list[LogOf] = []  # of each step, where it is a positive sum of exponentials
+    logs: list[LogOf] = []  # log of each step that is a positive sum of exponentials, else None
     has_changed = False
     for operation, taken in expression.program.steps:
         if operation in ("z", "number", "pi"):
@@ -54,7 +54,7 @@ def without_large_terms(expression: Expression) -> Expression:
 def _log_of(
     operation: str, taken: tuple[int, ...], made: list[Expression], logs: list[LogOf]
 ) -> LogOf:
-    """The logarithm of a step that is a positive sum of exponentials, or a part of one."""
+    """Logarithm of a step that is a positive sum of exponentials; None for others."""
     if operation == "exp":
         return made[taken[0]]
     if operation == "cosh":
@@ -77,7 +77,7 @@ _COMBINED: dict[str, Callable[[Expression, Expression], Expression]] = {
 
 
 def _positive(node: Expression, log_of: LogOf) -> LogOf:
-    """The logarithm of such a step, or of a positive number."""
+    """Logarithm of a positive sum of exponentials or of a positive constant; None for others."""
     if log_of is None and node.operation == "number" and node.arguments[0] > 0:
         return number(0) if node.arguments[0] == 1 else log(node)
     return log(node) if log_of is None and node.operation == "pi" else log_of

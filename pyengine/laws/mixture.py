@@ -1,6 +1,6 @@
 """One step of a Gaussian mixture: A = N(0, 1), B = Σ wⱼ N(cⱼ, 1), L = log dB/dA.
 
-With other records in the place of those: A = Σ wⱼ N(-cⱼ, 1) and the same B, whose ratio grows.
+With the records replaced by others: A = Σ wⱼ N(-cⱼ, 1) and the same B; the ratio increases in z.
 """
 
 from __future__ import annotations
@@ -27,17 +27,16 @@ from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["GaussianMixtureLaw", "SubstitutedMixture"]
 
-FAR = 1e160  # of nodes; the log of the mass beyond is below all doubles
-EMPTY = 450.0  # standard deviations beyond which is less than exp(-1e5) of all mass
-HALVINGS = 60  # between which Newton's steps are taken where they stay inside
-NEWTON_STEPS = 60  # up to 13 were seen for 400 random mixtures, mostly 3
+FAR = 1e160  # largest |z| of a node; the log of the mass beyond overflows
+EMPTY = 450.0  # standard deviations beyond which the mass is below exp(-1e5)
+HALVINGS = 60  # steps of a bracketed Newton iteration
+NEWTON_STEPS = 60  # at most 13 were needed for 400 random mixtures, mostly 3
 BLOCK = 2**14  # nodes at a time, so that the terms of the sum stay in the cache
 
 
 def _rightmost_falls(slopes: FloatArray, offsets: FloatArray, heights: FloatArray) -> FloatArray:
     """Solve log Σ exp(offset + slope z) = height by Newton's method from the right."""
-    # every term alone is below the sum, so that where the first of them reaches the height the
-    # sum has reached it
+    # each term is below the sum: where the first one reaches the height, the sum has passed it
     z: FloatArray = ((heights - offsets) / slopes).min(axis=0)
     for _ in range(NEWTON_STEPS):
         exponents = offsets + slopes * z
@@ -63,8 +62,8 @@ class GaussianMixtureLaw(Law):
     weights : tuple of float
         wⱼ > 0, of relative error at most 1 unit, with exact sum 1.
     low : tuple of float or None
-        What the shifts and then the weights have beyond their doubles; None where that is not
-        known, and nothing can be proven.
+        Shifts and then weights minus their doubles; None where they are unknown, and nothing can be
+        proven.
     """
 
     shifts: tuple[float, ...]
@@ -72,12 +71,12 @@ class GaussianMixtureLaw(Law):
     low: tuple[float, ...] | None = None
 
     def support(self) -> tuple[float, float]:
-        """From the log of the weight at shift 0, if there is one, without end above."""
+        """From the log of the weight at shift 0, if there is one, to infinity."""
         lowest = fn.log(self.weights[0]) if self.shifts[0] == 0.0 else -math.inf
         return lowest, math.inf
 
     def support_error(self) -> float:
-        """Of the log, and of a weight near 1, whose rounding is absolute in its log."""
+        """Error of the log, and of a weight near 1, whose rounding is absolute in its log."""
         return super().support_error() + 4.0 * UNIT
 
     def mixtures(self) -> Alternatives | None:
@@ -85,7 +84,7 @@ class GaussianMixtureLaw(Law):
         return (MixturePair(STANDARD, Normals(self.shifts, self.weights)),)
 
     def exact_mixtures(self) -> ExactAlternatives | None:
-        """A standard normal and the mixture, of numbers to two doubles."""
+        """A standard normal and the mixture, with numbers as sums of two doubles."""
         found = self.exact_terms()
         if found is None:
             return None
@@ -96,7 +95,7 @@ class GaussianMixtureLaw(Law):
         return (ExactMixturePair(terms),)
 
     def loss(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return L(z) and a bound on its error, that of the shifts and weights included."""
+        """Return L(z) and a bound on its error, including that of the shifts and weights."""
         exponents = np.array(
             [fn.log(w) + c * (z - 0.5 * c) for c, w in zip(self.shifts, self.weights, strict=True)]
         )
@@ -109,25 +108,25 @@ class GaussianMixtureLaw(Law):
         top = exponents.max(axis=0)
         shares = fn.exp(exponents - top)
         total = shares.sum(axis=0)
-        # an error of an exponent moves L by the share of its term, the sum by its own rounding
+        # the error of an exponent counts with the share of its term; the sum adds its rounding
         error = UNIT * ELEMENTARY * ((shares * sizes).sum(axis=0) / total + len(self.shifts) + 4.0)
         loss = top + fn.log(total)
         return loss, error + UNIT * ELEMENTARY * np.abs(loss)
 
     def slope(self, z: FloatArray) -> FloatArray:
-        """Return dL/dz, the mean of the shifts under their shares, for searches."""
+        """Return dL/dz, the mean of the shifts weighted by their terms; for searches only."""
         shifts, weights = np.array(self.shifts)[:, None], np.array(self.weights)[:, None]
         exponents = fn.log(weights) + shifts * (z - 0.5 * shifts)
         shares = fn.exp(exponents - exponents.max(axis=0))
         return np.asarray((shifts * shares).sum(axis=0) / shares.sum(axis=0))
 
     def _nodes(self, edges: FloatArray) -> FloatArray:
-        """Return z with L(z) near the edges, -FAR where no loss is so small; no bound needs it.
+        """Return z with L(z) near the edges, -FAR for edges below all losses; no bound needs it.
 
-        The term of shift 0 is a constant, so the root is that of log Σ wⱼ exp(cⱼ z - cⱼ²/2) over
-        the other shifts at log(eᴸ - w₀): convex in z, with slopes between the least and the
-        largest of these shifts, so that Newton's method from a point to the right of the root
-        falls to it without a bracket and in a few steps, however near L is to its smallest value.
+        The term of shift 0 is a constant, so the equation is log Σ wⱼ exp(cⱼ z - cⱼ²/2) =
+        log(eᴸ - w₀) over the other shifts.  Its left side is convex in z, with slopes between the
+        smallest and the largest of these shifts, so Newton's method from the right of the root
+        converges monotonically, in few steps however near L is to its smallest value.
         """
         heights = np.asarray(edges, dtype=np.float64)
         shifts, weights = np.array(self.shifts), np.array(self.weights)
@@ -148,15 +147,15 @@ class GaussianMixtureLaw(Law):
     def cells(self, edges: FloatArray) -> Cells:
         """Normal masses between nodes whose losses are near the edges.
 
-        Whatever the nodes are, the distance of their true losses from the edges is ``shift``.
+        ``shift`` bounds the distance of the nodes' true losses from the edges, whatever the nodes.
         """
         z = np.maximum.accumulate(self._nodes(edges))
-        if self.shifts[0] == 0.0:  # near the smallest loss nodes run away
+        if self.shifts[0] == 0.0:  # near the smallest loss nodes go to -∞
             z = np.where(z < -EMPTY, -FAR, z)
         loss, error = self.loss(z)
         shift = np.abs(loss - edges) + error + 2.0 * UNIT * np.abs(edges)
         floor = self.support()[0] - self.support_error()
-        below = edges < floor  # nothing is there: the node is as far left as any mass goes
+        below = edges < floor  # there is no mass below: put the node at -FAR
         shift = np.where(below, 0.0, shift)
         z = np.where(below, -FAR, z)
         log_a, log_b = normal_cells(z, 0.0), self.masses(z)
@@ -172,10 +171,10 @@ class GaussianMixtureLaw(Law):
             return np.asarray(fn.log_sum(np.array(parts), axis=0))
 
     def mass_errors(self, z: FloatArray, log_a: FloatArray, log_b: FloatArray) -> FloatArray:
-        """Bounds on the relative errors of such masses.
+        """Bounds on the relative errors of masses of both laws between increasing points.
 
-        An error of a mean moves the log of a mass by at most the larger distance of the ends from
-        it, and where the cell is longer than 1 by at most 2 (its own distance + 2).
+        An error of a mean moves the log of a mass by at most that error times the larger distance
+        of the ends from it and, if the cell is longer than 1, times 2 (distance of the cell + 2).
         """
         left, right = np.append(-math.inf, z), np.append(z, math.inf)
         largest = np.maximum(np.abs(left), np.abs(right)) + self.shifts[-1]
@@ -189,7 +188,7 @@ class GaussianMixtureLaw(Law):
         return np.asarray(errors + UNIT * ELEMENTARY * len(self.shifts))
 
     def exact_terms(self) -> list[tuple[Fraction, Fraction]] | None:
-        """Shifts and weights to two doubles; None where no more than a double is known."""
+        """Shifts and weights as sums of two doubles; None where only doubles are known."""
         if self.low is None:
             return None
         numbers = zip((*self.shifts, *self.weights), self.low, strict=True)
@@ -223,7 +222,7 @@ class SubstitutedMixture(Law):
         return (MixturePair(mirrored, Normals(shifts, weights)),)
 
     def exact_mixtures(self) -> ExactAlternatives | None:
-        """Both, of numbers to two doubles."""
+        """Both, with numbers as sums of two doubles."""
         found = self.mixture.exact_terms()
         if found is None:
             return None
@@ -241,8 +240,8 @@ class SubstitutedMixture(Law):
     def _nodes(self, edges: FloatArray) -> FloatArray:
         """Return z >= 0 with L(z) near the edges >= 0; no bound needs it.
 
-        For z >= 0 l(-z) <= 0, so that L reaches an edge before any one term of l does alone.
-        Newton's steps that leave the bracket are halvings.
+        For z >= 0, l(-z) <= 0, so L reaches an edge before any single term of l does.  Newton steps
+        that leave the bracket are replaced by bisection.
         """
         shifts, weights = np.array(self.mixture.shifts), np.array(self.mixture.weights)
         moves = shifts > 0.0

@@ -1,7 +1,7 @@
-"""What the spectral engine takes of a law: two mixtures of normals, or nodes.
+"""Forms of a law that the spectral engine uses: two mixtures of normals, or nodes.
 
-In units of the noise, A has the density Σ wᵢ φ(z - cᵢ) and B one of the same form; the privacy loss
-is an analytic function of z, so sums over equidistant z are as good as integrals.
+In units of the noise, A has the density Σ wᵢ φ(z - cᵢ) and B one of the same form.  The privacy
+loss is an analytic function of z, so sums over equidistant z converge fast to integrals.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Normals(NamedTuple):
     shifts : tuple of float
         cᵢ, increasing.
     weights : tuple of float
-        wᵢ > 0, of sum 1 but for their rounding.
+        wᵢ > 0, with the sum 1 up to their rounding.
     """
 
     shifts: tuple[float, ...]
@@ -50,7 +50,7 @@ class Normals(NamedTuple):
 
     @classmethod
     def of(cls, terms: Iterable[tuple[float, float]]) -> Normals:
-        """Return the mixture of terms (shift, weight), those of equal shifts added up."""
+        """Return the mixture of terms (shift, weight); weights of equal shifts are added up."""
         found: dict[float, float] = {}
         for shift, weight in terms:
             if weight > 0.0:
@@ -63,14 +63,14 @@ STANDARD = Normals((0.0,), (1.0,))
 
 
 class MixturePair(NamedTuple):
-    """One of the pairs of mixtures that a step may be.
+    """A pair of mixtures, one of several if the release reveals which one was drawn.
 
     Parameters
     ----------
     a, b : Normals
-        Both sides; log of the ratio of their densities is monotone in z.
+        Both sides; the log ratio of their densities is monotone in z.
     log_share : float
-        Logarithm of the probability that the step is this pair, which the release reveals.
+        Logarithm of the probability that this pair is drawn.
     """
 
     a: Normals
@@ -82,15 +82,15 @@ Alternatives = tuple[MixturePair, ...]
 
 
 class ExactMixturePair(NamedTuple):
-    """One of the pairs of mixtures that a step may be, for proofs.
+    """A pair of mixtures as `MixturePair`, in exact numbers for proofs.
 
     Parameters
     ----------
     terms : dict of Fraction to (Fraction, Fraction)
-        By shift its weights in A and in B; each side has the sum 1.  All numbers may err by 2^-64
-        of themselves.
+        Weights in A and in B by shift; each side sums to 1.  The relative error of every number is
+        at most 2^-64.
     share : Fraction
-        Probability that the step is this pair, which the release reveals.
+        Probability that this pair is drawn.
     """
 
     terms: dict[Fraction, tuple[Fraction, Fraction]]
@@ -101,11 +101,10 @@ ExactAlternatives = tuple[ExactMixturePair, ...]
 
 
 class LossNodes(NamedTuple):
-    """A law as a discrete measure that is as good as itself.
+    """A discrete measure that can stand for a law.
 
     Sums of e^{(λ + it) L} over the nodes are expectations under A to the last digits of a double,
-    relative to t = 0, wherever the tilted law lies between the outermost nodes and t is between
-    -t_max and t_max.
+    relative to t = 0, for |t| <= t_max and tilts whose law lies between the outermost nodes.
 
     Parameters
     ----------
@@ -114,7 +113,7 @@ class LossNodes(NamedTuple):
     log_weight : ndarray of shape (m,)
         Logarithms of the probabilities under A.
     t_max : float
-        Largest argument.
+        Largest |t|.
     """
 
     loss: FloatArray

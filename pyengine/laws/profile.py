@@ -1,4 +1,4 @@
-"""Profiles by their values: where to compute them, and the points between which chords dominate."""
+"""Laws from values of a profile: where to compute it, and dominating chords between the values."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ __all__ = ["DEEPEST", "apart", "law_of_values", "placed_values", "raised_points"
 FloatArray = npt.NDArray[np.float64]
 
 DEEPEST = 1e-20  # values end where the profile is this small
-FEW = 16  # outcomes of which all is formed in fractions
-COARSE = 120
-STEEP, HALVINGS = 0.1, 60
-ABOVE = 1.0 + (ELEMENTARY + 4.0) * UNIT
+FEW = 16  # fewer outcomes: the law is formed in fractions
+COARSE = 120  # values from which the grid is chosen
+STEEP, HALVINGS = 0.1, 60  # fall of log δ between two values that is halved, and how often
+ABOVE = 1.0 + (ELEMENTARY + 4.0) * UNIT  # factor that rounds e^ε up
 
 
 def raised_points(epsilon: FloatArray, delta: FloatArray) -> list[tuple[Fraction, Fraction]]:
-    """Points (t, H) of upper bounds δ(ε), ε from 0: at t >= e^ε a profile is at most that at ε."""
+    """Points (t, H_t) of upper bounds δ(ε), ε from 0, with t rounded up: H_t decreases in t."""
     t = fn.exp(epsilon) * ABOVE
     right = [(Fraction(x), Fraction(y)) for x, y in zip(t.tolist(), delta.tolist(), strict=True)]
     return [(Fraction(1), right[0][1]), *right[1:]]
 
 
 def apart(share: Fraction) -> list[tuple[Fraction, Fraction]]:
-    """Return outcomes that tell both laws apart, with so much probability."""
+    """Return two outcomes of this probability, each possible under one law only."""
     return [(share, Fraction(0)), (Fraction(0), share)]
 
 
 def law_of_values(epsilon: FloatArray, delta: FloatArray, told: Fraction) -> FiniteLaw:
-    """Return the symmetric pair of chords between upper bounds of a profile.
+    """Return the symmetric pair whose profile joins upper bounds by chords.
 
     Parameters
     ----------
     epsilon, delta : ndarray
-        ε from 0, and upper bounds of what is left of the profile.
+        ε from 0, and upper bounds of the profile there, given that not everything is revealed.
     told : Fraction
-        Probability with which anything is told besides.
+        Probability with which everything is revealed.
     """
     masses = symmetric_masses(raised_points(epsilon, delta))
     if len(masses) < FEW:
         rows = [((1 - told) * a, (1 - told) * b) for a, b in masses]
         return FiniteLaw.from_fractions([*rows, *apart(told)])
-    # the last two have infinite losses; all others are mirror images of each other, ordered by t
+    # the first and the last have infinite losses; the others are mirror images of each other
     alone = told + (1 - told) * masses[-1][0]
     both = [(a, b) for a, b in masses if a and b]
     log_a, log_b = (np.array([_log((1 - told) * row[i]) for row in both]) for i in (0, 1))
@@ -69,14 +69,14 @@ def law_of_values(epsilon: FloatArray, delta: FloatArray, told: Fraction) -> Fin
 
 
 def upper_values(law: StepLaw, edges: FloatArray, t: FloatArray) -> tuple[FloatArray, float]:
-    """Return upper bounds of E_A (R - t)_+ of a ratio R, and of the mass that B has alone.
+    """Return upper bounds of E_A (R - t)_+, R = dB/dA, and of the mass that B has alone.
 
     Parameters
     ----------
     law : StepLaw
-        Of the losses log R, in cells.
+        The pair, which has cells.
     edges, t : ndarray of shape (n,)
-        Increasing losses, and ratios of which they are the logarithms but for some units.
+        Increasing losses, and their exponentials to a few units of roundoff.
     """
     cells = law.cells(edges)
     a, b = fn.exp(cells.log_a), fn.exp(cells.log_b)
@@ -88,7 +88,7 @@ def upper_values(law: StepLaw, edges: FloatArray, t: FloatArray) -> tuple[FloatA
     above_b = np.cumsum(b[::-1])[::-1][1:]
     off_a = np.cumsum((a * error)[::-1])[::-1][1:]
     off_b = np.cumsum((b * error)[::-1])[::-1][1:]
-    # an edge that lies elsewhere moves what is between it and t, by its distance from t
+    # an edge off by ``shift`` misplaces mass next to it, whose ratio differs from t by that much
     moved = 2.0 * t * shift * (a[:-1] + a[1:])
     alone = (law.infinite()[1] + law.left_out()) * (1.0 + 2.0**-48)
     value = np.maximum(above_b - t * above_a, 0.0) + 1.01 * (off_b + t * off_a) + moved + alone
@@ -97,7 +97,7 @@ def upper_values(law: StepLaw, edges: FloatArray, t: FloatArray) -> tuple[FloatA
 
 
 def _log(x: Fraction) -> float:
-    """Logarithm of a mass, which may be below all doubles."""
+    """Logarithm of a mass that may underflow."""
     near = float(x)
     return fn.log(near) if near > 1e-300 else log_fraction(x)
 
@@ -110,20 +110,20 @@ def placed_values(
     *,
     places: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """ε from 0 to an end, closest where the profile bends most, and the profile there.
+    """Return a grid of ε from 0 to ``end``, densest where the profile bends most, and its values.
 
     Parameters
     ----------
     coarse : callable
-        From ε to upper bounds of the profile, and what ``fine`` takes of each.
+        From ε to upper bounds of the profile, and a parameter of each that ``fine`` interpolates.
     fine : callable
-        From ε, those of the coarse values and what came with them, to upper bounds.
+        From ε, the ε of the coarse values and their parameters, to upper bounds.
     end : float
         The largest ε.
     deepest : float
-        Of the profile; smaller values are taken for it where places are chosen.
+        Smaller values of the profile count as this one when the grid is chosen.
     places : int
-        About how many.
+        Approximate number of points.
     """
     epsilon = end * np.linspace(0.0, 1.0, COARSE) ** 2
     value, order = coarse(epsilon)
@@ -131,14 +131,14 @@ def placed_values(
     fall = np.diff(fn.log(size))
     slope = np.diff(value) / np.diff(fn.exp(epsilon))
     bend = np.abs(np.diff(slope, prepend=slope[0])) * fn.exp(epsilon[:-1])
-    # an interval's chord adds (Δ log δ)²/8 of δ, or what its bend has; some for what is not seen
+    # a chord adds (Δ log δ)²/8 of δ, or by its bend; the last term keeps a minimal density
     pace = np.abs(fall) + np.sqrt(bend / size[:-1] * np.diff(epsilon)) + np.diff(epsilon) / end
     place = np.concatenate([[0.0], np.cumsum(pace)])
     points = np.interp(np.linspace(0.0, place[-1], places), place, epsilon)
     points = np.unique(np.concatenate([points, epsilon]))
     near = np.asarray(order, dtype=np.float64)
     found = fine(points, epsilon, near)
-    for _ in range(HALVINGS):  # where the profile falls off a cliff
+    for _ in range(HALVINGS):  # bisect where the profile falls steeply
         drop = -np.diff(fn.log(np.maximum(found, deepest))) > STEEP
         drop &= np.diff(points) > 1e-14 * points[1:]
         if not drop.any():

@@ -2,13 +2,13 @@
 
 With the ratios Rᵢ = dB/dA of t steps, independent under A, the epoch's pair is that of Aᵗ and of
 the mean of the products over all sets of k steps, whose ratio is e_k(R)/C(t, k), the elementary
-symmetric polynomial: (R₁ + ... + R_t)/t for k = 1.  A pair that dominates one step has a kernel
-that makes the step of it, and the kernels of all steps make the epoch: so the epoch of a pair that
-dominates, dominates.
+symmetric polynomial: (R₁ + ... + R_t)/t for k = 1.  If a pair dominates one step, a kernel maps it
+to the step, and the kernels of all steps map its epoch to that of the step.  So the epoch of a
+dominating pair dominates.
 
-Finitely many ratios: numbers of steps that have each are multinomial, and e_k depends on them
-alone (`allocated_finite`).  Others: means of ratios are formed by doubling and moved together or
-apart, as those of Gaussian steps are, which makes a law below and one above (`OtherEpoch`).
+Finitely many ratios: the numbers of steps with each ratio are multinomial, and e_k depends on them
+alone (`allocated_finite`).  Otherwise means of ratios are formed by doubling, with cells merged or
+split as in `epoch_bounds`, which gives a law below and one above (`OtherEpoch`).
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ __all__ = ["MOST_STATES", "OtherEpoch", "allocated_finite", "allocated_outcomes"
 
 Outcomes = list[tuple[Fraction, Fraction]]
 
-MOST_STATES = 20_000  # numbers of steps of each ratio
-MOST_BITS = 1 << 27  # of the exact masses of all of them
-LARGEST_LOSS = 5000.0  # whose exponential is formed to all digits
-BELOW = Decimal("1e-400")  # stands for masses below it
-FARTHEST, TABLE = 512.0, 4097  # losses beyond which all is left out, and places between
-BEYOND, TOLD = 1e-150, 1e-12  # mass beyond the ends, of laws without any, and of larger losses
-UNDERFLOW = 1e-290  # more than all masses have that are below the doubles
-BINS = 256  # of places where means lie
-LEAST_PART, MOST_PART = 0.25, 8.0  # of nodes in one, of the mean
-FARTHEST_MIDDLE = 12.0  # normal score of B's middle, at most
-EXACT = Fraction(1, 1 << 50)  # relative error of what a law has alone
+MOST_STATES = 20_000  # different numbers of steps with each ratio
+MOST_BITS = 1 << 27  # of the exact masses of all states
+LARGEST_LOSS = 5000.0  # of a ratio that is formed to all digits
+BELOW = Decimal("1e-400")  # smaller masses are rounded up to it
+FARTHEST, TABLE = 512.0, 4097  # largest |loss| that is used, and points of tables of losses
+BEYOND, TOLD = 1e-150, 1e-12  # mass beyond the ends of unbounded losses; most beyond `FARTHEST`
+UNDERFLOW = 1e-290  # bound of all masses that underflow together
+BINS = 256  # of losses among which nodes are distributed
+LEAST_PART, MOST_PART = 0.25, 8.0  # nodes of a bin, relative to the mean
+FARTHEST_MIDDLE = 12.0  # largest normal score of B's median under A
+EXACT = Fraction(1, 1 << 50)  # relative error of the masses at infinite losses
 
 
 # Map: random allocation of any mechanism | test_random_steps | theory/allocation
 def allocated_outcomes(outcomes: Outcomes, steps: int, selected: int) -> FiniteLaw | None:
-    """Return the law of an epoch of steps with exact probabilities; None where they are too many.
+    """Return the law of an epoch of steps with exact probabilities; None for too many states.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _powers(base: int, most: int) -> list[int]:
 
 
 def _multinomial(total: int, parts: int) -> Iterator[tuple[int, list[int]]]:
-    """Numbers of each part that add up to a total, with the number of ways to have them."""
+    """All counts of the parts that add up to a total, each with its multinomial coefficient."""
     if parts == 1:
         yield 1, [total]
         return
@@ -120,7 +120,7 @@ def _multinomial(total: int, parts: int) -> Iterator[tuple[int, list[int]]]:
 
 
 def _symmetric(ratios: list[Fraction], numbers: list[int], selected: int) -> Fraction:
-    """Elementary symmetric polynomial of ratios that are there several times."""
+    """Elementary symmetric polynomial of degree k of ratios with multiplicities ``numbers``."""
     if selected == 1:
         return sum((n * r for n, r in zip(numbers, ratios, strict=True)), Fraction(0))
     total = [Fraction(1)] + [Fraction(0)] * selected
@@ -134,7 +134,7 @@ def _symmetric(ratios: list[Fraction], numbers: list[int], selected: int) -> Fra
 
 
 def _log_of_quotient(top: int, bottom: int) -> float:
-    """Logarithm of a quotient of integers > 0, within two units."""
+    """Logarithm of a quotient of integers > 0, to two units of roundoff."""
     if bottom < 2 * top < 4 * bottom:
         return fn.log1p((top - bottom) / bottom)
     shift = top.bit_length() - bottom.bit_length()
@@ -147,17 +147,17 @@ def _log(ratio: Fraction) -> float:
 
 
 def allocated_finite(law: FiniteLaw, steps: int, selected: int) -> FiniteLaw | None:
-    """Return the law of an epoch of steps of finitely many losses; None where they are too many.
+    """Return the law of an epoch of steps with finitely many losses; None for too many states.
 
     Parameters
     ----------
     law : FiniteLaw
-        Of one step.
+        The law of one step.
     steps, selected : int
         Number t of steps, and k of those with the record.
     """
     if not law.loss.size:
-        return law  # all is told
+        return law  # everything is revealed
     none = law.a_infinite > 0.0
     size = law.loss.size + none
     if math.comb(steps + size - 1, size - 1) > MOST_STATES:
@@ -181,7 +181,7 @@ def allocated_finite(law: FiniteLaw, steps: int, selected: int) -> FiniteLaw | N
     losses_off = ROUNDED * float(np.abs(law.loss).max()) + law.loss_error if fine is None else 0.0
 
     def digits() -> Fine:
-        # a mean of products of k ratios moves by at most k times what a loss does
+        # the log of a mean of products of k ratios moves by at most k times the error of a loss
         assert fine is not None
         return Fine.of([logarithm(r) for r, _ in rows], 1.01 * selected * fine.error)
 
@@ -198,10 +198,10 @@ def allocated_finite(law: FiniteLaw, steps: int, selected: int) -> FiniteLaw | N
 
 
 def _alone(law: StepLaw, steps: int, selected: int) -> tuple[Fraction, Fraction]:
-    """What A shows alone in an epoch, to 50 digits, and B.
+    """Masses of A and of B alone in an epoch; that of A to 50 digits.
 
-    A does where fewer steps than have the record show what B may show as well, and B where one of
-    those that have it does.
+    A is alone if fewer than k steps have outcomes that are possible under B, and B if one of the k
+    steps with the record has an outcome that is impossible under A.
     """
     few = law.finite()
     none, told = (few and few.alone) or tuple(map(Fraction, law.infinite()))
@@ -215,19 +215,19 @@ def _alone(law: StepLaw, steps: int, selected: int) -> tuple[Fraction, Fraction]
     return Fraction(max(lost, BELOW)), b_alone
 
 
-# nodes for the tolerances for which they are taken, of few steps an epoch and of more
+# (nodes, smallest tolerance that they serve), for epochs of few steps and of more
 NODES = ((2**13, 1e-6), (2**14, 0.0)), ((2**12, 1e-3), (2**13, 1e-4), (2**14, 0.0))
 FEW_STEPS = 8
 
 
 @dataclass(frozen=True)
 class OtherEpoch(EnclosedLaw):
-    """The pair of one epoch with each record in one of its steps, known between two finite ones.
+    """The pair of one epoch with each record in one of its steps, enclosed by two finite ones.
 
     Parameters
     ----------
     law : StepLaw
-        Of one step, which has cells.
+        The law of one step.
     steps : int
         Number t of steps, >= 2.
     """
@@ -237,7 +237,7 @@ class OtherEpoch(EnclosedLaw):
 
     @property
     def is_bracketed(self) -> bool:
-        """Engines are asked about both."""
+        """True: engines use the enclosing laws."""
         return True
 
     def enclosed(self, tolerance: float | None) -> Enclosing:
@@ -251,13 +251,13 @@ class OtherEpoch(EnclosedLaw):
         return found._replace(above=_enclosed(above, self.steps, nodes).above)
 
     def support(self) -> tuple[float, float]:
-        """That of a step; a mean with ratios of 0 may be smaller."""
+        """That of a step; lower by log t if ratios may be 0."""
         low, high = self.law.support()
         return (low - fn.log(self.steps) if self.law.infinite()[0] > 0.0 else low), high
 
 
 class _LawStep(RatioStep):
-    """One of the steps of an epoch, of any law that has cells, on nodes; ratios may be 0."""
+    """Likelihood ratio of one step with any law that has cells, on nodes; it may be 0."""
 
     def __init__(self, law: StepLaw, steps: int) -> None:
         self.law, self._finite, self._none = law, law.finite(), law.infinite()[0]
@@ -286,15 +286,15 @@ class _LawStep(RatioStep):
             for mass in (fn.exp(cells.log_a), fn.exp(cells.log_b))
         )
         middle = float(np.interp(0.0, of_b, self._score))
-        self.mu = min(max(middle, 0.0), FARTHEST_MIDDLE)  # where B's middle is under A
-        self._low = ends[0]  # of a single step
+        self.mu = min(max(middle, 0.0), FARTHEST_MIDDLE)  # normal score under A of B's median
+        self._low = ends[0]  # smallest loss of a single step
         if self._none > 0.0:
             self._places += [ends[0], *_smallest(ends[0], steps)]
             ends[0] = min(self._places)
         self.ends = np.array(ends)
 
     def _between(self, number: int, score: FloatArray, place: FloatArray) -> FloatArray:
-        """Places as of `scores`, between the first and the last; some anywhere, few in an atom."""
+        """Losses of nodes, as dense as `scores` have it, but with limits for each bin of losses."""
         middle = 0.5 * self.mu
         half = EVEN + middle
         low, high = max(score[0], -DEPTH), min(score[-1], DEPTH + self.mu)
@@ -309,16 +309,16 @@ class _LawStep(RatioStep):
         return np.asarray(np.interp(np.linspace(0.0, sums[-1], number), sums, x))
 
     def nodes(self, log_ratio: FloatArray) -> FloatArray:
-        """As those of a Gaussian step, and on both sides of either end."""
+        """As for a Gaussian step, with nodes on both sides of either end."""
         return super().nodes(np.append(log_ratio, self._places))
 
     def edges(self, number: int) -> FloatArray:
-        """Losses of the step itself between which it is moved."""
+        """Losses of the nodes for the step itself."""
         nodes = self.nodes(self._between(number, self._score[1:-1], self._table[1:-1]))
         return nodes[nodes >= self._low]
 
     def placed(self, number: int, score: FloatArray, mean: FloatArray) -> FloatArray:
-        """Nodes of a mean, of which some normal scores are known; 0 where ratios may be 0."""
+        """Nodes for a mean, whose values at some normal scores are given; with 0 if it may be 0."""
         place = fn.log(np.maximum(mean, LEAST_MASS))
         nodes = np.asarray(fn.exp(self.nodes(self._between(number, score, place))))
         return np.append(0.0, nodes) if self._none > 0.0 else nodes
@@ -329,7 +329,7 @@ class _LawStep(RatioStep):
         return 1.01 * sum(out) + self.law.left_out()
 
     def on_nodes(self, number: int, way: int) -> Mean:
-        """The step itself, moved; few losses stay where they are."""
+        """The step itself on nodes; a law of few losses stays as it is."""
         few = self._finite
         if few is None or few.loss.size > number:
             found = super().on_nodes(number, way)
@@ -346,9 +346,9 @@ class _LawStep(RatioStep):
 
 
 def _smallest(low: float, steps: int) -> list[float]:
-    """Losses just below the smallest ratio beside steps of none, of all means that are formed.
+    """Nodes just below the smallest positive value of each mean that is formed, as losses.
 
-    No mean may come to lie between 0 and its smallest node, whose mass would be moved to 0.
+    Without them a mean could lie between 0 and its smallest node, and mass would be moved to 0.
     """
     means_of = {(steps >> k) & ~odd for k in range(steps.bit_length()) for odd in (0, 1)} - {0}
     return [low - fn.log(j) - 1e-12 * (2 * j.bit_length() + (j & 1)) for j in means_of]
@@ -362,7 +362,7 @@ def _enclosed(law: StepLaw, steps: int, nodes: int) -> Enclosing:
 
 
 def _finite(mean: Mean, steps: int, alone: tuple[Fraction, Fraction], way: int) -> FiniteLaw:
-    """The law of a mean; what it lacks is told apart surely, or is part of its heaviest atom."""
+    """The law of a mean; lost mass is revealed in the law above, else in its heaviest atom."""
     kept_ones = mean.mass * mean.ratio > LEAST_MASS
     rare = float(mean.mass[~kept_ones & (mean.ratio > 0.0)].sum())
     lost = 1.01 * (steps * mean.lost + rare + mean.mass.size * LEAST_MASS)

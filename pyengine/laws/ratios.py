@@ -1,4 +1,4 @@
-"""Laws of finitely many likelihood ratios, which are known as doubles."""
+"""Laws of finitely many likelihood ratios, known as doubles."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ class RatioLaw(StepLaw):
     mass : ndarray of shape (n,)
         Masses of A at each, positive; those of B are ``ratio`` times as large.
     error : float
-        Bound on the logarithm by which masses of either law are off; it is that of a density that
-        both have in common.
+        Bound on the errors of log masses; both laws have the same errors, as of a common density.
     ratio_error : float
-        Bound on the logarithm by which ratios are off.
+        Bound on the errors of log ratios.
     alone : float
-        Mass of either law where the other one has none, at most.
+        Bound on the mass of either law where the other one has none.
     """
 
     ratio: FloatArray
@@ -46,7 +45,7 @@ class RatioLaw(StepLaw):
 
     @cached_property
     def _shift(self) -> float:
-        """What losses are off by: the ratios' error and the rounding of the logarithms."""
+        """Error of the losses: that of the ratios and the rounding of the logarithms."""
         return self.ratio_error + ELEMENTARY * UNIT * float(np.abs(self._loss).max())
 
     def support(self) -> tuple[float, float]:
@@ -62,7 +61,7 @@ class RatioLaw(StepLaw):
         return self.support()
 
     def left_out(self) -> float:
-        """Nothing."""
+        """0: nothing is left out."""
         return 0.0
 
     def spacing(self) -> tuple[float, float] | None:
@@ -70,7 +69,7 @@ class RatioLaw(StepLaw):
         return None
 
     def infinite(self) -> tuple[float, float]:
-        """What either law has alone."""
+        """The mass that either law has alone."""
         return self.alone, self.alone
 
     def cells(self, edges: FloatArray) -> Cells:

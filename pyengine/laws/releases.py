@@ -1,9 +1,9 @@
-"""The law of several releases of the same records: their losses add up.
+"""The law of several releases of the same records, whose losses add up.
 
-One release of any law beside finitely many losses: the cells of the sum are those of that release,
-moved by each loss and weighted by its mass.  Of several that are not finite all but one, a Gaussian
-one if there is one, are replaced by finite pairs: by one above, whose profile is chords between
-upper bounds, and by one below, whose outcomes are cells of losses.
+If at most one release has a law that is not finite, the cells of the sum are those of that law,
+shifted by each loss of the finite ones and weighted by its mass.  If there are several, all but one
+(a Gaussian one, if there is one) are replaced by finite pairs: from above by a pair whose profile
+joins upper bounds by chords, from below by a pair whose outcomes are cells of losses.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from pyengine.numerics.rounding import ELEMENTARY, UNIT
 __all__ = ["SumLaw", "finite_sum", "outcomes_together", "sum_law"]
 
 Outcomes = list[tuple[Fraction, Fraction]]
-Ends = tuple[bool, bool]  # whether losses are cut there
+Ends = tuple[bool, bool]  # whether the lower and the upper tail of losses is cut off
 
-MOST_ATOMS = 1 << 20  # of a finite law
-MOST_EXACT = 4096  # ratios whose products are formed in fractions
-MOST_FACTORS = 64  # of such a product
-FEW = 257  # losses of a pair that stands for a law of others
-FAREST = 64.0  # losses of it
-TOLD = 1e-25  # mass of larger ones
-MOST_MOVED = 1024  # losses by which the cells of another law are moved
-NOTHING = FiniteLaw.from_fractions([(Fraction(1), Fraction(1))])
+MOST_ATOMS = 1 << 20  # losses of a finite law
+MOST_EXACT = 4096  # ratios of outcomes whose probabilities are multiplied in fractions
+MOST_FACTORS = 64  # releases whose probabilities are multiplied in fractions
+FEW = 257  # losses of a finite pair that replaces a law (256 cells)
+FARTHEST = 64.0  # largest |loss| of such a pair, unless the tail is cut off before
+TAIL = 1e-25  # mass of a tail that is cut off before `FARTHEST`
+MOST_MOVED = 1024  # finite losses by which the cells of another law are shifted
+TRIVIAL = FiniteLaw.from_fractions([(Fraction(1), Fraction(1))])  # the loss is 0
 
 
 # Map: several releases of one sample | test_releases | theory/adjacency
@@ -56,18 +56,18 @@ def sum_law(parts: list[tuple[StepLaw, int]], *, or_enclosed: bool = False) -> S
     parts : list of (StepLaw, int)
         Laws and how often each is added.
     or_enclosed : bool
-        Whether a law that is known between two others will do.
+        Whether to accept a law that is only enclosed between two others.
 
     Returns
     -------
     StepLaw
-        One with cells where at most one of them, once, is not finite; else one between two others.
+        A law with cells if at most one term is not finite; else one enclosed between two others.
 
     Raises
     ------
     AccuracyError
-        For several that are not finite, where the law itself is asked or their masses are
-        estimates; where the sum has too many losses.
+        If several terms are not finite, unless ``or_enclosed`` and their masses are proven; and if
+        the sum has too many losses.
     """
     finite = [(law, number) for law, number in parts if isinstance(law, FiniteLaw)]
     others = [(law, number) for law, number in parts if not isinstance(law, FiniteLaw)]
@@ -88,9 +88,9 @@ def sum_law(parts: list[tuple[StepLaw, int]], *, or_enclosed: bool = False) -> S
         others.sort(key=lambda part: part[0].gaussian_noise() is None)
         return EnclosedSum((*others, *finite))
     if not finite:
-        return others[0][0] if others else NOTHING
+        return others[0][0] if others else TRIVIAL
     losses = finite_sum(finite, MOST_MOVED if others else MOST_ATOMS)
-    if not others or not losses.loss.size:  # both laws are told apart without the others
+    if not others or not losses.loss.size:  # no finite loss: everything is revealed already
         return losses
     other = others[0][0]
     if max(other.infinite()) > 0.0:
@@ -103,28 +103,29 @@ def sum_law(parts: list[tuple[StepLaw, int]], *, or_enclosed: bool = False) -> S
 
 @dataclass(frozen=True)
 class EnclosedSum(EnclosedLaw):
-    """The sum of losses of which several are not finite, known between two laws.
+    """The sum of losses of which several are not finite, enclosed between two laws.
 
     Parameters
     ----------
     parts : tuple of (StepLaw, int)
-        Laws and how often each is added; the first one is not finite, and once stays as it is.
+        Laws and how often each is added.  The first one is not finite; one term of it is kept as it
+        is, and the rest is replaced by finite pairs.
     """
 
     parts: tuple[tuple[StepLaw, int], ...]
 
     @property
     def is_bracketed(self) -> bool:
-        """Engines are asked about both."""
+        """True: engines use the enclosing laws."""
         return True
 
     def enclosed(self, tolerance: float | None) -> Enclosing:
-        """Sums of the first law and few losses."""
+        """Sums of the first law and of a finite pair below or above the others."""
         del tolerance
         return _enclosed(self.parts)
 
     def support(self) -> tuple[float, float]:
-        """Sums of all ends."""
+        """Sums of the ends of all terms."""
         ends = [(law.support(), number) for law, number in self.parts]
         low, high = (sum(number * end[i] for end, number in ends) for i in (0, 1))
         return low, high
@@ -134,60 +135,62 @@ class EnclosedSum(EnclosedLaw):
 def _enclosed(parts: tuple[tuple[StepLaw, int], ...]) -> Enclosing:
     (one, number), *others = parts
     rest = [(one, number - 1), *others] if number > 1 else others
-    below, above = (sum_law([(_few_of_all(rest, way), 1), (one, 1)]) for way in (_below, _above))
+    below, above = (sum_law([(_coarse_sum(rest, way), 1), (one, 1)]) for way in (_below, _above))
     return Enclosing(below, above)
 
 
-def _few_of_all(
-    parts: list[tuple[StepLaw, int]], few: Callable[[StepLaw, FloatArray, Ends], FiniteLaw]
+def _coarse_sum(
+    parts: list[tuple[StepLaw, int]], bound: Callable[[StepLaw, FloatArray, Ends], FiniteLaw]
 ) -> FiniteLaw:
-    """A finite law below or above the sum, of few losses whatever the number of terms."""
+    """A finite law below or above the sum, coarsened to `FEW` losses after each addition."""
     total: FiniteLaw | None = None
     for law, number in parts:
-        square, left = _few(law, few), number
+        square, left = _coarse(law, bound), number
         while True:
             if left & 1:
-                total = square if total is None else _few(_added(total, square, MOST_ATOMS), few)
+                total = (
+                    square if total is None else _coarse(_added(total, square, MOST_ATOMS), bound)
+                )
             left >>= 1
             if not left:
                 break
-            square = _few(_added(square, square, MOST_ATOMS), few)
+            square = _coarse(_added(square, square, MOST_ATOMS), bound)
     assert total is not None
     return total
 
 
-def _few(law: StepLaw, few: Callable[[StepLaw, FloatArray, Ends], FiniteLaw]) -> FiniteLaw:
-    """A finite law below or above, with losses at equal distances or between such places."""
+def _coarse(law: StepLaw, bound: Callable[[StepLaw, FloatArray, Ends], FiniteLaw]) -> FiniteLaw:
+    """A finite law below or above (``bound`` is `_below` or `_above`), from an even grid."""
     if isinstance(law, FiniteLaw) and law.loss.size <= FEW:
         return law
     low, high = law.limits()
     off = 1.01 * law.support_error()
     ends = low - off, high + off
-    is_cut = not ends[0] > -FAREST, not ends[1] < FAREST
-    if any(is_cut):  # what lies beyond has next to no mass
-        places = np.arange(-FAREST, FAREST, 0.125)
+    is_cut = not ends[0] > -FARTHEST, not ends[1] < FARTHEST
+    if any(is_cut):  # the tail beyond has a mass of about `TAIL` at most
+        places = np.arange(-FARTHEST, FARTHEST, 0.125)
         cells = law.cells(places)
         below, above = (np.cumsum(fn.exp(x)) for x in (cells.log_a, cells.log_b[::-1]))
-        first, last = (max(int(np.searchsorted(x, TOLD)) - 1, 0) for x in (below, above))
+        first, last = (max(int(np.searchsorted(x, TAIL)) - 1, 0) for x in (below, above))
         ends = (
             float(places[first]) if is_cut[0] else ends[0],
             float(places[places.size - 1 - last]) if is_cut[1] else ends[1],
         )
-    return few(law, np.linspace(*ends, FEW), is_cut)
+    return bound(law, np.linspace(*ends, FEW), is_cut)
 
 
 def _below(law: StepLaw, edges: FloatArray, is_cut: Ends) -> FiniteLaw:
-    """Cells of losses as outcomes, which is to tell less; what is left out is in the heaviest."""
+    """Law whose outcomes are the cells, which reveals less; left-out mass is in the heaviest."""
     del is_cut
     cells = law.cells(edges)
     some = np.isfinite(cells.log_a) & np.isfinite(cells.log_b)
-    told_a, told_b = (isinstance(law, FiniteLaw) and law.alone) or tuple(
+    alone_a, alone_b = (isinstance(law, FiniteLaw) and law.alone) or tuple(
         map(Fraction, law.infinite())
     )
     made = FiniteLaw.from_atoms(
         cells.log_ratio[some],
         cells.log_a[some],
-        (told_a, told_b),
+        (alone_a, alone_b),
         float(cells.ratio_error[some].max()),
     )
     heaviest = float(np.minimum(made.log_a, made.log_b).max())
@@ -196,24 +199,24 @@ def _below(law: StepLaw, edges: FloatArray, is_cut: Ends) -> FiniteLaw:
 
 
 def _above(law: StepLaw, edges: FloatArray, is_cut: Ends) -> FiniteLaw:
-    """Chords between upper bounds of the profile."""
+    """Law whose profile joins upper bounds at e^edges by chords."""
     t = fn.exp(edges)
     value, alone = upper_values(law, edges, t)
     if not is_cut[1]:
         t[-1] *= 1.0 + 16.0 * UNIT
-        value[-1] = alone  # no finite ratio is larger
+        value[-1] = alone  # no finite ratio is larger than t
     if not is_cut[0] and law.infinite()[0] == law.left_out() == 0.0:
         t[0] *= 1.0 - 16.0 * UNIT
-        value[0] = math.nextafter(1.0 - t[0], 1.0)  # nor smaller
+        value[0] = math.nextafter(1.0 - t[0], 1.0)  # no ratio is smaller than t: E (R - t) = 1 - t
     rows = [(Fraction(x), Fraction(y)) for x, y in zip(t.tolist(), value.tolist(), strict=True)]
     masses = pair_of_profile([(Fraction(0), Fraction(1)), *rows])
     return FiniteLaw.from_fractions((without, given) for given, without in masses)
 
 
 def outcomes_together(parts: Iterable[tuple[Outcomes, int]]) -> Outcomes | None:
-    """Return exact probabilities of all outcomes together, those of one ratio as one.
+    """Return exact probabilities of the joint outcomes; outcomes of equal ratio are merged.
 
-    None where there are more than `MOST_EXACT` ratios, or too many releases for fractions.
+    None for more than `MOST_EXACT` ratios or more than `MOST_FACTORS` releases.
     """
     parts = list(parts)
     if sum(number for _, number in parts) > MOST_FACTORS:
@@ -237,7 +240,7 @@ def outcomes_together(parts: Iterable[tuple[Outcomes, int]]) -> Outcomes | None:
 
 
 def finite_sum(parts: list[tuple[FiniteLaw, int]], most: int) -> FiniteLaw:
-    """Return the law of a sum of finitely many losses, of at most so many."""
+    """Return the law of a sum of finite losses; an AccuracyError for more than ``most`` losses."""
     total: FiniteLaw | None = None
     for law, number in parts:
         power, left, square = None, number, law
@@ -266,7 +269,7 @@ def _added(first: FiniteLaw, second: FiniteLaw, most: int) -> FiniteLaw:
     )
     below, above = (x + y - x * y for x, y in zip(one, other, strict=True))
     moved = sum(ROUNDED * largest_finite(law.support()) + law.loss_error for law in (first, second))
-    # sums over atoms that have one loss, at most as many as the smaller law has
+    # masses of equal losses are added up, at most as many as the smaller law has atoms
     rounding = 4.0 * LOG_ERROR + UNIT * min(first.loss.size, second.loss.size)
     ends = None
     if first.ends is not None or second.ends is not None:
@@ -293,14 +296,14 @@ def _too_many(size: int) -> str:
 
 @dataclass(frozen=True)
 class SumLaw(Law):
-    """The sum of a loss of finitely many values and of another one.
+    """The sum of a loss with finitely many values and of any other loss.
 
     Parameters
     ----------
     few : FiniteLaw
-        The former.
+        The law of the first loss.
     other : StepLaw
-        The latter, without infinite losses.
+        The law of the second loss, without infinite losses.
     """
 
     few: FiniteLaw
@@ -308,7 +311,7 @@ class SumLaw(Law):
 
     @property
     def is_proven(self) -> bool:
-        """As the other's."""
+        """As that of the other law; finite ones are proven."""
         return self.other.is_proven
 
     def support(self) -> tuple[float, float]:
@@ -316,7 +319,7 @@ class SumLaw(Law):
         return _sums(self.few.support(), self.other.support())
 
     def support_error(self) -> float:
-        """Of both, and a rounding."""
+        """Errors of both, and a rounding."""
         error = self.few.support_error() + self.other.support_error()
         return error + 4.0 * UNIT * largest_finite(self.support())
 
@@ -325,18 +328,17 @@ class SumLaw(Law):
         return _sums(self.few.limits(), self.other.limits())
 
     def left_out(self) -> float:
-        """What either leaves out."""
+        """The masses that both leave out."""
         return self.few.left_out() + self.other.left_out()
 
     def infinite(self) -> tuple[float, float]:
-        """As of the finite losses."""
+        """As of the finite law."""
         return self.few.infinite()
 
     def cells(self, edges: FloatArray) -> Cells:
-        """Cells of the other law, moved by each loss and weighted by its masses.
+        """Cells of the other law, shifted by each finite loss and weighted by its masses.
 
-        All moved edges lie within the largest shift of the given ones, as in a mixture of pairs
-        that is revealed.
+        ``shift`` bounds the distance of the edges of all terms, as in a revealed mixture.
         """
         sums = [_Sums(edges.size + 1) for _ in range(2)]
         shift = np.zeros(edges.size)
@@ -357,14 +359,14 @@ class SumLaw(Law):
 
 
 class _Sums:
-    """Logs of sums of masses with their relative errors, added in pairs of equal counts."""
+    """Pairwise sums of masses in logs, with relative errors: terms of equal counts are joined."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._parts: list[tuple[int, FloatArray, FloatArray]] = []
 
     def add(self, log_mass: FloatArray, error: FloatArray) -> None:
-        """Add masses."""
+        """Add masses with relative errors."""
         with np.errstate(divide="ignore"):
             self._parts.append((1, log_mass, log_mass + fn.log(error)))
         while len(self._parts) > 1 and self._parts[-1][0] == self._parts[-2][0]:

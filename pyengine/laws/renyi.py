@@ -1,10 +1,10 @@
 """The pair of the optimal trade-off function of bounds on Rényi divergences.
 
-Each order alone has a best profile (`numerics.renyi`).  The largest convex function below the
-smallest of them, at ε and by symmetry at -ε, is the best that all orders in both directions imply:
-a test is allowed where each order allows it, and the supporting lines of an intersection of convex
-sets are had from those of the sets.  Between the values that are computed the profile is joined by
-chords in e^ε, so the finite pair dominates.
+Each order alone implies an optimal profile (`numerics.renyi`).  The largest convex function below
+the smallest of them, at ε and by symmetry at -ε, is optimal for all orders in both directions: a
+test is possible if each order allows it, and the supporting lines of an intersection of convex sets
+follow from those of the sets.  Computed values of the profile are joined by chords in e^ε, so the
+finite pair dominates.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ __all__ = ["CurveBounds", "curve_law", "joined_curve"]
 
 FloatArray = npt.NDArray[np.float64]
 
-NEAREST, LARGEST = 1e-8, 700.0
-COARSE = 120
-PLACES, PER_UNIT = 2600, 8  # all in all, and more for each unit of ε
+NEAREST, LARGEST = 1e-8, 700.0  # ε among which the end of the grid is sought
+COARSE = 120  # of them
+PLACES, PER_UNIT = 2600, 8  # points of the profile, and more for each unit of ε
 
 
 class CurveBounds(NamedTuple):
-    """Upper bounds of Rényi divergences, of both laws from each other.
+    """Upper bounds of Rényi divergences in both directions.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class CurveBounds(NamedTuple):
     values : tuple of float
         Bounds at these orders, or (ρ, ξ) for all orders: ξ + α ρ.
     delta : float
-        Probability with which anything is told.
+        Probability with which the bounds may fail and everything is revealed.
     """
 
     orders: tuple[float, ...]
@@ -53,7 +53,7 @@ class CurveBounds(NamedTuple):
 
 
 class CurvePart(NamedTuple):
-    """A curve of one step, and how often it runs; numbers as they were given."""
+    """The curve of one step, with numbers as they were given, and how often it runs."""
 
     orders: tuple[float, ...]
     values: tuple[Any, ...]
@@ -62,7 +62,7 @@ class CurvePart(NamedTuple):
 
 
 def joined_curve(parts: list[CurvePart]) -> CurveBounds:
-    """Return the curve of a composition, from those of its steps."""
+    """Return the curve of a composition: the sum of those of its steps."""
     whole = [part for part in parts if not part.orders]
     rho, xi = (
         sum((part.number * Fraction(part.values[i]) for part in whole), Fraction(0)) for i in (0, 1)
@@ -89,14 +89,14 @@ def _told(parts: list[CurvePart]) -> float:
         return 1.0
     rest = 0.0
     for part in parts:
-        # a probability below 1, whose double may be 1
+        # δ < 1 may round up to 1
         delta = min(_up(Fraction(part.delta)), math.nextafter(1.0, 0.0))
         rest += part.number * fn.log1p(-delta)
     return min(1.0, -fn.expm1(rest) * (1.0 + (4.0 * ELEMENTARY + 8.0 * len(parts)) * UNIT))
 
 
 def _least(part: CurvePart) -> list[float]:
-    """Divergences grow with the order, so each is at most the bounds of larger orders."""
+    """Tightened bounds: divergences increase with the order, so bounds of larger orders apply."""
     found, least = [], math.inf
     for value in reversed(part.values):
         least = min(least, value)
@@ -105,7 +105,7 @@ def _least(part: CurvePart) -> list[float]:
 
 
 def _between(orders: tuple[float, ...], values: list[float], alpha: float) -> Fraction | None:
-    """Bound at any order: (α - 1) D_α is convex in α; None beyond the last order."""
+    """Bound at any order, as (α - 1) D_α is convex in α; None beyond the last order."""
     from bisect import bisect_left
 
     at = bisect_left(orders, alpha)
@@ -120,7 +120,7 @@ def _between(orders: tuple[float, ...], values: list[float], alpha: float) -> Fr
 
 
 def _up(x: Fraction) -> float:
-    """The next double that is not below."""
+    """Round up to a double."""
     try:
         near = float(x)
     except OverflowError:
@@ -131,7 +131,7 @@ def _up(x: Fraction) -> float:
 @kept(64)
 # Map: the optimal trade-off function of Rényi divergences | test_renyi_curves | theory/curves
 def curve_law(curve: CurveBounds) -> FiniteLaw:
-    """Return the pair, finite and symmetric, that dominates all mechanisms with a curve."""
+    """Return a finite, symmetric pair that dominates all mechanisms with this curve."""
     told = Fraction(min(curve.delta, 1.0))
     search = _search_of(curve)
     if told == 1 or search is None:
@@ -140,7 +140,7 @@ def curve_law(curve: CurveBounds) -> FiniteLaw:
 
 
 def _search_of(curve: CurveBounds) -> Callable[[], tuple[FloatArray, FloatArray]] | None:
-    """What computes the profile where it matters; None where no order is bounded."""
+    """A function that computes the profile on a grid; None if no order is bounded."""
     if not curve.orders:
         rho, xi = curve.values
         if rho == xi == 0.0:
@@ -186,7 +186,7 @@ def _placed(
     coarse: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
     fine: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
 ) -> tuple[FloatArray, FloatArray]:
-    """Places up to where the profile is tiny, more of them the farther out that is, and values."""
+    """Grid up to where the profile is below `DEEPEST`, and the values there."""
     ends = np.geomspace(NEAREST, LARGEST, COARSE)
     tiny = coarse(ends)[0] <= DEEPEST
     end = float(ends[int(tiny.argmax())]) if tiny.any() else LARGEST

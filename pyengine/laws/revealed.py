@@ -1,7 +1,6 @@
-"""The law of one of several pairs, of which whoever sees the release knows which one it is.
+"""The law of one of several pairs, where the release shows which one was drawn.
 
-The pair is the mixture of the pairs on disjoint outcomes, so that masses of losses are sums of
-theirs, weighted.
+It is a mixture of the pairs on disjoint outcomes, so masses of losses are weighted sums of theirs.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ __all__ = ["RevealedMixtureLaw", "revealed_law"]
 
 # Map: revealed mixtures | test_releases | theory/adjacency
 def revealed_law(laws: tuple[StepLaw, ...], shares: tuple[Fraction, ...]) -> StepLaw:
-    """Return the law of one of several pairs, a finite one where all of them are finite.
+    """Return the law of one of several pairs; it is finite if all of them are.
 
     Parameters
     ----------
     laws : tuple of StepLaw
         The pairs.
     shares : tuple of Fraction
-        Their probabilities, above 0: exactly for finite pairs, else to 40 digits at least.
+        Their probabilities > 0: exact for finite pairs, else to 40 digits at least.
     """
     if len(laws) == 1:
         return laws[0]
@@ -60,7 +59,7 @@ def revealed_law(laws: tuple[StepLaw, ...], shares: tuple[Fraction, ...]) -> Ste
     )
     if all(law.ends is None for law in finite):
         made = replace(made, ends=None)
-    # atoms of one loss are added up, one of each law at most but for losses next to each other
+    # masses of equal losses are added up, at most about one atom of each law
     rounding = LOG_ERROR * (2.0 + max(map(abs, logs))) + 4.0 * UNIT * len(finite)
     return replace(made, error=made.error + max(law.error for law in finite) + rounding)
 
@@ -74,7 +73,7 @@ class RevealedMixtureLaw(Law):
     laws : tuple of StepLaw
         The pairs.
     shares : tuple of Fraction
-        Their probabilities, above 0: exactly for finite pairs, else to 40 digits at least.
+        Their probabilities > 0: exact for finite pairs, else to 40 digits at least.
     """
 
     laws: tuple[StepLaw, ...]
@@ -82,12 +81,12 @@ class RevealedMixtureLaw(Law):
 
     @property
     def is_proven(self) -> bool:
-        """Whether those of all pairs are."""
+        """Whether the errors of all pairs are proven."""
         return all(law.is_proven for law in self.laws)
 
     @cached_property
     def log_shares(self) -> tuple[float, ...]:
-        """Logarithms of the probabilities, their nearest doubles."""
+        """Logarithms of the probabilities, rounded."""
         return tuple(float(logarithm(share)) for share in self.shares)
 
     def support(self) -> tuple[float, float]:
@@ -107,7 +106,7 @@ class RevealedMixtureLaw(Law):
         return max(law.left_out() for law in self.laws)
 
     def infinite(self) -> tuple[float, float]:
-        """Those of all pairs by their probabilities."""
+        """Those of all pairs, weighted by their probabilities."""
         parts = [law.infinite() for law in self.laws]
         below, above = (
             positive(
@@ -141,10 +140,9 @@ class RevealedMixtureLaw(Law):
         return tuple(found)
 
     def cells(self, edges: FloatArray) -> Cells:
-        """Sums of the cells of all pairs.
+        """Weighted sums of the cells of all pairs.
 
-        A cell is that of the one pair together with those of the others: their edges lie on either
-        side of the given one, all within the largest ``shift``.
+        The edges of all pairs lie within the largest ``shift`` of the given ones.
         """
         log_a = np.full(edges.size + 1, -math.inf)
         log_b, size, error = log_a.copy(), np.zeros(edges.size + 1), np.zeros(edges.size + 1)

@@ -1,14 +1,14 @@
 """The pair that dominates shuffled local randomizers: clones among two binomial counts.
 
-With e = exp(ε₀), C ~ Bin(n - 1, 2/(e + 1)) other users are clones, whose messages are like those of
-the one in question: A ~ Bin(C, 1/2) of the first kind.  That user adds one of the first kind with
-probability e/(e + 1), and one of the second kind otherwise, or the other way round.  Proof:
-docs/theory/shuffle.
+With e = exp(ε₀), C ~ Bin(n - 1, 2/(e + 1)) other users are clones, whose messages are of the first
+or the second kind: A ~ Bin(C, 1/2) are of the first.  The user whose input differs adds one of the
+first kind with probability e/(e + 1) and one of the second kind otherwise, or, with the other
+input, the other way round.  Proof: docs/theory/shuffle.
 
 Given m = C + 1 messages, a of the first kind have probability C(m, a) 2^-m (1 -+ t x) under the two
-laws, t = tanh(ε₀/2), x = (2 a - m)/m, so that the loss is 2 atanh(t x).  A pair with fewer clones
-dominates one with more (further fair messages are noise), so numbers of clones in a row can be
-taken for the least of them where there are too many.
+laws, t = tanh(ε₀/2), x = (2 a - m)/m, so the loss is 2 atanh(t x).  A pair with fewer clones
+dominates one with more (further fair messages are noise), so consecutive numbers of clones may be
+replaced by the smallest of them if there are too many.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = ["shuffled_law"]
 FloatArray = npt.NDArray[np.float64]
 
 MOST_ATOMS = 1 << 20
-SMALLEST = Decimal(10) ** -360  # masses below e^-800 are left out
-REACH = 20.5  # times √m on both sides of m/2, beyond which binomial masses are below that
-CORE, SHARE = 9.0, 0.85  # standard deviations with most of the groups, and how many of them
-STIRLING = 16  # from where four terms of Stirling's series are below the doubles
+SMALLEST = Decimal(10) ** -360  # smaller probabilities are left out: below e^-800
+REACH = 20.5  # times √m: distance from m/2 beyond which binomial masses are below that
+CORE, SHARE = 9.0, 0.85  # standard deviations of the core, and its share of the groups
+STIRLING = 16  # from here on five terms of Stirling's series are exact to doubles
 
 
 # Map: shuffled local randomizers, the clones' pair | test_shuffled_randomizer | theory/shuffle
@@ -68,7 +68,7 @@ def shuffled_law(local_epsilon: float | Fraction, users: int) -> FiniteLaw:
 
 
 def _groups(others: int, rate: Decimal) -> list[tuple[int, Decimal]]:
-    """Least numbers of clones of groups, and their probabilities."""
+    """Groups of consecutive numbers of clones: the smallest number, and the probability."""
     found = _clones(others, rate)
     per_group = min(others + 1, math.ceil(2.0 * REACH * math.sqrt(found[-1][0] + 1)))
     number = max(8, MOST_ATOMS // per_group)
@@ -93,8 +93,8 @@ def _groups(others: int, rate: Decimal) -> list[tuple[int, Decimal]]:
 
 
 def _clones(others: int, rate: Decimal) -> list[tuple[int, Decimal]]:
-    """Numbers of clones of probability above `SMALLEST`, increasing, and these."""
-    if rate == 1:  # nobody says anything
+    """Increasing numbers of clones with probabilities above `SMALLEST`, and these."""
+    if rate == 1:  # ε₀ = 0: all messages are noise
         return [(others, Decimal(1))]
     mode = min(int((others + 1) * rate), others)
     odds = rate / (1 - rate)
@@ -116,7 +116,7 @@ def _clones(others: int, rate: Decimal) -> list[tuple[int, Decimal]]:
 
 
 def _atoms(messages: int, t: float, rest: float) -> tuple[FloatArray, FloatArray]:
-    """Losses of counts of the first kind among so many messages, and logs of the first law."""
+    """Losses of the counts of the first kind among the messages, and log masses of A."""
     m = float(messages)
     half = REACH * math.sqrt(m)
     a = np.arange(
@@ -132,10 +132,10 @@ def _atoms(messages: int, t: float, rest: float) -> tuple[FloatArray, FloatArray
 
 
 def _log_fair(a: FloatArray, b: FloatArray, m: float) -> FloatArray:
-    """Logarithm of C(m, a) 2^-m, within a few units of its last place and 1e-15.
+    """Logarithm of C(m, a) 2^-m, to a few units of roundoff and an absolute 1e-15.
 
-    The sum of a log(2 a/m) and b log(2 b/m) is m x atanh x + m log(1 - x^2)/2; what is left of the
-    factorials are Stirling's remainders.
+    a log(2 a/m) + b log(2 b/m) is m x atanh x + m log(1 - x^2)/2; the rest of the factorials are
+    Stirling's remainders.
     """
     x = (a - b) / m
     both = (a > 0.0) & (b > 0.0)

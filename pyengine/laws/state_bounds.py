@@ -1,14 +1,15 @@
 """Two laws that enclose that of an epoch with each record in two random steps, with proven errors.
 
 Without the record the likelihood ratio of the epoch is 2 e₂/(t(t - 1)), with e₂ the sum of the
-products of all pairs of t independent ratios of Gaussian steps.  A group of steps is known by the
-sum x of its ratios and by p = 2 e₂ of them; two groups make one with x + x' and p + p' + 2xx'.  Of
-what one group has e₂ of all steps is an affine function, so states are moved as means are in
-`epoch_bounds`: apart, onto nodes around them with their means kept, which raises all hockey-stick
-divergences, or together, to the means of cells, which lowers them (docs/theory/epochs).
+products of all pairs of t independent ratios of Gaussian steps.  The state of a group of n steps is
+(x, p): the sum x of its ratios, and p = 2 e₂ of them.  Two groups make one with x + x' and
+p + p' + 2xx'.  The e₂ of all steps is an affine function of the state of one group, so states are
+moved as means are in `epoch_bounds`: split onto nodes around them with their means kept, which
+raises all hockey-stick divergences, or merged at the means of cells, which lowers them
+(docs/theory/epochs).
 
-Nodes lie on lines of the mean w of e₂ that a state tells, p + 2(t - n)x but for constants, and on
-each of them at shares 2(t - n)x/w.  Where they lie is chosen with the same chain on few of them.
+Nodes lie on lines of equal w = p + 2(t - n)x, up to constants the mean of e₂ given the state, and
+on each line at shares 2(t - n)x/w.  They are chosen by the same recursion on few nodes.
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ from pyengine.numerics.rounding import UNIT
 __all__ = ["state_bounds"]
 
 DEPTH, EVEN = 14.0, 5.0  # standard deviations of the ends of a step, and of equally dense nodes
-FEW_LINES, FEW_SHARES, FEW_SINGLE = 40, 8, 80  # of the law that says where nodes are to lie
-LAST = 4096  # lines of the whole epoch, whose shares are all as one
-BINS = 1.0  # normal scores between which shares have the same places
-WIDEST = 0.5  # log of the ratio of neighbouring lines, unless that takes too many
-OUTER = (4.6, 6.0)  # normal scores of shares beyond the even ones
-SPREAD = 1.7  # of the even ones: masses p have the densest nodes p^(1/3)
-NEAREST = 1e-7  # of shares to 0 and to 1, unless at them
+FEW_LINES, FEW_SHARES, FEW_SINGLE = 40, 8, 80  # nodes of the coarse law
+LAST = 4096  # lines of the whole epoch, which need no shares
+BINS = 1.0  # width in normal scores of a bin of lines whose shares are chosen together
+WIDEST = 0.5  # largest log ratio of neighbouring lines, unless that takes too many
+OUTER = (4.6, 6.0)  # normal scores of the outer shares
+SPREAD = 1.7  # of the normal scores of the other shares: optimal density is mass^(1/3)
+NEAREST = 1e-7  # least distance of inner shares from 0 and 1
 
 
 class _State(NamedTuple):
-    """Law of a group of so many steps, moved.
+    """Law of the state of a group of ``number`` steps, on nodes.
 
-    ``rows`` are the sums x, the p and the masses.  ``error`` bounds the logs by which masses are
-    off, ``off`` those of the sums and half of those of p, ``lost`` what is left out under either
-    law, in the units of one step.
+    ``rows`` are the sums x, the p and the masses.  ``error`` bounds the errors of log masses,
+    ``off`` those of log x and half of those of log p; ``lost`` times the number of steps bounds the
+    mass that is left out under either law.
     """
 
     number: int
@@ -61,7 +62,7 @@ class _Lines(NamedTuple):
 
 
 def _put(first: _State, second: _State, steps: int, nodes: _Lines, *, apart: bool) -> _State:
-    """Both groups as one, moved."""
+    """Law of both groups as one; cells are split if ``apart``, else merged."""
     number = first.number + second.number
     slope = 2.0 * (steps - number)
     lines, shares = nodes.share.shape
@@ -113,7 +114,7 @@ def _single(step: RatioStep, number: int, *, apart: bool) -> _State:
 
 
 def _places(x: FloatArray, mass: FloatArray, scores: FloatArray) -> FloatArray:
-    """Values at normal scores, from values in order with masses."""
+    """Values at normal scores, from sorted values with masses."""
     below, above = np.cumsum(mass), np.cumsum(mass[::-1])[::-1]
     least = fn.exp(special.log_ndtr(-np.abs(scores)))
     low = np.searchsorted(below, least * below[-1])
@@ -123,10 +124,9 @@ def _places(x: FloatArray, mass: FloatArray, scores: FloatArray) -> FloatArray:
 
 
 def _ends(groups: tuple[_State, _State], steps: int) -> tuple[float, float]:
-    """Bounds of all places of both groups together, from those of each.
+    """Bounds of w for both groups together, from those of each.
 
-    A place is an affine function of each group's share at its place, so the ends are at shares of 0
-    or 1.
+    For given w of both groups it is affine in the share of each, so the ends are at shares 0 or 1.
     """
     slope = 2.0 * (steps - sum(group.number for group in groups))
     found = []
@@ -145,7 +145,7 @@ def _ends(groups: tuple[_State, _State], steps: int) -> tuple[float, float]:
 
 
 class _Map:
-    """Where states of two groups on few nodes lie: what nodes are chosen by."""
+    """Distribution of w and of shares for two groups on few nodes, by which nodes are chosen."""
 
     def __init__(
         self, step: RatioStep, groups: tuple[_State, _State], steps: int, ends: tuple[float, float]
@@ -165,7 +165,7 @@ class _Map:
         self._at = _places(self._log, self._mass, self._knots)
 
     def nodes(self, lines: int, shares: int) -> _Lines:
-        """So many lines, about, and on each so many shares, which are 1 of the whole epoch."""
+        """About ``lines`` lines, with ``shares`` shares on each (one for the whole epoch)."""
         x = np.interp(self._step.scores(lines), self._knots, self._at)
         low, high = self._log_ends
         x = np.append(x, np.arange(low, high, max(WIDEST, (high - low) / lines)))
@@ -187,7 +187,7 @@ class _Map:
         known, log_line = np.array(rows), fn.log(line)
         odds = np.stack([np.interp(log_line, where, row) for row in known.T], axis=1)
         share = np.clip(1.0 / (1.0 + fn.exp(-odds)), NEAREST, 1.0 - NEAREST)
-        # increasing, however few shares the few nodes have
+        # strictly increasing, even if the coarse law has few different shares
         apart = 0.5 * NEAREST / shares * np.arange(shares - 2)
         share = np.maximum.accumulate(share, axis=1) * (1.0 - NEAREST) + apart
         outer = np.zeros((line.size, 1))
@@ -216,16 +216,16 @@ def state_bounds(noise: float, steps: int, lines: int, shares: int) -> Enclosing
     both = [_single(step, 2 * lines, apart=apart) for apart in (False, True)]
     coarse = single = _single(step, FEW_SINGLE, apart=True)
     for bit in bin(steps)[3:]:
-        both, coarse = _together(step, (both, both), (coarse, coarse), steps, (lines, shares))
+        both, coarse = _joined(step, (both, both), (coarse, coarse), steps, (lines, shares))
         if bit == "1":
             ones = [_single(step, 2 * lines, apart=apart) for apart in (False, True)]
-            both, coarse = _together(step, (both, ones), (coarse, single), steps, (lines, shares))
+            both, coarse = _joined(step, (both, ones), (coarse, single), steps, (lines, shares))
     below, above = (_law(state, steps) for state in both)
-    # what no cell of the law below has is merged with its heaviest atom, far within its error
+    # mass in no cell of the law below is merged with its heaviest atom, far within its error
     return Enclosing(replace(below, alone=0.0), above)
 
 
-def _together(
+def _joined(
     step: RatioStep,
     groups: tuple[list[_State], list[_State]],
     coarse: tuple[_State, _State],
@@ -236,7 +236,7 @@ def _together(
     each = [_ends(pair, steps) for pair in (*zip(*groups, strict=True), coarse)]
     ends = min(low for low, _ in each), max(high for _, high in each)
     found = _Map(step, coarse, steps, ends)
-    # a group of few steps says little beside its sum
+    # in a group of few steps, p matters little beside x
     shares = max(8, round(size[1] * min(1.0, math.sqrt(4.0 * number / steps))))
     nodes = found.nodes(LAST if number == steps else size[0], shares)
     few = found.nodes(FEW_LINES, FEW_SHARES)
@@ -248,7 +248,7 @@ def _together(
 
 
 def _law(state: _State, steps: int) -> RatioLaw:
-    """The law of the ratio, without atoms that B hardly has."""
+    """The law of the ratio, without atoms whose mass under B is below `LEAST_MASS`."""
     _, products, mass = state.rows
     ratio, first = np.unique(products / (steps * (steps - 1.0)), return_index=True)
     mass = np.add.reduceat(mass[np.argsort(products, kind="stable")], first)

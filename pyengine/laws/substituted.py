@@ -1,9 +1,9 @@
-"""Laws of a step in which one record takes the place of another.
+"""Laws of a step where one record is replaced by another.
 
-Under Poisson sampling, A is (1 - p) N(0) + p N(+1) and B is (1 - p) N(0) + p N(-1), which is not a
-function of the loss of the mechanism itself: `SubstitutedGaussian`, `SubstitutedLaplace`.  Without
-replacement no pair of data sets is the worst for all ε, and `SplicedLaw` is a pair that dominates
-all of them (docs/theory/adjacency).
+Under Poisson sampling, A is (1 - p) N(0) + p N(+1) and B is (1 - p) N(0) + p N(-1): that pair is
+not determined by the loss of the mechanism itself (`SubstitutedGaussian`, `SubstitutedLaplace`).
+Without replacement no pair of data sets is the worst for all ε, and `SplicedLaw` is a pair that
+dominates all of them (docs/theory/adjacency).
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class SubstitutedGaussian(Law):
     probability : float or Fraction
         Sampling probability, in (0, 1), exactly.
     low : float or None
-        What the noise multiplier has beyond its double; None where that is not known, and nothing
-        can be proven.
+        The noise multiplier minus its double; None where that is unknown, and nothing can be
+        proven.
     """
 
     noise_multiplier: float
@@ -73,14 +73,14 @@ class SubstitutedGaussian(Law):
         return -math.inf, math.inf
 
     def mixtures(self) -> Alternatives | None:
-        """Two normals each, of which one is shared."""
+        """Two normals on each side, one of them common."""
         mu, share = 1.0 / self.noise_multiplier, share_of(self.probability)
         a = Normals((-mu, 0.0), (share.p, share.rest))
         b = Normals((0.0, mu), (share.rest, share.p))
         return (MixturePair(a, b),)
 
     def exact_mixtures(self) -> ExactAlternatives | None:
-        """Two normals each, of the noise to two doubles."""
+        """Two normals on each side, with the noise as two doubles."""
         if self.low is None:
             return None
         shift = 1 / (Fraction(self.noise_multiplier) + Fraction(self.low))
@@ -109,9 +109,9 @@ class SubstitutedGaussian(Law):
         reach = np.maximum(np.append(reach, 0.0), np.append(0.0, reach))
         finite = np.where(np.isfinite(log_a), np.abs(log_a) + np.abs(log_b), 0.0)
         error = UNIT * (128.0 + 8.0 * (finite - log_p - log_rest) + 12.0 * reach * reach)
-        # the relative rounding of sinh moves asinh by at most min(1, asinh), and L by less
+        # a relative error of sinh moves asinh by at most min(1, asinh) times it, and L by less
         rounding = 16.0 + 4.0 * np.abs(np.where(np.isfinite(log_y), log_y, 0.0))
-        rounding += mu * mu + abs(log_rest) + abs(log_p)  # of terms that may cancel
+        rounding += mu * mu + abs(log_rest) + abs(log_p)  # terms of log_y may cancel
         shift = UNIT * (4.0 * np.abs(edges) + 2.0 * np.minimum(np.abs(edges), 1.0) * rounding)
         return Cells(log_a, log_b, error, shift)
 
@@ -133,11 +133,11 @@ class SubstitutedLaplace(Law):
     symmetric: ClassVar[bool] = True
 
     def laplace(self) -> LaplaceParameters:
-        """The noise and the probability."""
+        """Noise and sampling probability."""
         return LaplaceParameters(self.noise_multiplier, self.probability, is_substituted=True)
 
     def support(self) -> tuple[float, float]:
-        """Both atoms: log of (1 - p + p e^{±μ})."""
+        """The two atoms: ±(log(1 - p + p e^μ) - log(1 - p + p e^-μ))."""
         high = self._largest()
         return -high, high
 
@@ -170,7 +170,7 @@ class SubstitutedLaplace(Law):
         with np.errstate(divide="ignore"):
             log_a, log_b = fn.log(rest + p * masses[1]), fn.log(rest + p * masses[2])
         error = np.full(log_a.size, UNIT * (128.0 + 16.0 * mu))
-        with np.errstate(over="ignore"):  # nothing is known where that is no double
+        with np.errstate(over="ignore"):  # an infinite shift says that nothing is known
             shift = UNIT * (64.0 + 8.0 * mu) * (np.abs(edges) + np.minimum(1.0, np.abs(edges)))
         return Cells(log_a, log_b, error, shift)
 
@@ -189,14 +189,14 @@ def _laplace_cells(y: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class SplicedLaw(Law):
-    """The pair whose profile is one law's for ε >= 0 and another one's for ε <= 0.
+    """The pair whose profile is that of one law for ε >= 0 and of another one for ε <= 0.
 
     Parameters
     ----------
     negative, positive : StepLaw
         The laws whose losses below and above 0 are kept; neither has an atom at 0.
     atom : float
-        Mass of both laws at loss 0, the change of the profile's slope there.
+        Mass of both laws at loss 0: the jump of the profile's slope in e^ε there.
     """
 
     negative: StepLaw
@@ -205,7 +205,7 @@ class SplicedLaw(Law):
 
     @property
     def is_proven(self) -> bool:
-        """Whether those of both laws are."""
+        """Whether the errors of both laws are proven."""
         return self.negative.is_proven and self.positive.is_proven
 
     def support(self) -> tuple[float, float]:
@@ -221,11 +221,11 @@ class SplicedLaw(Law):
         return self.negative.left_out() + self.positive.left_out()
 
     def support_error(self) -> float:
-        """The larger one of both."""
+        """The larger of both."""
         return max(self.negative.support_error(), self.positive.support_error())
 
     def infinite(self) -> tuple[float, float]:
-        """A's mass alone from the one law, B's from the other."""
+        """The mass that A has alone in ``negative``, and B in ``positive``."""
         return self.negative.infinite()[0], self.positive.infinite()[1]
 
     def cells(self, edges: FloatArray) -> Cells:
@@ -240,7 +240,7 @@ class SplicedLaw(Law):
         joined = []
         for below, above in ((low.log_a, high.log_a), (low.log_b, high.log_b)):
             inner = fn.logaddexp(below[zero], here)
-            if extended is not edges:  # the cells on both sides of 0 are one
+            if extended is not edges:  # 0 is no given edge: join the cells on both sides of it
                 inner = fn.logaddexp(inner, above[1])
             rest = above[1:] if extended is edges else above[2:]
             joined.append(np.concatenate([below[:zero], np.array([inner]), rest]))
@@ -287,16 +287,16 @@ def spliced(law: FiniteLaw, share: Fraction) -> FiniteLaw:
 
 
 def spliced_density(plain: StepLaw, share: Fraction, distance: float) -> SplicedLaw:
-    """Pair that dominates a record and another one in its place, in a batch with a probability.
+    """Dominating pair for a replaced record that is in the batch with some probability.
 
     Parameters
     ----------
     plain : StepLaw
-        Of noise on a query that moves twice as far, of no finite loss law.
+        Law of noise on a query that moves by twice the sensitivity; not finite.
     share : Fraction
-        Probability of the record to be in the batch.
+        Probability that the record is in the batch.
     distance : float
-        Total variation of ``plain``.
+        Total variation distance of ``plain``.
     """
     thinned = PoissonSampledLaw(plain, share)
     return SplicedLaw(ReversedLaw(thinned), thinned, share_of(share).rest * distance)

@@ -10,15 +10,15 @@ With n - 1 other records, of which S ~ Bin(n - 1, p) enter the sample:
   batch with probability q = E[p B/(S + 1) | S >= B] = P(Bin(n, p) > B) B/(n τ), which does not
   depend on T, and then moves the sum by at most twice the clipping norm.
 
-Hockey-stick divergences are jointly convex, so the pair that tells S < B from S >= B, and in either
-case is the one above, dominates.
+Hockey-stick divergences are jointly convex, so the pair that reveals whether S < B, and is the one
+above in either case, dominates.
 
-With another record in the record's place S is the same.  For S < B both enter with probability p:
-the pair is that of Poisson sampling under substitution.  For S >= B both are in the batch with
-probability q, beside B - 1 of the others, uniformly drawn, or neither is: as with batches of B
-without replacement, the batches with the record, with the other one and with neither are had from
-each other by one record in another's place, which moves the sum by at most twice the clipping norm.
-So the pair of that scheme, with q for B/n, dominates.
+If the record is replaced by another one, S is the same.  For S < B either record enters with
+probability p: the pair is that of Poisson sampling under substitution.  For S >= B either is in the
+batch with probability q, beside B - 1 uniformly drawn others.  As with batches of size B without
+replacement, the batches with the record, with the other one and with neither differ from each other
+by one replaced record, which moves the sum by at most twice the clipping norm.  So the pair of that
+scheme, with q in the place of B/n, dominates.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 
 __all__ = ["Truncation", "truncation"]
 
-DIGITS = 45  # to which tails of binomials are summed
-MOST_TERMS = 5_000_000
-UNDERFLOW = Decimal(-2_000_000)  # of logarithms: what is smaller is 0 beside all doubles
+DIGITS = 45  # to which binomial tails are summed
+MOST_TERMS = 5_000_000  # of a binomial tail
+UNDERFLOW = Decimal(-2_000_000)  # log of a tail below which it counts as 0
 
 
 @dataclass(frozen=True)
 class Truncation:
-    """Probability of a full sample of the others, and of the record's place in the batch then.
+    """Probability that the others fill the batch, and that the record is in the batch then.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Truncation:
 @kept(256)
 # Map: truncated Poisson samples | test_truncated_poisson | theory/adjacency
 def truncation(probability: float | Fraction, batch_size: int, dataset_size: int) -> Truncation:
-    """Return what a truncation does to a record's chances.
+    """Return the probabilities of a truncated Poisson sample.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def truncation(probability: float | Fraction, batch_size: int, dataset_size: int
 def _tails(trials: int, p: Fraction, least: int) -> tuple[Decimal, Decimal]:
     """P(X >= least) and P(X < least) for X ~ Bin(trials, p), p in (0, 1), 0 < least <= trials."""
     odds = as_decimal(p) / as_decimal(1 - p)
-    if least > trials * p:  # the terms fall from the first one on
+    if least > trials * p:  # terms decrease from the first one on
         tail = _falling(trials, p, least, odds, up=True)
         return tail, 1 - tail
     tail = _falling(trials, p, least - 1, odds, up=False)
@@ -94,7 +94,7 @@ def _tails(trials: int, p: Fraction, least: int) -> tuple[Decimal, Decimal]:
 
 
 def _falling(trials: int, p: Fraction, first: int, odds: Decimal, *, up: bool) -> Decimal:
-    """Sum of binomial probabilities from a term away from the mean."""
+    """Sum of binomial probabilities from ``first`` away from the mean."""
     log_term = log_probability(trials, p, first)
     if log_term < UNDERFLOW:
         return Decimal(0)
@@ -111,7 +111,7 @@ def _falling(trials: int, p: Fraction, first: int, odds: Decimal, *, up: bool) -
             k -= 1
         term *= ratio
         total += term
-        # what follows is at most a geometric sum of this ratio
+        # the remainder is at most a geometric series with this ratio
         if ratio < 1 and term * ratio < enough * total * (1 - ratio):
             return total
     raise ValueError(
