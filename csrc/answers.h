@@ -1,4 +1,5 @@
-/* From rows (masses and the profile at a threshold, with proven errors) to beta, gamma, delta and epsilon with bounds. */
+/* From rows (masses and the profile at a threshold, with proven errors) to beta, gamma, delta and epsilon with
+ * bounds. */
 #ifndef PE_ANSWERS_H
 #define PE_ANSWERS_H
 
@@ -19,7 +20,7 @@ typedef struct {
     int inexact; /* 0 where rest.h + rest.l is 1 - p exactly */
 } pe_step;
 
-/* out: value, lower and upper bound; for a trade-off function those of beta, those of gamma, and c, the slope being -e^c.
+/* out: value, lower and upper bound; for a trade-off function those of beta, those of gamma, and c: the slope is -e^c.
  *
  * Domain          0 <= alpha <= 1, 0 <= epsilon <= infinity, 0 <= delta <= 1
  * Method          closed forms in sums of two doubles; inverses by Newton's method
@@ -56,8 +57,8 @@ void pe_level_excess(size_t points, size_t n, const double *alpha, const double 
 void pe_level_tangents(size_t points, size_t n, const double *alpha, const double *c, const double *reach,
                        const double *tails, double rounding, double *below, double *above);
 
-/* A distance r at which the computed e^(c - r) and e^(c + r) lie surely below and above the true slope, c being off by at
- * most `shift`. */
+/* A distance r at which the computed e^(c - r) and e^(c + r) lie surely below and above the true slope, c being off by
+ * at most `shift`. */
 double pe_level_reach(double shift, double c);
 
 /* out: seven arrays of n numbers: beta on the line between the two points next to the level, its lower and upper bound,
@@ -95,9 +96,9 @@ typedef struct {
     const double *jump;
 } pe_tests;
 
-/* Brackets the x at which a decreasing function changes sign: certainly within `ends`, probably within `expected`.  Stops
- * at a width of `room` and some roundings of x.  `jump`: where the function may jump.  An x with |f(x)| <= noise becomes
- * both ends of the bracket. */
+/* Brackets the x at which a decreasing function changes sign: certainly within `ends`, probably within `expected`.
+ * Stops at a width of `room` and some roundings of x.  `jump`: where the function may jump.  An x with |f(x)| <= noise
+ * becomes both ends of the bracket. */
 int pe_falling_root(pe_function of, void *handle, const double *expected, const double *ends, double room,
                     size_t jumps, const double *jump, double noise, double *out);
 
@@ -141,8 +142,8 @@ void pe_bounds_chord(size_t n, int functional, const double *tail, const double 
 size_t pe_bounds_aside(size_t n, int functional, const double *tail, const double *c, const double *bounds,
                        size_t attempt, const double *there, double *beyond, double *at);
 
-/* Improves the bounds of beta by those of gamma = 1 - beta and conversely, as the smaller one has more digits, and limits
- * them to 1. */
+/* Improves the bounds of beta by those of gamma = 1 - beta and conversely, as the smaller one has more digits, and
+ * limits them to 1. */
 void pe_bounds_cross(size_t n, double *beta_low, double *beta_high, double *gamma_low, double *gamma_high);
 
 /* Values (not bounds) of beta and gamma, and of epsilon, on the tangent at the row's threshold; NaN from rows of NaN. */
@@ -221,14 +222,14 @@ typedef struct {
 int pe_plan_one(pe_plan *plan, pe_pair *first, pe_pair *second, int question, double x, double *out);
 
 /* The same of n compositions of equal steps, `orders` being PE_ADD, PE_REMOVE or PE_ADD_REMOVE: 3 numbers for each, and
- * whether it was answered.  Consecutive equal compositions share their lines.  The work ends once *stop is not 0; what is
- * left is not answered. */
+ * whether it was answered.  Consecutive equal compositions share their lines.  The work ends once *stop is not 0; what
+ * is left is not answered. */
 int pe_plan_many(const pe_plan *like, int orders, double cost_limit, size_t n, const double *noise,
                  const double *rate, const double *steps, int question, const double *x,
                  const volatile unsigned char *stop, double *out, unsigned char *answered);
 
-/* beta and gamma (value, lower, upper) at the levels where the hull of both orders is the line 1 - alpha - (profile at 0)
- * and the bounds are narrow enough, which `where` marks.  Returns how many there are. */
+/* beta and gamma (value, lower, upper) at the levels where the hull of both orders is the line 1 - alpha - (profile at
+ * 0) and the bounds are narrow enough, which `where` marks.  Returns how many there are. */
 size_t pe_straight_levels(size_t n, const double *alpha, const double *zero, const double *straight,
                           const double *widest, double *beta, double *gamma, unsigned char *where);
 

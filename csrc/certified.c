@@ -16,9 +16,9 @@
 
 _Static_assert(PE_ULP_ELEMENTARY <= 4 && PE_ULP_CURVED <= 4, "docs/theory/line.md counts no more");
 
-#define U 0x1p-53        /* unit roundoff */
-#define OUT                                                                                                  \
-    (1.0 + 1e-9) /* factor outwards: covers the rounding of bounds formed in some dozens of operations */
+#define U 0x1p-53 /* unit roundoff */
+/* Factor outwards, for the rounding of bounds that are formed in some dozens of operations */
+#define OUT (1.0 + 1e-9)
 
 static const double PI = 3.14159265358979323846;
 /* The last t */
@@ -109,8 +109,8 @@ static size_t last_value(const pe_composition *q, double ht, double sd, double *
 
 /* ---- values: Lemma 8 of docs/theory/line.md --------------------------------------------------------- */
 
-/* A value R = 1 + a + ib of one step at t with a bound of its absolute error; log R = log_r + i arg; of_log: bound of the
- * error of log_r in units of U; top: log of an upper bound of |R|. */
+/* A value R = 1 + a + ib of one step at t with a bound of its absolute error; log R = log_r + i arg; of_log: bound of
+ * the error of log_r in units of U; top: log of an upper bound of |R|. */
 typedef struct {
     double t, b, error, modulus, log_r, arg, of_log, top;
 } one_value;
@@ -617,8 +617,8 @@ static void parts_closely(const pe_certified *q, double c, row_parts *out) {
     parts_of(q, c, s, &logs, 0, angle < PE_MOST_ANGLE ? rounding : INFINITY, out);
 }
 
-/* Parts with an error above 1 become half of their Chernoff bound e^(K - lambda c), with the removed mass, at an error of
- * 1. */
+/* Parts with an error above 1 become half of their Chernoff bound e^(K - lambda c), with the removed mass, at an error
+ * of 1. */
 static void bound_parts(const pe_certified *q, double c, row_parts *parts) {
     const double log_most = q->log_m.h - q->line.lambda * c;
     const double off =

@@ -38,8 +38,8 @@ typedef struct pe_chernoff {
 
 void pe_certified_chernoff_at(const pe_contours *contours, double lambda, pe_chernoff *out);
 
-/* Log of the bound of the profile at lambda < 0: (1 - e^x)+ <= e^(lambda x) (-lambda)^(-lambda)/(1 - lambda)^(1 - lambda)
- * (C. Canonne, G. Kamath, T. Steinke (2020), Prop. 12). */
+/* Log of the bound of the profile at lambda < 0: (1 - e^x)+ <= e^(lambda x) (-lambda)^(-lambda)/(1 - lambda)^(1 -
+ * lambda) (C. Canonne, G. Kamath, T. Steinke (2020), Prop. 12). */
 double pe_chernoff_exponent(double k, double lambda, double c);
 
 /* The row of Chernoff's bounds e^{K(lambda) - lambda c}: half of each with a relative error of 1. */
@@ -52,8 +52,8 @@ void pe_certified_evaluate(const pe_certified *line, size_t n, const double *c, 
  * the least that a row of the line has. */
 double pe_certified_least_error(const pe_certified *line, int functional, double c, double log_value);
 
-/* One such row by summation in sums of two doubles, where the rounding of the sum counts; of a divided law the row of all
- * paths, with and without a large loss. */
+/* One such row by summation in sums of two doubles, where the rounding of the sum counts; of a divided law the row of
+ * all paths, with and without a large loss. */
 void pe_certified_evaluate_closely(const pe_certified *line, double c, pe_row *row);
 
 #endif

@@ -30,17 +30,19 @@ double pe_short_number(double x);
 /* Begins all kinds, with estimates of log M and of the mean, by which the spacing and the last t are chosen. */
 int pe_begin_kinds(pe_composition *q, double spread, pe_line *ln);
 
-/* Makes the nodes of all kinds for t up to t_top; sets log M, the mean and the removed masses of the line with errors. */
+/* Makes the nodes of all kinds for t up to t_top; sets log M, the mean and the removed masses of the line with
+ * errors. */
 int pe_finish_kinds(pe_composition *q, double t_top, pe_certified *c);
 
-/* pe_modulus_beyond: log of a bound of the transform's modulus from t on.  pe_known_beyond: the same from the bounds that
- * the kinds gave at this t when last asked.  pe_integral_beyond: bound of the integral of the modulus over dt/t from t on,
- * given that log. */
+/* pe_modulus_beyond: log of a bound of the transform's modulus from t on.  pe_known_beyond: the same from the bounds
+ * that the kinds gave at this t when last asked.  pe_integral_beyond: bound of the integral of the modulus over dt/t
+ * from t on, given that log. */
 double pe_modulus_beyond(const pe_composition *q, double t);
 double pe_known_beyond(const pe_composition *q, double t);
 double pe_integral_beyond(const pe_composition *q, double t, double modulus);
 
-/* Upper bound of K(theta): of the laws of a line, cut off as there, or if kinds is NULL of laws cut off at PE_FARTHEST. */
+/* Upper bound of K(theta): of the laws of a line, cut off as there, or if kinds is NULL of laws cut off at
+ * PE_FARTHEST. */
 double pe_cumulant_above(const pe_contours *contours, const pe_shifted *kinds, double theta);
 
 /* Values at k ht, k < nt, in whole runs of PE_SHIFTED_RUN; `re` owns the memory. */

@@ -1,6 +1,7 @@
 /* Builds a line of estimates: chooses the spacing of t by Chernoff bounds of the aliases, computes the transform
  * M(lambda + it)^n of all kinds of steps until it has decayed, and estimates truncation and rounding.  pe_line_build is
- * called by spectral.c; the choice of thetas also by certified.c.  Derivations: docs/theory/line.md, docs/estimates.md. */
+ * called by spectral.c; the choice of thetas also by certified.c.  Derivations: docs/theory/line.md,
+ * docs/estimates.md. */
 
 #include <float.h>
 #include <math.h>
@@ -41,11 +42,11 @@ static double needed(const pe_line *ln, double theta, double k0) {
 /* Map: the aliasing bound of the spectral engine | test_dp_sgd | theory/line */
 /* Chooses theta on one side of the line.  The trapezoidal sum at c is sum_k e^{lambda k T} F(c + k T) with F >= 0; for
  * theta beyond lambda, in the same interval between poles, its terms k > 0 (k < 0 on the other side) stay below
- * exp(K(theta) - theta c - |theta - lambda| k T) (docs/theory/line, Theorem 3).  The theta chosen makes them small enough
- * with a period T of at most PERIOD_SLACK times the shortest that any theta allows, as far as K is known.
+ * exp(K(theta) - theta c - |theta - lambda| k T) (docs/theory/line, Theorem 3).  The theta chosen makes them small
+ * enough with a period T of at most PERIOD_SLACK times the shortest that any theta allows, as far as K is known.
  *
- * T(d) = (f(d) + L)/d at d = |theta - lambda|, where L > 0 and f is convex, f(0) = f'(0) = 0.  So d f' - f - L increases
- * with d and is 0 at the best d, and tangents bound T at other d from below. */
+ * T(d) = (f(d) + L)/d at d = |theta - lambda|, where L > 0 and f is convex, f(0) = f'(0) = 0.  So d f' - f - L
+ * increases with d and is 0 at the best d, and tangents bound T at other d from below. */
 static void choose_theta(const pe_contours *contours, pe_line *ln, int side) {
     const double lam = ln->lambda, sign = side ? 1.0 : -1.0, level = needed(ln, lam, ln->k0); /* L */
     double limit = INFINITY, lo = 0.0, hi = INFINITY, best = INFINITY;

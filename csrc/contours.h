@@ -1,5 +1,5 @@
-/* Compositions of mixtures of normals: rows from sums along vertical lines (estimated and proven), and such a composition
- * as one kind of step among others. */
+/* Compositions of mixtures of normals: rows from sums along vertical lines (estimated and proven), and such a
+ * composition as one kind of step among others. */
 #ifndef PE_CONTOURS_H
 #define PE_CONTOURS_H
 
@@ -24,21 +24,19 @@ int pe_pair_new(size_t n, const double *noise, const double *p, const double *st
 
 /* Adds steps whose law is one of `alternatives` pairs of mixtures of unit normals; the release shows which, and
  * log_share is the log of its probability.  sizes: the numbers of normals of A and of B for each pair; shift (rising
- * within a side) and weight (of sum 1): those of all sides, one after the other.  The privacy loss must be monotone in z.
- * To be called before anything is asked of the pair.
+ * within a side) and weight (of sum 1): those of all sides, one after the other.  The privacy loss must be monotone in
+ * z.  To be called before anything is asked of the pair.
  *
  * exact, for proofs: the same as sums of two doubles with relative errors of at most 2^-64, for each alternative its
  * probability and, for each of its `terms` shifts of both sides, rising, the shift and its weights in A and in B.  With
- * NULL nothing is proven.
- */
+ * NULL nothing is proven.  / */
 int pe_pair_add_mixtures(pe_pair *pair, double steps, size_t alternatives, const double *log_share,
                          const size_t *sizes, const double *shift, const double *weight, const size_t *terms,
                          const double *exact);
 
-/* Adds steps of a law given by m nodes: losses L, and logs of their probabilities under A.  The sums over them must give
- * E_A e^{(lambda + it) L} for |t| <= t_max and all lambda asked for, to the precision of doubles relative to t = 0.  To be
- * called before anything is asked.
- */
+/* Adds steps of a law given by m nodes: losses L, and logs of their probabilities under A.  The sums over them must
+ * give E_A e^{(lambda + it) L} for |t| <= t_max and all lambda asked for, to the precision of doubles relative to t =
+ * 0.  To be called before anything is asked.  / */
 int pe_pair_add_table(pe_pair *pair, double steps, size_t m, const double *loss, const double *log_weight,
                       double t_max);
 void pe_pair_free(pe_pair *pair);
@@ -71,9 +69,9 @@ int pe_pair_chernoff(pe_pair *pair, size_t n, const double *c, double *rows);
 /* As pe_pair_solve by rows of pe_pair_certify: slower, for where pe_pair_solve has no contour. */
 int pe_pair_certified_solve(pe_pair *pair, int functional, size_t n, const double *log_target, double *rows);
 
-/* Proven rows just beyond the roots of log functional = log_target: the functional, its bounds moved outwards by `slack`,
- * is proven to be below its target, or above it for PE_A_BELOW.  NaN if the line of the root's place does not prove that;
- * other lines of pe_pair_certify may.  PE_SOON: lines of little work only. */
+/* Proven rows just beyond the roots of log functional = log_target: the functional, its bounds moved outwards by
+ * `slack`, is proven to be below its target, or above it for PE_A_BELOW.  NaN if the line of the root's place does not
+ * prove that; other lines of pe_pair_certify may.  PE_SOON: lines of little work only. */
 enum { PE_THOROUGH = 1, PE_SOON = 2 };
 int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double *log_target, double slack,
                            int thorough, double *rows);

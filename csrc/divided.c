@@ -1,3 +1,7 @@
+/* Proven lines of divided laws: each kind's law is split by a taper into small and large losses, and the paths with at
+ * least one large loss are summed alone (docs/theory/divided_lines.md, Theorem 1).  Where to divide, and which lines to
+ * keep, are choices; proven are pe_add_below, divide, above_at, beyond and build.  Interface in divided.h. */
+
 #include "divided.h"
 
 #include <math.h>
@@ -9,45 +13,49 @@
 #include "doubles.h"
 #include "tilted_cells.h"
 
-/* docs/theory/divided_lines.md proves what stands here, but for what is called a choice. */
-
-#define U 0x1p-53
-#define OUT (1.0 + 1e-9)
+#define U 0x1p-53 /* unit roundoff */
+#define OUT (1.0 + 1e-9) /* factor outwards, for the rounding of bounds */
 
 static const double PI = 3.14159265358979323846;
-static const double OMITTED = -36.0; /* log of the share from which on nothing is summed */
-static const double ROOM = 2.5;   /* in z, of a gap before a mode far out, */
-static const double RISE = 3.0;   /* in nats, by which one shows, */
-static const double HIGHER = 12.0; /* and by how much the law may rise behind what decides; */
-static const double DEEP = 43.0;  /* and how far below the law it is, in nats */
-static const double NEXT_TO_NOTHING = 32.0; /* and of paths without a large loss, */
-static const double COMPARABLE = -2.0; /* where both have lines: as much as those with one */
-static const double STILL = 0.05; /* or what nearer tapers leave of them more */
-static const double LEFT = 7.0;   /* of what tapers leave below what decides */
-static const double FADED = 90.0; /* of z^2, from the loss that decides to where a law fades out */
-static const double NUMBER[] = {INFINITY, 0.5,
-                                NAN}; /* log of how many large losses the tilt of a line may make, in turn */
+static const double OMITTED = -36.0; /* log of the modulus, over t = 0, from which on nothing is summed */
+/* The gap before a mode far out, where the law is cut off; z is that of the deciding loss */
+static const double ROOM = 2.5; /* in z, from the least place back to where it must be deep */
+static const double RISE = 3.0; /* nats by which the law must rise again for a mode, */
+static const double HIGHER = 12.0; /* by which it may exceed its value at z, */
+static const double DEEP = 43.0; /* and by which it must have fallen below that */
+/* The tapers */
+/* nats that the paths without a large loss are to lie below the value, */
+static const double NEGLIGIBLE = 32.0;
+static const double COMPARABLE = -2.0; /* or this where they have a line of their own */
+static const double STILL = 0.05; /* nats by which moving the tapers out must improve that bound */
+static const double LEFT = 7.0; /* nats by which F times taper may exceed its value at z below z */
+static const double FADED = 90.0; /* added to z^2 of the deciding loss: z^2 where a law is faded out */
+/* Log of the largest expected number of large losses under a line's tilt, for each way; NaN: the law is faded out */
+static const double NUMBER[] = {INFINITY, 0.5, NAN};
 enum {
-    NUMBERS = 2, /* of large losses, with tapers far out and near, */
-    WAYS = 2 * NUMBERS + 2, /* then laws that fade out, with tapers near or where both parts hold alike */
-    TRIES = 8, /* of tapers */
-    MOST_KINDS = 32, /* of steps: each has its own */
-    COARSE = 6, /* bits of the places that lines are made for, */
-    FINE = 9, /* and of those where rows of the first ones are not close */
-    FEW_KEPT = 16, /* lines, of some MB each at most, */
-    MOST_KEPT = 512, /* and so many of fewer bytes than these in all */
+    /* ways 0, 1: NUMBER[0], NUMBER[1] with negligible small paths; 2, 3: with comparable ones, */
+    NUMBERS = 2,
+    WAYS = 2 * NUMBERS + 2, /* 4, 5: faded-out laws, comparable or balanced */
+    TRIES = 8, /* positions of the tapers */
+    MOST_KINDS = 32, /* kinds of steps: each has its own taper */
+    COARSE = 6, /* bits of the thresholds, from the mean of the bulk, that lines are built for, */
+    FINE = 9, /* and where rows of those lines are not accurate */
+    FEW_KEPT = 16, /* lines kept at least, of some MB each, */
+    MOST_KEPT = 512, /* and at most, if all take no more than */
     MOST_BYTES = 1 << 24,
 };
-static const double LEAST_SHARE = 1e-290; /* where a double still has all digits */
-static const double WIDEST = 1e-5; /* error of rows of laws that fade out: others know more than wider ones */
-static const double CLOSE = 1e-9; /* error of rows for which no line of their own is made */
-static const double NARROW = 1e-10; /* and error at hand that only tapers far out make less */
-static const double HEAD =
-    0.015625; /* part of a line's values, the first ones, that tells how it errs at least, */
-static const double GAIN = 0.7; /* and part of the error at hand that this may be */
-static const double POOR = 1e-8; /* errors at hand that most lines make less, which are made at once; */
-static const double NEARLY = 16.0; /* times that error, from which on no nearer line comes so far */
-static const double MAX_VALUES = 260000; /* below 2^18: angles of sums of two doubles */
+static const double LEAST_SHARE = 1e-290; /* the smallest share with all digits */
+/* Relative errors of rows and lines */
+/* rows of faded-out laws above it are dropped, as other engines know more */
+static const double WIDEST = 1e-5;
+static const double CLOSE = 1e-9; /* a line this good makes further ways or a finer threshold unnecessary, */
+static const double NARROW = 1e-10; /* as does a row this good */
+/* share of a line's values that is computed first, to learn its least error, */
+static const double HEAD = 0.015625;
+static const double GAIN = 0.7; /* which must be below so much of the row's error for the whole line */
+static const double POOR = 1e-8; /* rows above it are improved by most lines: no head is built */
+static const double NEARLY = 16.0; /* a least error so many times the row's makes a finer threshold useless */
+static const double MAX_VALUES = 260000; /* below 2^18, so that angles are exact as sums of two doubles */
 static const double MOST_WORK = 4e8; /* nodes times values of a kind */
 
 /* ---- values ------------------------------------------------------------------------------------------ */
@@ -62,7 +70,7 @@ void pe_add_below(const pe_shifted *kind, const pe_shifted *above, double share,
         const double a = 1.0 + of_re[k], b = of_im[k];
         const double qr = share * (a * x + b * y) / square, qi = share * (b * x - a * y) / square;
         const double size = pe_d_hypot(qr, qi), least = modulus - error[k] - 2.0 * U;
-        /* both transforms, the share, and a dozen operations */
+        /* Lemma 4: errors of both transforms and of the share, and a dozen operations */
         const double off = (share * (of_error[k] + 2.0 * U) + size * (error[k] + 2.0 * U)) / least +
                            (share_error + 24.0 * U) * size;
         const size_t i = first + k;
@@ -74,8 +82,8 @@ void pe_add_below(const pe_shifted *kind, const pe_shifted *above, double share,
     }
 }
 
-/* Takes from the whole transform, of all paths, that of those without a large loss: times 1 - e^below, over its value at
- * t = 0. */
+/* Turns the transform of all paths into that of the paths with a large loss, times 1 - e^below, over its value
+ * e^log_first at t = 0 (Lemma 4). */
 static void divide(const pe_values *v, size_t n, double log_first) {
     for (size_t i = 0; i < n; i++) {
         const double x = v->below_re[i], y = v->below_im[i], half = pe_d_sin(0.5 * y), e = pe_d_exp(x);
@@ -89,7 +97,7 @@ static void divide(const pe_values *v, size_t n, double log_first) {
         v->error[i] += off / size + U * (16.0 + 4.0 * (fabs(log_of) + fabs(log_first) + fabs(v->re[i])));
         v->top[i] +=
             log_most - log_first + 8.0 * U * (1.0 + fabs(log_most) + fabs(log_first) + fabs(v->top[i]));
-        if (!(v->below_error[i] < 1.0)) { /* of both parts the modulus is at most that at t = 0 */
+        if (!(v->below_error[i] < 1.0)) { /* only known: the modulus is at most that at t = 0 */
             v->error[i] = INFINITY;
             v->top[i] = 1e-6;
         }
@@ -101,17 +109,17 @@ static void divide(const pe_values *v, size_t n, double log_first) {
 
 typedef struct {
     double lambda;
-    double loss; /* of one step that decides */
-    double end; /* of z, where a mode far out begins; infinite where there is none */
-    double nearer; /* from the z of that loss to where the laws below the tapers end, */
-    double width; /* of the tapers, in z, */
-    double away; /* and from there to the tapers, */
+    double loss; /* the loss of one step that decides */
+    double end; /* z of the gap before a mode far out, where laws are cut off; infinite if there is none */
+    double nearer; /* in z: the laws below the tapers end so far before that of the loss, */
+    double width; /* width of the tapers, in z, */
+    double away; /* which are centred so far before that end */
     double
-        less; /* which leave so much less to paths without a large loss, as logs; NaN: as much as to those with one */
-    double fades; /* z where the law fades out; infinite where it does not */
+        less; /* nats that paths without a large loss are to lie below the value; NaN: no more than the others */
+    double fades; /* z where the law is faded out; infinite if it is not */
 } division;
 
-/* z of a part where its loss has a value */
+/* The z at which a law has a loss, by bisection */
 static double place_of(const pe_tilted *law, double loss, double end) {
     double low = law->start, high = end;
     for (int it = 0; it < 60; it++) {
@@ -143,11 +151,11 @@ static void free_divided(pe_divided *d) {
     pe_certified_free(d->c.others);
 }
 
-/* Laws above and below the tapers of all kinds */
+/* Sets the tapers of all kinds, and the laws times taper and times 1 - taper */
 static int set_tapers(pe_divided *d, const division *how) {
     for (size_t i = 0; i < d->q.n_kinds; i++) {
         const pe_shifted *kind = &d->q.kinds[i];
-        if (kind->n_parts != 1) return PE_TOO_COSTLY; /* before its law is looked at */
+        if (kind->n_parts != 1) return PE_TOO_COSTLY; /* steps with alternatives are not served */
         const pe_part *known = &kind->part[0];
         const double z = place_of(&known->law, how->loss, known->cut) - how->nearer;
         d->taper[i] = (pe_taper){z - how->away, how->width, 1};
@@ -159,8 +167,8 @@ static int set_tapers(pe_divided *d, const division *how) {
     return PE_OK;
 }
 
-/* Upper bound of the log of the real transform of the paths with a large loss, at theta outside of (0, 1): one step of
- * them is above its taper, and of the others' transforms those below 1 are taken for 1. */
+/* Upper bound of log D(theta), the real transform of the paths with a large loss, at theta outside of (0, 1): Theorem
+ * 1. */
 static double above_at(const pe_divided *d, double theta) {
     double sum = 0.0, top = -INFINITY, others = 0.5 * d->q.gaussian * theta * (theta - 1.0),
            log_of[MOST_KINDS];
@@ -202,7 +210,7 @@ int pe_divided_period(const pe_divided *d, pe_line *ln, double base, double c, p
     return ln->ht > 0.0 ? PE_OK : PE_TOO_COSTLY;
 }
 
-/* log of a bound of the transform of the paths with a large loss from t on, over its value at t = 0 */
+/* log of a bound of |D| from t on, over its value at t = 0; from the kinds' last envelopes unless is_asked */
 static double beyond(pe_divided *d, double t, double log_first, int is_asked) {
     double sum = 0.0;
     for (size_t i = 0; i < d->q.n_kinds; i++) {
@@ -213,7 +221,7 @@ static double beyond(pe_divided *d, double t, double log_first, int is_asked) {
     return pe_d_log(sum) - log_first - 0.5 * d->q.gaussian * t * t + 1e-8;
 }
 
-/* log of a kind's share, none of which is above 1 or, where it serves, below LEAST_SHARE */
+/* log of a kind's share G_chi/G, at least -680 so that its exponential is a double */
 static pe_dd share_of(const pe_divided *d, size_t i) {
     const pe_dd log_share = pe_dd_sub(d->above[i].log_m, d->q.kinds[i].log_m);
     return pe_dd_choose(log_share.h > -680.0, log_share, pe_dd_of(-680.0));
@@ -223,7 +231,7 @@ static void set_shares(pe_divided *d) {
     for (size_t i = 0; i < d->q.n_kinds; i++) d->share[i] = pe_d_exp(share_of(d, i).h);
 }
 
-/* log of 1 - prod (1 - share)^n */
+/* log of 1 - prod (1 - share)^n, the transform at t = 0 over that of all paths */
 static double first_of(const pe_divided *d) {
     pe_dd below = pe_dd_of(0.0);
     for (size_t i = 0; i < d->q.n_kinds; i++) {
@@ -239,7 +247,7 @@ static int shares_serve(const pe_divided *d) {
     return 1;
 }
 
-/* The first of some t from which on next to nothing is left; 0 where there is none. */
+/* The first k of some, for which the modulus from k ht on is below e^OMITTED; 0 if there is none. */
 static size_t last_value(pe_divided *d, double log_first) {
     const double ht = d->c.line.ht;
     double t = 4.0 * ht;
@@ -262,7 +270,7 @@ static void free_tapers(pe_divided *d) {
     d->c.zero_lost[0] = d->c.zero_lost[1] = 0.0;
 }
 
-/* Tapers, and a bound of what paths without a large loss have beyond c; a status. */
+/* Sets the tapers, the shares, and the bound of the paths without a large loss beyond c.  A status. */
 static int try_tapers(pe_divided *d, const division *how, double c) {
     free_tapers(d);
     const int status = set_tapers(d, how);
@@ -273,7 +281,7 @@ static int try_tapers(pe_divided *d, const division *how, double c) {
     return PE_OK;
 }
 
-/* The period and the last value of t; whether there is one. */
+/* Sets the period and the number of values; returns whether there are any. */
 static int places_values(pe_divided *d, double c, int *status) {
     pe_line *ln = &d->c.line;
     const double log_first = first_of(d);
@@ -282,8 +290,9 @@ static int places_values(pe_divided *d, double c, int *status) {
     return !*status && ln->nt;
 }
 
-/* Tapers that leave little below c to the paths without a large loss, and few values of t; else those that leave next to
- * the least: then small losses add up to c. */
+/* Moves the tapers until the paths without a large loss have how->less nats less than the value beyond c, then narrows
+ * them until the values of t are few enough.  Where moving them stops to help, as small losses add up to c, takes those
+ * with the least bound. */
 static int place_line(pe_divided *d, division *how, double c, double log_value) {
     double least = INFINITY;
     division nearest = *how;
@@ -292,7 +301,7 @@ static int place_line(pe_divided *d, division *how, double c, double log_value) 
         status = try_tapers(d, how, c);
         if (status) break;
         double left = d->c.zero_k - d->c.zero_theta * c;
-        if (isnan(how->less)) { /* both have lines: neither is to hold much more than the value */
+        if (isnan(how->less)) { /* both parts have lines: minimise the larger one of them */
             left = fmax(left, d->c.line.k0 + first_of(d) - d->c.line.lambda * c);
             if (left < least) {
                 least = left;
@@ -326,7 +335,7 @@ static int place_line(pe_divided *d, division *how, double c, double log_value) 
     return PE_TOO_COSTLY;
 }
 
-/* The line, or so large a part of its values. */
+/* Builds the line, or its first values only: `part` of all. */
 static int build(pe_divided *d, division *how, double c, double log_value, double part) {
     pe_line *ln = &d->c.line;
     d->c.is_divided = 1;
@@ -335,9 +344,9 @@ static int build(pe_divided *d, division *how, double c, double log_value, doubl
                          : pe_begin_kinds(&d->q, 0.0, ln);
     if (!status) status = place_line(d, how, c, log_value);
     if (status) return status;
-    if (d->c.zero_k - d->c.zero_theta * c > log_value - NEXT_TO_NOTHING) {
+    if (d->c.zero_k - d->c.zero_theta * c > log_value - NEGLIGIBLE) {
         status = pe_small_line(d, c);
-        if (status == PE_NO_MEMORY) return status; /* else the bound stands for it */
+        if (status == PE_NO_MEMORY) return status; /* without a line the bound is used */
     }
     status = pe_finish_kinds(&d->q, INFINITY, &d->c);
     for (int side = 0; side < 2; side++) d->c.removed[side] += faded[side];
@@ -374,7 +383,7 @@ static int build(pe_divided *d, division *how, double c, double log_value, doubl
         status = pe_line_set_weights(ln, v.re, v.im);
     }
     if (!status) {
-        /* the sums are of what is taken from here, which therefore adds no error */
+        /* log_first enters the values and log_m alike, so its error cancels */
         d->c.log_m = pe_dd_add_d(d->c.log_m, log_first);
         ln->k0 = d->c.log_m.h;
         pe_sum_errors(&v, &d->c);
@@ -391,8 +400,8 @@ static double loss_at(const pe_tilted *law, size_t i) {
     return law->log_side[1][i] - law->log_side[0][i];
 }
 
-/* Where the law of power q is least beyond z, if a mode far out follows; infinite if none does, NaN if that gap is not
- * wide and deep enough. */
+/* The z in the gap beyond z, where the law of power q is least, if a mode far out follows; infinite if none does, NaN if
+ * the gap is not wide and deep enough. */
 static double gap_beyond(const pe_tilted *law, double q, double z) {
     size_t least = law->n;
     const size_t first = pe_cell_of(law, z, 1);
@@ -416,7 +425,7 @@ static double gap_beyond(const pe_tilted *law, double q, double z) {
     return least < law->n ? pe_edge_of(law, least) : INFINITY;
 }
 
-/* What a taper leaves of the law of power q below the z that decides, over what is there, as a logarithm */
+/* log of the largest F times taper below z, over F at z, for power q */
 static double left_below(const pe_tilted *law, double q, double z, const pe_taper *taper) {
     double most = -INFINITY, slope;
     const size_t first = pe_cell_of(law, z, 1);
@@ -427,7 +436,7 @@ static double left_below(const pe_tilted *law, double q, double z, const pe_tape
     return most - (q * loss_at(law, first) - 0.5 * z * z);
 }
 
-/* Log of how many of n steps have a loss beyond half of the z that decides, about, where the power is q. */
+/* About the log of the expected number of steps with a loss near that of z under the tilt q. */
 static double log_number(const pe_tilted *law, double steps, double q, double z) {
     double most = -INFINITY;
     for (size_t i = pe_cell_of(law, 0.5 * z, 0); i <= law->n && pe_edge_of(law, i) <= 1.5 * z; i++) {
@@ -437,13 +446,13 @@ static double log_number(const pe_tilted *law, double steps, double q, double z)
     return pe_d_log(steps) + most;
 }
 
-/* The division that a large step of one kind asks for. */
+/* The division for a large loss, at z, of one kind; PE_TOO_COSTLY if there is none. */
 static int divide_at(const pe_tilted *law, double steps, double z, double loss, double number,
                      int is_reversed, division *how) {
     const double slope = pe_tilted_loss_slope(law, z), least = 1.0 + fmin(1.0 / slope, 1.0);
     if (!(slope > 0.0)) return PE_TOO_COSTLY;
     double q = fmax(z / slope, least);
-    /* of many steps the same tilt makes more than one of them large, whose sum lies far beyond the threshold */
+    /* limit the expected number of large losses: more of them add up to far beyond the threshold */
     while (isfinite(number) && q > least && log_number(law, steps, q, z) > number) q = fmax(0.95 * q, least);
     how->fades = isnan(number) ? sqrt(z * z + FADED) : INFINITY;
     how->end = INFINITY;
@@ -463,7 +472,8 @@ static int divide_at(const pe_tilted *law, double steps, double z, double loss, 
     return PE_OK;
 }
 
-/* The same for the kind that is likeliest to make it. */
+/* The division for threshold c, for the kind that is likeliest to make the large loss; log_value: about the log of its
+ * probability. */
 static int choose(const pe_contours *contours, double c, double number, division *how, double *log_value) {
     const double side = contours->reversed ? -1.0 : 1.0;
     const double middle = pe_contours_cumulants(contours, contours->reversed ? 1.0 : 0.0).k1;
@@ -489,7 +499,7 @@ static int choose(const pe_contours *contours, double c, double number, division
     return best > -INFINITY ? PE_OK : PE_TOO_COSTLY;
 }
 
-/* The same contours, whose laws end where a mode far out begins. */
+/* A copy of the contours whose laws are cut off at z = end; its groups are to be freed. */
 static int ending(const pe_contours *contours, double end, pe_contours *out) {
     *out = *contours;
     if (!contours->n_groups) return PE_TOO_COSTLY;
@@ -503,7 +513,7 @@ static int ending(const pe_contours *contours, double end, pe_contours *out) {
     return PE_OK;
 }
 
-/* Makes a line for a threshold, which serves those beside it, or a part of it. */
+/* Builds the line, or `part` of it, for threshold c; it serves those next to c as well. */
 static int make_line(const pe_contours *contours, division *how, double c, double log_value, double part,
                      pe_certified *out) {
     pe_contours own;
@@ -536,8 +546,8 @@ static int make_line(const pe_contours *contours, division *how, double c, doubl
     return status;
 }
 
-/* The middle of the thresholds that one line serves: 2^(1 - bits) of their distance from the mean of the bulk, at most,
- * is between them.  So what a row is does not depend on those that were asked before. */
+/* The threshold whose line serves c: c - (mean of the bulk) rounded to so many bits.  So a row does not depend on
+ * earlier questions. */
 static double served_by(const pe_contours *contours, double c, int bits) {
     const double middle = pe_contours_cumulants(contours, contours->reversed ? 1.0 : 0.0).k1;
     int exponent;
@@ -546,8 +556,8 @@ static double served_by(const pe_contours *contours, double c, int bits) {
     return middle + ldexp(nearbyint(ldexp(c - middle, bits - exponent)), exponent - bits);
 }
 
-/* One of the WAYS to divide the law for a threshold, and the line or a part of it, if it is not there; its status is in
- * it.  Another number of large losses may ask for the abscissa that is `taken`, and has no line then. */
+/* Builds the line, or `part` of it, of one of the WAYS unless *out has it; a failure is kept as its status.  A second
+ * number of large losses that leads to the same lambda, `taken`, gets no line. */
 static int make_way(const pe_contours *contours, const pe_divided_line *at, double part, double taken,
                     pe_certified **out) {
     if (*out) return PE_OK;
@@ -559,7 +569,7 @@ static int make_way(const pe_contours *contours, const pe_divided_line *at, doub
     int status = choose(contours, at->c, NUMBER[fades ? NUMBERS : way % NUMBERS], &how, &log_value);
     const double lambda = how.lambda;
     if (way % NUMBERS && !fades && lambda == taken) status = PE_TOO_COSTLY;
-    how.less = way < NUMBERS ? NEXT_TO_NOTHING : way < WAYS - 1 ? COMPARABLE : NAN;
+    how.less = way < NUMBERS ? NEGLIGIBLE : way < WAYS - 1 ? COMPARABLE : NAN;
     if (!status) status = make_line(contours, &how, at->c, log_value, part, line);
     line->status = status;
     line->line.lambda = lambda;
@@ -572,7 +582,7 @@ static size_t bytes_of(const pe_divided_line *at) {
            (at->line ? pe_certified_bytes(at->line) : 0);
 }
 
-/* Drops the lines that were made first. */
+/* Frees the oldest lines beyond the limits. */
 static void keep_few(pe_divided_line *lines) {
     size_t bytes = 0;
     for (int kept = 1; lines && (kept < FEW_KEPT || bytes < MOST_BYTES) && kept < MOST_KEPT; kept++) {
@@ -584,7 +594,7 @@ static void keep_few(pe_divided_line *lines) {
     lines->before = NULL;
 }
 
-/* What is kept of a way at a threshold; NULL where there is no memory. */
+/* The list's entry for a way at a threshold, a new one if needed; NULL without memory. */
 static pe_divided_line *kept_way(pe_contours *contours, double c, int way) {
     pe_divided_line *at = contours->proven->divided;
     while (at && !(at->c == c && at->way == way)) at = at->before;
@@ -595,7 +605,7 @@ static pe_divided_line *kept_way(pe_contours *contours, double c, int way) {
     return at;
 }
 
-/* About the least error of a line's row, by its first values. */
+/* About the least relative error of a functional on a line, from its first values. */
 static double least_error(const pe_certified *head, int functional, double c, double log_value) {
     const int of_b = functional == PE_B_ABOVE || functional == PE_B_BELOW;
     const double log_others = head->zero_k - head->zero_theta * c + (of_b ? c : 0.0) - log_value;
@@ -607,9 +617,8 @@ static double error_of(const double *row, int functional) {
     return row[2 + PE_FUNCTIONALS + functional];
 }
 
-/* Puts better rows into `row` by at most two numbers of large losses, with tapers far out or near, and by laws that fade
- * out, on lines that are made for thresholds at the middle where they may err less.  `close` is the least error that a line
- * has, or may have. */
+/* Improves `row` by one way after the other, on lines built for threshold `middle`, building a whole line only where its
+ * head promises a smaller error.  `close`: the least error of these lines, proven or promised. */
 static int row_of(pe_contours *contours, int functional, double middle, double c, double *close,
                   double *row) {
     double taken = NAN;
@@ -650,7 +659,7 @@ int pe_divided_row(pe_contours *contours, int functional, double c, double *row)
     const double middle = served_by(contours, c, COARSE);
     double close = INFINITY;
     const int status = row_of(contours, functional, middle, c, &close, row);
-    /* a nearer line, where the law changes much between the thresholds that share one */
+    /* a line built for a threshold nearer to c, as the law may change much between thresholds that share a line */
     const double error = error_of(row, functional);
     const int is_known = close <= CLOSE || error <= NARROW || (isfinite(close) && close > NEARLY * error);
     if (status || is_known || middle == c) return status;

@@ -1,21 +1,20 @@
-/* Rows from divided laws: what paths with a large loss hold beyond a threshold, docs/theory/divided_lines.md. */
+/* Rows from divided laws, where one large loss decides: docs/theory/divided_lines.md.  Called by proven.c. */
 #ifndef PE_DIVIDED_H
 #define PE_DIVIDED_H
 
 #include "spectral.h"
 
-/* Puts the row at c from the paths with a large loss, with a bound of what the others hold, in the place of one at hand, or
- * of NaN, if it proves more of the functional; a status.  Lines are kept in contours->proven, and made where they may
- * err less than the row at hand. */
+/* Replaces `row` (which may be NaN) by the row at c of a divided law if that has a smaller error of the functional.
+ * Lines are kept in contours->proven; one is built only where it may have a smaller error than the row.  A status. */
 int pe_divided_row(pe_contours *contours, int functional, double c, double *row);
 
-/* Lines that were made, the last one first. */
+/* List of the lines that were built, the last one first. */
 typedef struct pe_divided_line {
     struct pe_divided_line *before;
     struct pe_certified *head,
-        *line; /* of the first values, which tell its errors; NULL where it was not made */
-    double c; /* the threshold that it was made for, */
-    int way; /* and which number of large losses, and tapers */
+        *line; /* head: the line with its first values only, which show its least error; NULL if not built */
+    double c; /* the threshold that it was built for, */
+    int way; /* and the way to divide the law (divided.c) */
 } pe_divided_line;
 
 void pe_divided_free(pe_divided_line *lines);

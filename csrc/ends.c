@@ -29,7 +29,8 @@ void pe_largest_loss(size_t n, const double *p, const double *steps, double *out
     out[2] = value + (off + number * 0x1p-1074);
 }
 
-/* Upper bound of erf(x) for x > 0: for x < 1/2 a partial sum of its alternating series, which ends with a positive term. */
+/* Upper bound of erf(x) for x > 0: for x < 1/2 a partial sum of its alternating series, which ends with a positive
+ * term. */
 static double erf_above(double x) {
     enum { TERMS = 8 };
     if (x >= 0.5) return 1.0 - pe_erfc(x) * (1.0 - 0x1p-48);

@@ -1,3 +1,7 @@
+/* Bounds of one kind of step that do not come from its nodes: of the transform's modulus from some t on (Theorem 8 and
+ * Lemma 9 of docs/theory/gaussian.md), of log M at other real tilts (Lemma 10), and of the removed mass (Lemma 3).
+ * Interface in shifted.h; called by certified.c and divided.c. */
+
 #include <math.h>
 
 #include "doubles.h"
@@ -6,26 +10,26 @@
 #include "shifted.h"
 #include "simd.h"
 
-/* What a proof needs of one step beside its values: bounds beyond a t, and of the real transform.
- * docs/theory/gaussian.md. */
-
 static const double PI = 3.14159265358979323846;
 static const double MAX_NODES = 40000;
-static const double OUT = 1.0 + 1e-8;
-static const double WIDEST = 0.5; /* spacing in z */
-static const double FALLS = 0.8;  /* of what the last bound lets expect */
-enum { HEIGHTS = 30 };          /* of a tapered law that are tried, at most */
-static const double FEWER = 0.6;  /* of the digits of a bound, where all cannot be had */
+static const double OUT = 1.0 + 1e-8; /* factor outwards, for the rounding of bounds */
+static const double WIDEST = 0.5; /* largest spacing of sums, in z */
+/* other heights are tried if -log(modulus)/t^2 is below so much of the last one */
+static const double FALLS = 0.8;
+enum { HEIGHTS = 30 }; /* heights tried for a tapered law, at most */
+/* of the digits asked for, where a sum with all of them needs too many nodes */
+static const double FEWER = 0.6;
 
 static const pe_envelope NONE = {INFINITY, 0.0, 0.0, INFINITY, INFINITY};
 
-/* Half the height of the strip about Im z = y, with the widest spacing of a sum that misses e^-digits. */
-static double strip(const pe_part *s, double y, double digits, double *half, double *size) {
+/* Half height of the strip about Im z = y that allows the widest spacing of a sum with a quadrature error of e^-digits;
+ * returns that spacing, 0 if there is none.  `size`: integral of the modulus along an edge of the strip. */
+static double strip_of(const pe_part *s, double y, double digits, double *half, double *size) {
     const pe_tilted *law = &s->law;
     const double unit = s->log_m, highest = PI / law->farthest, at_edge = pe_tilted_log(law, s->x_high);
     const double most = fmin(fmin(0.499 * highest, 0.9 * (highest - y)), 3.0);
     double best = 0.0;
-    /* until no lower strip has a wider spacing, whatever its size */
+    /* ends where no lower strip can have a wider spacing */
     for (double a = most; a > 0.02 * most && 2.0 * PI * a / digits > best; a *= 0.5) {
         const double grown = pe_d_exp(0.5 * (a * a + y * y));
         const double plain = pe_d_log(2.0 * a * grown) + at_edge - unit; /* growth is not negative */
@@ -42,7 +46,8 @@ static double strip(const pe_part *s, double y, double digits, double *half, dou
     return fmin(best, WIDEST);
 }
 
-/* One side of the mixture at places on the line: log of its modulus, and its argument */
+/* A side at PE_LANES points x + iy, co and si being cosine and sine of its shifts times y: log of its modulus,
+ * |argument| */
 PE_INLINE void sides_on_line(const pe_normals *s, const double *x, const double *co, const double *si,
                              double *log_of, double *angle) {
     double top[PE_LANES] = {0}, re[PE_LANES] = {0}, im[PE_LANES] = {0}, above[PE_LANES] = {0};
@@ -51,7 +56,8 @@ PE_INLINE void sides_on_line(const pe_normals *s, const double *x, const double 
             const double e = s->shift[j] * (x[u] - 0.5 * s->shift[j]);
             top[u] = e > top[u] ? e : top[u];
         }
-    for (int u = 0; u < PE_LANES; u++) top[u] = top[u] > 600.0 ? top[u] : 0.0; /* what is taken out */
+    for (int u = 0; u < PE_LANES; u++)
+        top[u] = top[u] > 600.0 ? top[u] : 0.0; /* divided out if it would overflow */
     for (size_t j = 0; j < s->n; j++)
         for (int u = 0; u < PE_LANES; u++) {
             const double e = pe_vexp(s->shift[j] * (x[u] - 0.5 * s->shift[j]) - top[u]);
@@ -68,8 +74,9 @@ PE_INLINE void sides_on_line(const pe_normals *s, const double *x, const double 
     for (int u = 0; u < PE_LANES; u++) angle[u] = pe_vargument(re[u], fabs(im[u]));
 }
 
-enum { TERMS = 256 }; /* of one side, at most */
+enum { TERMS = 256 }; /* largest number of terms of a side */
 
+/* Cosines and sines of the shifts times y */
 typedef struct {
     double co[2][TERMS], si[2][TERMS];
 } turns;
@@ -86,7 +93,7 @@ static int set_turns(const pe_tilted *t, double y, turns *at) {
     return 1;
 }
 
-/* Sum of |F| e^{-t arg} over the nodes j h, first <= j <= last, of the line Im z = y, but for phi's factor */
+/* Sum of sqrt(2 pi) |F| e^{-t arg W} e^-unit over the nodes x = j h, first <= j <= last, on Im z = y */
 PE_CLONES static double sum_on_line(const pe_tilted *law, const turns *turn, double t, double y, double unit,
                                     double first, double last, double h) {
     double sum[PE_LANES] = {0};
@@ -111,13 +118,13 @@ PE_CLONES static double sum_on_line(const pe_tilted *law, const turns *turn, dou
     return pe_lane_sum(sum);
 }
 
-/* Sums of |F| e^{-t arg} on the line Im z = y, over M; beyond the edge of the window the path goes back to the real
- * line. */
+/* Theorem 8 at height y, over M: B_y(t) as a trapezoidal sum (Lemma 9), and the path that goes down at the edge of the
+ * window to the real line. */
 static pe_envelope envelope_at(const pe_part *s, double t, double y, double digits) {
     const pe_tilted *law = &s->law;
     const double unit = s->log_m, theta = law->farthest * y;
     double a = 0.0, size = INFINITY;
-    const double h = strip(s, y, digits, &a, &size);
+    const double h = strip_of(s, y, digits, &a, &size);
     if (!(h > 0.0)) return NONE;
     const double x_low = s->x_low - 2.0, last = ceil(s->x_high / h), edge = (last + 0.5) * h;
     turns turn;
@@ -127,25 +134,25 @@ static pe_envelope envelope_at(const pe_part *s, double t, double y, double digi
     const double waves = pe_d_expm1(2.0 * PI * a / h), grown = pe_d_exp(0.5 * (a * a + y * y)),
                  lifted = pe_d_exp(0.5 * y * y);
     const double at_edge = pe_tilted_log(law, edge) - unit;
-    /* the edge of the sum, */
+    /* the vertical edge of the strip of the sum; */
     pe_tilted_lift(law, a + y);
     const double side = 2.0 * a * grown * pe_d_exp(at_edge + pe_tilted_growth(law, edge));
     pe_tilted_lift(law, y);
-    /* the path that goes down there and the rest of the real line, which fall as 1/t, and whose moduli have
-     * integrals; where the loss hardly rises any more the latter are the smaller bound, */
+    /* the way down and the rest of the real line: at most falls/t and at most rest, the smaller one where the loss
+     * hardly rises any more; */
     const double top = lifted * pe_d_exp(at_edge + pe_tilted_growth(law, edge));
     const double down =
         top / (pe_tilted_loss_slope(law, edge) * (theta > 1e-9 ? pe_d_sin(theta) / theta : 1.0));
     const double falls = (down + pe_tilted_variation(law, edge, s->cut, unit)) * OUT;
     const double rest = (y * top + pe_tilted_rest(law, edge, s->cut, unit)) * OUT;
-    /* and what lies below the nodes */
+    /* and the mass below the nodes */
     const double below = lifted * pe_tilted_sum(law, -INFINITY, x_low, unit, h / PE_CELL);
     const double modulus = (sum * scale + 2.0 * size / waves + side + below + fmin(falls / t, rest)) * OUT;
     return (pe_envelope){modulus, y, edge, falls, rest};
 }
 
-/* The same of a tapered law, by cells up to its end, where the path goes down to the real line: there
- * e^(bulge eta^2 - t arg) is at most 1 at every height eta <= y, and at most e^(-t arg/2), if that is so at y. */
+/* The same for a tapered law by sums over cells (docs/theory/divided_lines.md, Lemma 2); the path goes down at its end,
+ * where e^(bulge eta^2 - t arg) <= e^(-t arg/2) at every height eta <= y if that holds at y. */
 static pe_envelope envelope_of_tapered(const pe_part *s, double t, double y) {
     const pe_tilted *law = &s->law;
     const double theta = law->farthest * y, edge = pe_tilted_end(law);
@@ -158,24 +165,24 @@ static pe_envelope envelope_of_tapered(const pe_part *s, double t, double y) {
     return (pe_envelope){(sum + fmin(falls / t, rest)) * OUT, y, edge, falls, rest};
 }
 
-/* Bound of the integral over larger t of what was summed. */
+/* t times a bound of the integral over dt/t from t on of the last envelope. */
 static double integral_of(const pe_part *s, double t, const pe_envelope *e) {
     if (!isfinite(e->modulus)) return INFINITY;
     pe_tilted_lift(&s->law, e->y);
     const double lifted = pe_d_exp(s->law.bulge * e->y * e->y);
     const double over = pe_tilted_over_angle(&s->law, e->y, e->edge, t, s->log_m);
-    /* t times the integral of min(rest, falls/t)/t, the kernel's 1/t included: `rest` up to falls/rest */
+    /* t times the integral of min(rest, falls/t) dt/t: `rest` up to falls/rest, then falls/t */
     const double near = t * e->rest;
     const double beyond = near > 0.0 && near < e->falls ? near * (1.0 + pe_d_log(e->falls / near)) : e->falls;
     return (lifted * over + beyond) * OUT;
 }
 
-/* The height whose bound is least, from the one where the tilted law sits, or that of the last t: heights go up with t
- * about in proportion.  Others are tried where the bound falls by less than a Gaussian's would from the last t on. */
+/* Sets the best bound over heights y.  The first y is t times the mean slope of the loss, or in proportion to the last
+ * best one; others are tried if the bound has fallen by less than FALLS of what a Gaussian's would since the last t. */
 static void find_best(pe_part *s, double t, double digits) {
     const double most = fmin(12.0, 0.85 * PI / s->law.farthest);
     pe_height *at = &s->height;
-    if (s->law.log_taper) { /* no Gaussian tells how its bounds fall */
+    if (s->law.log_taper) { /* no proportion is known: try heights from the top */
         at->best = NONE;
         for (int i = 0; i < HEIGHTS; i++) {
             const pe_envelope next = envelope_of_tapered(s, t, most * pe_d_pow(0.75, i));
@@ -204,7 +211,7 @@ static void find_best(pe_part *s, double t, double digits) {
     at->fall = -pe_d_log(at->best.modulus) / (t * t);
 }
 
-/* The share of a part in the transform, upwards */
+/* Upper bound of the share of an alternative in M */
 static double share_of(const pe_shifted *s, const pe_part *part) {
     return part->terms.share.h * pe_d_exp(part->log_m - s->log_m.h) * OUT;
 }
@@ -214,7 +221,7 @@ double pe_shifted_envelope(pe_shifted *s, double t, double digits) {
     for (size_t i = 0; i < s->n_parts; i++) {
         pe_part *part = &s->part[i];
         find_best(part, t, digits);
-        /* other kinds may let the product fall */
+        /* fewer digits serve where other kinds make the product small */
         if (!isfinite(part->height.best.modulus)) find_best(part, t, FEWER * digits);
         sum += share_of(s, part) * part->height.best.modulus;
     }
@@ -228,23 +235,23 @@ double pe_shifted_beyond(const pe_shifted *s, double t) {
     return sum;
 }
 
-/* log of what the edge of the window adds to a sum over the strip of half height a, in units of e^unit, given log F
- * there and its growth */
+/* log of a bound of the integral over the vertical edge of a strip of half height a about the real line, in units of
+ * e^unit, given log F there and its growth */
 static double edge_log(const pe_tilted *t, double a, double at_edge, double growth, double unit) {
     return pe_d_log(2.0 * a) + t->bulge * a * a + at_edge + growth - unit;
 }
 
-/* Upper bound of log M of one part at another power */
+/* Upper bound of log M of one alternative at power q (Lemma 10) */
 static double part_above(const pe_part *s, double q, double digits) {
     pe_tilted t;
     pe_window w;
     const int failed = pe_tilted_power(&t, &s->law, q, s->cut);
     double h = 0.0, miss = INFINITY, half = 0.0, found = INFINITY;
-    /* the whole law up to the cut: where there is no window the sum goes on to the last node before it */
+    /* where the window does not end before the cut, the sum goes on to the last node before that */
     if (!failed && pe_tilted_whole(&t, digits, &w)) {
         const int is_ended = w.is_whole || t.log_taper;
         const double at_end = is_ended ? pe_tilted_log(&t, w.high) : 0.0;
-        /* until no lower strip has a wider spacing, whatever its size; growth is not negative */
+        /* ends where no lower strip can have a wider spacing; growth is at least 0 */
         for (double a = fmin(0.98 * PI / t.farthest, 6.0);
              a > 0.01 && fmin(2.0 * PI * a / digits, WIDEST) > h; a *= 0.7) {
             if (is_ended && edge_log(&t, a, at_end, 0.0, w.log_total) > -digits) continue;
@@ -269,7 +276,7 @@ static double part_above(const pe_part *s, double q, double digits) {
         pe_tilted_lift(&t, half);
         double beyond =
             pe_d_exp(edge_log(&t, half, pe_tilted_log(&t, edge), pe_tilted_growth(&t, edge), w.log_total));
-        pe_tilted_lift(&t, 0.0); /* what is left out of the sum lies on the real line */
+        pe_tilted_lift(&t, 0.0); /* mass outside of the sum, on the real line */
         beyond += pe_tilted_sum(&t, -INFINITY, w.low, w.log_total, h / PE_CELL);
         beyond += pe_tilted_rest(&t, edge, w.end, w.log_total);
         const double reach = (fabs(q) + fabs(1.0 - q)) * t.farthest * fmax(fabs(w.low), edge) +

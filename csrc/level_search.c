@@ -1,6 +1,6 @@
 /* Finds thresholds whose tests have levels just below and just above given ones, and the bounds of beta and gamma that
- * levels.c makes of them, for one order or the hull of both.  The search is a choice; the bounds are proven by the masses
- * at whatever thresholds it ends (docs/theory/conversions.md, finite.md).  Interface in answers.h. */
+ * levels.c makes of them, for one order or the hull of both.  The search is a choice; the bounds are proven by the
+ * masses at whatever thresholds it ends (docs/theory/conversions.md, finite.md).  Interface in answers.h. */
 
 #include <float.h>
 #include <math.h>
@@ -228,8 +228,8 @@ int pe_tests_errors(const pe_tests *tests, size_t n, const double *alpha, const 
 
 /* ---- the hull of both orders ------------------------------------------------------------------------------ */
 
-/* B(S > c) - e^c A(S > c) times e^-c for c >= 0, e^c A(S <= c) - B(S <= c) for c < 0: the larger one of two orders has the
- * lower tangent of slope -e^c */
+/* B(S > c) - e^c A(S > c) times e^-c for c >= 0, e^c A(S <= c) - B(S <= c) for c < 0: the larger one of two orders has
+ * the lower tangent of slope -e^c */
 static double gain(const double *masses, size_t apart, double c) {
     const double weight = pe_d_exp(-fabs(c));
     return c < 0.0 ? weight * masses[A_BELOW * apart] - masses[B_BELOW * apart]

@@ -1,6 +1,6 @@
 /* Bounds of beta and gamma at levels from the masses of A and B at a few thresholds with errors: tangents below the
- * trade-off function, chords above it (docs/theory/conversions.md).  Interface in answers.h; called by level_search.c and
- * by the engines of laws other than sampled Gaussians. */
+ * trade-off function, chords above it (docs/theory/conversions.md).  Interface in answers.h; called by level_search.c
+ * and by the engines of laws other than sampled Gaussians. */
 
 #include <float.h>
 #include <math.h>

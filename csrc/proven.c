@@ -91,8 +91,8 @@ static double spread_to(double distance, double sd, int *reach) {
     return spread;
 }
 
-/* The line at lambda for thresholds up to `spread` from its mean, built unless *slot has it.  A line refused for its work
- * is built again if the limit is larger now. */
+/* The line at lambda for thresholds up to `spread` from its mean, built unless *slot has it.  A line refused for its
+ * work is built again if the limit is larger now. */
 static int kept_certified(const pe_contours *contours, double lambda, double spread, pe_certified **slot,
                           pe_certified **out) {
     if (*slot && (*slot)->refused_from > 0.0 && (*slot)->refused_from < contours->most_work) {

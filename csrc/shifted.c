@@ -1,3 +1,7 @@
+/* The law of one kind of step for proofs: its pair in sums of two doubles, oriented so that the loss rises with z, the
+ * window and cut, and the two stages of its transform (begin: estimates and bounds; finish: nodes and log M).  Proofs:
+ * docs/theory/gaussian.md. */
+
 #include "shifted.h"
 
 #include <math.h>
@@ -7,15 +11,13 @@
 #include "doubles.h"
 #include "shifted_nodes.h"
 
-/* One kind of step; docs/theory/gaussian.md proves what stands here. */
+static const double MISS = 0x1p-56; /* quadrature error aimed at, of log M of all steps */
+static const double MARGIN = 4.0; /* nats added to the window for the growth on lines, */
+static const double WIDER = 16.0; /* and for tapered laws, which fall faster at their ends */
+static const double ROOM = 13.0; /* in z, from the farthest tilted term to the cut */
+static const double FAR = 3.0; /* shift from which on sums over cells are too coarse as estimates */
 
-static const double MISS = 0x1p-56; /* what nodes may miss of n log M */
-static const double MARGIN = 4.0;   /* of the window, in nats, for the growth on the lines, */
-static const double WIDER = 16.0;   /* and where a taper makes the law fall faster */
-static const double ROOM = 13.0;    /* in z, of a window beyond a term of the tilted law */
-static const double FAR = 3.0; /* shift from which on sums over cells are no estimates */
-
-/* ---- the pair, between shifts of either sign ------------------------------------------------------- */
+/* ---- the pair, with shifts of a at most 0 and of b at least 0 -------------------------------------- */
 
 static int set_terms(pe_part *part, const pe_group *g) {
     const size_t n = g->exact ? g->exact->n : 2;
@@ -59,7 +61,7 @@ static void reflect(pe_terms *t) {
     }
 }
 
-/* Whether no shift of A is above 0 and none of B below: then the loss rises with z. */
+/* Whether no shift of a is above 0 and none of b below: then the loss rises with z. */
 static int rises(const pe_terms *t) {
     for (size_t j = 0; j < t->n; j++)
         if ((t->of_a[j].h > 0.0 && t->shift[j].h > 0.0) || (t->of_b[j].h > 0.0 && t->shift[j].h < 0.0))
@@ -67,7 +69,8 @@ static int rises(const pe_terms *t) {
     return 1;
 }
 
-/* The sides in doubles, for bounds. */
+/* The tilted law with sides in doubles, for bounds, and its cut: `limit` or, if that is infinite, a distance of
+ * `farthest` from the shifts. */
 static int set_law(pe_part *part, double q, double limit, double farthest) {
     const pe_terms *t = &part->terms;
     part->block = malloc(4 * t->n * sizeof(double));
@@ -83,19 +86,19 @@ static int set_law(pe_part *part, double q, double limit, double farthest) {
                 shift[n] = t->shift[j].h;
                 share[n++] = weight[j].h;
             }
-        if (!n) return PE_TOO_COSTLY; /* weights that are all 0 are no law */
+        if (!n) return PE_TOO_COSTLY; /* all weights underflow */
         side[k] = (pe_normals){n, shift, share};
         at += 2 * t->n;
     }
-    /* the farthest term, tilted, lies at q times its shift */
+    /* tilted, the farthest term is centred at q times its shift */
     const double last = side[1].shift[side[1].n - 1],
                  beyond = fmin(fmax(farthest, q * last + ROOM), PE_FARTHEST);
     part->cut = isinf(limit) ? last + beyond : limit;
     return pe_tilted_new(&part->law, side[0], side[1], q, part->cut);
 }
 
-/* Of (A, B) at lambda and (B, A) at 1 - lambda the one whose power is at least one half: a mode far out
- * then lies at large z. */
+/* Sets one alternative: (A, B) at lambda or (B, A) at 1 - lambda, whichever has a power q >= 1/2, so that a mode far out
+ * lies at large z; reflected if the loss falls with z. */
 static int set_part(pe_part *part, const pe_group *g, double lambda, int is_conjugate, double farthest) {
     if (g->table || (g->law && !g->exact)) return PE_TOO_COSTLY;
     int status = set_terms(part, g), reflected = 0;
@@ -137,6 +140,7 @@ void pe_shifted_free(pe_shifted *s) {
 
 /* ---- both stages ------------------------------------------------------------------------------------ */
 
+/* Quadrature error aimed at for one step */
 static double target_of(const pe_shifted *s) {
     return MISS / s->steps;
 }
@@ -149,14 +153,15 @@ int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda, double 
         pe_part *part = &s->part[i];
         if (!pe_tilted_window(&part->law, -pe_d_log(target_of(s)) + MARGIN, &part->window))
             return PE_TOO_COSTLY;
-        /* a cut through a mode far out hides where it ends */
+        /* the cut may run through a mode far out: the caller tries PE_FARTHEST */
         if (!part->window.is_whole && farthest < PE_FARTHEST) return PE_TOO_COSTLY;
-        part->cut = part->window.end; /* sums may end a little further out */
+        part->cut = part->window.end;
         part->x_low = part->window.low;
         part->x_high = part->window.high;
         part->log_m = part->window.log_total;
     }
-    /* sums over cells err by e^(-2 pi^2/(farthest cell)) or so, and tell nothing of how parts add up */
+    /* sums over cells are no estimates of log M for alternatives, or for large shifts, where they err by about
+     * e^(-2 pi^2/(farthest cell)) */
     if (s->n_parts > 1 || s->part[0].law.farthest > FAR) return pe_shifted_finish(s, INFINITY);
     s->log_m = pe_dd_of(s->part[0].window.log_total);
     s->mean_re = pe_tilted_mean_loss(&s->part[0].law, &s->part[0].window);
@@ -167,7 +172,7 @@ int pe_shifted_tapered(pe_shifted *s, const pe_shifted *whole, const pe_taper *t
     *s = (pe_shifted){.steps = whole->steps, .is_conjugate = whole->is_conjugate};
     if (whole->n_parts != 1) return PE_TOO_COSTLY;
     const pe_part *known = &whole->part[0];
-    s->part[0].terms = known->terms; /* which the whole law owns */
+    s->part[0].terms = known->terms; /* memory of the whole law */
     s->part[0].cut = known->cut;
     s->n_parts = 1;
     return pe_tilted_tapered(&s->part[0].law, &known->law, taper, known->cut);
@@ -179,7 +184,7 @@ int pe_shifted_place(pe_shifted *s, double steps) {
     if (!pe_tilted_window(&part->law, -pe_d_log(target_of(s)) + WIDER, &part->window) ||
         !part->window.is_whole)
         return PE_TOO_COSTLY;
-    /* a taper is narrower than a cell: its size is a sum of its own */
+    /* a taper is narrower than a cell, so log M is estimated by a finer sum */
     double width = INFINITY;
     for (int i = 0; i < part->law.n_tapers; i++) width = fmin(width, part->law.taper[i].width);
     const double h = fmin(0.25 * width, PE_CELL), unit = part->window.log_total;
@@ -192,7 +197,7 @@ int pe_shifted_place(pe_shifted *s, double steps) {
     return PE_OK;
 }
 
-/* What was said in units of an estimate of M. */
+/* Converts earlier envelopes from units of an estimate of M to M. */
 static void rescale(pe_shifted *s, double estimate) {
     const double moved = estimate - s->log_m.h, factor = pe_d_exp(moved) * (1.0 + 1e-12);
     pe_envelope *known = &s->part[0].height.best;
@@ -213,13 +218,13 @@ int pe_shifted_finish(pe_shifted *s, double t_top) {
     double missed = 0.0;
     for (size_t i = 0; i < s->n_parts; i++) {
         const pe_part *part = &s->part[i];
-        /* log_total was an estimate: on_lines allows for 1.1 of it, and the rest is relative to the sum */
+        /* log_total is an estimate, of which on_lines (shifted_height.c) allows 1.1 times */
         if (!(part->log_m <= part->window.log_total + 0.09)) return PE_TOO_COSTLY;
         missed += part->terms.share.h * pe_d_exp(part->window.log_total - s->log_m.h) * part->missed;
     }
     missed *= 1.0 + 1e-6;
     if (!(missed <= 16.0 * target)) return PE_TOO_COSTLY;
-    s->slack += 2.0 * missed; /* of the sum at t and of that at 0, over which it is taken */
+    s->slack += 2.0 * missed; /* of the sum at t, and of that at 0 by which it is divided */
     s->log_m_error += 2.0 * missed;
     rescale(s, estimate);
     return PE_OK;

@@ -1,41 +1,43 @@
+/* Chooses height and spacing of the nodes of one alternative, and bounds their quadrature error: Theorem 4 of
+ * docs/theory/gaussian.md.  Called by shifted.c. */
+
 #include "doubles.h"
 #include "shifted_nodes.h"
 
 #include <math.h>
 
-/* Where the nodes of a part lie; docs/theory/gaussian.md proves what stands here. */
-
 static const double PI = 3.14159265358979323846;
-static const double HIGHEST = 1.2; /* of a line: the sums of moduli grow as e^(y^2/2) */
+static const double HIGHEST = 1.2; /* largest y sqrt(2 bulge) of a line, as moduli grow like e^(bulge y^2) */
 static const double MAX_NODES = 40000;
-static const double WIDEST = 0.75;    /* spacing of nodes on the real line, */
-static const double HALF_STRIP = 8.0; /* and half the height of their strip */
-static const double GROWN = 1e5; /* moduli from which on a lower line may have fewer nodes */
-static const double TOO_FAST =
-    30.0; /* growth at half a unit's height from which the real line is not tried */
+static const double WIDEST = 0.75; /* largest spacing of nodes on the real line, */
+static const double HALF_STRIP = 8.0; /* and largest half height of their strip */
+static const double GROWN = 1e5; /* integral of moduli from which on lower lines are tried */
+/* nats by which e^(t |arg|) grows in 1/2 of height: no real line from here on */
+static const double TOO_FAST = 30.0;
 
-/* Rounded down to 20 bits: multiples of it by integers below 2^33 are doubles. */
+/* x rounded down to 20 bits, so that its multiples by integers below 2^33 are doubles. */
 static double short_number(double x) {
     int exponent;
     const double mantissa = frexp(x, &exponent);
     return ldexp(floor(mantissa * 0x1p20), exponent - 20);
 }
 
-/* Nodes on a line Im z = y in the strip |Im z - y| <= half.  On the shifted line y = half the integrand falls with every
- * t >= 0 in all of the strip; on the real line, y = 0, it grows by at most e^(time |arg|) up to t = time. */
+/* Nodes on Im z = y in the strip |Im z - y| <= half.  Theorem 4 (a), y = half: the integrand falls with t in all of the
+ * strip.  Theorem 4 (b), y = 0: it grows by at most e^(time |arg|) for 0 <= t <= time. */
 typedef struct {
     double y, half, time;
 } strip;
 
-/* What the edge of the window and what lies beyond it add to the sum of phi R^q on a line, to the sums
- * that centre it included. */
+/* Bound of the errors at the edges: the vertical edge at x_high, what lies beyond it on the real line, and the part of
+ * the sum below x_low; for the integrand and, on lines of whole laws, for the Gaussians that centre the sum for log
+ * M. */
 static double outside(const pe_part *s, const strip *at, double h) {
     const pe_tilted *t = &s->law;
     const double top = at->y + at->half, x = s->x_high, unit = s->window.log_total;
-    /* of the Gaussians that centre; the sums of a tapered law are not centred */
+    /* factors of the centring Gaussians phi a and phi b; the sums of a tapered law are not centred */
     const double of_a = t->log_taper ? 0.0 : fabs(t->q - 1.0), of_b = t->log_taper ? 0.0 : 1.0 + of_a;
     const double of_one = t->log_taper ? 0.0 : pe_d_exp(-unit);
-    /* the vertical edge: the Gaussians that centre are phi a and phi b */
+    /* the vertical edge */
     const double bell = -0.5 * x * x - 0.91893853320467274178;
     const double plain = pe_d_exp(bell + pe_tilted_log_side(t, 0, x)) * of_a +
                          pe_d_exp(bell + pe_tilted_log_side(t, 1, x)) * of_b;
@@ -46,7 +48,7 @@ static double outside(const pe_part *s, const strip *at, double h) {
     /* beyond it on the real line */
     sum += pe_tilted_rest(t, x, s->cut, unit);
     sum += (of_a * pe_normals_above(&t->a, x) + of_b * pe_normals_above(&t->b, x)) * of_one;
-    /* below the window the sums themselves go on, on the line */
+    /* below the window: the sum on the line that is left out */
     const double low = s->x_low, grown = pe_d_exp(t->bulge * at->y * at->y);
     sum += grown * pe_tilted_sum(t, -INFINITY, low, unit, h / PE_CELL);
     const double first = of_a * pe_normals_below(&t->a, low) + of_b * pe_normals_below(&t->b, low);
@@ -60,7 +62,8 @@ static double outside(const pe_part *s, const strip *at, double h) {
     return sum * (1.0 + 1e-8);
 }
 
-/* Bound of the moduli's integrals on both edges of the strip up to `high`, in units of e^log_total. */
+/* Bound of N_+ + N_- of Theorem 4, the integrals of the modulus along both edges of the strip up to `high`, in units of
+ * e^log_total. */
 static double on_lines(const pe_part *s, const strip *at, double high) {
     const pe_tilted *t = &s->law;
     const double top = at->y + at->half, grown = pe_d_exp(t->bulge * top * top), unit = s->window.log_total;
@@ -73,8 +76,8 @@ static double on_lines(const pe_part *s, const strip *at, double high) {
     return (1.1 + grown * line + (1.0 + grown) * centring) * (1.0 + 1e-8);
 }
 
-/* Nodes of a strip with edges of moduli `size`, up to an edge from `high` on, where they miss little and are fewer than
- * those of the part so far.  Whether they are fewer. */
+/* Takes the nodes of a strip, N_+ + N_- = size, with the upper edge at `high` or just above, if their error is small and
+ * they are fewer than those found so far.  Returns whether it took them. */
 static int try_strip(pe_part *s, const strip *at, double size, double high, double target) {
     const double widest = at->time > 0.0 ? WIDEST : 0.5,
                  before = s->h > 0.0 ? (s->x_high - s->x_low) / s->h : INFINITY;
@@ -93,7 +96,7 @@ static int try_strip(pe_part *s, const strip *at, double size, double high, doub
     return 1;
 }
 
-/* The first place from the window's end on where the edge of such a strip holds little. */
+/* Where, from the window's end on, the vertical edge of a strip about the real line has an integral below the target. */
 static double edge_of_strip(const pe_part *s, const strip *at, double target) {
     const double level =
         pe_d_log(0.5 * target / at->half) - s->law.bulge * at->half * at->half + s->window.log_total;

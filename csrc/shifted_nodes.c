@@ -1,3 +1,7 @@
+/* Makes the nodes of one kind of step: takes them in sums of two doubles from real_nodes.c or plane_nodes.c, forms log M
+ * and the mean of the loss, and rounds weights and losses to double once, with bounds of their errors.  Lemma 5 of
+ * docs/theory/gaussian.md.  Called by shifted.c. */
+
 #include "shifted_nodes.h"
 
 #include <math.h>
@@ -8,12 +12,11 @@
 #include "simd.h"
 #include "wide_nodes.h"
 
-/* The nodes of one kind of step, to doubles once; docs/theory/gaussian.md proves what stands here. */
+#define U 0x1p-53 /* unit roundoff */
 
-#define U 0x1p-53
-
-static const double NOTHING = -140.0;   /* log of a weight that counts for M at most */
-static const double MOST_SUM = 0x1p960; /* of which the low part has all digits */
+/* log of the weights, over M, up to which nodes are left out for t > 0 */
+static const double NEGLIGIBLE = -140.0;
+static const double MOST_SUM = 0x1p960; /* largest M - 1, whose low part is a normal double */
 
 static int new_arrays(pe_shifted *s, size_t count) {
     s->m = (count + PE_LANES - 1) / PE_LANES * PE_LANES;
@@ -30,13 +33,13 @@ static int new_arrays(pe_shifted *s, size_t count) {
     return PE_OK;
 }
 
-/* What all nodes of a part have in common */
+/* Constants of a part: factor scale * 2^power = share e^(unit - log M) of its weights, |q - 1|, and number of nodes */
 typedef struct {
-    pe_dd scale; /* e^(unit - log M) times the part's share, over 2^power */
+    pe_dd scale;
     double power, size_of_power, count;
 } part_scale;
 
-/* Nodes from their columns, weights in doubles, terms of the mean, and bounds of what both err by */
+/* PE_LANES nodes: the columns of wide_nodes.h, and from them weights, terms of the mean and bounds of their errors */
 typedef struct {
     pe_dds bell_re, bell_im, raised_re, raised_im, log_re, log_im, mean_re, mean_im;
     double weight_re[PE_LANES], weight_im[PE_LANES], angle[PE_LANES], size[PE_LANES], reach[PE_LANES];
@@ -44,7 +47,7 @@ typedef struct {
     double whole[PE_LANES], of_weight[PE_LANES];
 } weighed;
 
-/* Bounds of what a weight errs by, with the moduli of the terms of b in its place */
+/* Bound of the relative error of a weight, of_weight, and of the modulus that it refers to, `whole` */
 PE_INLINE void put_bounds(weighed *at, int u, const part_scale *of, double size, double reach) {
     const double bound = pe_scale(at->least[u] * at->power[u] * of->scale.h, of->power);
     at->size[u] = size;
@@ -73,7 +76,7 @@ PE_CLONES static void weigh(const part_scale *scale, weighed *nodes) {
     *nodes = at;
 }
 
-/* The same where all is real */
+/* The same on the real line */
 PE_CLONES static void weigh_real(const part_scale *scale, weighed *nodes) {
     weighed at = *nodes;
     const part_scale of = *scale;
@@ -109,7 +112,8 @@ static inline double larger(double a, double b) {
     return b > a ? b : a;
 }
 
-/* To doubles once; the mean, which the number of steps magnifies, stays a sum of two. */
+/* Rounds the nodes of a part to double; terms of the mean, whose error the number of steps magnifies, stay sums of
+ * two. */
 static void put_nodes(pe_shifted *s, const pe_part *part, const pe_wide_nodes *nodes, size_t at, pe_dd *mean,
                       double *mean_error) {
     part_scale of = {.size_of_power = fabs(part->law.q - 1.0), .count = (double)s->m};
@@ -148,14 +152,14 @@ static void move_nodes(const pe_wide_nodes *nodes, size_t from, size_t n, size_t
         memmove(pe_column(nodes, k) + to, pe_column(nodes, k) + from, n * sizeof(double));
 }
 
-/* Moves nodes together that count at other t than 0, and returns how many they are: those that stand for the Gaussians
- * alone, which centre the sum for M, may have losses that are large, and would be rotated at each t. */
-static size_t drop_nothing(pe_shifted *s, const pe_wide_nodes *nodes) {
+/* Removes nodes of negligible weight and returns how many are left.  Nodes far out serve only the Gaussians that centre
+ * the sum for log M; their losses may be large, so that they would have to be rotated at each t. */
+static size_t drop_negligible(pe_shifted *s, const pe_wide_nodes *nodes) {
     size_t kept = 0, at = 0;
     const double *size = pe_column(nodes, PE_SIZE), *power = pe_column(nodes, PE_POWER);
     for (size_t i = 0; i < s->n_parts; i++) {
         pe_part *part = &s->part[i];
-        const double least = pe_d_exp(fmax(NOTHING + s->log_m.h - pe_unit_of(part), -700.0));
+        const double least = pe_d_exp(fmax(NEGLIGIBLE + s->log_m.h - pe_unit_of(part), -700.0));
         const size_t before = kept, end = at + part->count;
         while (at < end) {
             const size_t from = at;
@@ -166,12 +170,12 @@ static size_t drop_nothing(pe_shifted *s, const pe_wide_nodes *nodes) {
         }
         part->count = kept - before;
     }
-    /* of the sum at t and of that at 0; weights are known far better than to a factor e */
-    s->slack += 2.0 * pe_d_exp(NOTHING + 1.0) * (double)(at - kept);
+    /* twice, for the sum at t and for that at 0; e^1 covers the errors of the weights */
+    s->slack += 2.0 * pe_d_exp(NEGLIGIBLE + 1.0) * (double)(at - kept);
     return kept;
 }
 
-/* log M of a kind and of each part, given what the sums of all have: a status */
+/* Makes the wide nodes of all parts, and log M of each part and of the kind with a bound of its error.  A status. */
 static int put_log_m(pe_shifted *s, const pe_wide_nodes *nodes) {
     pe_dd total = pe_dd_of(0.0);
     double error = 0.0;
@@ -194,11 +198,11 @@ static int put_log_m(pe_shifted *s, const pe_wide_nodes *nodes) {
     if (!(whole > 0.0)) return PE_TOO_COSTLY;
     s->log_m = is_tapered ? pe_dd_add_d(pe_dd_log(total), s->part[0].window.log_total) : pe_dd_log1p(total);
     s->log_m_error = 2.0 * PE_WIDE_UNIT * error / whole + 4.0 * PE_WIDE_UNIT * fabs(s->log_m.h);
-    /* where sums are beyond all doubles their errors are known no more */
+    /* infinite or NaN where a sum overflowed */
     return isfinite(s->log_m_error) ? PE_OK : PE_TOO_COSTLY;
 }
 
-/* Weights and losses of all nodes, and their mean: a status */
+/* Weights and losses of all nodes in doubles, and the mean of log W.  A status. */
 static int put_means(pe_shifted *s, const pe_wide_nodes *nodes, size_t count) {
     int status = new_arrays(s, count);
     pe_dd *mean = status ? NULL : calloc(2 * s->m, sizeof *mean);
@@ -214,7 +218,7 @@ static int put_means(pe_shifted *s, const pe_wide_nodes *nodes, size_t count) {
         }
         s->mean_re = mean_re.h;
         s->mean_im = mean_im.h;
-        s->rounding += s->log_m_error / U; /* all weights have that of M */
+        s->rounding += s->log_m_error / U; /* the error of M is common to all weights */
         s->mean_error = 2.0 * mean_error + U * (fabs(s->mean_re) + fabs(s->mean_im));
         status = pe_shifted_arrange(s, mean);
     }
@@ -229,10 +233,10 @@ int pe_shifted_fill(pe_shifted *s) {
         part->count = (size_t)(floor(part->x_high / part->h) - ceil(part->x_low / part->h)) + 1;
         count += part->count;
     }
-    pe_wide_nodes nodes = {count + PE_LANES, NULL}; /* the last lanes are filled */
+    pe_wide_nodes nodes = {count + PE_LANES, NULL}; /* whole lanes are written */
     nodes.block = malloc(PE_NODE_COLUMNS * nodes.stride * sizeof(double));
     int status = nodes.block ? put_log_m(s, &nodes) : PE_NO_MEMORY;
-    if (!status) status = put_means(s, &nodes, drop_nothing(s, &nodes));
+    if (!status) status = put_means(s, &nodes, drop_negligible(s, &nodes));
     free(nodes.block);
     return status;
 }

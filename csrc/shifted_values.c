@@ -1,3 +1,7 @@
+/* Values of the transform of one kind of step at many t, with bounds of their errors: Lemma 6 of
+ * docs/theory/gaussian.md.  Nodes with t |log W| < 2 are summed by their moments, the others by rotation.  Called by
+ * certified.c and divided.c. */
+
 #include "doubles.h"
 #include "shifted.h"
 
@@ -10,22 +14,19 @@
 #include "lane_trig.h"
 #include "simd.h"
 
-/* The transform of one kind of step at many t, with its error; docs/theory/gaussian.md.  Nodes with t |log W| < 2 are
- * summed by their moments, the others by rotation. */
-
-#define U 0x1p-53
+#define U 0x1p-53 /* unit roundoff */
 
 /* ---- nodes by size, and moments of the small ones -------------------------------------------------- */
 
-enum { LEAST_EXPONENT = -2000 }; /* of no double but 0 */
+enum { LEAST_EXPONENT = -2000 }; /* stands for the exponent of 0 */
 
-/* Least power of two, as its logarithm, that is not below x >= 0 */
+/* Exponent of the least power of 2 that is not below x >= 0 */
 static int exponent_of(double x) {
     int exponent;
     return x > 0.0 ? (frexp(x, &exponent) == 0.5 ? exponent - 1 : exponent) : LEAST_EXPONENT;
 }
 
-/* Sorts nodes by the logarithm of their |log W|, the largest first, by counting.  `order` becomes what was where. */
+/* Sorts the nodes by level, the largest |log W| first, by counting; order[i] becomes the old index of node i. */
 static int sort_nodes(pe_shifted *s, const int *level, size_t *order) {
     size_t start[PE_LEVELS_OF_SIZE + 1] = {0};
     for (size_t j = 0; j < s->m; j++) start[level[j] + 1]++;
@@ -40,7 +41,7 @@ static int sort_nodes(pe_shifted *s, const int *level, size_t *order) {
     return PE_OK;
 }
 
-/* Adds the moments of nodes [from, to), whole lanes, in units of 2^top. */
+/* Adds the moments of nodes [from, to), whole lanes, of log W in units of 2^top; unit = 2^-top. */
 PE_CLONES static void add_moments(const pe_shifted *s, size_t from, size_t to, double unit, pe_small *out) {
     double re[PE_MOMENTS][PE_LANES] = {{0}}, im[PE_MOMENTS][PE_LANES] = {{0}};
     double square[PE_LANES] = {0};
@@ -51,7 +52,7 @@ PE_CLONES static void add_moments(const pe_shifted *s, size_t from, size_t to, d
                    xi = s->weight_re[j + u] * zi + s->weight_im[j + u] * zr;
             square[u] += s->size[j + u] * s->reach[j + u] * s->reach[j + u];
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC unroll 32 /* with the loop over k rolled up, lanes would be taken one by one */
+#pragma GCC unroll 32 /* else the loop over lanes is not vectorised */
 #endif
             for (int k = 0; k < PE_MOMENTS; k++) {
                 const double next = xr * zr - xi * zi;
@@ -70,8 +71,8 @@ PE_CLONES static void add_moments(const pe_shifted *s, size_t from, size_t to, d
     out->square += pe_lane_sum(square);
 }
 
-/* What n levels know of the nodes that are not small, [0, large), and of the mean of those that are: `large` falls from
- * one to the next, and each sum goes on with that of the one beside it. */
+/* Sums of the large nodes [0, large) and of the mean of the small ones for all n levels, as prefix sums: `large` falls
+ * from one level to the next. */
 static void put_sums(pe_shifted *s, size_t n, const pe_dd *mean, const size_t *order) {
     pe_dd sum_re = pe_dd_of(0.0), sum_im = sum_re, mean_re = sum_re, mean_im = sum_re;
     double size = 0.0, drift = 0.0;
@@ -121,7 +122,7 @@ int pe_shifted_arrange(pe_shifted *s, const pe_dd *mean) {
     for (int i = PE_LEVELS_OF_SIZE - 1; i >= 0 && !status; i--) {
         size_t from = end; /* lanes belong to the level of their largest node */
         while (from && level[order[from - PE_LANES]] >= i) from -= PE_LANES;
-        if (from < end || !n) { /* else it is that of the level above */
+        if (from < end || !n) { /* else it is the same as the last one */
             pe_small *at = &s->small[n];
             *at = n ? at[-1] : (pe_small){0};
             at->large = from;
@@ -141,8 +142,8 @@ int pe_shifted_arrange(pe_shifted *s, const pe_dd *mean) {
 
 /* ---- values ------------------------------------------------------------------------------------------ */
 
-/* Adds the sums of weight (e^{i t log W} - 1 - i t log W) of small nodes, their mean, and what centres the others, at
- * t = (first + k) ht, to a run. */
+/* Adds to a run, at t = (first + k) ht: the moments' part, sum of weight (e^{i t log W} - 1 - i t log W) over the small
+ * nodes; it times their mean; and minus the sum of the weights of the large nodes. */
 PE_CLONES static void add_small(const pe_small *of, int top, double first, double ht, double *re,
                                 double *im) {
     const double unit = ldexp(1.0, top);
@@ -173,7 +174,7 @@ PE_CLONES void pe_shifted_step(pe_shifted *s, double ht) {
             lane_power(ht, s->loss[j + u], s->angle[j + u], &s->turn_re[j + u], &s->turn_im[j + u]);
 }
 
-/* Sums of weight e^{i t log W} of the first nodes at a run of t. */
+/* Sums of weight e^{i t log W} over the first `nodes` nodes at a run of t, by rotation from t = start. */
 PE_CLONES static void rotated_run(const pe_shifted *s, size_t nodes, double start, double *re, double *im) {
     double c[PE_SHIFTED_RUN][PE_LANES] = {{0}}, d[PE_SHIFTED_RUN][PE_LANES] = {{0}};
     for (size_t j = 0; j < nodes; j += PE_LANES) {
@@ -201,7 +202,8 @@ PE_CLONES static void rotated_run(const pe_shifted *s, size_t nodes, double star
     }
 }
 
-/* Sums of moduli that bound the rounding of rotations of the first nodes between t = low and t = high. */
+/* Sums over the large nodes of |weight| e^(-low angle), and of that times high |log W|, for the rounding of
+ * rotations. */
 PE_CLONES static void moduli(const pe_shifted *s, size_t nodes, double low, double high, double out[2]) {
     double plain[PE_LANES] = {0}, turned[PE_LANES] = {0};
     for (size_t j = 0; j < nodes; j += PE_LANES)
@@ -214,7 +216,7 @@ PE_CLONES static void moduli(const pe_shifted *s, size_t nodes, double low, doub
     out[1] = pe_lane_sum(turned);
 }
 
-/* Bound of the error of all sums between t = low and t = high. */
+/* Bound of the absolute error of R(t) for low <= t <= high: the sum of Lemma 6. */
 static double error_between(const pe_shifted *s, const pe_small *of, double low, double high) {
     double sums[2];
     moduli(s, of->large, low, high, sums);
@@ -230,13 +232,13 @@ static double error_between(const pe_shifted *s, const pe_small *of, double low,
 }
 
 void pe_shifted_values(const pe_shifted *s, size_t first, double *re, double *im, double *error) {
-    /* errors grow with t: within a run they are bounded at these values of k */
+    /* errors grow with t: within a run they are bounded up to each of these k, more finely for small t */
     static const size_t EARLY[] = {0, 1, 2, 3, 5, 7, 10, 15}, LATER[] = {7, 15}, LATE[] = {15};
     const size_t *ends = !first ? EARLY : first < 4 * PE_SHIFTED_RUN ? LATER : LATE;
     const double ht = s->ht, start = (double)first * ht, end = (double)(first + PE_SHIFTED_RUN - 1) * ht;
-    /* the first level with 2^(top - level) end < 2 */
+    /* the first level whose small nodes have t |log W| < 2 up to `end` */
     const int least = s->top + exponent_of(end) - 1;
-    /* nodes serve so far, and so does the reduction of angles */
+    /* beyond these limits of the nodes, and of pe_vcosm1_sinmx, errors are infinite */
     const int is_known = least < PE_LEVELS_OF_SIZE && end <= s->t_top && end * s->longest < 1e7;
     const pe_small *of = &s->small[s->of_level[least > 0 && is_known ? least : 0]];
     rotated_run(s, of->large, start, re, im);

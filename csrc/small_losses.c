@@ -1,3 +1,6 @@
+/* Divided laws: the paths without a large loss (docs/theory/divided_lines.md, Theorem 1 and below), as a Chernoff bound
+ * or as a line of their own, and laws faded out by a second taper.  Called by divided.c. */
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -6,12 +9,10 @@
 #include "doubles.h"
 #include "tilted_cells.h"
 
-/* Paths without a large loss: a bound of what they have beyond a threshold, and a line of their own. */
+#define OUT (1.0 + 1e-9) /* factor outwards, for the rounding of bounds */
 
-#define OUT (1.0 + 1e-9)
-
-static const double ROOM = 2.5;    /* in z, from where it leaves that */
-enum { TRIES = 18, CLOSER = 14 };  /* thetas, and how often the best one is moved */
+static const double ROOM = 2.5; /* in z, beyond where 1 - taper is about e^(-3.5 PE_SPARED), to the cut */
+enum { TRIES = 18, CLOSER = 14 }; /* thetas tried for the bound, and refinements of the best one */
 
 int pe_small_losses(pe_shifted *below, const pe_shifted *whole, const pe_taper *taper, double lost[2]) {
     const pe_taper falling = {taper->at, taper->width, -taper->rise};
@@ -19,7 +20,7 @@ int pe_small_losses(pe_shifted *below, const pe_shifted *whole, const pe_taper *
     if (status) return status;
     pe_part *part = &below->part[0];
     const double end = taper->at + taper->width * sqrt(3.5 * PE_SPARED) + ROOM;
-    /* beyond its end next to nothing is left, and thetas would make it large */
+    /* cut off where almost nothing is left, as large thetas would magnify it */
     part->cut =
         pe_edge_of(&whole->part[0].law, pe_cell_of(&whole->part[0].law, fmin(end, whole->part[0].cut), 0));
     for (int side = 0; side < 2; side++) {
@@ -32,6 +33,7 @@ int pe_small_losses(pe_shifted *below, const pe_shifted *whole, const pe_taper *
     return PE_OK;
 }
 
+/* Upper bound of the log of the real transform of the paths without a large loss */
 static double log_above(const pe_divided *d, double theta) {
     double k = 0.5 * d->q.gaussian * theta * (theta - 1.0);
     for (size_t j = 0; j < d->q.n_kinds; j++)
@@ -39,6 +41,7 @@ static double log_above(const pe_divided *d, double theta) {
     return k + 1e-12 * (1.0 + fabs(k));
 }
 
+/* log of the bound beyond c at theta; kept if it is the least */
 static double try_theta(pe_divided *d, double c, double theta) {
     const double k = log_above(d, theta), value = k - theta * c;
     if (value < d->c.zero_k - d->c.zero_theta * c) {
@@ -75,7 +78,7 @@ void pe_small_bound(pe_divided *d, double c, double scale) {
     }
 }
 
-/* Kinds of the paths without a large loss at the line's abscissa, tapered as those of d are */
+/* Begins the kinds times 1 - taper, with the tapers of d, at the line's lambda */
 static int begin(const pe_divided *d, pe_shifted *whole, pe_composition *q, pe_certified *c) {
     const pe_contours *contours = d->q.contours;
     pe_line *ln = &c->line;
@@ -96,14 +99,14 @@ static int build(const pe_divided *d, double c, pe_shifted *whole, pe_compositio
     int status = begin(d, whole, q, out);
     if (!status) status = pe_divided_period(d, ln, ln->k0 - ln->lambda * c, c, log_above);
     if (status) return status;
-    /* a choice: where the sum is looked for to end */
+    /* a choice: the standard deviation, by a second difference, from which the search for the last t starts */
     const double step = 0.01 * fmin(fabs(ln->lambda), fabs(ln->lambda - 1.0));
     const double bend =
         log_above(d, ln->lambda + step) + log_above(d, ln->lambda - step) - 2.0 * log_above(d, ln->lambda);
     ln->sd = sqrt(fmax(bend, 1e-12)) / step;
     const double lost[2] = {out->removed[0], out->removed[1]};
     status = pe_sum_line(q, out);
-    /* the large losses are removed as well, and summed elsewhere */
+    /* pe_sum_line counts the large losses as removed, which the other line sums */
     for (int side = 0; side < 2; side++) out->removed[side] = lost[side];
     return status;
 }
@@ -130,7 +133,7 @@ int pe_small_line(pe_divided *d, double c) {
     return status;
 }
 
-/* Adds what a law times a taper holds, under A and under B. */
+/* Adds the mass of a law times a taper, under A and under B. */
 static int add_mass(const pe_shifted *whole, const pe_taper *taper, double lost[2]) {
     pe_shifted part;
     int status = pe_shifted_tapered(&part, whole, taper);

@@ -53,7 +53,8 @@ typedef struct {
     pe_cumulants k;
 } pe_near_place;
 
-/* Proven lines of all places; the first index tells how the place was moved clear of the poles, as in pe_contours.lines. */
+/* Proven lines of all places; the first index tells how the place was moved clear of the poles, as in
+ * pe_contours.lines. */
 typedef struct {
     struct pe_certified *at[4][2 * PE_PLACES + 1];
 } pe_proven_places;
@@ -147,7 +148,8 @@ int pe_contours_of_value(pe_contours *contours, int functional, double log_targe
 void pe_contours_roots(pe_contours *contours, const pe_line *ln, int place, int functional, size_t n,
                        const double *log_target, double *root);
 
-/* A row as PE_ROW numbers; a row of NaN; and the relative error of a row over what is good enough: above 1, try again. */
+/* A row as PE_ROW numbers; a row of NaN; and the relative error of a row over what is good enough: above 1, try
+ * again. */
 void pe_put_row(const pe_row *row, double c, double *out);
 void pe_fail_row(double *out);
 double pe_row_shortfall(const double *row, int functional);

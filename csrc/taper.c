@@ -1,3 +1,6 @@
+/* Tapers on the real line and, in sums of two doubles, in the complex plane: erfc by a trapezoidal sum and a residue
+ * ("Values of the taper" in docs/theory/divided_lines.md).  Called by tilted.c and plane_nodes.c. */
+
 #include "taper.h"
 
 #include <math.h>
@@ -7,10 +10,8 @@
 #include "normal.h"
 #include "simd.h"
 
-/* docs/theory/divided_lines.md says what stands here. */
-
 static const double ROOT_PI = 1.77245385090551602730;
-static const double FAR_OUT = 20.0; /* argument of erfc from which on its logarithm is a series */
+static const double FAR_OUT = 20.0; /* argument of erfc from which on its asymptotic series is used */
 
 double pe_taper_log(const pe_taper *t, double x, double *slope) {
     const double u = -t->rise * (x - t->at) / t->width, turn = -t->rise / t->width;
@@ -28,11 +29,11 @@ double pe_taper_log(const pe_taper *t, double x, double *slope) {
 
 /* ---- in the plane ----------------------------------------------------------------------------------- */
 
-enum { NODES = 20 }; /* on either side of 0 */
-static const double SPACING = 0.40625;
-static const double NEAREST = 0.25; /* of a spacing, from the nodes to the pole */
+enum { NODES = 20 }; /* of the trapezoidal sum on either side of 0 */
+static const double SPACING = 0.40625; /* h: the sum errs by e^(-pi^2/h^2) < 1e-25 */
+static const double NEAREST = 0.25; /* least distance, in spacings, from the nodes to the pole's real part */
 
-/* e^{-t^2} at the nodes, integers or halves of the spacing, as a sum of two doubles. */
+/* Nodes t = k h or (k + 1/2) h, and e^{-t^2}. */
 static void set_bells(int is_half, double *t, pe_dd *e) {
     for (int k = 0; k <= 2 * NODES; k++) {
         t[k] = ((double)(k - NODES) + (is_half ? 0.5 : 0.0)) * SPACING;
@@ -40,7 +41,7 @@ static void set_bells(int is_half, double *t, pe_dd *e) {
     }
 }
 
-/* The residue where the pole z lies below pi over the spacing */
+/* The residue's term of a pole z = zr + i zi with zi < pi/h */
 PE_INLINE pe_ddc residue(pe_dd zr, pe_dd zi, int is_half) {
     /* 2 e^(-z^2)/(1 -+ e^(-2 pi i z/h)) */
     const pe_dd per_spacing = pe_dd_scale(pe_dd_div(PE_PI, pe_dd_of(SPACING)), 2.0);
@@ -57,7 +58,7 @@ PE_INLINE pe_ddc residue(pe_dd zr, pe_dd zi, int is_half) {
     return (pe_ddc){pe_dd_div(product.re, square), pe_dd_div(product.im, square)};
 }
 
-/* What a taper is on some lanes: erfc of u + iv, u >= 0, or 2 less that of -u - iv */
+/* PE_LANES arguments of erfc: u + iv with u >= 0 (sign 1), or -u - iv (sign -1), where erfc is 2 minus that of u + iv */
 typedef struct {
     pe_dds u, re, im;
     double sign[PE_LANES];
@@ -95,7 +96,7 @@ PE_CLONES static void scale_erfc(pe_dd height, int is_half, const double *t, con
     }
 }
 
-/* e^(v^2 - u^2) times that */
+/* The tapers, from erfc(u + iv) e^(u^2 - v^2) */
 PE_CLONES static void put_values(pe_dd height, const lanes *known, pe_tapered *found) {
     const lanes at = *known;
     pe_tapered out;
@@ -103,12 +104,12 @@ PE_CLONES static void put_values(pe_dd height, const lanes *known, pe_tapered *f
     for (int i = 0; i < PE_LANES; i++) {
         const pe_dd u = pe_lane(&at.u, i), squares = pe_dd_sub(square, pe_dd_square(u));
         const int is_complement = at.sign[i] < 0.0,
-                  is_low = squares.h < -12000.0; /* below all doubles by far */
+                  is_low = squares.h < -12000.0; /* kept from leaving the range of `power` */
         const pe_dd exponent = pe_dd_choose(is_low, pe_dd_of(-12000.0), squares);
         double power;
         const pe_dd half = pe_dd_scale(pe_dd_exp_parts(exponent, &power), 0.5);
         const double modulus = half.h * sqrt(at.re.h[i] * at.re.h[i] + at.im.h[i] * at.im.h[i]);
-        /* of a complement, which has no power of its own */
+        /* a complement, 2 - erfc, has power 0 */
         const double limited = pe_power_of_2(pe_clamp(power, -1020.0, 1020.0)),
                      own = is_complement ? limited : 1.0;
         const pe_ddc value = {pe_lane(&at.re, i), pe_lane(&at.im, i)};
@@ -127,8 +128,7 @@ PE_CLONES static void put_values(pe_dd height, const lanes *known, pe_tapered *f
 }
 
 void pe_taper_at(const pe_taper *t, const double *x, double y, pe_tapered *out) {
-    /* the distance of the pole to half nodes does not depend on its sign: nodes are integers, or halves where it is
-     * near an integer */
+    /* the real part of the pole is +-y/width; nodes are integers of h or, if one of these is near it, halves */
     const double place = fabs(y / t->width) / SPACING, off = fabs(place - floor(place) - 0.5);
     const int is_half = off > NEAREST;
     const pe_dd per_width = pe_dd_div(pe_dd_of(-t->rise), pe_dd_of(t->width)),

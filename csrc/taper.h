@@ -1,20 +1,21 @@
-/* A smooth step from 0 to 1 along z, by which a law is divided into what lies below a place and what lies above. */
+/* A taper: a smooth step from 0 to 1 (or 1 to 0) along z, by which a law is divided into small and large losses:
+ * docs/theory/divided_lines.md, Lemma 3. */
 #ifndef PE_TAPER_H
 #define PE_TAPER_H
 
 #include "lane_trig.h"
 
-/* erfc(-rise (z - at)/width)/2: from 0 to 1 where rise is 1, from 1 to 0 where it is -1; 0 where there is none. */
+/* erfc(-rise (z - at)/width)/2: rises from 0 to 1 if rise is 1, falls from 1 to 0 if it is -1. */
 typedef struct {
     double at, width;
     int rise;
 } pe_taper;
 
-/* Its logarithm at a real place, and the slope of that, which falls. */
+/* Its logarithm at a real x, and the slope of that. */
 double pe_taper_log(const pe_taper *t, double x, double *slope);
 
-/* Its values at x + iy, |y| <= width, on lanes: parts as sums of two doubles, a bound of the modulus and of those of its
- * parts, all over a power of 2, and of their error in units of PE_WIDE_UNIT of that bound. */
+/* Its values at x + iy, |y| <= width: 2^power times (re + re_low) + i (im + im_low), where the modulus is at most size
+ * and the error at most `units` PE_WIDE_UNIT size. */
 typedef struct {
     double re[PE_LANES], re_low[PE_LANES], im[PE_LANES], im_low[PE_LANES], size[PE_LANES], power[PE_LANES];
     double units[PE_LANES];

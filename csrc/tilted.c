@@ -1,3 +1,5 @@
+/* The tilted density on the real line, and upper bounds of log F on cells: Lemma 2 of docs/theory/gaussian.md. */
+
 #include "tilted.h"
 
 #include <math.h>
@@ -9,11 +11,10 @@
 #include "simd.h"
 #include "tilted_cells.h"
 
-/* docs/theory/gaussian.md proves what stands here. */
-
 static const double HALF_LOG_2PI = 0.91893853320467274178;
-static const double REACH = 42.0; /* below -REACH a normal tail is nothing, */
-static const double NEAR = 16.0;  /* and below -NEAR what is not tilted there is 1e-55 of the whole */
+/* Distance of the first cell below the shifts for q < 0, where a normal tail underflows, and for q >= 0, where the tilt
+ * gives no weight to small z and the tail is below 1e-55 of the whole */
+static const double REACH = 42.0, NEAR = 16.0;
 static const double MAX_CELLS = 16384;
 
 double pe_side_at(const pe_normals *s, double x, double *slope, double *share) {
@@ -35,7 +36,7 @@ double pe_side_at(const pe_normals *s, double x, double *slope, double *share) {
         first += share[j] * s->shift[j];
     }
     *slope = first;
-    /* beside -1 the change would lose what is left */
+    /* near -1 log1p(change) would lose digits */
     return top <= 600.0 && change > -0.5 ? pe_d_log1p(change) : top + pe_d_log(sum);
 }
 
@@ -43,14 +44,14 @@ double pe_tilted_end(const pe_tilted *t) {
     return pe_edge_of(t, t->n);
 }
 
-/* Left of the start log F rises steeply, by more than 1/(b/a - 1) may.  Where q >= 0 the density of b, which rises,
- * moves F to the right, and that of a, whose power is at most 1, no farther to the left than its shift. */
+/* Start of the cells.  Left of it log F rises steeply, even times 1/(b/a - 1).  For q >= 0 the factor b^q moves the mass
+ * of F to the right, and a^(1-q), of a power of at most 1, to the left by no more than its shift. */
 static double start_of(const pe_normals *a, const pe_normals *b, double q) {
     return -(q >= 0.0 ? NEAR : REACH) + fmax(1.0, 1.0 - q) * a->shift[0] - pe_smallest_positive(b);
 }
 
-/* The terms of a side at the ends of cells, whose logarithms are at most `out`, over e^out: their sum, the sum with the
- * shifts, and in `change` their sum less 1 where nothing is taken out. */
+/* The terms of a side at PE_LANES ends of cells, over e^out: their sum, their sum times the shifts, and (where out is 0)
+ * their sum minus 1 in `change`. */
 PE_INLINE void cell_terms(const pe_normals *s, double start, const double *out, double *sum, double *first,
                           double *change, double *share, size_t stride) {
     int is_plain = 1;
@@ -79,7 +80,7 @@ PE_INLINE void cell_terms(const pe_normals *s, double start, const double *out, 
     }
 }
 
-/* log of a side over phi, its slope and the shares of its terms at the ends of cells. */
+/* pe_side_at for all ends of cells. */
 PE_CLONES static void set_side(const pe_tilted *t, const pe_normals *s, double *log_side, double *slope,
                                double *share) {
     for (size_t i = 0; i <= t->n; i += PE_LANES) {
@@ -92,12 +93,12 @@ PE_CLONES static void set_side(const pe_tilted *t, const pe_normals *s, double *
                 const double c = s->shift[j], e = c * (start + u * PE_CELL - 0.5 * c);
                 out[u] = e > out[u] ? e : out[u];
             }
-        /* terms are taken as they are where they are doubles, else beside the largest one */
+        /* the largest term is divided out only where it would over- or underflow */
         for (int u = 0; u < PE_LANES; u++) out[u] = fabs(out[u]) <= 600.0 ? 0.0 : out[u];
         cell_terms(s, start, out, sum, first, change, share + i, t->stride);
         int are_changes = 1;
         for (int u = 0; u < PE_LANES; u++) {
-            /* beside -1 the change would lose what is left */
+            /* near -1 log1p(change) would lose digits */
             const int is_change = out[u] == 0.0 && change[u] > -0.5;
             const double r = is_change ? change[u] : 0.0;
             log_of[u] = pe_vlog1p_real(r, 1.0 + r);
@@ -118,8 +119,8 @@ PE_CLONES static void set_side(const pe_tilted *t, const pe_normals *s, double *
     }
 }
 
-/* Room for what depends on the power, and values from what does not. */
-static double *set_power(pe_tilted *t, double *at) {
+/* Places the arrays that depend on the power q in the block from `at` on; returns the end of them. */
+static double *place_arrays(pe_tilted *t, double *at) {
     const size_t m = pe_padded_ends(t->n);
     t->value = at;
     t->most = at + m;
@@ -134,11 +135,11 @@ static double *set_power(pe_tilted *t, double *at) {
     return at + t->a.n + t->b.n;
 }
 
-/* log F at the ends of cells, and its largest value over each: chords lie above what is convex, a tangent at either end
- * above what is concave, and their sum is linear. */
+/* log F at the ends of cells, and upper bounds on each cell: the chord of the convex part plus a tangent of the concave
+ * part at either end is linear and above log F. */
 PE_CLONES static void set_values(pe_tilted *t) {
     const double power[2] = {pe_power_of(t, 0), pe_power_of(t, 1)};
-    /* the sides with negative powers are concave */
+    /* log of a side times a negative power is concave */
     const double down[2] = {power[0] < 0.0 ? power[0] : 0.0, power[1] < 0.0 ? power[1] : 0.0};
     /* none of these arrays overlap */
     const double *restrict log_a = t->log_side[0], *restrict log_b = t->log_side[1],
@@ -178,7 +179,7 @@ int pe_tilted_new(pe_tilted *t, pe_normals a, pe_normals b, double q, double end
     t->stride = m;
     t->block = malloc((8 * m + m * terms + 3 * terms) * sizeof(double));
     if (!t->block) return PE_NO_MEMORY;
-    double *at = set_power(t, t->block);
+    double *at = place_arrays(t, t->block);
     for (int side = 0; side < 2; side++) {
         const pe_normals *s = pe_side_of(t, side);
         t->log_side[side] = at;
@@ -207,7 +208,7 @@ int pe_tilted_power(pe_tilted *t, const pe_tilted *known, double q, double end) 
     t->n = (size_t)cells;
     t->block = malloc((4 * pe_padded_ends(t->n) + 3 * (t->a.n + t->b.n)) * sizeof(double));
     if (!t->block) return PE_NO_MEMORY;
-    set_power(t, t->block);
+    place_arrays(t, t->block);
     set_values(t);
     return PE_OK;
 }
@@ -232,7 +233,7 @@ int pe_tilted_tapered(pe_tilted *t, const pe_tilted *known, const pe_taper *tape
         t->log_taper[i] += known->log_taper[i];
         t->taper_slope[i] += known->taper_slope[i];
     }
-    set_power(t, t->block + 2 * m);
+    place_arrays(t, t->block + 2 * m);
     set_values(t);
     return PE_OK;
 }
@@ -250,7 +251,7 @@ double pe_tilted_log(const pe_tilted *t, double x) {
     return sum;
 }
 
-/* log of a side over phi at places, as side_at has it, times its power, added */
+/* Adds power * log of a side at PE_LANES x, computed as in pe_side_at. */
 PE_INLINE void add_sides(const pe_normals *s, double power, const double *x, double *log_of) {
     double top[PE_LANES], change[PE_LANES] = {0}, sum[PE_LANES] = {0};
     for (int u = 0; u < PE_LANES; u++) top[u] = -INFINITY;
@@ -272,7 +273,7 @@ PE_INLINE void add_sides(const pe_normals *s, double power, const double *x, dou
     }
 }
 
-/* log of a taper at places, added */
+/* Adds the log of a taper at PE_LANES x. */
 static void add_taper(const pe_taper *taper, const double *x, double *log_of) {
     double slope;
     for (int u = 0; u < PE_LANES; u++) log_of[u] += pe_taper_log(taper, x[u], &slope);

@@ -1,4 +1,4 @@
-/* What the files of the tilted density share: places and cells of pe_tilted. */
+/* Shared by tilted.c, tilted_lines.c, tilted_windows.c and divided.c: cells of pe_tilted and its sides. */
 #ifndef PE_TILTED_CELLS_H
 #define PE_TILTED_CELLS_H
 
@@ -7,9 +7,9 @@
 #include "lane_trig.h"
 #include "tilted.h"
 
-#define PE_OUTWARDS 1e-9 /* of logs of bounds */
+#define PE_OUTWARDS 1e-9 /* relative rounding of logs, by which bounds are moved outwards */
 
-/* log of the mixture over phi, its slope and the shares of its terms */
+/* log of a side (mixture over phi), its slope and the shares of its terms at x */
 double pe_side_at(const pe_normals *s, double x, double *slope, double *share);
 
 static inline double pe_power_of(const pe_tilted *t, int side) {
@@ -30,7 +30,7 @@ static inline double pe_smallest_positive(const pe_normals *s) {
     return 0.0;
 }
 
-/* Ends of cells in whole lanes: those beyond the last one serve nothing. */
+/* Number of ends of cells, rounded up to whole lanes. */
 static inline size_t pe_padded_ends(size_t cells) {
     return (cells + PE_LANES) / PE_LANES * PE_LANES;
 }
@@ -40,8 +40,8 @@ static inline size_t pe_cell_of(const pe_tilted *t, double x, int up) {
     return (size_t)fmin(fmax(whole, 0.0), (double)t->n);
 }
 
-/* The slope of log F up to the first cell is at least this: convex parts fall at most as their smallest shift says,
- * slopes of concave ones are largest at the end. */
+/* Lower bound of the slope of log F left of the first cell (Lemma 2): a convex part has at least the slope of its
+ * smallest shift, a concave one at least its slope at the cell. */
 static inline double pe_rate_before(const pe_tilted *t) {
     double rate = -t->start;
     for (int side = 0; side < 2; side++) {

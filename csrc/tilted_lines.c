@@ -1,3 +1,6 @@
+/* Upper bounds of the tilted density on lines Im z = y and of its integrals there, by cells: growth of moduli (Lemma 1
+ * of docs/theory/gaussian.md) and arguments of b/a (Theorem 4 (b), Lemma 9). */
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -6,19 +9,19 @@
 #include "simd.h"
 #include "tilted_cells.h"
 
-/* The density on lines beside the real one; docs/theory/gaussian.md proves what stands here. */
-
 static const double PI = 3.14159265358979323846;
-static const double LOOSE = 16.0; /* log of a factor that is not worth a sum */
+/* Largest growth for which one bound of all x is taken instead of a sum over cells: e^16 costs few digits of a
+ * spacing. */
+static const double LOOSE = 16.0;
 
 /* ---- growth ---------------------------------------------------------------------------------------- */
 
-/* Whether |F| exceeds F e^(y^2/2) anywhere on a line Im z = y: whether one of the powers is negative */
+/* Whether |F(x + iy)| may exceed F(x) e^(bulge y^2): only a side with a negative power grows */
 static int grows(const pe_tilted *t) {
     return (t->q > 1.0 && t->a.n > 1) || (t->q < 0.0 && t->b.n > 1);
 }
 
-/* 1 - cos of twice an angle */
+/* 1 - cos(2 half) */
 static double less_cosine(double half) {
     const double sine = pe_d_sin(half);
     return 2.0 * sine * sine;
@@ -49,6 +52,7 @@ static double half_range(const pe_normals *s, const double *turned) {
     return (1.0 - sqrt(fmax(1.0 - 0.5 * turned[s->n - 1], 0.0))) * (1.0 + 1e-12);
 }
 
+/* log 1/(1 - most), rounded up */
 PE_INLINE double shrinks_by(double most) {
     return most < 1.0 ? -pe_d_log1p(-most) * (1.0 + PE_OUTWARDS) + 1e-15 : INFINITY;
 }
@@ -57,7 +61,7 @@ PE_INLINE double smaller(double a, double b) {
     return a < b ? a : b;
 }
 
-/* Growth at no place exceeds this. */
+/* Upper bound of the growth for all x */
 static double most_growth(const pe_tilted *t) {
     double sum = 0.0;
     for (int side = 0; side < 2; side++) {
@@ -68,9 +72,10 @@ static double most_growth(const pe_tilted *t) {
     return sum;
 }
 
-/* log of s(x)/|s(x + iv)| at most.  With the terms' shares as probabilities the ratio is |E e^{i v shift}|: turned
- * by the mean of the outermost shifts, all terms have a cosine of at least that of half the range; turned by
- * one of them, the mean of 1 - cos rises or falls with x, as the shares move to larger shifts. */
+/* Upper bound of log s(x)/|s(x + iv)| for x between two ends of cells, `left` and `right` being the shares there (Lemma
+ * 1).  With shares as probabilities |s(x + iv)|/s(x) = |E e^{i v shift}|.  Turned by the middle of the shifts, every
+ * term has a cosine of at least that of half the range; turned by an outermost shift, the mean of 1 - cos is monotone
+ * in x, as the shares move to larger shifts. */
 static double shrinks(const pe_normals *s, const double *turned, const double *left, const double *right,
                       size_t stride) {
     double up = 0.0, down = 0.0;
@@ -81,7 +86,7 @@ static double shrinks(const pe_normals *s, const double *turned, const double *l
     return shrinks_by(smaller(half_range(s, turned), smaller(up, down)));
 }
 
-/* Growth between places whose shares are given: at cells `left` and `right` */
+/* Growth for x between ends of cells `left` and `right` */
 static double growth(const pe_tilted *t, size_t left, size_t right) {
     double sum = 0.0;
     for (int side = 0; side < 2; side++) {
@@ -94,7 +99,7 @@ static double growth(const pe_tilted *t, size_t left, size_t right) {
     return sum;
 }
 
-enum { CHUNK = 64 }; /* cells that are taken together */
+enum { CHUNK = 64 }; /* cells per pass, so that temporaries are small arrays */
 
 /* Adds the growth over each of the cells [from, from + m), m <= CHUNK. */
 PE_INLINE void add_growths(const pe_tilted *t, size_t from, size_t m, double *out) {
@@ -119,7 +124,7 @@ PE_INLINE void add_growths(const pe_tilted *t, size_t from, size_t m, double *ou
     for (size_t i = 0; i < m; i++) out[i] += sum[i];
 }
 
-/* Growth left of the first cell: only what rises with x is known there. */
+/* Growth left of the first cell, from the bounds that rise with x. */
 static double growth_before(const pe_tilted *t) {
     double sum = 0.0;
     for (int side = 0; side < 2; side++) {
@@ -147,7 +152,7 @@ double pe_tilted_growth(const pe_tilted *t, double x) {
 
 /* ---- sums over cells ------------------------------------------------------------------------------- */
 
-/* Sum of e^(most - unit) over cells [from, to). */
+/* Sum of e^(most - unit) over cells [from, to), rounded up by 1e-300 each. */
 PE_CLONES static double sum_plain(const pe_tilted *t, size_t from, size_t to, double unit) {
     double sum[PE_LANES] = {0}, top = -INFINITY, rest = 0.0;
     for (size_t i = from; i < to; i++) top = t->most[i] > top ? t->most[i] : top;
@@ -159,7 +164,7 @@ PE_CLONES static double sum_plain(const pe_tilted *t, size_t from, size_t to, do
     return pe_lane_sum(sum) + rest;
 }
 
-/* The same with what each cell grows by */
+/* The same with the growth of each cell */
 PE_CLONES static double sum_growing(const pe_tilted *t, size_t from, size_t to, double unit) {
     double sum = 0.0;
     for (size_t i = from; i < to; i += CHUNK) {
@@ -198,22 +203,21 @@ double pe_tilted_sum(const pe_tilted *t, double low, double high, double unit, d
 double pe_tilted_lifted(const pe_tilted *t, double high, double unit, double whole) {
     if (!grows(t)) return whole;
     const double most = most_growth(t);
-    /* a looser bound costs less than its digits are worth */
     return most < LOOSE ? whole * pe_d_exp(most) * (1.0 + 1e-9)
                         : pe_tilted_sum(t, -INFINITY, high, unit, 0.0);
 }
 
 /* ---- angles ---------------------------------------------------------------------------------------- */
 
-/* Bounds of |arg| of a side at height y at the ends of cells [from, from + m), m <= CHUNK, each from the shares there: turned back by the
- * shift next to 0, the side has a positive real part where the mean of 1 - cos is below 1, and sin |arg| is at most y
- * times the mean distance from that shift over its modulus. */
+/* Upper bounds of |arg| of a side at height y at ends of cells [from, from + m), m <= CHUNK, from the shares there
+ * (proof of Theorem 4 (b)).  Turned back by the shift nearest 0, the side has a real part of at least 1 - (mean of 1 -
+ * cos) of its modulus and an imaginary part of at most y times the mean distance from that shift. */
 PE_INLINE void angles_below(const pe_tilted *t, int side, size_t from, size_t m, double y, double *out) {
     const pe_normals *s = pe_side_of(t, side);
     const double near = side ? s->shift[0] : -s->shift[s->n - 1],
                  far = side ? s->shift[s->n - 1] : -s->shift[0], sign = side ? 1.0 : -1.0;
     const double *turned = t->turned[side] + (side ? 0 : s->n);
-    if (s->n == 1) { /* one term alone turns by its shift */
+    if (s->n == 1) { /* a single term has the argument shift * y */
         for (size_t i = 0; i < m; i++) out[i] = near * y;
         return;
     }
@@ -284,8 +288,8 @@ double pe_tilted_raised(const pe_tilted *t, double y, double high, double time, 
     return sum * (1.0 + 1e-8);
 }
 
-/* Arguments of a side at the ends of the first m cells, on a line with the cosines and sines of its shifts; `room` is for
- * as many numbers. */
+/* |arg| of a side at the ends of the first m cells on Im z = y, given cosines and sines of y times its shifts; `room`
+ * holds m numbers. */
 PE_CLONES static void set_angles(const pe_tilted *t, int side, size_t m, const double *co, const double *si,
                                  double *restrict room, double *restrict out) {
     const pe_normals *s = pe_side_of(t, side);
@@ -300,7 +304,8 @@ PE_CLONES static void set_angles(const pe_tilted *t, int side, size_t m, const d
     for (size_t i = 0; i < m; i++) out[i] = pe_vargument(room[i], fabs(out[i]));
 }
 
-/* Sum of e^(most - unit - time arg), over arg where `over` is 1, over the first cells, given arguments at their ends */
+/* Sum over the first cells of e^(most - unit - time arg), divided by arg if `over`, given |arg| of a and b at their
+ * ends */
 PE_CLONES static double sum_turned(const pe_tilted *t, size_t last, const double *of_a, const double *of_b,
                                    double time, double unit, int over) {
     const int is_growing = grows(t);
@@ -321,6 +326,7 @@ PE_CLONES static double sum_turned(const pe_tilted *t, size_t last, const double
     return sum;
 }
 
+/* pe_tilted_over_angle, or without `over` pe_tilted_turned */
 static double turned(const pe_tilted *t, double y, double high, double time, double unit, int over) {
     const int is_growing = grows(t);
     const size_t last = pe_cell_of(t, high, 1), m = pe_padded_ends(last);
@@ -330,15 +336,15 @@ static double turned(const pe_tilted *t, double y, double high, double time, dou
     if (!of_a) return INFINITY;
     for (int side = 0; side < 2; side++) {
         const pe_normals *s = pe_side_of(t, side);
-        if (s->n == 1 && s->shift[0] == 0.0) continue; /* it does not turn */
+        if (s->n == 1 && s->shift[0] == 0.0) continue; /* its argument is 0 */
         for (size_t j = 0; j < s->n; j++) {
             co[j] = pe_d_cos(s->shift[j] * y);
             si[j] = pe_d_sin(s->shift[j] * y);
         }
         set_angles(t, side, m, co, si, room, side ? of_b : of_a);
     }
-    /* that of a falls with x, that of b rises; left of the first cell: either a alone, or one term of b, which falls no
-     * faster than F rises */
+    /* |arg a| falls with x and arg b rises.  Left of the first cell the argument is at least that of a there; if a has
+     * none, at least that of the first term of b, whose share falls to the left more slowly than F does */
     double rate = pe_rate_before(t), angle = of_a[0], sum;
     if (!(angle > 0.0)) {
         const double least = pe_smallest_positive(&t->b);
@@ -372,7 +378,7 @@ double pe_tilted_variation(const pe_tilted *t, double low, double high, double u
         const double x = fmax(fabs(pe_edge_of(t, i)), fabs(pe_edge_of(t, i + 1)));
         double change = x + fabs(1.0 - t->q) * fabs(t->slope[0][i]) + fabs(t->q) * t->slope[1][i + 1];
         if (t->log_taper) change += fmax(fabs(t->taper_slope[i]), fabs(t->taper_slope[i + 1]));
-        /* the variance of a shift is at most its mean times the farthest */
+        /* |l''| <= farthest l': the variance of a shift is at most its mean times the farthest one */
         sum += PE_CELL * value * (change + t->farthest);
         if (i == first || i + 1 == last) ends += value;
     }

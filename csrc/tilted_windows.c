@@ -1,14 +1,15 @@
+/* The window of z that holds the mass of the tilted density, cut off before a mode far out, and means of the loss under
+ * it.  Choices and estimates: what lies outside of the window is bounded by tilted_lines.c. */
+
 #include <math.h>
 
 #include "doubles.h"
 #include "simd.h"
 #include "tilted_cells.h"
 
-/* Where the density has weight, and its means there. */
+enum { ROOM = 8 }; /* least number of cells between the end of a window and that of the law */
 
-enum { ROOM = 8 }; /* cells between the end of a window and that of the law */
-
-/* log of the trapezoidal sum up to the end of a cell */
+/* log of the trapezoidal sum of F over the ends of cells 0..last */
 PE_CLONES static double log_total(const pe_tilted *t, size_t last) {
     double top = -INFINITY, sum[PE_LANES] = {0}, rest = 0.0;
     for (size_t i = 0; i <= last; i++) top = t->value[i] > top ? t->value[i] : top;
@@ -19,17 +20,16 @@ PE_CLONES static double log_total(const pe_tilted *t, size_t last) {
     return top + pe_d_log((pe_lane_sum(sum) + rest) * PE_CELL);
 }
 
-/* Whether the Gaussians that centre the sums of phi b (b/a)^(q-1) are below `plain` beyond x on one side */
+/* Whether the Gaussians that centre the sum for log M (Lemma 5) have a log mass below `plain` beyond x on one side */
 static int centre_is_small(const pe_tilted *t, double x, int above, double plain) {
-    if (t->log_taper) return 1; /* its sums are not centred */
+    if (t->log_taper) return 1; /* sums of tapered laws are not centred */
     const double of_a = above ? pe_normals_above(&t->a, x) : pe_normals_below(&t->a, x);
     const double of_b = above ? pe_normals_above(&t->b, x) : pe_normals_below(&t->b, x);
     const double power = fabs(t->q - 1.0);
     return pe_d_log(power * of_a + (1.0 + power) * of_b) <= plain;
 }
 
-/* Of the cells from `inner`, where it need not be, to `outer` in either direction the first end beyond which it is;
- * they fall outwards. */
+/* The first end of a cell, going from `inner` towards `outer`, beyond which centre_is_small holds; by bisection. */
 static size_t small_centre(const pe_tilted *t, size_t inner, size_t outer, double plain) {
     const int above = outer > inner;
     while (inner != outer) {
@@ -40,7 +40,8 @@ static size_t small_centre(const pe_tilted *t, size_t inner, size_t outer, doubl
     return inner;
 }
 
-/* The first cell in [low, high] from which on the sum up to `high` is below e^level; high where there is none */
+/* The first cell in [low, high] from which on the bounds up to `high` add up to at most e^level; high if there is
+ * none */
 static size_t high_end(const pe_tilted *t, size_t low, size_t high, double level, double plain) {
     const size_t least = small_centre(t, low, high, plain);
     double sum = 0.0;
@@ -49,7 +50,7 @@ static size_t high_end(const pe_tilted *t, size_t low, size_t high, double level
     return i;
 }
 
-/* The place behind the first mode where the density is least */
+/* The end of a cell right of the first mode where F is least; sets the mode */
 static size_t valley_of(const pe_tilted *t, size_t *mode) {
     size_t top = 0, valley;
     while (top < t->n && t->value[top + 1] > t->value[top]) top++;
@@ -60,7 +61,7 @@ static size_t valley_of(const pe_tilted *t, size_t *mode) {
     return valley;
 }
 
-/* Ends of the window where [first, end] holds the law. */
+/* Sets the window up to `high` of the law that is cut off at `end`; returns whether it is not empty. */
 static int put_window(const pe_tilted *t, size_t high, size_t end, double level, double plain, pe_window *w) {
     const size_t most = small_centre(t, high, 0, plain);
     double sum = pe_d_exp(t->value[0] - level) / fmax(pe_rate_before(t), 1e-300);
@@ -85,7 +86,7 @@ int pe_tilted_window(const pe_tilted *t, double need, pe_window *w) {
     set_levels(t, end, need, w, &level, &plain);
     size_t high = high_end(t, 0, end, level, plain);
     w->is_whole = high + ROOM <= end;
-    if (!w->is_whole) { /* there is a mode far out: the law ends in the gap before it */
+    if (!w->is_whole) { /* a mode far out: cut the law off in the gap before it */
         end = valley_of(t, &mode);
         set_levels(t, end, need, w, &level, &plain);
         double sum = 0.0;
@@ -106,7 +107,7 @@ int pe_tilted_whole(const pe_tilted *t, double need, pe_window *w) {
     return put_window(t, high, t->n, level, plain, w);
 }
 
-/* Mean under F of what b has less what a has, over the ends of cells from w->low to w->end */
+/* Mean under F, on the ends of cells from w->low to w->end, of parts[1] - parts[0] */
 PE_CLONES static double mean_of(const pe_tilted *t, const pe_window *w, double *const parts[2]) {
     double sum[PE_LANES] = {0}, first[PE_LANES] = {0}, rest = 0.0, rest_first = 0.0;
     const double *value = t->value, *of_a = parts[0], *of_b = parts[1], unit = w->log_total;

@@ -41,7 +41,7 @@ SWITCHES = (
     Switch("spared", 46.0, ((H, "PE_SPARED 46.0", "PE_SPARED {x}"),)),
     constant("miss", S, "MISS"),
     Switch("period", 38.0, ((D, "- base + 38.0)", "- base + {x})"),)),
-    constant("far", D, "NEXT_TO_NOTHING"),
+    constant("far", D, "NEGLIGIBLE"),
     Switch("small losses", 0.0, ((C, FEW, f"{FEW} * (1.0 + {{x}} * small.error[k])"),)),
 )
 PATHS = "pe_d_exp(exponent + 1e-12"
