@@ -9,11 +9,11 @@ typedef struct {
     pe_shifted *kinds;
     size_t n_kinds;
     double gaussian; /* variance of the loss of the unsampled Gaussian steps */
-    double
-        farthest; /* distance from the shifts at which z is cut off, at most PE_FARTHEST; 0 before it is chosen */
+    /* distance from the shifts at which z is cut off, at most PE_FARTHEST; 0 before it is chosen */
+    double farthest;
     const pe_shifted *above; /* the kinds times their tapers; NULL if the law is not divided, */
-    const double *share,
-        *share_error; /* their transforms over those of the kinds at lambda, and bounds of the relative errors */
+    /* their transforms over those of the kinds at lambda, and bounds of the relative errors */
+    const double *share, *share_error;
 } pe_composition;
 
 typedef struct {

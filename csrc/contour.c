@@ -107,8 +107,8 @@ typedef struct {
     double rotated; /* sum over kinds of steps times the weight of the nodes summed by rotation */
     double *re, *im; /* log of the transform, less i t K' */
     double *beats; /* log of the sum of the moduli of a step's alternatives over the modulus of their sum */
-    double *
-        singles; /* product of the transforms of kinds with one step: all real parts, then all imaginary ones */
+    /* product of the transforms of kinds with one step: all real parts, then all imaginary ones */
+    double *singles;
     double *points; /* transforms at the points of families, as pe_kinds_add takes them */
     pe_noise_cumulants at; /* cumulants at those points */
 } block;

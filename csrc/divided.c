@@ -114,8 +114,8 @@ typedef struct {
     double nearer; /* in z: the laws below the tapers end so far before that of the loss, */
     double width; /* width of the tapers, in z, */
     double away; /* which are centred so far before that end */
-    double
-        less; /* nats that paths without a large loss are to lie below the value; NaN: no more than the others */
+    /* nats that paths without a large loss are to lie below the value; NaN: no more than the others */
+    double less;
     double fades; /* z where the law is faded out; infinite if it is not */
 } division;
 

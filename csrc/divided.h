@@ -11,8 +11,8 @@ int pe_divided_row(pe_contours *contours, int functional, double c, double *row)
 /* List of the lines that were built, the last one first. */
 typedef struct pe_divided_line {
     struct pe_divided_line *before;
-    struct pe_certified *head,
-        *line; /* head: the line with its first values only, which show its least error; NULL if not built */
+    /* head: the line with its first values only, which show its least error; NULL if not built */
+    struct pe_certified *head, *line;
     double c; /* the threshold that it was built for, */
     int way; /* and the way to divide the law (divided.c) */
 } pe_divided_line;

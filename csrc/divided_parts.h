@@ -12,8 +12,8 @@ typedef struct {
     pe_composition q;
     pe_taper *taper; /* of each kind */
     pe_shifted *above, *below; /* the kinds times their tapers, and times 1 minus their tapers */
-    double *share,
-        *share_error; /* G_chi/G at the line's tilt for each kind, and bounds of the relative errors */
+    /* G_chi/G at the line's tilt for each kind, and bounds of the relative errors */
+    double *share, *share_error;
     pe_shifted *full; /* the kinds before they are faded out by a second taper; NULL if they are not */
     pe_certified c;
 } pe_divided;

@@ -1,8 +1,9 @@
-/* Laws of sums of losses, and of means of likelihood ratios, with proven errors: docs/theory/sector_laws.md.
+/* Laws of sums of losses, and of means of likelihood ratios, as polynomials on panels with proven errors:
+ * docs/theory/sector_laws.md.  Private to sector_*.c; the interface is in laws.h.
  *
- * Y = S - (smallest S), or the sum of ratios, has the density F(w) of w = log Y.  F is analytic in the sector
- * |arg Y| <= pi/4 and grows there by e^(kappa arg^2) at most, so that rules and polynomials have remainders that are
- * known. */
+ * Y = S - (smallest S), or the sum of ratios; F(w) is the density of w = log Y under A.  F is analytic in the sector
+ * |arg Y| <= pi/4 and |F(w + iv)| <= F(w) e^(kappa(w) v^2) there, which bounds the remainders of rules and
+ * polynomials. */
 #ifndef PE_SECTOR_H
 #define PE_SECTOR_H
 
@@ -17,74 +18,73 @@
 #endif
 
 enum {
-    PE_SECTOR_TERMS = 20,  /* coefficients of a panel */
-    PE_SECTOR_CHECKS = 64, /* places where a panel is held against the law */
-    PE_SECTOR_SHORTENED = 4, /* times that the last panels are halved */
+    PE_SECTOR_TERMS = 20,  /* coefficients of a panel's polynomial */
+    PE_SECTOR_CHECKS = 64, /* Chebyshev points at which a panel is compared to the law (Theorem 6) */
+    PE_SECTOR_SHORTENED = 4, /* times that the last panel may be halved */
 };
 
-/* What places, and the parts of the axis that tables hold, are multiples of: places of at most 2^8. */
+/* All w, up to 2^8, at which sums are asked, and the tabulated high parts of nodes, are multiples of this. */
 #define PE_SECTOR_GRID 0x1p-44
-/* Least panel, and what ends of panels are multiples of. */
+/* Least width of a panel, of which all edges are multiples. */
 #define PE_SECTOR_EDGE 0x1p-30
-/* What parts of logs that are added without rounding are multiples of; logs are below 2^20. */
+/* The whole part of a log (below 2^20) is a multiple of this, so that whole parts add up without rounding. */
 #define PE_SECTOR_WHOLE 0x1p-16
 
-enum { PE_SECTOR_KINDS = 32 };
+enum { PE_SECTOR_KINDS = 32 }; /* different steps of a law, at most */
 
-/* How p(s) = s dt/ds of a step of a group grows: |p - 1|, |s p'| and |d^2 log p/dw^2| are at most these times |s|, and
- * what plain steps have as the base of growth is so many times larger.  All are 0 of one record. */
+/* Growth of a group's step (Lemma 9): |p - 1|, |s p'| and |d^2 log p/dw^2| are at most over[0..2] |s|, p = s dt/ds;
+ * `base` multiplies v^2/(2 mu^2).  All are 0 for a step of one record. */
 typedef struct {
     double over[3], base;
 } pe_sector_bent;
 
-/* All kinds of steps whose sum a law is: mu z = log(e^s - 1) + offset for a loss of s beyond the smallest one, at most
- * that of groups, or log s + offset for a likelihood ratio s.  A law of losses of means of ratios is of one kind, whose
- * rate and offset say how it grows and falls. */
+/* The kinds of steps whose sum a law is: mu z = log(e^s - 1) + offset (for groups at most that) for a loss s above the
+ * smallest one, or log s + offset for a likelihood ratio s.  A law of losses of means of ratios counts as one kind with
+ * a rate and an offset that give its growth and slope (Theorem 8). */
 typedef struct {
     int are_ratios, are_means;
     size_t n;
-    double turned; /* the log of losses up to which the density is analytic at any angle */
+    double turned; /* w up to which the density is analytic at every angle (Lemma 2: r <= 1) */
     double number[PE_SECTOR_KINDS], rate[PE_SECTOR_KINDS], offset[PE_SECTOR_KINDS]; /* rate = mu^-2 */
     pe_sector_bent bent[PE_SECTOR_KINDS];
 } pe_sector_kinds;
 
-/* Cells of one width along the axis. */
+/* Table of bounds on cells of one width along w. */
 typedef struct {
-    double from, width, often, end; /* the width is a power of 2, and this its inverse */
+    double from, width, often, end; /* width is a power of 2, often = 1/width */
     size_t n;
-    double *top;   /* n + 1 upper bounds of log F, the last one of it to the right of all cells */
-    double *kappa; /* upper bounds of kappa */
-    size_t blocks;
-    double *
-        most; /* on level k the largest bound of 2^k blocks of cells from each on; NULL before they are indexed */
+    double *top; /* upper bounds of log F on the cells, then one of it right of all cells */
+    double *kappa; /* upper bounds of kappa on the cells */
+    size_t blocks; /* of PE_SECTOR_BLOCK cells */
+    double *most; /* at level k: largest bound of 2^k blocks from each on; NULL until indexed */
 } pe_sector_cells;
 
-/* The integral of a weight beyond an edge of a panel: e^top total, and the log of a bound of its error. */
+/* The integral of a weight beyond an edge of a panel, e^top total, and the log of a bound of its error. */
 typedef struct {
     double top, total, log_error;
 } pe_sector_mass;
 
 struct pe_sector {
-    size_t n, room;
-    double *edge; /* n + 1; panels are powers of 2 wide */
-    double *whole; /* of each panel a multiple of PE_SECTOR_WHOLE, about log F in the middle, */
-    double *coef; /* and coefficients of the rest of log F: of powers of the place, from -1 to 1 */
-    double *rounding; /* bound of what rounding does to a value of each, */
-    double *off; /* and with what each is off by from log F */
-    double *checked; /* largest distance from the law at places of the check, with all errors */
-    double error; /* the largest of what panels are off by */
-    double start; /* where cells begin, at edge[0] or to the left of it: */
-    double low_slope; /* there and below, log F falls at least so steeply */
+    size_t n, room; /* panels, and allocated */
+    double *edge; /* n + 1 edges; widths of panels are powers of 2 */
+    double *whole; /* whole part of log F of each panel, a multiple of PE_SECTOR_WHOLE, */
+    double *coef; /* and polynomial of the rest in x from -1 to 1 over the panel, monomial coefficients */
+    double *rounding; /* bound of the rounding of a value of each panel */
+    double *off; /* bound of |computed - log F| on each panel, rounding included */
+    double *checked; /* largest |computed - log F| at the points of the check, errors included */
+    double error; /* the largest `off` */
+    double start; /* where cells begin, at edge[0] or to the left; */
+    double low_slope; /* left of it log F has at least this slope (Lemma 4) */
     double tail[2]; /* logs of bounds of the probabilities under A and B above the last edge, */
     double below[2]; /* and below the first one */
-    double floor, floor_low; /* the loss is this and Y, or w where ratios are summed, whose mean counts */
-    double floor_size; /* of all logs of numbers of ratios that are in it, or in w */
-    double deepest; /* log density where the low end is */
-    double work; /* nodes that were summed on the way here */
-    double farthest; /* up to there tables go, and sums are asked */
+    double floor, floor_low; /* the loss is floor + floor_low + Y, or + w for ratios (log of their mean) */
+    double floor_size; /* sum of the logs of numbers of ratios that entered it or w, for rounding */
+    double deepest; /* log density at which the low end was placed */
+    double work; /* nodes that were summed for this law and its parts */
+    double farthest; /* w up to which cells go and sums are asked */
     pe_sector_kinds kinds;
     pe_sector_cells cells;
-    pe_sector_mass *kept; /* of both sides of all edges; NULL before rows are asked for again and again */
+    pe_sector_mass *kept; /* integrals on both sides of all edges; NULL before pe_sector_keep */
 };
 
 PE_INLINE double pe_sector_low(const pe_sector *a) {
@@ -97,107 +97,109 @@ PE_INLINE double pe_sector_high(const pe_sector *a) {
     return a->edge[a->n];
 }
 
-/* What the high end of a sum loses at most, in kappa^-1/2. */
+/* By how much, in units of kappa^-1/2, the last panel may end before the limit of pe_sector_fill. */
 #define PE_SECTOR_LOST 0.4
 
-/* A part of the axis of r = log(x/(Y - x)), or where losses w are added of what one of both has beyond some place: places
- * of both laws there, or on an ellipse about it, as distances from that of the sum, and squares of how far they turn. */
+/* Of an interval of r (Theorem 5), or of an ellipse about it: the ranges of the arguments of F_a and F_b minus w, and
+ * the squares of the largest angles of both parts.  r = log(x/(Y - x)), or where losses are added the argument
+ * itself. */
 typedef struct {
     double a_from, a_to, b_from, b_to, turn_a, turn_b;
 } pe_sector_range;
 
 enum {
-    PE_SECTOR_RULES = 8, /* of Gauss, */
-    PE_SECTOR_MOST_NODES = 48, /* the largest number of their nodes */
-    PE_SECTOR_PARTS = 5, /* numbers of each node: high and low parts for both laws, and the weight */
-    PE_SECTOR_ELLIPSES = 6,
-    PE_SECTOR_ROOTS = 128, /* pieces on either side, */
+    PE_SECTOR_RULES = 8, /* Gauss's rules, */
+    PE_SECTOR_MOST_NODES = 48, /* of at most so many nodes */
+    PE_SECTOR_PARTS = 5, /* numbers of each node: high and low part for both laws, and the weight */
+    PE_SECTOR_ELLIPSES = 6, /* ellipses tried about each piece */
+    PE_SECTOR_ROOTS = 128, /* largest pieces of the axis of r on either side of 0, */
     PE_SECTOR_ROOT = 4, /* and their width */
-    PE_SECTOR_DEEPEST = 24, /* times that pieces are halved */
-    PE_SECTOR_TOGETHER = 16, /* sums that are made together */
+    PE_SECTOR_DEEPEST = 24, /* times that a piece may be halved */
+    PE_SECTOR_TOGETHER = 16, /* values of w for which sums are formed together */
 };
 
 typedef struct {
     pe_sector_range range;
-    double log_rho,
-        log_factor; /* of the axes, 0 of an ellipse about a pole, and of 64/15 half/(1 - rho^-2) */
+    double log_rho; /* log of the sum of the half axes over half the piece; 0 if the ellipse meets a pole */
+    double log_factor; /* log of 64/15 half/(1 - rho^-2) */
 } pe_sector_ellipse;
 
+/* An interval [mid - half, mid + half] of r */
 typedef struct pe_sector_piece pe_sector_piece;
 struct pe_sector_piece {
     double mid, half, log_width;
-    pe_sector_range real;
+    pe_sector_range real; /* on the interval */
     pe_sector_ellipse ellipse[PE_SECTOR_ELLIPSES]; /* from wide to narrow */
-    pe_sector_piece *part[2];
-    double *nodes[PE_SECTOR_RULES];
+    pe_sector_piece *part[2]; /* its halves, NULL until asked for, */
+    double *nodes[PE_SECTOR_RULES]; /* and the nodes of rules on it */
 };
 
-extern const int pe_sector_sizes[PE_SECTOR_RULES];
+extern const int pe_sector_sizes[PE_SECTOR_RULES]; /* numbers of nodes */
 
-/* NULL where there is no memory, or none is so far out. */
+/* Piece i of width PE_SECTOR_ROOT, and a half of a piece; NULL without memory or beyond PE_SECTOR_ROOTS. */
 pe_sector_piece *pe_sector_root(pe_sector_pieces *p, long i, int of_losses);
 pe_sector_piece *pe_sector_half(pe_sector_pieces *p, pe_sector_piece *m, int which, int of_losses);
 
-/* Nodes of a rule, PE_SECTOR_PARTS numbers of each; what is taken from the place of a sum for a, a multiple of
- * PE_SECTOR_GRID, less a rest, for b, and its weight. */
+/* Nodes of a rule on a piece: arrays of n numbers, PE_SECTOR_PARTS of them.  The argument of F_a is w - out[j] + out[n
+ * + j], where out[j] is a multiple of PE_SECTOR_GRID; that of F_b alike by the next two arrays; the weights come
+ * last. */
 const double *pe_sector_rule(pe_sector_pieces *p, pe_sector_piece *m, int rule, int of_losses);
 
-/* Frees what is kept if that is much. */
+/* Frees all pieces if they take much memory. */
 void pe_sector_pieces_trim(pe_sector_pieces *p);
 
-/* What one convolution needs again and again. */
+/* State of one convolution. */
 typedef struct {
-    int of_losses; /* whether w are added, and not e^w, */
-    double shift; /* and from that sum to the w of the whole, near whose floor 0 is: places stay below 2^8 */
+    int of_losses; /* whether w are added (losses of epochs), not e^w, */
+    double shift; /* and then the w of the result minus the sum of both w, so that |w| stays below 2^8 */
     pe_sector_pieces *pieces;
-    int is_near; /* whether there are sums that were made last: */
-    double near, value,
-        slope; /* a place, the log of the sum, and its slope, which say what is asked for next */
-    double lost; /* what the last sum lacks at the ends of both laws and by its rule, relative to it */
+    int is_near; /* whether the last sums predict the size of the next ones: */
+    double near, value, slope; /* w, the log of the sum there, and its slope */
+    double lost; /* bound of the remainder and of what was left out of the last sum, relative to it */
     double work; /* nodes that were summed, */
-    double budget; /* and the most of them */
+    double budget; /* and their limit */
     int status;
 } pe_sector_sums;
 
-/* log F of the sum of both at w, a multiple of PE_SECTOR_GRID; `error` bounds what it is off by. */
+/* log F of the sum of both laws at w, a multiple of PE_SECTOR_GRID, and a bound of its error. */
 double pe_sector_sum(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double w, double *error);
 
-/* The same at up to PE_SECTOR_TOGETHER places that rise, as a multiple of PE_SECTOR_WHOLE and a rest; NaN, and a status,
- * where work is refused. */
+/* The same at n <= PE_SECTOR_TOGETHER rising w, as a multiple of PE_SECTOR_WHOLE and a rest; NaN and s->status where the
+ * limit of work is reached. */
 void pe_sector_sums_at(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, size_t n, const double *w,
                        double *whole, double *rest, double *error);
 
-/* Log of a bound of the density of the sum between two places. */
+/* Log of an upper bound of the density of the sum for w in [from, to]. */
 double pe_sector_sum_bound(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double from, double to);
 
-/* Values as sums of two doubles, with errors, at up to PE_SECTOR_TOGETHER places of the axis that rise. */
+/* log F as value + rest with bounds of the errors, at up to PE_SECTOR_TOGETHER rising w. */
 typedef void (*pe_sector_density)(void *context, size_t n, const double *w, double *value, double *rest,
                                   double *error);
 
-/* Panels from edge[0] on, as long as they and what lies beside them stay below `limit`: what is missing is at most
- * PE_SECTOR_LOST/sqrt(kappa). */
+/* Makes panels from edge[0] on, as long as each and the margin beside it end below `limit`; at most
+ * PE_SECTOR_LOST/sqrt(kappa) is missing there. */
 int pe_sector_fill(pe_sector *c, pe_sector_density f, void *context, double limit);
 
-/* Bounds of log F on cells between the first and the last edge. */
+/* Bounds log F on the cells between the first and the last edge, from the polynomials. */
 void pe_sector_fill_cells(pe_sector *c);
 
-/* Finds what panels are off by between places of the check, with bounds in cells beyond the end of the last one. */
+/* Proves the errors of all panels (Theorem 6), given bounds on all cells; raises these by the error.  A status. */
 int pe_sector_prove(pe_sector *c);
 
+/* The polynomial of a panel at w_high + w_low; and at n points without the panel's whole part. */
 double pe_sector_value(const pe_sector *a, size_t panel, double w_high, double w_low);
-/* At n places, without the panel's whole part. */
 void pe_sector_rests(const pe_sector *a, size_t panel, size_t n, double w_high, const double *w_low,
                      double *out);
 size_t pe_sector_panel(const pe_sector *a, double w);
 
-/* Where F falls to the left of w: its least slope in w. */
+/* Lower bound of the slope of log F left of w (Lemma 4). */
 double pe_sector_slope(const pe_sector_kinds *k, double w);
 
-/* Cells over [from, to], with kappa in them: upper bounds, also of all that lies to the left of a cell. */
+/* Makes cells over [from, to] with their kappa, which bounds that of all smaller w too, and no bounds of F yet. */
 int pe_sector_make_cells(pe_sector_cells *c, const pe_sector_kinds *k, double width, double from, double to);
 void pe_sector_free_cells(pe_sector_cells *c);
 
-/* Sum of all rates; kappa up to w without cells. */
+/* Sum of all rates mu^-2; and an upper bound of kappa for all losses up to w. */
 double pe_sector_rates(const pe_sector_kinds *k);
 double pe_sector_growth(const pe_sector_kinds *k, double w);
 
@@ -214,7 +216,7 @@ PE_INLINE size_t pe_sector_cell(const pe_sector_cells *c, double w) {
 
 enum { PE_SECTOR_BLOCK = 8 };
 
-/* The largest bound in cells between two places; left of the first one F falls. */
+/* Upper bound of log F on [from, to]; left of the first cell F falls. */
 PE_INLINE double pe_sector_top(const pe_sector_cells *c, double from, double to) {
     size_t first = pe_sector_cell(c, from), last = pe_sector_cell(c, to);
     double top = c->top[first];
@@ -233,7 +235,7 @@ PE_INLINE double pe_sector_top(const pe_sector_cells *c, double from, double to)
     return to > c->end && c->top[c->n] > top ? c->top[c->n] : top;
 }
 
-/* Makes ranges of cells quick to ask; bounds may only be raised from then on. */
+/* Indexes the cells for pe_sector_top; their bounds may only be raised afterwards. */
 int pe_sector_index_cells(pe_sector_cells *c);
 void pe_sector_raise_cells(pe_sector_cells *c, double more);
 

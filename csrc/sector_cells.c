@@ -1,33 +1,34 @@
+/* Bounds of how the density of a sum of losses grows in the sector (kappa) and of its slope to the left: Lemmas 2 to 4
+ * of docs/theory/sector_laws.md; and the table of cells that holds kappa and bounds of log F. */
+
 #include <math.h>
 #include <stdlib.h>
 
 #include "doubles.h"
 #include "sector.h"
 
-/* How the density of a sum of losses grows in the sector, and falls to the left; docs/theory/sector_laws.md. */
+static const double OUTWARDS = 1.0 + 1e-9; /* factor for the rounding of bounds */
+static const double SMALL = 0.01; /* losses up to which q(r) is bounded by a multiple of r */
+static const double COSINE = 0.70710678118654752; /* cos(pi/4), rounded downwards */
 
-static const double OUTWARDS = 1.0 + 1e-9; /* of bounds that are formed in doubles */
-static const double SMALL = 0.01;          /* losses up to there have bounds that are linear in them */
-static const double COSINE = 0.70710678118654752; /* of the sector's edge, rounded downwards */
-
-/* For p(s) = s/(1 - e^-s), |s| = r, and |arg s| <= pi/4 or r <= 1: a bound of |p|, */
+/* P_1 of Lemma 2: upper bound of |p|, p(s) = s/(1 - e^-s), |s| = r, |arg s| <= pi/4 or r <= 1, */
 static double most_p(double r) {
     return fmin(1.0 + r / 2.0 + r * r / 11.75, -r / pe_d_expm1(-COSINE * r));
 }
 
-/* and one of |s p'(s)| = |p| |1 - s/(e^s - 1)|. */
+/* and P_2, of |s p'(s)| = |p| |1 - s/(e^s - 1)|. */
 static double most_slope(double r) {
     const double p = -r / pe_d_expm1(-COSINE * r);
     return fmin(r / 2.0 + r * r / 5.75, p * (1.0 + p * pe_d_exp(-COSINE * r)));
 }
 
-/* log(e^s - 1) + offset, not below 0 */
+/* max(L, 0) of Lemma 2 at a loss r */
 static double largest_root(double r, double offset) {
     const double log_em1 = r > 30.0 ? r : pe_d_log(pe_d_expm1(r));
     return fmax(log_em1 + offset, 0.0);
 }
 
-/* Of one loss of up to `to` and at least `from`, (log growth)/arg^2 less rate/2, over the loss. */
+/* Upper bound of q(r)/r for from <= r <= to, the largest over the kinds (Lemma 2; groups by Lemma 9). */
 static double growth_ratio(const pe_sector_kinds *k, double from, double to) {
     double most = 0.0;
     for (size_t i = 0; i < k->n; i++) {
@@ -53,7 +54,7 @@ double pe_sector_rates(const pe_sector_kinds *k) {
     return sum;
 }
 
-/* What growth has whatever the losses are. */
+/* The part of kappa that does not depend on the losses, the sum of n/(2 mu^2) (for groups times their base). */
 static double base_growth(const pe_sector_kinds *k) {
     double sum = 0.0;
     for (size_t i = 0; i < k->n; i++) {
@@ -119,7 +120,7 @@ int pe_sector_make_cells(pe_sector_cells *c, const pe_sector_kinds *k, double wi
     return PE_OK;
 }
 
-/* Levels of the index: of one block, of two, of four. */
+/* Number of levels of the index: runs of 1, 2, 4, ... blocks */
 static size_t levels_of(const pe_sector_cells *c) {
     size_t levels = 1;
     while (c->blocks >> levels) levels++;
@@ -142,7 +143,7 @@ static void fill_index(pe_sector_cells *c) {
 }
 
 int pe_sector_index_cells(pe_sector_cells *c) {
-    c->blocks = c->n / PE_SECTOR_BLOCK; /* whole ones */
+    c->blocks = c->n / PE_SECTOR_BLOCK; /* cells after the last whole block are not indexed */
     c->most = calloc(levels_of(c) * c->blocks + 1, sizeof(double));
     if (!c->most) return PE_NO_MEMORY;
     fill_index(c);

@@ -1,21 +1,22 @@
+/* Steps of groups: the root t of a loss in sums of two doubles, and a proof of how p = s dt/ds grows in the sector, by
+ * discs of t along arg s = pi/4: Lemma 9 of docs/theory/sector_laws.md. */
+
 #include "sector_group.h"
 
 #include <math.h>
 
 #include "doubles.h"
 
-/* Steps of groups: the root t of a loss, and how p = s dt/ds grows in the sector; docs/theory/sector_laws.md. */
-
 static const double PI = 3.14159265358979323846;
-static const double NEARLY = 0x1p-40;  /* relative distance of weights from binomial ones */
-static const double START = 0.02;      /* losses up to there are those of a series, whose remainders are */
-static const double REST[3] = {0.0464, 0.0959, 0.2168}; /* at most */
-static const double SPARE = 0.2; /* of bounds over discs of t, beside what they are in the middle */
-static const double FARTHEST = 300.0;  /* losses at which the largest term has to have taken over */
-static const double MOST_GROWTH = 100.0; /* of what a law is made for */
-static const double CANCELLED = 1e4;   /* of terms beside their sum */
-static const double OUTWARDS = 1.0 + 1e-9;
-static const double LEAST_RADIUS = 1e-4;
+static const double NEARLY = 0x1p-40; /* largest relative distance of weights from binomial ones */
+static const double START = 0.02; /* losses up to which C_j are bounded by the series, as 1/2 + REST[j] */
+static const double REST[3] = {0.0464, 0.0959, 0.2168};
+static const double SPARE = 0.2; /* by how much a bound over a disc may exceed that at its centre */
+static const double FARTHEST = 300.0; /* loss by which the largest term must have taken over */
+static const double MOST_GROWTH = 100.0; /* largest C_j for which a law is made */
+static const double CANCELLED = 1e4; /* largest sum of moduli of terms over the modulus of their sum */
+static const double OUTWARDS = 1.0 + 1e-9; /* factor for the rounding of bounds */
+static const double LEAST_RADIUS = 1e-4; /* of a disc of t */
 enum { MOST_DISCS = 20000, NEWTON = 60 };
 
 int pe_group_make(pe_group *g, pe_dd shift, size_t size, const double *ratios, const double *floor) {
@@ -29,7 +30,7 @@ int pe_group_make(pe_group *g, pe_dd shift, size_t size, const double *ratios, c
     for (size_t k = 1; k <= size; k++) {
         const pe_dd ratio = pe_two_sum(ratios[2 * (k - 1)], ratios[2 * (k - 1) + 1]);
         binomial *= odds * (double)(size - k + 1) / (double)k;
-        /* products of doubles this small would round absolutely */
+        /* smaller weights would lose relative accuracy to underflow */
         if (!(binomial > 0x1p-900 && fabs(ratio.h / binomial - 1.0) < NEARLY)) return PE_TOO_COSTLY;
         const pe_dd log_ratio = pe_dd_log(ratio);
         g->log_a[k - 1] = pe_dd_sub(log_ratio, pe_dd_mul_d(half_square, (double)(k * k)));
@@ -40,7 +41,7 @@ int pe_group_make(pe_group *g, pe_dd shift, size_t size, const double *ratios, c
 
 /* ---- the root ------------------------------------------------------------------------------------------ */
 
-/* Sums over k of k^power a_k e^(k t) over e^top, for power 0 to 2. */
+/* sum[j] = sum over k of k^j a_k e^(k t) e^-top, j = 0 to 2 */
 static void sums_at(const pe_group *g, double t, double *top, double *sum) {
     *top = -INFINITY;
     for (size_t k = 1; k <= g->size; k++) *top = fmax(*top, g->log_a[k - 1].h + (double)k * t);
@@ -59,8 +60,8 @@ double pe_group_log_em1(const pe_group *g, double t) {
     return top + pe_d_log(sum[0]);
 }
 
-/* The root in doubles: from the right, where each term alone has reached the height, Newton's steps fall to it, as the log of
- * the sum is convex in t. */
+/* The root in doubles by Newton's method from the right, where one term alone equals the sum wanted; it decreases, as
+ * the log of the sum is convex in t. */
 static double root_of(const pe_group *g, double log_em1) {
     double t = INFINITY, top, sum[3];
     for (size_t k = 1; k <= g->size; k++) t = fmin(t, (log_em1 - g->log_a[k - 1].h) / (double)k);
@@ -89,12 +90,12 @@ pe_group_root pe_group_solve(const pe_group *g, pe_dd log_em1) {
     }
     const pe_dd miss = pe_dd_sub(pe_dd_sub(log_em1, pe_dd_of(top)), pe_dd_log(all));
     const double slope = slopes.h / all.h;
-    /* Newton's step in doubles, of which the square counts no more */
+    /* one Newton step; its square is below the error bound */
     const pe_dd step = pe_dd_of(miss.h / slope);
     pe_group_root found = {.t = pe_dd_add(pe_dd_of(near), step)};
-    const double turned = sum[2] / sum[1]; /* of the log of the slopes */
+    const double turned = sum[2] / sum[1]; /* derivative of log_slope */
     found.log_slope = pe_dd_add_d(pe_dd_add_d(pe_dd_log(slopes), top), turned * step.h);
-    const double most = (double)(g->size * g->size); /* of what both logs bend */
+    const double most = (double)(g->size * g->size); /* bound of the second derivatives of both logs */
     const double left = fabs(miss.h) * 0x1p-50 + most * step.h * step.h;
     found.size[0] = fabs(log_em1.h) + fabs(near);
     found.size[1] = sizes / all.h + (double)g->size + left / PE_WIDE_UNIT;
@@ -103,7 +104,7 @@ pe_group_root pe_group_solve(const pe_group *g, pe_dd log_em1) {
 
 /* ---- growth -------------------------------------------------------------------------------------------- */
 
-/* A disc of complex numbers. */
+/* A disc of complex numbers of radius `off`; the operations below contain all results of numbers in their operands. */
 typedef struct {
     double re, im, off;
 } disc;
@@ -130,23 +131,24 @@ static disc scaled(disc a, double x) {
     return rounded(a.re * x, a.im * x, a.off * fabs(x));
 }
 
-/* 1/a, infinite where 0 may be in it */
+/* 1/a, of infinite radius if a contains 0 */
 static disc inverse(disc a) {
     const double size = size_of(a), square = size * size;
     const double off = a.off < size ? a.off / (size * (size - a.off)) : INFINITY;
     return rounded(a.re / square, -a.im / square, off);
 }
 
-/* |a| at most */
+/* Largest modulus in a */
 static double most_of(disc a) {
     return (size_of(a) + a.off) * OUTWARDS;
 }
 
-/* What is summed at t: terms 1 and a_k e^(k t) over their sum, whose logarithm has one of many imaginary parts. */
+/* At a complex t: the terms 1 and a_k e^(k t) over their sum and their moduli, the logarithm S of the sum (up to
+ * multiples of 2 pi i), the sum of the moduli, and the mean of k */
 typedef struct {
     double re[PE_LARGEST_GROUP + 1], im[PE_LARGEST_GROUP + 1], size[PE_LARGEST_GROUP + 1];
-    double log_re, log_im, all; /* and the sum of sizes, */
-    double mean_re, mean_im; /* and the mean of k */
+    double log_re, log_im, all;
+    double mean_re, mean_im;
 } terms;
 
 static void terms_at(const pe_group *g, double re, double im, terms *out) {
@@ -177,8 +179,8 @@ static void terms_at(const pe_group *g, double re, double im, terms *out) {
     }
 }
 
-/* Derivatives of S = log(1 + sum) by t, the first four, on the disc of some radius about t; whether they are known.  They
- * are the cumulants of k, and those of the second order on the same of its distance from any number. */
+/* The first four derivatives of S(t) on the disc of the given radius about t: the cumulants of k with the terms as
+ * complex weights, formed from moments about an integer near the mean.  Returns whether they are bounded. */
 static int slopes_on(const pe_group *g, const terms *at, double radius, disc *slope) {
     const double middle = nearbyint(at->mean_re);
     double by[PE_LARGEST_GROUP + 1], moved = 0.0;
@@ -212,8 +214,8 @@ static int slopes_on(const pe_group *g, const terms *at, double radius, disc *sl
     return moved < 0.5 && at->all < CANCELLED;
 }
 
-/* Sizes of p - 1, of derivatives by log s of p and, the second and the third one, of log p, over |s|, and of p: of s, or
- * at most on a disc. */
+/* size[]: largest |p - 1|/|s|, |p'|/|s|, |(log p)''|/|s|, |(log p)'''|/|s| and |p| on a disc of s, derivatives by
+ * w = log s, given S' to S'''' there. */
 enum { SIZES = 5 };
 static void sizes_of(disc s, const disc *slope, double *size) {
     const disc one = {1.0, 0.0, 0.0}, minus = {-1.0, 0.0, 0.0}, by = inverse(slope[0]);
@@ -221,7 +223,7 @@ static void sizes_of(disc s, const disc *slope, double *size) {
     const disc p = times(s, by), bend = times(slope[1], by), third = times(slope[2], by);
     const disc turned = plus(one, times(minus, times(p, bend))); /* p'/p */
     const disc first = times(p, turned);
-    /* of bend by t, once and twice */
+    /* first and second derivative of bend by t */
     const disc bent = plus(third, times(minus, times(bend, bend)));
     const disc twice =
         plus(plus(times(slope[3], by), times(minus, times(bend, third))), scaled(times(bend, bent), -2.0));
@@ -236,8 +238,9 @@ static void sizes_of(disc s, const disc *slope, double *size) {
     size[4] = most_of(p);
 }
 
-/* Raises bounds of the first three for all s of a disc about s of a radius of `way` |s|, given what the derivatives are at
- * the middle and all over it: f/s moves by no more than its slope, f'/s - f/s, by log s.  Whether that is little. */
+/* Raises over[0..2] to the first three sizes on the disc of s of radius way |s|, given S' to S'''' at its centre (`at`)
+ * and on all of it (`slope`): a size f/s moves by at most its derivative by log s, f'/s - f/s, times the way.  Returns
+ * whether the bounds stay within SPARE of those at the centre. */
 static int raise_over(disc s, double way, const disc *at, const disc *slope, double *over) {
     double here[SIZES], most[SIZES];
     const double size = size_of(s);
@@ -255,12 +258,13 @@ static int raise_over(disc s, double way, const disc *at, const disc *slope, dou
     return 1;
 }
 
-/* The same of all losses of at least r once the largest term has taken over; whether it has. */
+/* The same for all |s| >= r by bounds in closed form, once the last term outweighs the others; returns whether it
+ * does. */
 static int has_taken_over(const pe_group *g, double r, double *over) {
     const double size = (double)g->size, em1 = pe_d_expm1(0.7071067 * r);
     if (!(r > 3.0 * size)) return 0;
     const double t = root_of(g, pe_d_log(em1)), below = t - 1e-9 * (1.0 + fabs(t));
-    double eta[4] = {0.0}; /* sums of (size - k)^j a_k/a_size e^(-(size - k) t) */
+    double eta[4] = {0.0}; /* sums over k of (size - k)^j a_k/a_size e^(-(size - k) t) */
     for (size_t k = 0; k < g->size; k++) {
         const double less = size - (double)k;
         const double log_a = k ? g->log_a[k - 1].h : 0.0;
@@ -280,7 +284,7 @@ static int has_taken_over(const pe_group *g, double r, double *over) {
     return 1;
 }
 
-/* t of s by Newton's method from a place near by, with the logarithm whose imaginary part is nearest. */
+/* Newton's method for the t of s = s_re + i s_im from a t nearby, on the branch of the logarithm nearest to s. */
 static int follow(const pe_group *g, double s_re, double s_im, double *re, double *im, terms *at,
                   double *miss) {
     for (int i = 0; i < NEWTON; i++) {
@@ -298,8 +302,8 @@ static int follow(const pe_group *g, double s_re, double s_im, double *re, doubl
     return 0;
 }
 
-/* How far along arg s = pi/4 a disc about t leads where S takes each value once, and bounds hold; 0 where that is not proven
- * or takes too much of what bounds have to spare. */
+/* How far along arg s = pi/4 the image of the disc of t reaches, on which S is one to one and the bounds are raised; 0
+ * if that is not proven or the bounds would exceed SPARE. */
 static double step_from(const pe_group *g, double r, double im, double miss, double radius, const terms *at,
                         const disc *here, double *over) {
     disc slope[4];
@@ -313,7 +317,7 @@ static double step_from(const pe_group *g, double r, double im, double miss, dou
     return raise_over((disc){s, s, 2.0 * miss}, step / r, here, slope, over) ? step : 0.0;
 }
 
-/* From disc to disc along arg s = pi/4: on each S takes each value of a disc about s once. */
+/* Follows arg s = pi/4 from START on, disc by disc, until the last term has taken over. */
 int pe_group_growth(const pe_group *g, double *over, double *base) {
     const double turn = 0.70710678118654752;
     for (int j = 0; j < 3; j++) over[j] = 0.5 + REST[j];
@@ -327,7 +331,7 @@ int pe_group_growth(const pe_group *g, double *over, double *base) {
         const double s = r * turn;
         double miss;
         if (!follow(g, s, s, &re, &im, &at, &miss) || !slopes_on(g, &at, 0.0, here)) break;
-        /* the root is that of the disc before; the first one is the one next to 0 */
+        /* t must lie in the last disc, where the root is unique; the first one is that of the series at START */
         if (pe_d_hypot(re - from_re, im - from_im) > 0.9 * radius) break;
         double step = 0.0;
         for (radius = 2.0 * wanted; step == 0.0 && radius > LEAST_RADIUS; radius *= 0.5)

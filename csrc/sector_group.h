@@ -1,5 +1,5 @@
-/* One step of a group of records: the loss is log w_0 + s, e^s - 1 = sum over k of a_k e^(k t), t = mu z, of weights that
- * are binomial ones but for their rounding; docs/theory/sector_laws.md. */
+/* One step of a group of records: the loss is log w_0 + s, e^s - 1 = sum over k of a_k e^(k t), t = mu z, with binomial
+ * weights up to rounding: docs/theory/sector_laws.md, Lemma 9.  Called by sector_laws.c. */
 #ifndef PE_SECTOR_GROUP_H
 #define PE_SECTOR_GROUP_H
 
@@ -10,30 +10,31 @@
 
 enum { PE_LARGEST_GROUP = 32 };
 
-/* Below log(0.02): up to there the root is a series. */
+/* Just below log 0.02: up to this w the density is analytic at every angle. */
 #define PE_GROUP_TURNED -3.9121
 
 typedef struct {
     size_t size;
-    double square; /* of the shift */
-    pe_dd log_a[PE_LARGEST_GROUP]; /* of k = 1 to size */
-    double log_weight[PE_LARGEST_GROUP + 1]; /* w_k, of k = 0 to size */
+    double square; /* mu^2 */
+    pe_dd log_a[PE_LARGEST_GROUP]; /* k = 1 to size */
+    double log_weight[PE_LARGEST_GROUP + 1]; /* log w_k, k = 0 to size */
 } pe_group;
 
-/* PE_TOO_COSTLY where weights are none of a binomial law. */
+/* From the ratios w_k/w_0 as sums of two doubles, and log w_0 in `floor`; PE_TOO_COSTLY if the weights are not
+ * binomial. */
 int pe_group_make(pe_group *g, pe_dd shift, size_t size, const double *ratios, const double *floor);
 
-/* The t of a loss, log(sum of k a_k e^(k t)), and the sizes of what was added on the way. */
+/* The root t of a loss, log(sum of k a_k e^(k t)), and sizes of terms for the error bound of one_density. */
 typedef struct {
     pe_dd t, log_slope;
     double size[2];
 } pe_group_root;
 pe_group_root pe_group_solve(const pe_group *g, pe_dd log_em1);
 
-/* s at t, and log(e^s - 1). */
+/* log(e^s - 1) at t */
 double pe_group_log_em1(const pe_group *g, double t);
 
-/* Bounds of |p(s) - 1|, |s p'(s)| and |d^2 log p/dw^2| over |s|, and by how much base growth is larger: a status. */
+/* Proves over[0..2] and `base` of pe_sector_bent.  A status: PE_TOO_COSTLY where it fails. */
 int pe_group_growth(const pe_group *g, double *over, double *base);
 
 #endif

@@ -1,3 +1,7 @@
+/* Builds laws on panels: of one step (a sampled Gaussian, a group, or a likelihood ratio), and of the sum of two
+ * independent losses, with the bounds beyond their ends: docs/theory/sector_laws.md.  Interface in laws.h; called by
+ * pyengine/engines/sector.py and certified_epochs.py.  Where laws end is a choice. */
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,15 +12,14 @@
 #include "sector.h"
 #include "sector_group.h"
 
-/* One step, and the sum of two independent losses; docs/theory/sector_laws.md. */
-
-static const double MOST_WORK = 6e7; /* nodes of all sums on the way to a law, some seconds */
+static const double MOST_WORK = 6e7; /* nodes of all sums that lead to a law, some seconds */
 static const double LOG_2 = 0.69314718055994530942;
-static const double HIGHEST = 6.5, LOWEST = -200.0; /* of the axis */
-static const double HIGHEST_RATIO = 200.0, HIGHEST_LOSS = 250.0; /* below 2^8 */
-static const double FALLEN = 40.0; /* nats, from the first edge of ratios to where their cells begin */
-enum { MOST_DROPPED = 4 }; /* of the last panels, where they are not proven */
-static const double LOST = 4e-15; /* relative, of a sum at its ends */
+static const double HIGHEST = 6.5, LOWEST = -200.0; /* range of w: of losses, */
+static const double HIGHEST_RATIO = 200.0,
+                    HIGHEST_LOSS = 250.0; /* of ratios, and of losses of epochs, below 2^8 */
+static const double FALLEN = 40.0; /* nats by which F falls from the first edge to the start of the cells */
+enum { MOST_DROPPED = 4 }; /* last panels that are dropped if they cannot be proven */
+static const double LOST = 4e-15; /* share of a sum that may be missing at the ends of its panels */
 
 void pe_sector_free(pe_sector *a) {
     if (!a) return;
@@ -60,12 +63,13 @@ void pe_sector_ends(const pe_sector *a, double *ends) {
     }
 }
 
-static double on_edge(double w) {
+/* w rounded to a multiple of PE_SECTOR_EDGE */
+static double round_to_edge(double w) {
     return nearbyint(w / PE_SECTOR_EDGE) * PE_SECTOR_EDGE;
 }
 
-/* Cells about a tenth of the narrowest of what the law has at both ends. */
-static int cells_of(pe_sector *c) {
+/* Makes cells of about a tenth of kappa^-1/2. */
+static int make_cells(pe_sector *c) {
     const double to =
         fmax(c->farthest, pe_sector_high(c) + 4.0 / sqrt(pe_sector_growth(&c->kinds, pe_sector_high(c))));
     const double wide = 0.1 / sqrt(pe_sector_growth(&c->kinds, c->edge[0]));
@@ -73,25 +77,25 @@ static int cells_of(pe_sector *c) {
     return pe_sector_make_cells(&c->cells, &c->kinds, pe_power_of_two(fmin(wide, narrow)), c->start, to);
 }
 
-/* Where cells begin, given the first edge: F has to fall to the left of it, and next to nothing may be there; sums are
- * bounded from `least_start` on.  Losses of few steps fall from the first edge on. */
+/* Sets the start of the cells, at or left of the first edge, where the slope of Lemma 4 is positive and F is
+ * negligible; at least `least_start`.  Losses of few steps fall from the first edge on. */
 static int set_start(pe_sector *c, double least_start) {
     c->start = c->edge[0];
     c->low_slope = pe_sector_slope(&c->kinds, c->start);
     if (c->kinds.are_ratios || !(c->low_slope > 0.0)) {
-        /* the slope is linear there, and that of losses hardly less */
+        /* the slope of ratios is linear in w; that of losses nearly so */
         const double rate =
             c->kinds.are_ratios ? 2.0 * pe_sector_growth(&c->kinds, 0.0) : pe_sector_rates(&c->kinds);
         const double least = sqrt(rate);
         if (c->low_slope < least) c->start -= (least - c->low_slope) / rate;
         c->start = fmax(c->start - FALLEN / fmax(c->low_slope, least), least_start);
-        c->start = fmin(on_edge(c->start) + PE_SECTOR_EDGE, c->edge[0]);
+        c->start = fmin(round_to_edge(c->start) + PE_SECTOR_EDGE, c->edge[0]);
         c->low_slope = pe_sector_slope(&c->kinds, c->start);
     }
     return c->low_slope > 0.0 ? PE_OK : PE_TOO_COSTLY;
 }
 
-/* Bounds of the probabilities below the first edge. */
+/* Bounds the probabilities under A and B below the first edge, by cells and the slope left of them. */
 static void set_below(pe_sector *c) {
     const pe_sector_cells *t = &c->cells;
     const double low = c->edge[0];
@@ -109,11 +113,11 @@ static void set_below(pe_sector *c) {
 
 typedef struct {
     int is_ratio;
-    pe_dd shift, offset; /* mu, and mu^2/2 - log(p/(1 - p)), or mu^2/2 for a ratio */
-    const pe_group *group; /* NULL of one record */
+    pe_dd shift, offset; /* mu, and b = mu^2/2 - log(p/(1 - p)), or mu^2/2 for a ratio */
+    const pe_group *group; /* NULL for one record */
 } one_step;
 
-/* mu z of a loss, and the log of e^s/(dz/ds mu): of e^s - 1 with one record. */
+/* t = mu z at a loss, and the log of e^s/(dt/ds), which is log(e^s - 1) for one record. */
 static pe_group_root root_of(const one_step *s, pe_dd log_em1) {
     if (s->group) return pe_group_solve(s->group, log_em1);
     return (pe_group_root){.t = pe_dd_add(log_em1, s->offset),
@@ -121,6 +125,7 @@ static pe_group_root root_of(const one_step *s, pe_dd log_em1) {
                            .size = {fabs(log_em1.h), fabs(s->offset.h)}};
 }
 
+/* log F_1(w) with a bound of its error (Lemma 1). */
 static pe_dd one_density(const one_step *s, double w, double *error) {
     const pe_dd at = pe_dd_of(w), y = s->is_ratio ? pe_dd_of(0.0) : pe_dd_exp(at);
     const pe_group_root root = root_of(s, s->is_ratio ? at : pe_dd_log_expm1(at, y));
@@ -142,8 +147,8 @@ static void step_density(void *context, size_t n, const double *w, double *value
     }
 }
 
-/* w where the loss is that of z */
-static double place_of(const one_step *s, double z) {
+/* w of the loss at z */
+static double w_of(const one_step *s, double z) {
     const double t = s->shift.h * z;
     const double log_em1 =
         s->group ? pe_group_log_em1(s->group, t) : pe_dd_sub(pe_dd_mul_d(s->shift, z), s->offset).h;
@@ -155,7 +160,7 @@ static double log_tail(double z) {
     return pe_log_ndtr(-z);
 }
 
-/* Log of the probability under B of more than z. */
+/* log of an upper bound of the probability under B above z. */
 static double group_tail(const pe_group *g, double z, double mu) {
     double all = -INFINITY;
     for (size_t k = 0; k <= g->size; k++)
@@ -163,8 +168,9 @@ static double group_tail(const pe_group *g, double z, double mu) {
     return all + 1e-9;
 }
 
-/* The high end of one step, of which the convolutions of a power leave w. */
-static double with_what_is_lost(double steps, const pe_sector_kinds *k, double w) {
+/* Upper end of one step's panels.  Each of the convolutions of a power may trim its sum by PE_SECTOR_LOST/sqrt(kappa),
+ * so the panels start far enough out that w survives. */
+static double end_before_trims(double steps, const pe_sector_kinds *k, double w) {
     for (double rest = 1.0; rest < steps; rest *= 2.0) {
         pe_sector_kinds part = *k;
         part.number[0] = floor(steps / rest);
@@ -173,8 +179,8 @@ static double with_what_is_lost(double steps, const pe_sector_kinds *k, double w
     return w;
 }
 
-/* Where the sum of all steps has ended: several losses that are large, of one record or of more in a batch, and all small
- * ones. */
+/* Estimate of the w above which the sum of all steps has a probability below e^deepest: k large losses, of one record
+ * or of j records in a batch, and all small ones. */
 static double farthest_of(const one_step *s, double probability, double steps, double deepest, double high) {
     const size_t size = s->group ? s->group->size : 1;
     const double mu = s->shift.h, mean = steps * probability * (double)size;
@@ -194,7 +200,7 @@ static double farthest_of(const one_step *s, double probability, double steps, d
     return pe_d_log(large + small);
 }
 
-/* The same of the sum of ratios; fewer of them are larger, and that is rarer. */
+/* The same for a sum of ratios. */
 static double farthest_ratio(const one_step *s, double steps, double deepest, double high) {
     const double mu = s->shift.h, spread = sqrt(pe_d_expm1(mu * mu) / steps);
     double large = pe_d_exp(high);
@@ -205,29 +211,31 @@ static double farthest_ratio(const one_step *s, double steps, double deepest, do
     return pe_d_log(large + steps * (1.0 + fmin(sqrt(-2.0 * deepest) * spread, 4.0)));
 }
 
-/* What both kinds of steps share: panels from `low` on, ends, and probabilities beyond these. */
+/* Makes the law of one step of any kind: panels from `low` on, cells, proof, and probabilities beyond the ends. */
 static int make_step(pe_sector *c, one_step *s, double probability, double low, double high) {
     c->kinds.are_ratios = s->is_ratio;
     c->edge = malloc(sizeof(double) * 2);
     if (!c->edge) return PE_NO_MEMORY;
     c->edge[0] = low;
-    if (!s->is_ratio && !(pe_sector_slope(&c->kinds, low) > 0.0)) return PE_TOO_COSTLY; /* it falls there */
+    if (!s->is_ratio && !(pe_sector_slope(&c->kinds, low) > 0.0))
+        return PE_TOO_COSTLY; /* F must fall to the left */
     int status =
         pe_sector_fill(c, step_density, s, high + PE_SECTOR_LOST / sqrt(pe_sector_growth(&c->kinds, high)));
     if (status) return status;
     high = pe_sector_high(c);
-    if ((status = set_start(c, LOWEST)) || (status = cells_of(c))) return status;
-    for (size_t i = 0, first = pe_sector_cell(&c->cells, low); i < first; i++) { /* it falls to the left */
+    if ((status = set_start(c, LOWEST)) || (status = make_cells(c))) return status;
+    for (size_t i = 0, first = pe_sector_cell(&c->cells, low); i < first;
+         i++) { /* largest at the right end */
         const double right = c->cells.from + (double)(i + 1) * c->cells.width;
         double error;
         c->cells.top[i] = one_density(s, right, &error).h + error + 1e-8;
     }
     pe_sector_fill_cells(c);
-    /* beyond the last panel the density of one step falls if its slope there is negative; see the docs */
+    /* beyond the last panel F_1 falls if L p > mu^2 there ("Ends" in the docs) */
     const double y = pe_d_exp(high), mu = s->shift.h;
     const pe_dd at = pe_dd_of(high), log_em1 = s->is_ratio ? at : pe_dd_log_expm1(at, pe_dd_exp(at));
     const double z = pe_dd_div(root_of(s, log_em1).t, s->shift).h;
-    const double least = fmax(1.0, s->group ? y / (double)s->group->size : y); /* of p there */
+    const double least = fmax(1.0, s->group ? y / (double)s->group->size : y); /* lower bound of p there */
     if (!(s->is_ratio ? z > 1e-9 : z * least / mu > 1.0 + 1e-9)) return PE_TOO_COSTLY;
     for (size_t i = pe_sector_cell(&c->cells, high) + 1; i < c->cells.n; i++)
         c->cells.top[i] = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
@@ -265,12 +273,12 @@ int pe_sector_step(const double *shift, const double *ratio, const double *floor
     c->floor = floor_parts[0];
     c->floor_low = floor_parts[1];
     c->deepest = deepest;
-    const double low = on_edge(place_of(&s, -sqrt(-2.0 * deepest)));
-    const double high = place_of(&s, sqrt(-2.0 * rarest) + s.shift.h);
-    c->farthest = with_what_is_lost(steps, &c->kinds, farthest_of(&s, probability, steps, rarest, high));
+    const double low = round_to_edge(w_of(&s, -sqrt(-2.0 * deepest)));
+    const double high = w_of(&s, sqrt(-2.0 * rarest) + s.shift.h);
+    c->farthest = end_before_trims(steps, &c->kinds, farthest_of(&s, probability, steps, rarest, high));
     c->farthest = fmax(c->farthest, reach);
     if (c->farthest > HIGHEST || low < LOWEST) return PE_TOO_COSTLY;
-    return make_step(c, &s, probability, low, on_edge(with_what_is_lost(steps, &c->kinds, high)));
+    return make_step(c, &s, probability, low, round_to_edge(end_before_trims(steps, &c->kinds, high)));
 }
 
 int pe_sector_group(const double *shift, size_t size, const double *ratios, const double *floor_parts,
@@ -290,14 +298,14 @@ int pe_sector_group(const double *shift, size_t size, const double *ratios, cons
     c->floor_low = floor_parts[1];
     c->deepest = deepest;
     const double mu = s.shift.h, rate = ratios[0] / ((double)size + ratios[0]);
-    double far = 0.0; /* the highest z that any number of records leads to */
+    double far = 0.0; /* largest z, over the numbers of records in the batch, that is as likely as e^rarest */
     for (size_t k = 1; k <= size; k++)
         far = fmax(far, (double)k * mu + sqrt(fmax(2.0 * (group.log_weight[k] - rarest), 0.0)));
-    const double low = on_edge(place_of(&s, -sqrt(-2.0 * deepest))), high = place_of(&s, far);
-    c->farthest = with_what_is_lost(steps, &c->kinds, farthest_of(&s, rate, steps, rarest, high));
+    const double low = round_to_edge(w_of(&s, -sqrt(-2.0 * deepest))), high = w_of(&s, far);
+    c->farthest = end_before_trims(steps, &c->kinds, farthest_of(&s, rate, steps, rarest, high));
     c->farthest = fmax(c->farthest, reach);
     if (c->farthest > HIGHEST || low < LOWEST) return PE_TOO_COSTLY;
-    return make_step(c, &s, rate, low, on_edge(with_what_is_lost(steps, &c->kinds, high)));
+    return make_step(c, &s, rate, low, round_to_edge(end_before_trims(steps, &c->kinds, high)));
 }
 
 int pe_sector_ratio(const double *shift, double deepest, double steps, pe_sector **out) {
@@ -309,11 +317,11 @@ int pe_sector_ratio(const double *shift, double deepest, double steps, pe_sector
     set_kind(c, &s);
     c->deepest = deepest;
     const double reach = sqrt(-2.0 * deepest);
-    const double low = on_edge(place_of(&s, -reach));
-    const double high = place_of(&s, reach + s.shift.h);
-    c->farthest = with_what_is_lost(steps, &c->kinds, farthest_ratio(&s, steps, deepest, high));
+    const double low = round_to_edge(w_of(&s, -reach));
+    const double high = w_of(&s, reach + s.shift.h);
+    c->farthest = end_before_trims(steps, &c->kinds, farthest_ratio(&s, steps, deepest, high));
     if (c->farthest > HIGHEST_RATIO || low < LOWEST) return PE_TOO_COSTLY;
-    return make_step(c, &s, 1.0, low, on_edge(with_what_is_lost(steps, &c->kinds, high)));
+    return make_step(c, &s, 1.0, low, round_to_edge(end_before_trims(steps, &c->kinds, high)));
 }
 
 /* ---- the sum of two ------------------------------------------------------------------------------------ */
@@ -335,7 +343,8 @@ static int is_same(const pe_sector_kinds *a, size_t i, const pe_sector_kinds *b,
            one[0] == other[0] && one[1] == other[1] && one[2] == other[2];
 }
 
-static int joined(const pe_sector_kinds *a, const pe_sector_kinds *b, pe_sector_kinds *c) {
+/* The kinds of a sum of losses, or of ratios: those of both parts. */
+static int joined_kinds(const pe_sector_kinds *a, const pe_sector_kinds *b, pe_sector_kinds *c) {
     *c = *a;
     c->turned = fmin(a->turned, b->turned);
     if (a->are_ratios != b->are_ratios || a->are_means || b->are_means) return PE_TOO_COSTLY;
@@ -355,11 +364,12 @@ static int joined(const pe_sector_kinds *a, const pe_sector_kinds *b, pe_sector_
     return PE_OK;
 }
 
-/* The same for losses of means of ratios.  On the line that gives each part of a turn, or of a way to the left, the share
- * that is as the inverse of its rate, half the inverse sums of rates grow, and fall the means of both slopes. */
-static void added(const pe_sector_kinds *a, const pe_sector_kinds *b, double shift, pe_sector_kinds *c) {
+/* The kind of a sum of losses of epochs (Theorem 8): kappa_c = kappa_a kappa_b/(kappa_a + kappa_b), and the slope at 0
+ * as the mean of those of both parts with weights kappa_b and kappa_a. */
+static void added_kinds(const pe_sector_kinds *a, const pe_sector_kinds *b, double shift,
+                        pe_sector_kinds *c) {
     const pe_sector_kinds *part[] = {a, b};
-    double rate[2], fall[2]; /* log F falls at least by -(rate w + fall) */
+    double rate[2], fall[2]; /* log F has at least the slope -(rate w + fall) */
     for (int i = 0; i < 2; i++) {
         rate[i] = pe_sector_rates(part[i]);
         fall[i] = -pe_sector_slope(part[i], 0.0);
@@ -367,7 +377,7 @@ static void added(const pe_sector_kinds *a, const pe_sector_kinds *b, double shi
     const double both = rate[0] + rate[1], of_a = rate[1] / both, of_b = rate[0] / both;
     *c = (pe_sector_kinds){.are_ratios = 1, .are_means = 1, .n = 1};
     c->number[0] = 1.0;
-    c->rate[0] = rate[0] * of_a; /* rounding counts where slopes and growth are formed */
+    c->rate[0] = rate[0] * of_a; /* rounding is allowed for in pe_sector_slope and pe_sector_growth */
     c->offset[0] = (of_a * fall[0] + of_b * fall[1]) / c->rate[0];
     c->offset[0] += 1e-8 * fabs(c->offset[0]) - shift;
 }
@@ -379,28 +389,29 @@ static double mode_of(const pe_sector *a) {
     return a->cells.from + ((double)best + 0.5) * a->cells.width;
 }
 
-/* Whether a place is worth keeping: its density, and that what the ends of both laws lack does not count there. */
+/* Whether the law may reach down to w: its density is above `deepest`, and little of the sum is missing there. */
 static int is_within(two_laws *t, const pe_sector *c, double w) {
     double error;
-    const double value = pe_sector_sum(&t->sums, t->a, t->b, on_edge(w), &error);
+    const double value = pe_sector_sum(&t->sums, t->a, t->b, round_to_edge(w), &error);
     return value > c->deepest && t->sums.lost < LOST;
 }
 
-static double joined_place(const two_laws *t, double of_a, double of_b) {
+/* w of the sum of parts at w = of_a and of_b */
+static double sum_of(const two_laws *t, double of_a, double of_b) {
     return t->sums.of_losses ? (of_a + of_b) + t->sums.shift : pe_d_log(pe_d_exp(of_a) + pe_d_exp(of_b));
 }
 
 static double centre_of(const two_laws *t) {
-    return joined_place(t, mode_of(t->a), mode_of(t->b));
+    return sum_of(t, mode_of(t->a), mode_of(t->b));
 }
 
-/* The high end: as far as what is above those of both parts does not count. */
+/* *end becomes the largest w, about, up to it, at which less than LOST is missing because both parts end. */
 static int find_high(two_laws *t, double *end) {
     double in = fmin(centre_of(t), *end), error;
-    double out = fmin(*end, joined_place(t, pe_sector_high(t->a), pe_sector_high(t->b)));
+    double out = fmin(*end, sum_of(t, pe_sector_high(t->a), pe_sector_high(t->b)));
     for (int i = 0; i < 16 && out > in; i++) {
         const double middle = i ? 0.5 * (in + out) : out;
-        pe_sector_sum(&t->sums, t->a, t->b, on_edge(middle), &error);
+        pe_sector_sum(&t->sums, t->a, t->b, round_to_edge(middle), &error);
         if (t->sums.status) return t->sums.status;
         if (t->sums.lost < LOST) in = middle;
         else out = middle;
@@ -409,9 +420,9 @@ static int find_high(two_laws *t, double *end) {
     return PE_OK;
 }
 
-/* The low end, left of the bulk. */
+/* Sets the first edge, left of the bulk, by is_within, and the start of the cells. */
 static int find_low(two_laws *t, pe_sector *c, double high) {
-    double out = t->sums.of_losses ? joined_place(t, pe_sector_low(t->a), pe_sector_low(t->b))
+    double out = t->sums.of_losses ? sum_of(t, pe_sector_low(t->a), pe_sector_low(t->b))
                                    : fmax(pe_sector_low(t->a), pe_sector_low(t->b));
     double in = fmin(centre_of(t), high);
     for (int i = 0; !is_within(t, c, in); i++) {
@@ -427,13 +438,13 @@ static int find_low(two_laws *t, pe_sector *c, double high) {
     }
     c->edge = malloc(2 * sizeof(double));
     if (!c->edge) return PE_NO_MEMORY;
-    c->edge[0] = on_edge(in);
+    c->edge[0] = round_to_edge(in);
     if (c->kinds.are_ratios && c->edge[0] < LOWEST) return PE_TOO_COSTLY;
-    return set_start(c, joined_place(t, pe_sector_start(t->a), pe_sector_start(t->b)));
+    return set_start(c, sum_of(t, pe_sector_start(t->a), pe_sector_start(t->b)));
 }
 
-/* Logs of bounds of the probabilities, under A or B, from the left end of each cell on, and in the first entry also of
- * what is left of it. */
+/* Logs of bounds of the probabilities, under A or B: mass[i] in cell i (left of it too for i = 0), tail[i] from its
+ * left end on. */
 static void tails_of(const pe_sector *a, int of_b, double *mass, double *tail) {
     const pe_sector_cells *t = &a->cells;
     const double high = pe_sector_high(a);
@@ -455,8 +466,8 @@ static void tails_of(const pe_sector *a, int of_b, double *mass, double *tail) {
     mass[0] = pe_log_add(mass[0], less);
 }
 
-/* Log of a bound of the probability that the sum is above e^w, under A or B of either part: one of both is, or both
- * together. */
+/* log of a bound of the probability that the sum is above w, each part under A or B: one part alone is above it, or both
+ * together, by cells of one and tails of the other. */
 static double sum_tail(const pe_sector *a, int of_b_a, const pe_sector *b, int of_b_b, double w,
                        int of_losses, double *room) {
     double *mass_a = room, *tail_a = mass_a + a->cells.n, *mass_b = tail_a + a->cells.n,
@@ -484,7 +495,8 @@ static double number_of(const pe_sector *a) {
     return sum;
 }
 
-/* The same of the whole: under B all losses have that law, but only one of all ratios, which is in either part. */
+/* The same of the whole under A or B: under B all losses have B's law, but of ratios only one, which is in either
+ * part. */
 static double whole_tail(const two_laws *t, int of_b, double w, double *room) {
     const pe_sector *a = t->a, *b = t->b;
     const int of_losses = t->sums.of_losses;
@@ -495,6 +507,7 @@ static double whole_tail(const two_laws *t, int of_b, double w, double *room) {
     return fmin(pe_log_add(pe_d_log(of_a) - both + in_a, pe_d_log(of_other) - both + in_b) + 1e-9, 0.0);
 }
 
+/* Bounds the probabilities above the last panel: by cells up to `end`, by whole_tail beyond. */
 static int find_tails(two_laws *t, pe_sector *c, double end) {
     const pe_sector *a = t->a, *b = t->b;
     double *room = malloc(2 * (a->cells.n + b->cells.n) * sizeof(double));
@@ -514,10 +527,9 @@ static int find_tails(two_laws *t, pe_sector *c, double end) {
     return PE_OK;
 }
 
-/* Log of a bound of F at all places from w on: one of both parts is at least half of the sum, and the other one has a
- * law. */
+/* log of a bound of F from w on: one part is at least half of the sum, and the density of the other integrates to 1. */
 static double half_bound(const two_laws *t, double w) {
-    if (t->sums.of_losses) { /* one of both is beyond its share */
+    if (t->sums.of_losses) { /* one part is above its share `own` or `other` of w */
         w -= t->sums.shift;
         const double own = 0.5 * (w + mode_of(t->a) - mode_of(t->b)), other = w - own;
         const double more = pe_sector_top(&t->a->cells, own - 1e-9 * (1.0 + fabs(own)), INFINITY);
@@ -529,7 +541,8 @@ static double half_bound(const two_laws *t, double w) {
     return pe_log_add(of_a, pe_sector_top(&t->b->cells, half, INFINITY)) + LOG_2 + 1e-9;
 }
 
-/* Bounds in cells below the first edge: of losses some at a time, the more the farther away. */
+/* Bounds the cells below the first edge by pe_sector_sum_bound, of losses several at a time, more of them further
+ * away. */
 static void fill_below(two_laws *t, pe_sector *c) {
     enum { FINE = 8 };
     pe_sector_cells *cells = &c->cells;
@@ -548,7 +561,7 @@ static void fill_below(two_laws *t, pe_sector *c) {
     }
 }
 
-/* Bounds in cells from the high end on, some at a time, and beyond them. */
+/* Bounds the cells from the high end on, several at a time, and all beyond them. */
 static void fill_beyond(two_laws *t, pe_sector *c) {
     enum { TOGETHER = 8, FINE = 32 };
     const pe_sector *a = t->a, *b = t->b;
@@ -556,7 +569,7 @@ static void fill_beyond(two_laws *t, pe_sector *c) {
     const size_t first = pe_sector_cell(cells, pe_sector_high(c));
     size_t last;
     for (size_t i = first; i < cells->n; i = last) {
-        /* sums of ratios may have an end where the next ones need closer bounds than losses do */
+        /* cells one by one for ratios, as the sums made of this law need close bounds next to its end */
         last = i + (c->kinds.are_ratios ? 1 : TOGETHER) + (i - first) / FINE;
         last = last < cells->n ? last : cells->n;
         const double left = cells->from + (double)i * cells->width;
@@ -571,9 +584,9 @@ static void fill_beyond(two_laws *t, pe_sector *c) {
     cells->top[cells->n] = half_bound(t, cells->end);
 }
 
-/* Bounds in cells, and what panels are off by. */
-static int held(two_laws *t, pe_sector *c) {
-    int status = cells_of(c);
+/* Bounds all cells and proves the panels. */
+static int prove_panels(two_laws *t, pe_sector *c) {
+    int status = make_cells(c);
     if (status) return status;
     pe_sector_fill_cells(c);
     if (c->start < c->edge[0]) fill_below(t, c);
@@ -587,14 +600,15 @@ static int held(two_laws *t, pe_sector *c) {
 static int make_sum(two_laws *t, pe_sector *c) {
     const pe_sector *a = t->a, *b = t->b;
     const int of_losses = t->sums.of_losses;
-    c->farthest = of_losses ? fmin(joined_place(t, a->farthest, b->farthest), HIGHEST_LOSS)
-                            : fmin(a->farthest, b->farthest);
+    c->farthest =
+        of_losses ? fmin(sum_of(t, a->farthest, b->farthest), HIGHEST_LOSS) : fmin(a->farthest, b->farthest);
     double end = c->farthest;
     int status = PE_OK;
-    if (of_losses) added(&a->kinds, &b->kinds, t->sums.shift, &c->kinds);
-    else status = joined(&a->kinds, &b->kinds, &c->kinds);
+    if (of_losses) added_kinds(&a->kinds, &b->kinds, t->sums.shift, &c->kinds);
+    else status = joined_kinds(&a->kinds, &b->kinds, &c->kinds);
     if (!status && c->kinds.are_ratios && !of_losses) {
-        const pe_dd log_number = pe_dd_log(pe_dd_of(number_of(c))); /* the mean is what counts */
+        const pe_dd log_number =
+            pe_dd_log(pe_dd_of(number_of(c))); /* the loss is that of the mean of the ratios */
         c->floor = -log_number.h;
         c->floor_low = -log_number.l;
         c->floor_size = log_number.h;
@@ -604,20 +618,20 @@ static int make_sum(two_laws *t, pe_sector *c) {
     if (!status) status = pe_sector_fill(c, sum_density, t, end);
     if (t->sums.status) return t->sums.status;
     if (status) return status;
-    /* what is beyond the last panel is known less well, and may not do for an ellipse about it */
-    status = held(t, c);
+    /* bounds beyond the last panel are coarse, so that the ellipses about it may be too: then it is dropped */
+    status = prove_panels(t, c);
     for (int i = 0; i < MOST_DROPPED && status == PE_TOO_COSTLY && c->n > 1; i++) {
         c->n--;
         pe_sector_free_cells(&c->cells);
-        status = held(t, c);
+        status = prove_panels(t, c);
     }
     if (status) return status;
     set_below(c);
     return find_tails(t, c, end);
 }
 
-static int convolved(const pe_sector *a, const pe_sector *b, int of_losses, pe_sector_pieces *pieces,
-                     pe_sector **out) {
+static int new_sum(const pe_sector *a, const pe_sector *b, int of_losses, pe_sector_pieces *pieces,
+                   pe_sector **out) {
     pe_sector *c = calloc(1, sizeof *c);
     *out = c;
     if (!c) return PE_NO_MEMORY;
@@ -630,13 +644,13 @@ static int convolved(const pe_sector *a, const pe_sector *b, int of_losses, pe_s
     c->floor_size = a->floor_size + b->floor_size;
     two_laws t = {.a = a, .b = b};
     t.sums.of_losses = of_losses;
-    if (of_losses) { /* so that the floor is next to 0, exactly */
-        t.sums.shift = on_edge(c->floor);
+    if (of_losses) { /* moves the floor into w, exactly, so that it is near 0 */
+        t.sums.shift = round_to_edge(c->floor);
         c->floor -= t.sums.shift;
     }
     pe_sector_pieces_trim(pieces);
     t.sums.pieces = pieces;
-    /* a power and one of its factors share most of their work */
+    /* a power and its factor have most of their work in common */
     t.sums.budget =
         MOST_WORK - (a->kinds.are_ratios ? fmax(a->work, b->work) : a->work + (a == b ? 0.0 : b->work));
     const int status = make_sum(&t, c);
@@ -645,10 +659,10 @@ static int convolved(const pe_sector *a, const pe_sector *b, int of_losses, pe_s
 }
 
 int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector_pieces *pieces, pe_sector **out) {
-    return convolved(a, b, 0, pieces, out);
+    return new_sum(a, b, 0, pieces, out);
 }
 
 int pe_sector_compose(const pe_sector *a, const pe_sector *b, pe_sector_pieces *pieces, pe_sector **out) {
     *out = NULL;
-    return a->kinds.are_ratios && b->kinds.are_ratios ? convolved(a, b, 1, pieces, out) : PE_TOO_COSTLY;
+    return a->kinds.are_ratios && b->kinds.are_ratios ? new_sum(a, b, 1, pieces, out) : PE_TOO_COSTLY;
 }

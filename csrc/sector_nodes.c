@@ -1,15 +1,15 @@
+/* Values of a law at nodes of quadrature rules and its bounds on ellipses, for engines that integrate it against the law
+ * of other steps (pyengine/engines).  Proofs: docs/theory/sector_laws.md.  Interface in laws.h. */
+
 #include <math.h>
 
 #include "doubles.h"
 #include "sector.h"
 
-/* Densities of a law at nodes of rules, and what bounds them on ellipses: its law beside that of other steps;
- * docs/theory/sector_laws.md. */
-
 static const double UNIT = 0x1p-53;
-static const double HIGHEST = 0.78; /* angle, below pi/4 */
+static const double HIGHEST = 0.78; /* largest angle of the sector that is used, below pi/4 */
 
-/* Bound of the slope of a panel's polynomial. */
+/* Upper bound of |slope| of a panel's polynomial in w */
 static double steepest(const pe_sector *a, size_t panel) {
     const double *c = a->coef + PE_SECTOR_TERMS * panel;
     double sum = 0.0;
@@ -28,7 +28,7 @@ void pe_sector_densities(const pe_sector *a, size_t n, const double *from, const
         const size_t panel = pe_sector_panel(a, at);
         const double lo = a->edge[panel], mid = lo + 0.5 * (a->edge[panel + 1] - lo);
         value[i] = pe_sector_value(a, panel, from[i], step[i]);
-        /* the node and the first of its parts less the middle are rounded */
+        /* slope times the rounding of the node and of its distance from the panel's middle */
         const double moved = 4.0 * UNIT * (fabs(step[i]) + fabs(from[i] - mid));
         error[i] = 1.001 * a->off[panel] + 4.0 * UNIT * fabs(value[i]) + moved * steepest(a, panel);
     }

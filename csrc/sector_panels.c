@@ -1,3 +1,6 @@
+/* Fits polynomials to log F on panels of w and proves their errors: Theorem 6 of docs/theory/sector_laws.md.  Called by
+ * sector_laws.c. */
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,19 +10,17 @@
 #include "sector.h"
 #include "simd.h"
 
-/* Polynomials of log F on panels, and what they are off by; docs/theory/sector_laws.md. */
-
-enum { TERMS = PE_SECTOR_TERMS, CHECKS = PE_SECTOR_CHECKS, TURNS = 48 };
+enum { TERMS = PE_SECTOR_TERMS, CHECKS = PE_SECTOR_CHECKS, TURNS = 48 }; /* TURNS: arcs of half an ellipse */
 
 static const double UNIT = 0x1p-53;
 static const double PI = 3.14159265358979323846;
-static const double REACH = 1.5;       /* half of a panel, in kappa^-1/2, */
-static const double LONGEST = 1.0;     /* its largest width, */
-static const double SHORTEST =
-    0x1p-14; /* and the smallest one: places of the check are rounded to the grid */
-static const double MOST_CHANGE = 30.0; /* of log F on one */
-static const double BESIDE = 1.0;      /* how much of a panel's width the axis goes on after the last one */
+static const double REACH = 1.5; /* half width of a panel, in kappa^-1/2 */
+static const double LONGEST = 1.0; /* largest width of a panel in w, */
+static const double SHORTEST = 0x1p-14; /* and smallest, as points of the check are rounded to the grid */
+static const double MOST_CHANGE = 30.0; /* largest change of log F on a panel */
+static const double BESIDE = 1.0; /* margin beyond the last panel, in its widths */
 
+/* Makes room for one more panel. */
 static int grow(pe_sector *c) {
     if (c->n < c->room) return PE_OK;
     const size_t room = c->room ? 2 * c->room : 64;
@@ -40,9 +41,9 @@ static int grow(pe_sector *c) {
     return PE_OK;
 }
 
-/* What rounding does to a value of the polynomial: an error in step k of Horner's rule is one in the coefficient k, of
- * what is at most the sum of those from there on; the place is rounded once, as half of a panel is a power of 2.  Then
- * that of a term of a sum. */
+/* Bound of the rounding of a value of the polynomial: an error in step k of Horner's rule is one of coefficient k,
+ * relative to the sum of the moduli from there on; x is rounded once, as half of a panel is a power of 2.  Returns that
+ * of a term of a convolution, *of_value that of a value alone. */
 static double rounding_of(const double *c, double half, double span, double *of_value) {
     double all = 0.0, slope = 0.0, sum = 0.0;
     for (int k = 0; k < TERMS; k++) {
@@ -50,15 +51,15 @@ static double rounding_of(const double *c, double half, double span, double *of_
         slope += k * fabs(c[k]);
         sum += fabs(c[k]);
     }
-    /* the value of another panel is added, which counts for both; and what log(1 + e^r) errs by */
+    /* in a convolution: the addition of the other law's value, and the rounding of log(1 + e^r) times the slope */
     const double of_parts = 0x1p-9 * (1.0 + span) / half;
     *of_value = UNIT * (all + slope) * (1.0 + 1e-6);
     return *of_value + UNIT * (of_parts * slope + sum) * (1.0 + 1e-6);
 }
 
-/* Coefficients of powers, of those of Chebyshev polynomials, and back. */
+/* Changes of basis: power[k][j] is the coefficient of x^j in T_k, chebyshev[k][j] that of T_k in x^j. */
 typedef struct {
-    double power[TERMS][TERMS], chebyshev[TERMS][TERMS]; /* [k][j]: of x^j in T_k, of T_k in x^j */
+    double power[TERMS][TERMS], chebyshev[TERMS][TERMS];
 } bases;
 
 static void make_bases(bases *t) {
@@ -74,7 +75,7 @@ static void make_bases(bases *t) {
         }
 }
 
-/* cos(pi k/(2 CHECKS)) for whole k */
+/* cos(pi k/(2 CHECKS)) */
 typedef struct {
     double cosine[4 * CHECKS];
 } turns;
@@ -85,8 +86,8 @@ static void make_turns(turns *t) {
         t->cosine[k] = pe_dd_turn(pe_dd_div(pe_dd_mul_d(PE_PI, k), pe_dd_of(2 * CHECKS)), &sine).h;
 }
 
-/* Adds the polynomial of degree TERMS - 1 of least squares at the places of the check, had they not been rounded.  No
- * bound depends on how well it is done. */
+/* Adds the least-squares polynomial of degree TERMS - 1 at the Chebyshev points, disregarding their rounding to the
+ * grid: a choice, as the error of the result is proven afterwards. */
 static void add_polynomial(const turns *t, const bases *of, const double *value, double *c) {
     double mean = 0.0, all = 0.0;
     for (int i = 0; i < CHECKS; i++) mean += value[i] / CHECKS;
@@ -99,13 +100,13 @@ static void add_polynomial(const turns *t, const bases *of, const double *value,
     }
 }
 
-/* Place i of the check on a panel, rounded to the grid. */
+/* Point i of the check on a panel, rounded to the grid. */
 static double place_of(const turns *t, double lo, double width, int i) {
     const double off = 0.5 * width * (1.0 + t->cosine[2 * i + 1]);
     return lo + nearbyint(off / PE_SECTOR_GRID) * PE_SECTOR_GRID;
 }
 
-/* One panel from lo on; whether it resolves the law. */
+/* Appends a panel from lo on; *resolved: whether its polynomial agrees with the law at the points.  A status. */
 static int try_panel(pe_sector *c, const turns *t, const bases *of, pe_sector_density f, void *context,
                      double lo, double width, int *resolved) {
     enum { TOGETHER = PE_SECTOR_TOGETHER };
@@ -135,7 +136,7 @@ static int try_panel(pe_sector *c, const turns *t, const bases *of, pe_sector_de
         miss[i] = value[i] = (value[i] - whole) + rest[i];
         error[i] += 2.0 * UNIT * fabs(value[i]);
     }
-    /* what is left the first time is mostly what the rounding of places and of coefficients has done */
+    /* the second fit corrects for the rounding of points and coefficients */
     for (int trial = 0; trial < 2; trial++) {
         add_polynomial(t, of, miss, coef);
         pe_sector_rests(c, c->n - 1, CHECKS, lo, step, miss);
@@ -154,6 +155,7 @@ static int try_panel(pe_sector *c, const turns *t, const bases *of, pe_sector_de
     return PE_OK;
 }
 
+/* Largest width of a panel that ends at w */
 static double wanted_width(const pe_sector *c, double w) {
     return fmin(LONGEST, 2.0 * REACH / sqrt(pe_sector_growth(&c->kinds, w)));
 }
@@ -164,7 +166,7 @@ int pe_sector_fill(pe_sector *c, pe_sector_density f, void *context, double limi
     make_turns(&t);
     make_bases(&of);
     double lo = c->edge[0], width = pe_power_of_two(wanted_width(c, lo));
-    int shortened = 0; /* the last panels, so that less of the axis is lost */
+    int shortened = 0; /* how often the last panel was halved, to end nearer to the limit */
     for (;;) {
         while (width > SHORTEST && width > wanted_width(c, lo + width)) width *= 0.5;
         if (lo + width * (1.0 + BESIDE) > limit) {
@@ -211,13 +213,13 @@ void pe_sector_fill_cells(pe_sector *c) {
         }
         t->top[i] = top;
     }
-    /* if cells begin there, what lies to the left of the low end is below its value there */
+    /* where cells begin at the low end, F to the left of it is below its value there */
     t->top[first] = fmax(t->top[first], pe_sector_value(c, 0, c->edge[0], 0.0) + 1e-8);
 }
 
-/* cos and sin of k times the middle of each arc of an ellipse */
+/* cos and sin of k times the middle angle of each arc, and the cosines of the ends of arcs */
 typedef struct {
-    double cosine[TERMS][TURNS], sine[TERMS][TURNS], end[TURNS + 1]; /* and cosines of both ends */
+    double cosine[TERMS][TURNS], sine[TERMS][TURNS], end[TURNS + 1];
 } arcs;
 
 static void make_arcs(arcs *t) {
@@ -229,7 +231,7 @@ static void make_arcs(arcs *t) {
         }
 }
 
-/* Real parts of a polynomial on an ellipse in the middle of its arcs, and their slopes in the angle. */
+/* Real part of the polynomial in the middle of each arc, sum of weight[k] cos(k angle), and its slope in the angle. */
 PE_CLONES static void on_arcs(const arcs *t, const double *weight, double *value, double *tilt) {
     for (int j = 0; j < TURNS; j++) value[j] = tilt[j] = 0.0;
     for (int k = 0; k < TERMS; k++) {
@@ -241,12 +243,13 @@ PE_CLONES static void on_arcs(const arcs *t, const double *weight, double *value
     }
 }
 
-/* Log of a bound of |F e^-polynomial| on an ellipse about a panel, whose axes add up to rho times its half. */
+/* log of a bound of |F e^-g|, g the panel's polynomial, on the ellipse about the panel whose half axes add up to rho
+ * half panels; infinite where F is not bounded. */
 static double ellipse_bound(const pe_sector *c, const arcs *t, size_t p, const double *chebyshev,
                             double rho) {
     const double lo = c->edge[p], half = 0.5 * (c->edge[p + 1] - lo), mid = lo + half;
     const double real = 0.5 * (rho + 1.0 / rho), imag = 0.5 * (rho - 1.0 / rho);
-    /* in the sector, or up to a Y that all of the last cell is below */
+    /* analytic in the sector, or at every angle up to kinds.turned */
     const double to = mid + half * real;
     const int everywhere = c->kinds.are_ratios || to + c->cells.width <= c->kinds.turned;
     if ((!everywhere && half * imag > 0.78) || to > c->cells.end) return INFINITY;
@@ -255,9 +258,9 @@ static double ellipse_bound(const pe_sector *c, const arcs *t, size_t p, const d
     for (int k = 0; k < TERMS; k++, power *= rho, of_x *= real) {
         weight[k] = chebyshev[k] * 0.5 * (power + 1.0 / power);
         slope += fabs(weight[k]) * (double)k;
-        size += fabs(c->coef[TERMS * p + (size_t)k]) * of_x; /* which coefficients were rounded from */
+        size += fabs(c->coef[TERMS * p + (size_t)k]) * of_x; /* for the rounding of the change of basis */
     }
-    /* the second derivative of the polynomial in the angle */
+    /* bound of the second derivative in the angle */
     double bend = 0.0;
     for (int k = 1; k < TERMS; k++) bend += fabs(weight[k]) * (double)k * k;
     const double turn = PI / TURNS;
@@ -273,7 +276,7 @@ static double ellipse_bound(const pe_sector *c, const arcs *t, size_t p, const d
     return top - c->whole[p] + 1e-9 * (1.0 + slope) + 64.0 * UNIT * size;
 }
 
-/* The largest value of a polynomial beside that at places of the check, by its degree. */
+/* By the degree of a polynomial: the bound C of its largest value over that at the points of the check. */
 typedef struct {
     double often[CHECKS];
 } degrees;
@@ -285,8 +288,8 @@ static void make_degrees(degrees *t) {
         t->often[degree] = 1.0 / pe_d_cos(PI * degree / (2.0 * CHECKS) + 1e-5);
 }
 
-/* What a panel is off by, at most alpha + beta h, with h the largest of all panels: the best of several ellipses and
- * degrees of the polynomial that is held to its values at the places of the check. */
+/* |F e^-g - 1| <= alpha + beta h on a panel, h being the largest of all panels (Theorem 6): the best of several
+ * ellipses and degrees d. */
 static void between_places(const pe_sector *c, const arcs *t, const bases *of, const degrees *d, size_t p,
                            double *alpha, double *beta) {
     static const double RHO[] = {1.5, 1.8, 2.1, 2.5, 3.0, 3.6, 4.4, 5.5, 7.0, 9.0, 12.0};

@@ -1,3 +1,7 @@
+/* Pieces of the axis of r for Theorem 5 of docs/theory/sector_laws.md: the ellipses about them with the ranges of both
+ * arguments, and the nodes of Gauss's rules on them.  They do not depend on the laws and are shared.  Called by
+ * sector_sums.c. */
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -5,13 +9,12 @@
 #include "doubles.h"
 #include "sector.h"
 
-/* Gauss's rules on pieces of the axis of r, and ellipses about these; docs/theory/sector_laws.md. */
-
-static const double WIDEST = 3.0; /* half axis of an ellipse in the imaginary direction, */
+static const double WIDEST = 3.0; /* largest imaginary half axis of an ellipse, below pi, */
 static const double LONGEST = 4.0; /* and in units of half a piece */
-static const double QUARTER = 1.57; /* up to there moduli of parts are at most that of the sum */
-static const double BESIDE = 1.0; /* where axes are longer: distance from the pole */
-static const double MOST_BYTES = 6e7; /* kept from one law to the next */
+/* just below pi/2: up to this |Im r| both parts have moduli of at most Y */
+static const double QUARTER = 1.57;
+static const double BESIDE = 1.0; /* least |Re r| of ellipses with a larger imaginary half axis */
+static const double MOST_BYTES = 6e7; /* memory of pieces kept from one law to the next */
 
 const int pe_sector_sizes[PE_SECTOR_RULES] = {8, 12, 16, 20, 24, 32, 40, 48};
 
@@ -29,7 +32,7 @@ static pe_dd legendre(int n, pe_dd x, pe_dd *slope) {
     return p;
 }
 
-/* Nodes in falling order, of which n/2 are positive, to some 2^-95, and weights to one unit or two. */
+/* Gauss's rule of n (even) nodes on [-1, 1], falling, to about 2^-95; weights to one or two units of 2^-53. */
 static void gauss_rule(int n, pe_dd *place, double *weight) {
     for (int i = 0; i < n / 2; i++) {
         pe_dd x = pe_dd_of(pe_d_cos(3.14159265358979323846 * (i + 0.75) / (n + 0.5))), slope;
@@ -43,7 +46,7 @@ static void gauss_rule(int n, pe_dd *place, double *weight) {
 }
 
 struct pe_sector_pieces {
-    pe_sector_piece *root[2][2 * PE_SECTOR_ROOTS]; /* where w are added, and e^w */
+    pe_sector_piece *root[2][2 * PE_SECTOR_ROOTS]; /* [of_losses] */
     pe_dd place[PE_SECTOR_RULES][PE_SECTOR_MOST_NODES];
     double weight[PE_SECTOR_RULES][PE_SECTOR_MOST_NODES];
     double bytes;
@@ -82,7 +85,7 @@ void pe_sector_pieces_trim(pe_sector_pieces *p) {
     if (p->bytes > MOST_BYTES) clear(p);
 }
 
-/* log|x/Y| and the angle of x/Y at r + i v */
+/* log|x/Y| = -log|1 + e^-(r + iv)|, and the argument of x/Y */
 static double log_share(double r, double v, double *angle) {
     const double e = pe_d_exp(-fabs(r)), real = r > 0.0 ? 1.0 + e * pe_d_cos(v) : e + pe_d_cos(v);
     const double imag = (r > 0.0 ? e : 1.0) * pe_d_sin(v);
@@ -90,8 +93,8 @@ static double log_share(double r, double v, double *angle) {
     return fmin(r, 0.0) - pe_d_log(pe_d_hypot(real, imag));
 }
 
-/* Of the part whose log|x/Y| is log_share(r, v), the range of that and the largest angle on [from, to] + i [-v, v].  For
- * v <= pi/2 the modulus rises with Re r and |Im r|, and the angle falls with Re r. */
+/* Bounds of log|x/Y| and of |arg x/Y| on [from, to] + i [-v, v] (proof of Theorem 5).  For v <= pi/2 the modulus rises
+ * with Re r and |Im r|, and the angle falls with Re r. */
 static void share_range(double from, double to, double v, double *least, double *most, double *turn) {
     double unused;
     *least = log_share(from, 0.0, &unused);
@@ -105,7 +108,7 @@ static void share_range(double from, double to, double v, double *least, double 
     log_share(from, v, turn);
 }
 
-/* Ranges of both places there, as distances from w, and squares of the largest turns. */
+/* The range of both arguments on [from, to] + i [-v, v]. */
 static void set_range(pe_sector_range *s, double from, double to, double v, int of_losses) {
     double turn_a = v, turn_b = v;
     if (of_losses) {
@@ -167,10 +170,10 @@ const double *pe_sector_rule(pe_sector_pieces *p, pe_sector_piece *m, int rule, 
     for (size_t j = 0; j < n; j++) {
         /* rising; the half is a power of 2 */
         const pe_dd r = pe_dd_add_d(pe_dd_scale(p->place[rule][n - 1 - j], m->half), m->mid);
-        pe_dd of_a = pe_dd_neg(r), of_b = r; /* by what places of both laws are less than the sum's */
+        pe_dd of_a = pe_dd_neg(r), of_b = r; /* w minus the arguments of F_a and F_b */
         if (!of_losses) {
             const pe_dd size = pe_dd_abs(r);
-            const int is_large = size.h > 600.0; /* where e^-r is nothing beside all units */
+            const int is_large = size.h > 600.0; /* where log(1 + e^-|r|) is far below all units */
             const pe_dd above = is_large ? pe_dd_of(0.0) : pe_dd_log1p(pe_dd_exp(pe_dd_neg(size)));
             of_a = r.h > 0.0 ? above : pe_dd_add(above, size);
             of_b = r.h > 0.0 ? pe_dd_add(above, size) : above;

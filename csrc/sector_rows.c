@@ -1,3 +1,7 @@
+/* Rows (tails and profiles at thresholds) of a law on panels with proven errors: Theorem 7 of
+ * docs/theory/sector_laws.md; and the search for thresholds, a choice.  Interface in laws.h; called by
+ * pyengine/engines/sector.py. */
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,13 +12,11 @@
 #include "sector.h"
 #include "spectral.h"
 
-/* Tails and profiles of a law with proven errors, at thresholds; docs/theory/sector_laws.md. */
-
 static const double UNIT = 0x1p-53;
-static const double RULE_ERROR = 1e-14; /* of nodes and weights of Gauss's rule, relative */
+static const double RULE_ERROR = 1e-14; /* relative error of an integral by the errors of nodes and weights */
 
 enum {
-    PIECES = 4, /* of a panel */
+    PIECES = 4, /* of a panel, each with its rule */
     RULE = 16, /* nodes of Gauss's rule */
 };
 
@@ -45,15 +47,15 @@ static void make_rule(gauss_rule *r, int n) {
     }
 }
 
-/* What is integrated against the law of A; s is the loss, c the threshold. */
+/* The weight that is integrated against F; s is the loss, c the threshold. */
 typedef enum {
-    UNDER_A,    /* 1 */
-    UNDER_B,    /* e^s */
+    UNDER_A, /* 1 */
+    UNDER_B, /* e^s */
     GAIN_BELOW, /* 1 - e^(s-c) */
     GAIN_ABOVE, /* e^s (1 - e^(c-s)) */
 } integrand;
 
-/* A sum total e^top. */
+/* The number total e^top. */
 typedef struct {
     double top, total;
 } scaled_sum;
@@ -68,29 +70,30 @@ static void accumulate(scaled_sum *s, double top, double total) {
     }
 }
 
-/* A threshold: w = high + low, what the loss has beyond the floor, which is e^w or w, and the loss. */
+/* A threshold: w = high + low with error `off`, y the loss above the floor (e^w, or w for ratios), c the loss. */
 typedef struct {
-    double high, low, y, c, off; /* off bounds the error of w */
+    double high, low, y, c, off;
 } place;
 
-static const double LEAST_LOSS = 1e-280; /* beyond the floor, far below all panels */
+static const double LEAST_LOSS = 1e-280; /* smallest loss above the floor, far below all panels */
 
+/* An integral under construction */
 typedef struct {
     const pe_sector *a;
     const gauss_rule *r;
     place at;
     integrand weight;
     scaled_sum sum;
-    double pieces; /* in it */
-    double log_error;
+    double pieces; /* number of pieces in the sum */
+    double log_error; /* log of a bound of its absolute error */
 } integral;
 
 static int is_gain(integrand weight) {
     return weight == GAIN_BELOW || weight == GAIN_ABOVE;
 }
 
-/* Log of the weight at a distance from the threshold, w = high + low, and what rounding does to it; the loss of the
- * smallest step is left out. */
+/* log of the weight at w = w_high + w_low, given w minus that of the threshold, without the floor, and a bound of its
+ * rounding. */
 static double log_weight(const integral *q, double w_high, double w_low, double distance, double *error) {
     const int is_ratio = q->a->kinds.are_ratios;
     double x, y, y_log;
@@ -114,7 +117,7 @@ static double log_weight(const integral *q, double w_high, double w_low, double 
     }
 }
 
-/* Log of a bound of the weight's modulus, Re w up to `to`. */
+/* log of a bound of the weight's modulus for Re w <= to */
 static double weight_bound(const integral *q, double to) {
     const double y = pe_sector_loss(q->a, to);
     switch (q->weight) {
@@ -129,7 +132,8 @@ static double weight_bound(const integral *q, double to) {
     }
 }
 
-/* What the rule leaves out on [mid - half, mid + half], 64/15 rho^-32/(1 - rho^-2) of the largest value on an ellipse. */
+/* log of the remainder of the rule on [mid - half, mid + half]: 64/15 half rho^-32/(1 - rho^-2) times the largest
+ * modulus on the ellipse, the best of some rho (Theorem 7). */
 static double log_remainder(const integral *q, double mid, double half) {
     static const double RHO[] = {2.0, 3.0, 4.5, 7.0, 11.0};
     const pe_sector_cells *cells = &q->a->cells;
@@ -147,7 +151,8 @@ static double log_remainder(const integral *q, double mid, double half) {
     return best + 1e-9;
 }
 
-/* One piece of a panel; one of its ends may be the threshold, in two parts.  Values at its nodes may be known. */
+/* Adds the integral over a piece of a panel, whose ends have low parts as one of them may be the threshold.  `known`:
+ * values of the polynomial at its nodes, or NULL. */
 static void add_piece(integral *q, size_t panel, double from, double from_low, double to, double to_low,
                       const double *known) {
     const pe_sector *a = q->a;
@@ -182,7 +187,7 @@ static void add_piece(integral *q, size_t panel, double from, double from_low, d
     q->log_error = pe_log_add(q->log_error, log_remainder(q, from + from_low + half, half));
 }
 
-/* Pieces of a panel on one side of the threshold. */
+/* Adds the pieces of a panel on one side of the threshold. */
 static void add_panel(integral *q, size_t panel, int above, const double *known) {
     const double lo = q->a->edge[panel], width = (q->a->edge[panel + 1] - lo) / PIECES, w = q->at.high;
     for (int k = 0; k < PIECES; k++) {
@@ -198,13 +203,13 @@ static void add_panel(integral *q, size_t panel, int above, const double *known)
     }
 }
 
-/* ---- what lies beyond edges of panels ------------------------------------------------------------------ */
+/* ---- integrals beyond edges of panels ------------------------------------------------------------------ */
 
-enum { MASSES = 6 }; /* kept of an edge: integrals of three weights below it, and of three above it */
+enum { MASSES = 6 }; /* integrals kept of an edge: of three weights below it, and of three above it */
 
-static const pe_sector_mass NOTHING = {-INFINITY, 0.0, -INFINITY};
+static const pe_sector_mass ZERO = {-INFINITY, 0.0, -INFINITY};
 
-/* Where the integral of a weight on one side of an edge is kept. */
+/* Index of the integral of a weight on one side of an edge. */
 static int kept_at(integrand weight, int above) {
     return (above ? 3 : 0) + (is_gain(weight) ? 2 : weight == UNDER_B);
 }
@@ -213,20 +218,20 @@ static double log_of_mass(const pe_sector_mass *m) {
     return m->total > 0.0 ? m->top + pe_d_log(m->total) : -INFINITY;
 }
 
-/* The integral over pieces of a panel, with the rounding of their sum. */
+/* The integral as a mass, with the rounding of the sum over its pieces. */
 static pe_sector_mass mass_of(const integral *q) {
     pe_sector_mass m = {q->sum.top, q->sum.total, q->log_error};
     m.log_error = pe_log_add(m.log_error, log_of_mass(&m) + pe_d_log(UNIT * (8.0 + 8.0 * q->pieces)));
     return m;
 }
 
-/* Adds e^log_factor factor times another integral; both factors together err by some units. */
+/* Adds e^log_factor * factor times another integral; `units`: relative error of both factors in units of 2^-53. */
 static void add_mass(pe_sector_mass *m, double log_factor, double factor, double units,
                      const pe_sector_mass *more) {
     if (!(factor > 0.0) || !(more->total > 0.0)) return;
     const pe_sector_mass own = {more->top + log_factor, more->total * factor,
                                 more->log_error + log_factor + pe_d_log(factor)};
-    /* the one of the smaller exponent takes that of the other, which rounds */
+    /* the number of the smaller exponent is rescaled, which rounds */
     const double apart = m->total > 0.0 ? fabs(m->top - own.top) : 0.0;
     const double moved = log_of_mass(m->top < own.top ? m : &own) + pe_d_log(UNIT * (apart + 1.0));
     units += 2.0 + (log_factor == 0.0 ? 0.0 : 2.0 * (fabs(more->top) + fabs(log_factor)));
@@ -239,8 +244,8 @@ static void add_mass(pe_sector_mass *m, double log_factor, double factor, double
     m->log_error = pe_log_add(pe_log_add(m->log_error, moved), log_of_mass(m) + pe_d_log(8.0 * UNIT));
 }
 
-/* Adds what lies beyond an edge on one side of the threshold; of a gain that of a threshold at the edge, and what all of
- * it gains from there to this one. */
+/* Adds the integral beyond an edge, from those that are kept.  A gain is split at the edge (below Theorem 7): the gain
+ * with the threshold at the edge, and the mass beyond the edge times the gain from there to the threshold. */
 static void add_beyond(const integral *q, pe_sector_mass *m, size_t edge, int above,
                        const pe_sector_mass *kept) {
     const pe_sector_mass *side = kept + MASSES * edge, *whole = side + kept_at(UNDER_A, above);
@@ -251,8 +256,8 @@ static void add_beyond(const integral *q, pe_sector_mass *m, size_t edge, int ab
     }
     const double d = (q->a->edge[edge] - q->at.high) - q->at.low;
     const double way = is_ratio ? d : q->at.y * pe_d_expm1(d);
-    const double x = fmax(above ? way : -way, 0.0); /* the low part of a threshold may be beyond the edge */
-    const double of_x = 10.0 + 2.0 * fabs(d); /* units of x itself */
+    const double x = fmax(above ? way : -way, 0.0); /* negative if the low part of w passes the edge */
+    const double of_x = 10.0 + 2.0 * fabs(d); /* relative error of x, in units */
     if (above) { /* e^s - e^c: e^s less that of the edge, and the edge's */
         add_mass(m, 0.0, 1.0, 0.0, side + kept_at(q->weight, above));
         const int is_large = x > 40.0;
@@ -265,11 +270,11 @@ static void add_beyond(const integral *q, pe_sector_mass *m, size_t edge, int ab
     }
 }
 
-/* The integral of a weight on one side of an edge, given that of the next edge on that side, and values at nodes of the
- * panel between both. */
+/* The integral of a weight beyond an edge, from that beyond the next edge and the panel in between, with the values at
+ * its nodes. */
 static pe_sector_mass mass_beyond(const pe_sector *a, const gauss_rule *r, size_t edge, integrand weight,
                                   int above, const double *values, const pe_sector_mass *kept) {
-    if (edge == (above ? a->n : 0)) return NOTHING;
+    if (edge == (above ? a->n : 0)) return ZERO;
     const double w = a->edge[edge];
     const double y = a->kinds.are_ratios ? w : pe_dd_exp(pe_dd_of(w)).h;
     integral q = {a, r, {.high = w, .y = y}, weight, {-INFINITY, 0.0}, 0.0, -INFINITY};
@@ -279,7 +284,7 @@ static pe_sector_mass mass_beyond(const pe_sector *a, const gauss_rule *r, size_
     return m;
 }
 
-/* Values at the nodes of all pieces of a panel. */
+/* Values of the polynomial at the nodes of all pieces of a panel. */
 static void values_of(const pe_sector *a, const gauss_rule *r, size_t panel, double *value) {
     const double lo = a->edge[panel], width = (a->edge[panel + 1] - lo) / PIECES;
     double step[RULE];
@@ -287,6 +292,7 @@ static void values_of(const pe_sector *a, const gauss_rule *r, size_t panel, dou
     for (int k = 0; k < PIECES; k++) pe_sector_rests(a, panel, RULE, lo + k * width, step, value + RULE * k);
 }
 
+/* All integrals that are kept; NULL without memory. */
 static pe_sector_mass *masses_of(const pe_sector *a, const gauss_rule *r) {
     static const integrand WEIGHTS[2][3] = {{UNDER_A, UNDER_B, GAIN_BELOW}, {UNDER_A, UNDER_B, GAIN_ABOVE}};
     pe_sector_mass *kept = malloc(MASSES * (a->n + 1) * sizeof *kept);
@@ -312,8 +318,8 @@ int pe_sector_keep(pe_sector *a) {
 
 /* ---- rows ----------------------------------------------------------------------------------------------- */
 
-/* Log of the integral of a weight beyond a threshold on one side, without the floor, and of a bound of its error but for
- * the threshold's. */
+/* log of the integral of a weight on one side of the threshold, without the floor; q->log_error becomes the log of a
+ * bound of its error, that of the threshold excluded. */
 static double integral_beyond(integral *q, int above, const pe_sector_mass *kept) {
     const size_t here = pe_sector_panel(q->a, q->at.high);
     add_panel(q, here, above, NULL);
@@ -323,33 +329,33 @@ static double integral_beyond(integral *q, int above, const pe_sector_mass *kept
     return log_of_mass(&m);
 }
 
-/* The same with the floor, and a bound of its relative error. */
-static double weighed(const pe_sector *a, const pe_sector_mass *kept, const gauss_rule *r, const place *at,
-                      integrand weight, int above, double *relative) {
+/* log of the functional with the floor, and a bound of its relative error, all parts included. */
+static double functional_of(const pe_sector *a, const pe_sector_mass *kept, const gauss_rule *r,
+                            const place *at, integrand weight, int above, double *relative) {
     integral q = {a, r, *at, weight, {-INFINITY, 0.0}, 0.0, -INFINITY};
     const int of_b = weight == UNDER_B || weight == GAIN_ABOVE;
     const double log_sum = integral_beyond(&q, above, kept), floor = of_b ? a->floor : 0.0;
     /* beyond the ends of the panels */
     const double beyond = above ? a->tail[of_b] - floor : a->below[of_b];
-    /* the threshold is not known better than `off` */
+    /* error of the threshold times the density there */
     const double to = at->high + 2.0 * q.at.off + 1e-12;
     double moved = pe_sector_top(&a->cells, at->high - 2.0 * q.at.off - 1e-12, to) + pe_d_log(q.at.off);
     if (weight == UNDER_B) moved += pe_sector_loss(a, to);
     if (is_gain(weight)) { /* the slope in c is at most the tail under the law of the threshold */
         double own;
-        const double tail = weighed(a, kept, r, at, UNDER_A, above, &own),
+        const double tail = functional_of(a, kept, r, at, UNDER_A, above, &own),
                      most = fmin(0.0, tail + pe_d_log1p(own));
         const double turn = a->kinds.are_ratios ? 1.0 : at->y; /* of the loss with w */
         moved = pe_d_log(q.at.off * turn) + most + (above ? at->y : 0.0);
     }
     double error = pe_log_add(pe_log_add(q.log_error, beyond), moved) - log_sum;
-    /* large ones count, too: the other side of the threshold is known by them */
+    /* also where it is large, as the other side may follow from it */
     error = pe_d_exp(fmin(error, 700.0)) + UNIT * (16.0 + 8.0 * fabs(log_sum) + 4.0 * fabs(floor));
     *relative = (error < 0.5 ? pe_d_expm1(error) : 2.0 * error) * (1.0 + 1e-6);
     return log_sum + floor + (of_b ? a->floor_low : 0.0);
 }
 
-/* The smaller part of both sides knows the larger one better. */
+/* Replaces the larger one of two complementary tails by 1 minus the smaller one if that has a smaller error. */
 static void complete(double *value, double *error, int one, int other) {
     for (int side = 0; side < 2; side++) {
         const int small = side ? other : one, large = side ? one : other;
@@ -372,19 +378,19 @@ static void sector_row(const pe_sector *a, const pe_sector_mass *kept, const gau
     if (!(is_ratio ? fabs(y.h) < 700.0 : y.h > LEAST_LOSS && y.h < 700.0)) return;
     const pe_dd w = is_ratio ? y : pe_dd_log(y);
     place at = {.high = w.h, .low = w.l, .y = y.h, .c = own};
-    /* logs of numbers of ratios are within 4 units */
+    /* the logs of numbers of ratios in the floor have errors of at most 4 units each */
     const double of_floor = is_ratio ? 6.0 * a->floor_size : fabs(a->floor);
     at.off = PE_WIDE_UNIT * ((fabs(own) + of_floor) / (is_ratio ? 1.0 : at.y) + 4.0 + fabs(at.high));
     if (!(at.high > pe_sector_low(a) && at.high < pe_sector_high(a)) || at.off > 1e-6) return;
     double value[PE_FUNCTIONALS], error[PE_FUNCTIONALS];
     const int below_a = reversed ? PE_B_ABOVE : PE_A_BELOW, above_a = reversed ? PE_B_BELOW : PE_A_ABOVE;
     const int below_b = reversed ? PE_A_ABOVE : PE_B_BELOW, above_b = reversed ? PE_A_BELOW : PE_B_ABOVE;
-    value[below_a] = weighed(a, kept, r, &at, UNDER_A, 0, &error[below_a]);
-    value[above_a] = weighed(a, kept, r, &at, UNDER_A, 1, &error[above_a]);
-    value[below_b] = weighed(a, kept, r, &at, UNDER_B, 0, &error[below_b]);
-    value[above_b] = weighed(a, kept, r, &at, UNDER_B, 1, &error[above_b]);
+    value[below_a] = functional_of(a, kept, r, &at, UNDER_A, 0, &error[below_a]);
+    value[above_a] = functional_of(a, kept, r, &at, UNDER_A, 1, &error[above_a]);
+    value[below_b] = functional_of(a, kept, r, &at, UNDER_B, 0, &error[below_b]);
+    value[above_b] = functional_of(a, kept, r, &at, UNDER_B, 1, &error[above_b]);
     value[PE_PROFILE] =
-        weighed(a, kept, r, &at, reversed ? GAIN_ABOVE : GAIN_BELOW, reversed, &error[PE_PROFILE]);
+        functional_of(a, kept, r, &at, reversed ? GAIN_ABOVE : GAIN_BELOW, reversed, &error[PE_PROFILE]);
     complete(value, error, below_a, above_a);
     complete(value, error, below_b, above_b);
     row[0] = c;
@@ -407,16 +413,16 @@ int pe_sector_at(const pe_sector *a, int reversed, size_t n, const double *c, do
     return kept ? PE_OK : PE_NO_MEMORY;
 }
 
-/* ---- thresholds: choices ------------------------------------------------------------------------------- */
+/* ---- search for thresholds: choices -------------------------------------------------------------------- */
 
-/* Which weight a functional has on which side, of the law in the order of A and B. */
+/* The weight and the side of the integral that is a functional. */
 static integrand weight_of(int functional, int reversed, int *above) {
     *above = reversed != (functional == PE_A_ABOVE || functional == PE_B_ABOVE);
     if (functional == PE_PROFILE) return *above ? GAIN_ABOVE : GAIN_BELOW;
     return reversed == (functional == PE_A_ABOVE || functional == PE_A_BELOW) ? UNDER_B : UNDER_A;
 }
 
-/* The w where the log of an integral, which rises or falls, has a value: an edge, then a root between two. */
+/* The w at which the log of an integral equals `goal`: bisection over edges, then regula falsi with halving. */
 static double place_of(const pe_sector *a, const gauss_rule *r, integrand weight, int above, double goal) {
     enum { MOST_STEPS = 60 };
     const pe_sector_mass *kept = a->kept + kept_at(weight, above);
@@ -433,7 +439,7 @@ static double place_of(const pe_sector *a, const gauss_rule *r, integrand weight
     if (of_low >= 0.0 || of_high <= 0.0) return of_low >= 0.0 ? low : high;
     for (int it = 0; it < MOST_STEPS && high - low > 4.0 * UNIT * fmax(fabs(low), 1.0); it++) {
         const double middle = low + 0.5 * (high - low), way = of_low / (of_low - of_high);
-        /* every third step halves, as one end may stay */
+        /* every third step halves, as with regula falsi one end may stay */
         double w = it % 3 < 2 && of_low > -700.0 ? low + way * (high - low) : middle;
         if (!(w > low && w < high)) w = middle;
         const place at = {.high = w, .y = a->kinds.are_ratios ? w : pe_d_exp(w)};

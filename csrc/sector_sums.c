@@ -1,3 +1,11 @@
+/* The density of a sum of two independent losses by Gauss's rules on pieces, with bounds of their remainders: Theorem 5 of
+ * docs/theory/sector_laws.md.
+ *
+ *     F(w) = integral of F_a(w - log(1 + e^-r)) F_b(w - log(1 + e^r)) dr over the real line,
+ *
+ * and where losses of epochs are added (Theorem 8) that of F_a(w - m + r) F_b(m - r), with some m.  Called by
+ * sector_laws.c. */
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,40 +15,34 @@
 #include "sector.h"
 #include "simd.h"
 
-/* The density of a sum by Gauss's rules on pieces, with their remainders; docs/theory/sector_laws.md.
- *
- *     F(w) = integral of F_a(w - log(1 + e^-r)) F_b(w - log(1 + e^r)) dr over the real line,
- *
- * and where losses are added that of F_a(w - m + r) F_b(m - r), with some m. */
-
 enum { TOGETHER = PE_SECTOR_TOGETHER, MOST_PIECES = 512 };
 
 static const double UNIT = 0x1p-53;
-static const double EXPONENT = 36.0; /* a rule may leave e^-EXPONENT of the sum */
-static const double NOTHING = 38.0; /* pieces below e^-NOTHING of it are left out */
+static const double EXPONENT = 36.0; /* rules are chosen for remainders of e^-EXPONENT of the sum */
+static const double NEGLIGIBLE = 38.0; /* pieces below e^-NEGLIGIBLE of the sum are left out */
 static const double LOG_2 = 0.69314718055994530942;
-static const double WELL = 2e-15; /* what is lacking that is good enough */
-static const double HOPELESS = 1e-2; /* what the ends lack, where no pieces help */
-static const double ENDED = 1.0;     /* width of pieces beyond panels, in cells */
-static const double SLACK = 1e-8; /* of logs of bounds, for their own rounding */
-static const double SECTOR = 0.616; /* square of its angle, below (pi/4)^2 */
-static const double TOO_MANY = 1e250; /* sum in units of what was expected */
-static const double LEAST = -700.0; /* differences of exponents; terms below it count as larger */
+static const double ACCURATE = 2e-15; /* relative remainder for which a sum is not formed once more */
+static const double HOPELESS = 1e-2; /* relative remainder from which on a sum is given up */
+static const double NARROWEST = 1.0; /* width in cells of pieces beyond panels that are not halved any more */
+static const double SLACK = 1e-8; /* added to logs of bounds, for their own rounding */
+static const double SECTOR = 0.616; /* square of the largest angle in the sector, below (pi/4)^2 */
+static const double TOO_LARGE = 1e250; /* sum, in units of what was expected, that is formed once more */
+static const double LEAST = -700.0; /* exponents below it are replaced by it, as e^x would underflow */
 
-/* Of numbers: fmax is a call. */
+/* Inlined, as fmax is a call; not for NaN. */
 PE_INLINE double larger(double x, double y) {
     return x > y ? x : y;
 }
 
-/* Sums at places of [from, to]. */
+/* The pieces and rules chosen for sums at all w of an interval. */
 typedef struct {
     pe_sector_sums *s;
     const pe_sector *a, *b;
-    double from_a, to_a, from_b, to_b; /* places of both parts where the distances of a piece are 0 */
+    double from_a, to_a, from_b, to_b; /* range of the arguments of F_a and F_b where a node's parts are 0 */
     double level; /* bounds are in units of e^level */
-    double least; /* width of pieces that are not divided */
-    int is_even;  /* whether the integrand is: then everything is that of r > 0, and half of the whole */
-    double left;  /* what is left out, and what rules may leave */
+    double least; /* width up to which pieces beyond panels are not halved */
+    int is_even; /* whether the integrand is even in r: then only r > 0 is summed */
+    double left; /* bound of the remainders of the rules and of all that is left out, in units of e^level */
     size_t n;
     struct {
         pe_sector_piece *piece;
@@ -48,7 +50,7 @@ typedef struct {
     } chosen[MOST_PIECES];
 } cover;
 
-/* The place m of b at r = 0 where losses are added: halfway between what both laws have at their starts. */
+/* m, the argument of F_b at r = 0 where losses are added: both laws are then equally far above their starts. */
 static double middle_of(const pe_sector *a, const pe_sector *b, double w) {
     const double m = 0.5 * ((w - pe_sector_start(a)) + pe_sector_start(b));
     return nearbyint(m / PE_SECTOR_EDGE) * PE_SECTOR_EDGE;
@@ -71,25 +73,27 @@ static void set_places(cover *k, pe_sector_sums *s, const pe_sector *a, const pe
 
 /* ---- bounds ---------------------------------------------------------------------------------------------- */
 
-/* Log of a bound of the integrand's modulus on the real line. */
+/* log of a bound of the integrand on a piece of the real line. */
 static double real_bound(const cover *k, const pe_sector_range *at) {
     return pe_sector_top(&k->a->cells, k->from_a + at->a_from, k->to_a + at->a_to) +
            pe_sector_top(&k->b->cells, k->from_b + at->b_from, k->to_b + at->b_to);
 }
 
-/* The same on an ellipse. */
+/* The same of its modulus on an ellipse. */
 static double ellipse_bound(const cover *k, const pe_sector_range *at) {
     return real_bound(k, at) + at->turn_a * pe_sector_kappa(&k->a->cells, k->to_a + at->a_to) +
            at->turn_b * pe_sector_kappa(&k->b->cells, k->to_b + at->b_to);
 }
 
-/* Whether a part is analytic up to its place and turn: in the sector, or up to a Y that all of the last cell is below. */
-static int is_analytic(const pe_sector *a, double place, double turn) {
+/* Whether a density is analytic and bounded up to w and an angle, turn = angle^2: in the sector, or at every angle up to
+ * kinds.turned. */
+static int is_analytic(const pe_sector *a, double w, double turn) {
     if (a->kinds.are_ratios) return 1;
-    return place <= a->cells.end && (turn <= SECTOR || place + a->cells.width <= a->kinds.turned);
+    return w <= a->cells.end && (turn <= SECTOR || w + a->cells.width <= a->kinds.turned);
 }
 
-/* The rule of fewest nodes that leaves little enough of a piece, and the log of what it may leave; none is -1. */
+/* The rule of fewest nodes with a remainder of at most e^-EXPONENT on a piece, and the log of its remainder; -1 if
+ * there is none. */
 static int rule_for(const cover *k, const pe_sector_piece *m, double *leaves) {
     double nodes = PE_SECTOR_MOST_NODES + 1.0, log_rho = 0.0, bound = 0.0;
     for (int i = 0; i < PE_SECTOR_ELLIPSES; i++) {
@@ -113,13 +117,13 @@ static int rule_for(const cover *k, const pe_sector_piece *m, double *leaves) {
     return -1;
 }
 
-/* Whether a piece lies beyond the panels of a law for all sums. */
+/* Whether on all of a piece the argument of F_a or of F_b is outside of its panels, for every w. */
 static int is_beyond(const cover *k, const pe_sector_range *at) {
     return k->from_a + at->a_from > pe_sector_high(k->a) || k->to_a + at->a_to < pe_sector_low(k->a) ||
            k->from_b + at->b_from > pe_sector_high(k->b) || k->to_b + at->b_to < pe_sector_low(k->b);
 }
 
-/* Chooses rules for a piece and its parts. */
+/* Chooses a rule for a piece, or leaves it out, or halves it. */
 static void choose(cover *k, pe_sector_piece *m, int depth) {
     if (!m) {
         k->s->status = PE_NO_MEMORY;
@@ -127,7 +131,7 @@ static void choose(cover *k, pe_sector_piece *m, int depth) {
     }
     const double all = real_bound(k, &m->real) + m->log_width - k->level;
     const int beyond = is_beyond(k, &m->real);
-    if (all < -NOTHING || (beyond && 2.0 * m->half <= k->least)) {
+    if (all < -NEGLIGIBLE || (beyond && 2.0 * m->half <= k->least)) {
         k->left += pe_d_exp(all + SLACK);
         return;
     }
@@ -144,14 +148,15 @@ static void choose(cover *k, pe_sector_piece *m, int depth) {
         choose(k, pe_sector_half(k->s->pieces, m, i, k->s->of_losses), depth + 1);
 }
 
-/* Log of a bound of the integral over r up to `end` of e^(slope (w_a(r) - w_a(end))): log|x/Y| has the slope
- * 1/(1 + e^r), which falls as r grows. */
-static double log_falling(const cover *k, double slope, double end) {
+/* log of a bound of the integral over r < end of e^(slope (w_a(r) - w_a(end))), w_a the argument of F_a: log|x/Y| has
+ * the slope 1/(1 + e^r), which falls as r grows. */
+static double log_tail_integral(const cover *k, double slope, double end) {
     return k->s->of_losses ? -pe_d_log(slope) : pe_d_log1p(pe_d_exp(end)) - pe_d_log(slope);
 }
 
-/* Roots that count: a of the first one, and b of the last one, have places above the starts of their laws.  What is to the
- * left and to the right of them is left out: one of both densities falls there, and the other one may be anywhere. */
+/* The first and the last root piece: beyond them the argument of F_a, or of F_b, is below the start of its cells, where
+ * that density falls (Lemma 4).  log_beside: log of a bound of the integral beyond them, with the largest value that
+ * the other density may have there. */
 static int roots_of(const cover *k, long *first, long *last, double *log_beside) {
     const pe_sector *a = k->a, *b = k->b;
     const double reach_a = k->to_a - pe_sector_start(a), reach_b = k->to_b - pe_sector_start(b);
@@ -167,16 +172,16 @@ static int roots_of(const cover *k, long *first, long *last, double *log_beside)
     const double least_a = k->from_a - (of_losses ? -right : pe_d_log1p(pe_d_exp(-right))) - 1e-6;
     const double below_a = a->cells.top[0] +
                            pe_sector_top(&b->cells, least_b, of_losses ? INFINITY : k->to_b) +
-                           log_falling(k, a->low_slope, left);
+                           log_tail_integral(k, a->low_slope, left);
     const double below_b = b->cells.top[0] +
                            pe_sector_top(&a->cells, least_a, of_losses ? INFINITY : k->to_a) +
-                           log_falling(k, b->low_slope, -right);
+                           log_tail_integral(k, b->low_slope, -right);
     *log_beside = (k->is_even ? below_b : pe_log_add(below_a, below_b)) + SLACK;
     return 1;
 }
 
-/* About the log of a sum: a bound of the narrow piece that the widest bounds lead to. */
-static double about(cover *k, long first, long last) {
+/* Estimate of the log of a sum: the bound on the narrow piece that is found by halving towards the larger bound. */
+static double estimated_log(cover *k, long first, long last) {
     const int of_losses = k->s->of_losses;
     pe_sector_piece *best = NULL;
     double top = -INFINITY;
@@ -197,11 +202,11 @@ static double about(cover *k, long first, long last) {
         best = part[own[1] > own[0]];
         top = larger(own[0], own[1]);
     }
-    return best ? top + best->log_width : -INFINITY; /* of half where that is all */
+    return best ? top + best->log_width : -INFINITY; /* half of the sum if is_even */
 }
 
-/* Chooses rules for all pieces; 0 where the ends of the laws lack too much, or no node lies within both. */
-static int covered(cover *k, double level) {
+/* Chooses rules for all pieces; returns 0 if too much is left out or there is no piece within both laws. */
+static int choose_all(cover *k, double level) {
     long first, last;
     double log_beside;
     if (!roots_of(k, &first, &last, &log_beside)) return 0;
@@ -213,10 +218,10 @@ static int covered(cover *k, double level) {
     return k->n > 0 && k->left < HOPELESS && !k->s->status;
 }
 
-/* Pieces of the bound of a density. */
+/* Upper bound of the integral over a piece, in units of e^level, halving it as far as that helps. */
 static double sum_of_bounds(const cover *k, pe_sector_piece *m, double level) {
     const double all = m ? real_bound(k, &m->real) + m->log_width - level : INFINITY;
-    if (!m || all < -NOTHING || 2.0 * m->half <= k->least) return pe_d_exp(fmin(all, 700.0));
+    if (!m || all < -NEGLIGIBLE || 2.0 * m->half <= k->least) return pe_d_exp(fmin(all, 700.0));
     double sum = 0.0;
     for (int i = 0; i < 2; i++)
         sum += sum_of_bounds(k, pe_sector_half(k->s->pieces, m, i, k->s->of_losses), level);
@@ -224,7 +229,7 @@ static double sum_of_bounds(const cover *k, pe_sector_piece *m, double level) {
 }
 
 static double least_width(const pe_sector *a, const pe_sector *b) {
-    return ENDED * fmin(a->cells.width, b->cells.width);
+    return NARROWEST * fmin(a->cells.width, b->cells.width);
 }
 
 double pe_sector_sum_bound(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double from,
@@ -235,7 +240,7 @@ double pe_sector_sum_bound(pe_sector_sums *s, const pe_sector *a, const pe_secto
     set_places(&k, s, a, b, from - s->shift, to - s->shift);
     k.least = 2.0 * least_width(a, b);
     if (!roots_of(&k, &first, &last, &log_beside)) return INFINITY;
-    const double level = about(&k, first, last);
+    const double level = estimated_log(&k, first, last);
     if (!isfinite(level)) return INFINITY;
     for (long i = first; i <= last; i++)
         sum += sum_of_bounds(&k, pe_sector_root(s->pieces, i, s->of_losses), level);
@@ -244,6 +249,7 @@ double pe_sector_sum_bound(pe_sector_sums *s, const pe_sector *a, const pe_secto
 
 /* ---- values of panels ------------------------------------------------------------------------------------ */
 
+/* x on a panel from the distance to its middle; a step of Horner's rule: functions, for the audits of rounding */
 PE_INLINE double inner(double high, double low, double scale) {
     return (high + low) * scale;
 }
@@ -252,8 +258,8 @@ PE_INLINE double horner(double c, double x, double b) {
     return c + x * b;
 }
 
-/* Values of a panel's polynomial at places given as distances from its middle in two parts, by Horner's rule: four rows
- * at a time, as each step waits for the one before. */
+/* Values of a panel's polynomial by Horner's rule at distances high + low from its middle; four independent rows at a
+ * time hide the latency. */
 PE_CLONES static void panel_values(const double *c, double scale, size_t n, const double *high,
                                    const double *low, double *out) {
     enum { ROWS = 4 * TOGETHER };
@@ -322,9 +328,9 @@ size_t pe_sector_panel(const pe_sector *a, double w) {
     return lo;
 }
 
-/* Places of a law, so many of them for each node; those beyond its ends are moved to these. */
-PE_INLINE void put_places(int lanes, double begin, double end, size_t n, const double *parts,
-                          const double *lows, const double *w, double *place, double *low) {
+/* Arguments of a law's density, `lanes` for each node, clipped to its panels. */
+PE_INLINE void put_arguments(int lanes, double begin, double end, size_t n, const double *parts,
+                             const double *lows, const double *w, double *place, double *low) {
     for (size_t j = 0; j < n; j++)
         for (int l = 0; l < lanes; l++) {
             const double at = w[l] - parts[j], more = at < begin ? begin : at;
@@ -333,13 +339,13 @@ PE_INLINE void put_places(int lanes, double begin, double end, size_t n, const d
         }
 }
 
-PE_CLONES static void set_places_of(int lanes, double begin, double end, size_t n, const double *parts,
+PE_CLONES static void set_arguments(int lanes, double begin, double end, size_t n, const double *parts,
                                     const double *lows, const double *w, double *place, double *low) {
-    if (lanes == 1) put_places(1, begin, end, n, parts, lows, w, place, low);
-    else put_places(TOGETHER, begin, end, n, parts, lows, w, place, low);
+    if (lanes == 1) put_arguments(1, begin, end, n, parts, lows, w, place, low);
+    else put_arguments(TOGETHER, begin, end, n, parts, lows, w, place, low);
 }
 
-/* Terms of a sum: exponents as wholes, which are added without rounding, and rests, with what these are off by. */
+/* Terms of a sum: exponents as whole parts, which add up without rounding, rests, and bounds of their errors. */
 typedef struct {
     double whole[PE_SECTOR_MOST_NODES * TOGETHER], rest[PE_SECTOR_MOST_NODES * TOGETHER],
         error[PE_SECTOR_MOST_NODES * TOGETHER];
@@ -354,41 +360,41 @@ PE_CLONES static void add_run(size_t n, const double *value, double more, double
     }
 }
 
-PE_CLONES static void less_middle(size_t n, double *place, double middle) {
+PE_CLONES static void subtract_middle(size_t n, double *place, double middle) {
     for (size_t i = 0; i < n; i++) place[i] -= middle; /* exact */
 }
 
-/* Adds values of a law at rising places of sums, 1 or TOGETHER, each less what n nodes say, and what they may be off by. */
+/* Adds log F of a law, and its error, at w minus the node's part, for n nodes and `lanes` (1 or TOGETHER) rising w. */
 static void add_values(const pe_sector *a, size_t lanes, size_t n, const double *parts, const double *lows,
                        const double *w, terms *t) {
     enum { MOST = PE_SECTOR_MOST_NODES * TOGETHER };
     double place[MOST], low[MOST], value[MOST];
-    set_places_of((int)lanes, a->edge[0], a->edge[a->n], n, parts, lows, w, place, low);
+    set_arguments((int)lanes, a->edge[0], a->edge[a->n], n, parts, lows, w, place, low);
     const size_t all = n * lanes;
     size_t p = pe_sector_panel(a, place[0]);
     for (size_t i = 0, m; i < all; i += m) {
         while (p > 0 && place[i] < a->edge[p]) p--;
         while (p + 1 < a->n && place[i] >= a->edge[p + 1]) p++;
         const double lo = a->edge[p], hi = p + 1 == a->n ? INFINITY : a->edge[p + 1];
-        /* rows that are in one panel, or a part of one */
+        /* m: whole rows of lanes in this panel, or part of one row */
         for (m = 0; i + m < all && (i + m) % lanes == 0; m += lanes)
             if (place[i + m] < lo || place[i + m + lanes - 1] >= hi) break;
         if (!m) do
                 m++;
             while ((i + m) % lanes && place[i + m] < hi);
         const double half = 0.5 * (a->edge[p + 1] - lo);
-        less_middle(m, place + i, lo + half);
+        subtract_middle(m, place + i, lo + half);
         panel_values(a->coef + PE_SECTOR_TERMS * p, 1.0 / half, m, place + i, low + i, value);
         add_run(m, value, a->whole[p], a->off[p], t->whole + i, t->rest + i, t->error + i);
     }
 }
 
-/* A sum in two parts, so that additions round next to nothing. */
+/* Sums with the rounding of their additions kept apart, and their errors. */
 typedef struct {
     double sum[TOGETHER], rest[TOGETHER], error[TOGETHER];
 } totals;
 
-/* Adds terms of n nodes at so many places to their sums, and what these are off by. */
+/* Adds the terms of n nodes to the sums of `lanes` w. */
 PE_INLINE void add_terms(int lanes, size_t n, const double *weight, const terms *t, totals *s) {
     for (size_t i = 0, at = 0; i < n; i++, at += (size_t)lanes)
         for (int l = 0; l < lanes; l++) {
@@ -409,7 +415,7 @@ PE_CLONES static void weigh(int lanes, size_t n, const double *weight, const ter
 
 /* ---- the sum ------------------------------------------------------------------------------------------- */
 
-/* Terms of nodes beyond the panels are nothing; a bound of each is added to what the sum lacks. */
+/* Removes the terms of nodes outside of the panels and adds their bounds to `lost`. */
 static void leave_out(const cover *k, size_t lanes, size_t n, const double *parts, const double *w_a,
                       const double *w_b, double *whole, double *lost) {
     const pe_sector *a = k->a, *b = k->b;
@@ -426,7 +432,7 @@ static void leave_out(const cover *k, size_t lanes, size_t n, const double *part
         }
 }
 
-/* The sums of a cover at 1 or TOGETHER places; what each lacks is put beside it. */
+/* The sums over all chosen pieces at 1 or TOGETHER values of w, and a bound of what each lacks. */
 static void add_pieces(cover *k, size_t lanes, const double *w, totals *of, double *lost) {
     terms t;
     double own_a[TOGETHER], own_b[TOGETHER];
@@ -464,7 +470,7 @@ static void add_pieces(cover *k, size_t lanes, const double *w, totals *of, doub
     for (size_t l = 0; l < lanes; l++) of->sum[l] += of->rest[l];
 }
 
-/* The log that sums between two places have at least, by those that were made last. */
+/* A little below the log of sums for w in [from, to], extrapolated from the last ones. */
 static double expected(const pe_sector_sums *s, double from, double to) {
     return s->value + fmin(s->slope * (from - s->near), s->slope * (to - s->near)) - 2.5;
 }
@@ -475,7 +481,7 @@ static double expected_of(pe_sector_sums *s, const pe_sector *a, const pe_sector
     double log_beside;
     set_places(&k, s, a, b, w, w);
     k.least = least;
-    return roots_of(&k, &first, &last, &log_beside) ? about(&k, first, last) : -INFINITY;
+    return roots_of(&k, &first, &last, &log_beside) ? estimated_log(&k, first, last) : -INFINITY;
 }
 
 void pe_sector_sums_at(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, size_t n,
@@ -509,17 +515,17 @@ void pe_sector_sums_at(pe_sector_sums *s, const pe_sector *a, const pe_sector *b
         is_near = 0;
         if (!isfinite(level)) break;
         level = pe_sector_whole(level);
-        const int is_known = covered(&k, level);
+        const int is_known = choose_all(&k, level);
         if (is_known) add_pieces(&k, lanes, w, &of, lost);
         if (s->status) break;
         double least = INFINITY, most = 0.0, largest = 0.0, log_sum[TOGETHER];
         for (size_t l = 0; l < lanes && is_known; l++) {
             log_sum[l] = pe_d_log(k.is_even ? 2.0 * of.sum[l] : of.sum[l]);
             least = fmin(least, level + log_sum[l]);
-            largest = of.sum[l] < TOO_MANY ? larger(largest, of.sum[l]) : INFINITY;
+            largest = of.sum[l] < TOO_LARGE ? larger(largest, of.sum[l]) : INFINITY;
             most = larger(most, lost[l] / of.sum[l]);
         }
-        if (!is_known || !isfinite(least) || !(largest < TOO_MANY)) {
+        if (!is_known || !isfinite(least) || !(largest < TOO_LARGE)) {
             if (was_near) continue;
             break;
         }
@@ -529,7 +535,7 @@ void pe_sector_sums_at(pe_sector_sums *s, const pe_sector *a, const pe_sector *b
         s->slope = n > 1 ? (s->value - (level + log_sum[0])) / (w[n - 1] - w[0]) : 0.0;
         s->lost = lost[0] / of.sum[0];
         for (size_t l = 0; l < n; l++) {
-            /* of exponentials and weights, and additions in two parts */
+            /* in units: exponentials and weights, additions, the logarithm */
             const double of_terms = 8.0, of_sums = 2.0, of_logs = 4.0 * fabs(log_sum[l]) + 1.0;
             whole[l] = level;
             rest[l] = log_sum[l];
@@ -537,7 +543,7 @@ void pe_sector_sums_at(pe_sector_sums *s, const pe_sector *a, const pe_sector *b
                 (of.error[l] / of.sum[l] + (of_sums + of_terms + of_logs) * UNIT + lost[l] / of.sum[l]) *
                 (1.0 + 1e-6);
         }
-        if (most < WELL || level < least + 0.5) break;
+        if (most < ACCURATE || level < least + 0.5) break;
         level = least - 0.5;
     }
     if (s->status)

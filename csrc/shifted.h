@@ -14,8 +14,8 @@
 typedef struct {
     double modulus;
     double y, edge;
-    double falls,
-        rest; /* the part beyond the edge is at most rest and at most falls/t (K and R of Theorem 8) */
+    /* the part beyond the edge is at most rest and at most falls/t (K and R of Theorem 8) */
+    double falls, rest;
 } pe_envelope;
 
 /* The last such bound, and where the search for the next height begins. */
@@ -77,8 +77,8 @@ typedef struct {
     double mean_re, mean_im; /* sum of weight log W, whose real part is (log M)' */
     double mean_error; /* bound of its error */
     double slack; /* bound of the quadrature error of M(t)/M for all t <= t_top, nodes left out included */
-    double
-        rounding; /* largest relative error of a weight before it is rounded to double, in units of 2^-53 */
+    /* largest relative error of a weight before it is rounded to double, in units of 2^-53 */
+    double rounding;
     double log_beyond; /* log of the last value of pe_shifted_envelope */
     double drift, bend; /* sums of |weight| times the error of log W, and of that times |log W| */
 } pe_shifted;

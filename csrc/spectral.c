@@ -344,8 +344,8 @@ double pe_row_shortfall(const double *row, int functional) {
 typedef struct {
     size_t n, start[2 * PE_PLACES + 2];
     int *place; /* of each argument, or PE_NOWHERE */
-    size_t *order,
-        *moved; /* moved[0..n-1]: arguments to be asked (again), at the place that they belong to */
+    /* moved[0..n-1]: arguments to be asked (again), at the place that they belong to */
+    size_t *order, *moved;
 } places;
 
 /* Sorts the arguments in `moved` by place. */

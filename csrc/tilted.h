@@ -24,17 +24,17 @@ typedef struct {
     double *share[2]; /* and the shares of their terms, `stride` numbers for each term */
     size_t stride;
     double *room; /* for the shares at one x */
-    double *turned
-        [2]; /* 1 - cos of the height times each term's distance from the first shift, then from the last */
+    /* 1 - cos of the height times each term's distance from the first shift, then from the last */
+    double *turned[2];
     double *value; /* log F at the ends of the cells */
     double *most; /* upper bound of log F on each cell */
     double *concave, *fall; /* the concave part of log F and its slope at those ends */
     pe_taper taper[2]; /* factors of F (division of the law), */
     int n_tapers;
-    double *log_taper,
-        *taper_slope; /* the sums of their logs and of the slopes at those ends; NULL if none */
-    double
-        bulge; /* |F(x + iv)| <= F(x) e^(bulge v^2) where no side grows: 1/2 + sum of 1/width^2 of the tapers */
+    /* the sums of their logs and of the slopes at those ends; NULL if none */
+    double *log_taper, *taper_slope;
+    /* |F(x + iv)| <= F(x) e^(bulge v^2) where no side grows: 1/2 + sum of 1/width^2 of the tapers */
+    double bulge;
 } pe_tilted;
 
 #define PE_CELL 0.25

@@ -38,7 +38,8 @@ def _choice(name: str, plain: float, file: str, old: str, new: str) -> Switch:
 SWITCHES = (
     # choices
     _choice("exponent", 36.0, S, "static const double EXPONENT = 36.0;", "#define EXPONENT {x}"),
-    _choice("nothing", 38.0, S, "static const double NOTHING = 38.0;", "#define NOTHING {x}"),
+    _choice("nothing", 38.0, S, "static const double NEGLIGIBLE = 38.0;",
+            "#define NEGLIGIBLE {x}"),
     _choice("resolved", 2e-15, P, "far < 2e-15 * size", "far < {x} * size"),
     _choice("off", 1e-6, P, "alpha < 1e-6", "alpha < {x}"),
     _choice("coefficients", 20.0, P, "for (int k = 0; k < TERMS; k++) {\n        double sum",
