@@ -1,5 +1,5 @@
-/* The density of a sum of two independent losses by Gauss's rules on pieces, with bounds of their remainders: Theorem 5 of
- * docs/theory/sector_laws.md.
+/* The density of a sum of two independent losses by Gauss's rules on pieces, with bounds of their remainders: Theorem 5
+ * of docs/theory/sector_laws.md.
  *
  *     F(w) = integral of F_a(w - log(1 + e^-r)) F_b(w - log(1 + e^r)) dr over the real line,
  *
