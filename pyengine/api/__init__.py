@@ -1,6 +1,6 @@
 """The questions: trade-off function, reconstruction bound, privacy profile and its inverse.
 
-Asked of mechanisms, of their compositions and of what describes one.
+They take mechanisms, compositions, and objects of other libraries that describe one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def trade_off_function(name: str, given: Any) -> Callable[[FloatArray], FloatArray]:
-    """Return α ↦ β(α) of a mechanism, or the function that a caller gave, its values checked."""
+    """Return α ↦ β(α) of a mechanism, or a given function with checks of its values."""
     mechanism = as_mechanism(given)
     if mechanism is not None:
         return lambda alpha: np.asarray(trade_off(mechanism, alpha), dtype=np.float64)
@@ -55,7 +55,7 @@ def trade_off_function(name: str, given: Any) -> Callable[[FloatArray], FloatArr
     def checked(alpha: FloatArray) -> FloatArray:
         try:
             beta = given(alpha)
-        except (TypeError, ValueError) as error:  # of functions that are made for single numbers
+        except (TypeError, ValueError) as error:  # a function for single numbers
             raise ValueError(
                 f"{name} must take arrays of alpha, and refused one: {error}"
             ) from error
@@ -101,82 +101,81 @@ def trade_off(
     Parameters
     ----------
     mechanism : Mechanism, Mechanisms or list of Mechanism
-        What is released.  Several mechanisms and the argument are broadcast against each other, and
-        each answer has the bits that it has alone.  All questions also take what describes a
-        mechanism: objects of other libraries, callable privacy profiles, samples of a trade-off
-        function; see `pyengine.interop`.
+        What is released.  Several mechanisms are broadcast against the argument; each answer is the
+        same, bit for bit, as if it were asked alone.  All questions also take objects that describe
+        a mechanism: those of other libraries, callable privacy profiles, and samples of a trade-off
+        function (see `pyengine.interop`).
     alpha : array_like
         Levels of the test, in [0, 1].
     adjacency : {"add_remove", "add", "remove", "substitute"}
         ``add``: H0 is the data without the record; ``remove``: H0 is the data with it;
-        ``add_remove``: lower convex hull of both functions; ``substitute``: another record takes
-        its place.
+        ``add_remove``: lower convex hull of both functions; ``substitute``: the record is replaced
+        by another one.
     method : {"auto", "certified", "closed_form", "exact", "lattice", "edgeworth", "clt", \
 "monte_carlo"}
-        Engine; ``auto`` takes one that proves its bounds where there is one, and never one of the
-        last three, which are the papers' approximations.  ``certified`` takes those whose bounds
-        are proven, floating point included.  ``spectral`` and ``convolution``, engines of earlier
-        versions, mean ``auto``.
+        The engine.  ``auto`` takes one with proven bounds if there is one, and never one of the
+        last three, which are approximations from papers.  ``certified`` only takes engines whose
+        bounds are proven, floating point included.  ``spectral`` and ``convolution``, engines of
+        earlier versions, mean ``auto``.
     threat_model : {"dp", "relaxed"} or ThreatModel
         ``dp``: the adversary of differential privacy, who knows everything but whether the record
         took part; ``relaxed``: one who does not know the record, see `pyengine.threat_models`.
     tolerance : float, optional
-        Largest relative width of the bounds, > 0; for ε that of δ at it.  It holds whichever engine
-        answers, and what cannot be known that well is refused, also where only bounds are known
-        (several random steps of an epoch, ``substitute`` without replacement).  What is below
-        1e-300 counts as 0.  None stands for the accuracy below.
+        Largest relative width of the bounds, > 0; for ε, that of δ at it.  It holds for every
+        engine: an answer that is not known that well is refused, also where only bounds are known
+        (several random steps of an epoch, ``substitute`` without replacement).  Values below 1e-300
+        count as 0.  By default the accuracy is that of the Notes.
     bounds : bool or "estimated"
-        True returns `Bounds` that are proven, floating point included, and raises AccuracyError
-        where no engine proves any.  ``"estimated"`` returns `Bounds` of the value, which are
-        estimates where the value is.  A value without bounds is that of the proven answer, except
-        for epochs of random allocation and where nothing is proven.
+        True returns proven `Bounds`, floating point included, or raises AccuracyError if no engine
+        proves any.  ``"estimated"`` returns `Bounds` of the value, which are estimates if the value
+        is one.  A value without bounds is that of the proven answer, except for epochs of random
+        allocation and where nothing is proven.
 
     Returns
     -------
     float, ndarray of the shape of ``alpha`` (of several mechanisms the broadcast one), or Bounds
-        β(α), as accurate as the Notes say for each kind of mechanism.
+        β(α), with the accuracy of the Notes.
 
     Raises
     ------
     ValueError
         For an argument outside its domain, or an adjacency that the mechanism does not define.
     AccuracyError
-        Where no engine reaches that accuracy, or proves the bounds that ``bounds=True`` asks for.
+        If no engine reaches that accuracy, or proves bounds if ``bounds=True``.
 
     Notes
     -----
-    Accuracy, relative to the value; what was measured is in the docs (accuracy):
+    Accuracy, relative to the value (measurements are in the docs, accuracy):
 
-    - Gaussian noise in full batches, and one step of it on a Poisson sample or without
+    - Gaussian noise on full batches, and one step of it on a Poisson sample or without
       replacement: error below 1e-11, usually 1e-15, bounds proven (theory/closed_form).
     - Gaussian noise in several steps, on Poisson samples (DP-SGD) or without replacement, and their
       mixtures, groups, DP-SGD under ``substitute`` and truncated Poisson samples, composed with
       each other: bounds proven, mostly 1e-12 to 1e-10 apart (theory/gaussian, theory/sector_laws).
-      Far out, where steps are rare or loud, they come from the lattice, at most 1e-4 apart, or up
-      to 1e-2 where rounding allows no less and no ``tolerance`` is set.
+      In far tails, for small sampling rates or little noise, they come from the lattice, at most
+      1e-4 apart, or up to 1e-2 if rounding allows no less and no ``tolerance`` is set.
     - Epochs of random allocation, by themselves and with Gaussian steps: error below 1e-11,
       estimated; bounds are proven, mostly 1e-12 to 1e-9 apart (theory/sector_laws), and 1e-5 to
       1e-3 for more than 12,000 steps or little noise (theory/epochs).  With other steps the value
       lies between these bounds and is no more accurate.
-    - One step of anything else, losses with finitely many values (randomized response, the
-      generic mechanism, probability vectors) whose sums are short, and both together: error below
-      1e-9, bounds proven (theory/finite).  Next to the level from which on β is 0, and to the
-      largest of finite losses, values are what is left of masses that cancel, and are known less
-      well: β to 1e-15 of 1 - α, δ as that of an ε within 1e-12.  The bounds say so, and
-      ``tolerance`` refuses it.
-      Masses of densities are integrals: bounds are estimates there, β is known to 1e-12 of 1 - α,
-      and what lies beyond quantiles of 1e-299 is not seen.
-    - Several smooth steps of these kinds beside steps of up to 128 losses in all (DP-SGD and
+    - One step of any other mechanism, short sums of losses with finitely many values (randomized
+      response, the generic mechanism, probability vectors), and both together: error below 1e-9,
+      bounds proven (theory/finite).  Near the level from which on β is 0, and near the largest
+      finite loss, masses cancel and values are less accurate: β to 1e-15 of 1 - α, δ like that of
+      an ε within 1e-12.  The bounds show it, and ``tolerance`` refuses such values.
+      Masses of densities are integrals: their bounds are estimates, β is known to 1e-12 of 1 - α,
+      and mass beyond quantiles of 1e-299 is not seen.
+    - Several smooth steps of these kinds with steps of up to 128 losses in all (DP-SGD and
       randomized response), under ``add``, ``remove`` and ``add_remove``: bounds proven, mostly
       1e-11 apart, else those of the lattice (theory/gaussian).
-    - All else, on the lattice: other noise in many steps, and compositions of Gaussian with other
-      noise: bounds proven and at most 1e-4 apart, or ``tolerance`` (1e-2 as above), and the value
-      between them is no more accurate than that (theory/lattice).
+    - Everything else, by the lattice (other noise in many steps, compositions of Gaussian with
+      other noise): bounds proven and at most 1e-4 apart, or ``tolerance`` (1e-2 as above); the
+      value between them is no more accurate (theory/lattice).
 
-    Arrays of 2,048 values and more of Gaussian noise and its mixtures, without ``bounds`` and
-    ``tolerance``, are interpolated where many of them lie close together: values differ from those
-    of floats by 1e-12 at most as far as was seen, ε by that part of the largest one beside it
-    (estimates).
+    Arrays of 2,048 or more values for Gaussian noise and its mixtures, without ``bounds`` and
+    ``tolerance``, are interpolated where values lie close together: they differed from those of
+    single floats by a relative 1e-12 at most in measurements (for ε, relative to the largest value
+    nearby).
 
     For levels near 1 the result keeps its relative accuracy: 1 - α is exact there.  Under
     substitution without replacement only bounds are known for more than one step, and values are
@@ -247,14 +246,14 @@ def gamma_bound(
     Returns
     -------
     float, ndarray of the shape of ``kappa``, or Bounds
-        γ = 1 - T(κ) >= κ, as accurate as the Notes of `trade_off` say for each kind of mechanism.
+        γ = 1 - T(κ) >= κ, with the accuracy of the Notes of `trade_off`.
 
     Raises
     ------
     ValueError
         For an argument outside its domain.
     AccuracyError
-        Where no engine reaches that accuracy.
+        If no engine reaches that accuracy.
 
     Notes
     -----
@@ -316,22 +315,23 @@ def delta(
     epsilon : array_like
         In [0, ∞].
     adjacency : {"add_remove", "add", "remove", "substitute"}
-        ``add``: H(without‖with) of the record; ``remove``: H(with‖without); ``add_remove``: the
-        larger one; ``substitute``: another record takes its place.
+        ``add``: divergence of the data without the record from the data with it, H(without‖with);
+        ``remove``: H(with‖without); ``add_remove``: the larger of both; ``substitute``: the record
+        is replaced by another one.
     method, threat_model, tolerance, bounds
         As in `trade_off`.
 
     Returns
     -------
     float, ndarray of the shape of ``epsilon``, or Bounds
-        δ(ε), as accurate as the Notes of `trade_off` say for each kind of mechanism.
+        δ(ε), with the accuracy of the Notes of `trade_off`.
 
     Raises
     ------
     ValueError
         For an argument outside its domain.
     AccuracyError
-        Where no engine reaches that accuracy.
+        If no engine reaches that accuracy.
 
     References
     ----------
@@ -394,16 +394,15 @@ def epsilon(
     Returns
     -------
     float, ndarray of the shape of ``delta``, or Bounds
-        ε >= 0, inf where no ε will do.  Its δ differs from the one that was asked for by no more
-        than the Notes of `trade_off` say for each kind of mechanism; on the lattice its own bounds
-        are so close.
+        ε >= 0; inf if no finite ε has this δ.  The accuracy in the Notes of `trade_off` is that of
+        δ at the returned ε; for the lattice, it is that of ε itself.
 
     Raises
     ------
     ValueError
         For an argument outside its domain.
     AccuracyError
-        Where no engine reaches that accuracy.
+        If no engine reaches that accuracy.
 
     Examples
     --------
@@ -422,8 +421,8 @@ def compose(*mechanisms: Any) -> Composition:
     ----------
     *mechanisms : Mechanism, or what describes one
         Any number of mechanisms; none gives the mechanism that releases nothing.  Objects of other
-        libraries that stand for steps are taken as they are: a privacy engine of Opacus,
-        accountants, events and histories, see `pyengine.interop`.
+        libraries that describe steps are accepted, too: a privacy engine of Opacus, accountants,
+        events and histories (see `pyengine.interop`).
 
     Returns
     -------
@@ -433,7 +432,7 @@ def compose(*mechanisms: Any) -> Composition:
     Raises
     ------
     ValueError
-        For what does not describe steps, such as a privacy profile.
+        For objects that do not describe steps, such as a privacy profile.
 
     Examples
     --------

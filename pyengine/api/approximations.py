@@ -1,6 +1,6 @@
-"""The papers' approximations with their parameters; ``method=`` gives the same with defaults.
+"""Approximations from papers, with their parameters; ``method=`` uses the defaults.
 
-They are here to be compared with the exact engines, whose answers cost no more.
+They are for comparisons with the exact engines, whose answers take no longer.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def clt_mu(mechanism: Mechanism) -> float:
     ValueError
         For other steps.
     AccuracyError
-        Where e^{μ²} overflows.
+        If e^{μ²} overflows.
 
     References
     ----------
@@ -75,7 +75,7 @@ def edgeworth_gamma(
     adjacency: str = "add",
     bounds: bool | str = False,
 ) -> Any:
-    """Reconstruction robustness γ(κ) by Edgeworth's expansion of a given order.
+    """Reconstruction robustness γ(κ) by an Edgeworth expansion of given order.
 
     Parameters
     ----------
@@ -84,27 +84,27 @@ def edgeworth_gamma(
     kappa : array_like
         Success probability of the adversary without the release, in [0, 1].
     order : int
-        From 0, the normal law with the exact mean and variance, to 4: terms up to those of size
+        From 0 (the normal law with exact mean and variance) to 4: terms up to the size
         steps^(-order/2), from cumulants up to order + 2.
     adjacency : {"add", "remove", "add_remove"}
         As in `pyengine.gamma_bound`.
     bounds : False or "estimated"
-        Whether to return `pyengine.Bounds` instead of the value; there is no proof of any.
+        "estimated" returns `pyengine.Bounds`; none are proven.
 
     Returns
     -------
     float, ndarray of the shape of ``kappa``, or Bounds
-        γ(κ); an approximation.  The bounds reach from it to those of ``method="auto"``.
+        γ(κ), an approximation.  The bounds enclose it and those of ``method="auto"``.
 
     Raises
     ------
     ValueError
-        For an argument outside its domain, and where proven bounds are asked for.
+        For an argument outside its domain, and for ``bounds=True``.
 
     Warns
     -----
     ApproximationWarning
-        Where the error exceeds a tenth of γ or of 1 - γ.
+        If the error exceeds a tenth of γ or of 1 - γ.
 
     References
     ----------
@@ -159,15 +159,15 @@ def monte_carlo_gamma(
     adjacency : {"add", "remove"}
         As in `pyengine.gamma_bound`.
     samples : int
-        Number of samples, in [2, 10^10]; memory is about 70 bytes for each, whatever the number of
+        Number of samples, in [2, 10^10]; each takes about 70 bytes of memory, for any number of
         steps.
     seed : int
-        In [0, 2^64).  A seed gives the same numbers with any number of threads, on any machine.
+        In [0, 2^64).  Results do not depend on the number of threads or on the machine.
     confidence : float
-        Share of intervals that hold the truth, at least, each for itself; in (0, 1).
+        Least probability with which each single interval holds the truth, in (0, 1).
     tilted : bool
-        Whether every κ has its own samples, from the law tilted to where that κ is decided, rather
-        than all κ the same ones from the law without the record: Algorithm 1 of Hayes et al.
+        True draws samples for each κ from a law that is tilted to the threshold of its test; False
+        uses samples from the law without the record for all κ, as Algorithm 1 of Hayes et al.
     threads : int, optional
         By default one for each processor that the process may use.
 
@@ -181,17 +181,17 @@ def monte_carlo_gamma(
     ValueError
         For an argument outside its domain.
     AccuracyError
-        Where a step's loss is too steep for the table that it is drawn from.
+        If the loss of a step is too steep for the table from which it is drawn.
 
     Warns
     -----
     ApproximationWarning
-        With ``tilted=False``, where the interval is wider than a tenth of γ or of 1 - γ.
+        With ``tilted=False``, if the interval is wider than a tenth of γ or of 1 - γ.
 
     Notes
     -----
-    The intervals are proven up to the table that losses are drawn from, whose interpolation shifts
-    the sum of all losses by at most 1e-7.
+    The intervals are proven except for the table from which losses are drawn: its interpolation
+    shifts the sum of all losses by at most 1e-7.
 
     References
     ----------
@@ -247,12 +247,12 @@ def balls_in_bins_delta(
     *,
     adjacency: str = "add_remove",
 ) -> Bounds:
-    """δ(ε) of C x + z where each record is in one of b random bins, from moved samples.
+    """δ(ε) of C x + z with each record in one of b random bins, by importance sampling.
 
     Parameters
     ----------
     noise_multiplier, C, bins
-        As of `pyengine.matrix_mechanism` with ``balls_in_bins``.
+        As in `pyengine.matrix_mechanism` with ``balls_in_bins``.
     epsilon : array_like
         Values >= 0.
     adjacency : {"add_remove", "add", "remove"}
@@ -261,9 +261,9 @@ def balls_in_bins_delta(
     Returns
     -------
     Bounds
-        Of the shape of ``epsilon``: an estimate between the ends of an interval that holds δ of the
-        absolute entries of C with probability 0.99, proven but for the rounding of the samples.
-        That is δ itself where no entries of C differ in sign, and at least δ elsewhere.
+        Of the shape of ``epsilon``: an estimate in an interval that holds, with probability 0.99,
+        the δ of the absolute values of C; proven except for the rounding of the samples.  That is δ
+        itself if all entries of C have one sign, and at least δ otherwise.
 
     Raises
     ------
@@ -272,7 +272,7 @@ def balls_in_bins_delta(
 
     Notes
     -----
-    docs, theory/allocation, has the pair and the bounds of the weights.
+    The pair and the bounds of the weights are in the docs, theory/allocation.
 
     Examples
     --------
@@ -293,7 +293,7 @@ def balls_in_bins_delta(
             "the squares of what the bins add, over the noise, must be doubles; a larger "
             f"noise_multiplier than {noise:g} is answered"
         )
-    # the same products in as few coordinates as there are bins
+    # the same inner products in as few coordinates as there are bins
     shifts = np.asarray(np.linalg.qr(moves, mode="r")).T
     flat = array.ravel()
     parts = np.zeros((3, flat.size))  # δ(∞) = 0

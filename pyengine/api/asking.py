@@ -1,4 +1,4 @@
-"""How every question is asked: keywords checked, what answers kept, answers put into shape."""
+"""How questions are asked: checks keywords, caches engines, and shapes the answers."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ else:
     from typing import TypeVar
 
     Value_co = TypeVar("Value_co", covariant=True)
-    _Three = namedtuple("_Three", "lower value upper")  # generic ones are of Python 3.11
+    _Three = namedtuple("_Three", "lower value upper")  # Python 3.11 has generic ones
 
 
 class Bounds(_Three[Value_co]):
     """A value between two bounds.
 
-    Asked for by ``bounds=True``, lower <= truth <= upper is proven, floating point included,
-    whichever engine answers: where none can prove it the question is refused.  Asked for by
-    ``bounds="estimated"`` they are what the fastest engine says of its error, proven or not; each
-    engine's page says what is behind an estimate and how it compares with truth.  Tables and the
-    command line print the word, ``proven`` or ``estimate``, beside each value.
+    With ``bounds=True``, lower <= truth <= upper is proven, floating point included, whichever
+    engine answers; if none can prove it, the question is refused.  With ``bounds="estimated"`` the
+    bounds are those of the fastest engine, proven or not; the page of each engine says what an
+    estimate is based on and how it compares with the truth.  Tables and the command line print
+    ``proven`` or ``estimate`` beside each value.
     """
 
     __slots__ = ()
@@ -78,7 +78,7 @@ class Bounds(_Three[Value_co]):
 ESTIMATED = "estimated"  # the word for bounds that need no proof
 SHOWN = 20  # rows of bounds that a notebook shows
 
-# Prepared questions; contours and compositions are kept where they are made.
+# Prepared questions; the engines cache contours and compositions themselves.
 _prepared: Cache[Questions] = Cache(128, lambda _: 4096)
 
 
@@ -90,11 +90,11 @@ def _asked(
     tolerance: Any,
     wanted: str | None = None,
 ) -> Questions:
-    """Check the keywords and return what answers; the same object for the same question."""
+    """Check the keywords and return the object that answers; the same one for the same question."""
     key: Any = (mechanism, adjacency, method, threat_model, tolerance)
     try:
         kept = _prepared.peek(key)
-    except TypeError:  # not to be hashed: an object of another library, or a wrong word
+    except TypeError:  # not hashable: an object of another library, or a wrong keyword
         kept = key = None
     if kept is not None:
         return kept
@@ -130,7 +130,7 @@ def check_words(adjacency: Any, method: Any, threat_model: Any, tolerance: Any) 
 def _recognised(
     thing: Any, adjacency: str, method: str, threat_model: ThreatModel, tolerance: float | None
 ) -> Mechanism | Questions:
-    """Mechanism that an object of another library is, or what answers for it."""
+    """The mechanism that an object of another library describes, or an object that answers."""
     if isinstance(thing, Answering):
         if method not in ("auto", "certified") or not isinstance(threat_model, DifferentialPrivacy):
             raise NotDefinedError(
@@ -151,7 +151,7 @@ def _recognised(
 
 
 class Question(NamedTuple):
-    """What a public function asks: its argument's name and domain, and where the answer lies."""
+    """The argument of a public function, its domain, and the range of the answer."""
 
     argument: str
     upper: float  # the argument lies in [0, upper]
@@ -166,13 +166,13 @@ QUESTIONS = {
 }
 
 UPPER = {name: question.upper for name, question in QUESTIONS.items()}
-# What proves floats of the run that each function was asked about last, when, and what it was asked
-# with: the same objects again need no key.
+# For each function, the fast path for floats of the run of its last question, the cache epoch, and
+# the arguments: when the same objects come again, no key is formed.
 _latest: dict[str, Any] = dict.fromkeys(QUESTIONS, (None,) * 8)
 
 
 def kind_of_bounds(given: Any) -> bool | str:
-    """Return which bounds a caller wants: True for proven ones, "estimated", or False for none."""
+    """Check ``bounds``: True for proven ones, "estimated", or False for none."""
     if isinstance(given, bool | np.bool_):
         return bool(given)
     if isinstance(given, str) and given == ESTIMATED:
@@ -184,7 +184,7 @@ def kind_of_bounds(given: Any) -> bool | str:
 
 
 def _bounds(name: str, flat: FloatArray, answer: Answer) -> Bounds:
-    """Flat values between their bounds; refused where no number lies between these."""
+    """Flat values between their bounds, clipped to their range; crossed bounds are refused."""
     between = answer.lower <= answer.upper
     if not between.all():
         i = int(np.argmin(between))
@@ -201,7 +201,7 @@ def _bounds(name: str, flat: FloatArray, answer: Answer) -> Bounds:
 
 
 def _value(value: Any, lower: Any, upper: Any) -> Any:
-    """Values between bounds; where less was found no digit is known, and the upper one is safe."""
+    """Values between bounds; a value below its lower bound has no digits: take the upper bound."""
     return np.where(value < lower, upper, value)
 
 
@@ -273,7 +273,7 @@ def _ask_many(
     *,
     bounds: bool | str,
 ) -> Any:
-    """As `ask`, of several mechanisms."""
+    """As `ask`, for several mechanisms."""
     from pyengine.api.many import answers_of_many
 
     tolerance = check_words(adjacency, method, threat_model, tolerance)
@@ -297,7 +297,7 @@ def _answer(
     method: str,
     tolerance: float | None,
 ) -> Any:
-    """Ask a question; the result has the shape of the argument, and a scalar becomes a float."""
+    """Answer a question: an array of the argument's shape, or a float for a scalar."""
     question = QUESTIONS[name]
     if isinstance(argument, float) and 0.0 <= argument <= question.upper:
         x = float(argument) + 0.0  # -0.0 becomes 0.0
@@ -329,13 +329,13 @@ def _answer(
 
 
 def _unknown(name: str, x: float) -> AccuracyError:
-    """What to say where an engine's sums have left the doubles."""
+    """The error for a value that is NaN, as an engine's sums have left the range of doubles."""
     what = f"{name} at {QUESTIONS[name].argument} = {x!r}"
     return AccuracyError(f"no engine answers {what}: {BEYOND}")
 
 
 def _unproven(name: str, x: float, method: str, tolerance: float | None) -> AccuracyError:
-    """What to say where bounds are to be proven and none are."""
+    """The error for ``bounds=True`` if nothing is proven."""
     what, advice = f"bounds of {name} at {QUESTIONS[name].argument} = {x!r}", ""
     if tolerance is not None:
         why = f"no {what} are proven within tolerance={tolerance!r}"
@@ -360,7 +360,7 @@ def answers(
 ) -> tuple[Bounds, list[str], list[bool]]:
     """Values with bounds, the engine of each, and whether it is proven, as tables print them.
 
-    ``proven=False`` asks for estimates, which are quicker.
+    ``proven=False`` asks for estimates, which are faster.
     """
     asked = _asked(mechanism, adjacency, method, threat_model, tolerance, WANTED.get(name))
     if proven:

@@ -18,19 +18,19 @@ from pyengine.numerics import functions as fn
 __all__ = ["from_privacy_loss_distribution", "to_privacy_loss_distribution"]
 
 FloatArray = npt.NDArray[np.float64]
-MOST = 4_000_000  # points of a distribution
+MOST = 4_000_000  # losses of a distribution
 
 
 def from_privacy_loss_distribution(distribution: Any) -> Profile:
     """Answers from a distribution of dp_accounting, which must be discretised pessimistically.
 
-    They are as safe as it is: the rounding errors of its convolutions, about 1e-14 absolute, are in
-    its numbers and cannot be taken out again.
+    They are as safe as the distribution: the rounding errors of its convolutions, about 1e-14
+    absolute, are part of its numbers.
     """
 
     def delta(epsilon: Any) -> Any:
         found = distribution.get_delta_for_epsilon(epsilon)
-        return np.maximum(found, 0.0)  # rounding may take it below
+        return np.maximum(found, 0.0)  # rounding may make it negative
 
     return Profile(delta, "pld")
 
@@ -45,23 +45,23 @@ def to_privacy_loss_distribution(
     mechanism : Mechanism
         What is released.
     interval : float
-        Distance of the losses, > 0: ``value_discretization_interval``.
+        Spacing of the losses, > 0: ``value_discretization_interval``.
     smallest_delta : float
-        Losses beyond the ε of this δ become infinite, in (0, 1).
+        δ in (0, 1): losses beyond its ε become infinite.
 
     Returns
     -------
     PrivacyLossDistribution
-        Pessimistic, by connecting the dots of both profiles at multiples of ``interval``; it can
-        be composed with others of the same interval.  At these ε its δ is that of
-        `pyengine.delta`, but for rounding.
+        Pessimistic: it joins both profiles by chords between multiples of ``interval`` (connect the
+        dots), where its δ is that of `pyengine.delta` up to rounding.  It can be composed with
+        others of the same interval.
 
     Raises
     ------
     ImportError
-        Without dp_accounting.
+        If dp_accounting is not installed.
     ValueError
-        If more than four million losses were needed, or no finite ε has ``smallest_delta``.
+        If more than four million losses are needed, or no finite ε has ``smallest_delta``.
 
     References
     ----------

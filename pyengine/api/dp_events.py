@@ -40,7 +40,7 @@ __all__ = [
 
 
 def from_dp_event(event: Any) -> Mechanism:
-    """Mechanism that a tree of events of dp_accounting describes, exactly.
+    """Make the mechanism that a tree of dp_accounting events describes.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ def from_dp_event(event: Any) -> Mechanism:
     Mechanism
         Exact: parameters are the doubles of the event, or exact functions of them.  Gaussian
         events that share one sample become one Gaussian mechanism, whose noise multiplier is
-        rounded once.  Others have a mechanism that dominates: truncated samples (without noise,
-        samples that are not truncated); ``ZCDp``, and ``DiscreteGaussian`` of a dimension that is
-        not 1, the curve of zero-concentrated privacy; ``RepeatAndSelect``;
+        rounded once.  Some events become a mechanism that dominates them: truncated samples
+        (without noise, samples that are not truncated); ``ZCDp``, and ``DiscreteGaussian`` with a
+        dimension other than 1 (their zCDP curve); ``RepeatAndSelect``; and
         ``SampledWithReplacement``, where a draw of the record displaces another one.
 
     Raises
@@ -71,8 +71,8 @@ def from_dp_event(event: Any) -> Mechanism:
     Notes
     -----
     The event does not say which data sets are neighbours; the questions' ``adjacency`` does.
-    Trees are for records that keep their places: ``add`` and ``remove`` stand for a record beside
-    one that moves nothing, which dp_accounting calls ``REPLACE_SPECIAL``.
+    Tree events are for records that keep their places: with them ``add`` and ``remove`` compare a
+    record with an empty one, which dp_accounting calls ``REPLACE_SPECIAL``.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def from_dp_event(event: Any) -> Mechanism:
 
 
 def _made(event: Any, moves: int) -> Mechanism:
-    """The mechanism of an event, where curves are those of so many records that move a query."""
+    """The mechanism of an event; zCDP curves are for ``moves`` records that move a query."""
     name = type(event).__name__
     if name == "SelfComposedDpEvent":
         return _made(event.event, moves).composed(event.count)
@@ -132,7 +132,7 @@ def _without_replacement(event: Any) -> Mechanism:
 
 
 def _one_sample(inner: Any, outer: Any, moves: int = 1) -> Step | None:
-    """One step that releases what an event does on a single sample; None if it releases nothing."""
+    """One step for an event on a single sample; None if it releases nothing."""
     run = _made(inner, moves)
     if not steps_of(run):
         return None
@@ -144,7 +144,7 @@ def _one_sample(inner: Any, outer: Any, moves: int = 1) -> Step | None:
 
 def _mixture(event: Any) -> Mechanism:
     noise, shifts, weights = event.standard_deviation, event.sensitivities, event.sampling_probs
-    if noise == 0:  # it tells whether anything moved
+    if noise == 0:  # it reveals whether anything moved
         moves = sum((Fraction(w) for c, w in zip(shifts, weights, strict=True) if c), Fraction(0))
         return (
             GenericMechanism(0, 1).poisson_sampled(min(moves, Fraction(1))) if moves else compose()
@@ -169,7 +169,7 @@ def _tree(event: Any) -> Mechanism:
 
 def _truncated(event: Any) -> Mechanism:
     size, records = int(event.truncated_batch_size), int(event.dataset_size)
-    # without noise it tells who is in the batch, where a record is no more often for truncation
+    # without noise it reveals who is in the batch; truncation makes that no more likely
     if size >= records or not event.noise_multiplier:
         return _noisy(GaussianMechanism)(event).poisson_sampled(event.sampling_probability)
     return GaussianMechanism(event.noise_multiplier).truncated_poisson_sampled(
@@ -178,10 +178,10 @@ def _truncated(event: Any) -> Mechanism:
 
 
 def with_replacement(event: Any, moved: int = 2) -> Mechanism:
-    """Return what a ``SampledWithReplacement`` event of Gaussian noise does.
+    """Return the mechanism of a ``SampledWithReplacement`` event with Gaussian noise.
 
-    Each draw of the record moves the sum by ``moved`` clipping norms: 2 where another one would be
-    drawn, 1 where the one in its place moves nothing.
+    Each draw of the record moves the sum by ``moved`` clipping norms: 2 if another record would be
+    drawn in its place, 1 if that record is empty.
     """
     step = _one_sample(event.event, event)
     draws, records = int(event.sample_size), int(event.source_dataset_size)
@@ -207,7 +207,7 @@ def _selected(event: Any) -> Mechanism:
 
 
 def best_of(base: Mechanism, event: Any) -> Mechanism:
-    """Best of runs of a mechanism, whose number has the law of a ``RepeatAndSelect`` event."""
+    """The best of several runs, with the number of runs of a ``RepeatAndSelect`` event."""
     mean, shape = float(event.mean), float(event.shape)
     if not steps_of(base):
         return compose()
@@ -222,9 +222,12 @@ def best_of(base: Mechanism, event: Any) -> Mechanism:
 
 
 def discrete_gaussian(event: Any, times: int = 1) -> Mechanism:
-    """Return what a ``DiscreteGaussian`` event does, whose curve is of so many records if any."""
+    """Return the mechanism of a ``DiscreteGaussian`` event.
+
+    Its zCDP curve, for a dimension other than 1, is for ``times`` records that move the query.
+    """
     moves = int(event.sensitivity) if event.dimension == 1 else Fraction(event.sensitivity)
-    if moves == 0:  # of an integer that does not move
+    if moves == 0:  # the integer does not move
         return compose()
     if event.sigma == 0:
         return GenericMechanism(0, 1)
@@ -251,7 +254,7 @@ def _discrete_laplace(event: Any) -> Mechanism:
 def _randomized_response(event: Any) -> Mechanism:
     if event.num_buckets == 1:
         return compose()
-    # with probability p a bucket drawn from all, the true one among them
+    # with probability p a uniform bucket, which may be the true one
     p = Fraction(event.noise_parameter)
     return RandomizedResponse(1 - p + p / event.num_buckets, event.num_buckets)
 
@@ -276,7 +279,7 @@ _MAKERS: dict[str, Callable[[Any], Mechanism]] = {
 
 
 def to_dp_event(mechanism: Mechanism) -> Any:
-    """Tree of events of dp_accounting that describes a mechanism.
+    """Make a tree of dp_accounting events that describes a mechanism.
 
     Parameters
     ----------
@@ -287,12 +290,12 @@ def to_dp_event(mechanism: Mechanism) -> Any:
     Returns
     -------
     dp_accounting.DpEvent
-        The same mechanism; parameters are rounded to doubles.
+        The same mechanism, with parameters rounded to doubles.
 
     Raises
     ------
     ImportError
-        Without dp_accounting.
+        If dp_accounting is not installed.
     ValueError
         For a step that has no event, by its name.
     """

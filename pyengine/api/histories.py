@@ -23,7 +23,7 @@ ASSUMED = (
     "each batch must be a Poisson sample: each record joins it independently, with the sampling "
     "probability of the step"
 )
-_said: set[type[Warning]] = set()  # what was warned of in this process
+_said: set[type[Warning]] = set()  # warnings already given in this process
 
 
 def assumed(mechanism: Mechanism) -> str:
@@ -32,7 +32,7 @@ def assumed(mechanism: Mechanism) -> str:
 
 
 def assume_poisson(who: str, mechanism: Mechanism) -> None:
-    """Warn, once in a process, that batches are taken for Poisson samples without being seen."""
+    """Warn, once in a process, that batches are assumed to be Poisson samples."""
     sampled = any(step.scheme == "poisson" for step, _ in steps_of(mechanism))
     if not sampled or SamplingWarning in _said:
         return
@@ -46,21 +46,21 @@ def assume_poisson(who: str, mechanism: Mechanism) -> None:
     )
 
 
-# Names of the three numbers of an entry, where it has names.
+# Names of the three numbers of an entry that is a mapping.
 NAMES = (("noise_multiplier",), ("sample_rate", "sampling_probability"), ("num_steps", "steps"))
 
 
 def from_history(history: Iterable[Any]) -> Composition:
-    """Mechanism of a history of Opacus.
+    """Make the mechanism of an Opacus history.
 
     Parameters
     ----------
     history : iterable of (float, float, int)
         Noise multiplier, sampling probability and number of steps of each phase: the attribute
-        ``history`` of an accountant of Opacus, or of riskcal's ``CTDAccountant``.  Also an array of
-        three columns, a mapping with such a ``history``, as an accountant's ``state_dict``, and
-        entries that are mappings with ``noise_multiplier``, ``sample_rate`` and ``num_steps`` (or
-        ``sampling_probability`` and ``steps``).
+        ``history`` of an accountant of Opacus, or of riskcal's ``CTDAccountant``.  It may be an
+        array of three columns, or a mapping with such a ``history``, like an accountant's
+        ``state_dict``; entries may be mappings with ``noise_multiplier``, ``sample_rate`` and
+        ``num_steps`` (or ``sampling_probability`` and ``steps``).
 
     Returns
     -------
@@ -79,8 +79,8 @@ def from_history(history: Iterable[Any]) -> Composition:
 
     Notes
     -----
-    Opacus writes the noise multiplier of each step.  Its accountants take batches as Poisson
-    samples, whatever the data loader did.
+    Opacus records the noise multiplier of each step.  Its accountants assume Poisson samples,
+    whatever the data loader does.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def from_history(history: Iterable[Any]) -> Composition:
 
 
 def composed_history(history: Iterable[Any]) -> Composition:
-    """Mechanism of a history whose batches are known to be Poisson samples; see `from_history`."""
+    """As `from_history`, without the warning, for batches that are known to be Poisson samples."""
     if isinstance(history, Mapping):
         if "history" not in history:
             names = ", ".join(map(str, history)) or "nothing"
@@ -108,7 +108,7 @@ def composed_history(history: Iterable[Any]) -> Composition:
 
 
 def _entry(entry: Any) -> list[Any]:
-    """Three numbers of an entry, by their places or by their names."""
+    """The three numbers of an entry, by position or by name."""
     if isinstance(entry, Mapping):
         found = [entry[name] for names in NAMES for name in names if name in entry]
         if len(found) != 3 or len(entry) != 3:
@@ -124,7 +124,7 @@ def _entry(entry: Any) -> list[Any]:
 
 
 def to_history(mechanism: Mechanism) -> list[tuple[float, float, int]]:
-    """Return the history that Opacus would have written.
+    """Return the history that Opacus would have recorded.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def to_history(mechanism: Mechanism) -> list[tuple[float, float, int]]:
     """
     history = []
     for step, number in steps_of(mechanism):
-        # what Opacus cannot hold is named by how it is sampled, if it is the sampling
+        # an error names the sampling, if Opacus has no such sampling, else the mechanism
         named = step.inner if step.scheme == "poisson" else step
         noise = named.noise
         if noise is None or noise.family != "gaussian":

@@ -1,4 +1,4 @@
-"""Where the header and the library for programs in C are."""
+"""Paths of the C header and of the shared library."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def get_library() -> str:
     Raises
     ------
     OSError
-        On Windows, where it is not built.
+        On Windows, for which it is not built.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Questions to many mechanisms at once: shapes broadcast; each answer is that of one alone."""
+"""Questions about many mechanisms: shapes broadcast; each answer is that of a single question."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def answers_of_many(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Values with lower and upper bounds, of the broadcast shape.
 
-    ``ask`` answers one mechanism at one float.  ``words`` are adjacency and method of questions
-    that equal steps may be asked together; None where each is asked alone.  A refusal says of
-    which.
+    ``ask`` answers for one mechanism at one float.  ``words`` are adjacency and method if runs of
+    equal steps may be answered together; None if each is asked alone.  An error names the index of
+    its mechanism.
     """
     given = checks.real_array(question.argument, argument, 0.0, question.upper) + 0.0
     try:
@@ -70,5 +70,5 @@ def answers_of_many(
 
 
 def _at(mechanisms: Mechanisms | npt.NDArray[np.object_], place: int) -> Any:
-    """The mechanism of a place in the flattened array."""
+    """The mechanism at an index of the flattened array."""
     return mechanisms.flat[place] if isinstance(mechanisms, np.ndarray) else mechanisms.at(place)

@@ -1,11 +1,11 @@
 """Special functions and questions for code that Numba compiles.
 
-Inside a function under ``@numba.njit``, functions of `pyengine.special` take floats and call the
-kernels themselves; questions go to a run that `prepare` has made, and from there to Python, some
-microseconds each.  Both return the bits that they return outside.
+Inside a function under ``@numba.njit``, functions of `pyengine.special` take floats and call the C
+kernels directly.  Questions take a run made by `prepare` and call Python, in some microseconds
+each.  Both return the same bits as outside.
 
-Numba finds this module by itself where the package is installed (entry point
-``numba_extensions``); in a tree that is not, call `register` first.
+Numba finds this module if the package is installed (entry point ``numba_extensions``); in a source
+tree, call `register` first.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ QUESTIONS = ("trade_off", "gamma_bound", "delta", "epsilon")
 
 _lock = threading.Lock()
 _registered: list[bool] = []
-_prepared: dict[int, tuple[Any, dict[str, Any]]] = {}  # what the keys of runs stand for
+_prepared: dict[int, tuple[Any, dict[str, Any]]] = {}  # mechanism and keywords by key
 
 
 class Prepared(NamedTuple):
@@ -58,8 +58,8 @@ class Prepared(NamedTuple):
     Parameters
     ----------
     key : int
-        A random number that stands for it in this process. Another process refuses it, also
-        where it was kept in a pickle or in code that ``cache=True`` has frozen.
+        A random number that identifies it in this process.  Other processes refuse it, also from a
+        pickle or from code that was cached with ``cache=True``.
     """
 
     key: int
@@ -73,14 +73,14 @@ def prepare(
     threat_model: ThreatModelWord | ThreatModel = "dp",
     tolerance: float | None = None,
 ) -> Prepared:
-    """A run for compiled code.
+    """Prepare a mechanism for questions in compiled code.
 
     Parameters
     ----------
-    mechanism : Mechanism, or what describes one
+    mechanism : Mechanism, or an object that describes one
         What is released.  It is kept as long as the process lives.
     adjacency : {"add_remove", "add", "remove", "substitute"}, optional
-        As in `pyengine.trade_off`; where it is not given, each question has its own default.
+        As in `pyengine.trade_off`; by default that of each question.
     method, threat_model, tolerance
         As in `pyengine.trade_off`.
 
@@ -92,7 +92,7 @@ def prepare(
     Raises
     ------
     ValueError
-        For a wrong word.
+        For a wrong keyword.
 
     Examples
     --------
@@ -125,10 +125,10 @@ def _known(key: int) -> tuple[Any, dict[str, Any]]:
 
 
 def _answer(name: str, key: int, at: float, *, bounds: bool) -> Any:
-    """What Python answers; NaN and a warning where nobody can catch an error.
+    """The answer; NaN and a warning in threads whose errors nobody can catch.
 
-    Numba drops errors of the threads of ``prange``, and leaves what was there before in the place
-    of answers. Such threads have no caller in Python.
+    Numba drops the errors of ``prange`` threads and leaves their results uninitialised.  Such
+    threads have no caller in Python.
     """
     try:
         mechanism, words = _known(key)
@@ -293,12 +293,12 @@ def epsilon_bounds(run: Prepared, delta: float) -> Triple:
 
 
 def register() -> None:
-    """Tell Numba of the functions of `pyengine.special` and of this module, once.
+    """Register the functions of `pyengine.special` and of this module with Numba, once.
 
     Raises
     ------
     OSError
-        Where the package has no shared library (`pyengine.get_library`).
+        If the package has no shared library (`pyengine.get_library`).
     """
     with _lock:
         if _registered:
@@ -348,7 +348,7 @@ def _register_special(name: str, library: ctypes.CDLL) -> None:
 
 
 def _is_number(given: Any) -> bool:
-    """Whether a type of Numba is that of a real number."""
+    """Whether a Numba type is that of a real number."""
     with needed("pyengine.numba", "numba"):
         from numba import types
 

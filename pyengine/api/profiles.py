@@ -1,7 +1,7 @@
-"""Mechanisms known by their privacy profile only.
+"""Mechanisms of which only the privacy profile is known.
 
 For any pair of laws with profile δ, and every c >= 0 (Dong, Roth, Su 2022, Proposition 2.5 and
-equation 5; both bounds are tangents, so any c gives a valid one):
+equation 5; both bounds are tangents, so every c is valid):
 
     γ(κ) <= κ e^c + δ(c)                  and      γ(κ) <= 1 - e^{-c} (1 - κ - δ(c)).
 
@@ -27,11 +27,11 @@ from pyengine.numerics.rounding import UNIT
 __all__ = ["Profile"]
 
 FloatArray = npt.NDArray[np.float64]
-# thresholds that are tried before the best one is refined, and where one may stop
+# values of c that are tried before the best one is refined, and indices at which to stop early
 GRID = np.concatenate([[0.0], np.geomspace(1e-4, 700.0, 200)])
 STOPS = [int(np.searchsorted(GRID, c)) for c in (1.0, 5.0, 25.0, 125.0)] + [GRID.size]
-REFINE = 60  # golden steps: the bracket shrinks to 1e-12 of itself
-ROUNDING = 1 + 2.0**-49  # what a tangent may lose when it is computed
+REFINE = 60  # golden-section steps: the bracket shrinks by 1e-12
+ROUNDING = 1 + 2.0**-49  # factor that covers the rounding of a tangent
 
 
 class Profile(Questions):
@@ -42,15 +42,15 @@ class Profile(Questions):
     function : callable
         δ(ε) for ε >= 0, as a float for a float; if it takes arrays, it is called with arrays.
     name : str
-        What answers name as their engine.
+        Name of the engine in answers.
 
     Notes
     -----
     Values are the safe ends of the bounds: γ, δ and ε from above, β from below.  They are as safe
-    as the profile is.  The other ends are trivial, because a profile may be any bound.  γ is
-    exact, but for the minimisation, if the profile is exact and its pair symmetric.
+    as the profile.  The other ends are trivial, because a profile may be any bound.  If the profile
+    is exact and its pair symmetric, γ is exact up to the minimisation.
 
-    Threads may share it if they may share its function.
+    Threads may share it if its function is thread-safe.
     """
 
     def __init__(self, function: Callable[[Any], Any], name: str = "profile") -> None:
@@ -89,11 +89,11 @@ class Profile(Questions):
         try:
             found = np.asarray(self._function(probe), dtype=float)
         except (TypeError, ValueError):
-            return False  # for floats only; what is wrong with it shows with them
+            return False  # a function of floats; other errors will show with them
         return found.shape == probe.shape
 
     def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) as the profile has it."""
+        """δ(ε): the profile itself, from above."""
         finite = np.isfinite(epsilon)
         value = np.zeros(epsilon.size)
         value[finite] = self(epsilon[finite])
@@ -106,24 +106,24 @@ class Profile(Questions):
         for index, kappa in enumerate(alpha.tolist()):
             gamma[index], on_grid = self._gamma(kappa, on_grid)
         engine = names(self._name, alpha.size)
-        beta = np.maximum(1.0 - gamma - UNIT, 0.0)  # what rounding may add to the difference
+        beta = np.maximum(1.0 - gamma - UNIT, 0.0)  # rounded down
         return ErrorCurve(
             Answer(beta, beta.copy(), 1.0 - alpha, engine),
             Answer(gamma, alpha.copy(), gamma.copy(), engine.copy()),
         )
 
     def _gamma(self, kappa: float, on_grid: FloatArray) -> tuple[float, FloatArray]:
-        """γ(κ), and the profile on as much of the grid as was needed so far."""
+        """γ(κ), and the profile on the part of the grid that was needed so far."""
         best = 1.0
         for bound in (_first, _second):
             for stop in STOPS:
-                # far out a profile may be hard to compute, so it is asked as late as possible
+                # at large ε a profile may be hard to compute: evaluate it only if needed
                 if on_grid.size < stop:
                     on_grid = np.append(on_grid, self(GRID[on_grid.size : stop]))
                 values = bound(kappa, GRID[:stop], on_grid[:stop])
                 at = int(values.argmin())
                 if bound(kappa, GRID[stop - 1], 0.0) >= values[at]:
-                    break  # no δ >= 0 can be of use beyond
+                    break  # larger c give no smaller bound, even with δ = 0
             low, high = GRID[max(at - 1, 0)], GRID[min(at + 1, stop - 1)]
             best = min(best, float(values[at]), self._refine(bound, kappa, float(low), float(high)))
         return max(min(best * ROUNDING, 1.0), kappa), on_grid
@@ -135,7 +135,7 @@ class Profile(Questions):
             np.array([low]),
             np.array([high]),
             rounds=REFINE,
-            # flat at the minimum: the square of it remains
+            # flat at the minimum: the error is of the order of the square
             is_close=lambda first, second: second - first <= 1e-9 * (1.0 + second),
         )
         return float(least[0])

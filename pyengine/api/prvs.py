@@ -22,9 +22,9 @@ __all__ = ["from_prv", "from_prvs", "to_prvs"]
 
 
 def from_prv(prv: Any) -> Step:
-    """Step of a privacy random variable of prv_accountant; exact: 1 / effect size is a fraction.
+    """Make the step of a privacy random variable of prv_accountant, with exact parameters.
 
-    Known are ``PoissonSubsampledGaussianMechanism``, ``GaussianMechanism``, ``LaplaceMechanism``,
+    For ``PoissonSubsampledGaussianMechanism``, ``GaussianMechanism``, ``LaplaceMechanism``,
     ``PureDPMechanism`` and ``ApproximateDPMechanism``; a ValueError names any other.
     """
     name = type(prv).__name__
@@ -47,14 +47,14 @@ def from_prvs(prvs: Any, steps: int | Sequence[int] = 1) -> Composition:
     Parameters
     ----------
     prvs : PrivacyRandomVariable or sequence of them
-        One kind of step each; see `from_prv`.
+        Each stands for one kind of step; see `from_prv`.
     steps : int or sequence of int
         How often each is composed with itself: ``num_self_compositions``.
 
     Returns
     -------
     Composition
-        Exact.
+        With exact parameters.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def to_prvs(mechanism: Mechanism) -> tuple[list[Any], list[int]]:
     Raises
     ------
     ImportError
-        Without prv_accountant.
+        If prv_accountant is not installed.
     ValueError
         For any other step, by its name.
     """

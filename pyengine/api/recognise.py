@@ -1,4 +1,4 @@
-"""Recognises objects that describe a mechanism: of other libraries, profiles, samples."""
+"""Recognises objects that describe a mechanism: those of other libraries, profiles, samples."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["mechanism_of", "recognise"]
 
 
 def recognise(thing: Any, adjacency: str) -> Mechanism | Questions:
-    """Mechanism that an object is, or what answers for it: a profile, a distribution or samples.
+    """The mechanism that an object describes, or answers from a profile, distribution or samples.
 
-    Known are events, accountants and privacy loss distributions of dp_accounting; privacy engines
+    Recognises events, accountants and privacy loss distributions of dp_accounting; privacy engines
     of Opacus; accountants of Opacus, riskcal or gdpnum, or their histories; privacy random
     variables and accountants of prv_accountant; accountants of `pyengine.interop`; callable privacy
-    profiles; arrays of shape (n, 2) of samples of a trade-off function.  A ValueError tells of
-    anything else, and of an accountant of another neighbouring relation.
+    profiles; and arrays of shape (n, 2) of samples of a trade-off function.  Raises ValueError for
+    anything else, and for an accountant of another neighbouring relation.
     """
     known = _described(thing, adjacency)
     if known is not None:
@@ -43,7 +43,7 @@ def recognise(thing: Any, adjacency: str) -> Mechanism | Questions:
 
 
 def mechanism_of(thing: Any) -> Mechanism:
-    """Mechanism that an object is, to be composed with others; profiles have no steps."""
+    """The mechanism that an object describes, to be composed; profiles have no steps."""
     found = _described(thing, None)
     if found is None and _is_sequence(thing):
         found = as_mechanism(_sequence(thing, "add_remove"))
@@ -53,7 +53,7 @@ def mechanism_of(thing: Any) -> Mechanism:
 
 
 def _is_sequence(thing: Any) -> bool:
-    """Whether an object is a list or an array that is not empty."""
+    """Whether an object is a non-empty list or array."""
     if isinstance(thing, np.ndarray):
         return thing.ndim > 0 and thing.size > 0
     return isinstance(thing, list | tuple) and len(thing) > 0
@@ -77,7 +77,7 @@ def _unknown(thing: Any) -> ValueError:
 
 
 def _described(thing: Any, adjacency: str | None) -> Mechanism | None:
-    """Mechanism of an object that has steps; None for any other object."""
+    """The mechanism of an object with steps; None for any other object."""
     if isinstance(thing, Mapping) and "history" in thing:  # such as an accountant's state_dict
         return from_history(thing)
     library, name = _base(thing)
@@ -100,7 +100,7 @@ def _described(thing: Any, adjacency: str | None) -> Mechanism | None:
 
 
 def _ledger(accountant: Any, adjacency: str | None) -> Mechanism:
-    """What an accountant of dp_accounting has seen, if it is asked about the same neighbours."""
+    """The ledger of a dp_accounting accountant, if it has the neighbours of the question."""
     relation = accountant.neighboring_relation.name
     meant = ADJACENCY[relation]
     if (adjacency == "substitute") != (meant == "substitute"):
@@ -114,7 +114,7 @@ def _ledger(accountant: Any, adjacency: str | None) -> Mechanism:
 
 
 def _base(thing: Any) -> tuple[str, str]:
-    """Library and class that tell what an object is; no library is imported for it."""
+    """Library and base class by which an object is recognised; no library is imported for it."""
     known = {
         "dp_accounting": ("DpEvent", "PrivacyAccountant", "PrivacyLossDistribution"),
         "gdpnum": ("CTDAccountant",),
@@ -122,7 +122,7 @@ def _base(thing: Any) -> tuple[str, str]:
         "prv_accountant": ("PrivacyRandomVariable", "PRVAccountant"),
         "riskcal": ("CTDAccountant",),
     }
-    # the classes of this package that stand for others' need the questions, which ask here
+    # by name, as the accountants of this package import the questions, which import this module
     known["pyengine"] = (
         "HistoryAccountant",
         "PRVAccountant",
@@ -137,7 +137,7 @@ def _base(thing: Any) -> tuple[str, str]:
 
 
 def _sequence(thing: Any, adjacency: str) -> Mechanism | Questions:
-    """A history has rows of three numbers, samples have rows of two."""
+    """Rows of three numbers are a history, rows of two are samples."""
     if all(isinstance(row, Mapping) for row in thing):
         return from_history(thing)
     if any(as_mechanism(row) is not None for row in thing):

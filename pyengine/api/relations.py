@@ -1,4 +1,4 @@
-"""Neighbouring relations of dp_accounting, as adjacencies, and what they do not define."""
+"""Neighbouring relations of dp_accounting as adjacencies, and which events they do not define."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 __all__ = ["ADJACENCY", "mechanism_under"]
 
 ADD_OR_REMOVE, REPLACE, SPECIAL = "ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"
-# A record that moves nothing in the place of another one has the laws of a record that is missing.
+# Replacing a record by an empty one has the same laws as removing it.
 ADJACENCY: dict[str, Adjacency] = {
     ADD_OR_REMOVE: "add_remove",
     REPLACE: "substitute",
     SPECIAL: "add_remove",
 }
 MIXED = {"MixtureOfGaussiansDpEvent", "SampledWithReplacementDpEvent"}
-# Their parameters hold for the relation that is asked; where batches differ in another way none do.
+# Events whose parameters hold for the relation of the question, and sampling schemes under which
+# batches differ in another way than data sets.
 GIVEN = {"EpsilonDeltaDpEvent", "ZCDpEvent", "ExponentialMechanismDpEvent", "PermuteAndFlipDpEvent"}
 OTHERWISE = {
     ADD_OR_REMOVE: "SampledWithoutReplacementDpEvent",
@@ -38,23 +39,23 @@ SAMPLES = ("PoissonSampledDpEvent", "RandomAllocationDpEvent", "SampledWithoutRe
 
 
 def mechanism_under(event: Any, relation: str) -> Mechanism:
-    """Mechanism with the laws that an event of dp_accounting has under a relation's adjacency.
+    """Mechanism with the laws of a dp_accounting event under a neighbouring relation.
 
-    ``relation`` names the ``NeighboringRelation``; ask with the adjacency that `ADJACENCY` has for
-    it.  A ValueError tells of an event without a counterpart, or without one under this relation.
+    ``relation`` names the ``NeighboringRelation``; ask with its adjacency in `ADJACENCY`.  Raises
+    ValueError for an event without a counterpart, or without one under this relation.
 
-    - Randomized response answers for a record that is there, so it is not defined under
+    - Randomized response answers for a record that exists, so it is not defined under
       ``ADD_OR_REMOVE_ONE``; the special record answers uniformly.
-    - Trees have a place for each record, which under ``ADD_OR_REMOVE_ONE`` they have not.
-    - A discrete Gaussian of another dimension than 1 is known by its curve.  Where two records each
-      move it, ρ is four times as large.  Other curves, and (ε, δ), hold for the relation that is
-      asked: without replacement batches differ by ``REPLACE_ONE``, in epochs of random allocation
-      by ``ADD_OR_REMOVE_ONE``, and they are not defined under the other one.
+    - Trees have a place for each record, so they are not defined under ``ADD_OR_REMOVE_ONE``.
+    - A discrete Gaussian with a dimension other than 1 is known by its zCDP curve; if two records
+      move it, ρ is four times as large.  Other curves, and (ε, δ), hold for the relation of the
+      question.  Batches without replacement differ by ``REPLACE_ONE`` and epochs of random
+      allocation by ``ADD_OR_REMOVE_ONE``, so such events are not defined under the other relation.
     - With replacement the special record is drawn as often, and moves nothing.
     - Under ``REPLACE_ONE`` either record of a mixture moves the sum by its sensitivities.
-    - Without replacement the special record still takes a place in the batch.  The pair of that is
-      not the one of Poisson sampling, and no exact one is known here; a record that moves nothing
-      is one that replaces, so ``REPLACE_ONE`` is an upper bound.
+    - Without replacement the special record still takes a place in the batch.  That pair is not the
+      one of Poisson sampling, and no exact one is known here; ``REPLACE_ONE`` is an upper bound, as
+      the special record is a replacement.
     """
     name = type(event).__name__
     if name == "SelfComposedDpEvent":
@@ -79,20 +80,20 @@ def mechanism_under(event: Any, relation: str) -> Mechanism:
         SPECIAL: {"SampledWithoutReplacementDpEvent", "RandomizedResponseDpEvent"},
     }[relation]
     if name == "RandomizedResponseDpEvent" and event.num_buckets == 1:
-        return compose()  # one bucket tells nothing, whoever answers
+        return compose()  # one bucket reveals nothing
     sampled_answers = name in SAMPLES and "RandomizedResponseDpEvent" in kinds
     if kinds & undefined or sampled_answers or (name == OTHERWISE.get(relation) and kinds & GIVEN):
         raise _undefined(event, relation)
     made = from_dp_event(event)
     if relation == REPLACE and kinds & MIXED:
         sampled = (step for step, _ in phases_of(made) if step.scheme == "poisson")
-        if any(step.inner.noise is None for step in sampled):  # all is told without noise
+        if any(step.inner.noise is None for step in sampled):  # everything is revealed
             raise _undefined(event, relation)
     return _in_place(made) if relation == SPECIAL else made
 
 
 def _in_place(mechanism: Mechanism) -> Mechanism:
-    """The same, of neighbours with a record that moves nothing in the place of the other one."""
+    """The same steps, with labels for neighbours that replace a record by an empty one."""
     parts = [
         (worded(step, step.words._replace(neighbours="in_place")), number)
         if step.words.neighbours == "present"
@@ -119,7 +120,7 @@ def _undefined(event: Any, relation: str) -> ValueError:
 
 
 def _beside_uniform(event: Any) -> Mechanism:
-    """Two outcomes tell all: the true category, or another one."""
+    """Pair of randomized response and a uniform answer: the true category, or another one."""
     k, p = event.num_buckets, Fraction(event.noise_parameter)
     true = 1 - p + p / k
     return from_probabilities([Fraction(1, k), Fraction(k - 1, k)], [true, 1 - true])

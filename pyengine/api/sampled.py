@@ -1,7 +1,7 @@
-"""Mechanisms known by samples of their trade-off function only.
+"""Mechanisms of which only samples of the trade-off function are known.
 
-Between two samples a convex function lies below their chord, and above the lines through the two
-samples on either side.
+Between two samples a convex function lies below their chord, and above the extensions of the
+chords on both sides.
 """
 
 from __future__ import annotations
@@ -19,30 +19,29 @@ __all__ = ["SampledTradeOff"]
 
 FloatArray = npt.NDArray[np.float64]
 NAME = "sampled"
-ROUNDING = 1e-9  # relative, of a slope: by so much samples may fail to be convex
+ROUNDING = 1e-9  # relative error of a slope up to which samples count as convex
 
 
 class SampledTradeOff(Questions):
-    """Answers from samples (α, β) of a trade-off function, exact but for rounding.
+    """Answers from samples (α, β) of a trade-off function, exact up to rounding.
 
     Parameters
     ----------
     points : array_like, shape (n, 2), n >= 2
-        Levels, distinct, and type-II errors of the optimal tests, in [0, 1]; H0 is the data
-        without the record.  In any order; (1, 0) belongs to them.
+        Distinct levels and type-II errors of the optimal tests, in [0, 1], in any order; H0 is the
+        data without the record.  (1, 0) is added to them.
     adjacency : {"add", "remove", "add_remove"}
-        Which answers are wanted.
+        The neighbours of the answers.
 
     Raises
     ------
     ValueError
-        For points that no convex decreasing function passes through.
+        If no convex decreasing function passes through the points.
 
     Notes
     -----
     Values are the safe ends of the bounds: γ, δ and ε from above, β from below.  Bounds hold for
-    every trade-off function that passes through the samples, and no better ones do for ``add``
-    and ``remove``.
+    every trade-off function through the samples; for ``add`` and ``remove`` they are optimal.
     """
 
     def __init__(self, points: npt.ArrayLike, adjacency: str = "add") -> None:
@@ -52,7 +51,7 @@ class SampledTradeOff(Questions):
             )
         forward = _ordered(points)
         backward = _mirrored(forward)
-        # a trade-off function may be as steep as it likes next to 0, but there it is known
+        # a trade-off function may be arbitrarily steep next to 0, but its value at 0 is known
         self._start = forward[0, 1] if adjacency == "add" and forward[0, 0] == 0.0 else None
         lower, upper = [], []
         for way, samples in (("add", forward), ("remove", backward)):
@@ -70,7 +69,7 @@ class SampledTradeOff(Questions):
         if self._start is not None:
             low[alpha == 0.0] = self._start
         engine = names(NAME, alpha.size)
-        # of the same points, each with the complement that is safe
+        # from the same points, with the safe bound of each
         gamma = np.maximum(1.0 - low, alpha)
         return ErrorCurve(
             Answer(low, low.copy(), high, engine),
@@ -78,13 +77,13 @@ class SampledTradeOff(Questions):
         )
 
     def _other(self, lower: bool) -> FloatArray:
-        """Points of the trade-off function whose conjugate is the profile of this adjacency."""
+        """Points of the trade-off function whose conjugate is the profile for this adjacency."""
         points = self._lower if lower else self._upper
-        # T(P, Q) is conjugate to H(Q‖P), the profile of the other order, that of the mirror image
+        # T(P, Q) is conjugate to H(Q‖P), the profile of the other order: take the inverse function
         return _mirrored(points)
 
     def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) = max over α of 1 - β(α) - e^ε α, at the corners."""
+        """δ(ε) = max over α of 1 - β(α) - e^ε α, attained at a vertex."""
         with np.errstate(over="ignore", invalid="ignore"):
             factor = fn.exp(epsilon)
             upper = _conjugate(self._other(lower=True), factor)
@@ -92,7 +91,7 @@ class SampledTradeOff(Questions):
         return Answer(upper, np.minimum(lower, upper), upper.copy(), names(NAME, epsilon.size))
 
     def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε with δ(ε) <= δ: the largest one of the corners."""
+        """The smallest ε with δ(ε) <= δ: the largest over the vertices."""
         upper = _inverse(self._other(lower=True), delta)
         lower = _inverse(self._other(lower=False), delta)
         return Answer(upper, np.minimum(lower, upper), upper.copy(), names(NAME, delta.size))
@@ -115,7 +114,7 @@ def _inverse(points: FloatArray, delta: FloatArray) -> FloatArray:
 
 
 def _ordered(points: npt.ArrayLike) -> FloatArray:
-    """Samples by α, with (1, 0), or ValueError."""
+    """Check the samples, sort them by α, and add (1, 0)."""
     array = checks.real_array("trade-off function", points, 0.0, 1.0)
     if array.ndim != 2 or array.shape[1] != 2 or array.shape[0] < 2:
         raise ValueError(
@@ -138,7 +137,7 @@ def _ordered(points: npt.ArrayLike) -> FloatArray:
             f"{float(alpha[at])!r}"
         )
     slope = np.diff(beta) / np.diff(alpha)
-    # a slope is known as well as the difference of two rounded numbers allows
+    # error of a slope: that of a difference of two rounded numbers
     known = ROUNDING * np.abs(slope) + 4 * UNIT / np.diff(alpha)
     bent = np.flatnonzero(np.diff(slope) < -(known[1:] + known[:-1]))
     if bent.size:
@@ -150,7 +149,7 @@ def _ordered(points: npt.ArrayLike) -> FloatArray:
 
 
 def _mirrored(points: FloatArray) -> FloatArray:
-    """Points of the inverse function, which is 0 from the largest type-II error on."""
+    """Points of the inverse function; it is 0 from the largest type-II error on."""
     swapped = points[:, ::-1]
     swapped = swapped[np.lexsort((swapped[:, 1], swapped[:, 0]))]
     first = np.append(True, np.diff(swapped[:, 0]) > 0.0)  # the lowest one of each α
@@ -159,14 +158,14 @@ def _mirrored(points: FloatArray) -> FloatArray:
 
 
 def _with_start(samples: FloatArray) -> FloatArray:
-    """Corners of the chords: T(0) <= 1."""
+    """Vertices of the chords, from (0, 1) if T(0) is not known."""
     if samples[0, 0] == 0.0:
         return samples
     return np.concatenate([[[0.0, 1.0]], samples])
 
 
 def _vertices(samples: FloatArray) -> FloatArray:
-    """Corners of the largest function below all convex ones through the samples."""
+    """Vertices of the largest function below all convex functions through the samples."""
     alpha, beta = samples.T
     slope = np.diff(beta) / np.diff(alpha)
     corners = [samples]
@@ -188,17 +187,17 @@ def _corner(
 ) -> FloatArray:
     """Where the line of slope ``left`` through one sample meets that of ``right`` through the next.
 
-    The neighbours' lines; at the ends a vertical and a horizontal one.
+    These extend the neighbouring chords; at the ends they are vertical and horizontal.
     """
     (a, b), (c, d) = first, second
     if not left < chord < right:
-        return np.empty((0, 2))  # straight there
+        return np.empty((0, 2))  # the three chords are on one line
     meeting = a if left == -np.inf else (d - b + left * a - right * c) / (left - right)
     x = min(max(meeting, a), c)
     return np.array([[x, d + right * (x - c)]])
 
 
 def _hull(points: FloatArray) -> FloatArray:
-    """Corners of the lower convex hull."""
+    """Vertices of the lower convex hull."""
     order = points[np.lexsort((points[:, 1], points[:, 0]))]
     return np.array(lower_hull(map(tuple, order.tolist())))

@@ -21,36 +21,36 @@ __all__ = ["known_leak", "shuffled_lower_bound", "simplest", "without_amplificat
 
 FloatArray = npt.NDArray[np.float64]
 
-CELLS = 400
-REACH = 9.0  # standard deviations
-LARGEST = 10**9  # denominator of a rate that was given as a float
+CELLS = 400  # outcomes of an epoch
+REACH = 9.0  # standard deviations from the means to the outer cells
+LARGEST = 10**9  # denominator of a fraction that a float rate may stand for
 
 
 def shuffled_lower_bound(
     noise_multiplier: checks.NumberLike, steps_per_epoch: int, epochs: int = 1
 ) -> Composition:
-    """What an adversary certainly gets from DP-SGD on shuffled batches.
+    """Lower bound on what DP-SGD leaks on shuffled batches: one attack's pair of laws.
 
-    All gradients but the record's are -1 in some direction and its own is 1, or, without it, 0: the
-    other data set has nothing in its place (dp_accounting's ``REPLACE_SPECIAL``).  In each epoch
-    the adversary only keeps the largest of the noisy sums, to one of 400 cells, so that the
-    release of these cells leaks less than the training.
+    All gradients but the record's are -1 in some direction; the record's is 1 or, in the data set
+    without it, 0 (an empty record in its place, dp_accounting's ``REPLACE_SPECIAL``).  From each
+    epoch the adversary keeps only the largest noisy sum, rounded to one of 400 cells, which leaks
+    less than the training.
 
     Parameters
     ----------
     noise_multiplier : float, or exact number as str, Fraction or Decimal
         Standard deviation of the noise divided by the clipping norm, in (0, ∞).
     steps_per_epoch : int
-        Number of batches into which each epoch's shuffle is cut, >= 1.
+        Number of batches into which the shuffled records of an epoch are cut, >= 1.
     epochs : int
         Number of epochs, each shuffled afresh, >= 0.
 
     Returns
     -------
     Composition
-        A pair of laws with finitely many outcomes, composed: γ, δ and ε of it are lower bounds for
-        those of the training, its trade-off function an upper one.  **No such value is a
-        guarantee.**  The probabilities are rounded, which moves the answers by some 1e-12.
+        A pair of laws with finitely many outcomes, composed: its γ, δ and ε are lower bounds of
+        those of the training, its trade-off function is an upper bound.  **No such value is a
+        guarantee.**  The probabilities are rounded, which moves the answers by about 1e-12.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def shuffled_lower_bound(
 
 
 def known_leak(mechanism: Mechanism) -> Composition | None:
-    """What certainly leaks from a run with ``sampling="shuffle"``; None for any other."""
+    """The lower bound of what a run with ``sampling="shuffle"`` leaks; None for any other run."""
     parts = [(step.words.least, number) for step, number in phases_of(mechanism)]
     known = [(*least, number) for least, number in parts if least is not None]
     if not known or len(known) < len(parts):
@@ -107,10 +107,10 @@ def known_leak(mechanism: Mechanism) -> Composition | None:
 
 
 def without_amplification(mechanism: Mechanism) -> Composition | None:
-    """One unsampled step an epoch: it dominates the run on batches of a loader that shuffles.
+    """One unsampled step per epoch, which dominates the run with a shuffling loader.
 
-    None where nothing is sampled.  Where epochs were not given, there are as many as there can be:
-    an epoch has at least ⌊1/p⌋ batches.
+    None if nothing is sampled.  If epochs were not given, their number is the largest possible: an
+    epoch has at least ⌊1/p⌋ batches.
     """
     parts, sampled = [], False
     for step, number in phases_of(mechanism):
@@ -132,14 +132,14 @@ def without_amplification(mechanism: Mechanism) -> Composition | None:
 
 
 def simplest(rate: checks.Number) -> Fraction:
-    """Rate as it was meant: 1/100 where a float is 0.01."""
+    """The fraction that a rate stands for: 1/100 for the float 0.01."""
     exact = Fraction(rate)
     near = exact.limit_denominator(LARGEST)
     return near if isinstance(rate, float) and float(near) == rate else exact
 
 
 def _joined(masses: FloatArray, first: int, last: int) -> tuple[float, ...]:
-    """Cells with those beyond the first and the last one joined to them."""
+    """Probabilities of cells ``first`` to ``last``, with all cells beyond them joined to these."""
     inner = masses[first : last + 1].copy()
     inner[0] += masses[:first].sum()
     inner[-1] += masses[last + 1 :].sum()

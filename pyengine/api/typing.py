@@ -1,7 +1,8 @@
-"""Types for annotations: words of the keywords, what questions take and what they return.
+"""Types for annotations: values of keywords, arguments of questions and what they return.
 
-Nothing here is needed at run time.  ``pyengine.typing.Adjacency`` annotates a function that passes
-its own ``adjacency`` on to `pyengine.delta`, and a checker then refuses other words.
+Nothing here is needed at run time.  A function that passes its own ``adjacency`` on to
+`pyengine.delta` can annotate it with ``pyengine.typing.Adjacency``; a type checker then refuses
+other words.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ Scalar = float | np.floating[Any] | np.integer[Any]
 
 
 class SupportsArray(Protocol):
-    """What NumPy makes an array of: tensors of torch, arrays of jax."""
+    """Anything that NumPy can convert to an array: tensors of torch, arrays of jax."""
 
     def __array__(self, *args: Any, **words: Any) -> Any:
         """The numbers."""
@@ -110,6 +111,6 @@ if TYPE_CHECKING:
         bounds: BoundsWord
 
     class Either(Options):
-        """Keywords of a question that may have bounds, as the program decides."""
+        """Keywords of a question that may have bounds, decided at run time."""
 
         bounds: bool | str
