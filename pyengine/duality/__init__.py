@@ -38,10 +38,8 @@ __all__ = [
     "trade_off_from_profile",
 ]
 
-LARGEST = 700.0  # of |ε| where a function is asked
-
-
-ACCURACY = 1e-11  # the accuracy that the package's own answers keep
+LARGEST = 700.0  # largest |ε| at which functions are evaluated
+ACCURACY = 1e-11  # relative accuracy of the package's own answers
 
 
 # Map: reconstruction robustness from (ε, δ) | test_duality | theory/conversions
@@ -58,8 +56,8 @@ def gamma_from_epsilon_delta(epsilon: Any, delta: Any, kappa: Any) -> Any:
     Returns
     -------
     float or ndarray of the broadcast shape
-        An upper bound for γ, rounded up, by at most 2e-15 of it and 2e-323; the best one that a
-        single (ε, δ) for both directions gives where κ <= (1 - δ)/(1 + e^ε).
+        An upper bound for γ, rounded up by at most a relative 2e-15 plus 2e-323.  It is optimal for
+        a single (ε, δ) in both directions if κ <= (1 - δ)/(1 + e^ε).
 
     Raises
     ------
@@ -105,7 +103,7 @@ def trade_off_from_epsilon_delta(epsilon: Any, delta: Any, alpha: Any) -> Any:
     Returns
     -------
     float or ndarray of the shape of ``alpha``
-        A lower bound for T(α), rounded down, by at most 3e-15, and 3e-15 of it and 2e-323 where
+        A lower bound for T(α), rounded down by at most 3e-15; by a relative 3e-15 plus 2e-323 if
         the last expression is the largest.
 
     Raises
@@ -126,7 +124,7 @@ def trade_off_from_epsilon_delta(epsilon: Any, delta: Any, alpha: Any) -> Any:
     cost = np.asarray(checks.scalar("epsilon", epsilon, 0.0, math.inf))
     mass = float(checks.probability("delta", delta))
     x = checks.real_array("alpha", alpha, 0.0, 1.0)
-    # 1 - δ - α with all of its digits: 1 - α in two parts
+    # 1 - δ - α without cancellation: 1 - α as two doubles
     rest = 1.0 - x
     rest = (rest - mass) + ((1.0 - rest) - x)
     steep = (1.0 - mass) - _upper_product(cost, x) - 4.0 * UNIT

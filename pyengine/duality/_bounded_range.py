@@ -1,4 +1,4 @@
-"""Exponential mechanisms on the same data, chosen beforehand: their best composition.
+"""Optimal composition of exponential mechanisms that are fixed beforehand.
 
 Each step has loss t with A-probability a = (e^{-t} - e^{-w})/(1 - e^{-w}) and loss t - w otherwise.
 With k steps of one t in [0, w], δ(ε) is the largest over l < k of
@@ -10,10 +10,10 @@ Sums have positive terms only, so that they keep their digits: with s = w - t_l 
     δ = Σ_{i <= l} P(Bin(k, c) = i) (1 - e^{-s - (l - i) w}),
     1 - δ = Σ_{i > l} P(Bin(k, c) = i) + Σ_{i <= l} P(Bin(k, c) = i) e^{-s - (l - i) w}.
 
-s = ((k - l) w - ε)/(k + 1) is formed from w in two parts, whose multiples are exact: it errs by a
-few units, and so do c, 1 - c and the losses above ε.  A term then errs by some units of log C(k, i)
-and of its own logarithm, and by as many times the deviations that i is from its mean as c errs by:
-by 1e-11 at most.  What is left out of a sum is below 1e-15 of it.
+s = ((k - l) w - ε)/(k + 1) is formed from w in two parts, whose multiples are exact: its error is a
+few units, and so are those of c, 1 - c and the losses above ε.  The error of a term is some units
+of log C(k, i) and of its own logarithm, plus that of c times the distance of i from its mean in
+standard deviations: 1e-11 at most.  Terms that are left out of a sum are below 1e-15 of it.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ __all__ = ["bounded_range_delta", "bounded_range_epsilon"]
 FloatArray = npt.NDArray[np.float64]
 
 MOST_STEPS = 5_000
-BLOCK = 64  # rows at once, in which about the same terms matter
+BLOCK = 64  # rows l at once, in which about the same terms matter
 REACH, ROOM = (
     10.0,
     36.0,
-)  # deviations and terms beyond which e^{-48} lies, by Bernstein's inequality
-LOG_HALF = -0.7
-CLOSE = 1e-13  # of the largest loss: width of the last bracket
-SPLIT = 2.0**27 + 1.0  # Dekker's, for a half of the digits
+)  # standard deviations plus terms, beyond which the mass is below e^{-48} (Bernstein)
+LOG_HALF = -0.7  # log δ from which on 1 - δ is computed
+CLOSE = 1e-13  # width of the last bracket, relative to the largest loss
+SPLIT = 2.0**27 + 1.0  # Dekker's constant, to split a double into halves
 LARGEST = 700.0
-SMALL, UP = 1e-250, 200  # range below which arguments are taken times 2^200, as δ then grows
+SMALL, UP = 1e-250, 200  # for a smaller range, range and ε are scaled by 2^200, and so is δ
 
 
 def bounded_range_delta(epsilon: Any, *, range_per_step: Any, steps: int) -> Any:
-    """Best δ of mechanisms of bounded range that are composed non-adaptively.
+    """Optimal δ of mechanisms of bounded range that are composed non-adaptively.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def bounded_range_delta(epsilon: Any, *, range_per_step: Any, steps: int) -> Any
 
 
 def bounded_range_epsilon(delta: Any, *, range_per_step: Any, steps: int) -> Any:
-    """Best ε of mechanisms of bounded range that are composed non-adaptively.
+    """Optimal ε of mechanisms of bounded range that are composed non-adaptively.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def bounded_range_epsilon(delta: Any, *, range_per_step: Any, steps: int) -> Any
 
 
 class _Profile:
-    """Logarithms of δ and of 1 - δ of one range and number of steps, and the inverse."""
+    """Logarithms of δ and 1 - δ for one range and number of steps, and the inverse."""
 
     def __init__(self, range_per_step: Any, steps: Any) -> None:
         self._width = float(checks.positive("range_per_step", range_per_step))
@@ -133,13 +133,13 @@ class _Profile:
         choices = [1]
         for i in range(k):
             choices.append(choices[-1] * (k - i) // (i + 1))
-        # of the integers themselves: lgamma would lose digits of the difference
+        # logs of the exact integers: differences of lgamma would lose digits
         self._choices = np.array([fn.log(choice) for choice in choices])
 
     def delta(self, epsilon: float) -> float:
         """The δ of an ε."""
         log_delta = self._log_delta(epsilon)
-        # above one half by what is left, which no rounding makes negative
+        # above one half from log(1 - δ), so that 1 - δ keeps its digits
         return fn.exp(log_delta) if log_delta < LOG_HALF else -fn.expm1(self._log_rest(epsilon))
 
     def epsilon(self, delta: float) -> float:
@@ -180,11 +180,11 @@ class _Profile:
         return least
 
     def _blocks(self, epsilon: float, width: float) -> Iterator[_Block]:
-        """The rows with losses above ε, some at a time."""
+        """The rows l with losses above ε, in blocks."""
         k = self._steps
         rows = np.arange(k, dtype=np.float64)
         high = width * SPLIT - (width * SPLIT - width)  # 26 bits: its multiples are exact
-        # a large difference is rounded once; one that cancels is exact
+        # the difference is rounded once if it is large, and exact if it cancels
         s = ((k - rows) * high - epsilon + (k - rows) * (width - high)) / (k + 1.0)
         t = (epsilon + (rows + 1.0) * width) / (k + 1.0)
         for start in range(0, int((s > 0.0).sum()), BLOCK):  # s falls
@@ -196,8 +196,7 @@ class _Profile:
     ) -> FloatArray:
         """Logarithms of sums over i from ``first`` to ``last`` of each row.
 
-        Terms over all i are largest at ``share`` of k; ``gains`` makes logarithms of factors from
-        the losses above ε.
+        Terms are largest near i = ``share`` k; ``gains`` maps losses above ε to logs of factors.
         """
         k = self._steps
         reach = REACH * np.sqrt(k * share * (1.0 - share)) + ROOM
@@ -222,7 +221,7 @@ class _Block:
         whole = -fn.expm1(-width)
         self.tilted = np.minimum(-fn.expm1(-t) / whole, 1.0)  # 1 - a
         self.c, rest = fn.exp(-s) * self.tilted, -fn.expm1(-s) / whole
-        # both from the smaller one, so that an error of it moves the terms, not their sum
+        # both from the smaller one, so that c and 1 - c sum to 1 whatever its error
         small = self.c < 0.5
         less = np.where(small, self.c, rest)
         self.log_c = np.where(small, fn.log(less), fn.log1p(-less))

@@ -20,14 +20,14 @@ FloatArray = npt.NDArray[np.float64]
 Function = Callable[[FloatArray], FloatArray]
 Curve = Callable[[Any], Any] | tuple[Any, Any]
 
-CONVEX = 1e-7  # dents that rounding may make, relative to the largest value nearby
-APART = 16.0  # distance of abscissae, in their rounding, below which one of two is left out
-SMALLEST = 1e-290  # the same where they are next to 0: slopes stay finite
-ROUNDS, INSERTED = 6, 12  # of the refinement where the answers of a function lie
+CONVEX = 1e-7  # deviation from convexity taken for rounding, relative to the value to the left
+APART = 16.0  # least distance of abscissae, in units of their rounding
+SMALLEST = 1e-290  # least distance of abscissae near 0, so that slopes stay finite
+ROUNDS, INSERTED = 6, 12  # refinements near the minima, and parts into which an interval is cut
 
 
 class Enclosure(NamedTuple):
-    """Bounds between which the truth lies if the given values are the true ones of a curve.
+    """Bounds that enclose the truth if the given values of a curve are exact to ``accuracy``.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Enclosure(NamedTuple):
 def source(
     name: str, curve: Curve, grid: FloatArray, top: float
 ) -> tuple[Function | None, FloatArray, FloatArray]:
-    """A function of arrays, or None, with abscissae and values."""
+    """The curve as a function of arrays (None for a pair of arrays), abscissae and values."""
     if callable(curve):
         given = Guarded(curve)
 
@@ -66,7 +66,7 @@ def source(
 
 
 def _asked(name: str, curve: Callable[[Any], Any], x: FloatArray) -> FloatArray:
-    """Values of a function of arrays, or else of floats."""
+    """Values in [0, 1] of a function of arrays, or of floats."""
     try:
         values = np.asarray(curve(x), dtype=float)
     except (TypeError, ValueError):
@@ -80,7 +80,7 @@ def _asked(name: str, curve: Callable[[Any], Any], x: FloatArray) -> FloatArray:
 
 
 class Refined(NamedTuple):
-    """A function that gives more values, from an abscissa on."""
+    """A function for more values at abscissae >= ``lowest``; None if there are no more."""
 
     function: Function | None
     lowest: float
@@ -97,10 +97,10 @@ def least(
 ) -> Enclosure:
     """Bounds of min over x in [0, end] of y(x) + slope x for a decreasing convex y.
 
-    The values are an upper bound; the lower envelope of all convex functions through them, whose
-    corners are where extended chords meet, gives a lower bound.
+    The values give an upper bound.  The lower envelope of all convex functions through them, with
+    vertices where extended chords meet, gives a lower bound.
     """
-    # what a value and a sum are rounded by, and an abscissa that is an exponential of a logarithm
+    # rounding of a value and a sum, and of an abscissa e^(log x)
     rounding = 8.0 * UNIT + 2.0 * UNIT * float(np.abs(fn.log(x[x > 0.0])).max(initial=0.0))
     error = checks.scalar("accuracy", accuracy, 0.0, 1e-3) + rounding
     x, y = _spaced(x, y, APART * rounding)
@@ -131,7 +131,7 @@ def least(
 
 
 def _spaced(x: FloatArray, y: FloatArray, gap: float) -> tuple[FloatArray, FloatArray]:
-    """Points without those that lie next to an earlier one: their chords would have no digits."""
+    """Drop points that are too close to an earlier one: their chords would have no digits."""
     if (np.diff(x) > gap * x[1:] + SMALLEST).all():
         return x, y
     kept = [0]
@@ -146,7 +146,7 @@ def _check_convex(name: str, x: FloatArray, y: FloatArray, tolerance: float) -> 
         raise ValueError(f"{name} must not increase")
     left, right = x[1:-1] - x[:-2], x[2:] - x[1:-1]
     chord = (y[:-2] * right + y[2:] * left) / (left + right)
-    # rounding of an abscissa is an error of the value by the slope times as much
+    # an error of an abscissa counts as an error of the value, times the slope
     slack = tolerance * y[:-2] + 1e-15 * x[1:-1] * (y[:-2] - y[1:-1]) / left
     dent = y[1:-1] - chord > slack
     if dent.any():
@@ -156,15 +156,15 @@ def _check_convex(name: str, x: FloatArray, y: FloatArray, tolerance: float) -> 
 def _corners(
     x: FloatArray, y: FloatArray, end: float, error: float, rounding: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Corners of the largest function that lies below every convex one through the points.
+    """Vertices of the largest function below every convex function through the points.
 
-    Chords are tilted by what a relative error of the values and the rounding of the abscissae do to
-    their slopes.  A corner may be missed along the abscissa: its height is the lower one of two
-    lines, of which one is below the function to its left and the other to its right.
+    Slopes of chords are moved outwards by the errors of values and abscissae.  An error in the
+    abscissa of a vertex does no harm: its height is the lower of two lines, one of which is below
+    the function to its left and the other to its right.
     """
 
     def line(height: Any, slope: Any, distance: Any) -> Any:
-        """Height + slope distance, rounded down."""
+        """Height + slope × distance, rounded down."""
         with np.errstate(over="ignore"):
             move = slope * distance
         return height + move - 4.0 * UNIT * (height + np.abs(move))
@@ -175,21 +175,21 @@ def _corners(
     chord = np.minimum(np.diff(y) / gaps, 0.0)
     tilt = (2.0 * error * y[:-1] - 4.0 * rounding * chord * x[1:]) / gaps
     steep, flat = chord - tilt, np.minimum(chord + tilt, 0.0)
-    ends_x, ends_y = [x[0], x[-2]], [y[1], y[-1]]  # one interval: nothing but monotony
+    ends_x, ends_y = [x[0], x[-2]], [y[1], y[-1]]  # a single interval: only monotonicity is known
     if chord.size > 1:  # the first and the last interval have one neighbour
         level = x[-1]
-        if steep[-2] < 0.0:  # on to where the chord has come down to the last value
+        if steep[-2] < 0.0:  # up to where the extended chord reaches the last value
             level = min(level, x[-2] + _ratio(y[-2] - y[-1], -steep[-2]))
         ends_x = [x[0], level]
         ends_y = [line(y[1], flat[1], -gaps[0]), min(line(y[-2], steep[-2], level - x[-2]), y[-1])]
     ends_x.append(0.0)
     ends_y.append(line(y[0], flat[0], -x[0]))
     if steep[-1] < 0.0:
-        beyond = x[-1] + _ratio(y[-1], -steep[-1])  # where it comes down to 0, if it does
+        beyond = x[-1] + _ratio(y[-1], -steep[-1])  # where the last chord reaches 0
         last = min(end, 1e300)
         ends_x.append(min(beyond, last))
         ends_y.append(0.0 if beyond <= last else line(y[-1], steep[-1], last - x[-1]))
-    left, right = steep[:-2], flat[2:]  # in between, the chords of both neighbours meet
+    left, right = steep[:-2], flat[2:]  # within an interval, the chords of both neighbours meet
     x0, y0, x1, y1 = x[1:-2], y[1:-2], x[2:-1], y[2:-1]
     bends = right > left
     bend = np.where(bends, right - left, 1.0)
@@ -209,7 +209,7 @@ def _ratio(a: Any, b: Any) -> float:
 def _minimum(
     x: FloatArray, y: FloatArray, slope: FloatArray
 ) -> tuple[FloatArray, npt.NDArray[np.intp]]:
-    """Least y + slope x over points, and where it is."""
+    """Smallest y + slope x over the points, and the index where it is attained."""
     at = np.empty(slope.size, dtype=np.intp)
     rows = max(1, (1 << 21) // x.size)
     for start in range(0, slope.size, rows):

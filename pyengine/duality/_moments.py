@@ -21,9 +21,9 @@ __all__ = ["from_rdp", "from_zcdp", "to_gdp"]
 FloatArray = npt.NDArray[np.float64]
 
 LARGEST = 700.0
-BLOCK = 1 << 16  # bounds at once
-FARTHEST = 690.0  # of log(α - 1) in a search: beyond, δ is 0 or 1 to all digits
-NEAR = 1.15  # ε up to which μ is a series, of TERMS terms; log_ndtr is proven from μ/2 = .7 on
+BLOCK = 1 << 16  # bounds computed at once
+FARTHEST = 690.0  # largest |log(α - 1)| in a search: beyond, δ is 0 or 1 to all digits
+NEAR = 1.15  # ε up to which μ is a series of TERMS terms; log_ndtr is proven from μ/2 = .7 on
 TERMS = 34
 
 
@@ -35,8 +35,8 @@ def from_rdp(orders: Any, divergences: Any, epsilon: Any) -> Any:
     orders : array_like of shape (n,)
         Orders α > 1, finite.
     divergences : array_like of shape (n,)
-        Upper bounds ρ_α >= 0 of the Rényi divergences of these orders, for the order of neighbours
-        that is asked about; infinite where none is known.
+        Upper bounds ρ_α >= 0 of the Rényi divergences of these orders, in the direction of the
+        question; infinite where none is known.
     epsilon : array_like
         In [0, 700].
 
@@ -44,10 +44,10 @@ def from_rdp(orders: Any, divergences: Any, epsilon: Any) -> Any:
     -------
     float or ndarray of the shape of ``epsilon``
         An upper bound of δ(ε): the best that one of the orders implies, which two Bernoulli laws
-        attain.  It is rounded up, by at most 1e-13 (1 + α)(1 + ε + ρ_α) of it and 1e-12, and
-        never above the smallest e^{(α - 1)(ρ_α - ε)} (1 - 1/α)^α/(α - 1), which is rounded up by
-        3e-15 (4 + log(1/δ) + 2 log α) of it and 2e-323; that one alone where α - 1 is not in
-        [1e-12, 1e12].
+        attain.  It is rounded up by at most a relative 1e-13 (1 + α)(1 + ε + ρ_α) plus 1e-12, and
+        is never above the smallest e^{(α - 1)(ρ_α - ε)} (1 - 1/α)^α/(α - 1), which is rounded up by
+        a relative 3e-15 (4 + log(1/δ) + 2 log α) plus 2e-323 and is used alone where α - 1 is not
+        in [1e-12, 1e12].
 
     Raises
     ------
@@ -108,9 +108,8 @@ def from_zcdp(rho: Any, epsilon: Any) -> Any:
     Returns
     -------
     float or ndarray of the shape of ``epsilon``
-        An upper bound of δ(ε): the best that one order implies, at most 1e-9 above the smallest
-        one, and rounded up as `from_rdp`.  For noise that is Gaussian `pyengine.delta` is the
-        truth, and smaller.
+        An upper bound of δ(ε): that of the best order, to a relative 1e-9, rounded up as in
+        `from_rdp`.  For Gaussian noise `pyengine.delta` is exact, and smaller.
 
     Raises
     ------
@@ -119,8 +118,8 @@ def from_zcdp(rho: Any, epsilon: Any) -> Any:
 
     References
     ----------
-    As `from_rdp`.  Near ε = 0 both directions together are stronger than any order of one:
-    `pyengine.ZeroConcentrated` has that.
+    As `from_rdp`.  Near ε = 0 both directions together imply more than any order of one direction:
+    `pyengine.ZeroConcentrated` uses both.
 
     Examples
     --------
@@ -141,11 +140,11 @@ def from_zcdp(rho: Any, epsilon: Any) -> Any:
     low = np.maximum(np.minimum(0.0, goal - 3.0 * size), -FARTHEST)
     high = np.minimum(fn.logaddexp(0.0, fn.log(goal + 1.0) - fn.log(2.0) - fn.log(size)), FARTHEST)
     with np.errstate(over="ignore"):
-        # any order gives a bound: the search only chooses one
+        # every order gives a bound; the search only chooses one
         x = fn.exp(np.where(fall(high) > 0.0, high, falling_root(fall, low, high)))
         cost = (1.0 + x) * size
         value = _upper_delta(x, cost - goal, cost + goal)
-        # the best order of the better bound is not above that one
+        # the best order of the tighter bound is at most twice that
         most = np.clip(2.0 * x, SMALLEST_X, LARGEST_X)
         for some in np.array_split(np.arange(goal.size), 1 + 20 * goal.size // BLOCK):
             best, _ = best_order(
@@ -157,7 +156,7 @@ def from_zcdp(rho: Any, epsilon: Any) -> Any:
 
 
 def _upper_delta(x: FloatArray, rate: FloatArray, size: FloatArray) -> FloatArray:
-    """The bound that order 1 + x gives, rounded up; ``rate`` is ρ - ε, to 3 units of ``size``.
+    """The bound of order 1 + x, rounded up; ``rate`` is ρ - ε, to 3 units of ``size``.
 
     (1 - 1/α)^α/(α - 1) = e^{-x log(1 + 1/x) - log(1 + x)}, of which neither part cancels, however
     small x is.  Errors in units: x and a product on top of 3, 5 of x size; x, 1/x, ELEMENTARY and a
@@ -166,7 +165,7 @@ def _upper_delta(x: FloatArray, rate: FloatArray, size: FloatArray) -> FloatArra
     """
     second, third = x * fn.log1p(1.0 / x), fn.log1p(x)
     logs = x * rate - second - third + 12.0 * UNIT * (x * size + second + third)
-    # what is infinite on both sides is unknown
+    # ∞ - ∞: nothing is known
     logs = np.where(np.isnan(logs), np.inf, logs)
     value = fn.exp(np.minimum(logs, 0.0)) * (1.0 + (ELEMENTARY + 4.0) * UNIT) + LOST
     return np.asarray(np.minimum(value, 1.0))
@@ -175,19 +174,19 @@ def _upper_delta(x: FloatArray, rate: FloatArray, size: FloatArray) -> FloatArra
 def to_gdp(epsilon: Any) -> Any:
     """Smallest μ for which every ε-DP mechanism is μ-GDP.
 
-    For a mechanism that is known, `pyengine.targets.GaussianDP` finds its own μ, which is smaller.
+    For a known mechanism, `pyengine.targets.GaussianDP` finds its own μ, which is smaller.
 
     Parameters
     ----------
     epsilon : array_like
-        Of pure differential privacy, in [0, 700].
+        ε of pure differential privacy, in [0, 700].
 
     Returns
     -------
     float or ndarray of the shape of ``epsilon``
-        μ = -2 Φ⁻¹(1/(1 + e^ε)), rounded up by at most 1e-14 of it: the Gaussian trade-off function
-        through the corner α = β of the one of ε-DP, below whose two chords it stays because it is
-        convex.
+        μ = -2 Φ⁻¹(1/(1 + e^ε)), rounded up by at most a relative 1e-14.  Its Gaussian trade-off
+        function passes through the corner α = β of that of ε-DP, and is convex, so it stays below
+        both chords of the latter.
 
     Raises
     ------

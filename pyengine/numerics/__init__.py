@@ -1,5 +1,5 @@
-"""Numerical methods that several rooms use, each written once.
+"""Numerical methods that several subpackages use.
 
-Nothing here knows of mechanisms or privacy: brackets and valleys, hulls of points, units of
-rounding, exact numbers beside doubles, and the logarithm of a sampled ratio.
+Nothing here imports mechanisms: root brackets and minima, hulls of points, units of rounding, exact
+numbers and pairs of doubles, elementary functions, and bounds that need no mechanism.
 """

@@ -1,4 +1,4 @@
-"""Binomial probabilities in decimals, far beyond the doubles in digits and in range."""
+"""Binomial probabilities as decimals, with more digits and a wider range than doubles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyengine.numerics.exact_numbers import as_decimal
 
 __all__ = ["log_probability"]
 
-STIRLING = 200  # from where the logarithm of a factorial is taken from its series
+STIRLING = 200  # from here on logarithms of factorials are Stirling's series
 BERNOULLI = tuple(
     Fraction(*pair)
     for pair in (

@@ -17,9 +17,9 @@ __all__ = ["bisected", "falling_bracket", "falling_root", "inverse_profile"]
 FloatArray = npt.NDArray[np.float64]
 STEPS = 400
 SMALLEST = 5e-324
-SMALLEST_ROOM = 1e-300
+SMALLEST_ROOM = 1e-300  # absolute width at which a bracket is narrow enough
 LARGEST_EPSILON = 1e6
-HALVINGS = 1100  # from the largest double to the smallest one, and 52 more
+HALVINGS = 1100  # from the largest double to the smallest one, and 52 more for its digits
 
 
 def bisected(
@@ -30,11 +30,11 @@ def bisected(
     rounds: int = HALVINGS,
     is_close: Callable[[FloatArray, FloatArray], Any] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return brackets of the places where predicates change, by halving.
+    """Return brackets of the points where predicates change, by bisection.
 
-    ``reaches`` says whether a place lies between arguments and ``second``, and is taken to hold at
-    ``first`` and not at ``second``, where it is not asked; the ends are in either order.  Brackets
-    end as neighbouring doubles, or where ``is_close`` of both ends is true.
+    ``reaches`` says whether the change lies between its argument and ``second``.  It is assumed
+    true at ``first`` and false at ``second``, without evaluation; either may be the larger.
+    Brackets end as neighbouring doubles, or when ``is_close`` of both ends is true.
     """
     first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
     for _ in range(rounds):
@@ -68,11 +68,11 @@ def falling_bracket(
     known: tuple[FloatArray, FloatArray] | None = None,
     room: FloatArray | float = SMALLEST_ROOM,
 ) -> tuple[FloatArray, FloatArray]:
-    """Brackets of the places where functions fall below 0, to a rounding of the argument.
+    """Brackets of the points where functions fall below 0, to a rounding of the argument.
 
-    Functions are taken to be positive at ``low`` and negative at ``high``, where they are not
-    asked; between their ``known`` values the first place is interpolated.  A width of ``room`` is
-    narrow enough beside a rounding.
+    Functions are assumed positive at ``low`` and negative at ``high``, without evaluation; if their
+    values there are ``known``, the first point is interpolated.  ``room`` is an absolute width that
+    is narrow enough.
     """
     above, below = np.full(low.size, np.inf), np.full(low.size, -np.inf)
 
@@ -95,10 +95,10 @@ def inverse_profile(
     largest: float,
     end: float = LARGEST_EPSILON,
 ) -> FloatArray:
-    """The smallest ε with profile(ε) <= δ, to a rounding of ε, of a profile that does not rise.
+    """The smallest ε with profile(ε) <= δ, to a rounding of ε, for a non-increasing profile.
 
-    ``largest``, where the profile vanishes, is the answer for δ = 0 and where no ε up to ``end``
-    will do.
+    ``largest``, where the profile vanishes, is the answer for δ = 0 and if no ε up to ``end`` has
+    profile(ε) <= δ.
     """
     end = min(largest, end)
     low, high = np.zeros(delta.size), np.full(delta.size, min(1.0, end))
@@ -112,7 +112,7 @@ def inverse_profile(
     if not settled.all():
         log_delta = fn.log(np.where(settled, 1.0, delta))
 
-        def excess(epsilon: FloatArray) -> FloatArray:  # logarithms are nearly straight far out
+        def excess(epsilon: FloatArray) -> FloatArray:  # the log of a tail is nearly linear
             log = fn.log(np.maximum(profile(epsilon), SMALLEST))
             return np.where(settled, 0.0, log - log_delta)
 
@@ -130,15 +130,15 @@ def _closed(
     start: FloatArray | float = 0.5,
     room: FloatArray | float = SMALLEST_ROOM,
 ) -> tuple[Ends, Ends]:
-    """Ends of brackets and the values there, from wider ones of different signs.
+    """Shrink brackets whose ends have different signs; return both ends with their values.
 
-    Inverse quadratic interpolation or halving by the rule of Chandrupatla (1997).  At a jump over 0
-    a bracket closes around the jump; a value that is not finite is not interpolated.
+    Inverse quadratic interpolation or bisection, by the rule of Chandrupatla (1997).  A jump over 0
+    is bracketed; values that are not finite are not interpolated.
     """
     (a, fa), (b, fb) = first, second
     c, fc = b.copy(), fb.copy()
     t = np.broadcast_to(np.where(np.isfinite(start), start, 0.5), a.shape)
-    open_ = np.ones(a.size, dtype=np.bool_)  # a closed bracket stays as it is, whoever is open
+    open_ = np.ones(a.size, dtype=np.bool_)  # closed brackets stay as they are
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for _ in range(STEPS):
             x = np.where(open_, a + t * (b - a), a)

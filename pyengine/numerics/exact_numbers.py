@@ -24,23 +24,23 @@ CONTEXT = Context(prec=60, Emin=-(10**9), Emax=10**9)
 
 
 def as_decimal(x: Fraction) -> Decimal:
-    """Return a number to 60 digits."""
+    """Return a number as a decimal of 60 digits."""
     return CONTEXT.divide(Decimal(x.numerator), Decimal(x.denominator))
 
 
 def two_doubles(x: Decimal) -> tuple[float, float]:
-    """Return a number of 60 digits as a sum of two doubles, of relative error at most 2^-105."""
+    """Return a number of 60 digits as a sum of two doubles, with a relative error of 2^-105."""
     high = float(x)
     return high, float(CONTEXT.subtract(x, Decimal(high)))
 
 
 def in_two_doubles(x: float | Fraction) -> tuple[float, float]:
-    """Return the nearest double and the nearest one to what it lacks."""
+    """Return the nearest double, and the double nearest to the remainder."""
     return (x, 0.0) if isinstance(x, float) else ratio_in_two_doubles(x.numerator, x.denominator)
 
 
 def ratio_in_two_doubles(numerator: int, denominator: int) -> tuple[float, float]:
-    """Return the same of a quotient of two numbers >= 0."""
+    """As `in_two_doubles`, for a quotient of integers >= 0."""
     try:
         high = numerator / denominator  # integers divide exactly, and are rounded once
     except (OverflowError, ZeroDivisionError):
@@ -50,9 +50,9 @@ def ratio_in_two_doubles(numerator: int, denominator: int) -> tuple[float, float
 
 
 def root_in_two_doubles(numerator: int, denominator: int) -> tuple[float, float]:
-    """Return the root of a quotient > 0 as a sum of two doubles, of relative error at most 2^-105.
+    """Return the root of a quotient > 0 as a sum of two doubles, with a relative error of 2^-105.
 
-    The root is cut after some 127 bits.
+    The root is truncated after about 127 bits.
     """
     places = (254 - numerator.bit_length() + denominator.bit_length()) // 2
     up, down = max(places, 0), max(-places, 0)
@@ -63,8 +63,8 @@ def root_in_two_doubles(numerator: int, denominator: int) -> tuple[float, float]
 def log_of_rest(probability: float | Fraction) -> tuple[float, float]:
     """Return log(1 - probability) as a sum of two doubles; -inf at probability 1.
 
-    Rounded to one double it would move thresholds near the smallest loss by far more than the
-    rounding of the answer.
+    A single double would move thresholds near the smallest loss by much more than the rounding of
+    the answer.
     """
     p = Fraction(probability)
     if p == 1:

@@ -1,10 +1,10 @@
 """Elementary functions with proven errors and the same bits on every machine.
 
-A float of Python gives one, anything else what NumPy's functions give.  Errors in units in the last
-place are at most 2 of `exp`, `expm1`, `log` and `log1p` and 4 of `sin`, `cos`, `arctan2`, `hypot`
-and `power`; `erfc` errs by at most 16 units of 2^-53 of itself (docs/theory/arithmetic).  What is
-not a number, or has no value, gives NaN; logarithms of 0 are minus infinity; nothing warns.
-`logaddexp` errs by 2 units in the last place and 2^-51 more.
+A Python float gives a float, other arguments give what NumPy's functions give.  Errors are at most
+2 units in the last place for `exp`, `expm1`, `log` and `log1p`, 4 for `sin`, `cos`, `arctan2`,
+`hypot` and `power`, and 2 plus an absolute 2^-51 for `logaddexp`; the relative error of `erfc` is
+at most 16 × 2^-53 (docs/theory/arithmetic).  NaN gives NaN, and so does an argument outside the
+domain; the logarithm of 0 is minus infinity; nothing warns.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
-NUMBERS = (float, int)  # of Python; NumPy's give NumPy's
+NUMBERS = (float, int)  # Python numbers; NumPy's give NumPy results
 PLAIN = np.dtype(np.float64)
 DOUBLES = ffi.typeof("double[]")
 from_buffer = ffi.from_buffer
@@ -81,7 +81,7 @@ class _OfOne:
 
 
 class _Log(_OfOne):
-    """Logarithms, of integers of any size."""
+    """Logarithms, also of integers of any size."""
 
     def _of_integer(self, x: int) -> float:
         return self._at(x) if x.bit_length() < 1000 else log_integer(x)
@@ -114,7 +114,7 @@ class _OfTwo:
 
 
 def _is_plain(x: Any) -> bool:
-    """Whether it is a contiguous array of doubles."""
+    """Whether the argument is a contiguous array of doubles."""
     return type(x) is np.ndarray and x.dtype is PLAIN and x.flags.c_contiguous
 
 
@@ -137,7 +137,7 @@ logaddexp = _OfTwo("logaddexp")
 
 
 def log_sum(x: npt.ArrayLike, axis: int | None = None) -> Any:
-    """Logarithm of the sum of exponentials along an axis, or of all; -inf where there are none."""
+    """Logarithm of the sum of exponentials along an axis, or of all; -inf for an empty sum."""
     given = _doubles(x)
     if given.size == 0:
         shape = () if axis is None else np.delete(given.shape, axis)
@@ -210,7 +210,7 @@ def power_by_squares(z: Any, number: int) -> Any:
 
 
 def log2(x: npt.ArrayLike) -> Any:
-    """Binary logarithm, exact of powers of 2; for choices."""
+    """Binary logarithm, exact for powers of 2; only for choices, not for bounds."""
     part, exponent = np.frexp(x)
     return exponent - 1.0 + 1.4426950408889634 * log(2.0 * part)
 

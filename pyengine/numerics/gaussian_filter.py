@@ -1,4 +1,4 @@
-"""A privacy filter: releases that are chosen in view of earlier ones, and a total that holds."""
+"""A privacy filter: Gaussian releases that are chosen in view of earlier ones, within a total."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["GaussianFilter", "root_above", "root_below"]
 
 
 class _Booked(NamedTuple):
-    """What releases have spent, and by the key ``next`` what there is after one more."""
+    """The sum of squares that was spent, and under the key ``next`` the state after one more."""
 
     spent: Fraction
     after: dict[str, Any]
 
 
 class GaussianFilter:
-    """Keeps the squares of adaptively chosen μᵢ within μ²: all of it is μ-GDP.
+    """Admits adaptively chosen releases as long as Σ μᵢ² <= μ²: together they are μ-GDP.
 
-    Each release may depend on all that came before, its μᵢ included.
+    Each release, including its μᵢ, may depend on all earlier ones.
 
     Parameters
     ----------
@@ -31,12 +31,12 @@ class GaussianFilter:
     Notes
     -----
     The filter holds for releases that are Gaussian mechanisms, or μᵢ-GDP given the earlier ones.
-    Sums are exact, so that no rounding accumulates over millions of releases.
+    Sums are exact, so no rounding accumulates over millions of releases.
 
-    Threads may share it, and signal handlers use it: releases are booked one after the other,
-    without a lock.  `copy.copy` and `copy.deepcopy` return the same filter, as the budget is there
-    once.  A forked child has a copy, which knows nothing of what the parent spends, and so has who
-    loads a pickle, a checkpoint: releases go on with it or with the original, not with both.
+    Threads may share it, and signal handlers may use it: releases are booked one after the other,
+    without a lock.  `copy.copy` and `copy.deepcopy` return the same filter, as there is only one
+    budget.  A forked child has a copy that does not see what the parent spends; so is a loaded
+    pickle, which is a checkpoint: continue with it or with the original, not with both.
 
     References
     ----------
@@ -54,7 +54,7 @@ class GaussianFilter:
 
     def __init__(self, mu: Any) -> None:
         self._total = Fraction(checks.positive("mu", mu)) ** 2
-        self._booked = _Booked(Fraction(0), {})  # the last one, or one of the last
+        self._booked = _Booked(Fraction(0), {})  # the last state, or one shortly before it
 
     def __copy__(self) -> GaussianFilter:
         return self
@@ -74,12 +74,12 @@ class GaussianFilter:
         Parameters
         ----------
         mu : float or exact number
-            Of the release, in [0, ∞).
+            μ of the release, in [0, ∞).
 
         Returns
         -------
         bool
-            Whether it fits and was booked; if not, nothing was, and it must not happen.
+            True if it fits and was booked; False if not: then it must not happen.
         """
         square = Fraction(checks.non_negative("mu", mu)) ** 2
         while True:
@@ -88,19 +88,19 @@ class GaussianFilter:
             if spent > self._total:
                 return False
             booked = _Booked(spent, {})
-            # one operation, by which one of all that try at the same time comes next
+            # atomic: of all that try at the same time, one comes next
             if last.after.setdefault("next", booked) is booked:
                 self._booked = booked
                 return True
 
     @property
     def spent(self) -> float:
-        """μ of all that was booked, rounded up."""
+        """μ of all booked releases together, rounded up."""
         return root_above(self._last().spent)
 
     @property
     def left(self) -> float:
-        """Largest μ of one more release as a double: it is rounded down, so that it fits."""
+        """Largest μ of one more release, rounded down to a double so that it fits."""
         return root_below(self._total - self._last().spent)
 
 
@@ -115,7 +115,7 @@ def root_below(square: Fraction) -> float:
     if not square:
         return 0.0
     bits = square.numerator.bit_length() - square.denominator.bit_length()
-    shift = 64 - bits // 2  # so that the root has some 64 bits before the point
+    shift = 64 - bits // 2  # the root then has about 64 bits before the point
     scaled = square * Fraction(4) ** shift
     try:
         root = math.ldexp(math.isqrt(math.floor(scaled)), -shift)

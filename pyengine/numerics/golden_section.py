@@ -1,4 +1,4 @@
-"""The lowest points of functions with a single valley each."""
+"""Minima of unimodal functions, by golden section."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def lowest(
     on_plateau: Callable[[FloatArray], Any] | None = None,
     is_close: Callable[[FloatArray, FloatArray], Any] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return where functions of one valley are lowest, and the values there, by golden section.
+    """Return the minima of unimodal functions, and the values there, by golden section.
 
-    Each round shrinks an interval to 0.618 of it, by one value, until ``is_close`` holds for all.
-    ``on_plateau`` says whether to go left from the left one of two points at equal heights.  A
-    minimum is found to half of the digits only, its value to nearly all.
+    Each round evaluates one point and shrinks the interval by 0.618, until ``is_close`` holds for
+    all.  ``on_plateau`` says whether to go left from the left one of two points of equal value.  A
+    minimum is found to about half of the digits, its value to nearly all.
 
     J. Kiefer, Sequential minimax search for a maximum (1953).
     """

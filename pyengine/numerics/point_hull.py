@@ -9,9 +9,9 @@ __all__ = ["lower_hull"]
 
 
 def lower_hull(points: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Return the corners of the lower convex hull, by one walk from left to right.
+    """Return the vertices of the lower convex hull, by one pass from left to right.
 
-    x must not decrease; of equal ones the first counts.  Slopes between corners strictly increase:
+    x must not decrease; of equal ones the first counts.  Slopes between vertices strictly increase:
     exactly for exact numbers, up to the rounding of two products for floats.
 
     A. M. Andrew, Another efficient algorithm for convex hulls in two dimensions (1979).
@@ -22,7 +22,7 @@ def lower_hull(points: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
             continue
         while len(hull) > 1:
             (x0, y0), (x1, y1) = hull[-2:]
-            if (x1 - x0) * (y - y0) > (x - x0) * (y1 - y0):  # the last corner is below the chord
+            if (x1 - x0) * (y - y0) > (x - x0) * (y1 - y0):  # the last vertex is below the chord
                 break
             hull.pop()
         hull.append((x, y))

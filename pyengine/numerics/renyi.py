@@ -1,4 +1,4 @@
-"""The best profile that a bound on one Rényi divergence allows, by duality.
+"""The optimal profile that a bound on one Rényi divergence implies, by duality.
 
 Let R = dP/dQ, x = τ - 1 > 0, and E_Q R^τ <= C = e^{xρ}.  If λ r^τ + μ r + ν >= (r - e^ε)₊ for all
 r >= 0, then δ(ε) = E_Q (R - e^ε)₊ <= λ C + μ + ν.  Of those, the best one touches at two ratios
@@ -28,30 +28,30 @@ __all__ = ["LARGEST_X", "SMALLEST_X", "best_order", "order_bound"]
 FloatArray = npt.NDArray[np.float64]
 
 SMALLEST_X, LARGEST_X = 1e-12, 1e12
-LEAST = 1e-9  # x that a search tries: the bound of order 1, the limit, to all digits that matter
-GRID, CLOSER = 20, 6  # points of a grid, and how often one closes in
-HALVINGS = 36  # of log s: the bound is flat in s
-STEPS = 2  # of Newton, from the place of the halving before
-LAST = 6
-CLOSEST = 1e-13
-SMALLEST, LARGEST = -690.0, 30.0  # of log s: some 1/x where the smaller ratio is nearly 0
+LEAST = 1e-9  # smallest x of a search: its bound is that of the limit, order 1, to enough digits
+GRID, CLOSER = 20, 6  # points of a grid, and number of refined grids
+HALVINGS = 36  # bisections of log s₁; the bound is flat in s₁
+STEPS = 2  # Newton steps after each bisection, from the previous result
+LAST = 6  # Newton steps for the final s₂
+CLOSEST = 1e-13  # least s₁ that is tried besides
+SMALLEST, LARGEST = -690.0, 30.0  # range of log s₁, which is about -log x if r₁ is nearly 0
 
 
 def order_bound(x: FloatArray, rho: FloatArray, epsilon: FloatArray) -> FloatArray:
-    """δ(ε) that a Rényi divergence ρ of order 1 + x allows, rounded up.
+    """Largest δ(ε) that a Rényi divergence ρ of order 1 + x allows, rounded up.
 
-    For x in [1e-12, 1e12] and ε in [0, 700]; at most some 1e-14 (1 + x (1 + ε + ρ)) of the bound
-    above it, where it is below 1/2.
+    For x in [1e-12, 1e12] and ε in [0, 700].  The relative excess is about
+    1e-14 (1 + x (1 + ε + ρ)) at most, if δ is below 1/2.
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         known = rho < np.inf
         cost = np.where(known, rho, 1.0)
         s1 = _place(x, cost, epsilon)
         found = _certified(x, cost, epsilon, s1)
-        # ratios next to 1 are told apart by what rounding may move them
+        # ratios next to 1 must differ by more than rounding
         apart = _certified(x, cost, epsilon, np.maximum(s1, CLOSEST))
         found = np.minimum(found, apart)
-        # the ratio 0 beside another one
+        # the case r₁ = 0
         beyond = cost - epsilon >= fn.log1p(1.0 / x) * (1.0 + 16.0 * UNIT * (1.0 + ELEMENTARY))
         whole = -fn.expm1(epsilon - cost) * (1.0 + (ELEMENTARY + 4.0) * UNIT)
         whole += 2.0 * UNIT * fn.exp(epsilon - cost) * np.abs(cost - epsilon)
@@ -62,10 +62,10 @@ def order_bound(x: FloatArray, rho: FloatArray, epsilon: FloatArray) -> FloatArr
 def best_order(
     cost: Callable[[FloatArray], FloatArray], epsilon: FloatArray, most: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The smallest `order_bound` over all orders, and its x, for a bound ρ(x), rounded up, of each.
+    """The smallest `order_bound` over all orders, and its x, for bounds ρ(x) = ``cost``.
 
-    Each x <= ``most`` gives a bound: the search, grids that close in, only chooses one, some 1e-10
-    of it above the smallest.
+    ``cost`` is rounded up.  Every x <= ``most`` gives a bound; the search by refined grids only
+    chooses one, about a relative 1e-10 above the smallest.
     """
     low, high = np.full(epsilon.size, fn.log(LEAST)), fn.log(np.maximum(most, 2.0 * LEAST))
     share = np.linspace(0.0, 1.0, GRID)
@@ -105,7 +105,7 @@ def _second(
 
 
 def _place(x: FloatArray, rho: FloatArray, epsilon: FloatArray) -> FloatArray:
-    """-log r₁ where both ratios have E R^τ = C: it rises with s₁, and any place is valid."""
+    """s₁ = -log r₁ at which E R^τ = C, by bisection (it rises with s₁); any value is valid."""
     tau = 1.0 + x
     low = np.broadcast_to(np.asarray(SMALLEST), x.shape)
     high = np.broadcast_to(np.asarray(LARGEST), x.shape)
@@ -145,7 +145,7 @@ def _certified(x: FloatArray, rho: FloatArray, epsilon: FloatArray, s1: FloatArr
         + ELEMENTARY * np.abs(log_ratio)
         + 6.0 * (np.abs(s2) + np.abs(epsilon))
     )
-    # a move of s₂ moves the mean's logarithm by half of it at least
+    # the log of the mean has a slope of at least 1/2 in s₂
     s2 = s2 - 2.0 * (np.maximum(s2 + log_ratio - epsilon, 0.0) + error)
     s = s1 + s2
     b = -fn.expm1(-x * s) / x

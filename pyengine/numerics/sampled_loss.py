@@ -20,8 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 class Share(NamedTuple):
     """Doubles next to p and 1 - p for an exact p in (0, 1), and next to their logarithms.
 
-    Each is rounded from its exact value, so that none has lost what another one shows: 1 - p of a
-    rounded p near 1 would have no digits.
+    Each is rounded from its exact value: 1 - p of a rounded p near 1 would have no digits.
     """
 
     p: float
@@ -33,7 +32,7 @@ class Share(NamedTuple):
 
 @kept(1024)
 def share_of(probability: float | Fraction) -> Share:
-    """Return the doubles next to a sampling probability in (0, 1), which may be an exact number."""
+    """Return the doubles of a sampling probability in (0, 1), which may be an exact number."""
     p = Fraction(probability)
     log_rest, low = log_of_rest(p)
     return Share(float(p), float(1 - p), float(CONTEXT.ln(as_decimal(p))), log_rest, low)
@@ -42,7 +41,7 @@ def share_of(probability: float | Fraction) -> Share:
 def sampled_loss(probability: float | Fraction, loss: npt.ArrayLike) -> FloatArray:
     """Return log(1 - p + p e^loss), for p in (0, 1), without overflow or cancellation.
 
-    Relative error below 24 units, but for that of the loss, which counts with the slope of the map.
+    The relative error is below 24 units, plus the error of the loss times the slope of the map.
     """
     p, rest, *_ = share_of(probability)
     loss = np.asarray(loss, dtype=np.float64)

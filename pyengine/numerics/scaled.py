@@ -1,7 +1,7 @@
-"""Bounds times exponentials, below the normal range of doubles too.
+"""Products of bounds with exponentials, also below the normal range of doubles.
 
-An exponential below the normal range has few digits, down to none, however large the factor is that
-it is to be multiplied with: it is taken in two halves, and the product is rounded outwards.
+An exponential below the normal range has few digits or none, even if it is multiplied by a large
+factor.  So it is applied as a square, and the product is rounded outwards.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ FloatArray = npt.NDArray[np.float64]
 NORMAL = (
     700.0  # exponents of this size are of normal doubles, and so is half of twice as large ones
 )
-LOST = 1e-323  # two units of the subnormal doubles: what both products may lose
+LOST = 1e-323  # two units of the subnormal doubles: the rounding of both products
 
 
 def lower_times_exp(x: FloatArray, exponent: float) -> FloatArray:
-    """Lower bounds of x e^exponent, x >= 0, but for the relative rounding of exponentials.
+    """Lower bounds of x e^exponent, x >= 0, up to the relative rounding of exponentials.
 
-    The exponent is cut at 700, which only lowers them.
+    The exponent is capped at 700, which only lowers them.
     """
     if exponent >= -NORMAL:
         return np.asarray(x * fn.exp(min(exponent, NORMAL)))
@@ -37,9 +37,9 @@ def lower_times_exp(x: FloatArray, exponent: float) -> FloatArray:
 
 
 def upper_times_exp(x: FloatArray, exponent: float) -> FloatArray:
-    """Upper bounds of x e^exponent, x >= 0, but for the relative rounding of exponentials.
+    """Upper bounds of x e^exponent, x >= 0, up to the relative rounding of exponentials.
 
-    Infinite where the exponent is above 700, and where an infinite x meets what vanishes.
+    Infinite if the exponent is above 700, and for an infinite x times 0.
     """
     if exponent > NORMAL:
         return np.full(x.shape, math.inf)

@@ -1,4 +1,4 @@
-"""Private selection: the best of a random number of runs, hyper-parameter tuning among them.
+"""Private selection: the best of a random number of runs, as in hyperparameter tuning.
 
 With K runs of Q and the generating function φ of K, the best one has the law of density
 Q(y) φ'(F(y)), F(y) = Q(at most as good as y); with the record likewise Q'(y) φ'(F'(y)).  As
@@ -33,8 +33,8 @@ __all__ = ["check_runs", "repeat_and_select", "stopping_of"]
 
 RUNS = ("poisson", "negative_binomial", "binomial")
 LARGEST = 700.0
-GRID = 60  # values of ε̂ that are tried: each gives a bound
-SLACK = 2.0**-46
+GRID = 60  # values of ε̂ that are tried; each gives a bound
+SLACK = 2.0**-46  # relative, for the rounding of c and E K
 
 
 def repeat_and_select(
@@ -58,7 +58,7 @@ def repeat_and_select(
     epsilon : float
         In [0, 700].
     runs : {"poisson", "negative_binomial", "binomial"}
-        Law of the number K of runs, which nobody sees; nothing is released for K = 0.
+        Law of the number K of runs, which stays secret; nothing is released for K = 0.
     mean : float
         E K for ``poisson``, > 0.
     shape, stopping : float
@@ -70,8 +70,8 @@ def repeat_and_select(
     Returns
     -------
     float
-        An upper bound of δ(ε): the smallest one of `GRID` values of ε̂.  It is rounded up: c and
-        E K by at most 2e-14 of them, ε - c by 3e-16 of it, and all by 2e-323.
+        An upper bound of δ(ε): the smallest over `GRID` values of ε̂, rounded up (c and E K by a
+        relative 2e-14, ε - c by a relative 3e-16, and the result by 2e-323).
 
     Raises
     ------
@@ -165,7 +165,7 @@ NEEDED = {
 
 
 def check_runs(runs: str, given: dict[str, Any]) -> None:
-    """Refuse numbers that a law of runs does not have, and those that it lacks."""
+    """Refuse parameters that a law of runs does not take, and missing ones."""
     needed = NEEDED[runs]
     wrong = [name for name, value in given.items() if (value is None) == (name in needed)]
     if wrong:
@@ -175,9 +175,9 @@ def check_runs(runs: str, given: dict[str, Any]) -> None:
 
 
 def _mean(eta: float, gamma: float) -> tuple[float, int]:
-    """Mean m 2^e of the truncated negative binomial law, which may be beyond all doubles."""
+    """Mean of the truncated negative binomial law as (m, e) for m 2^e, since it may overflow."""
     log = fn.log(gamma)
-    part, power = math.frexp(gamma)  # by which is divided at the end
+    part, power = math.frexp(gamma)  # divided by at the end
     if abs(eta * log) < 1.0:  # 1 - γ^η over η, whose limit at 0 is -log γ
         share = -fn.expm1(eta * log) / eta if abs(eta * log) > 1e-300 else -log
         mean = (1.0 - gamma) / share
@@ -192,7 +192,7 @@ def _mean(eta: float, gamma: float) -> tuple[float, int]:
 
 
 def stopping_of(mean: float, shape: float) -> float:
-    """γ of the truncated negative binomial law of a mean, rounded down: its mean is no less."""
+    """γ of the truncated negative binomial law of a mean, rounded down: its mean is no smaller."""
     if not 1.0 < checks.real("mean", mean) < math.inf:
         raise ValueError(f"mean must be finite and above 1, got {checks.shown(mean)}")
     if not -1.0 < checks.real("shape", shape) < math.inf:

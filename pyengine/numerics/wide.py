@@ -1,7 +1,7 @@
-"""Sums of two doubles, by error-free transformations.
+"""Double-double arithmetic: sums of two doubles, by error-free transformations.
 
-An operation errs by at most 2^-102 of its result, a function by one unit of 2^-63
-(docs/theory/arithmetic).  Many of them are an array of shape (2, n), upper parts and lower ones.
+The relative error of an operation is at most 2^-102, that of a function 2^-63
+(docs/theory/arithmetic).  Arrays of them have shape (2, n): upper parts and lower parts.
 """
 
 from __future__ import annotations
@@ -19,26 +19,25 @@ __all__ = ["EXTENDED", "Wide", "running_sums", "wide_exp", "wide_log"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# What proofs count an operation with: two of it are a function's unit.
-EXTENDED = 2.0**-64
+EXTENDED = 2.0**-64  # relative error of an operation in proofs; a function counts as two
 SPLIT = 134217729.0  # 2^27 + 1
 
 
 def _sum(a: Any, b: Any) -> tuple[Any, Any]:
-    """A sum and what it rounds."""
+    """A rounded sum and its rounding error, exactly (Knuth)."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
 def _joined(a: Any, b: Any) -> Wide:
-    """A sum of two numbers, of which the second one is next to nothing."""
+    """The sum of two numbers, of which the second is small beside the first (Dekker)."""
     s = a + b
     return Wide(s, b - (s - a))
 
 
 def _product(a: Any, b: Any) -> tuple[Any, Any]:
-    """A product and what it rounds."""
+    """A rounded product and its rounding error, exactly (Dekker)."""
     t, u = SPLIT * a, SPLIT * b
     first, other = t - (t - a), u - (u - b)
     rest, beside = a - first, b - other
@@ -47,9 +46,9 @@ def _product(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 class Wide:
-    """The exact sum of two doubles, or of two arrays of them: the sum rounded, and the rest."""
+    """The sum of two doubles, or of two arrays of them: the rounded value, and the rest."""
 
-    __array_ufunc__ = None  # arrays leave operations to this
+    __array_ufunc__ = None  # NumPy arrays leave operators to this class
     __slots__ = ("high", "low")
 
     def __init__(self, high: Any, low: Any = 0.0) -> None:
@@ -57,7 +56,7 @@ class Wide:
 
     @staticmethod
     def of(x: Decimal) -> Wide:
-        """The nearest one to a number of 60 digits."""
+        """The nearest sum of two doubles to a number of 60 digits."""
         return Wide(*two_doubles(x))
 
     @property
@@ -131,7 +130,7 @@ def wide_log(x: FloatArray, power: FloatArray) -> FloatArray:
 
 
 def running_sums(x: FloatArray) -> FloatArray:
-    """Return the sums of the first numbers, 1 to all; each addition errs by 2^-102 of both."""
+    """Return all running sums; the error of each addition is 2^-102 times the size of both."""
     given = np.ascontiguousarray(x)
     out = np.empty(given.shape)
     lib.pe_running_sums(given.shape[1], _array(given), _array(out))

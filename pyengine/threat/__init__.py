@@ -1,1 +1,1 @@
-"""What an adversary gains: membership, reconstruction by earlier bounds, risks in words, priors."""
+"""What an adversary gains: membership, earlier bounds on reconstruction, risks, priors."""

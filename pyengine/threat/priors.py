@@ -1,7 +1,7 @@
-"""The κ of a prior: how often the best guess without the release is a reconstruction.
+"""The κ of a prior: success probability of the best guess without the release.
 
 κ(η) = sup over guesses z of P(ρ(Z, z) <= η), Z drawn from the prior and ρ the error function
-(Hayes, Mahloujifar and Balle 2023, section 3).  It is what `pyengine.gamma_bound` takes.
+(Hayes, Mahloujifar and Balle 2023, section 3).  It is the argument of `pyengine.gamma_bound`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 ErrorFunction = Callable[[FloatArray, FloatArray], npt.ArrayLike]
 
 NORMS = {"manhattan": 1.0, "euclidean": 2.0, "chebyshev": math.inf}
-CHUNK = 4096  # points whose neighbours are in memory at a time
+CHUNK = 4096  # points whose neighbours are searched at once
 
 
 def kappa_uniform(candidates: int) -> float:
@@ -51,7 +51,7 @@ def kappa_weighted(probabilities: npt.ArrayLike) -> float:
     Parameters
     ----------
     probabilities : array_like, one-dimensional
-        Those of the candidates, which must be different, in [0, 1], summing to 1 within 1e-9.
+        Probabilities of the different candidates, in [0, 1], summing to 1 within 1e-9.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def kappa_weighted(probabilities: npt.ArrayLike) -> float:
     Raises
     ------
     ValueError
-        If they are no probabilities.
+        If they are not probabilities.
     """
     return float(_weights(probabilities, None).max())
 
@@ -87,7 +87,7 @@ def kappa_of_points(
     error: str | ErrorFunction = "euclidean",
     probabilities: npt.ArrayLike | None = None,
 ) -> Bounds:
-    """κ of a prior over points when a reconstruction may be off by a radius.
+    """κ of a prior over points, if a reconstruction may be off by a radius.
 
     Parameters
     ----------
@@ -99,15 +99,15 @@ def kappa_of_points(
         Error function ρ.  A callable takes arrays of shape (1, d) and (m, d) and returns m errors
         >= 0; it must be symmetric and obey the triangle inequality.
     probabilities : array_like of shape (n,), optional
-        Of the points; by default all are equal.
+        Probabilities of the points; equal by default.
 
     Returns
     -------
     Bounds
-        ``value`` is the largest mass of a ball of radius η about one of the points, and so is
-        ``lower``: guesses off the points may do better.  ``upper`` is the largest mass of a ball of
-        radius 2η about a point, which holds every ball of radius η that holds the point.  On a line
-        all three are the exact κ.
+        ``value`` and ``lower`` are the largest mass of a ball of radius η about one of the points;
+        other guesses may do better.  ``upper`` is the largest mass of a ball of radius 2η about a
+        point, which contains every ball of radius η that contains the point.  On a line all three
+        are the exact κ.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def kappa_of_points(
         value = _on_a_line(array[:, 0], weights, reach)
         return Bounds(value, value, value)
     value = float(_masses(array, weights, reach, error).max())
-    # distances of d coordinates are rounded by some d units, on the safe side here
+    # distances of d coordinates have errors of about d units: the radius is rounded up
     twice = 2.0 * reach * (1.0 + (array.shape[1] + 8.0) * UNIT)
     upper = value if reach == 0.0 else float(_masses(array, weights, twice, error).max())
     return Bounds(min(value, 1.0), min(value, 1.0), min(upper, 1.0))
@@ -164,10 +164,10 @@ def _radius(radius: Any) -> float:
 
 
 def _on_a_line(x: FloatArray, weights: FloatArray, radius: float) -> float:
-    """Largest mass of an interval of length 2η: one that begins at a point."""
+    """Largest mass of an interval of length 2η; it may begin at a point."""
     order = np.argsort(x, kind="stable")
     x, total = x[order], np.concatenate(([0.0], np.cumsum(weights[order])))
-    # x - η <= z <= x + η rounds; the interval is taken a rounding wider, on the safe side
+    # the interval is widened by a rounding, on the safe side
     last = np.searchsorted(x, np.nextafter(x + 2.0 * radius, math.inf), side="right")
     return min(float((total[last] - total[:-1]).max()), 1.0)
 
@@ -175,7 +175,7 @@ def _on_a_line(x: FloatArray, weights: FloatArray, radius: float) -> float:
 def _masses(
     points: FloatArray, weights: FloatArray, radius: float, error: str | ErrorFunction
 ) -> FloatArray:
-    """Mass of the ball of a radius about each point."""
+    """Mass of the ball about each point."""
     size = points.shape[0]
     if callable(error):
         call = Guarded(error)
@@ -212,7 +212,7 @@ def kappa_from_samples(
     error: str | ErrorFunction = "euclidean",
     confidence: float = 0.99,
 ) -> Bounds:
-    """κ of a prior that is known by samples only, with an upper bound at some confidence.
+    """κ of a prior of which only samples are known, with an upper bound at some confidence.
 
     Parameters
     ----------
@@ -221,14 +221,14 @@ def kappa_from_samples(
     radius, error
         As in `kappa_of_points`.
     confidence : float
-        Probability, at least, that the draws are such that κ <= ``upper``; in (0, 1).
+        Least probability, over the draws, that κ <= ``upper``; in (0, 1).
 
     Returns
     -------
     Bounds
-        ``lower`` and ``value`` are those of the empirical prior, an estimate of κ and no bound;
-        ``upper`` is the largest κ with κ - √(2 κ log(1/(1 - confidence))/n) <= κ̂, κ̂ the upper
-        bound of the empirical prior: Proposition 6 solved for κ.
+        ``lower`` and ``value`` are those of the empirical prior: estimates of κ, not bounds.
+        ``upper`` is the largest κ with κ - √(2 κ log(1/(1 - confidence))/n) <= κ̂, where κ̂ is the
+        upper bound of the empirical prior (Proposition 6 solved for κ).
 
     Raises
     ------
@@ -237,8 +237,8 @@ def kappa_from_samples(
 
     Notes
     -----
-    The proposition needs κ̂ over all guesses: the empirical mass about the samples alone may miss
-    the best guess, so the upper bound of `kappa_of_points` enters.
+    The proposition needs κ̂ over all guesses.  Balls about the samples may miss the best guess, so
+    the upper bound of `kappa_of_points` is used.
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""What a release risks in words that need no ε: guesses of membership, and one number μ.
+"""Risks of a release that need no ε: Bayes risk of a membership guess, and a Gaussian fit μ.
 
-Bayes risk at a prior, the μ of Gaussian differential privacy with what it hides, and two names of
-γ(κ).  All are conversions of the questions of `pyengine.api`, and as proven as those.
+The Bayes risk at a prior, the μ of Gaussian differential privacy with its regret, and two other
+names of γ(κ).  All are conversions of the questions of `pyengine.api`, and are proven if those are.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ RISKS = {
     "gaussian_regret": Question("slack", 1.0, 1.0),
 }
 ASKED = {**QUESTIONS, **RISKS}
-# Names of γ, and the questions that arbitrary precision answers, by the name that it has there.
+# Other names of γ; and the questions that `pyengine.reference` answers, with their names there.
 GAMMA = dict.fromkeys(("true_positive_rate", "unified_risk"), "gamma_bound")
 REFERENCED = {**{name: name for name in QUESTIONS}, **GAMMA}
 REVERSED = {"add": "remove", "remove": "add"}
@@ -55,19 +55,19 @@ FIT = "Gaussian fit"
 
 
 class GaussianFit(NamedTuple):
-    """The Gaussian that a mechanism is no less private than; made by `gaussian_fit`.
+    """The best Gaussian guarantee of a mechanism, and its regret; made by `gaussian_fit`.
 
     Parameters
     ----------
     mu : float
         The mechanism is μ-GDP up to the slack: δ(ε) <= max(δ_μ(ε), slack) at every ε.
     slack : float
-        δ below which nothing is said.
+        Smaller values of δ are ignored.
     regret : float
         An upper bound on how far G_μ lies below the trade-off function T: T(α + κ) - κ <= G_μ(α)
-        at all α for this κ.  No Bayes risk that G_μ gives is wrong by more.
+        at all α for this κ.  The error of every Bayes risk computed from G_μ is at most that.
     certainty : {"proven", "estimate"}
-        Of both, floating point included where proven.
+        Whether both are proven, floating point included.
     """
 
     mu: float
@@ -86,29 +86,29 @@ def gaussian_fit(
     mechanism : Mechanism, or what describes one
         What is released.
     slack : float
-        δ below which nothing is asked, in [0, 1].  0 asks for T >= G_μ everywhere: for sampled
-        Gaussian steps that is the μ without sampling.
+        δ below which the fit may fail, in [0, 1].  0 requires T >= G_μ everywhere, which for
+        sampled Gaussian steps gives the μ without sampling.
     adjacency : {"add_remove", "add", "remove", "substitute"}
-        As in `pyengine.delta`; the first three are one question here.
+        As in `pyengine.delta`; the first three give the same fit.
     bounds : {True, "estimated"}
-        Which bounds decide: proven ones, or those of the fastest engine.
+        Whether to use proven bounds, or those of the fastest engine.
 
     Returns
     -------
     GaussianFit
-        μ is the smallest one to a relative 1e-9, on the safe side.
+        With the smallest μ to a relative 1e-9, on the safe side.
 
     Raises
     ------
     ValueError
         For an argument outside its domain; with ``slack=0`` as for `pyengine.targets.GaussianDP`.
     AccuracyError
-        Where no engine answers.
+        If no engine answers.
 
     Notes
     -----
-    The regret is the largest (δ_μ(ε) - δ(ε))/(1 + e^ε) over ε >= 0; small ones, some 0.01 and
-    below, say that μ is all that there is to report.
+    The regret is the largest (δ_μ(ε) - δ(ε))/(1 + e^ε) over ε >= 0.  If it is small, about 0.01 or
+    less, μ alone describes the mechanism.
 
     References
     ----------
@@ -139,7 +139,7 @@ def gaussian_fit(
 def _fitted(
     run: Mechanism, slack: float, adjacency: str, *, bounds: bool | str
 ) -> tuple[float, float, float, float]:
-    """Bounds on μ, and bounds on the regret of the larger one."""
+    """Lower and upper bound of μ, and bounds on the regret of the upper one."""
     if slack == 1.0:
         return 0.0, 0.0, 0.0, 0.0
     words: dict[str, Any] = {"adjacency": adjacency, "bounds": bounds}
@@ -156,15 +156,16 @@ def bayes_risk(
     adjacency: str = "add_remove",
     bounds: bool | str = False,
 ) -> Any:
-    """Smallest probability of a wrong guess whether a record took part, for a prior of it.
+    """Bayes risk: smallest error probability of a guess whether a record took part.
 
     Parameters
     ----------
     mechanism : Mechanism, or what describes one
         What is released.
     prior : array_like
-        Probability of the alternative hypothesis, in [0, 1]: that the record took part for "add"
-        and "add_remove", that it did not for "remove", that it is the other one for "substitute".
+        Prior probability of the alternative hypothesis, in [0, 1]: that the record took part for
+        "add" and "add_remove", that it did not for "remove", that it is the other one for
+        "substitute".
     adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.trade_off`.
     bounds : bool or "estimated"
@@ -173,14 +174,14 @@ def bayes_risk(
     Returns
     -------
     float, ndarray or Bounds
-        In [0, min(prior, 1 - prior)]; 1 - it is the largest probability of a right guess.
+        In [0, min(prior, 1 - prior)]; 1 minus it is the largest probability of a correct guess.
 
     Raises
     ------
     ValueError
         For an argument outside its domain.
     AccuracyError
-        Where no engine answers, or proves bounds.
+        If no engine answers, or proves bounds if ``bounds=True``.
 
     Notes
     -----
@@ -240,7 +241,7 @@ def risk_answers(
     for slack in flat.tolist():
         found, certain = _proven_first(mechanism, slack, adjacency, proven=proven)
         lower, upper = found[pick : pick + 2]
-        # μ itself is the upper bound: what may be reported
+        # the value of μ is its upper bound, which may be reported
         rows.append((lower, upper if pick == 0 else 0.5 * (lower + upper), upper))
         sure.append(certain)
     columns = np.array(rows, dtype=np.float64).reshape(-1, 3).T
@@ -261,7 +262,7 @@ def _proven_first(
 def _bayes(
     run: Mechanism, prior: FloatArray, adjacency: str, *, proven: bool
 ) -> tuple[Bounds, list[str], list[bool]]:
-    """Risks s (1 - δ(log((1 - s)/s))), each prior in the order of the laws that it asks about."""
+    """Risks s (1 - δ(log((1 - s)/s))), with δ of the order of laws that the prior needs."""
     small = np.minimum(prior, 1.0 - prior)
     with np.errstate(divide="ignore"):
         epsilon = np.maximum(fn.log1p(-small) - fn.log(small), 0.0)
@@ -277,7 +278,7 @@ def _bayes(
             "delta", run, epsilon[places], adjacency=order, proven=proven
         )
         share = small[places]
-        # ε errs by some units, and with it the weights of the errors: α is at most s/(1 - s) there
+        # ε has an error of some units, which changes the weight of α; α is at most s/(1 - s) there
         error = (3.0 * ELEMENTARY + 16.0) * UNIT * (1.0 + epsilon[places]) * share + LOST
         value[places] = share * (1.0 - found.value)
         lower[places] = np.maximum(share * (1.0 - found.upper) - error, 0.0)

@@ -1,4 +1,4 @@
-"""Bounds on reconstruction that came before γ(κ), to be compared with it."""
+"""Earlier bounds on reconstruction, for comparison with γ(κ)."""
 
 from pyengine.threat.baselines.comparison import Comparison, compare
 from pyengine.threat.baselines.guarantees import advantage, dp_gamma, mse_lower_bound

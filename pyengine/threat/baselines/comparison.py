@@ -38,12 +38,12 @@ class Comparison(NamedTuple):
     dp : float
         From (ε, δ) at the given δ.
     pure_dp : float
-        From (ε, 0); 1 where no ε is finite.
+        From (ε, 0); 1 if no ε is finite.
     fano : float
-        Fano's inequality for 1/κ equally likely candidates; NaN where 1/κ is not an integer > 1.
+        Fano's inequality for 1/κ equally likely candidates; NaN if 1/κ is not an integer > 1.
     mse : float
-        Lower bound on the mean squared error of unbiased reconstruction, for each coordinate and
-        in units of its squared range; the same for every κ, inf where nothing is released.
+        Lower bound on the mean squared error of unbiased reconstruction, per coordinate and in
+        units of its squared range; the same for every κ, inf if nothing is released.
     """
 
     kappa: float
@@ -78,10 +78,10 @@ def compare(
 
     Notes
     -----
-    Fano's inequality takes the Kullback-Leibler divergence of the law with the record from that
-    without as the bound on the mutual information, which holds for any candidates.  The ε of
-    ``dp`` and ``pure_dp`` is that of adjacency ``remove``, which bounds γ(κ) of ``add``.  ``mse``
-    takes Rényi differential privacy of order 2 under substitution, `substitution_cost`.
+    Fano's inequality uses the Kullback-Leibler divergence of the law with the record from that
+    without as a bound on the mutual information, which holds for any candidates.  The ε of ``dp``
+    and ``pure_dp`` is that of adjacency ``remove``, which bounds γ(κ) of ``add``.  ``mse`` uses
+    Rényi differential privacy of order 2 under substitution, `substitution_cost`.
 
     Examples
     --------

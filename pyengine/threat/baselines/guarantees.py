@@ -1,4 +1,4 @@
-"""What (ε, δ), Rényi divergence of order 2 and success say about reconstruction."""
+"""Bounds on reconstruction from (ε, δ) and from Rényi divergence of order 2; the advantage."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def dp_gamma(kappa: Real, epsilon: Real, delta: Real = 0.0) -> Any:
     Returns
     -------
     float or ndarray of the broadcast shape
-        min(e^ε κ + δ, 1), as `pyengine.duality.gamma_from_epsilon_delta` gives it: a proven bound,
-        rounded up.
+        min(e^ε κ + δ, 1): a proven bound, rounded up, as
+        `pyengine.duality.gamma_from_epsilon_delta`.
 
     Notes
     -----
@@ -58,7 +58,7 @@ def advantage(success: Real, prior: Real) -> Any:
     Parameters
     ----------
     success : array_like
-        Success probability, in [0, 1]; also a bound on it.
+        Success probability, or a bound on it, in [0, 1].
     prior : array_like
         Largest probability of a candidate, in [0, 1).
 
@@ -80,20 +80,20 @@ def advantage(success: Real, prior: Real) -> Any:
 
 
 def mse_lower_bound(renyi_epsilon: Real, *, diameter: Real = 1.0) -> Any:
-    """Lower bound on the mean squared error of any unbiased reconstruction, for each coordinate.
+    """Lower bound on the mean squared error, per coordinate, of any unbiased reconstruction.
 
     Parameters
     ----------
     renyi_epsilon : array_like
         ε of Rényi differential privacy of order 2 under substitution, in [0, ∞].
     diameter : array_like
-        Widths of the coordinates' ranges, > 0 and finite, or one for all.
+        Width of the range of each coordinate, > 0 and finite, or one for all.
 
     Returns
     -------
     float or ndarray of the shape of ``renyi_epsilon``
         Mean of diameter² / (4 (e^ε - 1)) over the coordinates, inf at ε = 0; a proven bound,
-        rounded down, by at most 1e-14 of it and 2e-323, to the largest double at most.
+        rounded down by at most a relative 1e-14 plus 2e-323, and capped at the largest double.
 
     References
     ----------
@@ -106,10 +106,10 @@ def mse_lower_bound(renyi_epsilon: Real, *, diameter: Real = 1.0) -> Any:
     if not widths.size or not np.all((widths > 0.0) & np.isfinite(widths)):
         raise ValueError(f"diameter must be positive and finite, got {checks.shown(diameter)}")
     top = float(widths.max())
-    # the root first, as e^ε and squares of widths may be beyond all doubles
+    # the root first, as e^ε and squares of widths may overflow
     square = math.fsum(((widths / top) ** 2).ravel()) / widths.size
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        quarter = fn.exp(-0.25 * cost)  # e^(-ε/2) is below all doubles where top² e^-ε is not
+        quarter = fn.exp(-0.25 * cost)  # e^(-ε/2) may underflow where top² e^-ε does not
         root = top * quarter / np.sqrt(-fn.expm1(-cost)) * math.sqrt(0.25 * square) * quarter
         value = root * root * (1.0 - (6.0 * ELEMENTARY + 20.0) * UNIT) - LOST
     value = np.clip(value, 0.0, np.finfo(np.float64).max)

@@ -18,16 +18,16 @@ __all__ = ["fano_success", "gaussian_information", "orthogonal_information"]
 
 FloatArray = npt.NDArray[np.float64]
 
-STEP = 0.25  # of sums over log t and μ g: they err by e^{-π²/STEP} = 7e-18
-SETTLED = 1e-14  # information that is left out near its largest value
-SERIES = 0.25  # up to which φ is a series, whose next term is below 1e-18 of it
+STEP = 0.25  # of sums over log t and μ g: their error is e^{-π²/STEP} = 7e-18
+SETTLED = 1e-14  # distance from log n up to which the information is taken as log n
+SERIES = 0.25  # |x| up to which φ is a series of TERMS terms; the next one is below 1e-18 of it
 TERMS = 27
 
 
 class Prior(NamedTuple):
-    """Probabilities of candidates, and of the others; one for all where they are equally likely.
+    """A prior over n candidates: p and 1 - p of each; a single entry if all are equally likely.
 
-    ``shares`` sum to 1, ``excess`` is log n - H(prior) and ``error`` bounds its rounding.
+    ``shares`` sum to 1, ``excess`` is log n - H(prior), and ``error`` bounds its rounding.
     """
 
     size: int
@@ -39,7 +39,7 @@ class Prior(NamedTuple):
 
 
 def prior_of(prior: Any) -> Prior:
-    """Return the probabilities of a prior."""
+    """Check a prior, and return its probabilities."""
     if np.ndim(prior) == 0:
         size = checks.count("prior", prior, least=2)
         one = np.array([1.0 / size])
@@ -55,7 +55,7 @@ def prior_of(prior: Any) -> Prior:
     largest = int(weights.argmax())
     others[largest] = math.fsum(np.delete(weights, largest))  # 1 - p would have few digits
     excess = math.fsum(_phi(weights * weights.size - 1.0)) / weights.size
-    # each weight errs by 4 units, and φ' = log(1 + x)
+    # the error of each weight is 4 units, and φ' = log(1 + x)
     error = 4.0 * UNIT * math.fsum(np.abs(fn.log(weights * weights.size)) * weights)
     return Prior(weights.size, weights, others, weights, excess, error + 64.0 * UNIT * excess)
 
@@ -85,8 +85,8 @@ def fano_success(prior: Any, information: float) -> float:
     -------
     float
         1 - t for the smallest t in [0, 1] with H(prior) - I + t log t + (1 - t) log(1 - t)
-        - t log(n - 1) <= 0; a proven upper bound, rounded up, by at most 1e-13 of it, and √n times
-        as much for n candidates that are not equally likely.
+        - t log(n - 1) <= 0; a proven upper bound, rounded up by at most a relative 1e-13, and √n
+        times as much for n candidates that are not equally likely.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def fano_success(prior: Any, information: float) -> float:
     amount = checks.real("information", information)
     if amount < 0.0:
         raise ValueError(f"information must be at least 0, got {checks.shown(information)}")
-    # success s is the larger root of the divergence of (s, 1 - s) from (1/n, 1 - 1/n) = I'
+    # the success s is the larger root of KL((s, 1 - s) ‖ (1/n, 1 - 1/n)) = I'
     amount = (amount + excess) * (1.0 + 2.0 * UNIT) + error
     if amount >= fn.log(size) or size == 1:
         return 1.0
@@ -120,7 +120,7 @@ def fano_success(prior: Any, information: float) -> float:
         return q * (1.0 + 2.0 * UNIT)
 
     def excess_of(y: FloatArray) -> FloatArray:
-        """I' less the divergence at s = q (1 + e^y), both terms of which are positive."""
+        """I' minus the divergence at s = q (1 + e^y), a sum of two positive terms."""
         d = fn.exp(y)
         e = np.minimum(q * d / (1.0 - q), 1.0)
         return np.asarray(amount - (q * _phi(d) + (1.0 - q) * _phi(-e)))
@@ -131,7 +131,7 @@ def fano_success(prior: Any, information: float) -> float:
     if excess_of(high)[0] >= 0.0:
         return 1.0
     y = falling_root(excess_of, np.array([low]), high)
-    # the divergence errs by 64 units, and so d by less, as it is convex
+    # the error of the divergence is 64 units, and that of d less, as the divergence is convex
     return min(q * (1.0 + fn.exp(float(y[0])) * (1.0 + 72.0 * UNIT)) * (1.0 + 8.0 * UNIT), 1.0)
 
 
@@ -155,8 +155,8 @@ def gaussian_information(
     Returns
     -------
     float
-        -Σ p log(p + (1 - p) e^{-steps Δ²/(2 noise²)}) in nats; a proven upper bound, rounded up, by
-        at most 2e-14 of it, and 2e-323 for each candidate of a list.
+        -Σ p log(p + (1 - p) e^{-steps Δ²/(2 noise²)}) in nats; a proven upper bound, rounded up by
+        at most a relative 2e-14, plus 2e-323 for each candidate of a list.
 
     References
     ----------
@@ -169,12 +169,12 @@ def gaussian_information(
     number = checks.count("steps", steps, least=1)
     ratio = math.sqrt(number) * (distance / noise)
     square = 0.5 * ratio * ratio
-    # the sum is 1 - (1 - p)(1 - e^{-square}), of which one form or the other has the digits
+    # p + (1 - p) e^{-square} = 1 - (1 - p)(1 - e^{-square}): one of both forms keeps its digits
     lost = others * -fn.expm1(-square)
     inside = weights + others * fn.exp(-square)
     logs = np.where(lost < 0.5, fn.log1p(-np.minimum(lost, 0.5)), fn.log(inside))
-    # the square errs by 8 units, its exponential by ELEMENTARY, a weight by 4 and what is made of
-    # both by 4; where the other form is the logarithm, it is at least log 2
+    # errors in units: 8 of the square, ELEMENTARY of its exponential, 4 of a weight, 4 of what is
+    # made of both; where the second form is used, the logarithm is at least log 2
     return max(-math.fsum(shares * logs), 0.0) * (1.0 + 40.0 * UNIT) + LOST * shares.size
 
 
@@ -209,7 +209,7 @@ def orthogonal_information(candidates: int, noise_multiplier: float, *, steps: i
     # log n - I <= E Σ log(1 + e^{s_j - s_1}) <= 2 (n - 1) e^{-μ²/4}, as log(1 + y) <= 2 √y
     if 0.25 * mu * mu > log_size + fn.log(2.0 / SETTLED):
         return log_size
-    reach = math.sqrt(2.0 * (log_size + 40.0))  # deviations, of n variates
+    reach = math.sqrt(2.0 * (log_size + 40.0))  # standard deviations that n variates may reach
     half = math.ceil(reach / min(STEP, STEP / mu))
     g = np.linspace(-reach, reach, 2 * half + 1)
     weight = fn.exp(-0.5 * g * g)
@@ -219,7 +219,7 @@ def orthogonal_information(candidates: int, noise_multiplier: float, *, steps: i
     high = 5.0 + reach * mu
     u = STEP * np.arange(math.floor(low / STEP), math.ceil(high / STEP) + 1)
     with np.errstate(over="ignore", under="ignore"):
-        # 1 - M has the digits that its power takes, and that are left where all of it is next to 1
+        # by 1 - M, whose digits matter in the power and where the product is next to 1
         rest = -fn.expm1(-fn.exp(u[:, None] + mu * g)) @ weight
         first = -fn.expm1(-fn.exp(u[:, None] + mu * g + mu * mu)) @ weight
         log_product = sum(

@@ -29,16 +29,16 @@ FloatArray = npt.NDArray[np.float64]
 Real = float | npt.ArrayLike
 
 MOST_NODES = 2**22
-REACH = 12.0  # standard deviations on both sides of the outermost mode
-FARTHEST = 80.0  # standard deviations to which orders move a step's mode in the search
-ERROR = 1e-11  # of divergences, relative
-NEAR, TERMS = 0.3, 16  # of the series of what cancels
+REACH = 12.0  # standard deviations on both sides of the outermost modes
+FARTHEST = 80.0  # standard deviations by which the largest order tried moves the mode of a step
+ERROR = 1e-11  # relative error of divergences
+NEAR, TERMS = 0.3, 16  # range and number of terms of the series where terms cancel
 ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 COARSE, ROUNDS = 60, 60  # orders of the first grid; steps of the golden section after it
 
 
 def _nodes(step: Step, power: float) -> tuple[FloatArray, FloatArray]:
-    """Logarithms of dQ/dP, and of the weights of their nodes under P, for a moment of dQ/dP."""
+    """Nodes of a quadrature for E_P[(dQ/dP)^power]: log dQ/dP and log weights under P."""
     noise, probability = parts(step)
     mu = 1.0 / float(noise.multiplier)
     gaussian = noise.family == "gaussian"
@@ -50,7 +50,7 @@ def _nodes(step: Step, power: float) -> tuple[FloatArray, FloatArray]:
             f"take {nodes:.3g} nodes, more than {MOST_NODES:,}; smaller orders are answered"
         )
     if not gaussian:
-        # beyond both ends the ratio does not change; in between panels as short as orders are large
+        # the ratio is constant beyond both ends; between them panels get shorter with the order
         x, weights = np.polynomial.legendre.leggauss(20)
         panels = np.linspace(0.0, mu, math.ceil(nodes / 20.0) + 1)
         half = 0.5 * np.diff(panels)[:, None]
@@ -66,9 +66,9 @@ def _nodes(step: Step, power: float) -> tuple[FloatArray, FloatArray]:
 def _divergence(step: Step, x: float, adjacency: str) -> float:
     """Rényi divergence of order 1 + x >= 1 of one step, P without the record and Q with it.
 
-    x times it is the logarithm of M = E_P[(dQ/dP)^b], b = 1 + x or -x.  Where M is next to 1 it is
-    1 + x E_P h, h = (r^b - 1 - b (r - 1))/x >= 0, as E_P r = 1: no digit of a small rate or of an
-    order next to 1 is lost.
+    It is log(M)/x with M = E_P[r^b], r = dQ/dP, b = 1 + x or -x.  Near 1, M = 1 + x E_P h with
+    h = (r^b - 1 - b (r - 1))/x >= 0, as E_P r = 1: so no digits are lost for small rates or for
+    orders next to 1.
     """
     noise, probability = parts(step)
     if noise.family == "gaussian" and probability == 1.0:
@@ -88,7 +88,7 @@ def _excess(v: FloatArray, log_weight: FloatArray, x: float, adjacency: str) -> 
     weight, raised = fn.exp(log_weight), fn.exp(log_weight + v)
     power = 1.0 + x if adjacency == "add" else -x
     y = x * v if adjacency == "add" else -x * v
-    # (e^y - 1)/x times the weight of the larger law, then what is linear in r
+    # (e^y - 1)/x times the weight of one law, and the part that is linear in r
     base = raised if adjacency == "add" else weight
     with np.errstate(over="ignore", invalid="ignore"):
         near = base * (fn.expm1(y) / x if x else v if adjacency == "add" else -v)
@@ -97,7 +97,7 @@ def _excess(v: FloatArray, log_weight: FloatArray, x: float, adjacency: str) -> 
         )
         linear = np.where(np.abs(v) <= 1.0, weight * fn.expm1(v), raised - weight)
         far = grown - linear if adjacency == "add" else grown + linear
-    # its series about v = 0, where both terms nearly cancel
+    # a series about v = 0, where both terms nearly cancel
     scale = max(1.0, abs(power))
     small = np.clip(v, -NEAR / scale, NEAR / scale)
     total, term, grows = np.zeros(v.shape), small, 0.0
@@ -146,7 +146,7 @@ def renyi_divergence(mechanism: Mechanism, order: Real, *, adjacency: str = "add
     if np.isinf(orders).any():
         raise ValueError("order must be finite, got inf")
     checks.choice("adjacency", adjacency, ("add", "remove"))
-    losses(checked_mechanism(mechanism), adjacency)  # refuses what has no moments here
+    losses(checked_mechanism(mechanism), adjacency)  # refuses other mechanisms
     found = np.empty(orders.size)
     for i, alpha in enumerate(orders.ravel()):
         found[i] = math.fsum(
@@ -185,12 +185,12 @@ def substitution_cost(mechanism: Mechanism) -> float:
     >>> pe.baselines.substitution_cost(pe.GaussianMechanism(2.0).composed(3))  # 4 T / σ²
     3.0
     """
-    losses(checked_mechanism(mechanism), "add")  # refuses what has no moments here
+    losses(checked_mechanism(mechanism), "add")  # refuses other mechanisms
     return math.fsum(n * _log_square(step) for step, n in steps_of(mechanism))
 
 
 def _log_square(step: Step) -> float:
-    """Logarithm of E_A[(dB/dA)²] for a record in the place of another one."""
+    """Logarithm of E_A[(dB/dA)²] for a replaced record."""
     noise, probability = parts(step)
     mu = 1.0 / float(noise.multiplier)
     if noise.family == "gaussian":
@@ -201,7 +201,7 @@ def _log_square(step: Step) -> float:
         log_weight = -0.5 * z * z + fn.log((z[1] - z[0]) / math.sqrt(2.0 * math.pi))
         up, down = mu * (z - 0.5 * mu), -mu * (z + 0.5 * mu)
     else:
-        # beyond ±μ the ratios do not change; in between they are smooth on both sides of 0
+        # the ratios are constant beyond ±μ, and smooth on both sides of 0
         nodes, weights = np.polynomial.legendre.leggauss(20)
         panels = np.linspace(0.0, mu, math.ceil(mu) + 1)
         half = 0.5 * np.diff(panels)
@@ -211,7 +211,7 @@ def _log_square(step: Step) -> float:
         tail = [-mu - fn.log(2.0)]
         log_weight = np.concatenate([tail, inside, inside, tail])
         up, down = np.abs(z) - np.abs(z - mu), np.abs(z) - np.abs(z + mu)
-    # E_A (dB/dA)² = 1 + E_A (dB/dA - 1)², which keeps the digits of a small probability
+    # E_A (dB/dA)² = 1 + E_A (dB/dA - 1)², which keeps its digits for a small probability
     with np.errstate(divide="ignore"):
         apart = np.maximum(up, down) + fn.log(-fn.expm1(-np.abs(up - down)))
     exponent = log_weight + 2.0 * (fn.log(probability) + apart) - ratio(up, probability)
@@ -227,13 +227,13 @@ def renyi_gamma(kappa: Real, order: Real, epsilon: Real) -> Any:
     kappa : array_like
         Success probability of the adversary without the release, in [0, 1].
     order, epsilon : array_like, one-dimensional or scalar, of one shape
-        Points (α, ε), α > 1 and ε >= 0, of which the best one is taken.
+        Points (α, ε) of the curve, α > 1 and ε >= 0.
 
     Returns
     -------
     float or ndarray of the shape of ``kappa``
         min over the curve of (κ e^ε)^{(α-1)/α}, at most 1; a proven bound if the curve is one,
-        rounded up, by at most 4e-15 (1 + log(1/κ) + ε) of it and 2e-323.
+        rounded up by at most a relative 4e-15 (1 + log(1/κ) + ε) plus 2e-323.
 
     References
     ----------
@@ -256,7 +256,7 @@ def renyi_gamma(kappa: Real, order: Real, epsilon: Real) -> Any:
         share = np.where(alpha < math.inf, (alpha - 1.0) / alpha, 1.0)
         log = fn.log(x)
         exponent = share * (log + cost + 12.0 * UNIT * (cost - log))
-    # errors in units: ELEMENTARY of the logarithm, sum, share and product 10; of the value one more
+    # errors in units: ELEMENTARY of the logarithm, with sum, share and product 10; value 1 more
     best = np.where(x == 0.0, -np.inf, np.minimum(exponent, 0.0)).min(axis=1)
     value = np.minimum(fn.exp(best) * (1.0 + (ELEMENTARY + 4.0) * UNIT) + LOST, 1.0)
     value = np.where(array.ravel() == 0.0, 0.0, value)
@@ -277,8 +277,8 @@ def renyi_gamma_bound(mechanism: Mechanism, kappa: Real) -> Any:
     -------
     float or ndarray of the shape of ``kappa``
         min over α > 1 of (κ e^{ε(α)})^{(α-1)/α}, at most 1, ε(α) from `renyi_divergence` with
-        adjacency ``add``; an upper bound of γ(κ), whichever order the search ends at, as far as the
-        divergences keep to their error, for which and for rounding it is raised.
+        adjacency ``add``.  An upper bound of γ(κ) for whatever order the search finds, provided
+        that the estimated error of the divergences holds; it is raised by that error and rounding.
 
     References
     ----------
@@ -335,8 +335,8 @@ def gaussian_renyi_gamma(kappa: Real, noise_multiplier: float, *, steps: int = 1
     Returns
     -------
     float or ndarray of the shape of ``kappa``
-        exp(-max(0, √log(1/κ) - √(T/(2σ²)))²); a proven bound, rounded up, by at most
-        1e-14 (1 + log(1/κ)) of it and 2e-323.
+        exp(-max(0, √log(1/κ) - √(T/(2σ²)))²); a proven bound, rounded up by at most a relative
+        1e-14 (1 + log(1/κ)) plus 2e-323.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Membership inference privacy: bounds on who can tell that a record took part in training.
+"""Membership inference privacy: bounds on attacks that tell whether a record was used in training.
 
 Leemann, Pawelczyk and Kasneci (2023), "Gaussian Membership Inference Privacy".  The attacker sees
 the mean gradient of each batch and knows the record and the law of the gradients, but neither

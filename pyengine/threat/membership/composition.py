@@ -14,12 +14,12 @@ from pyengine.numerics.bracketing import bisected
 
 __all__ = ["composed_mu", "sgd_mu", "step_mu"]
 
-SERIES = 1.0  # step parameter below which differences of error functions are a series
-LARGE = 5.0
+SERIES = 1.0  # s up to which differences of error functions are summed as a series
+LARGE = 5.0  # s from which on e^{s²} is factored out
 
 
 def composed_mu(mus: npt.ArrayLike) -> float:
-    """Parameter of several steps that are each μ_i-GMIP for every record.
+    """GMIP parameter of a composition of steps that are μ_i-GMIP for every record.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def sgd_mu(step_mu: float, participation: float) -> float:
 
 
 def step_mu(mu: float, participation: float) -> float:
-    """Inverse of `sgd_mu`: what each step may have if the training is to be μ-GMIP.
+    """Inverse of `sgd_mu`: the parameter that each step may have for μ-GMIP training.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Trade-off functions as members of a family: values, and points of given slope."""
+"""Trade-off functions with values and points of given slope, for stochastic composition."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from pyengine.numerics.golden_section import lowest
 __all__ = ["ConvexTradeOff", "GaussianTradeOff", "TradeOffFunction"]
 
 FloatArray = npt.NDArray[np.float64]
-SECTIONS = 100
-LOGITS = (-36.5, 36.5)  # of the levels that are searched: β is a double near 1 below
+SECTIONS = 100  # golden-section steps
+LOGITS = (-36.5, 36.5)  # range of log(α/(1 - α)) of the search: beyond, β is next to 1 or 0
 
 
 class TradeOffFunction(Protocol):
-    """A convex trade-off function that knows where it has a given slope."""
+    """A convex trade-off function that can find its points of given slope."""
 
     def __call__(self, alpha: float | npt.ArrayLike) -> Any:
         """β(α) for α in [0, 1]."""
 
     def at_slope(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """A pair (α, β) on the function where -e^c is a slope of a tangent."""
+        """A point (α, β) of the function with a tangent of slope -e^c."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class ConvexTradeOff:
 
     Notes
     -----
-    Points of given slope are found by a golden section search, to about half of the digits; the
-    intercept of the tangent there, which is what compositions need, to nearly all.
+    Points of given slope are found by golden-section search, to about half of the digits.  The
+    intercept of the tangent there, which compositions need, has nearly all digits.
 
     Examples
     --------

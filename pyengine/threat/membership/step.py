@@ -24,7 +24,7 @@ FLAT = 1e32  # d/(nK) beyond which K is nothing beside d
 
 @dataclass(frozen=True)
 class NoisySGDStep:
-    """Release of one mean gradient, with noise or without.
+    """Release of one mean gradient, with or without noise.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ class NoisySGDStep:
     Notes
     -----
     The trade-off function is that of the likelihood-ratio test between the laws of the mean with
-    and without the record, both taken as normal (the central limit theorem over the batch) with
-    covariance Σ/n; the noise enters as if it had covariance (τ/C)²Σ, which is the attacker's
-    favourable case because no eigenvalue of Σ exceeds C².  The normal law of the mean is an
-    assumption, the formula that follows from it is evaluated exactly.
+    and without the record, both assumed normal (by the central limit theorem over the batch) with
+    covariance Σ/n.  The noise enters as if it had covariance (τ/C)²Σ, which favours the attacker
+    because no eigenvalue of Σ exceeds C².  The normal law of the mean is an assumption; the formula
+    that follows from it is evaluated exactly.
 
     References
     ----------
@@ -96,7 +96,7 @@ class NoisySGDStep:
 
     @property
     def effective_batch_size(self) -> float:
-        """Return n + τ²n²/C²: the noise acts as more gradients in the mean would."""
+        """Return n + τ²n²/C²: noise acts like more gradients in the mean."""
         return float(self._size)
 
     # Map: eq. 9 of Leemann et al. (2023): its normal approximation | test_membership | membership
@@ -122,7 +122,7 @@ class NoisySGDStep:
         -------
         float or ndarray
             β(α), exact under the assumptions of the class, to a few dozen units in the last place;
-            0 where it is below the smallest double: see `log_trade_off`.
+            0 if it underflows: see `log_trade_off`.
         """
         return self._ask(special.one_step_sgd_beta, alpha)
 
@@ -176,7 +176,7 @@ class NoisySGDStep:
         n, d, k = self.effective_batch_size, float(self.parameters), float(self.susceptibility)
         x = np.maximum((n - 1.0) * (d * fn.log1p(1.0 / (n - 1.0)) + k - 2.0 * c), 0.0)
         alpha = special.ncx2_cdf(x, d, n * k)
-        # of an α that underflows, β is taken at the threshold itself
+        # if α underflows, β is taken at the threshold itself
         direct = special.ncx2_sf(n / (n - 1.0) * x, d, (n - 1.0) * k)
         return alpha, np.where(alpha > SMALLEST, special.one_step_sgd_beta(alpha, d, n, k), direct)
 

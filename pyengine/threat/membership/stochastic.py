@@ -1,8 +1,8 @@
 """Stochastic composition: the attacker draws a record, and with it a test, at random.
 
-Definition 4.1 of Leemann et al. (2023): least Σ w_i f_i(α_i) subject to Σ w_i α_i = α.  At the
-optimum all f_i have one slope -e^c (Lagrange), so one number c solves the problem for each α.  It
-is also the trade-off function of a test that sees which member was drawn, so it is convex.
+Definition 4.1 of Leemann et al. (2023): minimise Σ w_i f_i(α_i) subject to Σ w_i α_i = α.  At the
+optimum all f_i have the same slope -e^c (Lagrange), so one number c solves the problem for each α.
+The minimum is the trade-off function of a test that sees which member was drawn, so it is convex.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from pyengine.threat.membership.family import ConvexTradeOff, TradeOffFunction
 __all__ = ["stochastic_composition", "stochastic_composition_over", "worst_case"]
 
 FloatArray = npt.NDArray[np.float64]
-LARGEST = 1e9  # |c| beyond which a test has no error on one side
+LARGEST = 1e9  # |c| at which tests have no error on one side
 PANELS = 32  # dyadic panels towards each end of the distribution
-NODES = (4, 7)  # Gauss-Legendre nodes per panel, of the check and of the answer
-AGREEMENT = 1e-8
+NODES = (4, 7)  # Gauss-Legendre nodes per panel, for the check and for the answer
+AGREEMENT = 1e-8  # largest relative difference of both
 
 
 class Distribution(Protocol):
-    """What is used of a frozen distribution of scipy.stats."""
+    """The methods of a frozen distribution of scipy.stats that are used."""
 
     def ppf(self, q: Any) -> Any:
         """Quantile function."""
@@ -63,7 +63,7 @@ def stochastic_composition(
     weights: npt.ArrayLike,
     alpha: float | npt.ArrayLike,
 ) -> Any:
-    """Trade-off function of an attacker who splits his false positive rate over random tests.
+    """Trade-off function of an attacker who splits the false positive rate over random tests.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ def stochastic_composition(
     Returns
     -------
     float or ndarray of the shape of ``alpha``
-        The least global false negative rate: exact up to rounding, about 1e-13, for members that
-        know their slopes.
+        The smallest global false negative rate: exact up to rounding, about 1e-13, for members with
+        ``at_slope``.
 
     Raises
     ------
@@ -131,8 +131,8 @@ def _composed(members: list[TradeOffFunction], share: FloatArray, alpha: FloatAr
 
     high[inside] = falling_root(excess, low[inside], high[inside])
     level, error = at(high)
-    # on the tangent at high, which is the function itself up to a rounding of c; where α(c) jumps,
-    # the tangent is a piece of the function
+    # value of the tangent at ``high``, which is that of the function up to a rounding of c; where
+    # α(c) jumps, the tangent is a piece of the function
     result = error + fn.exp(np.clip(high, -700.0, 700.0)) * (level - alpha)
     result = np.where(alpha == 0.0, at(np.full(alpha.size, LARGEST))[1], result)
     return np.clip(np.where(alpha == 1.0, 0.0, result), 0.0, 1.0 - alpha)
@@ -157,8 +157,8 @@ def stochastic_composition_over(
     Returns
     -------
     float or ndarray of the shape of ``alpha``
-        An estimate: Gauss-Legendre quadrature over the quantiles, in panels that shrink towards
-        both ends, of which two orders agree to 1e-8.
+        An estimate by Gauss-Legendre quadrature over the quantiles, on panels that shrink towards
+        both ends; two orders agree to 1e-8.
 
     Raises
     ------
@@ -222,9 +222,9 @@ def worst_case(
     Returns
     -------
     float or ndarray of the shape of ``alpha``
-        The lower convex hull of the members: the largest convex function below each of them, and so
-        below every composition, whatever the weights (Theorem D.2).  It is the smallest member
-        itself where there is one, such as the step of largest susceptibility.
+        The lower convex hull of the members: the largest convex function below all of them, and so
+        below every composition with any weights (Theorem D.2).  If one member is the smallest, such
+        as the step of largest susceptibility, it is that member.
 
     References
     ----------

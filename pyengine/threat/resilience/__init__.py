@@ -1,4 +1,4 @@
-"""Guarantees against the adversary of the relaxed threat model, beside those of DP."""
+"""Guarantees against the adversary of the relaxed threat model, compared with those of DP."""
 
 from pyengine.threat.resilience.certificates import Certificate, certificate
 from pyengine.threat.resilience.comparison import Resilience, detection_resilience

@@ -1,4 +1,4 @@
-"""Checks of arguments, and levels to try."""
+"""Checks of arguments, and grids of levels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def relaxed_model(threat_model: str | ThreatModel) -> Relaxed:
-    """Return the relaxed threat model that a word or an object stands for."""
+    """Return the relaxed threat model of a word or an object."""
     model = threat_model_of(threat_model)
     if not isinstance(model, Relaxed):
         raise ValueError(f"threat_model must be the relaxed one, got {model}")

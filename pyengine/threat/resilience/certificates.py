@@ -1,4 +1,4 @@
-"""Both guarantees on one sheet."""
+"""The relaxed guarantee and that of differential privacy in one table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Certificate", "certificate"]
 
 
 class Certificate(NamedTuple):
-    """Error rates of both adversaries, side by side.
+    """Error rates of both adversaries.
 
     Parameters
     ----------

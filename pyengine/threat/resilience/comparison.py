@@ -1,4 +1,4 @@
-"""Detection resilience: trade-off functions against a reference."""
+"""Detection resilience: comparison of trade-off functions with a reference."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Resilience", "detection_resilience"]
 
 Reference = Mechanism | Callable[[FloatArray], npt.ArrayLike]
-ROUNDING = 1e-11  # relative errors that both functions may have; DP engines promise as much
-ZOOMS = 6
+ROUNDING = 1e-11  # relative error that both functions may have
+ZOOMS = 6  # grids, each around the minimum of the one before
 
 
 class Resilience(NamedTuple):
@@ -32,9 +32,9 @@ class Resilience(NamedTuple):
     holds : bool
         Whether J >= λ on the levels that were tried, up to rounding.
     margin : float
-        The least (J - λ)/min(λ, 1 - λ), at ``alpha``.
+        The smallest (J - λ)/min(λ, 1 - λ).
     alpha : float
-        Where it is.
+        The level at which it is attained.
     dp_holds, dp_margin : bool, float
         The same for the trade-off function of differential privacy.
     """
@@ -59,8 +59,8 @@ def detection_resilience(
     mechanism : Mechanism
         What is released.
     reference : Mechanism or callable
-        λ: a function of an array of α, or a mechanism whose trade-off function under differential
-        privacy is meant.
+        λ: a function of an array of α, or a mechanism (for its trade-off function under
+        differential privacy).
     threat_model : "relaxed" or Relaxed
         The adversary.
 
@@ -95,11 +95,11 @@ def detection_resilience(
 def _least(
     first: Callable[[FloatArray], FloatArray], second: Callable[[FloatArray], FloatArray]
 ) -> tuple[float, float]:
-    """The least difference of two functions, relative to the second, and where it is."""
+    """The smallest difference of two functions, relative to the second, and its level."""
     alpha = levels_between(1e-12, 1.0 - 1e-12, 400)
     for zoom in range(ZOOMS):
         beta = second(alpha)
-        # of a β too near 1 a double does not hold enough; its mirror image is a small β
+        # 1 - β has too few digits for β near 1; that part is covered by the inverse function
         seen = (beta > 0.0) & (1.0 - beta > 1e-8)
         scale = np.where(seen, np.minimum(beta, 1.0 - beta), 1.0)
         slack = first(alpha) - beta

@@ -1,4 +1,4 @@
-"""Noise that means in the relaxed threat model what other noise means under DP."""
+"""Noise whose relaxed guarantee equals the DP guarantee of a larger noise."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ __all__ = ["EquivalentNoise", "equivalent_noise"]
 
 
 class EquivalentNoise(NamedTuple):
-    """Noise with which the relaxed guarantee is the one that DP gives at more noise.
+    """Noise whose relaxed guarantee equals the DP guarantee of a larger noise.
 
     Parameters
     ----------
     noise_multiplier : float
-        The pessimistic one of both scales, ``upper``.
+        The larger of both scales, ``upper``, which is safe.
     lower, upper : float
         Largest noise at which J <= f, smallest at which J >= f, at the levels considered.
     epsilon, delta : float
-        Differential privacy that remains at ``noise_multiplier``: the guarantee in the worst case.
+        Differential privacy at ``noise_multiplier``: the guarantee in the worst case.
     reference_epsilon : float
-        The same at the noise that the search started from.
+        The ε of differential privacy at the given noise.
     """
 
     noise_multiplier: float
@@ -54,14 +54,14 @@ def equivalent_noise(
     delta: float = 1e-5,
     threat_model: ThreatModelWord | ThreatModel = "relaxed",
 ) -> EquivalentNoise:
-    """Noise that gives in the relaxed threat model what a given noise gives under DP.
+    """Find the noise whose relaxed guarantee equals the DP guarantee of a given noise.
 
     Parameters
     ----------
     make : callable
         Takes a noise multiplier and returns the mechanism.
     noise_multiplier : float
-        Noise whose trade-off function f under differential privacy is to be met, in (0, ∞).
+        Noise whose trade-off function f under differential privacy is the target, in (0, ∞).
     levels : (float, float)
         Range of α over which J is compared with f, within (0, 1).
     delta : float
@@ -72,14 +72,14 @@ def equivalent_noise(
     Returns
     -------
     EquivalentNoise
-        Both noise scales between which J passes f, the larger one as the answer, and the ε of
-        differential privacy at that noise, which is the guarantee that holds in the worst case.
+        Both noise scales between which J crosses f, the larger one as the answer, and the ε of
+        differential privacy at that noise, which is the guarantee in the worst case.
 
     Notes
     -----
-    The paper's sandwich (Appendix 7.3).  The range of levels matters: as α → 0 a one-dimensional
-    Gaussian adversary loses only a factor 2 in α against the one of DP, so over all of (0, 1) the
-    answer is the noise itself.
+    This is the sandwich of Appendix 7.3.  The range of levels matters: as α → 0, the relaxed
+    adversary of one Gaussian dimension loses only a factor 2 in α against that of DP, so over all
+    of (0, 1) the answer is the given noise.
 
     References
     ----------
@@ -134,7 +134,7 @@ def _touching(
     alpha: FloatArray,
     start: float,
 ) -> float:
-    """The noise at which the extreme margin is 0, on levels that get denser where it is."""
+    """The noise at which the extreme margin is 0, on levels that are refined around it."""
     for _ in range(2):
 
         def margin(noise: float, levels: FloatArray = alpha) -> float:
@@ -149,9 +149,9 @@ def _touching(
 
 
 def _passing(margin: Callable[[float], float], start: float) -> float:
-    """The smallest noise whose margin is >= 0, below one that has it."""
+    """The smallest noise with margin >= 0, at most ``start``, which has it."""
     high = start
-    if margin(high) < 0.0:  # by rounding only: differential privacy implies the relaxed guarantee
+    if margin(high) < 0.0:  # only by rounding: DP implies the relaxed guarantee
         return high
     low = 0.5 * high
     while margin(low) >= 0.0:

@@ -1,4 +1,4 @@
-"""Trade-off functions of the relaxed threat model that the public questions do not give."""
+"""Functions of the relaxed threat model beside the questions of `pyengine.api`."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def log_trade_off(
     Returns
     -------
     float or ndarray of the shape of ``alpha``
-        log β(α), also where β is below the smallest double; an estimate with absolute error below
-        1e-12 for effects up to 40 (measured: docs/relaxed).
+        log β(α), also where β underflows; an estimate with an absolute error below 1e-12 for
+        effects up to 40 (measured: docs/relaxed).
 
     Examples
     --------
@@ -80,7 +80,7 @@ def power(
     alpha : array_like
         Levels in [0, 1].
     adjacency, threat_model
-        As in `pyengine.gamma_bound`, which is the same function under its name in reconstruction.
+        As in `pyengine.gamma_bound`, which is the same function by its name in reconstruction.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def asymptotic_mu(
     mechanism : Mechanism
         Gaussian steps without sampling.
     threat_model : Relaxed
-        Gives the dimension d.
+        The adversary, with the dimension d.
 
     Returns
     -------
