@@ -32,16 +32,16 @@ Maker = Callable[[Any], Mechanism]
 
 
 class PlannedRelease(NamedTuple):
-    """A share of a budget; made by `Budget.split`.
+    """One planned release with its share of a budget; made by `Budget.split`.
 
     Parameters
     ----------
     name : str
-        As it was given.
+        Its name in the plan.
     noise : float
-        The parameter that was found.
+        The noise that `Budget.split` found for it.
     mechanism : Mechanism
-        The release with that parameter.
+        The release with that noise.
     """
 
     name: str
@@ -50,7 +50,7 @@ class PlannedRelease(NamedTuple):
 
 
 class Budget:
-    """A target that all releases about the same records keep together.
+    """A privacy budget: a target that all releases about the same records must meet together.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ class Budget:
         ``GaussianDP(0.5)`` or ``TradeOff(0.01, 0.95)``.  It is judged by proven bounds, whatever
         its ``bounds`` says.
     path : str or path, optional
-        A new file in which the releases are booked, so that they outlive the process and that
-        other processes of this machine share them; without it they are kept in memory.
+        A new file in which releases are booked, so that the budget outlives the process and other
+        processes of this machine can share it; without it releases are kept in memory.
 
     Raises
     ------
@@ -71,20 +71,19 @@ class Budget:
 
     Notes
     -----
-    A release is approved only where a proven bound of the composition of all that is booked, and
-    of the release, meets the target.  The bound is that of the joint composition; nothing is lost
-    by adding up what the releases have alone.
+    A release is approved only if the joint composition of everything booked and this release
+    meets the target by a proven bound.  This is tighter than adding up the ε of each release.
 
-    The guarantee is for releases whose *mechanisms* are fixed beforehand; what each of them
-    computes may depend on earlier results.  Where the noise, the rate or the choice to go on
-    depends on what was released, use `Filter`, or `pyengine.duality.GaussianFilter` for Gaussian
+    The guarantee holds for releases whose *mechanisms* are fixed beforehand; what each of them
+    computes may depend on earlier results.  If the noise, the sampling rate or the decision to go
+    on depends on what was released, use `Filter`, or `pyengine.duality.GaussianFilter` for Gaussian
     releases alone (docs, api/budgets).
 
-    Threads may share a budget, and processes may share its file: whoever books first is counted
-    by all others, because a release is booked only if nothing else was since its bound was
-    computed.  The file is a database of SQLite, which wants a local disk.  A forked child has a
-    copy of a budget in memory, which knows nothing of what the parent spends.  `copy.copy` and
-    `copy.deepcopy` return the same budget; a pickle is that of the file, and refused without one.
+    Threads may share a budget, and processes may share its file: a release is booked only if
+    nothing else was booked since its bound was computed; otherwise the bound is computed anew.  The
+    file is an SQLite database and should be on a local disk.  A forked child has its own copy of a
+    budget in memory, which does not see what the parent spends.  `copy.copy` and `copy.deepcopy`
+    return the same budget.  A pickle refers to the file; a budget in memory cannot be pickled.
 
     Examples
     --------
@@ -115,7 +114,7 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Budget:
-        """A budget in a file that `Budget` or `save` made; what is spent is booked there.
+        """Open the file of a budget that `Budget` or `save` made; new releases are booked there.
 
         Parameters
         ----------
@@ -125,7 +124,7 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
         Returns
         -------
         Budget
-            With all that was booked, and all that other processes will book.
+            It also sees what other processes book in the file from now on.
 
         Raises
         ------
@@ -140,14 +139,14 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
         return made
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write target and releases to a new file, from which `load` makes a budget.
+        """Write the target and the releases to a new file, which `load` opens as a budget.
 
-        The file is a copy: what this budget spends from then on is not booked there.
+        The file is a copy: what this budget spends afterwards is not booked there.
 
         Parameters
         ----------
         path : str or path
-            Must not exist.
+            The new file; it must not exist.
 
         Raises
         ------
@@ -176,7 +175,7 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
 
     @property
     def target(self) -> Target:
-        """What all releases keep together; its ``bounds`` is True."""
+        """The target that all releases must meet together; its ``bounds`` is True."""
         return self._target
 
     @property
@@ -186,30 +185,30 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
 
     @property
     def releases(self) -> tuple[Release, ...]:
-        """What is booked, with names, in that order."""
+        """The booked releases with their names, in the order in which they were booked."""
         return tuple(self._ledger.read())
 
     @property
     def spent(self) -> Composition:
-        """All that is booked as one mechanism, to be asked as any other."""
+        """The composition of everything booked, as one mechanism."""
         return _joint(self._ledger.read())
 
     def achieved(self) -> Target:
-        """What all that is booked just meets: the target with proven figures of `spent`."""
+        """The tightest target that everything booked meets, with proven figures."""
         return self._target.achieved(self.spent)
 
     def spent_epsilon(self, delta: float | None = None) -> float:
-        """ε of all that is booked, a proven upper bound.
+        """Proven upper bound of the ε of everything booked.
 
         Parameters
         ----------
         delta : float, optional
-            In [0, 1]; by default that of the target, if it has one.
+            δ in [0, 1]; by default that of the target, if it has one.
 
         Returns
         -------
         float
-            At δ, for the neighbours of the target.
+            ε at this δ, for the neighbours of the target.
         """
         at = delta if delta is not None else getattr(self._target, "delta", None)
         if at is None:
@@ -219,46 +218,46 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
         return float(api.epsilon(self.spent, checks.scalar("delta", at, 0.0, 1.0), **words).upper)
 
     def allows(self, *mechanisms: Any) -> bool:
-        """Whether releases fit beside all that is booked.
+        """Whether further releases fit into the budget together with everything booked.
 
         Parameters
         ----------
         *mechanisms : Mechanism, or what describes one
-            As `compose` takes them.
+            The further releases, as `compose` takes them.
 
         Returns
         -------
         bool
-            Proven where True; where False, no proof was found.
+            True is proven; False means that no proof was found.
 
         Raises
         ------
         AccuracyError
-            Where no engine has proven bounds of the composition.
+            If no engine has proven bounds of the composition.
         """
         return self._target.is_met(_joint(self._ledger.read(), *mechanisms))
 
     def spend(self, mechanism: Any, name: str = "") -> Release:
-        """Book a release that fits; otherwise refuse it and book nothing.
+        """Book a release if it fits; otherwise raise `BudgetError` and book nothing.
 
         Parameters
         ----------
         mechanism : Mechanism, or what describes one
-            As `compose` takes it.  It must not run before it is booked.
+            The release, as `compose` takes it.  It must not run before it is booked.
         name : str
-            What to call it, in characters that can be printed.
+            A name for it, of printable characters.
 
         Returns
         -------
         Release
-            What was booked: its mechanism is a composition.
+            The booked release; its mechanism is a composition.
 
         Raises
         ------
         BudgetError
-            Where the release does not fit.  Nothing was booked, and it must not happen.
+            If the release does not fit.  Nothing was booked, and the release must not be run.
         AccuracyError
-            Where no engine has proven bounds of the composition; nothing was booked.
+            If no engine has proven bounds of the composition; nothing was booked.
         """
         release = Release(checks.printable("name", name), compose(mechanism))
         while True:
@@ -279,50 +278,50 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
         return f"{who} does not fit into {self._target.called()}: {found}nothing was booked"
 
     def remaining_noise(self, make: Maker = GaussianMechanism) -> float:
-        """Smallest noise of one more release that fits.
+        """Smallest noise with which one more release fits.
 
         Parameters
         ----------
         make : callable
-            From the noise to a mechanism, as of `calibrate`; by default one Gaussian release, whose
-            noise is in multiples of its sensitivity.
+            Makes the mechanism from the noise, as in `calibrate`; by default one Gaussian release,
+            whose noise is in multiples of its sensitivity.
 
         Returns
         -------
         float
-            A release of this noise fits: it was evaluated.
+            The noise; that a release with exactly this noise fits was checked.
 
         Raises
         ------
         ValueError
-            Where no finite noise fits, or any noise does.
+            If no finite noise fits, or every noise does.
         """
         return float(self._more(make, maximize=False).value)
 
     def remaining_steps(self, step: Any) -> int:
-        """Largest number of times that a release may be repeated.
+        """Largest number of further repetitions of a step that fits.
 
         Parameters
         ----------
         step : Mechanism, or what describes one
-            One step, or a composition of some.
+            One step, or a composition of several.
 
         Returns
         -------
         int
-            So many fit, and one more does not by the same bounds; 0 if none does.
+            This number fits, and one more does not by the same bounds; 0 if none fits.
 
         Raises
         ------
         ValueError
-            Where any number of them fits.
+            If any number of them fits.
         """
         one = compose(step)
         found = self._more(one.composed, maximize=True, integer=True)
         return int(found.value)
 
     def remaining_epsilon(self, delta: float = 0.0) -> float:
-        """Largest ε of one more release that is (ε, δ)-DP, whatever it is.
+        """Largest ε such that any one further (ε, δ)-DP release fits.
 
         Parameters
         ----------
@@ -332,16 +331,15 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
         Returns
         -------
         float
-            Every (ε, δ)-DP release with this ε fits, `GenericMechanism` included; 0 if none with a
-            positive ε does.
+            Every (ε, δ)-DP release with this ε fits, `GenericMechanism` included; 0 if none with
+            a positive ε fits.
 
         Raises
         ------
         ValueError
-            Where any ε fits, as for a target that asks nothing.
+            If every ε fits, as for a target that any mechanism meets.
         """
         given = checks.scalar("delta", delta, 0.0, 1.0)
-        # the smallest parameter of a calibration: what is left below it is nothing
         if not self.allows(GenericMechanism(SMALLEST, given)):
             return 0.0
         return float(self._more(lambda e: GenericMechanism(e, given), maximize=True).value)
@@ -359,34 +357,34 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
         planned: Mapping[str, Maker] | Sequence[Maker],
         weights: Sequence[checks.NumberLike] | None = None,
     ) -> tuple[PlannedRelease, ...]:
-        """Share all that is left among releases that are planned.
+        """Share what is left of the budget among planned releases.
 
         Parameters
         ----------
         planned : mapping of str to callable, or sequence of callable
-            For each release a callable from its noise to a mechanism; more noise must mean more
-            privacy.
+            For each release a callable that makes the mechanism from its noise; more noise must
+            mean more privacy.
         weights : sequence of float or exact number, optional
-            Weight > 0 of each; equal ones if not given.
+            Weight > 0 of each release; equal weights if not given.
 
         Returns
         -------
         tuple of PlannedRelease
-            In the order given.  Together, beside all that is booked, they meet the target by its
-            proven bounds, to the last digits that `calibrate` finds.  Nothing is booked.
+            In the order given.  Together with everything booked they meet the target by proven
+            bounds, and use it up to the accuracy of `calibrate`.  Nothing is booked.
 
         Raises
         ------
         ValueError
-            Where a release alone fits with any noise or with none, or for an argument outside its
+            If a release alone fits with any noise or with none, or for an argument outside its
             domain.
 
         Notes
         -----
-        With s the noise with which a release alone would use up all that is left, its noise is
-        c s/√w for weights that sum to 1, with one c for all of them that is calibrated in the joint
-        composition.  For Gaussian releases, c = 1 and the weights are shares of μ², or of the ρ of
-        zCDP.  Where pure differential privacy is asked for (δ = 0), the noise is c s/w: the
+        Let s be the noise with which a release alone would use up what is left.  Its planned noise
+        is c s/√w, where the weights are scaled to sum to 1 and the common factor c is calibrated in
+        the joint composition.  For Gaussian releases, c = 1 and the weights are shares of μ², or of
+        the ρ of zCDP.  For a target of pure differential privacy (δ = 0) the noise is c s/w: the
         weights are shares of ε.
         """
         names, makers = _plan(planned)
@@ -408,17 +406,17 @@ delta=1e-6): with it all releases have epsilon 1, delta 1.00037e-6; nothing was 
         )
 
 
-SMALLEST = 2.0**-200
+SMALLEST = 2.0**-200  # the smallest parameter that calibrate tries: a smaller ε left counts as 0
 
 
 def _joint(booked: Sequence[Release], *more: Any) -> Composition:
-    """The composition, which is the same value whatever the order of the releases."""
+    """The composition of everything booked and of further releases; their order is irrelevant."""
     guaranteed(label_of(compose(*more)))
     return compose(*(release.mechanism for release in booked), *more)
 
 
 def _figures(found: Target, target: Target) -> str:
-    """Figures that are found, with all digits where six are those of the target."""
+    """The figures found, to six digits, or to all where six would not tell them from the target."""
 
     def shown(name: str) -> str:
         x, asked = (float(getattr(each, name)) for each in (found, target))

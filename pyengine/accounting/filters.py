@@ -1,4 +1,4 @@
-"""Budgets of runs that adapt: what may still be chosen, and what the choices so far amount to."""
+"""Odometers and filters: accounts of runs whose mechanisms are chosen from a menu as they go."""
 
 from __future__ import annotations
 
@@ -23,31 +23,32 @@ from pyengine.mechanisms.report import guaranteed
 
 __all__ = ["Filter", "Odometer"]
 
-CLOSE = 1e-3  # relative width of the bounds by which a budget is judged, where none is asked for
-MOST_UNITS = MOST_STATES - 1  # of cost: one state has none left
-SHORT = 2e-3  # by how much of itself a budget may be below the largest that keeps the target
-FIRST = 0.25  # how fine the first recursion over all budgets is, beside that of one question
-KEPT = 4e6  # nodes of all budgets that are kept at a time
+CLOSE = 1e-3  # relative width of the bounds on δ that decide whether a budget fits, by default
+MOST_UNITS = MOST_STATES - 1  # most units of cost in a budget: 0 units left is a state, too
+SHORT = 2e-3  # relative shortfall of a budget from the largest that meets the target, at most
+FIRST = 0.25  # resolution of the first recursion over all budgets, relative to one question's
+KEPT = 4e6  # most grid nodes, over all budgets, that are in memory at a time
 
 
 class Odometer:
-    """Books choices as they are made, and says what holds for all runs of their cost.
+    """Books choices as they are made, and bounds what any run of the same total cost reveals.
 
     Parameters
     ----------
     menu : iterable of Mechanism or NoiseRange
-        What may be chosen, as in `adaptive`.
+        The possible choices, as in `adaptive`.
     costs : sequence of float or exact number, optional
-        Cost > 0 of each choice; 1 if not given.  States are few where costs are small multiples of
-        one number.
+        Cost > 0 of each choice; 1 if not given.  Questions are fast if all costs are small
+        multiples of one number.
 
     Notes
     -----
-    For every cost B that is fixed beforehand, a run that ends before its cost would exceed B has
-    the guarantee of `run_of` B, whatever its choices depend on.  A run whose end depends on what
-    the odometer said has the guarantee of the largest B that it might have gone to: `Filter` holds
-    one.  Threads may share an odometer, and `copy.copy` and `copy.deepcopy` return the same one.  A
-    pickle is a checkpoint: a run goes on with it or with the original, not with both.
+    For every cost B fixed beforehand, a run that ends before its cost would exceed B has the
+    guarantee of ``run_of(B)``, whatever its choices depend on.  If the end of a run depends on the
+    odometer's figures, only the guarantee of the largest B that the run might have reached holds;
+    `Filter` enforces such a B.  Threads may share an odometer, and `copy.copy` and `copy.deepcopy`
+    return the same one.  A pickle is a checkpoint: continue with it or with the original, never
+    with both.
 
     Examples
     --------
@@ -92,7 +93,7 @@ class Odometer:
 
     @property
     def menu(self) -> tuple[Mechanism | NoiseRange, ...]:
-        """What may be chosen."""
+        """The possible choices."""
         return self._one.menu
 
     @property
@@ -102,35 +103,35 @@ class Odometer:
 
     @property
     def choices(self) -> tuple[int, ...]:
-        """All choices so far."""
+        """Indices of all choices so far, in order."""
         with self._lock:
             return tuple(self._choices)
 
     @property
     def spent(self) -> Fraction:
-        """Their cost."""
+        """Total cost of the choices so far."""
         with self._lock:
             return self._spent
 
     @property
     def run(self) -> AdaptiveRun:
-        """All runs of the cost of the choices so far, to be asked as any other run."""
+        """The worst case over all runs with the total cost spent so far, as one run."""
         return self.run_of(self.spent)
 
     def run_of(self, budget: checks.NumberLike) -> AdaptiveRun:
-        """All runs whose cost is at most a budget.
+        """The worst case over all runs whose total cost is at most a budget, as one run.
 
         Parameters
         ----------
         budget : float or exact number
-            In [0, ∞).
+            Largest total cost, in [0, ∞).
         """
         total = Fraction(checks.non_negative("budget", budget))
         steps = int(total / min(self.costs))
         return adaptive(self.menu, steps, costs=self.costs, budget=total)
 
     def spend(self, choice: int) -> bool:
-        """Book a choice, unless it would exceed a filter's budget.
+        """Book a choice, unless this is a `Filter` whose budget it would exceed.
 
         Parameters
         ----------
@@ -140,7 +141,7 @@ class Odometer:
         Returns
         -------
         bool
-            Whether it was booked; if not, it must not be made.  An odometer books every choice.
+            True if it was booked; if False, it must not be made.  An odometer books every choice.
         """
         cost = self._cost(choice)
         with self._lock:
@@ -151,20 +152,20 @@ class Odometer:
             return True
 
     def covering(self, *, noise_multiplier: float, sample_rate: float) -> int:
-        """The cheapest choice that is at least as bad as a step of DP-SGD.
+        """The cheapest choice that dominates a given step of DP-SGD.
 
         Parameters
         ----------
         noise_multiplier : float
-            Of the step, in (0, ∞).
+            Noise multiplier of the step, in (0, ∞).
         sample_rate : float
-            Probability with which a record enters its batch, a Poisson sample, in [0, 1].
+            Probability in [0, 1] with which a record enters its batch, a Poisson sample.
 
         Returns
         -------
         int
-            Index of a choice of one Gaussian step with no more noise and no smaller rate: it
-            dominates the step (docs, theory/adaptive).
+            Index of the cheapest choice of a single Gaussian step with at most this noise and at
+            least this rate, which therefore reveals no less (docs, theory/adaptive).
 
         Raises
         ------
@@ -199,39 +200,39 @@ class Odometer:
 
 
 class Filter(Odometer):
-    """Admits choices as long as every continuation that it admits keeps a target.
+    """Admits adaptive choices only while the whole run is sure to meet a target.
 
     Parameters
     ----------
     menu : iterable of Mechanism or NoiseRange
-        What may be chosen, as in `adaptive`.
+        The possible choices, as in `adaptive`.
     target : Target
-        A single target of `pyengine.targets` but ``GaussianDP``, such as ``EpsilonDelta(1.0,
-        1e-6)``; it is judged by proven bounds.
+        A single target of `pyengine.targets` other than ``GaussianDP``, such as
+        ``EpsilonDelta(1.0, 1e-6)``; it is judged by proven bounds.
     costs : sequence of float or exact number, optional
-        As of `Odometer`.
+        Cost > 0 of each choice, as for `Odometer`.
 
     Attributes
     ----------
     budget : Fraction
-        A total cost, a multiple of what all costs are multiples of, such that the worst strategy of
-        all runs within it meets the target by a proven bound: the largest one, or 0.2 % less.
+        The largest total cost, or at most 0.2 % less, with which even the worst strategy meets the
+        target by a proven bound; a multiple of the greatest common divisor of the costs.
 
     Raises
     ------
     ValueError
-        For an argument outside its domain, a target that no step of the menu keeps, or one that is
-        kept by more than 20,000 units of cost.
+        For an argument outside its domain, a target that no step of the menu meets, or one that is
+        met by more than 20,000 units of cost.
     AccuracyError
-        Where no bound can be proven.
+        If no bound can be proven.
 
     Notes
     -----
-    The budget is found when the filter is made; after that each question takes a sum.  Whoever
-    stops before the filter does, at whatever time and for whatever reason, keeps the target.
-    Threads may share a filter: a choice is admitted and booked at once.  `copy.copy` and
-    `copy.deepcopy` return the same filter, as the budget is there once.  A pickle is a checkpoint:
-    a run goes on with it or with the original, not with both.
+    The budget is computed when the filter is made; admitting a choice then only adds up costs.  A
+    run may stop earlier, at any time and for any reason, and still meets the target.  Threads may
+    share a filter: a choice is admitted and booked in one atomic operation.  `copy.copy` and
+    `copy.deepcopy` return the same filter, since there is only one budget.  A pickle is a
+    checkpoint: continue with it or with the original, never with both.
 
     Examples
     --------
@@ -268,9 +269,9 @@ class Filter(Odometer):
         return unit * (self._searched(unit) if found is None else found)
 
     def _counted(self, unit: Fraction) -> int | None:
-        """Units of cost within which δ(ε) is kept, by recursions that have all budgets at once.
+        """Most units of cost that meet an (ε, δ) target, by recursions for all budgets at once.
 
-        None for other targets, where no recursion answers, and where none is kept.
+        None for other targets, for menus without recursion, and if no budget is shown to fit.
         """
         target = self.target
         if not isinstance(target, EpsilonDelta) or target.threat_model != "dp":
@@ -291,13 +292,13 @@ class Filter(Odometer):
                 continue
             if not found:
                 return None
-            # what no choices leave of the largest is asked for itself
+            # budgets that are not among the states of the largest are judged one by one
             while found + 1 < end and not budgets.has(found + 1) and self._fits(unit, found + 1):
                 found += 1
             return found
 
     def _fixed_units(self, unit: Fraction) -> int:
-        """Units within which no choice alone keeps the target, about: a composition has less δ."""
+        """Units at which some choice, only repeated, first fails: about an upper bound of all."""
         target: Any = self.target
         found = MOST_UNITS
         for choice, cost in zip(self._one.choices, self.costs, strict=True):
@@ -315,12 +316,12 @@ class Filter(Odometer):
         return found
 
     def _searched(self, unit: Fraction) -> int:
-        """Units of cost within which the target is kept, one budget after the other."""
+        """Most units of cost that meet the target, by bisection over single budgets."""
 
         def fits(count: int) -> bool:
             return self._fits(unit, count)
 
-        low = 0  # the last one that is known to fit, and the first one that does not
+        low = 0  # largest count known to fit; high becomes the smallest known not to
         high = int(min(self.costs) / unit)
         while fits(high):
             if high >= MOST_UNITS:
@@ -331,7 +332,7 @@ class Filter(Odometer):
         return _last(fits, low, high)
 
     def _fits(self, unit: Fraction, count: int) -> bool:
-        run: Any = self.run_of(count * unit)  # all questions take it as a mechanism
+        run: Any = self.run_of(count * unit)  # targets accept it like a mechanism
         return bool(self.target.is_met(run))
 
     def _is_kept_by_all(self) -> ValueError:
@@ -345,11 +346,11 @@ class Filter(Odometer):
 
     @property
     def left(self) -> Fraction:
-        """The budget without the cost of the choices so far."""
+        """The budget less the cost of the choices so far."""
         return self.budget - self.spent
 
     def allows(self, choice: int) -> bool:
-        """Whether a choice, and all that may be admitted after it, keep the target.
+        """Whether a choice fits into what is left of the budget.
 
         Parameters
         ----------
@@ -359,13 +360,14 @@ class Filter(Odometer):
         Returns
         -------
         bool
-            Proven where True; where False, the run may go on with cheaper choices, if any is left.
+            True: the run meets the target even after this choice, which is proven.  False: only
+            cheaper choices, if there are any, may still fit.
         """
         return self._cost(choice) <= self.left
 
 
 def _common(costs: Iterable[Fraction]) -> Fraction:
-    """The largest number that divides all costs."""
+    """The greatest common divisor of rational costs."""
     found = Fraction(0)
     for cost in costs:
         whole = math.lcm(found.denominator, cost.denominator)
@@ -375,7 +377,7 @@ def _common(costs: Iterable[Fraction]) -> Fraction:
 
 
 def _last(fits: Callable[[int], bool], low: int, high: int) -> int:
-    """The last number that fits, where ``low`` does and ``high`` does not."""
+    """The largest number that fits, by bisection; ``low`` must fit and ``high`` must not."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
@@ -383,11 +385,11 @@ def _last(fits: Callable[[int], bool], low: int, high: int) -> int:
 
 
 class _AllBudgets:
-    """δ(ε) of the worst strategies within all budgets up to one, by one recursion for all.
+    """δ(ε) of the worst strategy within each budget up to a largest one, by one recursion for all.
 
-    What is left of a budget after some choices is a budget of its own: its state is one of the plan
-    of the largest.  Budgets are multiples of ``unit``, up to ``high`` of them; the target must hold
-    for each order.
+    What some choices leave of the largest budget is a smaller budget, so its worst strategy is
+    a state of the same plan.  Budgets are counted in multiples of ``unit``, up to ``high`` of them;
+    the target must be met for each order of the neighbours.
     """
 
     def __init__(self, budget: Filter, unit: Fraction, high: int, orders: tuple[Any, ...]) -> None:
@@ -400,16 +402,16 @@ class _AllBudgets:
         ]
 
     def has(self, count: int) -> bool:
-        """Whether some choices leave so much of the largest budget."""
+        """Whether some choices leave exactly ``count`` units of the largest budget."""
         return count in self._state
 
     def largest(self) -> tuple[int, int | None]:
-        """The largest budget that is known to keep the target, and the first that surely does not.
+        """The largest budget shown to meet the target, and the smallest shown not to, in units.
 
-        0 and None where none does, or all of them do.
+        The first is 0 if none is shown to meet it, the second None if none is shown not to.
         """
         counts = sorted(self._state)
-        low, high = 0, counts[-1] + 1  # the last that is to fit, and the first that surely does not
+        low, high = 0, counts[-1] + 1
         for choosing in self._choosing:
             some = [count for count in counts if count < high]
             fit, high = self._between(choosing, some, high)
@@ -417,7 +419,10 @@ class _AllBudgets:
         return low, None if high > counts[-1] else high
 
     def _between(self, choosing: Choosing, counts: list[int], high: int) -> tuple[int, int]:
-        """The largest count with δ(ε) <= δ for one order, and the first without, or ``high``."""
+        """The largest count shown to have δ(ε) <= δ for one order, and the smallest shown not to.
+
+        The latter is ``high`` if there is none below; the grid is refined until few are undecided.
+        """
         target, finer, fit = self._target, FIRST, 0
         while True:
             detail = Detail(
@@ -451,7 +456,7 @@ class _AllBudgets:
     def _rounds(
         self, counts: list[int], fit: int, high: int, detail: Detail
     ) -> Iterator[list[int]]:
-        """Counts between both, as many at a time as memory is to hold."""
+        """The undecided counts between ``fit`` and ``high``, in blocks of at most KEPT nodes."""
         some = [count for count in counts if fit < count < high]
         nodes = detail.stop / detail.spacing + 100.0
         most = max(int(KEPT / nodes), 64)
@@ -460,7 +465,7 @@ class _AllBudgets:
 
 
 def _states(run: AdaptiveRun, unit: Fraction, high: int) -> dict[int, int]:
-    """From budgets, in units, to the states of a plan that have so much left."""
+    """For each budget in units, the state of the plan in which that much is left."""
     moves = run.plan.moves
     left: dict[int, int] = {len(moves) - 1: high}
     for state in range(len(moves) - 1, 0, -1):

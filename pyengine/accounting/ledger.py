@@ -1,7 +1,7 @@
 """Where the releases of a budget are booked: in memory, or in a file that processes share.
 
-Releases have the numbers 0, 1, 2, …  Whoever takes a number first has it: booking is one operation
-that cannot be divided, and no lock is held while bounds are computed.
+Releases are numbered 0, 1, 2, …  Booking under a number is one atomic operation, which fails if the
+number is taken; no lock is held while bounds are computed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pyengine.mechanisms import Mechanism
 
 __all__ = ["FileLedger", "Ledger", "MemoryLedger", "Release"]
 
-MARK = 0x70654264  # of SQLite's header: what a file is for
-WAIT = 60.0  # seconds for which others may write to the file
+MARK = 0x70654264  # application_id in SQLite's header: "peBd", marks the file of a budget
+WAIT = 60.0  # seconds to wait while another connection locks the file
 TABLES = """
 CREATE TABLE target (one INTEGER PRIMARY KEY CHECK (one = 1), target TEXT NOT NULL);
 CREATE TABLE release (
@@ -30,14 +30,14 @@ CREATE TABLE release (
 
 
 class Release(NamedTuple):
-    """What was booked.
+    """A release that is booked in a budget.
 
     Parameters
     ----------
     name : str
-        What it is called; may be empty.
+        Its name; may be empty.
     mechanism : Mechanism
-        What was released.
+        The mechanism of the release.
     """
 
     name: str
@@ -45,17 +45,17 @@ class Release(NamedTuple):
 
 
 class Ledger(Protocol):
-    """A list of releases to which one can be added if the list is as it was when it was read."""
+    """A list of releases, which can be extended only if it has not changed since it was read."""
 
     def read(self) -> list[Release]:
         """All releases in the order in which they were booked."""
 
     def append(self, release: Release, number: int) -> bool:
-        """Book a release under a number; False if another one has it by now."""
+        """Book a release under a number; False if the number has been taken meanwhile."""
 
 
 class MemoryLedger:
-    """Releases of one process.  Threads and signal handlers may share it; no lock is taken."""
+    """Releases in memory.  Threads and signal handlers may share the list; no lock is taken."""
 
     def __init__(self) -> None:
         self._booked: dict[int, Release] = {}
@@ -69,14 +69,14 @@ class MemoryLedger:
 
     def append(self, release: Release, number: int) -> bool:
         """See `Ledger`."""
-        return self._booked.setdefault(number, release) is release  # one operation
+        return self._booked.setdefault(number, release) is release  # atomic
 
 
 class FileLedger:
-    """Releases in a database of SQLite that exists and that processes of one machine may share.
+    """Releases in an existing SQLite database, which processes of one machine may share.
 
-    ValueError for a file that holds no budget, or a damaged one; OSError for one that cannot be
-    opened, read or written, or that others hold for a minute.
+    ValueError for a file that holds no budget, or a damaged one; OSError for a file that cannot be
+    opened, read or written, or that others keep locked for a minute.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -94,7 +94,7 @@ class FileLedger:
     def made(
         cls, path: str | os.PathLike[str], target: Target, releases: Iterable[Release] = ()
     ) -> FileLedger:
-        """A new file, written in one transaction; FileExistsError where there is one."""
+        """Make a new file in one transaction; FileExistsError if the file exists."""
         rows = [(number, *_row(release)) for number, release in enumerate(releases)]
         text = to_json(target)
         with _connected(Path(path).absolute(), "rwc") as database:
@@ -130,7 +130,7 @@ class FileLedger:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        # no connection outlives an operation: neither threads nor forks may share one
+        # one connection per operation, since threads and forks must not share a connection
         with _connected(self.path, "rw") as database:
             if database.execute("PRAGMA application_id").fetchone()[0] != MARK:
                 raise ValueError(f"path must be the file of a budget, got {self.path}")
@@ -141,7 +141,7 @@ class FileLedger:
 
 
 def _row(release: Release) -> tuple[str, str]:
-    """What a file holds of a release; ValueError where nobody could read it again."""
+    """Name and JSON text of a release; ValueError if it would not read back the same."""
     text = to_json(release.mechanism)
     if from_json(text) != release.mechanism:
         raise ValueError(f"mechanism must be the same when read back, got {release.mechanism!r}")
@@ -150,7 +150,7 @@ def _row(release: Release) -> tuple[str, str]:
 
 @contextmanager
 def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    """A connection in which each statement is a transaction, unless one is begun."""
+    """A connection in autocommit mode: each statement is a transaction unless one is begun."""
     try:
         address = f"{path.as_uri()}?mode={mode}"
         with closing(sqlite3.connect(address, WAIT, uri=True, isolation_level=None)) as database:

@@ -1,4 +1,4 @@
-"""Runs whose steps are chosen in view of what was released, and their worst strategy."""
+"""Runs whose steps are chosen after seeing earlier releases, and their worst strategy."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ __all__ = ["AdaptiveRun", "Strategy", "adaptive"]
 
 MOST_STATES = 20_000
 MOST_CHOICES = 100
-# Steps, budget and uses that are left, and the first choice of the menu that may be made.
+# Steps left, budget left, uses left of each limit, and the first choice that is still allowed.
 State = tuple[int, Fraction | None, tuple[int | None, ...], int]
-Limit = tuple[tuple[int, ...], int]  # some choices, and how often one of them may be made
+Limit = tuple[tuple[int, ...], int]  # some choices, and how often they may be made in total
 WAYS = ("free", "menu")
 
 
 @dataclass(frozen=True)
 class AdaptiveRun(Answering):
-    """Up to so many steps, each chosen from a menu in view of all releases; see `adaptive`.
+    """A run whose steps are chosen one by one after seeing the earlier releases; see `adaptive`.
 
     Parameters
     ----------
     menu : tuple of Mechanism or NoiseRange
-        The choices.
+        The possible choices.
     steps : int
         Largest number of steps.
     costs : tuple of Fraction
@@ -63,9 +63,9 @@ class AdaptiveRun(Answering):
     budget : Fraction or None
         Largest total cost; None for no limit.
     limits : tuple of (tuple of int, int)
-        Some choices, and how often one of them may be made.
+        Indices of some choices, and how often they may be made in total.
     order : {"free", "menu"}
-        Whether choices may be made in any order, or only in that of the menu.
+        Whether choices may be made in any order or only in that of the menu.
     """
 
     menu: tuple[Mechanism | NoiseRange, ...]
@@ -77,7 +77,7 @@ class AdaptiveRun(Answering):
 
     @cached_property
     def choices(self) -> tuple[Mechanism, ...]:
-        """What each choice releases, at worst."""
+        """The mechanism of each choice; for a `NoiseRange` that of its worst parameters."""
         return tuple(each.worst if isinstance(each, NoiseRange) else each for each in self.menu)
 
     @property
@@ -87,7 +87,7 @@ class AdaptiveRun(Answering):
 
     @property
     def label(self) -> str:
-        """What is counted, in words."""
+        """The run and its limits in words."""
         words = " or ".join(f"({name})" for name in self.names)
         limits = []
         for some, most in self.limits:
@@ -111,7 +111,7 @@ class AdaptiveRun(Answering):
         return self.choices
 
     def labels(self, adjacency: str) -> list[Label]:
-        """What numbers must be read with."""
+        """What the figures hold for: batches, protected unit and kind of bound of all choices."""
         parts = [label for choice in self.choices for label in label_of(choice, adjacency)]
         batches, protects = (
             "; ".join(dict.fromkeys(column))
@@ -129,15 +129,15 @@ class AdaptiveRun(Answering):
         Parameters
         ----------
         epsilon : float
-            In [0, 600].
+            ε in [0, 600].
         adjacency : {"add", "remove"}
             The order of the neighbours.
 
         Returns
         -------
         Strategy
-            Best choices on a grid of likelihood ratios: near a switch between two choices, where
-            both are as good to some digits, the grid's spacing decides.
+            The best choices on a grid of log-likelihood ratios.  Where it switches from one choice
+            to another, both are almost equally good, and the switch is known to one grid step.
 
         Raises
         ------
@@ -154,15 +154,15 @@ class AdaptiveRun(Answering):
 
     @cached_property
     def plan(self) -> StatePlan:
-        """What may be chosen when."""
+        """The states of the run and the choices allowed in each."""
         return _plan(self)
 
     @cached_property
     def as_composition(self) -> Mechanism | None:
-        """The composition that is as bad as the worst strategy, where there surely is one.
+        """A fixed composition with the same δ(ε) as the worst strategy, if one is known.
 
-        That of a menu of one choice of Gaussian steps, and of a menu of plain Gaussian releases,
-        where only the sum of 1 / noise² counts (theory/adaptive); None otherwise.
+        Known for a menu of one choice of Gaussian steps, and for menus of Gaussian releases without
+        sampling, where only the sum of 1 / noise² matters (theory/adaptive); None otherwise.
         """
         rows = [
             each for each in (gaussian_rows(m, "add") for m in self.choices) if each is not None
@@ -178,7 +178,7 @@ class AdaptiveRun(Answering):
         return compose(*parts)
 
     def questions(self, adjacency: str, tolerance: float | None) -> Questions:
-        """What answers for the worst strategy."""
+        """The object that computes bounds for the worst strategy."""
         fixed = self.as_composition
         if fixed is not None:
             how: dict[str, Any] = {"method": "auto", "threat_model": "dp"}
@@ -200,15 +200,15 @@ class Strategy:
     run : AdaptiveRun
         The run.
     epsilon : float
-        Where δ is to be large.
+        The ε at which the strategy maximizes δ.
     adjacency : {"add", "remove"}
         The order of the neighbours.
     log_ratios : ndarray of float
-        Logs of the likelihood ratio of all releases so far, of the law that the order has first
-        over the other one: with the record over without it for "remove".
+        Grid of log-likelihood ratios of all releases so far: for "remove" the law with the record
+        over the law without it, for "add" the other way round.
     tables : tuple of ndarray of int8
-        For each state of the plan the best choice at each of these; -1 where none gains anything,
-        or so little that rounding decides.
+        For each state of the plan, the best choice at each of `log_ratios`; -1 where no choice
+        gains more than rounding error.
     """
 
     run: AdaptiveRun
@@ -218,7 +218,7 @@ class Strategy:
     tables: tuple[npt.NDArray[np.int8], ...]
 
     def row(self, made: Sequence[int] = ()) -> npt.NDArray[np.int8]:
-        """Best choices after those that were made, one for each of `log_ratios`.
+        """Best next choice at each of `log_ratios`, after some choices were made.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class Strategy:
         Returns
         -------
         ndarray of int8
-            Indices of the menu; -1 where stopping is as good as any choice, up to rounding.
+            Indices in the menu; -1 where stopping is as good as any choice, up to rounding.
         """
         moves, state = self.run.plan.moves, len(self.run.plan.moves) - 1
         for choice in made:
@@ -241,7 +241,7 @@ class Strategy:
         return self.tables[state]
 
     def intervals(self, made: Sequence[int] = ()) -> list[tuple[float, float, int]]:
-        """Intervals of `log_ratios` with their best choice, in order.
+        """Intervals of the log-likelihood ratio with the same best next choice, in order.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class Strategy:
         Returns
         -------
         list of (float, float, int)
-            First and last of the ratios, and the choice as in `row`.
+            First and last of `log_ratios` in the interval, and the choice as in `row`.
         """
         row = self.row(made)
         starts = np.concatenate([[0], np.flatnonzero(np.diff(row)) + 1])
@@ -263,18 +263,18 @@ class Strategy:
         ]
 
     def choice(self, made: Sequence[int], log_ratio: float) -> int:
-        """Best choice after those that were made, at the nearest of `log_ratios`.
+        """Best next choice after some choices were made, at the nearest of `log_ratios`.
 
         Parameters
         ----------
         made : sequence of int
             As in `row`.
         log_ratio : float
-            Log-likelihood ratio of what they released.
+            Log-likelihood ratio of what these choices released.
         """
         spacing = float(self.log_ratios[1] - self.log_ratios[0])
-        place = round((checks.real("log_ratio", log_ratio) - float(self.log_ratios[0])) / spacing)
-        return int(self.row(made)[min(max(place, 0), self.log_ratios.size - 1)])
+        index = round((checks.real("log_ratio", log_ratio) - float(self.log_ratios[0])) / spacing)
+        return int(self.row(made)[min(max(index, 0), self.log_ratios.size - 1)])
 
 
 def adaptive(
@@ -287,47 +287,47 @@ def adaptive(
     least: Mapping[int | tuple[int, ...], int] | None = None,
     order: str = "free",
 ) -> AdaptiveRun:
-    """A run whose steps are chosen from a menu in view of all releases, for the worst strategy.
+    """A run whose steps are chosen from a menu after seeing earlier releases, in the worst case.
 
     Parameters
     ----------
     menu : iterable of Mechanism or NoiseRange
-        What may be chosen, 1 to 100 of them: steps or compositions of them, on the same records, or
-        all steps whose noise and rate lie in a range.
+        The 1 to 100 possible choices, all on the same records: mechanisms or compositions, or
+        a `NoiseRange` for all steps whose noise and rate lie in a range.
     steps : int
-        Largest number of choices, >= 0; a run may stop before, whenever it likes.
+        Largest number of choices, >= 0; a run may stop earlier at any time.
     costs : sequence of float or exact number, optional
         Cost >= 0 of each choice; 1 if not given.
     budget : float or exact number, optional
         Largest total cost; no limit if not given.
     most : mapping of int or tuple of int to int, optional
-        From the index of a choice, or from those of several, to how often one of them may be made.
+        Largest number of times that a choice, or several choices in total, may be made; keys are
+        indices in the menu.
     least : mapping of int or tuple of int to int, optional
-        How many of all ``steps`` are left to these choices: the others together are made that many
-        times less.
+        How many of the ``steps`` are reserved for these choices: all other choices together may be
+        made at most ``steps`` less this number of times.
     order : {"free", "menu"}
-        "menu": no choice is made after one that stands later in the menu, as in a schedule that
-        only goes forward.
+        "menu": after a choice only the same one or later ones in the menu may follow, as in
+        a schedule that only goes forward.
 
     Returns
     -------
     AdaptiveRun
-        Asked by `delta`, `epsilon`, `gamma_bound` and `trade_off`, with ``adjacency`` "add",
-        "remove" or "add_remove": proven bounds of the largest value over all strategies, which meet
-        within ``tolerance``; without one within a relative 1e-6, or as near as some 10^9 products
-        bring them, up to 1e-3.  The plain value lies between them.
-        A strategy may draw at random, too.
+        For `delta`, `epsilon`, `gamma_bound` and `trade_off`, with ``adjacency`` "add", "remove" or
+        "add_remove".  They give proven bounds of the largest value over all strategies, randomized
+        ones included, and a value between them.  The bounds meet the ``tolerance``; without one
+        they agree to a relative 1e-6, or up to 1e-3 if more than about 10^9 products were needed.
 
     Raises
     ------
     ValueError
-        For an argument outside its domain, or more than 20,000 states of what is left.
+        For an argument outside its domain, or if the run has more than 20,000 states.
 
     Notes
     -----
-    The menu is fixed before the run.  Steps that are not on it are not covered, nor what leaks
-    beside the releases, such as a loss without noise.  Theorem, proof and cost: docs,
-    theory/adaptive.
+    The menu must be fixed before the run.  Not covered are steps that are not on the menu, and
+    anything revealed besides the releases, such as a training loss without noise.  Theorem, proof
+    and cost: docs, theory/adaptive.
 
     Examples
     --------
@@ -370,7 +370,7 @@ def adaptive(
 
 
 def _indices(name: str, key: Any, size: int) -> tuple[int, ...]:
-    """Indices of the choices that a limit is about, in order."""
+    """Checked indices of the choices that a limit applies to, in ascending order."""
     found = sorted({checks.count(name, i) for i in (key if isinstance(key, tuple) else (key,))})
     if not found or found[-1] >= size:
         raise ValueError(
@@ -384,13 +384,13 @@ def _named(choice: Mechanism | NoiseRange) -> str:
 
 
 def _is_plain(rows: GaussianRows) -> bool:
-    """Whether Gaussian steps are all on all records."""
+    """Whether all Gaussian steps are without sampling."""
     return all(farther == 1 and rate == 1 for _, farther, rate, _ in rows)
 
 
 @kept(64, grows=True)
 def _questions(run: AdaptiveRun, adjacency: str, tolerance: float | None) -> Questions:
-    """What answers for a run, with what it made last."""
+    """The object that computes bounds for a run; kept, with its tables, for further questions."""
     by_grid = partial(_by_grid, run, adjacency, tolerance)
     known: dict[str, list[OutcomePair]] = {}
     for order in ORDERS:
@@ -405,7 +405,7 @@ def _questions(run: AdaptiveRun, adjacency: str, tolerance: float | None) -> Que
 
 @kept(64, grows=True)
 def _by_grid(run: AdaptiveRun, adjacency: str, tolerance: float | None) -> Questions:
-    """Answers from tables on a grid of likelihood ratios."""
+    """Bounds from tables on a grid of log-likelihood ratios."""
     largest: dict[str, tuple[float, float]] = {order: _largest(run, order) for order in ORDERS}
     if all(pair == (0.0, 0.0) for pair in largest.values()):
         return NothingReleased()
@@ -413,7 +413,7 @@ def _by_grid(run: AdaptiveRun, adjacency: str, tolerance: float | None) -> Quest
 
 
 def _largest(run: AdaptiveRun, order: str) -> tuple[float, float]:
-    """Largest loss of a run, and the largest probability that it is infinite."""
+    """Largest privacy loss of a run, and the largest probability that the loss is infinite."""
     losses = [_of_step(api.epsilon, choice, 0.0, order) for choice in run.choices]
     alone = [_of_step(api.delta, choice, math.inf, order) for choice in run.choices]
     with np.errstate(divide="ignore"):
@@ -429,9 +429,9 @@ def _of_step(ask: Any, choice: Mechanism, x: float, order: str) -> float:
 
 
 def _plan(run: AdaptiveRun) -> StatePlan:
-    """All states of what is left that a run may come to, those with fewer steps left first.
+    """All states that a run can reach, those with fewer steps left first.
 
-    What is left of a limit counts no further than the rest of the run can use it up.
+    A budget or limit that the rest of the run cannot use up is dropped, which merges states.
     """
     dearest, cheapest = max(run.costs), min(run.costs)
 
@@ -486,5 +486,5 @@ def _plan(run: AdaptiveRun) -> StatePlan:
         index[state] = len(plan)
         plan.append(tuple((choice, index[then]) for choice, then in known[state]))
         depth.append(1 + max(depth[index[then]] for _, then in known[state]))
-    # the first state has the most steps left, and comes last
+    # the initial state has the most steps left, so it comes last
     return StatePlan(tuple(plan), depth[index[first]])
