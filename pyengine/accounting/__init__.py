@@ -1,4 +1,4 @@
-"""Runs that adapt: steps chosen in view of what was released, filters and odometers; budgets."""
+"""Privacy budgets, and runs whose steps are chosen as they go: worst case, filters, odometers."""
 
 from pyengine.accounting.budget import Budget, PlannedRelease
 from pyengine.accounting.filters import Filter, Odometer

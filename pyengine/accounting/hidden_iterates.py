@@ -1,4 +1,4 @@
-"""The last iterate of noisy SGD whose other iterates stay hidden, on losses that contract."""
+"""The last iterate of noisy SGD with contractive updates, if all other iterates stay hidden."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = ["LastIterate", "last_iterate"]
 
 FloatArray = npt.NDArray[np.float64]
 
-SHARES = np.linspace(0.02, 0.98, 49)  # of the noise that hides the distance of both runs
-COUNTS = 200  # numbers of last steps that are compared
-MOVES = (0.2, 0.7, 0.7)  # of the logarithms of both numbers of steps and of the share's odds
-MOST_TRIED = 60  # bounds, about
+SHARES = np.linspace(0.02, 0.98, 49)  # tried shares of the noise variance that hide the distance
+COUNTS = 200  # tried values of `last`, the number of last steps
+MOVES = (0.2, 0.7, 0.7)  # step sizes of the search in log(last), log(over) and logit(share)
+MOST_TRIED = 60  # evaluated bounds in a search, about
 LEAST_SHARE = 2.0**-9
-Place = tuple[int, int, float]  # last, over and share of a bound
+Place = tuple[int, int, float]  # arguments of a bound: last, over and share
 NAME = "last_iterate"
 
 
@@ -47,9 +47,9 @@ class LastIterate(Answering):
     steps : int
         Number of steps.
     contraction : float
-        c: every update brings two points nearer by this factor, at least.
+        Factor c by which every update at least shrinks the distance of two points.
     diameter : float
-        Of the constraint set, in units of what one record moves an update by.
+        Diameter of the constraint set, over the largest change of an update by one record.
     """
 
     noise: checks.NumberLike
@@ -63,11 +63,11 @@ class LastIterate(Answering):
 
     @property
     def parts(self) -> tuple[Mechanism, ...]:
-        """The run whose last iterate is released."""
+        """The composition that releases all iterates."""
         return (self._step(self.noise).composed(self.steps),)
 
     def labels(self, adjacency: str) -> list[Label]:
-        """What numbers must be read with."""
+        """What the figures hold for, in words; they are upper bounds."""
         (whole,) = label_of(self.parts[0], adjacency)
         words = (
             f"last iterate of {whole.mechanism}, updates contract by {written(self.contraction)}"
@@ -77,22 +77,22 @@ class LastIterate(Answering):
         return [whole._replace(mechanism=words, known="upper bound")]
 
     def bound(self, last: int, share: float, over: int | None = None) -> Mechanism:
-        """A composition that is no more private than the last iterate, whatever its parameters.
+        """A composition that is at most as private as the last iterate, for any arguments.
 
         Parameters
         ----------
         last : int
-            Number of last steps that count as sampled steps, in [1, steps].
+            Number of last steps that are accounted for as released, in [1, steps].
         share : float
-            Share of the noise that hides the distance between both runs, in (0, 1); not used where
-            all steps count, or none are sampled.
+            Share of the noise variance, in (0, 1), that hides the distance between both runs before
+            these steps; unused if all steps count or the rate is 1.
         over : int, optional
-            In how many of the last of these steps it does, in [1, last]; in all if not given.
+            Number of final steps, in [1, last], whose noise is shared so; all if not given.
 
         Returns
         -------
         Mechanism
-            G(μ_0) beside ``last`` steps, ``over`` of them of less noise (docs,
+            G(μ_0) composed with ``last`` steps, ``over`` of which have less noise (docs,
             theory/last_iterate).
         """
         count = self._count("last", last, self.steps)
@@ -123,7 +123,7 @@ class LastIterate(Answering):
 
     @cached_property
     def start(self) -> Place:
-        """The arguments of the least `bound` in the normal limit, where a search begins."""
+        """Start of the search: the arguments of the least `bound` in the normal limit."""
         noise, p, c = float(self.noise), float(self.rate), self.contraction
         with np.errstate(over="ignore"):
             whole, less = (
@@ -143,12 +143,12 @@ class LastIterate(Answering):
         return min(least(n) for n in _spread(self.steps, COUNTS).tolist())[1]
 
     def least(self, size: Callable[[Mechanism], float]) -> Mechanism:
-        """The `bound` of the least size that a search finds; never worse than all iterates.
+        """The smallest `bound` that a local search finds; never worse than releasing all iterates.
 
         Parameters
         ----------
         size : callable
-            Of a mechanism; infinite where it is not known.
+            Size of a mechanism, to be minimized; infinite if it is not known.
         """
         every = self.bound(self.steps, 0.5)
         known: dict[Place, float] = {}
@@ -169,7 +169,7 @@ class LastIterate(Answering):
         return self.bound(best[0], best[2], best[1]) if at(best) < size(every) else every
 
     def _moved(self, place: Place, move: tuple[int, ...], scale: float) -> Place:
-        """Other arguments of `bound`, near the given ones."""
+        """Arguments of `bound` one search step away from the given ones, clipped to their range."""
         last, over, share = place
         factors = [fn.exp(k * scale * size) for k, size in zip(move, MOVES, strict=True)]
         count = min(max(round(last * factors[0]), 1), self.steps)
@@ -181,7 +181,7 @@ class LastIterate(Answering):
         )
 
     def questions(self, adjacency: str, tolerance: float | None) -> Questions:
-        """The least of all bounds, each at its own argument."""
+        """The object that computes the least of all bounds, for each argument anew."""
         if adjacency == "substitute":
             raise NotDefinedError(
                 "adjacency must be 'add', 'remove' or 'add_remove' for a last iterate, got "
@@ -194,7 +194,7 @@ class LastIterate(Answering):
         return step if self.rate == 1 else step.poisson_sampled(self.rate)
 
     def _distance(self, steps: int) -> float:
-        """Largest distance of both runs after so many steps, in the units of the diameter."""
+        """Largest distance of the runs on neighbours after ``steps``, in units of the diameter."""
         return min(self.diameter, _series(self.contraction, steps)) if steps else 0.0
 
 
@@ -206,34 +206,36 @@ def last_iterate(
     contraction: float,
     diameter: float = math.inf,
 ) -> LastIterate:
-    """The last iterate of noisy (stochastic) gradient descent; all others stay hidden.
+    """The last iterate of noisy (stochastic) gradient descent, if all others stay hidden.
 
-    An update is x ↦ Π(x - η g(x) + noise), Π the projection on a convex set, with a gradient g of
-    the records of a batch that, without noise, brings any two points nearer by a factor c <= 1.
+    An update is x ↦ Π(x - η g(x) + noise), where Π is the projection on a convex set and g the
+    gradient of a batch.  Without noise it must be a contraction: it brings any two points nearer by
+    a factor c <= 1.
 
     Parameters
     ----------
     noise_multiplier : float or exact number
-        Standard deviation of the noise over the largest change of the update that one record makes,
-        η times its Lipschitz constant over the batch size; > 0.
+        Standard deviation of the noise, divided by the largest change of an update by one record,
+        which is η times the Lipschitz constant of its loss over the batch size; > 0.
     rate : float or exact number
         Probability that a record is in a batch (Poisson sampling), in (0, 1]; 1 for full batches.
     steps : int
         Number of updates, >= 1.
     contraction : float
-        c in (0, 1], for each batch that may be drawn.  For losses that are m-strongly convex and
-        M-smooth the larger of abs(1 - ηm) and abs(1 - ηM), for convex ones with η <= 2 / M it is 1.
-        Clipped gradients are those of no such loss.
+        c in (0, 1], for every batch that may be drawn.  For m-strongly convex, M-smooth losses it
+        is the larger of abs(1 - ηm) and abs(1 - ηM); for convex, M-smooth losses with η <= 2 / M it
+        is 1.  Clipped gradients are not covered: they do not come from such losses.
     diameter : float
-        Of the set that Π projects on, over that largest change of an update; infinite if there is
-        none.  With c = 1 and no set nothing is gained by hiding.
+        Diameter of the set that Π projects on, divided by the largest change of an update by one
+        record; infinite if there is no projection.  With c = 1 and no projection, hiding the other
+        iterates gains nothing.
 
     Returns
     -------
     LastIterate
-        Asked by `delta`, `epsilon`, `gamma_bound` and `trade_off`, with ``adjacency`` "add",
-        "remove" or "add_remove": proven upper bounds, the least over how many last steps count and
-        over their shifts; ``bound`` has each of them as a mechanism that composes.
+        For `delta`, `epsilon`, `gamma_bound` and `trade_off`, with ``adjacency`` "add", "remove" or
+        "add_remove": proven upper bounds, the least of a family.  ``bound`` gives a member of the
+        family as a mechanism, which can be composed with others.
 
     Raises
     ------
@@ -242,8 +244,8 @@ def last_iterate(
 
     Notes
     -----
-    Theorem and proof: docs, theory/last_iterate.  Where all steps count it is the composition of
-    all iterates, so hiding never costs.
+    Theorem and proof: docs, theory/last_iterate.  The composition of all iterates is one of the
+    bounds, so the result is never worse than it.
 
     References
     ----------
@@ -275,17 +277,17 @@ def last_iterate(
 
 
 def _spread(most: int, size: int) -> npt.NDArray[np.int64]:
-    """About so many whole numbers from 1 to the largest one, closer where they are small."""
+    """About ``size`` distinct integers from 1 to ``most``, in geometric progression."""
     return np.unique(np.geomspace(1, most, size).astype(np.int64))
 
 
 def _series(c: float, count: int) -> float:
-    """1 + c + ... + c^(count - 1), within a relative `_rounding` of count."""
+    """1 + c + ... + c^(count - 1), with a relative error of at most ``_rounding(count)``."""
     return float(count) if c == 1.0 else -fn.expm1(count * fn.log(c)) / (1.0 - c)
 
 
 def _rounding(steps: int) -> float:
-    """Relative error of μ: powers of c above e^-745, two sums of powers, roots and products."""
+    """Bound of the relative error of μ: a power of c above e^-745, two series, roots, products."""
     return (1 << 13) * UNIT * (1.0 + 1e-9 * steps)
 
 

@@ -1,4 +1,4 @@
-"""Steps of one kind whose noise and rate lie in a range: the worst one is at its end."""
+"""Ranges of noise and sampling rate as a choice of `adaptive`: one end of a range is the worst."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ FAMILIES = {"gaussian": GaussianMechanism, "laplace": LaplaceMechanism}
 
 @dataclass(frozen=True)
 class NoiseRange:
-    """All steps whose noise and rate lie in a range, as one entry of the menu of `adaptive`.
+    """All steps with noise and sampling rate in given ranges, as one entry of an `adaptive` menu.
 
     Parameters
     ----------
     noise : (float, float) or exact numbers
-        Least and largest noise multiplier, or scale, > 0.
+        Smallest and largest noise multiplier (Gaussian) or scale (Laplace), > 0.
     rate : (float, float), float or exact numbers
-        Least and largest probability that a record is in a batch, in [0, 1]; 1 for all records.
+        Smallest and largest probability that a record is in a batch, in [0, 1]; 1 for no sampling.
     family : {"gaussian", "laplace"}
-        The noise.
+        The distribution of the noise.
 
     Raises
     ------
@@ -33,8 +33,8 @@ class NoiseRange:
 
     Notes
     -----
-    The step of the least noise and the largest rate dominates all others under both orders of
-    neighbours (docs, theory/adaptive), so a range costs what that step costs.
+    The step with the smallest noise and the largest rate dominates all others for both orders of
+    the neighbours (docs, theory/adaptive), so a range is accounted for as that step.
 
     Examples
     --------
@@ -63,14 +63,14 @@ class NoiseRange:
 
     @property
     def worst(self) -> Mechanism:
-        """The step that dominates all of them."""
+        """The step with the smallest noise and the largest rate, which dominates all others."""
         least, largest = self.noise[0], _ends("rate", self.rate)[1]
         step = FAMILIES[self.family](least)
         return step if largest == 1 else step.poisson_sampled(largest)
 
     @property
     def label(self) -> str:
-        """What may be chosen, in words."""
+        """The range in words."""
         return f"{' and '.join(in_words(self.worst))}, or more noise or a smaller rate"
 
 

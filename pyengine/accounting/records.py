@@ -1,4 +1,4 @@
-"""Individual accounting: what each record of a data set loses, from its own gradient norms."""
+"""Individual accounting: the privacy loss of each record of a data set from its gradient norms."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ FloatArray = npt.NDArray[np.float64]
 
 ADJACENCIES = ("add", "remove", "add_remove")
 TOLERANCE = 5e-3
-LEAST = 1e-30  # of δ and κ
-MOST_KINDS = 256  # of noise and rate
+LEAST = 1e-30  # smallest δ and κ
+MOST_KINDS = 256  # most pairs of noise and rate
 
 
 @dataclass(frozen=True, eq=False)
 class IndividualLosses:
-    """What each record loses, between proven bounds; made by `individual`.
+    """Proven bounds of the privacy of each single record; made by `individual`.
 
     Parameters
     ----------
     adjacency : {"add", "remove", "add_remove"}
         The neighbours.
     sums : tuple of Sums
-        What is kept of all norms: sums of polynomials, for each pair of noise and rate.
+        Summary of all norms, one for each pair of noise and rate: sums of polynomials.
     steps : int
         Number of steps.
     """
@@ -52,7 +52,7 @@ class IndividualLosses:
 
     @property
     def label(self) -> str:
-        """What is counted, in words."""
+        """The run and its neighbours in words."""
         rows = ((written(each.noise), written(each.rate)) for each in self.sums)
         kinds = ", ".join(f"noise multiplier {noise} at rate {rate}" for noise, rate in rows)
         return (
@@ -67,21 +67,22 @@ class IndividualLosses:
     def epsilon(self, delta: float, *, tolerance: float = TOLERANCE) -> Bounds:
         """ε of each record at one δ.
 
-        Quantiles of the lower and of the upper bounds hold the quantile of the true values.
+        Any quantile of the true values lies between the same quantiles of the lower and of the
+        upper bounds.
 
         Parameters
         ----------
         delta : float
-            In [1e-30, 1).
+            δ in [1e-30, 1).
         tolerance : float
-            Width of bounds, relative to ε or to a hundredth of the largest ε, that is aimed at, at
-            least 1e-4.  Where rare steps of large norms decide, bounds are wider.
+            Aimed width of the bounds, at least 1e-4, relative to ε or to a hundredth of the largest
+            ε.  If a few steps with large norms dominate, the bounds are wider.
 
         Returns
         -------
         Bounds
-            Arrays ``lower``, ``value`` and ``upper`` of shape (records,): the truth lies between
-            the proven bounds; the value is an estimate between them.
+            Arrays ``lower``, ``value`` and ``upper`` of shape (records,): proven bounds of the true
+            ε, and an estimate between them.
 
         Raises
         ------
@@ -96,14 +97,14 @@ class IndividualLosses:
         Parameters
         ----------
         kappa : float
-            In [1e-30, 1).
+            κ in [1e-30, 1).
         tolerance : float
-            Width of bounds, relative to γ - κ or to a hundredth of the largest one.
+            Aimed width of the bounds, relative to γ - κ or to a hundredth of the largest one.
 
         Returns
         -------
         Bounds
-            As of `epsilon`.
+            Arrays of shape (records,), as of `epsilon`.
 
         Raises
         ------
@@ -115,20 +116,20 @@ class IndividualLosses:
     def above(
         self, epsilon: float, delta: float, *, tolerance: float = TOLERANCE
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Which records lose more than ε at one δ, and which ones do not.
+        """Which records have an ε above a threshold at one δ, and which do not.
 
         Parameters
         ----------
         epsilon : float
-            In [0, ∞).
+            The threshold, in [0, ∞).
         delta, tolerance : float
             As of `epsilon`.
 
         Returns
         -------
         tuple of two ndarrays of bool
-            True where it is proven that a record loses more, and where it is proven that it does
-            not; both are False where ε lies between the bounds of a record.
+            Shape (records,).  The first is True for records whose ε is proven to be larger, the
+            second for those whose ε is proven not to be; both are False for undecided records.
         """
         target = float(checks.non_negative("epsilon", epsilon))
         found = self.epsilon(delta, tolerance=tolerance)
@@ -152,31 +153,31 @@ def individual(
     adjacency: str = "add_remove",
     progress: Callable[[int], object] | None = None,
 ) -> IndividualLosses:
-    """What each record of a data set loses in DP-SGD, from the norms of its own gradients.
+    """The privacy loss of each record of a data set in DP-SGD, from its own gradient norms.
 
     Parameters
     ----------
     norms : array_like of shape (records, columns), or iterable of such arrays
-        Gradient norms >= 0 of all records.  Blocks of an iterable have the same records and follow
-        each other in time; one block at a time is in memory.
+        Gradient norms >= 0; a column is one step, or ``steps`` with the same norms.  The arrays of
+        an iterable are for the same records and follow each other in time; only one at a time is in
+        memory.
     noise_multiplier : float or array_like of shape (columns,)
-        Standard deviation of the noise over ``clip_norm``, > 0.
+        Standard deviation of the noise, divided by ``clip_norm``; > 0.
     rate : float or array_like of shape (columns,)
         Probability that a record is in a batch, in (0, 1].
     clip_norm : float
-        Norms above it count as ``clip_norm``, as they are clipped.
+        Clipping norm: larger gradient norms count as ``clip_norm``.
     steps : int or array_like of shape (columns,)
-        Number of steps that have the norms of a column, such as those of an epoch.
+        Number of steps with the norms of a column, such as the steps of an epoch.
     adjacency : {"add", "remove", "add_remove"}
         The neighbours.
     progress : callable, optional
-        Called with the number of columns that are done, after each block.
+        Called after each block with the number of columns done so far.
 
     Returns
     -------
     IndividualLosses
-        Asked for ``epsilon(delta)`` and ``gamma_bound(kappa)``: arrays with one entry a record,
-        between proven bounds.
+        Its ``epsilon(delta)`` and ``gamma_bound(kappa)`` give proven bounds for each record.
 
     Raises
     ------
@@ -185,10 +186,10 @@ def individual(
 
     Notes
     -----
-    The guarantee of a record is that of the sequence of its own norms, if this sequence is fixed
-    beforehand.  Norms of a real run depend on what was released before: `Filter` is proven for
-    that.  The values tell something of the data: they must not be published without noise
-    (docs, theory/individual).  Kept are 3.5 KB for each record and pair of noise and rate.
+    The guarantee of a record holds if the sequence of its norms is fixed beforehand.  In a real run
+    the norms depend on earlier releases; `Filter` is proven for that case.  The values depend on
+    the data: they must not be published without noise (docs, theory/individual).  Memory: 3.5 KB
+    for each record and pair of noise and rate.
 
     Examples
     --------
@@ -301,7 +302,7 @@ def _blocks(norms: Any) -> Iterator[FloatArray]:
 
 
 def _add(sums: Sums, block: FloatArray, clip: float, times: FloatArray) -> None:
-    """Add the polynomials of all norms of a block."""
+    """Add the norms of a block, of shape (records, columns), to the sums; in the C core."""
     grid = ffi.new("pe_norm_grid *", (OCTAVES, BITS, ROWS, DEGREE))
     given = [np.ascontiguousarray(array, dtype=np.float64) for array in (block, times, basis())]
     norms, counts, rows = (ffi.from_buffer("double[]", array) for array in given)

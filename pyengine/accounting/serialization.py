@@ -1,4 +1,4 @@
-"""Mechanisms, runs that adapt, targets and answers as JSON with a version, and back."""
+"""Mechanisms, adaptive runs, targets and answers as JSON with a version, and back."""
 
 from __future__ import annotations
 
@@ -53,26 +53,26 @@ SAMPLING = (
 
 
 def to_json(value: Mechanism | AdaptiveRun | Target | Bounds, *, indent: int | None = None) -> str:
-    """Text of a mechanism, a target or an answer, from which `from_json` makes an equal one.
+    """Write a mechanism, a target or an answer as JSON; `from_json` reads it back.
 
     Parameters
     ----------
     value : Mechanism, AdaptiveRun, Target or Bounds
-        What to write.  Mechanisms of distributions or functions have no text.
+        What to write.  Mechanisms that hold distributions or functions cannot be written.
     indent : int, optional
-        Blanks for each level; one line if not given.
+        Number of spaces for each level; everything on one line if not given.
 
     Returns
     -------
     str
-        A JSON object: ``schema``, which is "pyengine/1", and one of ``mechanism``, ``adaptive``,
-        ``target`` and ``answer``.  Floats are numbers that read back as the same double, exact
-        numbers are strings such as "1/3", and an infinite number is the string "inf".
+        A JSON object with ``schema``, which is "pyengine/1", and one of ``mechanism``,
+        ``adaptive``, ``target`` and ``answer``.  Floats are written so that they read back as the
+        same double; exact numbers are strings such as "1/3", and infinities "inf" and "-inf".
 
     Raises
     ------
     ValueError
-        For anything else.
+        For any other value.
 
     Examples
     --------
@@ -105,12 +105,12 @@ def to_json(value: Mechanism | AdaptiveRun | Target | Bounds, *, indent: int | N
 
 
 def from_json(text: str) -> Any:
-    """Mechanism, target or answer of a text that `to_json` wrote.
+    """Read a mechanism, a target or an answer that `to_json` wrote.
 
     Parameters
     ----------
     text : str
-        JSON of this schema.
+        JSON of the schema "pyengine/1".
 
     Returns
     -------
@@ -120,7 +120,7 @@ def from_json(text: str) -> Any:
     Raises
     ------
     ValueError
-        For anything that is not understood; nothing is skipped in silence.
+        For any text or key that is not understood; nothing is ignored silently.
     """
     if not isinstance(text, str):
         raise ValueError(f"text must be a string, got {checks.shown(text)}")
@@ -141,7 +141,7 @@ def from_json(text: str) -> Any:
     ((kind, value),) = content.items()
     try:
         return readers[kind](value)
-    except RecursionError:  # lists that the reader of JSON has just let pass
+    except RecursionError:  # nested too deeply for us, though not for the JSON parser
         raise ValueError(f"{kind} must be nested less deeply") from None
 
 
@@ -153,12 +153,12 @@ def _described(mechanism: Mechanism) -> list[dict[str, Any]]:
 
 
 def _phases(mechanism: Mechanism) -> list[dict[str, Any]]:
-    """Parameters and number of each kind of step, with the words in which it was said."""
+    """For each kind of step, its parameters, the words of its label, and how often it occurs."""
     return [{**_step(step), "steps": number} for step, number in phases_of(mechanism)]
 
 
 def _adaptive(run: Answering) -> dict[str, Any]:
-    # not before: the ledger of that package needs this module
+    # imported here, because the ledger of that package imports this module
     from pyengine.accounting.noise_range import NoiseRange
     from pyengine.accounting.runs import AdaptiveRun
 
@@ -204,7 +204,7 @@ def _target(target: Target) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of what JSON holds: lists for arrays, text for fractions and infinities."""
+    """Convert a value to what JSON can hold: arrays to lists, fractions and infinities to text."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
@@ -214,7 +214,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Fraction):
         try:
             return str(value)
-        except ValueError:  # of Python, about an integer
+        except ValueError:  # Python's limit on the digits of an integer
             most = f"{toml.MOST_DIGITS:,} digits"
             raise ValueError(f"value must have numbers of at most {most}") from None
     if isinstance(value, float) and math.isinf(value):
@@ -223,7 +223,7 @@ def plain(value: Any) -> Any:
 
 
 def _table(name: str, value: Any, word: str, allowed: tuple[str, ...]) -> dict[str, Any]:
-    """Copy of an object whose ``word`` is one of those that are allowed."""
+    """A copy of an object, after a check that its entry ``word`` is one of those allowed."""
     if not isinstance(value, dict):
         raise ValueError(f"{name} must be an object, got {checks.shown(value)}")
     checks.choice(f"{name}.{word}", value.get(word), allowed)
@@ -270,7 +270,7 @@ def _read_step(value: Any) -> Mechanism:
     kind = given.pop("mechanism")
     for key in COUNTS & given.keys():
         if isinstance(given[key], float):
-            # 1e1, which is not how anyone writes a number of steps
+            # such as 1e1
             raise ValueError(
                 f"{key} must be an integer without point or exponent, got {given[key]!r}"
             )
@@ -302,7 +302,7 @@ def _read_step(value: Any) -> Mechanism:
 
 
 def in_words_of(step: Step, value: Any) -> Step:
-    """Return an equal step with the words of a text; what labels look up must be one of theirs."""
+    """Return an equal step whose label has the words of a JSON object, after checking them."""
     if not isinstance(value, dict) or not set(value) <= set(Words._fields):
         raise ValueError(
             f"words must be an object with none but {', '.join(Words._fields)}, got "
@@ -336,18 +336,18 @@ def _pair(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _several(name: str, value: Any) -> list[Mechanism]:
-    """The mechanisms that a step is made of, each as a list of its steps."""
+    """Read the component mechanisms of a step, each from a list of its steps."""
     rows = [checks.listed(name, item) for item in checks.listed(name, value)]
     return [compose(*map(_read_step, row)) for row in rows]
 
 
 def _base(name: str, value: Any) -> Mechanism:
-    """A mechanism that a step is made of, as a list of its steps."""
+    """Read the component mechanism of a step from a list of its steps."""
     return compose(*map(_read_step, checks.listed(name, value)))
 
 
 def _infinite(name: str, value: Any) -> list[Any]:
-    """Numbers; some may be infinite."""
+    """A list of numbers, in which "inf" and "-inf" stand for infinities."""
     items = checks.listed(name, value)
     return [INFINITE.get(item, item) if isinstance(item, str) else item for item in items]
 
@@ -359,13 +359,13 @@ def _truncated(
 
 
 def _exact_text(name: str, value: Any) -> str:
-    """A text that is an exact number, as it stands."""
+    """A text after a check that it is an exact number; it is returned unchanged."""
     checks.exact(name, checks.printable(name, value))
     return str(value)
 
 
 KNOWN = ("", "upper bound", "lower bound")
-# Entries of words that hold several things, and what reads each of these, or all.
+# Entries of words that are lists, and what reads each item (a tuple) or all items.
 TUPLES: dict[str, Any] = {
     "hidden": checks.printable,
     "given": _pair,
@@ -373,7 +373,7 @@ TUPLES: dict[str, Any] = {
     "epochs": (checks.count, _exact_text),
     "least": (checks.positive, checks.count),
 }
-# What a step holds that is no number and no list of finite ones.
+# Entries of a step that are neither a number nor a list of finite numbers, and what reads them.
 NESTED: dict[str, Callable[[str, Any], Any]] = {
     "parts": _base,
     "mechanisms": _several,

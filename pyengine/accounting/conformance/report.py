@@ -1,4 +1,4 @@
-"""What accountants answered, as lines for people and as objects for programs."""
+"""The answers of accountants, as rows of tables for people and as objects for programs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["HEADS", "as_objects", "groups", "times"]
 SYMBOLS = {"gamma": "γ", "delta": "δ", "epsilon": "ε"}
 HEADS = ("question", "truth", "accountant", "answer", "error", "time", "ratio", "")
 YARDSTICK = "pyengine"
-DASH = "\N{EN DASH}"  # in the place of an answer for a setting that is not supported
+DASH = "\N{EN DASH}"  # shown instead of an answer for a setting that is not supported
 
 
 def times(results: list[Result]) -> dict[tuple[str, str, str], float]:
-    """Seconds that this package took, by setting, question and place."""
+    """Seconds that this package took, by name of the setting, question and argument."""
     return {
         _place(result): result.seconds
         for result in results

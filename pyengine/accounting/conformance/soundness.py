@@ -1,4 +1,4 @@
-"""A test that an accountant does not promise more privacy than there is."""
+"""A test that an accountant does not promise more privacy than a run has."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ def assert_sound(
     refusals: type[Exception] | tuple[type[Exception], ...] = (),
     tolerance: float = UNSAFE,
 ) -> list[Result]:
-    """Fail where an accountant promises more privacy than there is.
+    """Fail if an accountant promises more privacy than a run has.
 
     Parameters
     ----------
     accountant : object
-        An adapter (`Adapter`), its class, its name or ``"module:Class"``; or what makes an
-        accountant without arguments, as a class does: one of the shape of Opacus' and riskcal's
-        (``step``, ``history``, ``get_epsilon``, and if it has them ``get_delta``, ``get_beta`` and
-        ``get_gamma``) or of dp_accounting's (``compose``, ``get_epsilon`` and ``get_delta``).
+        An adapter (`Adapter`), its class, its name or ``"module:Class"``; or a callable without
+        arguments, such as a class, that makes an accountant with the methods of those of Opacus and
+        riskcal (``step``, ``history``, ``get_epsilon``, and optionally ``get_delta``, ``get_beta``
+        and ``get_gamma``) or of dp_accounting (``compose``, ``get_epsilon`` and ``get_delta``).
     settings : collection of str, optional
-        Names of runs to ask about (docs, Conformance); all that the accountant supports if
-        not given.
+        Names of the runs to test (docs, Conformance); all that the accountant supports if not
+        given.
     refusals : type of exception, or tuple of them
-        What the accountant raises where it has no answer; nothing else may be raised.
+        Exceptions by which the accountant refuses an answer; any other one is a failure.
     tolerance : float
-        Relative error on the unsafe side that passes, >= 0.
+        Largest relative error on the unsafe side that still passes, >= 0.
 
     Returns
     -------
@@ -45,20 +45,20 @@ def assert_sound(
     Raises
     ------
     AssertionError
-        If an upper bound lies below what data sets attain by more than the tolerance, is NaN, or an
-        exception came that is no refusal; or if no question was answered.  The message lists them
-        all.
+        If an upper bound is NaN, or lies below the value attained on some data sets by more than
+        the tolerance; if another exception than a refusal was raised; or if no question was
+        answered.  The message lists all failures.
     ValueError
         For something that is no accountant, or an unknown setting.
 
     Notes
     -----
-    Truths are known to 16 digits, those of one setting to 12 (docs, Conformance).  The accountant
-    runs in this process, without a time limit.
+    The true values are known to 16 digits, those of one setting to 12 (docs, Conformance).  The
+    accountant runs in this process, without a time limit.
 
     Examples
     --------
-    In a test of yours: ``assert_sound(MyAccountant)``.
+    In your own tests: ``assert_sound(MyAccountant)``.
 
     >>> from pyengine.accounting.conformance import assert_sound
     >>> from pyengine.accounting.interop import HistoryAccountant
@@ -71,7 +71,7 @@ def assert_sound(
     for method, case in chosen(adapter, settings):
         try:
             result = judged(adapter, method, case, refusals)
-        except Exception as error:  # all of them are told at the end
+        except Exception as error:  # reported at the end
             wrong.append(f"{_place(method, case)} raises {type(error).__name__}: {error}")
             continue
         results.append(result)
@@ -80,13 +80,13 @@ def assert_sound(
             wrong.append(line)
     if not wrong and all(result.value is None for result in results):
         wrong.append("no question was answered")
-    if wrong:  # not an assert statement, which -O leaves out and pytest rewrites
+    if wrong:  # no assert statement: -O leaves it out and pytest rewrites it
         raise AssertionError("\n".join([f"{adapter.distribution}:", *wrong]))
     return results
 
 
 def chosen(adapter: Adapter, settings: Collection[str] | None) -> Iterator[tuple[str, Case]]:
-    """Every method of an accountant with every case that it answers, of runs by name or of all."""
+    """All pairs of a method and a case that it answers, of the named runs or of all."""
     cases = load()
     known = dict.fromkeys(case.setting.name for case in cases)
     for name in settings or ():
@@ -107,7 +107,7 @@ def judged(
     case: Case,
     refusals: type[Exception] | tuple[type[Exception], ...] = (),
 ) -> Result:
-    """Ask one question in this process; what is raised and is no refusal goes on."""
+    """Ask one question in this process; exceptions other than refusals are passed on."""
     value, message = None, ""
     try:
         ask = getattr(adapter, "answer_again", adapter.answer)
@@ -118,14 +118,14 @@ def judged(
 
 
 def verdict(result: Result, tolerance: float = UNSAFE) -> str:
-    """Return what is wrong with an answer in a line, or nothing.
+    """Describe in one line what is wrong with an answer; "" if it is sound.
 
     Parameters
     ----------
     result : Result
         The answer.
     tolerance : float
-        As of `assert_sound`.
+        Largest relative error on the unsafe side that still passes.
     """
     if result.value is None:
         return ""
