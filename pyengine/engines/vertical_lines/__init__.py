@@ -1,6 +1,6 @@
-"""Many steps of Laplace or analytic laws, of one kind or several: sums of losses inverted on lines.
+"""Compositions of Laplace, analytic, normal and finite steps by inversion on vertical lines.
 
-Where hardly any of the tilted mass has losses at the ends of all steps, the transform of the sum
-is small before long, and the sums over its nodes are short whatever the number of steps and of
-kinds (docs/theory/line).
+The transform of the summed loss is a product over the kinds of steps, so the cost hardly depends
+on the number of steps.  It decays fast unless much of the tilted mass lies on atoms of all steps
+at once; few steps, of which that holds, have deformed lines (docs/theory/line).
 """

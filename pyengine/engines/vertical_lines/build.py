@@ -1,6 +1,6 @@
-"""Lines with as few nodes as serve: how far apart they stand and how far up they go.
+"""Spacing and height of a line's nodes, as few as serve, and the line with these.
 
-All is chosen by estimates; the line itself bounds what that leaves open.
+All is chosen by estimates; the line itself bounds the aliases and the truncation that remain.
 """
 
 from __future__ import annotations
@@ -28,37 +28,38 @@ __all__ = ["line_at", "terms_of_lines"]
 
 FloatArray = npt.NDArray[np.float64]
 
-LOG_AT_ENDS = -25.0  # of the mass at the ends of all steps
-LOG_SURE = -33.0  # the same next to the poles, so that lines further out serve as well
-LEFT = 2e-16  # what the rules of all steps may leave out
-MOST_TERMS = 2**26  # of all nodes and steps: more take longer than other engines
-FEW_TERMS = 2**23  # up to which all digits are asked for
-GROWTH = 1.2
+# largest logs of the tilted mass on atoms of all steps at once
+LOG_AT_ENDS = -25.0  # for a line: e^-25 is some 1e-11 of a value
+LOG_SURE = -33.0  # at the poles, for a composition: lines farther out have more
+LEFT = 2e-16  # relative quadrature error that the nodes of all steps together may have
+MOST_TERMS = 2**26  # nodes of a line times those of the steps: more take longer than other engines
+FEW_TERMS = 2**23  # up to which the first of `GOALS` is used
+GROWTH = 1.2  # ratio of two heights that are tried
 HEIGHTS = 48
-BITS = 20  # of a spacing
-ASIDE = 3.0  # large deviations of the values that a line serves from its own, at most
-NEXT_TO_NOTHING = 45.0  # -log of a share of a value
-FAR_ABOVE = 0.5  # of a bound above what was expected: aliases take e to this power
-NEAR = 3.0  # times the least distance of the table's tilts from a line,
-NEAREST = 1e-3  # parts of that distance at which others are tried
-BETWEEN = 31  # so many
-NEARER = 0.85  # of the way to a side, the next one that is tried,
-MOST_MOVES = 9  # so often
+BITS = 20  # binary digits of a spacing
+ASIDE = 3.0  # standard deviations of a line's farthest thresholds from its mean
+NEGLIGIBLE = 45.0  # -log of the part of a value that a truncated law may lack
+FAR_ABOVE = 0.5  # log of a proven K over the expected one for which a side still serves
+NEAR = 3.0  # distances of the table's nearest tilt within which a side is searched for again,
+NEAREST = 1e-3  # down to this part of that distance,
+BETWEEN = 31  # at so many tilts
+NEARER = 0.85  # factor by which a side without a good bound moves towards the line,
+MOST_MOVES = 9  # at most so often
 
 
 class Remainders(NamedTuple):
-    """Logarithms of what aliases may be and what lies beyond the nodes."""
+    """Logarithms of the aliases and of the truncation that are aimed at, relative to e^K."""
 
     alias: float
     beyond: float
 
 
-# for all digits, and for bounds of some 1e-9
+# for eleven digits, and for bounds of relative width 1e-9
 GOALS = (Remainders(-38.0, -33.0), Remainders(-33.0, -28.0))
 
 
 class LineGrid(NamedTuple):
-    """Where the nodes of a line stand, and the tilts below and above for the bounds on aliases."""
+    """Spacing h and number of nodes, and the tilts below and above for the alias bounds."""
 
     spacing: float
     number: int
@@ -68,10 +69,10 @@ class LineGrid(NamedTuple):
 
 @kept(64)
 def terms_of_lines(kinds: Kinds) -> float:
-    """Return how many terms the lines next to both poles have at most; infinite without those."""
+    """Return the larger number of terms of the lines next to both poles; infinite without those."""
     try:
         return _most_terms(kinds)
-    except AccuracyError:  # not analytic, or known too badly
+    except AccuracyError:  # a density that is not analytic, or too inexact
         return math.inf
 
 
@@ -93,13 +94,13 @@ def _most_terms(kinds: Kinds) -> float:
 
 
 def _terms(kinds: Kinds, grid: LineGrid) -> float:
-    """About how many terms a line has, of all nodes and steps."""
+    """Estimated number of terms: nodes of the line times nodes of all kinds of steps."""
     last = grid.number * grid.spacing
     return float(grid.number * sum(shape.expected_nodes(last) for shape, _ in kinds))
 
 
 def _log_at_ends(kinds: Kinds, tilt: float) -> float:
-    """Logarithm of the tilted mass at the ends of all steps."""
+    """Logarithm of the tilted mass on atoms of all steps at once; estimated."""
     steps = sum(number for _, number in kinds)
     return math.fsum(
         number * shape.log_at_ends(At(tilt, cumulants_at(shape, tilt)[0], steps))
@@ -109,9 +110,9 @@ def _log_at_ends(kinds: Kinds, tilt: float) -> float:
 
 @kept(256)
 def line_at(kinds: Kinds, index: int) -> LossLine | None:
-    """Return a line of the composition's choice; None where it would take too many nodes.
+    """Return the line ``index`` of `choice_of`; None where it would take too many nodes.
 
-    Laws end where next to nothing of the values is beyond, or farther out if nodes need that.
+    Steps are truncated where that costs e^-`NEGLIGIBLE` of the values, or else not at all.
     """
     lost = _log_lost(choice_of(kinds), index)
     found = _line_of(kinds, index, lost)
@@ -119,7 +120,7 @@ def line_at(kinds: Kinds, index: int) -> LossLine | None:
 
 
 def _line_of(kinds: Kinds, index: int, lost: float) -> LossLine | None:
-    """A line of laws that may lack so little."""
+    """The line of steps truncated by at most e^``lost``; None where it takes too many nodes."""
     grid = _grid_at(kinds, index, lost)
     if grid is None:
         return None
@@ -141,17 +142,17 @@ def _line_of(kinds: Kinds, index: int, lost: float) -> LossLine | None:
 
 
 def _log_lost(choice: Choice, index: int) -> float:
-    """Logarithm of a probability that is next to nothing of all values that a line serves."""
+    """Logarithm of a probability that is negligible beside all values that a line serves."""
     tilt, log = float(choice.line[index]), float(choice.line_log[index])
     middle, spread = _place(choice, tilt)
     root = float(np.sqrt(2.0 * max(tilt * middle - log, 0.0))) + ASIDE
-    of_b = min(middle - ASIDE * spread, 0.0)  # of B what e^loss leaves
-    return -0.5 * root * root + of_b - NEXT_TO_NOTHING
+    of_b = min(middle - ASIDE * spread, 0.0)  # B's masses are e^loss of A's
+    return -0.5 * root * root + of_b - NEGLIGIBLE
 
 
 @kept(256)
 def _grid_at(kinds: Kinds, index: int, lost: float) -> LineGrid | None:
-    """The nodes of a line: for all digits where they are few."""
+    """The nodes of a line, for the first of `GOALS` that they are few enough for."""
     choice = choice_of(kinds)
     if not _log_at_ends(kinds, float(choice.line[index])) <= LOG_AT_ENDS:
         return None
@@ -165,7 +166,7 @@ def _grid_at(kinds: Kinds, index: int, lost: float) -> LineGrid | None:
 def _grid(
     kinds: Kinds, choice: Choice, index: int, goal: Remainders, lost: float
 ) -> LineGrid | None:
-    """The nodes of a line; None where the transform never is small enough."""
+    """The nodes of a line for a goal; None where the transform does not fall far enough."""
     tilt = float(choice.line[index])
     sides = _sides(kinds, choice, index, goal.alias, lost)
     if sides is None:
@@ -178,19 +179,19 @@ def _grid(
 
 
 def _short(x: float) -> float:
-    """A number of few digits not above another one, so that its multiples are exact."""
+    """``x`` rounded down to `BITS` binary digits, so that its multiples are exact."""
     mantissa, exponent = math.frexp(x)
     return math.ldexp(math.floor(mantissa * 2.0**BITS), exponent - BITS)
 
 
 def _place(choice: Choice, tilt: float) -> tuple[float, float]:
-    """Mean and deviation of the tilted sum."""
+    """Mean and standard deviation of the tilted sum."""
     middle = float(np.interp(tilt, choice.tilt, choice.loss))
     return middle, float(np.sqrt(np.interp(tilt, choice.tilt, choice.variance)))
 
 
 def _window(choice: Choice, index: int) -> tuple[float, float]:
-    """Between which losses a line is expected to serve."""
+    """The thresholds that a line is expected to serve."""
     middle, spread = _place(choice, float(choice.line[index]))
     first = choice.limit[index - 1] if index else middle - 2.0 * spread
     last = choice.limit[index] if index < choice.limit.size else middle + 2.0 * spread
@@ -198,7 +199,7 @@ def _window(choice: Choice, index: int) -> tuple[float, float]:
 
 
 class AliasSide(NamedTuple):
-    """A tilt beside a line, and the period from which on it shows that aliases are small."""
+    """A tilt beside a line, and the least period 2π/h with which it bounds aliases as wanted."""
 
     tilt: float
     period: float
@@ -207,7 +208,7 @@ class AliasSide(NamedTuple):
 def _sides(
     kinds: Kinds, choice: Choice, index: int, alias: float, lost: float
 ) -> tuple[AliasSide, AliasSide] | None:
-    """The tilts below and above a line with the least periods; None where bounds know none."""
+    """The tilts below and above a line with the least periods; None where no bound is good."""
     tilt, total = float(choice.line[index]), float(choice.line_log[index])
     low, high = _window(choice, index)
     found: list[AliasSide] = []
@@ -221,7 +222,7 @@ def _sides(
         best = int(np.argmin(lengths))
         nearest = float(np.abs(places - tilt).min())
         if abs(places[best] - tilt) < NEAR * nearest:
-            # rare large losses let the means grow steeply: the best tilt may be nearer still
+            # with rare large losses K grows steeply and the best tilt may be nearer still
             places = tilt + sign * np.geomspace(nearest, NEAREST * nearest, BETWEEN)
             logs = cumulants(kinds, places)[0]
             lengths = _periods(sign * (places - tilt), logs - total, sign * c, alias)
@@ -245,7 +246,7 @@ def _sides(
 
 
 def _highest(kinds: Kinds, tilt: float, beyond: float, lost: float) -> float | None:
-    """The frequency from which on the transform is small; None where it never is."""
+    """The height from which on the truncation is at most e^``beyond``; None without one."""
     known = [cumulants_at(shape, tilt) for shape, _ in kinds]
     variance = sum(number * each[2] for (_, number), each in zip(kinds, known, strict=True))
     frequency = np.sqrt(-2.0 * beyond / variance) * fn.power(GROWTH, np.arange(HEIGHTS))
@@ -273,7 +274,7 @@ def _highest(kinds: Kinds, tilt: float, beyond: float, lost: float) -> float | N
                 whole = min(whole, tail)
         return log + fn.log(max(min(tails, whole), 1e-300)) <= beyond
 
-    # bounds fall: the first place that is small lies between one that is not and one that is
+    # bounds fall with the frequency: bisection, after steps of growing length
     low, high, reach = -1, 0, 1
     while not is_small(high):
         if high == HEIGHTS - 1:
@@ -286,6 +287,6 @@ def _highest(kinds: Kinds, tilt: float, beyond: float, lost: float) -> float | N
 
 
 def _periods(distance: FloatArray, log: FloatArray, moved: float, alias: float) -> FloatArray:
-    """The least periods whose aliases bounds at distances from a line show to be small."""
+    """Periods L with e^(``log`` - ``distance`` (``moved`` + L)) = e^``alias``, K relative."""
     found = (log - distance * moved - alias) / distance
     return np.where(np.isnan(found), np.inf, found)

@@ -1,8 +1,8 @@
-"""Which lines serve which losses: what is chosen here makes bounds wide or narrow, never wrong.
+"""Which lines serve which losses.  All is estimated: a poor choice widens bounds, no more.
 
-On a line through λ the transform of A's law has its pole for A's masses at 0, and that for B's at
-1.  Lines keep away from both, and stand where the smaller large deviation of both laws is a
-multiple of `APART`, so that next to a loss there is one (docs/theory/line).
+The signed root w of twice the rate function λ K' - K, from A's pole 0 or B's pole 1, is about the
+normal quantile of the saddle's loss K'(λ).  Lines stand where w = ±(`NEAREST` + k `APART`), so
+that every loss has a saddle near a line and no line is next to a pole (docs/theory/line).
 """
 
 from __future__ import annotations
@@ -21,32 +21,33 @@ __all__ = ["Choice", "choice_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
-APART = 3.0
-NEAREST = 1.5  # standard deviations between a line and a pole
-LEAST_APART = 0.8  # deviations between both poles for which a line stands between them
-FARTHEST = 40.0
-SIDE, BETWEEN = 72, 41  # places of the table on either side of both poles, and between them
-STEEPEST = 3e3  # tilts of the table, in standard deviations
+# signed roots w, in standard deviations
+APART = 3.0  # between two lines
+NEAREST = 1.5  # between a pole and the nearest line
+LEAST_APART = 0.8  # between both poles, for one line between them
+FARTHEST = 40.0  # e^(-40²/2) is below all doubles
+SIDE, BETWEEN = 72, 41  # tilts of the table on each side of both poles, and between them
+STEEPEST = 3e3  # largest distance of a tilt from its pole, times the deviation of S there
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Lines in the order of the losses that they serve, and a table of cumulants.
+    """Lines, increasing like the losses that they serve, and a table of cumulants: estimates.
 
     Parameters
     ----------
     line : ndarray of shape (n,)
-        Where lines cross the real axis, increasing.
+        Where lines cross the real axis.
     limit : ndarray of shape (n - 1,)
-        Losses between what two lines next to each other serve.
+        The losses at which one line takes over from the one before.
     line_log : ndarray of shape (n,)
-        About the logarithm of the mean of e^(line S).
+        K at the lines.
     tilt, log_mean, loss, variance : ndarray of shape (m,)
-        Tilts, about the logarithms of the means there, and mean and variance of the tilted sum.
+        λ, K(λ), K'(λ) and K''(λ).
     below_a, below_b : ndarray of shape (m,)
-        About the normal quantiles of what A and B have below the losses.
+        Normal quantiles of A(S <= loss) and B(S <= loss).
     log_profile_a, log_profile_b : ndarray of shape (m,)
-        About the logarithms of the profiles of both orders with thresholds there.
+        Logarithms of the profiles of (A, B) and (B, A) with the threshold at the loss.
     """
 
     line: FloatArray
@@ -63,7 +64,7 @@ class Choice:
 
     @property
     def log_weight(self) -> FloatArray:
-        """Of lines for profiles, whose errors are about e^(that - c times the line)."""
+        """Log of e^K/|λ (λ - 1)|: times e^(-λ c) about the scale of a line's profile errors."""
         return np.asarray(self.line_log - fn.log(np.abs(self.line * (self.line - 1.0))))
 
 
@@ -87,7 +88,7 @@ def choice_of(kinds: Kinds) -> Choice:
     goals = np.arange(NEAREST, FARTHEST, APART)
     left = goals[goals <= apart - NEAREST]
     if not left.size and apart >= LEAST_APART:
-        left = np.array([0.5 * apart])  # far from neither pole, and of a scale of at most 1
+        left = np.array([0.5 * apart])  # halfway between the poles
     chosen = [
         *_between(-goals, first[: of_a + 1], tilt[: of_a + 1]),
         *_between(left, first[of_a : of_b + 1], tilt[of_a : of_b + 1]),
@@ -96,7 +97,7 @@ def choice_of(kinds: Kinds) -> Choice:
     if left.size:  # next to the other pole, on its other side
         right = -goals[goals <= float(-second[of_a]) - NEAREST]
         chosen += _between(right, second[of_a : of_b + 1], tilt[of_a : of_b + 1])
-    # tilts next to 1 as exact as next to 0
+    # 1 - λ is a double as well as λ
     line = np.unique(1.0 - (1.0 - np.array(chosen)))
     line_log = cumulants(kinds, line)[0]
     limit = np.diff(line_log) / np.diff(line)
@@ -115,14 +116,14 @@ def choice_of(kinds: Kinds) -> Choice:
 
 
 def _deviation(rate: FloatArray, centre: int) -> FloatArray:
-    """Signed roots of twice the large deviations, the sign that of index less ``centre``."""
+    """Signed roots w of twice the rates, negative before the index ``centre``."""
     size = np.sqrt(2.0 * np.maximum(rate, 0.0))
     sign = np.sign(np.arange(rate.size) - centre)
     return np.asarray(np.maximum.accumulate(sign * size))
 
 
 def _corrected(root: FloatArray, saddle: FloatArray) -> FloatArray:
-    """Deviations whose normal tails are about those of the law, increasing (Barndorff-Nielsen)."""
+    """Barndorff-Nielsen's w + log(u/w)/w of w = ``root`` and u = ``saddle``, made increasing."""
     far = np.abs(root) > 0.2
     ratio = np.maximum(saddle[far] / root[far], 1e-300)
     moved = root[far] + fn.log(ratio) / root[far]
@@ -131,6 +132,6 @@ def _corrected(root: FloatArray, saddle: FloatArray) -> FloatArray:
 
 
 def _between(goals: FloatArray, root: FloatArray, tilt: FloatArray) -> list[float]:
-    """Tilts at the goals that lie inside of a part of the table."""
+    """Tilts at which the root takes those of the ``goals`` that lie within its range."""
     goals = goals[(goals > root.min()) & (goals < root.max())]
     return [float(x) for x in np.interp(goals, root, tilt)]

@@ -1,9 +1,9 @@
-"""Bounds on profiles of Laplace steps from losses on a coarse lattice: proven, and close.
+"""Proven upper bounds of profiles of Laplace steps, from losses on a coarse lattice.
 
-A step whose losses are spread to the lattice points on both sides of each, so that the mass of
-either law stays what it is, has chords for its profile, and so has every sum of such steps: it lies
-above.  One transform of a few thousand points tells the profile within some thousandths, where
-Chernoff's bound is ten times as large (docs/theory/laplace).
+Each loss is split between the lattice points on both sides so that both laws keep their mass.  The
+profile of a step becomes its own chords, and that of a sum can only grow (docs/theory/laplace,
+Lemma 5).  One transform of a few thousand points comes within some thousandths of the profile;
+Chernoff's bound is ten times as large.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ __all__ = ["chord_bound"]
 
 FloatArray = npt.NDArray[np.float64]
 
-CELLS = 300.0  # of the longest step, over the root of the number of steps
+CELLS = 300.0  # of the longest step, times the root of the number of steps
 LEAST_CELLS, MOST_CELLS = 8, 96
-FARTHEST = 300  # half of the largest v, so that e^v is a number
-REACH = 16.0  # standard deviations that the lattice holds at least, before it is folded
-MOST_POINTS = 2**13  # of a transform: more take longer than what they spare
-MOST_OFF = 1e-2  # logarithm of what rounding may add
-MOST = 700.0  # exponent of a bound that says nothing
+FARTHEST = 300  # largest μ: e^(2 μ) is a double
+REACH = 16.0  # least period of the lattice, in standard deviations; farther losses are folded
+MOST_POINTS = 2**13  # of a transform: more take longer than the question itself
+MOST_OFF = 1e-2  # log of the factor by which rounding may raise the bound
+MOST = 700.0  # larger exponents overflow
 
 
 class LatticeStep(NamedTuple):
-    """A's masses at the least loss plus multiples of a spacing, all with a relative error."""
+    """A's masses at the least loss plus multiples of the spacing; ``error`` is relative."""
 
     mass: FloatArray
     error: float
@@ -44,21 +44,21 @@ class LatticeStep(NamedTuple):
 
 # Map: profiles of sums of Laplace steps, from chords | test_laplace_chernoff | theory/laplace
 def chord_bound(kinds: Kinds, tilt: float, epsilon: float, *, exchanged: bool) -> float:
-    """Return a number not below H_{e^ε}(A‖B), or H_{e^ε}(B‖A) if ``exchanged``.
+    """Return an upper bound of H_{e^ε}(A‖B), or of H_{e^ε}(B‖A) if ``exchanged``.
 
     Parameters
     ----------
     kinds : tuple of (LossShape, int)
-        The steps, A without the record; of others than Laplace steps the bound is infinite.
+        The steps, A without the record.  The bound is infinite unless all are Laplace steps.
     tilt : float
-        That of the lattice's masses, below 0, or above 1 if ``exchanged``: others say nothing.
+        λ of the bound: below 0, or above 1 if ``exchanged``; infinite for others.
     epsilon : float
         At least 0.
     exchanged : bool
-        Which order is asked about.
+        Whether the pair is (B, A).
     """
     is_usable = tilt > 1.0 if exchanged else tilt < 0.0
-    # a bounded range has another density, and no atoms
+    # not subclasses: steps of bounded range have another density and no atoms
     if not is_usable or any(type(shape) is not LaplaceShape for shape, _ in kinds):
         return math.inf
     number = sum(n for _, n in kinds)
@@ -93,7 +93,7 @@ def chord_bound(kinds: Kinds, tilt: float, epsilon: float, *, exchanged: bool) -
     off += 32.0 * UNIT * (size * len(kinds) + abs(tilt * c) + abs(c) + rate * wide + 1.0)
     if 1 << levels > MOST_POINTS or not off < MOST_OFF:
         return math.inf
-    # places of the lattice and the threshold are rounded, and so is the largest loss of a step
+    # roundings of lattice points, of the threshold and of each step's largest loss
     moved = 16.0 * UNIT * (abs(low) + abs(c) + wide) * len(kinds)
     beyond = ((low - c) if exchanged else (c - low)) / spacing
     weight = _weights(beyond, rate, spacing, 1 << levels, exchanged=exchanged) + 2.0 * moved
@@ -105,14 +105,14 @@ def chord_bound(kinds: Kinds, tilt: float, epsilon: float, *, exchanged: bool) -
 def _weights(
     beyond: float, rate: float, spacing: float, points: int, *, exchanged: bool
 ) -> FloatArray:
-    """Bounds on e^(-rate y) (1 - e^-y) at all places of each class of a folded lattice.
+    """Upper bounds of e^(-rate y) (1 - e^-y) over each residue class of the folded lattice.
 
-    y > 0 is the distance beyond the threshold, ``beyond`` that of the first place in spacings.
+    y > 0 is the distance beyond the threshold; ``beyond`` is that of the first point, in spacings.
     """
     k = np.arange(float(points))
     y = spacing * np.mod(beyond + k if exchanged else beyond - k, float(points))
-    # the weight rises up to its largest value and falls from there; further places of a class
-    # follow after a period
+    # the function rises to its maximum and then falls: the first point, and the later ones of the
+    # class from the next period or the maximum on
     highest = fn.log1p(1.0 / rate)
     after = np.maximum(y + spacing * points, highest)
     first = fn.exp(-rate * y) * -fn.expm1(-y)
@@ -122,10 +122,10 @@ def _weights(
 def _mean(
     tilted: list[tuple[FloatArray, int]], weight: FloatArray, levels: int
 ) -> tuple[float, float]:
-    """The mean of the weights under the folded law of the sum, and a bound on its rounding.
+    """The mean of the weights under the folded law of the sum, and a bound of its rounding.
 
-    Transforms are off by a part of the norm, which is at most 1, and powers of numbers of modulus
-    at most 1 by as many times that; sums with weights by Cauchy and Schwarz.
+    Transforms err by `FFT_ROUNDING` per level of the Euclidean norm, which is at most 1; an n-th
+    power of a modulus of at most 1 by n times that; the weighted sum by Cauchy and Schwarz.
     """
     factors = [fn.power_by_squares(np.fft.rfft(mass, weight.size), n) for mass, n in tilted]
     number = sum(n for _, n in tilted)
@@ -138,10 +138,10 @@ def _mean(
 
 @kept(64)
 def _on_lattice(shape: LaplaceShape, spacing: float) -> LatticeStep | None:
-    """Return a step with its losses on a lattice; None where v is too large for doubles.
+    """Return a step with its losses split between lattice points; None where e^v overflows.
 
-    e^loss is an affine function of y = e^v, of which A has the density e^(-v/2)/4 between atoms, so
-    that a cell of v of the length w has the mean (1 + e^(w/2))^-1 of the part of the way in y.
+    e^loss is affine in e^v, and A's density of v is e^(-v/2)/4 between the atoms.  So of the mass
+    of a cell of length w in v the part 1/(1 + e^(w/2)) goes to the upper lattice point.
     """
     if shape.distance > FARTHEST:
         return None
@@ -157,7 +157,7 @@ def _on_lattice(shape: LaplaceShape, spacing: float) -> LatticeStep | None:
     error = 128.0 * UNIT * (1.0 + far + length) / min(least, 1.0)
     cell = 0.5 * fn.exp(-0.5 * v[:-1]) * -fn.expm1(-0.5 * width)
     part = 1.0 / (1.0 + fn.exp(0.5 * width))
-    # the last cell ends inside of one of the lattice, and so does the last atom
+    # the largest loss lies inside the last cell of the lattice
     end = min((fn.expm1(far) - float(rise[-2])) / float(rise[-1] - rise[-2]), 1.0)
     part[-1] *= end
     first, last = (float(atom) for atom in shape.atoms)

@@ -1,9 +1,9 @@
-"""What the corners of a Laplace step's losses have in its transform, and in that of equal steps.
+"""The transform of equal Laplace steps as a sum over the corners of their loss.
 
-The density of losses is analytic between its corners: the two ends, and under ``substitute`` the
-middle, too.  So the transform is the sum over corners of e^(s loss) times a factor that does not
-oscillate, and that of N steps a polynomial in e^(s d) whose coefficients are those of a power of
-the factors (docs/theory/laplace).
+The density of one step's loss is analytic between its *corners*: the two ends, and under
+``substitute`` the middle.  So its transform is the sum over corners of e^(s loss) times a factor
+that does not oscillate, and that of N steps is a polynomial in e^(s d): its coefficients are those
+of the N-th power of the polynomial of factors (docs/theory/laplace, Lemma 6).
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ __all__ = ["Corners", "Factors", "corners_of", "mean_log"]
 FloatArray = npt.NDArray[np.float64]
 ComplexArray = npt.NDArray[np.complex128]
 
-# roundings of a factor, of a root of unity in the polynomial, and of a power for each step
+# roundings: of a factor, of the polynomial at a root of unity, and of its power for each step
 FACTOR, ROOT, POWER = 16.0, 24.0, 4.0
 
 
-SMALL = 0.01  # part of an atom beside which its own is summed
-PART = 40.0  # roundings of such a part, its logarithm times a number, and an exponential
-MOST_INSIDE = 10  # steps at corners without atoms, of which more have next to nothing together
-NEXT_TO_NOTHING = 1e-19
+SMALL = 0.01  # densities up to this part of their atoms are kept apart from these
+PART = 40.0  # roundings of e^(n log(1 + part)) - 1, in parts of n times the part
+MOST_INSIDE = 10  # most steps at the middle corner, which has no atom, in `beside_atoms`
+NEGLIGIBLE = 1e-19  # relative, of terms with more steps there
 
 
 class Factors(NamedTuple):
-    """Factors of the corners of a kind of step at some s: atoms, and what densities add.
+    """Factors of a step's corners at points s: the atom's mass plus the density's P or -Q.
 
     Parameters
     ----------
     shares : ndarray of shape (corners, 1)
-        The tilted masses of the atoms.
+        Tilted masses of the atoms.
     added, error : ndarray of shape (corners, points)
-        What densities add, and bounds on its errors.
+        The densities' contributions, and bounds of their absolute errors.
     relative : float
-        Bound on relative errors of both.
+        Bound of further relative errors of both.
     """
 
     shares: FloatArray
@@ -57,9 +57,10 @@ class Factors(NamedTuple):
 
 
 class BesideAtoms(NamedTuple):
-    """Atoms of equal steps at places, and the rest of the terms at points.
+    """Terms of equal steps: ``atoms`` by place, and ``rest`` (term - atom) by place and point.
 
-    ``error`` bounds the errors of the rest of all places together, in parts of ``whole``.
+    ``whole`` bounds the sum of all moduli at a point, and ``error`` that of the errors of ``rest``
+    over all places, relative to ``whole``.
     """
 
     atoms: FloatArray
@@ -68,10 +69,10 @@ class BesideAtoms(NamedTuple):
     error: FloatArray
 
 
-class Way(NamedTuple):
-    """A part of the losses: from one corner to another one, with what its density is multiplied by.
+class Piece(NamedTuple):
+    """A piece of the density: ``share`` times that of the half, from corner ``start`` to ``end``.
 
-    Where it is ``mirrored`` losses fall, and the density is e^(distance) times as large.
+    A ``mirrored`` piece goes to lower losses, with e^(distance from the start) times the density.
     """
 
     start: int
@@ -87,18 +88,18 @@ class Corners:
     Parameters
     ----------
     half : LaplaceShape
-        The step whose density each way has.
-    ways : tuple of Way
-        The ways between them.
+        The step whose density the pieces have.
+    pieces : tuple of Piece
+        The pieces between the corners.
     """
 
     half: LaplaceShape
-    ways: tuple[Way, ...]
+    pieces: tuple[Piece, ...]
 
     @property
     def number(self) -> int:
-        """How many corners there are: one more than ways."""
-        return len(self.ways) + 1
+        """Number of corners: one more than pieces."""
+        return len(self.pieces) + 1
 
     @cached_property
     def _grown(self) -> float:
@@ -106,14 +107,14 @@ class Corners:
         return fn.exp(float(self.half.length))
 
     def transforms(self, s: ComplexArray, angle: float) -> tuple[ComplexArray, FloatArray]:
-        """What densities add to the factors of corners at points s, and bounds on the errors.
+        """Contributions of the densities to the factors at points s, and bounds of the errors.
 
-        Parameters are those of `end_transforms`; a mirrored way takes 1 - s, of which the complex
-        conjugate lies above the real axis as s does.
+        As `end_transforms`; a mirrored piece has those at 1 - s, formed at the complex conjugate,
+        which lies above the real axis as s does.
         """
         value = np.zeros((self.number, s.size), dtype=np.complex128)
         error = np.zeros((self.number, s.size))
-        for start, end, share, mirrored in self.ways:
+        for start, end, share, mirrored in self.pieces:
             if mirrored:
                 found = end_transforms(self.half, 1.0 - s.conj(), math.pi - angle)
                 low, high, far = found.low.conj(), found.high.conj(), share * self._grown
@@ -127,16 +128,16 @@ class Corners:
         return value, error
 
     def bounds(self, height: float) -> FloatArray:
-        """Bounds on what densities add wherever the imaginary part of s is at least a height."""
+        """Bounds of the moduli of these contributions wherever Im s is at least a height."""
         found = np.zeros(self.number)
         first, last = end_bounds(self.half, height)
-        for start, end, share, mirrored in self.ways:
+        for start, end, share, mirrored in self.pieces:
             found[start] += share * first
             found[end] += share * (self._grown if mirrored else 1.0) * last
         return found * (1.0 + 16.0 * UNIT)
 
     def atoms(self, low: float, high: float) -> FloatArray:
-        """What the atoms at both ends have, by corners: nothing between them."""
+        """Masses of the atoms at both ends, by corners; 0 between them."""
         found = np.zeros(self.number)
         found[0], found[-1] = low, high
         return found
@@ -144,10 +145,10 @@ class Corners:
     def powers(
         self, factor: ComplexArray, number: int, row: npt.NDArray[np.intp]
     ) -> tuple[ComplexArray, FloatArray]:
-        """Some coefficients of a power of the polynomial of factors, and a bound on all errors.
+        """Coefficients ``row`` of the ``number``-th power of the polynomial of factors.
 
-        The latter is relative to the power of the sum of the factors' moduli; factors are off by
-        `FACTOR` units of that sum.
+        Also a bound of the sum of all coefficients' errors, relative to the power of the sum of the
+        factors' moduli; factors err by `FACTOR` units of that sum.
         """
         moduli = fn.modulus(factor)
         both = moduli.sum(axis=0)
@@ -157,19 +158,20 @@ class Corners:
             log = fn.complex_log(factor)
             table = (number - j) * log[0] + j * log[1]
             off = number * (FACTOR + 6.0 * mean_log(moduli)) * UNIT
-            # moduli and angles of the logarithms
+            # errors of the logarithms' real and imaginary parts
             off += number * (4.0 + 10.0 * (moduli * np.abs(log.imag)).sum(axis=0) / both) * UNIT
-            return fn.complex_exp(table + _log_ways(number)[at, None])[back], off
+            return fn.complex_exp(table + _log_comb(number)[at, None])[back], off
         found, off = self._by_roots(factor / both, number, number * fn.log(both))
         return found[row], off
 
     def _by_roots(
         self, factor: ComplexArray, number: int, log_both: FloatArray
     ) -> tuple[ComplexArray, FloatArray]:
-        """The same from values of the polynomial at roots of unity, for factors of the sum 1.
+        """All coefficients, by a Fourier transform of values at roots of unity.
 
-        By Parseval's identity the Euclidean norm of the coefficients is that of the values over the
-        root of their number, and the sum of all errors at most that root times theirs.
+        The factors were divided by the sum of their moduli.  By Parseval the norm of the
+        coefficients is that of the values over the root of their number, and the sum of all
+        coefficients' errors is at most that root times the norm of these errors.
         """
         last = (self.number - 1) * number
         levels = last.bit_length()
@@ -186,7 +188,7 @@ class Corners:
         return found, off * (1.0 + 1e-6)
 
     def is_small(self, factors: Factors, number: int) -> bool:
-        """Whether what densities add at both ends is small beside the atoms there, as inside."""
+        """Whether densities are small beside the atoms at both ends, and so at the middle."""
         ends = [0, -1]
         if not (
             fn.modulus(factors.added[ends]).max(axis=1) < SMALL * factors.shares[ends, 0]
@@ -195,15 +197,18 @@ class Corners:
         return self.number == 2 or self._inside(factors, number) <= MOST_INSIDE
 
     def _inside(self, factors: Factors, number: int) -> int:
-        """How many steps may be at the middle: of more there is next to nothing."""
+        """Number of steps at the middle corner beyond which terms are negligible."""
         part = float(fn.modulus(factors.added[1]).max() / factors.shares.sum())
         return next(
-            (k for k in range(MOST_INSIDE + 1) if _most_inside(part, number, k) < NEXT_TO_NOTHING),
+            (k for k in range(MOST_INSIDE + 1) if _most_inside(part, number, k) < NEGLIGIBLE),
             MOST_INSIDE + 1,
         )
 
     def beside_atoms(self, factors: Factors, number: int, row: npt.NDArray[np.intp]) -> BesideAtoms:
-        """Terms of a power, as of `powers`, without those of the atoms alone, where `is_small`."""
+        """Coefficients as of `powers` less those of the atoms alone, without cancellation.
+
+        Needs `is_small`: a term is atom (e^E - 1) with E = Σ n log(1 + density/atom).
+        """
         ends = [0, -1]
         shares, error, added = factors.shares[ends], factors.error[ends], factors.added[ends]
         steps = self.number - 1
@@ -230,9 +235,9 @@ class Corners:
             at = np.flatnonzero((row >= k) & ((row - k) % 2 == 0) & ((row - k) // 2 <= number - k))
             i = ((row[at] - k) // 2)[:, None].astype(np.float64)
             logs = (number - k - i) * known[0][0] + i * known[0][1] + k * known[1]
-            ways = fn.log_integer(math.comb(number, k)) + _log_ways(number - k)[(row[at] - k) // 2]
+            ways = fn.log_integer(math.comb(number, k)) + _log_comb(number - k)[(row[at] - k) // 2]
             rest[at] += fn.complex_exp(logs + ways[:, None])
-        # relative errors of those, which are at most a number of times the middle's part of all
+        # relative errors of these terms, which sum to at most number times the middle's share
         each = number * (factors.relative + (FACTOR + 6.0 * mean_log(both)) * UNIT)
         each = each + number * factors.error[ends].sum(axis=0) / total
         logs = UNIT * (20.0 + 6.0 * np.abs(fn.log(np.maximum(inside, 1e-300))))
@@ -242,13 +247,13 @@ class Corners:
         return BesideAtoms(atoms, rest, np.maximum(whole, fn.power(total, number)), found + left)
 
     def log_terms(self, factor: FloatArray, number: int) -> FloatArray:
-        """Logarithms of the coefficients for factors above 0; for bounds and for atoms alone."""
+        """Logarithms of the power's coefficients for real factors, at least 0."""
         steps = self.number - 1
         if steps == 1 or factor[1] == 0.0:
             found = np.full(steps * number + 1, -np.inf)
             j = np.arange(number + 1.0)
             logs = (number - j) * fn.log(factor[0]) + j * fn.log(factor[-1])
-            found[::steps] = logs + _log_ways(number)
+            found[::steps] = logs + _log_comb(number)
             return found
         whole = float(factor.sum())
         power = _polynomial_power(factor / whole, number)
@@ -257,8 +262,8 @@ class Corners:
 
 
 @kept(64)
-def _log_ways(number: int) -> FloatArray:
-    """Logarithms of the binomial coefficients."""
+def _log_comb(number: int) -> FloatArray:
+    """Logarithms of the binomial coefficients of ``number``."""
     return np.array([fn.log_integer(math.comb(number, j)) for j in range(number + 1)])
 
 
@@ -268,13 +273,13 @@ def _norm(values: FloatArray | ComplexArray) -> FloatArray:
 
 
 def mean_log(parts: FloatArray) -> FloatArray:
-    """Return the mean size of the logarithms of numbers, each counted as often as it is large."""
+    """Return the mean of |log x| over the ``parts`` x of columns, weighted with x."""
     known = np.maximum(parts, 1e-300)
     return np.asarray((known * np.abs(fn.log(known))).sum(axis=0) / known.sum(axis=0))
 
 
 def _most_inside(part: float | FloatArray, number: int, inside: int) -> Any:
-    """Bound on the terms with more steps than some at a corner that has such a part of all."""
+    """Bound of all terms with more than ``inside`` steps at a corner with this share of all."""
     if inside >= number:
         return 0.0 * part
     more = inside + 1
@@ -283,13 +288,13 @@ def _most_inside(part: float | FloatArray, number: int, inside: int) -> Any:
 
 
 def _log1p(z: ComplexArray) -> ComplexArray:
-    """The logarithm of 1 + z for small z, within 12 units of z."""
+    """log(1 + z) for small z, to 12 roundings of |z|."""
     x, y = z.real, z.imag
     return np.asarray(0.5 * fn.log1p(x * (2.0 + x) + y * y) + 1j * fn.arctan2(y, 1.0 + x))
 
 
 def _polynomial_power(factor: FloatArray, number: int) -> FloatArray:
-    """Coefficients of the power of a polynomial, by squares."""
+    """Coefficients of the power of a polynomial, by repeated squaring."""
     if number == 1:
         return factor
     half = _polynomial_power(factor, number // 2)
@@ -301,6 +306,6 @@ def _polynomial_power(factor: FloatArray, number: int) -> FloatArray:
 def corners_of(shape: StepShape) -> Corners:
     """Return the corners of a step."""
     if shape.pieces == 1:
-        return Corners(shape.half, (Way(0, 1, float(shape.branches[0].falling), False),))
+        return Corners(shape.half, (Piece(0, 1, float(shape.branches[0].falling), False),))
     share = float(shape.branches[1].falling)
-    return Corners(shape.half, (Way(1, 0, share, True), Way(1, 2, share, False)))
+    return Corners(shape.half, (Piece(1, 0, share, True), Piece(1, 2, share, False)))

@@ -1,9 +1,9 @@
-"""How far the transform of a tilted Laplace step is below 1 far out.
+"""Upper bounds of the modulus of a tilted step's transform at high frequencies.
 
-The density of losses is at least a step function that falls and then grows.  That is a mixture of
-uniform laws that begin at one end of the branch or end at the other one, and the transform of a
-uniform law of length l at a frequency t is at most |sin(t l/2)/(t l/2)|; so the transform of the
-step is at most 1 less what the uniform laws lack (docs/theory/laplace).
+The density of losses of a Laplace step is at least a step function that falls and then grows: a
+mixture of uniform laws that begin at one end of the branch or end at the other.  The transform of
+a uniform law of length l has the modulus |sin(t l/2)/(t l/2)| at t, so that of the step is at most
+1 less what these lack of their masses (docs/theory/laplace, Lemma 3).
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ __all__ = ["Decay", "Strip", "decay_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
-CELLS = 48
-SAFE = 1.0 - 1e-9  # for the rounding of bounds
-LOBE = 0.21724  # |sin(x)/x| from its first zero on is at most this
-LOBE_FROM = 5.2  # twice a place from which on |sin(x)/x| is at most that
+CELLS = 48  # of the step function, on a branch
+SAFE = 1.0 - 1e-9  # covers the rounding of a bound
+LOBE = 0.21724  # bound of |sin(x)/x| beyond its first zero, π
+LOBE_FROM = 5.2  # t l from which on |sin(t l/2)/(t l/2)| <= `LOBE`
 
 
 class Strip(NamedTuple):
-    """A bound constant + sum of weight e^(-fall t) on the modulus at the frequency t.
+    """A bound constant + Σ weight e^(-fall t) of the modulus at the frequency t.
 
     Parameters
     ----------
     weight, fall : ndarray
-        See above, neither below 0.
+        At least 0.
     constant : float
-        See above.
+        At least 0.
     """
 
     weight: FloatArray
@@ -44,29 +44,28 @@ class Strip(NamedTuple):
     constant: float
 
     def largest(self, frequency: FloatArray) -> FloatArray:
-        """The bound at frequencies, which falls."""
+        """The bound at frequencies, and so from these on, as it falls."""
         with np.errstate(under="ignore"):
             return np.asarray(fn.exp(-frequency[:, None] * self.fall) @ self.weight + self.constant)
 
 
 class Decay(NamedTuple):
-    """What is known of the transform of a tilted step, divided by its value at 0.
+    """Bounds of a tilted step's transform φ, φ(0) = 1, with that of its flat part, q.
 
-    At the frequency t it is that of the flat part of the law and at most ``variation``/t and
-    ``root``/sqrt(t) beside that.
+    |φ(t) - q(t)| <= ``variation``/t + ``root``/sqrt(t).
 
     Parameters
     ----------
     mass, length : ndarray
-        Uniform laws that are parts of the density.
+        Uniform laws that the density contains: tilted masses, and lengths in losses.
     variation, root : float
         See above.
     flat : float
-        Mass of the flat part; 1 where what is beside it has no part in bounds of the modulus.
+        Tilted mass of the flat part, which bounds |q|; 1 where bounds of |φ| need not use it.
     flat_masses : pair of float
-        What A and B have of it.
+        A's and B's mass of the flat part.
     strips : tuple of Strip
-        Further bounds of the modulus.
+        Further bounds of |φ|.
     """
 
     mass: FloatArray
@@ -78,7 +77,7 @@ class Decay(NamedTuple):
     strips: tuple[Strip, ...] = ()
 
     def largest(self, frequency: FloatArray) -> FloatArray:
-        """Bounds on the modulus of the transform at all frequencies from given ones on."""
+        """Bounds of |φ| at all frequencies from the given ones on."""
         turn = frequency[:, None] * self.length
         half = np.maximum(0.5 * np.minimum(turn, LOBE_FROM), 1e-9)
         inner = np.maximum(fn.sin(half) / half, LOBE)
@@ -88,19 +87,19 @@ class Decay(NamedTuple):
         found = np.minimum(1.0 - SAFE * lacking + 1e-15, 1.0)
         with np.errstate(divide="ignore"):
             beside = self.variation / frequency + self.root / np.sqrt(frequency)
-        # what is no number bounds nothing
+        # fmin: NaN is no bound
         found = np.fmin(found, self.flat + beside)
         for strip in self.strips:
             found = np.fmin(found, strip.largest(frequency) / SAFE)
         return np.asarray(found)
 
     def tail(self, frequency: FloatArray) -> FloatArray:
-        """Bounds on the integral of what is beside the flat part over t, from t on."""
+        """Bounds of the integral of |φ(t) - q(t)| dt/t from the given frequencies on."""
         return self.variation / frequency + 2.0 * self.root / np.sqrt(frequency)
 
 
 def decay_of(shape: StepShape, tilt: float, log_mean: float) -> Decay:
-    """Return what is known of a step with the law's e^(``tilt`` loss - ``log_mean``)-fold."""
+    """Return the bounds for a step with A multiplied by e^(``tilt`` loss - ``log_mean``)."""
     mu, slope = float(shape.distance), float(shape.slope)
     v = np.linspace(0.0, 2.0 * mu, CELLS + 1)
     away = fn.log1p(fn.expm1(v) / slope)

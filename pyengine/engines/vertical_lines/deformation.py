@@ -1,6 +1,6 @@
-"""Deformed lines for few Laplace steps: where they are turned, and which compositions they serve.
+"""Deformed lines for few Laplace steps: which compositions they serve, and where they turn.
 
-What is chosen makes bounds wide or narrow, never wrong.
+All is estimated: a poor choice widens bounds, no more.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ __all__ = ["DeformedOrder", "is_deformable", "is_deformed"]
 
 FloatArray = npt.NDArray[np.float64]
 
-LEFT = 2e-16  # what the rules of all steps may leave out
+LEFT = 2e-16  # relative quadrature error that the nodes of all steps together may have
 LEAST_STEPS = 2
-LEAST_PLAIN = 30  # steps on all data of one kind, of which fewer have exact sums
-MOST_PLACES = 3000  # of corners of the composition
-MOST_AT_TURN = 6.0  # logarithm of the bound on all terms there
-TURNS = 12.0  # least height, in 1/lengths of a step
-GROWTH = 1.5
-STEEPEST = 300.0  # of tilts, in 1/lengths: steeper ones would take too many nodes
+LEAST_PLAIN = 30  # fewer unsampled steps of one kind have exact sums
+MOST_PLACES = 3000  # corners of the composition: each takes a sum of its own
+MOST_AT_TURN = 6.0  # log of the sum of all terms' moduli at the turn: e^6 cancels 2.6 digits
+TURNS = 12.0  # least height of the turn, in 1/lengths of the longest step
+GROWTH = 1.5  # ratio of two heights that are tried
+STEEPEST = 300.0  # tilt times the longest length: steeper ones would take too many nodes
 NEAREST = 0.5  # standard deviations between a line and a pole
-SLACK = 1.0  # logarithm of how much larger than the least one the bound of a line may be
-TRIES = 40
-MOST_TURNS = 2e4  # of the loss of one step at the turn
-ROOM = 0.1  # around where a threshold is expected, in standard deviations
-PLACE_ERROR = 4.0 * UNIT
-FEW_PLACES = 10  # of corners, that take as little time as a bound
+SLACK = 1.0  # log of the scale of a line over that of the best one
+TRIES = 40  # heights
+MOST_TURNS = 2e4  # height of the turn times the longest length
+ROOM = 0.1  # half-width of the bracket of an expected threshold, in standard deviations
+PLACE_ERROR = 4.0 * UNIT  # relative, of atoms and of the ends of the support
+FEW_PLACES = 10  # corners for which a line is as quick as a Chernoff bound
 
 
 def is_deformed(kinds: Kinds) -> bool:
-    """Return whether deformed lines serve a composition first, decided before any question."""
+    """Return whether deformed lines are tried first for a composition, whatever is asked."""
     few_plain = len(kinds) == 1 and kinds[0][0].gap == math.inf and kinds[0][1] < LEAST_PLAIN
     return not few_plain and is_deformable(kinds)
 
 
 def is_deformable(kinds: Kinds) -> bool:
-    """Return whether there are deformed lines, be they the quickest or not."""
+    """Return whether a composition has deformed lines, be they the quickest way or not."""
     if not all(shape.has_corners for shape, _ in kinds):
         return False
     places = math.prod(shape.pieces * number + 1 for shape, number in kinds)
@@ -61,7 +61,10 @@ def is_deformable(kinds: Kinds) -> bool:
 
 @kept(64)
 def deformed_choice(kinds: Kinds) -> Choice:
-    """Return lines for all thresholds: each is about the best one at some, few as they are."""
+    """Return few lines such that at every threshold one has nearly the smallest scale.
+
+    The scale of a line is e^(K(λ) - λ c)/|λ (λ - 1)|; at most e^`SLACK` times the least is near.
+    """
     choice = choice_of(kinds)
     tilt, distance = choice.tilt, np.minimum(np.abs(choice.tilt), np.abs(choice.tilt - 1.0))
     longest = max(float(shape.length) for shape, _ in kinds)
@@ -75,7 +78,7 @@ def deformed_choice(kinds: Kinds) -> Choice:
     covered = cost <= cost.min(axis=1)[:, None] + SLACK
     chosen, at = [], 0
     while at < c.size:
-        # of the lines that serve there, the one that serves furthest
+        # greedy: of the lines that serve this threshold, the one that serves longest
         known = np.flatnonzero(covered[at])
         rest = ~covered[at:, known]
         reach = np.where(rest.any(axis=0), np.argmax(rest, axis=0), c.size - at)
@@ -90,7 +93,7 @@ def deformed_choice(kinds: Kinds) -> Choice:
 
 @kept(256)
 def _height(kinds: Kinds, index: int) -> float | None:
-    """Where a line is turned: as low as its terms do not cancel; None where that is too high."""
+    """Height of a line's turn: the least at which terms hardly cancel; None where too high."""
     tilt = float(deformed_choice(kinds).line[index])
     longest = max(float(shape.length) for shape, _ in kinds)
     height = max(LEAST_HEIGHT, TURNS / longest, 2.0 * (abs(tilt - 0.5) + 1.5))
@@ -112,7 +115,7 @@ def _height(kinds: Kinds, index: int) -> float | None:
 
 @kept(64)
 def deformed_at(kinds: Kinds, index: int) -> DeformedLine | None:
-    """Return a line of the composition's choice; None where it would take too many nodes."""
+    """Return the line ``index`` of `deformed_choice`; None where it would take too many nodes."""
     height, choice = _height(kinds, index), deformed_choice(kinds)
     if height is None:
         return None
@@ -131,7 +134,7 @@ def deformed_at(kinds: Kinds, index: int) -> DeformedLine | None:
 
 
 def _window(kinds: Kinds, choice: Choice, index: int) -> Window:
-    """Between which losses a line is expected to serve."""
+    """The thresholds that a line is expected to serve."""
     low, high = (float(sum(number * shape.ends[i] for shape, number in kinds)) for i in (0, 1))
     first = float(choice.limit[index - 1]) if index else low
     last = float(choice.limit[index]) if index < choice.limit.size else high
@@ -140,19 +143,19 @@ def _window(kinds: Kinds, choice: Choice, index: int) -> Window:
 
 
 class DeformedOrder(LineOrder):
-    """One order of the pair of a composition of few Laplace steps."""
+    """One order of the pair of a composition of few Laplace steps, by deformed lines."""
 
     room = ROOM
     is_deformed = True
 
     @property
     def places(self) -> float:
-        """As many as there are atoms."""
+        """The number of corners of the sum."""
         return float(self.jumps.size)
 
     @property
     def stages(self) -> int:  # type: ignore[override]
-        """Lines of few places take no longer than Chernoff's bounds."""
+        """Without Chernoff bounds where lines are as quick."""
         return 1 if self.places <= FEW_PLACES else 2
 
     @cached_property
@@ -161,27 +164,27 @@ class DeformedOrder(LineOrder):
         return deformed_choice(self.kinds)
 
     def line_at(self, index: int) -> DeformedLine | None:
-        """Return a line of the choice."""
+        """Return the line ``index`` of the choice; None where it takes too many nodes."""
         return deformed_at(self.kinds, index)
 
     @property
     def has_atoms(self) -> bool:
-        """Atoms count where steps are few."""
+        """Atoms of all steps at once have much mass where steps are few."""
         return True
 
     @property
     def shifts(self) -> tuple[float, float, float]:
-        """Places of atoms are rounded, and so are the ends of the support."""
+        """As of `LineOrder`: atoms and ends of the support are rounded."""
         return PLACE_ERROR, 0.125 * max(map(abs, self.ends)), self._off_places
 
     @cached_property
     def _off_places(self) -> float:
-        """What the lines' places of atoms may be off by."""
+        """Bound of the errors of the lines' places of atoms."""
         return places_error(self.kinds)
 
     @cached_property
     def jumps(self) -> FloatArray:
-        """Losses with atoms, rising."""
+        """Losses of the sum's atoms, rising."""
         places = np.zeros(1)
         for shape, number in self.kinds:
             first, last = (float(Decimal(number) * end) for end in shape.ends)

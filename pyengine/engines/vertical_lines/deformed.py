@@ -1,10 +1,10 @@
-"""Masses and profiles of a few Laplace steps on a line whose far part is turned.
+"""Masses and profiles of a few Laplace steps on a line that turns into rays at some height.
 
-Up to some height the line is integrated by Gauss's rules.  From there on the transform of the sum
-is a polynomial in the e^(s d) of the kinds, whose coefficients do not oscillate (`ends`): each term
-is integrated along the ray on which its exponential falls, to the left where its place lies above
-the threshold and to the right where it lies below.  What is left are sums of a few hundred terms
-for each place, however near the singularity of the density is (docs/theory/laplace).
+Below the turn the line is integrated by Gauss's rules.  Beyond it the transform of the sum is a
+polynomial in the e^(s d) of the kinds, with coefficients that do not oscillate (`ends`).  Each term
+belongs to a *place*, a sum of corners, and is integrated along the ray on which its exponential
+decays: to the left for places above the threshold, else to the right.  That takes a few hundred
+nodes a place, however near the density's singularity is (docs/theory/laplace, Theorem 7).
 """
 
 from __future__ import annotations
@@ -46,29 +46,29 @@ Steps = Sequence[tuple[LaplaceStep, int]]
 ComplexArray = npt.NDArray[np.complex128]
 Low = tuple[FloatArray, ComplexArray, KernelErrors, list[CoreSide]]  # as `_set_core` takes it
 
-RATIO = 4.2  # parameter of the ellipses about them, which stay within 45 degrees of the ray
-CHUNKS = (0, 16, 44, 72)  # where panels begin that are made at a time
+RATIO = 4.2  # ρ of the ellipses about panels of rays, which stay within 45 degrees of the ray
+CHUNKS = (0, 16, 44, 72)  # panels, each twice as long as the last, are made in these groups
 MOST_PANELS = CHUNKS[-1]
-ABOUT_PANELS = CHUNKS[2]  # without what only places next to a threshold need
+ABOUT_PANELS = CHUNKS[2]  # for estimates: more are needed only next to a threshold
 LEAST_PANELS = 4
-FALLEN = 40.0  # exponent beyond which a term is nothing
-SINE = math.sqrt(0.5)
-LIGHT = 1e-18  # places that hold less are left out
+FALLEN = 40.0  # terms below e^-40 of their start are left out
+SINE = math.sqrt(0.5)  # of the angles of the rays of s
+LIGHT = 1e-18  # relative bound of the terms of places that are left out beyond the turn
 RAYS = ((0.25 * math.pi, 0.625 * math.pi), (0.75 * math.pi, 0.375 * math.pi))  # of s, and of y
-LEAST = 1e-290  # of shares, so that their logarithms are numbers
+LEAST = 1e-290  # replaces shares of 0 before logarithms are taken
 
 
 class AtomPlaces(NamedTuple):
-    """Sums of losses at the corners of all steps.
+    """Places: the sums of one corner's loss for each step.
 
     Parameters
     ----------
     row : ndarray of shape (kinds, places)
-        How many ways from corner to corner the steps of each kind have gone, all together.
+        Power of e^(s d) of each kind: the sum of its steps' corner numbers, from 0.
     place : ndarray of shape (2, places)
-        The sums, each a sum of two doubles.
+        Losses, each a sum of two doubles.
     log_atom : ndarray of shape (places,)
-        Logarithms of what the atoms at both ends have there.
+        Logarithms of the tilted masses of the atoms there.
     """
 
     row: npt.NDArray[np.intp]
@@ -86,14 +86,14 @@ def places_of(steps: Steps) -> AtomPlaces:
     for gone, number, corners, (step, n) in zip(row, ways, of_kinds, steps, strict=True):
         low, high = _ends(step)
         way = gone.astype(np.float64)
-        # the middle of both ends is 0 where there is a corner
+        # a middle corner lies halfway between the ends
         place = place + ((number - way) * low + way * high) / (corners.number - 1)
         log_atom += corners.log_terms(_atoms(corners, step), n)[gone]
     return AtomPlaces(row, place.parts, log_atom)
 
 
 def _ends(step: LaplaceStep) -> tuple[Wide, Wide]:
-    """The least and the largest loss."""
+    """The least and the largest loss of a step."""
     (low, high), (below, above) = step.nodes.loss[:, :2].tolist()
     return Wide(low, below), Wide(high, above)
 
@@ -104,17 +104,17 @@ def _atoms(corners: Corners, step: LaplaceStep) -> FloatArray:
 
 
 def places_error(kinds: Iterable[tuple[StepShape, int]]) -> float:
-    """Bound on the errors of the places of all atoms of a composition."""
+    """Bound of the absolute errors of a composition's places."""
     return sum(
         n * (loss_error(shape) + 16.0 * EXTENDED * largest_loss(shape)) for shape, n in kinds
     )
 
 
 class _Ray(NamedTuple):
-    """Panels of a ray: weights of s - λ for each place and kernel, and errors of the kernels.
+    """Panels of a ray: weights at nodes s - λ for each place and kernel, and error bounds.
 
-    Those by which distances are off at the turn, of shape (places, kernels), are for each place
-    ``turned`` times its distance.
+    ``error`` of shape (kernels,) holds for all thresholds; ``turned`` of shape (places, kernels) is
+    multiplied by the place's distance from c, whose rounding shifts the phase at the turn.
     """
 
     weights: RayWeights
@@ -123,25 +123,25 @@ class _Ray(NamedTuple):
 
 
 class DeformedLine(TiltedSum):
-    """One line for a sum of a few steps.
+    """One deformed line for a sum of a few steps.
 
     Parameters
     ----------
     steps, tilt : list of (LaplaceStep, int), float
         As of `LossLine`.
     height : float
-        Where the line is turned, for which the nodes of the steps were chosen.
+        T, the imaginary part at the turn, up to which the nodes of the steps serve.
     rule : LowRule
-        Gauss's rules up to there.
+        Gauss's rules below the turn.
     """
 
-    removed = 0.0, 0.0  # of the masses of A and B: nothing
+    removed = 0.0, 0.0  # nothing is truncated
 
     def __init__(self, steps: Steps, tilt: float, height: float, rule: LowRule) -> None:
         super().__init__(steps, tilt)
         self.rule, self._steps, self._height = rule, steps, height
         self._number = sum(float(n) for _, n in steps)
-        # of the distance of a place from a threshold of the support, beside its own rounding
+        # error of the distance of a place from a threshold, its own rounding not counted
         self._off_place = places_error((step.shape, n) for step, n in steps)
         self._corners = [corners_of(step.shape) for step, _ in steps]
         self._shares = [
@@ -153,17 +153,17 @@ class DeformedLine(TiltedSum):
         ]
         self._bounds = [self._corner_bounds(height * part) for part in (1.0, 0.5)]
         self._places = self._kept_places()
-        # the largest distance of a place from a threshold of the support
+        # length of the support: the largest distance of a place from a threshold
         self._span = sum(n * float(step.shape.length) for step, n in steps)
         self._first = min(0.4 * height, 2.0 / self._span)
         self._rays: list[list[_Ray]] = []
         self._low = self._low_of(rule)
         self.add_panels(LEAST_PANELS)
 
-    # ---- what bounds all terms ----------------------------------------------------------------
+    # ---- bounds of all terms -------------------------------------------------------------------
 
     def _corner_bounds(self, height: float) -> list[FloatArray]:
-        """Bounds on the tilted factors of the corners of each kind from a height on."""
+        """Bounds of the moduli of each kind's corner factors, tilted, from a height on."""
         return [
             shares + scales * corners.bounds(height)
             for corners, shares, scales in zip(
@@ -172,14 +172,14 @@ class DeformedLine(TiltedSum):
         ]
 
     def _log_most(self, pairs: list[FloatArray]) -> float:
-        """Logarithm of the sum of all terms whose factors have such bounds."""
+        """Log of a bound of the sum of all terms' moduli, from bounds of the factors."""
         return sum(n * fn.log(sum(pair)) for pair, (_, n) in zip(pairs, self._steps, strict=True))
 
     def _most(self, pairs: list[FloatArray]) -> float:
-        """Bound on the sum of all terms' moduli, less their atoms, whose factors have bounds.
+        """Bound of Σ |term - atom| over places, from bounds ``pairs`` of the factors.
 
-        A product of sums of which the atoms' own product is taken off has no other terms than the
-        product of the bounds less that of the atoms, which is at most its slope times the rest.
+        Π (sum of bounds)^n - Π (sum of atoms)^n, which is convex, so at most its derivative at the
+        bounds times the difference.
         """
         log = self._log_most(pairs)
         return (1.0 + 1e-6) * sum(
@@ -188,7 +188,7 @@ class DeformedLine(TiltedSum):
         )
 
     def _kept_places(self) -> AtomPlaces:
-        """The places whose terms count; what the others hold is kept as an error."""
+        """The places whose terms are above `LIGHT`; those of others become an error."""
         found = places_of(self._steps)
         log = np.zeros(found.log_atom.size)
         for row, corners, (_, n), bounds in zip(
@@ -203,11 +203,11 @@ class DeformedLine(TiltedSum):
     # ---- below the turn -----------------------------------------------------------------------
 
     def _log_bound(self, tilt: float) -> float:
-        """Bound on the logarithm of the mean of e^(tilt S)."""
+        """Upper bound of K(``tilt``)."""
         return float(sum(n * step.bound_at(tilt) for step, n in self._steps))
 
     def _low_of(self, chosen: LowRule) -> Low:
-        """Nodes up to the turn, and what they leave out as a function of the threshold."""
+        """Nodes and weights below the turn, and error bounds as `KernelErrors` takes them."""
         height, tilt = self._height, self.tilt
         count, size, width = chosen
         half, apart = 0.5 * height / count, np.abs(tilt - POLE)
@@ -225,13 +225,13 @@ class DeformedLine(TiltedSum):
         moduli, sums = fn.modulus(terms), fn.modulus(kernels)
         chain = chain_error(t.size) + 16.0 * UNIT + rule.error
         low_error = (moduli * chain + sums * error).sum(axis=1)
-        # nodes are rounded: the slope of the transform is at most the spread, and that of a kernel
+        # rounded nodes: |φ'| is at most the tilted deviation, and |k'/k| that of 1/distances
         square = sum(
             n * float((step.share * step.apart * step.apart).sum()) for step, n in self._steps
         )
         slope = math.sqrt(square) * 1.01 + float((1.0 / apart).sum())
         low_error += UNIT * (sums * t).sum(axis=1) * slope
-        # what the rules leave out, but for the threshold
+        # quadrature error, but for the factor of the sides that depends on the threshold
         across, ratio = fn.hypot(half, width), (fn.hypot(half, width) + width) / half
         begin = 2.0 * half * np.arange(count)[:, None]
         room = 0.5 * (fn.hypot(apart, begin) + fn.hypot(apart, begin + 2.0 * half)) - across
@@ -242,7 +242,7 @@ class DeformedLine(TiltedSum):
         return t, terms, KernelErrors(low_error, (moduli * t).sum(axis=1), left), sides
 
     def _atoms_transform(self, t: FloatArray) -> tuple[ComplexArray, FloatArray]:
-        """The transform of all atoms, from the centre; a bound on its error."""
+        """The transform of the atoms of all steps at once, centred, and bounds of its errors."""
         total, log = np.ones(t.size, dtype=np.complex128), 0.0
         off = np.zeros(t.size)
         for step, n in self._steps:
@@ -258,6 +258,7 @@ class DeformedLine(TiltedSum):
     # ---- beyond the turn ----------------------------------------------------------------------
 
     def _made_ray(self, angle: float, inner: float, chunk: int) -> _Ray:
+        """A group of panels of the ray of s at ``angle``; ``inner`` is the angle of rays of y."""
         rule = gauss_nodes(NODES)
         panels = np.arange(*CHUNKS[chunk : chunk + 2])
         high = np.ldexp(self._first, panels)
@@ -273,7 +274,8 @@ class DeformedLine(TiltedSum):
         kernels = np.array([1.0 / s, 1.0 / (s - 1.0), 1.0 / (s * (s - 1.0))]) * (weight * way)
         moduli = fn.modulus(kernels)
         rounding = (moduli * whole * fn.expm1(off)).sum(axis=1)
-        # a distance that is off moves a term by τ |x| e^(-τ |x| sqrt(1/2)) beyond the turn's part
+        # a relative error of the distance x from the threshold moves a term by τ |x| of itself,
+        # times e^(-τ |x| sqrt(1/2)) along the ray
         chain = 104.0 + NODES * panels.size + 2.0 * self._places.log_atom.size
         each = fn.modulus(terms)
         size = each.sum(axis=0)
@@ -284,7 +286,7 @@ class DeformedLine(TiltedSum):
         return _Ray(RayWeights.of(moved, weights), rounding + self.left_on(panels), turned)
 
     def _factors(self, kind: int, s: ComplexArray, inner: float, step: LaplaceStep) -> Factors:
-        """What corners of a kind of step have far up a line."""
+        """Tilted factors of a kind's corners at points s."""
         corners, shares, scales = self._corners[kind], self._shares[kind], self._scales[kind]
         added, error = corners.transforms(s, inner)
         added = scales[:, None] * added
@@ -294,7 +296,7 @@ class DeformedLine(TiltedSum):
     def _terms_less_atoms(
         self, factors: list[Factors]
     ) -> tuple[ComplexArray, FloatArray, FloatArray]:
-        """Terms of all places without their atoms; a bound on all of them, and relative errors."""
+        """Term - atom of each place, a bound of the sum of terms, and errors relative to it."""
         if all(
             corners.is_small(each, n)
             for corners, (_, n), each in zip(self._corners, self._steps, factors, strict=True)
@@ -318,7 +320,7 @@ class DeformedLine(TiltedSum):
         return terms, whole, off + 16.0 * UNIT
 
     def _small_terms(self, factors: list[Factors]) -> tuple[ComplexArray, FloatArray, FloatArray]:
-        """The same where what is beside atoms is a small part of them: by its part alone."""
+        """The same where densities are small beside atoms: without cancellation."""
         size = factors[0].added.shape[1]
         atoms = np.ones(self._places.log_atom.size)
         rest = np.zeros((atoms.size, size), dtype=np.complex128)
@@ -334,10 +336,10 @@ class DeformedLine(TiltedSum):
         return rest, whole, off
 
     def left_on(self, panels: npt.NDArray[np.intp]) -> FloatArray:
-        """Bound on what Gauss's rules leave out on panels of a ray, for each kernel."""
+        """Bound of the quadrature error on panels of a ray, for each kernel."""
         high = np.ldexp(self._first, panels)
         half = np.where(panels == 0, 0.5 * high, 0.25 * high)
-        # ellipses of later panels stay above the turn; the first one may reach half of its height
+        # ellipses of later panels stay above the turn, that of the first above half its height
         least = np.where(panels == 0, 0.5 * self._height, np.maximum(self._height, 0.15 * high))
         most, most_below = (self._most(pairs) for pairs in self._bounds)
         grown = np.where(panels == 0, most_below * fn.exp(2.5), most)
@@ -352,7 +354,7 @@ class DeformedLine(TiltedSum):
         return array(np.empty(self._atom_mass.size), writable=True)
 
     def add_panels(self, panels: int) -> None:
-        """Have rays of whole chunks of them."""
+        """Extend both rays to whole groups of `CHUNKS` and hand them to the C core."""
         chunks = bisect_left(CHUNKS, panels)
         made = [*self._rays]
         made += [
@@ -386,13 +388,13 @@ class DeformedLine(TiltedSum):
 
     @cached_property
     def _atom_mass(self) -> FloatArray:
-        """What the atoms have, exactly but for rounding."""
+        """Tilted masses of the atoms of all steps at once, by place."""
         return np.asarray(fn.exp(self._places.log_atom))
 
     @cached_property
     def _fixed(self) -> FloatArray:
-        """What is left out beyond the last panels and of light places, and of atoms' rounding."""
-        # beyond the last panels P and Q are next to nothing: at most their largest values over s
+        """Errors for all thresholds: beyond the last panels, light places, rounding of atoms."""
+        # beyond the last panels: terms next to a place fall like 1/s, others by e^-FALLEN
         rest = self._most(self._corner_bounds(SINE * self._first * 2.0 ** (MOST_PANELS - 1)))
         fallen = fn.exp(-FALLEN) * self._most(self._bounds[0])
         atoms = fn.exp(self._log_most(self._shares))
@@ -409,7 +411,7 @@ class DeformedLine(TiltedSum):
             n * (step.share_error + step.left + step.log_error) for step, n in self._steps
         )
         apart = abs(self.tilt), abs(self.tilt - 1.0)
-        # a distance that is off moves the weights of atoms by so much
+        # an error of the distance changes the atoms' weights
         rounding += self._off_place * (1.0 + max(apart))
         far = rest + fallen + 100.0 * self._dropped
         heaviest = 1.0 / (1.0 + min(apart)) if self.tilt < 0.0 or self.tilt > 1.0 else 1.0
@@ -420,7 +422,7 @@ class DeformedLine(TiltedSum):
 
 
 def _scales(step: LaplaceStep, tilt: float, number: int) -> FloatArray:
-    """What corners have in units of e^(s loss) is multiplied by: e^(λ loss) over the mean."""
+    """Tilted scales of the corners: e^(λ loss - log mean)."""
     low, high = _ends(step)
     places = [low, high] if number == 2 else [low, Wide(0.0), high]
     exponents = np.array([(tilt * place - step.log_mean).parts for place in places]).T

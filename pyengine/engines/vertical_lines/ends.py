@@ -1,10 +1,10 @@
-"""What the two ends of a Laplace step's losses have in its transform, far up a line.
+"""The transform of a Laplace step far up a line, as contributions of the two ends of its loss.
 
-Between its atoms a step has the density f of the distance y of the loss from the least one,
-analytic in the half-plane to the right of its singularity.  So its transform is a_0 + P(s) and
-e^(s d) times a_1 - Q(s), where P and Q are integrals of f(y) e^(s y) and f(d + y) e^(s y) along any
-ray on which the exponential falls: neither oscillates.  Each is a short sum of Gauss's rules on a
-ray (docs/theory/laplace).
+Between its atoms a step has the density f(y) at the distance y from the least loss, analytic to the
+right of its singularity.  So the transform, up to e^(s l_0), is a_0 + P(s) + e^(s d) (a_1 - Q(s)),
+where P and Q are the integrals of f(y) e^(s y) and f(d + y) e^(s y) along a ray on which the
+exponential decays: neither oscillates.  Both are sums of Gauss's rules on panels of the ray
+(docs/theory/laplace, Lemmas 6 and 8).
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ FloatArray = npt.NDArray[np.float64]
 ComplexArray = npt.NDArray[np.complex128]
 Indices = npt.NDArray[np.int64]
 
-NODES = 16  # of Gauss's rule on a panel of a ray, each twice as long as the one before
-SHARP = 0.25  # length of the first panel, in distances of the singularity
-SHORT = 1.5  # and the largest exponent on it
-REACH = 64.0  # exponent at the end of a ray
-LEAST_HEIGHT = 64.0  # of s above the real axis, so that rays end below the next singularities
-RATIOS = np.array([1.3, 1.8, 2.5, 3.5, 5.0, 8.0])  # parameters of ellipses about panels
-WIDEST = 1.5  # imaginary part of y up to which bounds on f hold
+NODES = 16  # of Gauss's rule on a panel; panels double in length from the second on
+SHARP = 0.25  # largest length of the first panel, in distances of the singularity
+SHORT = 1.5  # largest |s y| on the first panel
+REACH = 64.0  # |s y| at the end of a ray
+LEAST_HEIGHT = 64.0  # smallest Im s: rays end at |y| <= 1, away from singularities near 2πi
+RATIOS = np.array([1.3, 1.8, 2.5, 3.5, 5.0, 8.0])  # parameters ρ of Bernstein ellipses
+WIDEST = 1.5  # largest Im y for which the bounds of f hold
 VALUES = 64.0  # roundings of a value of f and of its term
-DECAY = 0.65  # least cosine of the angle between a ray and where e^(s y) falls fastest
-FAR = 1e3  # distance of a singularity that is none
-HEIGHTS = 400  # cells of the integral that bounds the transforms
+DECAY = 0.65  # least -cos(arg s + arg y): |e^(s y)| <= e^(-0.65 |s y|) on a ray
+FAR = 1e3  # stands for the distance of the singularity where there is none
+HEIGHTS = 400  # cells of the integrals in `end_bounds`
 
 
 class EndTransforms(NamedTuple):
-    """P and Q at some s, and bounds on their errors."""
+    """P and Q at points s, and bounds of their absolute errors."""
 
     low: ComplexArray
     high: ComplexArray
@@ -62,14 +62,14 @@ class EndTransforms(NamedTuple):
 
 
 def _lengths(shape: LaplaceShape) -> tuple[float, float, float]:
-    """κ, the length d, and the distance of the singularity from the least loss."""
+    """κ, the length d, and the distance G of the singularity below the least loss."""
     slope, length = float(shape.slope), float(shape.length)
     rest = 1.0 / slope
     return slope, length, -fn.log1p(-rest) if rest < 1.0 else FAR
 
 
 def _density(shape: LaplaceShape, y: ComplexArray) -> ComplexArray:
-    """The density f at y and at d + y."""
+    """The density κ e^y r^(-3/2)/4, r = 1 + κ (e^y - 1), at y and at d + y: of shape (2, n)."""
     slope, length, _ = _lengths(shape)
     grown, whole = fn.complex_expm1(y), fn.complex_exp(y)
     low = 1.0 + slope * grown
@@ -84,7 +84,7 @@ def _density(shape: LaplaceShape, y: ComplexArray) -> ComplexArray:
 
 @dataclass(frozen=True, eq=False)
 class RayWeights:
-    """Nodes, and weights of shape (rows, kinds, nodes), in parts as the C core takes them."""
+    """Nodes of shape (n,) and weights of shape (rows, kinds, n), as real and imaginary parts."""
 
     node_real: FloatArray
     node_imag: FloatArray
@@ -93,18 +93,18 @@ class RayWeights:
 
     @classmethod
     def joined(cls, rays: Sequence[RayWeights]) -> RayWeights:
-        """The nodes of all, one after the other."""
+        """Concatenate rays along their nodes."""
         parts = ((ray.node_real, ray.node_imag, ray.real, ray.imag) for ray in rays)
         return cls(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
 
     @property
     def core(self) -> Any:
-        """The ray as the C core takes it, while this lives."""
+        """The C struct, valid while this object lives."""
         return self._core[0]
 
     @cached_property
     def _core(self) -> tuple[Any, list[Any]]:
-        """A struct of the core, and the buffers that it points to."""
+        """The C struct, and the buffers that it points to."""
         parts = [
             array(part.reshape(-1))
             for part in (self.node_real, self.node_imag, self.real, self.imag)
@@ -114,13 +114,13 @@ class RayWeights:
 
     @classmethod
     def of(cls, node: ComplexArray, weight: ComplexArray) -> RayWeights:
-        """Take parts of both."""
+        """Split complex nodes and weights."""
         return cls(
             *(np.ascontiguousarray(x) for x in (node.real, node.imag, weight.real, weight.imag))
         )
 
     def sums(self, factor: ComplexArray, panels: Indices, row: Indices) -> ComplexArray:
-        """Sums of e^(factor node) weight over the nodes of some panels, of shape (n, kinds)."""
+        """Σ weight e^(factor node) over the first ``panels`` panels, of shape (n, kinds)."""
         _, kinds, size = self.real.shape
         out = np.empty((factor.size, kinds), dtype=np.complex128)
         lib.pe_ray_sums(
@@ -140,7 +140,7 @@ class RayWeights:
 
 
 def _integers(x: Indices) -> Any:
-    """Numbers as the C core takes them."""
+    """A C buffer of int64."""
     return ffi.from_buffer("int64_t[]", np.ascontiguousarray(x, dtype=np.int64))
 
 
@@ -153,8 +153,7 @@ def end_transforms(shape: LaplaceShape, s: ComplexArray, angle: float) -> EndTra
     shape : LaplaceShape
         The step.
     s : ndarray
-        Points whose imaginary part is at least `LEAST_HEIGHT`, those of a panel of `NODES` side by
-        side.
+        Points with Im s at least `LEAST_HEIGHT`; `NODES` next to each other share their bounds.
     angle : float
         In radians, such that cos(arg s + angle) <= -`DECAY`.
     """
@@ -171,11 +170,11 @@ def end_transforms(shape: LaplaceShape, s: ComplexArray, angle: float) -> EndTra
     y = np.asarray(ray * (edges[:-1, None] + width[:, None] * place).ravel(), np.complex128)
     step = (ray * width[:, None] * weight).ravel()
     terms = np.asarray((_density(shape, y) * step)[None], np.complex128)
-    # beyond the exponent where a panel begins nothing counts: that is bounded with the panels
+    # panels that begin beyond |s y| = `REACH` are left out, which `_left_out` bounds
     used = np.searchsorted(edges[:-1], REACH / size)
     total = RayWeights.of(y, terms).sums(s, used, np.zeros(s.size, dtype=np.int64))
     moduli = fn.modulus(terms[0]).reshape(2, -1, NODES).sum(axis=2)
-    # e^(s y) is at most that at the begin of a panel; exponents are rounded, and nodes s were
+    # |e^(s y)| is largest at the start of a panel; exponents round, and the points s were rounded
     exponent = size[:, None] * edges[:-1]
     chain = (VALUES + 0.25 * NODES * (count + 1.0) + 16.0 * exponent) * UNIT
     off = (chain * fn.exp(-DECAY * exponent)) @ moduli.T
@@ -186,11 +185,11 @@ def end_transforms(shape: LaplaceShape, s: ComplexArray, angle: float) -> EndTra
 def _left_out(
     shape: LaplaceShape, s: ComplexArray, ray: complex, edges: FloatArray, used: Indices
 ) -> FloatArray:
-    """Bounds on what the rules on the first panels leave out of P and Q."""
+    """Bounds of the quadrature error of P and Q, and of the integral beyond the ``used`` panels."""
     slope, length, gap = _lengths(shape)
     half, middle = 0.5 * np.diff(edges)[:, None], 0.5 * (edges[1:] + edges[:-1])[:, None]
     major, minor = half * 0.5 * (RATIOS + 1.0 / RATIOS), half * 0.5 * (RATIOS - 1.0 / RATIOS)
-    along = fn.hypot(major * ray.real, minor * ray.imag)  # of the ellipse, along the real axis
+    along = fn.hypot(major * ray.real, minor * ray.imag)  # half-width of the ellipse in Re y
     up = fn.hypot(major * ray.imag, minor * ray.real)
     inside = middle * ray.imag + up <= WIDEST
     furthest = middle * ray.real + along
@@ -210,7 +209,7 @@ def _left_out(
         with np.errstate(divide="ignore", invalid="ignore"):
             most = 0.25 * slope * fn.exp(start + furthest) / (least * np.sqrt(least))
         bounds.append(np.where(inside & (least > 0.0), most * rule, np.inf))
-    # the largest real part of s y on an ellipse, for all s of a panel: it grows with the cosine
+    # largest Re s y on an ellipse, for `NODES` points s together: it grows with the cosine
     first = np.arange(0, s.size, NODES)
     size = fn.modulus(s)
     cosine = np.maximum.reduceat((s * ray).real / size, first)[:, None, None]
@@ -231,17 +230,17 @@ def _left_out(
 def ways_left(
     shape: LaplaceShape, s: ComplexArray, ray: complex, end: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds on the integrals of P and Q from ends of the ray back to the imaginary axis, and up.
+    """Bounds of the integrals that replace the rest of a ray, which stops at the radius ``end``.
 
-    Both have the shape (points, 2).
+    First from there to the imaginary axis at the same height, then up that axis; arrays of shape
+    (points, 2) for P and Q.
     """
     slope, length, _ = _lengths(shape)
     height = end * ray.imag
     across = np.maximum((s * (end * ray)).real, -s.imag * height)
     back, up = [], []
     for start in (0.0, length):
-        # |r| is at least its imaginary part, and that at 0 less what it changes by from there;
-        # beyond, f is at most what it is at 0
+        # |r| >= |Im r| and |r| >= r(start) - change of r from there; on the axis |f| <= f(start)
         sine = fn.sin(height)
         near = 0.25 * fn.exp(-0.5 * (start - end)) / np.sqrt(slope) / (sine * np.sqrt(sine))
         up_to = slope * fn.exp(start)
@@ -257,12 +256,12 @@ def ways_left(
 
 
 def _ratio(shape: LaplaceShape, start: float) -> float:
-    """The ratio at an end."""
+    """The function r of the density at y = 0, or at y = d: 1 or e^(2 μ)."""
     return fn.exp(2.0 * float(shape.distance)) if start else 1.0
 
 
 def _spread(low: float, high: float, count: int) -> FloatArray:
-    """Numbers from one to another one, their logarithms even."""
+    """``count`` numbers from ``low`` to ``high``, equally spaced in their logarithms."""
     found = np.asarray(fn.exp(np.linspace(fn.log(low), fn.log(high), count)))
     found[-1] = high
     return found
@@ -270,10 +269,10 @@ def _spread(low: float, high: float, count: int) -> FloatArray:
 
 @kept(128)
 def end_bounds(shape: LaplaceShape, height: float) -> tuple[float, float]:
-    """Return bounds on |P| and |Q| wherever the imaginary part of s is at least ``height``.
+    """Return bounds of |P| and |Q| wherever Im s is at least ``height``.
 
-    By the ray upwards, where |f(i r)| and |f(d + i r)| fall until r = π: at most the sum of cells
-    of the largest values, and what is above those.
+    By integrals along the imaginary axis, where |f(i r)| and |f(d + i r)| fall until r = π: cells
+    with the largest value on each, and beyond π the value at 0.
     """
     slope, length, gap = _lengths(shape)
     r = np.concatenate([[0.0], _spread(1e-9 * min(gap, 1.0), math.pi, HEIGHTS)])

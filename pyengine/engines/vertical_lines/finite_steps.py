@@ -1,7 +1,7 @@
 """Steps of finitely many losses as a kind of steps on lines.
 
-A finite law is its own nodes.  Its transform need not fall: all of it is the part at the ends, so
-that lines serve where other kinds fall.
+The atoms of a finite law are its nodes.  The whole law is its flat part: the transform need not
+decay, so that lines need another kind beside it whose transform does (docs/theory/kinds).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pyengine._support.caches import cached_property
 from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
-from pyengine.engines.vertical_lines.shapes import NOTHING, At, Fall, LossShape
+from pyengine.engines.vertical_lines.shapes import NO_MASSES, At, Fall, LossShape
 from pyengine.engines.vertical_lines.tilted import NodeStep, log_mean_at
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
 from pyengine.numerics import functions as fn
@@ -27,14 +27,14 @@ __all__ = ["FiniteShape"]
 
 FloatArray = npt.NDArray[np.float64]
 
-FAINTEST = -11000.0  # logs of masses that powers of 2 beside doubles hold
+FAINTEST = -11000.0  # smallest log of a mass that the core takes as m 2^k
 NO_RULE = PanelRule(0, 0, 0.0)
-SUBNORMAL = 1e-317  # stands for masses below all doubles
+SUBNORMAL = 1e-317  # bound of masses that underflow
 
 
 @dataclass(frozen=True)
 class FiniteShape(LossShape):
-    """A step of finitely many losses, beside which either law may have infinite ones.
+    """A step of finitely many losses; either law may have infinite ones besides.
 
     Parameters
     ----------
@@ -58,35 +58,35 @@ class FiniteShape(LossShape):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The smallest and the largest loss."""
+        """The smallest and the largest finite loss."""
         return self.law.support()
 
     @property
     def off_ends(self) -> float:
-        """Bound on the errors of both."""
+        """Bound of the absolute errors of both ends."""
         return self.law.support_error()
 
     @property
     def alone(self) -> tuple[Fraction, Fraction]:
         """Masses of A at the loss -∞ and of B at +∞."""
-        return self.law.alone or NOTHING
+        return self.law.alone or NO_MASSES
 
     @cached_property
     def log_masses(self) -> tuple[float, float]:
-        """Logarithms of what A and B have of finite losses."""
+        """Logarithms of A's and B's masses of finite losses."""
         of_a, of_b = (float(CONTEXT.ln(as_decimal(1 - mass))) for mass in self.alone)
         return of_a, of_b
 
     @cached_property
     def nodes(self) -> StepNodes:
-        """The atoms, with errors of each mass."""
+        """The atoms, each with a bound of its mass's relative error."""
         law = self.law
         beside, error = np.zeros(law.loss.size), ROUNDED * float(np.abs(law.loss).max())
         if law.fine is not None:
             beside, error = law.fine.beside(law.loss)
         loss = (Wide(law.loss) + beside).parts
         mass, power = wide_exp(self._log_mass)
-        # relative to each, and what the mean of all has
+        # of each mass, and the error common to all
         off = 2.0 * (LOG_ERROR * (1.0 + np.abs(law.log_a)) + law.error)
         return StepNodes(loss, mass, power, error + law.loss_error, off * (1.0 + 1e-9), NO_RULE)
 
@@ -96,13 +96,13 @@ class FiniteShape(LossShape):
         return np.stack([self.law.log_a, np.zeros(self.law.log_a.size)])
 
     def log_mean_bound(self, tilt: float) -> float:
-        """Bound on the logarithm of the mean of e^(``tilt`` loss)."""
+        """Upper bound of log E_A e^(``tilt`` loss)."""
         log = log_mean_at(self.nodes, self._log_mass, tilt)
         deepest = float(np.abs(self.law.log_a).max())
         return log.most + LOG_ERROR * (1.0 + deepest) + self.law.error
 
     def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """About the log of the mean of e^(tilt loss), mean and variance of the tilted loss."""
+        """Estimates of log E_A e^(λ loss), and of mean and variance of the tilted loss."""
         loss, log_a = self.law.loss, self.law.log_a
         found = np.empty((3, tilt.size))
         per_part = max(1, 2**20 // loss.size)
@@ -119,22 +119,22 @@ class FiniteShape(LossShape):
         return found[0], found[1], found[2]
 
     def expected_nodes(self, frequency: float) -> float:
-        """About how many nodes stand for a step up to a frequency."""
+        """The number of atoms."""
         del frequency
         return float(self.law.loss.size)
 
     def log_at_ends(self, at: At) -> float:
-        """Logarithm of the tilted mass of the part whose transform need not fall."""
+        """Logarithm of the tilted mass of the flat part: of all."""
         del at
         return 0.0
 
     def fall(self, at: At, variance: float, frequency: FloatArray) -> Fall:
-        """About how the transform falls along a line."""
+        """No decay."""
         del at, variance
         return Fall(np.ones(frequency.size), np.zeros(frequency.size))
 
     def tilted(self, at: At, frequency: float, enough: float, spacing: float) -> FiniteStep | None:
-        """A step at a tilt, for frequencies up to one; None where it has none."""
+        """The step at a tilt, for frequencies up to one; None as of `NodeStep.reaching`."""
         del enough, spacing
         return FiniteStep(self, at.tilt, self.nodes, 0.0).reaching(at.log_mean, frequency)
 
@@ -152,11 +152,11 @@ class FiniteStep(NodeStep):
 
     @property
     def removed(self) -> tuple[float, float]:
-        """What is below all doubles, where atoms are left out."""
+        """A bound of the mass of atoms that underflow and are left out."""
         lost = SUBNORMAL if self.shape.law.left_out() > 0.0 else 0.0
         return lost, lost
 
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
-        """It need not fall."""
+        """1: no decay."""
         del frequency, modulus
         return 1.0

@@ -1,4 +1,7 @@
-"""Orders of steps beside few losses that are no lines: sums in closed form, and laws on pieces."""
+"""The other steps beside few losses, where they need no lines: closed forms, and sampled Gaussians.
+
+`WeightedOrder` sums their masses and profiles over the few losses (docs/theory/line, Lemma 10).
+"""
 
 from __future__ import annotations
 
@@ -38,12 +41,12 @@ Laws = tuple[tuple[StepLaw, int], ...]
 
 TAILS = (A_ABOVE, A_BELOW, B_ABOVE, B_BELOW)
 FALLING = (A_ABOVE, B_ABOVE)
-UNKNOWN = 0.5  # width of what has no row
-ROUNDED = 4.0 * UNIT  # of expm1
+UNKNOWN = 0.5  # bounds farther apart are those of a row that failed
+ROUNDED = 4.0 * UNIT  # relative error of expm1
 
 
 class ClosedOrder(Inner):
-    """One order whose masses are in closed form.
+    """One order of steps whose sum has its masses in closed form.
 
     Parameters
     ----------
@@ -56,29 +59,29 @@ class ClosedOrder(Inner):
 
     @cached_property
     def jumps(self) -> FloatArray:
-        """Both ends, where noise of bounded loss has its atoms."""
+        """The ends of the support, where the atoms of bounded losses are."""
         return np.unique(np.array(self._law.support()))
 
     def lowest(self) -> tuple[float, float]:
-        """As the law says."""
+        """Bounds of the smallest loss."""
         return self._law.lowest()
 
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Masses as of `Tails`, each with a bound on its absolute error."""
+        """The four masses of `Tails`, each with a bound of its absolute error."""
         found = self._law.tails(c)
         return [(mass, mass * found.error) for mass in found[:4]]
 
     def shift(self, c: FloatArray) -> FloatArray:
-        """By how much thresholds may be moved."""
+        """Bounds of the errors of thresholds."""
         return self._law.tails(c).shift
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The profile of the first law against the second one, and a bound on absolute errors."""
+        """The profile, and bounds of its absolute errors."""
         return self._law.profile(epsilon)
 
 
 def closed_order(laws: Laws) -> ClosedOrder | None:
-    """Return the order of steps that have a closed sum or of one step; None of others."""
+    """Return the order of one step, or of steps whose sum has a closed form; None for others."""
     if not all(law.has_cells and law.infinite() == (0.0, 0.0) for law, _ in laws):
         return None
     found = closed_law(laws)
@@ -86,7 +89,7 @@ def closed_order(laws: Laws) -> ClosedOrder | None:
 
 
 class RowsOrder(Inner):
-    """One order of sampled Gaussian steps, by rows of what answers questions on them alone.
+    """One order of sampled Gaussian steps, by the rows of the engine for these alone.
 
     Parameters
     ----------
@@ -102,7 +105,7 @@ class RowsOrder(Inner):
         self._side: LineSide = SmoothSide(steps.laws)
         if steps.pair is not None:
             self._side = GaussianSide(steps.pair)
-        # the loss of the order without exchange is at least minus its end
+        # without exchange the loss is at least -end: an estimate of end, and bounds
         self._end, self._is_reversed = steps.end, steps.is_reversed
 
     def lowest(self) -> tuple[float, float]:
@@ -112,12 +115,12 @@ class RowsOrder(Inner):
         return -self._end[2], -self._end[1]
 
     def _beyond(self, c: FloatArray) -> npt.NDArray[np.bool_]:
-        """Whether thresholds are below all losses or, in the other order, above them."""
+        """Whether thresholds are below all losses or, in the reversed order, above them."""
         return c > self._end[2] if self._is_reversed else c < -self._end[2]
 
     @cached_property
     def _middle(self) -> float:
-        """The median of the loss under A; 0 where it is not found."""
+        """About the median of the loss under A; 0 where none is found."""
         found = float(self._threshold(A_ABOVE, fn.log([0.5]))[0])
         return found if math.isfinite(found) else 0.0
 
@@ -125,11 +128,11 @@ class RowsOrder(Inner):
         return self._side.threshold(functional, log_target)
 
     def _rough_rows(self, functional: int, c: FloatArray) -> LogBounds:
-        """Rows of estimates."""
+        """Rows of estimates at thresholds, as bounds."""
         return LogBounds.of_rows(c, self._side.prover().at(functional, c))
 
     def _rows(self, functional: int, c: FloatArray, stage: int) -> LogBounds:
-        """Rows that are proven quickly, or all that there are."""
+        """Proven rows: those that are quick, or in the last stage the best."""
         lines = self._side.prover()
         is_last = stage == self.stages - 1
         table = (
@@ -138,11 +141,11 @@ class RowsOrder(Inner):
         return LogBounds.of_rows(c, table)
 
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Masses as of `Tails`, each with a bound on its absolute error."""
+        """The four masses of `Tails`, each with a bound of its absolute error."""
         return self.masses_at(self.stages - 1, c)
 
     def masses_at(self, stage: int, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """By Chernoff's bounds first."""
+        """The same: in stage 0 by Chernoff bounds, then by rows."""
 
         def rows(functional: int, c: FloatArray) -> LogBounds:
             return self._rows(functional, c, stage) if stage else self._chernoff(c)
@@ -153,7 +156,7 @@ class RowsOrder(Inner):
         return LogBounds.of_rows(c, self._side.prover().chernoff(c))
 
     def _tails(self, c: FloatArray, rows: Callable[[int, FloatArray], LogBounds]) -> FloatArray:
-        """Bounds of all masses, from the rows of the smaller tail of A at each threshold."""
+        """Lower and upper bounds of the four masses, from rows of A's smaller tail at each c."""
         parts = np.empty((len(TAILS), 2, c.size))
         is_above = c >= self._middle
         for functional, at in ((A_ABOVE, is_above), (A_BELOW, ~is_above)):
@@ -166,11 +169,11 @@ class RowsOrder(Inner):
         return parts
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The profile of the first law against the second one, and a bound on absolute errors."""
+        """The profile, and bounds of its absolute errors."""
         return self.profile_at(self.stages - 1, epsilon)
 
     def profile_at(self, stage: int, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """By Chernoff's bounds first."""
+        """The same: in stage 0 by Chernoff bounds, then by rows."""
         if stage == 0:
             return profile_from(epsilon, np.array([sum(x) for x in self.masses_at(0, -epsilon)]))
         return between(*self._profiles(-epsilon, self._rows(PROFILE, -epsilon, stage)))
@@ -184,7 +187,7 @@ class RowsOrder(Inner):
         return found
 
     def rough_masses(self, c: FloatArray, weight: FloatArray) -> FloatArray:
-        """About the masses, of shape (4, n); beyond the ends of what tells none or all."""
+        """Estimates of the masses, of shape (4, n); 0 or 1 where rows fail, in the far tails."""
         del weight
         low, high = self._tails(c, self._rough_rows).transpose(1, 0, 2)
         falls = np.array([which in FALLING for which in TAILS])[:, None]
@@ -193,7 +196,7 @@ class RowsOrder(Inner):
         )
 
     def rough_profile(self, epsilon: FloatArray, weight: FloatArray) -> FloatArray:
-        """About the profile; beyond the ends of what tells none or all."""
+        """Estimates of the profile; 0 or 1 - e^ε where rows fail, in the far tails."""
         del weight
         low, high = self._profiles(-epsilon, self._rough_rows(PROFILE, -epsilon))
         beyond = np.where(-epsilon >= self._middle, -fn.expm1(np.minimum(epsilon, 0.0)), 0.0)
@@ -201,14 +204,14 @@ class RowsOrder(Inner):
 
 
 class PiecesOrder(RowsOrder):
-    """One order of few or rare sampled Gaussian steps, also of groups, by laws on pieces.
+    """One order of few or rare sampled Gaussian steps, also of groups, by sector laws.
 
     Parameters
     ----------
     steps : SampledSteps
         The steps.
     laws : SectorLaws
-        Of them.
+        Their laws on pieces, of several depths.
     """
 
     def __init__(self, steps: SampledSteps, laws: SectorLaws) -> None:
@@ -220,18 +223,18 @@ class PiecesOrder(RowsOrder):
         return self._laws.threshold(functional, log_target)
 
     def _rough_rows(self, functional: int, c: FloatArray) -> LogBounds:
-        """Rows of the shortest law."""
+        """Rows of the law with the nearest ends."""
         return self._rows(functional, c, 1)
 
     def _rows(self, functional: int, c: FloatArray, stage: int) -> LogBounds:
-        """Rows of so many laws, each of which ends farther out."""
+        """Rows of the first ``stage`` laws, each of which ends farther out."""
         table = np.full((c.size, WIDTH), np.nan)
         self._laws.improve(functional, c, table, CLOSE, stage)
         return LogBounds.of_rows(c, table)
 
 
 def pieces_order(laws: Laws) -> PiecesOrder | None:
-    """Return the order of few or rare sampled Gaussian steps, also of groups; None of others."""
+    """Return the order of sampled Gaussian steps with cheap sector laws; None for others."""
     known = sampled_steps(laws)
     if known is None or known.others:
         return None
@@ -240,6 +243,6 @@ def pieces_order(laws: Laws) -> PiecesOrder | None:
 
 
 def rows_order(laws: Laws) -> RowsOrder | None:
-    """Return the order of any sampled Gaussian steps, by the rows that they have alone."""
+    """Return the order of any sampled Gaussian steps, by rows; None for others."""
     known = sampled_steps(laws, plain=True)
     return None if known is None or known.others else RowsOrder(known)

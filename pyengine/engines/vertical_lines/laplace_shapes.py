@@ -1,10 +1,10 @@
-"""The loss of one Laplace step as two atoms and a density between them.
+"""The law of the loss of one Laplace step: two atoms and a density between them.
 
-With μ the distance of both laws in scales of the noise, q = 1 - p and y the ratio of B's density to
-A's times e^μ, the loss log(q + p y e^-μ) of a step on a Poisson sample goes from that of y = 1 to
-that of y = e^(2 μ), where A has the atoms 1/2 and e^-μ/2; between them A's law of y has the density
-y^(-3/2)/4.  At the part x of the way from the least loss to the largest one, d above it, y is
-1 + κ (e^(d x) - 1) with κ = 1 + q e^μ/p (docs/theory/laplace).
+μ is the sensitivity over the scale of the noise, q = 1 - p, and y the likelihood ratio without
+sampling times e^μ.  The loss log(q + p y e^-μ) grows from that of y = 1 to that of y = e^(2 μ),
+where A has the atoms 1/2 and e^-μ/2; between them y has the density y^(-3/2)/4 under A.  With d
+the length, the largest loss less the least one, and κ = 1 + q e^μ/p, y = 1 + κ (e^(d x) - 1) at the
+fraction x of the length (docs/theory/laplace).
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ __all__ = ["Branch", "LaplaceShape", "RangeShape", "StepShape", "SubstitutedShap
 
 FloatArray = npt.NDArray[np.float64]
 
-LARGEST = 30.0  # of the distance of both laws: beyond, one step tells nearly all
-WIDEST = 170.0  # of a range: squares of its densities are doubles
-NODES = 32  # of rough means
-FEW = 64  # steps of a range, of which transforms need not know how far from 1 they are
-CLOSE = 1e-9  # what nodes that bound a mean may leave out
-LEAST = 1e-12  # of the distance and of the sampling probability
+LARGEST = 30.0  # largest μ: e^-30/2 is the chance that one step does not reveal the record
+WIDEST = 170.0  # largest ε of bounded range: squares of its densities are doubles
+NODES = 32  # of the rule for estimates of cumulants
+FEW_STEPS = 64  # of bounded range: up to so many use the closed form of the transform
+CLOSE = 1e-9  # relative quadrature error of bounds of log means
+LEAST = 1e-12  # smallest μ, ε and sampling probability
 
 
 class Branch(NamedTuple):
-    """Losses ``origin`` ± log(1 + (e^v - 1)/κ) for v in (0, 2 μ), and A's density of v there.
+    """Losses ``origin`` + ``sign`` log(1 + (e^v - 1)/κ) for v in (0, 2 μ).
 
-    The density of v is (``falling`` e^(-v/2) + ``rising`` e^(v/2))/4.
+    A's density of v is (``falling`` e^(-v/2) + ``rising`` e^(v/2))/4.
     """
 
     origin: Wide
@@ -55,16 +55,16 @@ class Branch(NamedTuple):
 
 
 class StepShape(LossShape):
-    """A Laplace step of either sort, or one of bounded range."""
+    """A Laplace step, under add_remove or substitute, or a step of bounded range."""
 
     distance: Fraction
     has_exact_ends: ClassVar[bool] = True
-    pieces: ClassVar[int]  # of equal lengths, on each of which the density is analytic
+    pieces: ClassVar[int]  # number of equal parts of the length with an analytic density
 
     @property
     @abstractmethod
     def half(self) -> LaplaceShape:
-        """The step whose density lies between two corners."""
+        """The step with the density of one piece, up to a factor."""
 
     @property
     @abstractmethod
@@ -79,31 +79,31 @@ class StepShape(LossShape):
     @property
     @abstractmethod
     def branches(self) -> tuple[Branch, ...]:
-        """The losses between both atoms."""
+        """The losses between both atoms, with A's density."""
 
     @abstractmethod
     def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
-        """Parts of the way and A's masses that stand for the density; for choices only."""
+        """Quadrature of the density, for estimates: fractions of the length, and A's masses."""
 
     @property
     def slope(self) -> Wide:
-        """The number κ, of either half."""
+        """κ; under substitute that of a half."""
         return self.half.slope
 
     @property
     def has_corners(self) -> bool:
-        """Unless the range is so wide that doubles do not hold what the rays need."""
+        """False for a range so wide that sums along rays overflow."""
         return self.distance <= LARGEST
 
     @cached_property
     def _rough(self) -> tuple[FloatArray, FloatArray]:
-        """A few parts of the way, atoms among them, and their masses."""
+        """`nodes` with the atoms: fractions of the length, and A's masses."""
         part, mass = self.nodes(NODES)
         first, last = (float(atom) for atom in self.atoms)
         return np.concatenate([[0.0], part, [1.0]]), np.concatenate([[first], mass, [last]])
 
     def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """About the log of the mean of e^(tilt loss), mean and variance of the tilted loss."""
+        """Estimates of log E_A e^(λ loss), and of mean and variance of the tilted loss."""
         part, mass = self._rough
         low, length = float(self.ends[0]), float(self.length)
         rate = length * tilt
@@ -116,15 +116,15 @@ class StepShape(LossShape):
         return log, low + length * mean, length * length * np.maximum(spread, 1e-300)
 
     def log_mean_bound(self, tilt: float) -> float:
-        """Bound on the logarithm of the mean of e^(``tilt`` loss), by nodes that serve there."""
+        """Upper bound of log E_A e^(``tilt`` loss), by nodes chosen for this tilt."""
         return _log_mean_bound(self, tilt)
 
     def expected_nodes(self, frequency: float) -> float:
-        """About how many nodes stand for a step up to a frequency; not proven."""
+        """Estimated number of nodes of a step, for frequencies up to this one."""
         return len(self.branches) * (50.0 + 0.9 * frequency * float(self.length) / self.pieces)
 
     def log_at_ends(self, at: At) -> float:
-        """Logarithm of the tilted mass of both atoms."""
+        """Logarithm of the tilted mass of both atoms, which are the flat part; estimated."""
         mass = math.fsum(
             fn.exp(min(at.tilt * float(end) - at.log_mean + fn.log(float(atom)), 0.0))
             for end, atom in zip(self.ends, self.atoms, strict=True)
@@ -133,11 +133,11 @@ class StepShape(LossShape):
         return fn.log(min(mass, 1.0)) if mass > 0.0 else -math.inf
 
     def decay(self, tilt: float, log_mean: float) -> Decay:
-        """How the transform of the law's e^(``tilt`` loss - ``log_mean``)-fold falls."""
+        """Bounds of the transform where A is multiplied by e^(``tilt`` loss - ``log_mean``)."""
         return decay_of(self, tilt, log_mean)
 
     def fall(self, at: At, variance: float, frequency: FloatArray) -> Fall:
-        """About how the transform falls along a line."""
+        """Decay of the transform along a line, about."""
         decay, length = self.decay(at.tilt, at.log_mean), float(self.length)
         most = decay.largest(np.maximum(frequency, np.pi / length))
         turn = np.minimum(frequency * length, np.pi)
@@ -146,14 +146,14 @@ class StepShape(LossShape):
         return Fall(np.maximum(most, near), decay.tail(frequency))
 
     def tilted(self, at: At, frequency: float, enough: float, spacing: float) -> LaplaceStep | None:
-        """A step at a tilt, for frequencies up to one; None where that takes too many nodes."""
+        """The step at a tilt, for frequencies up to one; None where that takes too many nodes."""
         del spacing
         return laplace_step(self, at.tilt, at.log_mean, frequency, enough)
 
 
 @dataclass(frozen=True)
 class LaplaceShape(StepShape):
-    """A Laplace step, on a Poisson sample or not.
+    """A Laplace step under add_remove, on a Poisson sample or on all data.
 
     Parameters
     ----------
@@ -195,29 +195,29 @@ class LaplaceShape(StepShape):
 
     @cached_property
     def slope(self) -> Wide:
-        """The number κ."""
+        """κ."""
         mu, p = as_decimal(self.distance), as_decimal(self.probability)
         rest = as_decimal(1 - self.probability)
         return Wide.of(1 + CONTEXT.divide(CONTEXT.multiply(rest, CONTEXT.exp(mu)), p))
 
     @property
     def half(self) -> LaplaceShape:
-        """The step whose density lies between two corners: this one."""
+        """The step itself: its density is one piece."""
         return self
 
     @property
     def branches(self) -> tuple[Branch, ...]:
-        """The losses between both atoms."""
+        """The losses between both atoms, with A's density."""
         return (Branch(Wide.of(self.ends[0]), 1.0, Wide(1.0), Wide(0.0)),)
 
     @property
     def gap(self) -> float:
-        """How far below the least loss the density has its singularity, in lengths; rounded."""
+        """Distance of the density's singularity below the least loss, in lengths; rounded."""
         rest = -1.0 / float(self.slope)
         return -fn.log1p(rest) / float(self.length) if rest > -1.0 else math.inf
 
     def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
-        """Parts of the way and A's masses that stand for the density; for choices only."""
+        """Quadrature of the density, for estimates: fractions of the length, and A's masses."""
         s, weight = rough_nodes(count)
         mu, p = float(self.distance), float(self.probability)
         inner = mu * s
@@ -227,7 +227,7 @@ class LaplaceShape(StepShape):
 
 @dataclass(frozen=True)
 class RangeShape(LaplaceShape):
-    """A step of bounded range: the density of a Laplace step on all data without its atoms.
+    """A step of bounded range ε: the law of an unsampled Laplace step of μ = ε without its atoms.
 
     Parameters
     ----------
@@ -247,18 +247,18 @@ class RangeShape(LaplaceShape):
 
     @cached_property
     def atoms(self) -> tuple[Wide, Wide]:
-        """None."""
+        """No atoms."""
         return Wide(0.0), Wide(0.0)
 
     @cached_property
     def branches(self) -> tuple[Branch, ...]:
-        """All losses: A's law of v in (0, 2 ε) is that of a Laplace step, normalised."""
+        """All losses: the density of v in (0, 2 ε) is a Laplace step's, normalised."""
         whole = CONTEXT.subtract(Decimal(1), CONTEXT.exp(-as_decimal(self.distance)))
         share = Wide.of(CONTEXT.divide(Decimal(2), whole))
         return (Branch(Wide.of(self.ends[0]), 1.0, share, Wide(0.0)),)
 
     def _log_mean(self, tilt: FloatArray) -> FloatArray:
-        """About the log of the mean of e^(tilt loss): at ½ + x of sinh(x ε)/(2 x sinh(½ ε))."""
+        """Log E_A e^(λ loss), rounded: that of sinh(x ε)/(2 x sinh(ε/2)) with x = λ - 1/2."""
         end = float(self.distance)
 
         def log_sinhc(rate: FloatArray) -> FloatArray:
@@ -271,12 +271,12 @@ class RangeShape(LaplaceShape):
         return np.asarray(logs[:-1] - logs[-1])
 
     def log_mean_bound(self, tilt: float) -> float:
-        """Bound on it."""
+        """Upper bound of log E_A e^(``tilt`` loss), by the closed form."""
         found = float(self._log_mean(np.array([tilt]))[0])
         return found + 1e-12 * (1.0 + abs(tilt) * float(self.distance))
 
     def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """About the log of the mean of e^(tilt loss), mean and variance of the tilted loss."""
+        """Log E_A e^(λ loss), and mean and variance of the tilted loss, rounded."""
         end = float(self.distance)
         rate = (tilt - 0.5) * end
         near = np.abs(rate) < 1e-2
@@ -289,29 +289,29 @@ class RangeShape(LaplaceShape):
         return self._log_mean(tilt), end * mean, np.maximum(end * end * spread, 1e-300)
 
     def decay(self, tilt: float, log_mean: float) -> Decay:
-        """Nothing is flat, and the density has no turn: half of the variation is enough."""
+        """No flat part; as the density is monotone, half of the variation bound is enough."""
         found = super().decay(tilt, log_mean)
         return found._replace(variation=0.5 * found.variation, flat=0.0)
 
     def expected_nodes(self, frequency: float) -> float:
-        """About how many nodes stand for a step up to a frequency; not proven."""
-        # few steps, whose lines go far up, have a closed form
+        """Estimated number of nodes of a step, for frequencies up to this one."""
+        # at high frequencies, which few steps need, the closed form serves
         return min(super().expected_nodes(frequency), 200.0)
 
     def tilted(self, at: At, frequency: float, enough: float, spacing: float) -> LaplaceStep | None:
-        """A step at a tilt, of few steps by a closed form, or None."""
-        found = super().tilted(at, 0.0 if at.steps <= FEW else frequency, enough, spacing)
-        if found is None or at.steps > FEW:
+        """The step at a tilt, of few steps by the closed form; None as of a `LaplaceShape`."""
+        found = super().tilted(at, 0.0 if at.steps <= FEW_STEPS else frequency, enough, spacing)
+        if found is None or at.steps > FEW_STEPS:
             return found
         return ClosedRangeStep(self, at.tilt, found.nodes, found.left)
 
 
 @dataclass(frozen=True)
 class SubstitutedShape(StepShape):
-    """A Laplace step on a Poisson sample of which one record takes the place of another.
+    """A Laplace step on a Poisson sample under substitute: one record replaces another.
 
-    The loss is symmetric about 0.  With y as of a `LaplaceShape` at the size l of the loss, the
-    density of l is y'(q y^(-3/2) + p e^-μ y^(-1/2))/4 for losses below 0, and e^-l of it above.
+    The ends are ±d.  With y as of a `LaplaceShape` at the distance l from its least loss, A has
+    at the loss -l the density y'(l) (q y^(-3/2) + p e^-μ y^(-1/2))/4, and at l e^-l times that.
 
     Parameters
     ----------
@@ -327,7 +327,7 @@ class SubstitutedShape(StepShape):
 
     @cached_property
     def half(self) -> LaplaceShape:
-        """The step whose losses are as long as one half, and whose density lies between corners."""
+        """The step under add_remove, whose length d is that of each half."""
         return LaplaceShape(self.distance, self.probability)
 
     @cached_property
@@ -344,7 +344,7 @@ class SubstitutedShape(StepShape):
 
     @cached_property
     def _shares(self) -> tuple[Wide, Wide]:
-        """Q and p e^-μ."""
+        """The factors q and p e^-μ."""
         mu, p = as_decimal(self.distance), as_decimal(self.probability)
         return Wide.of(as_decimal(1 - self.probability)), Wide.of(
             CONTEXT.multiply(p, CONTEXT.exp(-mu))
@@ -360,17 +360,17 @@ class SubstitutedShape(StepShape):
 
     @property
     def branches(self) -> tuple[Branch, ...]:
-        """The losses below 0 and above."""
+        """The losses below 0 and those above, with A's densities."""
         (rest, share), zero = self._shares, Wide(0.0)
         return (Branch(zero, -1.0, rest, share), Branch(zero, 1.0, rest + share, zero))
 
     @property
     def gap(self) -> float:
-        """How far beyond the middle the density of a half has its singularity, in lengths."""
+        """Distance of the singularity of a half's density from the middle, in lengths."""
         return 0.5 * self.half.gap
 
     def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
-        """Parts of the way and A's masses that stand for the density; for choices only."""
+        """Quadrature of the density, for estimates: fractions of the length, and A's masses."""
         s, weight = rough_nodes(count)
         mu, p = float(self.distance), float(self.probability)
         z = np.concatenate([0.5 * (s + 1.0), -0.5 * (s[::-1] + 1.0)])
@@ -391,9 +391,9 @@ def _log_mean_bound(shape: StepShape, tilt: float) -> float:
 
 
 def shape_of(law: StepLaw) -> tuple[StepShape, bool] | None:
-    """Return the shape of a law and whether the law is that of the exchanged pair; None for others.
+    """Return the shape of a law, and whether the law is the exchanged pair (B, A).
 
-    A symmetric step is the same as exchanged.  Steps of bounded range have corners as well.
+    None for laws that are neither Laplace steps nor of bounded range, or out of bounds.
     """
     step, epsilon = law.laplace(), law.bounded_range()
     if epsilon is not None:
@@ -401,19 +401,19 @@ def shape_of(law: StepLaw) -> tuple[StepShape, bool] | None:
     if step is None:
         return None
     distance, p = step.distance, Fraction(step.probability)
-    if not (LEAST <= distance <= LARGEST and p >= LEAST):  # sums of two doubles hold all
+    if not (LEAST <= distance <= LARGEST and p >= LEAST):  # where sums of two doubles serve
         return None
     return _made(distance, p, step.is_substituted), step.is_reversed
 
 
 @kept(64)
 def _made(distance: Fraction, probability: Fraction, is_substituted: bool) -> StepShape:
-    """One shape for all who ask, as its ends and its slope are numbers of many digits."""
+    """One kept shape for equal parameters: its ends and slope take 60-digit arithmetic."""
     shape = SubstitutedShape if is_substituted else LaplaceShape
     return shape(distance, probability)
 
 
 @kept(64)
 def _range(epsilon: Fraction) -> RangeShape:
-    """As `_made`."""
+    """One kept shape of bounded range for each ε."""
     return RangeShape(epsilon, Fraction(1))

@@ -1,12 +1,12 @@
-"""Masses and profiles of a sum of Laplace losses, by trapezoidal sums on one vertical line.
+"""Masses and profiles of a sum S of losses, by the trapezoidal rule on one vertical line.
 
-With K(s) the logarithm of the mean of e^(s S) under A and a threshold c, the line through λ gives
+With K(s) = log E_A e^(s S) and a threshold c, the line through λ gives
 
     I(c) = integral of e^(K(s) - s c)/k(s) ds/(2 π i),  k(s) = s, s - 1 or s (s - 1):
 
-A's mass above c, e^-c times B's, and the profile, but for what the poles between lines add.  The
-sum differs from it by aliases, by what lies beyond the last node, by the mass at the ends of all
-steps, and by rounding, which are bounded each (docs/theory/line).
+which is A's mass beyond c, e^-c times B's, and the profile, up to the residues of poles crossed.
+The sum errs by aliasing, truncation after the last node, the mass on atoms of all steps at once,
+and rounding; each is bounded (docs/theory/line, Theorem 3 and Lemmas 4 to 7).
 """
 
 from __future__ import annotations
@@ -43,36 +43,40 @@ FloatArray = npt.NDArray[np.float64]
 ComplexArray = npt.NDArray[np.complex128]
 Steps = Sequence[tuple[TiltedStep, int]]
 
-TINY = 1e-300  # stands for a mass of 0
-SLACK = 1.0 + 1e-9  # for the rounding of bounds
-LANES = 8
-# of a distance from a threshold: what rounding it, its product with a frequency and the kernel's
-# reduction of the angle move a term by, in parts of the angle
+TINY = 1e-300  # replaces 0 before a logarithm is taken
+SLACK = 1.0 + 1e-9  # covers the rounding of a bound
+LANES = 8  # partial sums of the C kernel, whose arrays are padded to a multiple
+# relative error of an angle t (S - c): the distance, its product with t and the kernel's argument
+# reduction round
 ANGLE_ERROR = 8.0 * UNIT
-KERNELS: int = lib.PE_KERNELS  # A's masses, B's, and profiles
+KERNELS: int = lib.PE_KERNELS  # k = s, s - 1 and s (s - 1): A's mass, B's, the profile
 ALL = slice(0, KERNELS)
-# poles of 1/k, and what they leave
+# (pole, residue) of 1/k for each kernel
 POLES = (((0.0, 1.0),), ((1.0, 1.0),), ((0.0, -1.0), (1.0, 1.0)))
 
 
 class Side(NamedTuple):
-    """A tilt beyond a line, and a bound on the logarithm of the mean of e^(tilt S)."""
+    """A second tilt, for the alias bound on one side of a line, and an upper bound of K there."""
 
     tilt: float
     log_mean: float
 
 
 class CoreSide(NamedTuple):
-    """The bound e^(log_mean - tilt c + fall)/over, relative to the scale, by a tilt beside it."""
+    """The alias bound e^(log_mean - tilt c + fall)/divisor of one side, before scaling."""
 
     tilt: float
     log_mean: float
     fall: float = 0.0
-    over: float = 1.0
+    divisor: float = 1.0
 
 
 class KernelErrors(NamedTuple):
-    """Bounds for each kernel: the same for all thresholds, by angles, and by what sides bound."""
+    """Error bounds for each kernel, arrays of shape (KERNELS,).
+
+    ``same`` holds for all thresholds, ``per_distance`` is multiplied by `ANGLE_ERROR` and the
+    distance of c from the centre, ``left`` by the bounds of the sides.
+    """
 
     same: FloatArray
     per_distance: FloatArray
@@ -80,9 +84,9 @@ class KernelErrors(NamedTuple):
 
 
 class CrossedPole(NamedTuple):
-    """What a pole adds to aliases: sign e^(constant + apart c), but for a relative error.
+    """Aliases that a pole between a line and its side contributes: sign e^(constant + apart c).
 
-    To the error ``known`` come the roundings of what depends on c.
+    ``known`` is a bound of the relative error; the core adds the roundings that depend on c.
     """
 
     sign: float
@@ -95,11 +99,10 @@ NO_POLE = CrossedPole(0.0, 0.0, -math.inf, 0.0)
 
 
 def chain_error(size: int) -> float:
-    """Bound on the errors of a line's sums of so many nodes, in parts of their moduli.
+    """Rounding error of a line's sum over ``size`` nodes, relative to the sum of moduli.
 
-    Both parts of a product are at most √2 times its modulus together; each of `LANES` sums adds up
-    to 8 nodes, and what additions of those sums round off but for its own rounding; beside that
-    are errors of angles too large for lanes.
+    Lemma 5 (c): real and imaginary part of a product are together at most √2 times its modulus;
+    each of `LANES` compensated sums adds runs of 8 nodes.
     """
     return (40.0 + size * size * UNIT) * UNIT
 
@@ -107,7 +110,15 @@ def chain_error(size: int) -> float:
 def composed(
     steps: Steps, frequency: FloatArray, spacing: float | None = None
 ) -> tuple[npt.NDArray[np.complex128], FloatArray, FloatArray]:
-    """Return the transform of the centred sum, its errors, and moduli at the last frequency."""
+    """Return the transform of the centred sum S, and bounds for it.
+
+    Returns
+    -------
+    transform, error : ndarray of shape (n,)
+        At the frequencies, relative to e^(K(λ)), and bounds of the absolute errors.
+    last : ndarray of shape (kinds,)
+        Upper bounds of the modulus of each kind's transform at the last frequency.
+    """
     size = frequency.size
     log, most, angle, off = np.zeros((4, size))
     last = np.empty(len(steps))
@@ -117,7 +128,7 @@ def composed(
         log += number * found.log
         angle += number * found.angle
         off += number * np.where(known, found.log_error, 0.0)
-        # of the modulus' logarithm
+        # log of an upper bound of the modulus
         most += number * (np.where(known, found.log, 0.0) + found.log_error)
         last[i] = found.modulus[-1] + found.error[-1] + 4.0 * UNIT * (1.0 + found.modulus[-1])
     modulus = fn.exp(log)
@@ -133,18 +144,18 @@ def composed(
 
 
 class TiltedSum:
-    """A sum of steps at a tilt, to whose scale all integrals on a line are relative.
+    """A sum of steps at a tilt λ; integrals on its line are relative to e^(K(λ) - λ c).
 
     Parameters
     ----------
     steps : sequence of (TiltedStep, int)
-        The kinds, all at the tilt, and how many there are of each.
+        The kinds, all at the tilt, and the number of steps of each.
     tilt : float
-        Where the line crosses the real axis, neither 0 nor 1.
+        λ, where the line crosses the real axis, neither 0 nor 1.
     """
 
     removed: tuple[float, float]
-    core: tuple[Any, object]  # of the C core, and what it points to
+    core: tuple[Any, object]  # the C struct, and the buffers that it points to
 
     def __init__(self, steps: Steps, tilt: float) -> None:
         self.tilt = tilt
@@ -164,8 +175,8 @@ class TiltedSum:
         turn: Any = ffi.NULL,
         kept: object = None,
     ) -> None:
-        """Hand over to the C core what all thresholds share; ``turn`` points to what is kept."""
-        # whole lanes: what is added weighs nothing
+        """Make the C struct, for all thresholds; ``turn`` points into buffers of ``kept``."""
+        # padded to whole lanes with weights 0
         more = -t.size % LANES
         frequency = np.concatenate([t, np.full(more, t[-1])])
         real, imag = (np.pad(x, ((0, 0), (0, more))) for x in (weight.real, weight.imag))
@@ -196,18 +207,18 @@ class TiltedSum:
         self.core = ffi.new("pe_loss_line *", core), (core, frequency, real, imag, kept)
 
     def add_panels(self, panels: int) -> None:
-        """Have at least so many."""
+        """Extend the rays of a deformed line to at least so many panels."""
         raise NotImplementedError
 
     def log_scale(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """K(λ) - λ c, rounded, and a bound on its error."""
+        """K(λ) - λ c as doubles, and bounds of the absolute errors."""
         log, error = np.empty((2, c.size))
         room = array(log, writable=True), array(error, writable=True)
         lib.pe_loss_line_scale(self.core[0], c.size, array(c), *room)
         return log, error
 
     def at(self, c: FloatArray, kernels: slice = ALL) -> tuple[FloatArray, FloatArray]:
-        """I(c)/e^(K(λ) - λ c) of kernels at thresholds, (k, n), and bounds on their errors."""
+        """I(c)/e^(K(λ) - λ c), of shape (kernels, thresholds), and bounds of absolute errors."""
         value, error = np.empty((2, len(POLES[kernels]), c.size))
         room = array(value.reshape(-1), writable=True), array(error.reshape(-1), writable=True)
         asked = c.size, array(c), kernels.start or 0, len(value), lib.PE_RELATIVE, *room
@@ -216,7 +227,7 @@ class TiltedSum:
         return value, error
 
     def _room(self) -> Any:
-        """For the distances of places from a threshold."""
+        """A work array of the core for the distances of atoms from c; none on straight lines."""
         return ffi.NULL
 
 
@@ -226,25 +237,23 @@ def _pair(x: Wide) -> tuple[float, float]:
 
 # Map: many Laplace steps on vertical lines | test_laplace_lines | theory/line
 class LossLine(TiltedSum):
-    """One line for a sum of steps.
+    """One vertical line for a sum of steps, with equally spaced nodes.
 
     Parameters
     ----------
-    steps : list of (TiltedStep, int)
-        The kinds, all at the tilt of the line, and how many there are of each.
-    tilt : float
-        Where the line crosses the real axis, neither 0 nor 1.
+    steps, tilt : list of (TiltedStep, int), float
+        As of `TiltedSum`.
     spacing : float
-        Between nodes; a number of few digits.
+        h, the distance of nodes; of few binary digits, so that its multiples are exact.
     count : int
-        Nodes above the axis.
+        Number of nodes above the real axis.
     sides : pair of Side
-        Tilts below and above that of the line, for the bounds on aliases.
+        Tilts below and above λ, for the bounds of aliases.
 
     Attributes
     ----------
     removed : pair of float
-        Bounds on what the masses of A and B are below 1.
+        Bounds of the masses that A and B lack of 1.
     """
 
     def __init__(
@@ -253,7 +262,7 @@ class LossLine(TiltedSum):
         super().__init__(steps, tilt)
         self._sides, self._period = sides, 2.0 * math.pi / spacing
         self._ends_at = [_mass_at_ends(steps, pole) for pole in (0.0, 1.0)]
-        # of A's and B's finite losses, which poles leave
+        # logs of A's and B's masses of finite losses: the residues at 0 and 1
         self._log_masses = [
             sum(n * step.shape.log_masses[law] for step, n in steps) for law in (0, 1)
         ]
@@ -271,7 +280,10 @@ class LossLine(TiltedSum):
         error: FloatArray,
         last: FloatArray,
     ) -> None:
-        """What the sums need of each kernel, and bounds that are the same for all thresholds."""
+        """Weights of the nodes for each kernel, and the errors that hold for all thresholds.
+
+        ``value``, ``error`` and ``last`` are those of `composed` at the nodes ``t``.
+        """
         tilt = self.tilt
         s = tilt + 1j * t
         share = np.where(t > 0.0, 2.0, 1.0) * spacing / (2.0 * math.pi)
@@ -279,7 +291,7 @@ class LossLine(TiltedSum):
         weight = value * kernels
         moduli, sums = fn.modulus(weight), fn.modulus(kernels)
         rounding = (moduli * chain_error(t.size) + sums * error).sum(axis=1)
-        # the mass at the ends of all steps has no part in the sum, but in its nodes
+        # tilted mass on atoms of all steps at once: not in the sum's law but in its nodes (Lemma 7)
         at_ends = fn.exp(sum(n * fn.log(max(step.at_ends, TINY)) for step, n in steps))
         apart = abs(tilt), abs(tilt - 1.0)
         both = max(*apart, float(t[-1]))
@@ -287,21 +299,21 @@ class LossLine(TiltedSum):
             [1.0, 1.0, 1.0 / (1.0 + min(apart)) if tilt < 0.0 or tilt > 1.0 else 1.0]
         )
         ends = at_ends * (heaviest + sums.sum(axis=1))
-        # beyond the last node
+        # truncation after the last node (Lemma 7)
         log, tails, whole = 0.0, 0.0, math.inf
         for (step, number), modulus in zip(steps, last, strict=True):
             beyond = max(min(step.largest_from(t[-1:], float(modulus)), 1.0), TINY)
             log += number * fn.log(beyond)
             tail = step.tail(float(t[-1])) / beyond
             tails += number * tail
-            # where all of the transform of a step falls, its integral alone bounds that of all
+            # a kind without atoms bounds the integral of the product alone
             if step.at_ends == 0.0:
                 whole = min(whole, tail)
         rest = fn.exp(log) * min(tails, whole) / math.pi
         beyond_all = rest * np.array([1.0, 1.0, 1.0 / both])
         same = (rounding + ends + beyond_all) * (1.0 + 1e-9)
         self._is_known = not bool(np.isnan(same).any())
-        # aliases from the period on; all further ones together
+        # first alias of each side, e^fall, and the geometric series of all, over 1 - e^fall
         falls = [-abs(side.tilt - tilt) * self._period for side in self._sides]
         sides = [
             CoreSide(*side, fall, -fn.expm1(fall))
@@ -313,11 +325,11 @@ class LossLine(TiltedSum):
 
     @property
     def is_known(self) -> bool:
-        """Whether all errors that are the same for all thresholds are numbers."""
+        """Whether all errors that hold for all thresholds are finite."""
         return math.isfinite(self._log_error) and self._is_known
 
     def _poles(self) -> list[list[CrossedPole]]:
-        """Poles between the sides, for each kernel."""
+        """Aliases of the poles between both sides, for each kernel (Lemma 4)."""
         below, above = self._sides
         found: list[list[CrossedPole]] = []
         for poles in POLES:
@@ -338,7 +350,7 @@ class LossLine(TiltedSum):
 
 
 def _mass_at_ends(steps: Steps, pole: float) -> float:
-    """Bound on the mass that A (0) or B (1) lacks of 1, or has at the ends of all steps."""
+    """Bound of A's (pole 0) or B's (1) mass that is removed or on atoms of all steps at once."""
     log, lacking = 0.0, 0.0
     for step, number in steps:
         log += number * fn.log(min(max(step.mass_at_ends(pole), TINY) * (1.0 + 1e-12), 1.0))

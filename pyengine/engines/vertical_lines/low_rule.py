@@ -1,6 +1,6 @@
-"""Gauss's rules for the part of a line below its turn: the fewest nodes that are expected to serve.
+"""Gauss's rules for the part of a deformed line below its turn, with as few nodes as may serve.
 
-The line itself bounds what they leave out.
+Chosen by an estimate of the remainder; the line itself proves a bound of it.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ __all__ = ["POLE", "LowRule", "Window", "low_rule"]
 FloatArray = npt.NDArray[np.float64]
 
 POLE = np.array([0.0, 1.0])
-SIZES = (12, 16, 20, 24, 32, 40, 48, 64, 80)
-WIDTHS = np.array([0.35, 0.6, 1.0, 1.7, 2.8])  # of ellipses, in 1/standard deviations
-GROWN = [1.5**i for i in range(9)]
-GOAL = 38.0  # logarithm of what the rules may leave out
+SIZES = (12, 16, 20, 24, 32, 40, 48, 64, 80)  # nodes on a panel
+WIDTHS = np.array([0.35, 0.6, 1.0, 1.7, 2.8])  # half-axes of ellipses, times the deviation of S
+GROWTHS = [1.5**i for i in range(9)]  # numbers of panels tried, relative to the smallest
+GOAL = 38.0  # -log of the relative remainder aimed at: e^-38 is 3e-17
 
 
 class Window(NamedTuple):
-    """Thresholds that a line is expected to be asked about."""
+    """The range of thresholds that a line is expected to serve."""
 
     low: float
     high: float
 
 
 class LowRule(NamedTuple):
-    """Rules of ``size`` nodes on panels, about which ellipses have the half-axis ``width``."""
+    """Rules of ``size`` nodes on equal panels; ``width`` is their ellipses' half-axis in λ."""
 
     panels: int
     size: int
@@ -41,7 +41,7 @@ class LowRule(NamedTuple):
 
 
 def low_rule(kinds: Kinds, tilt: float, height: float, window: Window) -> LowRule | None:
-    """Return the rules for a line up to a height; None where none is expected to serve."""
+    """Return the rules for the line below ``height``; None where none is expected to serve."""
     known = [(number, cumulants_at(shape, tilt)) for shape, number in kinds]
     total, variance = (sum(number * each[i] for number, each in known) for i in (0, 2))
     spread = math.sqrt(variance)
@@ -55,7 +55,7 @@ def low_rule(kinds: Kinds, tilt: float, height: float, window: Window) -> LowRul
         for count in _counts(height * spread):
             half = 0.5 * height / count
             across = fn.hypot(half, width)
-            # the least distance of an ellipse from a pole, from the sums of distances of its foci
+            # least distance of an ellipse from each pole, by the pole's distances from its foci
             room = 0.5 * (apart + fn.hypot(apart, 2.0 * half)) - across
             if (room <= 0.0).any():
                 continue
@@ -69,6 +69,6 @@ def low_rule(kinds: Kinds, tilt: float, height: float, window: Window) -> LowRul
 
 
 def _counts(turns: float) -> list[int]:
-    """Numbers of panels worth trying."""
+    """Numbers of panels worth trying, for a height in 1/deviations."""
     first = max(1.0, turns / 12.0)
-    return sorted({math.ceil(first * grown) for grown in GROWN})
+    return sorted({math.ceil(first * growth) for growth in GROWTHS})

@@ -1,4 +1,8 @@
-"""Masses and profiles of few losses beside steps of other kinds, with bounds."""
+"""Masses and profiles of few losses beside other steps, as sums over the losses, with bounds.
+
+A(S > c) = Σ a_i A(L > c - l_i) for few losses l_i of masses a_i and the other steps' loss L
+(docs/theory/line, Lemma 10).
+"""
 
 from __future__ import annotations
 
@@ -22,20 +26,20 @@ __all__ = ["WeightedOrder"]
 
 FloatArray = npt.NDArray[np.float64]
 
-SLACK = 1.0 + 1e-9
-# parts of the heaviest loss, between which losses are summed together, the heaviest first,
+SLACK = 1.0 + 1e-9  # covers the rounding of a bound
+# masses over the heaviest one that separate groups of losses, which are summed heaviest first
 SHARES = (1.0, 1e-22, 1e-60, 1e-140, -1.0)
-LEAST, ABOUT = 1e-14, 1e-2  # parts of sums that errors are brought down to
-EACH = np.ones((1, 1, 1))  # weight of places that are not summed
-COUNTS = 1e-17  # and parts of a value, below which the other losses' masses are an error
-MOST_POINTS = 2**19  # of one evaluation of the other steps
-MOST_JUMPS = 4096  # places of atoms that are looked at
+LEAST, ABOUT = 1e-14, 1e-2  # relative errors wanted of sums, and of A's mass beside a profile
+EACH = np.ones((1, 1, 1))  # weight of thresholds that are not summed
+COUNTS = 1e-17  # lighter groups with less than this of the sum are left out, as an error
+MOST_POINTS = 2**19  # thresholds of one call for the other steps
+MOST_JUMPS = 4096  # atoms of the sum above which none are listed
 
 
 class Group(NamedTuple):
-    """Some of the few losses, what they are above the doubles, and their masses.
+    """Some of the few losses, ``loss`` + ``low``, and their masses ``a`` and ``b``.
 
-    ``rest_a`` and ``rest_b`` bound what both laws have at lighter ones.
+    ``rest_a`` and ``rest_b`` bound both laws' masses of all lighter losses.
     """
 
     loss: FloatArray
@@ -47,18 +51,19 @@ class Group(NamedTuple):
 
 
 class WeightedOrder(LineOrder):
-    """A composition whose transform does not fall, as few losses beside one that has an order.
+    """A composition of few losses and other steps, for which one line would take too many nodes.
 
-    Masses are sums over the few losses; what is expected, and where, is told as of all others.
+    Masses and profiles are sums over the few losses; estimates, and where thresholds are expected,
+    are those of a `LineOrder` of all steps.
 
     Parameters
     ----------
     kinds, exchanged
         As of a `LineOrder`.
     weights : Weights
-        The few losses, with masses of the very pair that is asked about.
+        The few losses, with masses of the ordered pair.
     inner : Inner
-        The other steps, of that pair.
+        The other steps, of the same ordered pair.
     """
 
     is_called = True
@@ -66,26 +71,26 @@ class WeightedOrder(LineOrder):
     def __init__(self, kinds: Kinds, exchanged: bool, weights: Weights, inner: Inner) -> None:
         super().__init__(kinds, exchanged)
         self.inner, self._weights = inner, weights
-        # what the other steps have of infinite losses is in their masses
+        # the inner masses hold the infinite losses of all steps, if those have any
         self._added = (0.0, 0.0) if any(inner.alone_masses) else self.alone_masses
 
     @cached_property
     def _low(self) -> tuple[FloatArray, float]:
-        """What losses are above the doubles, and a bound of what both together are off by.
+        """Low parts of the losses, and a bound of the errors of the sums of both parts.
 
-        They are logarithms of ratios of masses unless they are known to more digits.
+        Losses known as doubles are logarithms of ratios of masses, which have relative errors.
         """
         w = self._weights
         return w.low or (np.zeros(w.loss.size), 2.0 * w.error)
 
     @property
     def work(self) -> float:
-        """As of the lines of all others, at each of the few losses."""
+        """Number of terms: those of the other steps, at each of the few losses."""
         return self._weights.loss.size * self.inner.terms
 
     @cached_property
     def _sorted(self) -> list[Group]:
-        """The few losses, heavy ones first."""
+        """The few losses in groups, the heaviest first."""
         w, found = self._weights, []
         heavy = np.maximum(w.a / w.a.max(), w.b / w.b.max())
         for most, least in pairwise(SHARES):
@@ -100,7 +105,7 @@ class WeightedOrder(LineOrder):
         return found
 
     def lowest(self) -> tuple[float, float]:
-        """Sums of both infima, and of both errors."""
+        """Bounds of the smallest loss: the sum of both infima."""
         w, (low, high) = self._weights, self.inner.lowest()
         least, most = w.lowest
         off = 2.0 * w.error + 8.0 * UNIT * (1.0 + abs(low) + float(np.abs(w.loss).max()))
@@ -108,28 +113,28 @@ class WeightedOrder(LineOrder):
 
     @property
     def least_known(self) -> float:
-        """As of the other steps."""
+        """That of the other steps."""
         return self.inner.least_known
 
     @property
     def has_atoms(self) -> bool:
-        """Atoms of the other steps count, beside each of the few losses."""
+        """Whether the other steps have atoms that count; each stands beside each loss."""
         return self.inner.has_atoms and self.jumps.size > 0
 
     @cached_property
     def jumps(self) -> FloatArray:
-        """Losses with atoms that count, rising; none where they are too many."""
+        """Losses of the sum's atoms, rising; empty where they are too many."""
         inner, few = self.inner.jumps, self._weights.loss
         if inner.size * few.size > MOST_JUMPS:
             return np.zeros(0)
         return np.unique(np.add.outer(few, inner))
 
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Masses as of `Tails`, each with a bound on its absolute error."""
+        """The four masses of `Tails`, each with a bound of its absolute error."""
         return [(x[0, :, 0], x[1, :, 0]) for x in self.masses_for(c[:, None], EACH, LEAST)]
 
     def masses_for(self, c: FloatArray, weight: FloatArray, least: float) -> FloatArray:
-        """The same at places whose weighted values are summed."""
+        """The same for thresholds whose values will be summed with weights; see `Inner`."""
         return self._over_groups(self._masses_at, MASSES, c, weight, least)
 
     def _over_groups(
@@ -140,7 +145,7 @@ class WeightedOrder(LineOrder):
         weight: FloatArray,
         least: float,
     ) -> FloatArray:
-        """Sums over the few losses, those that are heavy enough to count."""
+        """Sums over the groups of losses, until lighter ones are negligible."""
         found, open_ = np.zeros((functionals, 2, *places.shape)), np.arange(len(places))
         first, second = self._added
         alone = [0.0, first, second, 0.0] if functionals == MASSES else [first]
@@ -161,7 +166,7 @@ class WeightedOrder(LineOrder):
         return found
 
     def _masses_at(self, w: Group, c: FloatArray, weight: FloatArray, least: float) -> FloatArray:
-        """Sums over some of the losses, and bounds on their errors."""
+        """Masses summed over one group, and bounds of their errors."""
         part = np.subtract.outer(c, w.loss) - w.low
         return self._summed(self.inner.masses_for, part, w, weight, least)
 
@@ -173,7 +178,7 @@ class WeightedOrder(LineOrder):
         weight: FloatArray,
         least: float,
     ) -> FloatArray:
-        """Sums over the last axis of the places; rows of what is summed, in as many as fit."""
+        """Sums over the last axis of ``places``, in blocks of at most `MOST_POINTS`."""
         rows, each, losses = places.shape
         of_loss = np.array([w.a, w.a, w.b, w.b])[: len(weight)]
         found = np.empty((len(weight), 2, rows, each))
@@ -188,7 +193,7 @@ class WeightedOrder(LineOrder):
                 inner = ask(part.reshape(shape), both.reshape(len(weight), *shape), least)
                 inner = inner.reshape(len(weight), 2, *part.shape)
                 sums = np.einsum("fenmk,fk->fenm", inner, of_loss)
-                # what is not 0 may have lost what lies below all doubles
+                # terms may have underflowed
                 sums[:, 1] += SUBNORMAL * (inner > 0.0).any(axis=(1, 4))
                 found[:, :, of_rows, of_each] = sums
         relative = 1.01 * self._weights.error + UNIT * (losses + 4.0)
@@ -196,7 +201,7 @@ class WeightedOrder(LineOrder):
         return found
 
     def shift(self, c: FloatArray) -> FloatArray:
-        """Losses are off, and two differences are rounded."""
+        """Bounds of the errors of thresholds: of losses, of two differences, and of the inner."""
         w, (low, off_losses) = self._weights, self._low
         size = np.abs(c) + float(np.abs(w.loss).max()) + 2.0 * float(np.abs(low).max())
         inner = np.zeros(c.size)
@@ -206,7 +211,7 @@ class WeightedOrder(LineOrder):
         return np.asarray(inner + 1.01 * off_losses + 4.0 * UNIT * size)
 
     def roughly(self, c: float) -> RoughTails:
-        """About the masses of both laws above a threshold and at most at it."""
+        """Estimates of A(S > c), A(S <= c), B(S > c) and B(S <= c)."""
         found = np.array([0.0, *self._added, 0.0])
         for w in self._sorted:
             weights = np.array([w.a, w.a, w.b, w.b])
@@ -218,7 +223,7 @@ class WeightedOrder(LineOrder):
         return a_above, a_below, b_above, b_below
 
     def profile_about(self, near: float) -> Callable[[float], float]:
-        """The profile at ε."""
+        """A function that estimates the profile at ε."""
         del near
 
         def about(epsilon: float) -> float:
@@ -232,15 +237,14 @@ class WeightedOrder(LineOrder):
         return about
 
     def _profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """At finite ε."""
+        """The profile at finite ε, and bounds of its errors."""
         ((value, error),) = self.profiles_for(epsilon[:, None], EACH, LEAST)
         return value[:, 0], error[:, 0]
 
     def profiles_for(self, epsilon: FloatArray, weight: FloatArray, least: float) -> FloatArray:
-        """The same at places whose weighted values are summed."""
+        """The same for ε whose values will be summed with weights; see `Inner`."""
         found = self._over_groups(self._profile_at, 1, epsilon, weight, least)
-        # profiles fall by no more than A's mass of finite losses there times what a threshold is
-        # off by
+        # |dδ/dε| is at most A's mass of finite losses above the threshold
         off, alone = self.shift(epsilon.ravel()).reshape(epsilon.shape), self.first.mass
         mass, unknown = self.masses_for(2.0 * off - epsilon, weight, max(least, ABOUT))[1]
         finite = np.maximum(mass - alone, 0.0)
@@ -250,6 +254,6 @@ class WeightedOrder(LineOrder):
     def _profile_at(
         self, w: Group, epsilon: FloatArray, weight: FloatArray, least: float
     ) -> FloatArray:
-        """Mean of the other steps' profile over some of the losses, and a bound on its error."""
+        """The profile summed over one group, and a bound of its error."""
         part = np.add.outer(epsilon, w.loss) + w.low
         return self._summed(self.inner.profiles_for, part, w, weight, least)

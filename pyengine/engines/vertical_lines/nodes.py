@@ -1,9 +1,8 @@
-"""Nodes of one Laplace step: its transform as a short sum, with a bound on what that leaves out.
+"""Quadrature of one Laplace step: a law of finitely many losses with nearly the same transform.
 
-The density of v between both atoms and the losses at v, the logarithms of q' + p' e^v, are analytic
-where |Im v| < π, however near the singularity of the density of losses is; so Gauss's rule in v
-has next to no error, and the sum is that of a law with finitely many losses
-(docs/theory/laplace).
+The density of v between both atoms and the loss log(q' + p' e^v) at v are analytic for |Im v| < π,
+however near the singularity of the density of losses is.  So Gauss's rules in v converge fast, and
+ellipses bound their remainder (docs/theory/laplace, Lemma 1).
 """
 
 from __future__ import annotations
@@ -37,18 +36,18 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-SIZES = np.array([10, 14, 18, 24, 32, 40, 56, 80])
+SIZES = np.array([10, 14, 18, 24, 32, 40, 56, 80])  # nodes on a panel
 PANELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-HEIGHTS = 0.5 * math.pi * np.array([0.12, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0])  # of ellipses
-SLACK = 1.0 + 1e-6  # for the rounding of bounds
-PLACES = 1025  # of a table of losses, which says where panels end
-TURN = 19.0  # turns of the transform that take as many nodes as 1 of v without
-LEAST_STEEP = 0.25
-LEAST_NODES = 0.5  # for a turn by 1; fewer never serve
+HEIGHTS = 0.5 * math.pi * np.array([0.12, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0])  # half-axes in Im v
+SLACK = 1.0 + 1e-6  # covers the rounding of a bound
+PLACES = 1025  # points of the table of losses by which panels are placed
+TURN = 19.0  # radians of the angle t loss that need as many nodes as a unit of v
+LEAST_STEEP = 0.25  # below it panels are equal in v
+LEAST_NODES = 0.5  # per radian of the angle t loss: fewer cannot serve
 
 
 class PanelRule(NamedTuple):
-    """Gauss's rules of ``size`` nodes on ``panels`` of v; ``steep`` as of `edges_of`."""
+    """Gauss's rules of ``size`` nodes on ``panels`` of v; `edges_of` says what ``steep`` is."""
 
     panels: int
     size: int
@@ -56,20 +55,20 @@ class PanelRule(NamedTuple):
 
 
 class StepNodes(NamedTuple):
-    """Losses and A's masses that stand for a step, the atoms first.
+    """The finite law that replaces a step: losses and A's masses, the step's atoms first.
 
     Parameters
     ----------
     loss, mass : ndarray of shape (2, n)
-        Sums of two doubles; masses are these times powers of 2.
+        Sums of two doubles; a mass is ``mass`` 2^``power``.
     power : ndarray of shape (n,)
-        The exponents of those.
+        Integers.
     loss_error : float
+        Bound of the absolute errors of the losses.
     mass_error : float or ndarray
-        Bounds on absolute errors of the losses, and on relative ones of the masses: of all, or one
-        each.
+        Bound of the relative errors of the masses: of all, or one each.
     rule : PanelRule
-        What made the nodes.
+        The quadrature.
     """
 
     loss: FloatArray
@@ -82,9 +81,9 @@ class StepNodes(NamedTuple):
 
 @kept(128)
 def edges_of(shape: StepShape, rule: PanelRule) -> FloatArray:
-    """Return the ends of the panels of v, the first one 0; the last one stands for 2 μ.
+    """Return the edges of the panels of v, from 0 to 2 μ as a double.
 
-    As far apart from each other in v/(2 μ) and the loss, the latter so often as the rule says.
+    Panels are equal in v/(2 μ) + ``steep`` (loss - least loss)/length.
     """
     span = 2.0 * float(shape.distance)
     if not rule.steep:
@@ -98,7 +97,7 @@ def edges_of(shape: StepShape, rule: PanelRule) -> FloatArray:
 
 @kept(128)
 def step_nodes(shape: StepShape, rule: PanelRule) -> StepNodes:
-    """Return the nodes of Gauss's rules on panels of v."""
+    """Return the atoms and the nodes of Gauss's rules on panels of v."""
     gauss, edges = gauss_nodes(rule.size), edges_of(shape, rule)
     span = two_doubles(as_decimal(2 * shape.distance))
     size = rule.panels * rule.size
@@ -125,9 +124,9 @@ def step_nodes(shape: StepShape, rule: PanelRule) -> StepNodes:
 
 
 def loss_error(shape: StepShape) -> float:
-    """Bound on the absolute errors of the losses of all nodes, ends among them."""
+    """Bound of the absolute errors of the losses of all nodes, atoms included."""
     mu, d, slope = float(shape.distance), float(shape.length), float(shape.slope)
-    steepest = min(1.0, d + 1.0 / slope)  # of losses as functions of v
+    steepest = min(1.0, d + 1.0 / slope)  # largest d loss/dv
     return EXTENDED * (64.0 * (largest_loss(shape) + d) + 16.0 * mu * steepest)
 
 
@@ -144,7 +143,7 @@ def remainder(
     edges: FloatArray,
     sizes: npt.NDArray[np.intp],
 ) -> FloatArray:
-    """Return bounds on what the rules leave out of the mean of e^(s loss), relative.
+    """Return bounds of the quadrature error of E_A e^(s loss), relative to e^``log_mean``.
 
     Parameters
     ----------
@@ -153,13 +152,13 @@ def remainder(
     tilt, frequency : float
         The real part of s, and the largest modulus of its imaginary part.
     log_mean : float
-        The logarithm of what the bounds are relative to.
-    edges : ndarray
-        Of the panels of v, for the rules of so many nodes each: ``sizes``.
+        About log E_A e^(``tilt`` loss).
+    edges, sizes : ndarray
+        Edges of the panels of v, and numbers of nodes on each: one bound for each number.
     """
     small = 1.0 / float(shape.slope)
     half, middle = 0.5 * np.diff(edges)[:, None], 0.5 * (edges[1:] + edges[:-1])[:, None]
-    height = np.minimum(HEIGHTS, 40.0 * half)  # ellipses of a parameter up to some 80
+    height = np.minimum(HEIGHTS, 40.0 * half)  # ρ up to some 80
     across = fn.hypot(height, half)  # the other half-axis
     log_rho = fn.log((height + across) / half)
     with np.errstate(over="ignore"):
@@ -183,8 +182,8 @@ def remainder(
 def chosen_nodes(
     shape: StepShape, tilt: float, log_mean: float, frequency: float, enough: float
 ) -> tuple[StepNodes, float] | None:
-    """Return the fewest nodes whose `remainder` is small enough, and that; None where none is."""
-    # a turn of the transform takes as many nodes as a panel of such a length
+    """Return the fewest nodes with a `remainder` up to ``enough``, and it; None without any."""
+    # nodes that the oscillation of e^(i t loss) needs, over those that the density needs
     turns = frequency * float(shape.length) / (TURN * 2.0 * float(shape.distance))
     steep = 2.0 ** round(fn.log2(turns)) if turns > LEAST_STEEP else 0.0
     least = LEAST_NODES * frequency * float(shape.length) / shape.pieces

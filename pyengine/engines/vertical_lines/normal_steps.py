@@ -1,8 +1,8 @@
 """Gaussian steps and mixtures of normals as kinds of steps on lines.
 
-Plain Gaussian steps have closed forms.  All others, Poisson samples, groups, substitution and
-truncated samples, are one kind in the C core, with the nodes, values and bounds of the lines that
-serve them alone (docs/theory/gaussian).
+All plain Gaussian steps are one, in closed form.  All others (Poisson samples, groups, substitute,
+truncated samples) are one kind of the C core, with the nodes, values and bounds of the engine for
+mixtures of normals alone (docs/theory/kinds, Lemmas 1 and 2, and docs/theory/gaussian).
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ __all__ = ["GaussianShape", "MixtureShape"]
 
 FloatArray = npt.NDArray[np.float64]
 
-REACH = 45.0  # standard deviations, beyond which a normal law has nothing that is a double
-FARTHEST = 40.0  # from the shifts of normals, that their laws are taken to
-ABOVE_LAST = 1.002  # part of the last frequency up to which a step is made, at most
-RUNS = 33.0  # multiples of the spacing by which whole runs of values may go beyond the last one
-WINDOW = 6.0  # what nodes need beside what the values do
-NODES = 64  # of one kind of mixture; about
-SLACK = 1.0 + 1e-9
-MOST_LOG = 700.0
+REACH = 45.0  # standard deviations: a normal law has less than all doubles beyond
+FARTHEST = 40.0  # standard deviations from the normals' shifts up to which laws are integrated
+ABOVE_LAST = 1.002  # the last node's frequency times this is at most that of the request
+RUNS = 33.0  # spacings by which whole runs of values may pass the last node
+WINDOW = 6.0  # standard deviations of integration beyond those that the removed mass asks for
+NODES = 64  # of one law of a mixture, about
+SLACK = 1.0 + 1e-9  # covers the rounding of a bound
+MOST_LOG = 700.0  # larger exponents overflow
 
 
 @dataclass(frozen=True)
@@ -68,36 +68,36 @@ class GaussianShape(LossShape):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Between which losses all that matters lies."""
+        """Losses outside of which no mass is a double."""
         v = float(self.variance)
         reach = 0.5 * v + REACH * math.sqrt(v)
         return -reach, reach
 
     def log_mean_bound(self, tilt: float) -> float:
-        """Bound on the logarithm of the mean of e^(``tilt`` loss)."""
+        """Upper bound of log E_A e^(``tilt`` loss)."""
         log = 0.5 * float(self.variance) * tilt * (tilt - 1.0)
         return log + 8.0 * UNIT * (abs(log) + float(self.variance) * abs(tilt))
 
     def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """About the log of the mean of e^(tilt loss), mean and variance of the tilted loss."""
+        """Log E_A e^(λ loss), and mean and variance of the tilted loss, rounded."""
         v = float(self.variance)
         return 0.5 * v * tilt * (tilt - 1.0), v * (tilt - 0.5), np.full(tilt.size, v)
 
     def fall(self, at: At, variance: float, frequency: FloatArray) -> Fall:
-        """About how the transform falls along a line."""
+        """Decay e^(-v t²/2), and the bound of its integral over dt/t."""
         del at
         square = variance * frequency * frequency
         modulus = fn.exp(-0.5 * square)
         return Fall(modulus, modulus / square)
 
     def tilted(self, at: At, frequency: float, enough: float, spacing: float) -> GaussianStep:
-        """A step at a tilt, for frequencies up to one; None where it has none."""
+        """The step at a tilt, for all frequencies."""
         del frequency, enough, spacing
         return GaussianStep(self, at.tilt)
 
 
 class GaussianStep(TiltedStep):
-    """A Gaussian step at a tilt: its transform is e^(i t mean - v t²/2)."""
+    """A Gaussian step at a tilt: with a centre at the mean, φ is e^(-v t²/2)."""
 
     shape: GaussianShape
 
@@ -113,24 +113,24 @@ class GaussianStep(TiltedStep):
 
     @property
     def log_error(self) -> float:
-        """Of the variance and three products."""
+        """By the rounding of the variance and of three products."""
         return 6.0 * EXTENDED * (abs(float(self.log_mean)) + float(self.shape.exact))
 
     def _log(self, frequency: FloatArray | float) -> Any:
         return -0.5 * float(self.shape.exact) * (frequency * frequency)
 
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
-        """The modulus falls."""
+        """|φ| at the frequency, as it falls."""
         del modulus
         return float(fn.exp(self._log(frequency[0]))) * SLACK
 
     def tail(self, frequency: float) -> float:
-        """∫ e^(-v t²/2) dt/t from T on is at most e^(-v T²/2)/(v T²)."""
+        """The bound e^(-v T²/2)/(v T²) of the integral of e^(-v t²/2) dt/t from T on."""
         square = float(self.shape.exact) * frequency * frequency
         return fn.exp(-0.5 * square) / square * SLACK
 
     def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
-        """In closed form."""
+        """φ in closed form."""
         del spacing
         log = self._log(frequency)
         error = 4.0 * UNIT * np.abs(log) + frequency * self._off
@@ -141,12 +141,12 @@ class GaussianStep(TiltedStep):
 
 @dataclass(frozen=True)
 class MixtureShape(LossShape):
-    """All steps of a composition whose sides are mixtures of normals.
+    """All steps of a composition with mixtures of normals, as one kind.
 
     Parameters
     ----------
     laws : tuple of (StepLaw, int)
-        The ordered pairs, with exact mixtures, and how many there are of each.
+        Ordered pairs with exact mixtures, and the number of steps of each.
     """
 
     laws: tuple[tuple[StepLaw, int], ...]
@@ -156,12 +156,12 @@ class MixtureShape(LossShape):
 
     @cached_property
     def number(self) -> int:
-        """Of steps."""
+        """Number of steps."""
         return sum(number for _, number in self.laws)
 
     @cached_property
     def _core(self) -> tuple[Spectral, Any]:
-        """The steps in the C core, and a lock: they are asked at one tilt after the other."""
+        """The steps in the C core, and a lock: the core's object serves one thread at a time."""
         others, exact = [], []
         for law, number in self.laws:
             found, terms = law.mixtures(), law.exact_mixtures()
@@ -173,7 +173,7 @@ class MixtureShape(LossShape):
         return pair, allocate_lock()
 
     def _ask(self, call: Callable[[Any], int]) -> bool:
-        """Whether the core proves what it is asked about the steps."""
+        """Call the core with the steps; False where it finds no proof."""
         pair, lock = self._core
         with lock:
             status = call(pair.handle)
@@ -181,31 +181,31 @@ class MixtureShape(LossShape):
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """Between which losses all that matters lies; not proven."""
+        """Losses outside of which no mass is a double; not proven."""
         _, mean, variance = self.cumulants(np.array([0.0, 1.0]))
         spread = REACH * np.sqrt(variance)
         far = float(np.abs(mean).max() + spread.max())
         return -far, far
 
     def log_mean_bound(self, tilt: float) -> float:
-        """Bound on the logarithm of the mean of e^(``tilt`` loss), of all but what lines lack."""
+        """Upper bound of log E_A e^(``tilt`` loss) of the law as truncated; ∞ without a proof."""
         out = ffi.new("double[3]")
         is_known = self._ask(lambda pair: lib.pe_pair_log_above(pair, tilt, out))
         return float(out[0]) if is_known else math.inf
 
     def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """About the log of the mean of e^(tilt loss), mean and variance of the tilted loss."""
+        """Estimates of log E_A e^(λ loss), and of mean and variance of the tilted loss."""
         out, places = np.empty((tilt.size, 3)), array(np.ascontiguousarray(tilt))
         room = array(out.reshape(-1), writable=True)
         if not self._ask(lambda pair: lib.pe_pair_cumulants(pair, tilt.size, places, room)):
             out[:] = math.nan
-        # next to no variance is left of differences far out
+        # far out the variance cancels
         return out[:, 0], out[:, 1], np.maximum(out[:, 2], 1e-300)
 
     def at(self, tilt: float, log_lost: float) -> MixtureKind | None:
-        """The kind at a tilt, where the law may lack so much; None where there is no proof."""
+        """The kind at a tilt, truncated by at most e^``log_lost``; None without a proof."""
         out = ffi.new("pe_mixture_kind **")
-        # how far from the shifts the law is worth knowing
+        # standard deviations from the shifts: Gaussian tails of the mass that each step may lose
         mass = log_lost - fn.log(self.number + 1.0)
         farthest = min(math.sqrt(-2.0 * mass) + WINDOW, FARTHEST)
         if not self._ask(lambda pair: lib.pe_mixture_kind_new(pair, tilt, farthest, out)):
@@ -213,12 +213,12 @@ class MixtureShape(LossShape):
         return MixtureKind(self, ffi.gc(out[0], lib.pe_mixture_kind_free))
 
     def expected_nodes(self, frequency: float) -> float:
-        """About how many nodes stand for a step up to a frequency."""
+        """Estimated number of nodes of all laws."""
         del frequency
         return float(NODES * len(self.laws))
 
     def fall(self, at: At, variance: float, frequency: FloatArray) -> Fall:
-        """About how the transform falls along a line."""
+        """Decay of the transform along a line, by bounds of the core."""
         del variance
         kind, lock = _begun(self, at.tilt, at.log_lost)
         if kind is None:
@@ -229,7 +229,7 @@ class MixtureShape(LossShape):
             return Fall(modulus, modulus)
 
     def log_above(self, tilt: float, log_lost: float, place: float) -> float:
-        """About what the line at ``tilt`` bounds the logarithm of the mean by at a place."""
+        """The bound of log E_A e^(``place`` loss) that the line at ``tilt`` finds."""
         kind, lock = _begun(self, tilt, log_lost)
         if kind is None:
             return math.inf
@@ -239,7 +239,7 @@ class MixtureShape(LossShape):
     def tilted(
         self, at: At, frequency: float, enough: float, spacing: float
     ) -> NormalMixtureStep | None:
-        """A step at a tilt, for frequencies up to one; None where it has none."""
+        """The step at a tilt, for frequencies up to one; None where the core has no proof."""
         del enough
         known = ffi.new("pe_kind_at *")
         kind = self.at(at.tilt, at.log_lost)
@@ -258,44 +258,44 @@ class MixtureKind:
     Parameters
     ----------
     shape : MixtureShape
-        To be kept as long.
+        The owner of the core's steps, kept alive.
     kind : cdata
-        Of the C core.
+        The core's object.
     """
 
     def __init__(self, shape: MixtureShape, kind: Any) -> None:
         self._shape, self.kind = shape, kind
 
     def log_beyond(self, frequency: float) -> float:
-        """Logarithm of a bound of the transform's modulus from a frequency on."""
+        """Log of an upper bound of |φ| from a frequency on."""
         out = ffi.new("double *")
         lib.pe_mixture_kind_beyond(self.kind, 1, (frequency,), out)
         return float(out[0])
 
     def log_above(self, place: float) -> float:
-        """Bound on the logarithm of the mean at another tilt."""
+        """Upper bound of log E_A e^(``place`` loss)."""
         return float(lib.pe_mixture_kind_log_above(self.kind, place))
 
 
-# what is asked of the same line before it is made; of no thread alone
+# kept for several questions about a line before it is made, with a lock for threads
 @kept(64)
 def _begun(shape: MixtureShape, tilt: float, log_lost: float) -> tuple[MixtureKind | None, Any]:
     return shape.at(tilt, log_lost), allocate_lock()
 
 
 class NormalMixtureStep(TiltedStep):
-    """Mixtures of normals at a tilt, all of a composition as one step.
+    """All mixtures of normals of a composition at a tilt, as one step.
 
     Parameters
     ----------
     shape, tilt : MixtureShape, float
         The kind, and λ.
     kind : MixtureKind
-        At the tilt.
+        The kind at this tilt.
     known : pe_kind_at
-        What the C core has found.
+        The core's log mean, centre, bounds, and removed masses.
     last : float
-        The frequency from which on bounds were asked.
+        The frequency from which on the core's bounds hold.
     """
 
     def __init__(
@@ -312,29 +312,29 @@ class NormalMixtureStep(TiltedStep):
 
     @property
     def log_error(self) -> float:
-        """As the C core says."""
+        """Bound of the absolute error of ``log_mean``."""
         return self._log_error
 
     @property
     def removed(self) -> tuple[float, float]:
-        """What the law lacks that ends before z is infinite."""
+        """Upper bounds of A's and B's mass beyond the ends of integration."""
         return self._removed
 
     def bound_at(self, tilt: float) -> float:
-        """By sums with bounds on the real line."""
+        """Upper bound of log E_A e^(``tilt`` loss), by quadrature on the real line."""
         return self._kind.log_above(tilt)
 
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
-        """By lines beside the real one, from the last frequency on."""
+        """Upper bound of |φ| by contours off the real line; 1 below ``last``."""
         del modulus
         return self._beyond if frequency[0] >= self._last else 1.0
 
     def tail(self, frequency: float) -> float:
-        """By lines beside the real one, from the last frequency on."""
+        """Upper bound of the integral of |φ| dt/t by such contours; ∞ below ``last``."""
         return self._tail if frequency >= self._last else math.inf
 
     def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
-        """At multiples of a spacing."""
+        """φ at multiples of ``spacing``, which must be given."""
         if spacing is None:
             raise AssertionError("mixtures of normals know multiples of a spacing alone")
         size = frequency.size
@@ -346,7 +346,7 @@ class NormalMixtureStep(TiltedStep):
             *(array(x, writable=True) for x in (log, angle, error, top)),
         )
         finished(status, "mixtures of normals")
-        # roundings of what is added up, as of a line of the C core's own
+        # roundings of the sum over steps, as in the core's own lines
         error += (12.0 + 2.0 * np.abs(angle) + 2.0 * np.abs(log)) * UNIT
         known = np.isfinite(error)
         modulus = fn.exp(np.minimum(log, 0.0))

@@ -1,4 +1,4 @@
-"""The search of the C core for where a falling function becomes negative."""
+"""The C core's search for the sign change of a decreasing function."""
 
 from __future__ import annotations
 
@@ -24,22 +24,20 @@ def root_of(
     jumps: Sequence[float] = (),
     noise: float = 0.0,
 ) -> Bracket:
-    """Return a narrow bracket of the place where a falling function becomes negative.
+    """Return a narrow bracket of the x at which a decreasing function changes sign.
 
     Parameters
     ----------
     function : callable
         The function.
-    expected : pair of float
-        Between which numbers the place is expected.
-    ends : pair of float
-        Between which it is for sure.
+    expected, ends : pair of float
+        Brackets that probably and certainly hold x.
     room : float
-        Width that is narrow enough beside a rounding.
+        Width of the bracket at which to stop, beside some roundings of x.
     jumps : sequence of float
         Where the function may jump, rising.
     noise : float
-        Values that are as good as 0: a place with one is returned as both ends.
+        An x at which the function is at most this in modulus becomes both ends.
     """
     handle, out = ffi.new_handle(function), ffi.new(ENDS)
     status = lib.pe_falling_root(
@@ -51,6 +49,6 @@ def root_of(
 
 @ffi.def_extern(error=lib.PE_RAISED, onerror=keep_raised)  # type: ignore[untyped-decorator]
 def python_function(function: Any, x: float, out: Any) -> int:
-    """The value of a function at a place."""
+    """Evaluate the function of a handle at ``x``."""
     out[0] = ffi.from_handle(function)(x)
     return OK

@@ -1,4 +1,4 @@
-"""What lines ask of the shape of a step, whatever it is made of."""
+"""What lines ask of a kind of step, its *shape*, whatever its law is."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ __all__ = ["NOTHING_LOST", "At", "Fall", "Kinds", "LossShape", "cumulants", "cum
 
 FloatArray = npt.NDArray[np.float64]
 
-NOTHING_LOST = -800.0
-NOTHING = Fraction(0), Fraction(0)
+NOTHING_LOST = -800.0  # logarithm of a probability below all doubles: laws are not truncated
+NO_MASSES = Fraction(0), Fraction(0)
 
 
 class At(NamedTuple):
-    """A tilt at which steps are asked for, and what they are parts of.
+    """A tilt at which a step is wanted, and the composition that it is part of.
 
     Parameters
     ----------
     tilt, log_mean : float
-        λ, and about the logarithm of the mean of e^(λ loss) of a step.
+        λ, and an estimate of the step's log E_A e^(λ loss).
     steps : int
-        How many there are of all kinds.
+        Number of steps of all kinds together.
     log_lost : float
-        Logarithm of the probability that the composition may lack of both laws.
+        Logarithm of the probability by which each law of the composition may be truncated.
     """
 
     tilt: float
@@ -43,14 +43,14 @@ class At(NamedTuple):
 
 
 class Fall(NamedTuple):
-    """About how a transform falls, for choices: bounds, or nearly that, at some frequencies.
+    """Decay of a transform at some frequencies T, for choices: bounds, or nearly that.
 
     Parameters
     ----------
     modulus : ndarray
-        Of the transform from there on.
+        The largest |φ(t)| for t >= T.
     tail : ndarray
-        Of the integral over t, from there on, of what is beside the part that need not fall.
+        The integral of |φ(t) - q(t)| dt/t from T on, q being the transform of the flat part.
     """
 
     modulus: FloatArray
@@ -58,17 +58,20 @@ class Fall(NamedTuple):
 
 
 class LossShape(ABC):
-    """One kind of step, A without the record; shapes that are equal have one hash, found once."""
+    """One kind of step, A being the law without the record.
 
-    is_costly: ClassVar[bool] = False  # to bound far out: one frequency at a time
-    is_few_losses: ClassVar[bool] = False
+    Its *flat part* (atoms) is the part of the law whose transform need not decay.
+    """
+
+    is_costly: ClassVar[bool] = False  # `fall` is slow: ask one frequency at a time
+    is_few_losses: ClassVar[bool] = False  # a law of finitely many losses
 
     @cached_property
     def _hash(self) -> int:
         return hash(tuple(getattr(self, name) for name in self.__dataclass_fields__))  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
-        """Of all that a shape is made of: laws are kept by it, and fractions take long."""
+        """Hash of all fields, kept: shapes are keys of caches, and fractions are slow to hash."""
         return self._hash
 
     @property
@@ -78,12 +81,12 @@ class LossShape(ABC):
 
     @property
     def has_exact_ends(self) -> bool:
-        """Whether both are known to many digits."""
+        """Whether both ends are known to 60 digits."""
         return False
 
     @property
     def off_ends(self) -> float:
-        """Bound on the errors of both beside roundings."""
+        """Bound of the absolute errors of both ends, roundings not counted."""
         return 0.0
 
     @property
@@ -93,76 +96,77 @@ class LossShape(ABC):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether no loss lies beyond the ends."""
+        """Whether all losses lie between the ends."""
         return True
 
     @property
     def has_corners(self) -> bool:
-        """Whether the density is analytic between corners, and deformed lines know it."""
+        """Whether the density is analytic between few corners, so that deformed lines serve."""
         return False
 
     @property
     def alone(self) -> tuple[Fraction, Fraction]:
-        """Masses of A at the loss -∞ and of B at +∞, which no line has."""
-        return NOTHING
+        """Masses of A at the loss -∞ and of B at +∞, which lines do not contain (Lemma 9)."""
+        return NO_MASSES
 
     @property
     def log_masses(self) -> tuple[float, float]:
-        """Logarithms of what A and B have of finite losses."""
+        """Logarithms of A's and B's masses of finite losses."""
         return 0.0, 0.0
 
     @property
     def removed(self) -> tuple[float, float]:
-        """Bounds on the masses of A and of B that the law lacks on all lines."""
+        """Bounds of the masses of A and B that truncation removes on every line."""
         return 0.0, 0.0
 
     @abstractmethod
     def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """About the log of the mean of e^(tilt loss), mean and variance of the tilted loss."""
+        """Estimates of log E_A e^(λ loss), and of mean and variance of the tilted loss."""
 
     @abstractmethod
     def log_mean_bound(self, tilt: float) -> float:
-        """Bound on the logarithm of the mean of e^(``tilt`` loss) between the ends."""
+        """Upper bound of log E_A e^(``tilt`` loss), over losses between the ends."""
 
     def log_above(self, tilt: float, log_lost: float, place: float) -> float:
-        """About what the line at ``tilt`` bounds the logarithm of the mean by at a place."""
+        """Estimate of the bound of log E_A e^(``place`` loss) that the line at ``tilt`` finds."""
         del tilt, log_lost
         return cumulants_at(self, place)[0]
 
     def expected_nodes(self, frequency: float) -> float:
-        """About how many nodes stand for a step up to a frequency; not proven."""
+        """Estimated number of nodes of a step, for frequencies up to this one."""
         del frequency
         return 1.0
 
     def log_at_ends(self, at: At) -> float:
-        """Logarithm of the tilted mass of the part whose transform need not fall."""
+        """Logarithm of the tilted mass of the flat part; estimated."""
         del at
         return -math.inf
 
     @abstractmethod
     def fall(self, at: At, variance: float, frequency: FloatArray) -> Fall:
-        """About how the transform falls along a line."""
+        """Decay of the transform along a line; ``variance`` is that of the tilted loss."""
 
     @abstractmethod
     def tilted(self, at: At, frequency: float, enough: float, spacing: float) -> TiltedStep | None:
-        """A step at a tilt, for frequencies up to one; None where that takes too many nodes.
+        """The step at a tilt, for frequencies up to one; None where that takes too many nodes.
 
-        Nodes may leave out ``enough`` of the mean; frequencies are multiples of a ``spacing``.
+        The relative quadrature error of E_A e^(s loss) may be ``enough``; frequencies are
+        multiples of ``spacing``.
         """
 
 
-Kinds = tuple[tuple[Any, int], ...]  # shapes, and how many steps there are of each
+Kinds = tuple[tuple[Any, int], ...]  # shapes, and the number of steps of each
 
 
 @kept(256)
 def cumulants_at(shape: LossShape, tilt: float) -> tuple[float, float, float]:
-    """Return those of one step at one tilt."""
+    """Return `LossShape.cumulants` of one step at one tilt."""
     log, mean, variance = shape.cumulants(np.array([tilt]))
     return float(log[0]), float(mean[0]), float(variance[0])
 
 
 def cumulants(kinds: Kinds, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the logarithm of the mean of e^(tilt S), and mean and variance of the tilted sum."""
+    """Return estimates of K, K' and K'' at tilts, for the composition."""
     found = np.zeros((3, tilt.size))
     for shape, number in kinds:
         found += number * np.array(shape.cumulants(tilt))

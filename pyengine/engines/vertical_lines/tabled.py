@@ -1,8 +1,8 @@
-"""Masses of steps with corners by polynomials on panels between the corners, with remainders.
+"""Masses of steps with corners by Chebyshev interpolation between the corners, with remainders.
 
-A mass of many steps takes some 50 µs on a deformed line, and nodes of other steps beside few losses
-ask for hundreds of thousands.  Between two corners masses are analytic and bounded, so that the
-polynomial through those at Chebyshev points serves a panel where it is close (docs/theory/kinds).
+A mass takes some 50 µs on a deformed line, and sums over nodes of other steps or over few losses
+need hundreds of thousands.  Between two corners masses are analytic and bounded on Bernstein
+ellipses, so that interpolation has a proven remainder (docs/theory/kinds, Lemma 7).
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ __all__ = ["TabledOrder"]
 FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
-POINTS, EACH = 38, 0.55  # of a panel, and for each step, whose bound is some times too large
+POINTS, EACH = 38, 0.55  # points of a panel, plus so many per step as its bound is more pessimistic
 RHO = 5.0  # of the ellipse about a panel
-LONG, HIGH = 0.5 * (RHO + 1.0 / RHO), 0.5 * (RHO - 1.0 / RHO)  # half axes of that
-MOST, LEBESGUE = 149, 4.2  # points of a panel, and the constant of so many
-UP = 1.25  # the largest imaginary part of a distance from a corner
-STEEP = 0.5  # largest logarithm by which masses grow on half a panel, about
-SLACK = 1.0 + 1e-9
-CLOSE = 2e-11  # relative errors of masses with which polynomials serve
-FARTHEST = 1e4  # shifts of thresholds from a corner to the next one at least
-SHARE = 3  # panels are made where so many times the places that are asked at once are its points
-CHUNK = 2**14
+LONG, HIGH = 0.5 * (RHO + 1.0 / RHO), 0.5 * (RHO - 1.0 / RHO)  # its half-axes over the half-width
+MOST, LEBESGUE = 149, 4.2  # most points, and a bound of their Lebesgue constant
+UP = 1.25  # largest imaginary part of a distance from a corner, as Lemma 5 asks
+STEEP = 0.5  # log by which masses may grow on half a panel, about
+SLACK = 1.0 + 1e-9  # covers the rounding of a bound
+CLOSE = 2e-11  # relative errors up to which interpolated masses serve
+FARTHEST = 1e4  # least distance of two corners for panels between them, in threshold errors
+SHARE = 3  # a panel is made for a call with at least 1/SHARE as many thresholds as it has points
+CHUNK = 2**14  # thresholds evaluated at a time
 
 
 class _Panels(NamedTuple):
-    """Middles and half widths of panels, in rising order, and logs of bounds of A's masses there.
+    """Panels in rising order: middles, half-widths, and logs of A's mass bounds on the ellipses.
 
-    ``last`` is the largest real part on an ellipse.
+    ``last`` are the largest real parts on the ellipses.
     """
 
     middle: FloatArray
@@ -50,11 +50,11 @@ class _Panels(NamedTuple):
     last: FloatArray
 
 
-_Table = dict[int, tuple[FloatArray, FloatArray]]  # coefficients and errors, by panels
+_Table = dict[int, tuple[FloatArray, FloatArray]]  # coefficients and error bounds, by panel
 
 
 class TabledOrder(Inner):
-    """A composition of steps with two corners each, asked at very many places.
+    """A composition of steps with two corners each, for very many thresholds.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ class TabledOrder(Inner):
         The steps.
     """
 
-    stages = 2  # polynomials, and lines where they are not close
+    stages = 2  # interpolation, then lines where it is not close
 
     def __init__(self, inner: DeformedOrder) -> None:
         self.inner = inner
-        # both laws without exchange, of which masses below thresholds are tabled
+        # the order (A, B), of which masses below thresholds are interpolated
         self._own = DeformedOrder(inner.kinds, exchanged=False)
         wanted = POINTS + math.ceil(EACH * sum(number for _, number in inner.kinds))
         self._points = min(wanted, MOST)
@@ -76,25 +76,25 @@ class TabledOrder(Inner):
 
     @property
     def jumps(self) -> FloatArray:
-        """As of the steps."""
+        """That of the steps."""
         return self.inner.jumps
 
     @property
     def least_known(self) -> float:
-        """As of the steps."""
+        """That of the steps."""
         return self.inner.least_known
 
     def lowest(self) -> tuple[float, float]:
-        """As of the steps."""
+        """That of the steps."""
         return self.inner.lowest()
 
     def shift(self, c: FloatArray) -> FloatArray:
-        """As of the steps."""
+        """That of the steps."""
         return self.inner.shift(c)
 
     @cached_property
     def _panels(self) -> _Panels:
-        """Panels between corners, of which all ellipses lie where masses are bounded."""
+        """Panels between corners with ellipses on which Lemma 5 bounds the masses."""
         bounds = self._bounds
         places = bounds.places
         least = FARTHEST * float(self._own.shift(places[[0, -1]]).max())
@@ -107,7 +107,7 @@ class TabledOrder(Inner):
             left = start
             while left < end:
                 away = left - start
-                # in the disc about the corner, or in the wedge to the right of it
+                # the first ellipse fits into the disc about the corner, others into the wedge
                 disc = float(bounds.near[tilt]) / 3.0 / (SLACK * (1.0 + LONG))
                 wedge = min(away / (fn.hypot(LONG, HIGH) * SLACK - 1.0), UP / (HIGH * SLACK))
                 half = min(disc if away == 0.0 else wedge, steepest, 0.5 * (end - left))
@@ -121,14 +121,14 @@ class TabledOrder(Inner):
         return _Panels(*np.array(rows).reshape(-1, 4).T)
 
     def _tabled(self, table: _Table, c: FloatArray, rows: int) -> tuple[FloatArray, FloatArray]:
-        """Functions at places, and bounds on their errors, of shape (rows, n); NaN without any."""
+        """Interpolants at thresholds, and bounds of errors, of shape (rows, n); NaN if none."""
         panels = self._panels
         value, error = np.full((2, rows, c.size), np.nan)
         if not panels.middle.size:
             return value, error
         at = np.searchsorted(panels.middle + panels.half, c).clip(max=panels.middle.size - 1)
         x = (c - panels.middle[at]) / panels.half[at]
-        # of panels that pay, whatever was asked before: answers do not depend on that
+        # by this call's thresholds alone, so that answers do not depend on earlier questions
         pays = SHARE * np.bincount(at, np.abs(x) <= 1.0) >= self._points
         inside = np.flatnonzero((np.abs(x) <= 1.0) & pays[at])
         own, which = np.unique(at[inside], return_inverse=True)
@@ -144,10 +144,10 @@ class TabledOrder(Inner):
         return value, error
 
     def _make(self, table: _Table, new: Indices, rows: int) -> None:
-        """Interpolate on panels: what polynomials are off by at their points counts as well."""
+        """Interpolate on the panels ``new``, with bounds of all errors, that at points included."""
         panels, points = self._panels, self._points
         order = np.arange(points, dtype=np.float64)
-        # T_k at the points, with arguments of the cosine below 2π
+        # T_k at the Chebyshev points, with angles reduced to below 2π
         angles = np.mod(order[:, None] * (2.0 * order + 1.0), 4.0 * points) / (2.0 * points)
         polynomials = fn.cos(math.pi * angles)
         places = panels.middle[new, None] - panels.half[new, None] * polynomials[1]
@@ -172,7 +172,7 @@ class TabledOrder(Inner):
             table[panel] = coefficients, errors
 
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Masses as of `Tails`, each with a bound on its absolute error."""
+        """The four masses of `Tails`, each with a bound of its absolute error."""
         found = np.array(self.masses_at(0, c))
         rest = ~(found[:, 1] <= CLOSE * found[:, 0]).all(axis=0)
         if rest.any():
@@ -180,7 +180,7 @@ class TabledOrder(Inner):
         return [(each[0], each[1]) for each in found]
 
     def masses_at(self, stage: int, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """By polynomials, or by lines."""
+        """The same by interpolation, or by lines in stage 1."""
         if stage:
             return self.inner.masses(c)
         is_turned = self.inner.exchanged
@@ -199,7 +199,7 @@ class TabledOrder(Inner):
         return [(each[0], each[1]) for each in found]
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The profile of the first law against the second one, and a bound on absolute errors."""
+        """The profile, and bounds of its absolute errors."""
         value, error = self.profile_at(0, epsilon)
         rest = ~(error <= CLOSE * value)
         if rest.any():
@@ -207,10 +207,10 @@ class TabledOrder(Inner):
         return value, error
 
     def profile_at(self, stage: int, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """By polynomials, or by lines."""
+        """The same by interpolation, or by lines in stage 1."""
         if stage:
             return self.inner.profile(epsilon)
-        # of symmetric steps both orders are the same
+        # symmetric steps have the same profile in both orders
         is_other = self.inner.exchanged and not self.inner.is_symmetric
         u = epsilon if is_other else -epsilon
         value, error = (part[0] for part in self._tabled(self._profiles, u, 1))
@@ -223,7 +223,7 @@ class TabledOrder(Inner):
 
 
 def _clenshaw(terms: FloatArray, x: FloatArray) -> FloatArray:
-    """Chebyshev series, the last axis of the terms."""
+    """Chebyshev series with coefficients along the last axis of ``terms``, at ``x``."""
     before = after = np.zeros(np.broadcast_shapes(terms.shape[:-1], x.shape))
     for order in range(terms.shape[-1] - 1, 0, -1):
         before, after = terms[..., order] + 2.0 * x * before - after, before

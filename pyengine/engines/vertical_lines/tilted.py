@@ -1,8 +1,8 @@
-"""The transform of one tilted Laplace step along a vertical line, with bounds on its errors.
+"""The transform of one tilted step along a vertical line, with bounds of its errors.
 
-All is relative to the mean of e^(λ loss), and losses count from a centre near the tilted mean, so
-that what is summed is the distance of the transform from 1: near the real axis its error is as
-small as that distance.
+φ(t) = E_A e^((λ + it) loss - it centre)/E_A e^(λ loss), with a centre near the tilted mean.  The
+sums are those of φ - 1, with errors in proportion to t: near the real axis they are as small as
+φ - 1 itself (docs/theory/laplace, Lemma 2, and docs/theory/line, Lemma 8).
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-LANES = 8  # partial sums of the kernel,
-PART = 256  # losses that it sums before the others, and how many of them are in a lane
+LANES = 8  # partial sums of the C kernel
+PART = 256  # losses of a block, which is summed before it is added
 LANES_OF_PART = PART / LANES
-# roundings of a term and of the sum of the lanes, of the kernel for any frequencies and of that for
-# multiples of a spacing
+# roundings of a term and of adding the lanes, for any frequencies and for multiples of a spacing
 SUMMED, SUMMED_ON_GRID = 20.0, 40.0
-IN_A_ROW = 64
-FARTHEST = 1e8  # angles that the kernel takes
-LEAST = 1e-14  # of a modulus whose logarithm is known
+IN_A_ROW = 64  # shares that the core adds one after the other
+FARTHEST = 1e8  # largest angle of the kernel
+LEAST = 1e-14  # smallest |φ| whose logarithm is used
 
 
 class TiltedTransform(NamedTuple):
-    """Modulus and angle of a transform, its logarithm, and a bound on the latter's errors.
+    """Modulus, log of the modulus, and angle of φ at n frequencies, with bounds of errors.
 
-    ``error`` bounds the error of what was summed, the transform less 1, beside which the modulus is
-    rounded.
+    ``error`` bounds the absolute error of φ, but for the rounding of the modulus; ``log_error``
+    that of the complex logarithm.  Where φ is hardly known ``log`` is -∞ and ``log_error`` is an
+    upper bound of log |φ|.
     """
 
     modulus: FloatArray
@@ -67,16 +67,16 @@ class TiltedTransform(NamedTuple):
 
 
 class LogMean(NamedTuple):
-    """About the logarithm of a sum over nodes, and a bound on it."""
+    """The logarithm of a sum over nodes, rounded, and an upper bound of it."""
 
     about: float
     most: float
 
 
 def log_mean_at(nodes: StepNodes, log_mass: FloatArray, tilt: float) -> LogMean:
-    """Return the logarithm of the mean of e^(``tilt`` loss) that nodes give.
+    """Return log Σ mass e^(``tilt`` loss) over nodes.
 
-    Logarithms of masses are given, of shape (2, n).
+    ``log_mass`` are the logarithms of the masses, sums of two doubles of shape (2, n).
     """
     out = ffi.new("double *")
     size = nodes.power.size
@@ -88,7 +88,7 @@ def log_mean_at(nodes: StepNodes, log_mass: FloatArray, tilt: float) -> LogMean:
 
 
 class TiltedStep(ABC):
-    """One kind of step at a tilt: all that a line asks of it.
+    """One kind of step at a tilt, as a line asks about it (docs/theory/line, Lemma 7).
 
     Attributes
     ----------
@@ -97,11 +97,11 @@ class TiltedStep(ABC):
     tilt : float
         λ.
     log_mean : Wide
-        The logarithm of the mean of e^(λ loss).
+        log E_A e^(λ loss).
     log_error : float
-        Bound on its error.
+        Bound of its absolute error.
     centre : float
-        Next to the mean of the tilted loss; transforms turn about it.
+        Near the mean of the tilted loss; transforms are those of loss - centre.
     """
 
     shape: LossShape
@@ -112,57 +112,57 @@ class TiltedStep(ABC):
     @property
     @abstractmethod
     def log_error(self) -> float:
-        """Bound on the error of the logarithm of the mean."""
+        """Bound of the absolute error of ``log_mean``."""
 
     @property
     def at_ends(self) -> float:
-        """Bound on the tilted mass of the part of the law whose transform need not fall."""
+        """Upper bound of the tilted mass of the flat part."""
         return 0.0
 
     def mass_at_ends(self, pole: float) -> float:
-        """Bound on A's (0) or B's (1) mass of that part."""
+        """Upper bound of A's (pole 0) or B's (pole 1) mass of the flat part."""
         del pole
         return 0.0
 
     @property
     def removed(self) -> tuple[float, float]:
-        """Bounds on what the masses of A and B are below 1."""
+        """Upper bounds of the masses that A and B lack of 1."""
         return self.shape.removed
 
     def bound_at(self, tilt: float) -> float:
-        """Bound on the logarithm of the mean of e^(``tilt`` loss)."""
+        """Upper bound of log E_A e^(``tilt`` loss)."""
         return self.shape.log_mean_bound(tilt)
 
     @abstractmethod
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
-        """Bound on the modulus of the transform from a frequency on, where it is ``modulus``."""
+        """Upper bound of |φ| from a frequency on; at that frequency it is at most ``modulus``."""
 
     @abstractmethod
     def tail(self, frequency: float) -> float:
-        """Bound on the integral of what is beside the part at the ends over dt/t, from there on."""
+        """Upper bound of the integral of |φ - q| dt/t from there on, q being the flat part's."""
 
     @abstractmethod
     def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
-        """The transform at frequencies up to the one that the step was made for.
+        """φ at frequencies up to the one that the step was made for.
 
-        With a ``spacing`` they are its exact multiples from 0 on.
+        With a ``spacing`` the frequencies are its exact multiples, from 0 on.
         """
 
 
 class NodeStep(TiltedStep):
-    """One kind of step at a tilt, by nodes that stand for it.
+    """One kind of step at a tilt, by a quadrature of its law.
 
     Parameters
     ----------
     shape, tilt : LossShape, float
         The kind, and λ.
     nodes : StepNodes
-        What stands for the step.
+        The quadrature.
     left : float
-        Bound on what the nodes leave out, relative to the mean of e^(λ loss).
+        Bound of the quadrature error of E_A e^(s loss), relative to E_A e^(λ loss).
     """
 
-    _of_moments = 0.0  # errors of masses that have one each, times the distances of their losses
+    _of_moments = 0.0  # Σ share |loss - centre| times the share's error, if each has its own
 
     def __init__(self, shape: LossShape, tilt: float, nodes: StepNodes, left: float) -> None:
         self.shape, self.tilt, self.nodes, self.left = shape, tilt, nodes, left
@@ -180,7 +180,7 @@ class NodeStep(TiltedStep):
         )
         self.log_mean = Wide(log_mean.h, log_mean.l)
         exponents = 8.0 * EXTENDED * float(abs(tilt) * np.abs(nodes.loss[0]).max() + 8.0)
-        # of a share, relative: of the masses' errors that of the mean one
+        # relative error of the shares; of errors that differ the mean counts
         of_masses = nodes.mass_error
         if isinstance(of_masses, np.ndarray):
             heavy = self.share * of_masses * (1.0 + 1e-9)
@@ -194,30 +194,29 @@ class NodeStep(TiltedStep):
         )
 
     def reaching(self, log_mean: float, frequency: float) -> Self | None:
-        """The step where it serves up to a frequency, else None.
+        """The step if the kernel takes all angles up to a frequency, else None.
 
-        What its nodes leave out is made relative to what they sum to, as the guess of the mean that
-        it was relative to is not proven.
+        Rescales ``left``, which was relative to e^``log_mean``, an estimate, to the proven mean.
         """
         self.left *= 1.01 * max(1.0, float(fn.exp(log_mean - float(self.log_mean))))
         return self if frequency * float(np.abs(self.apart).max()) < FARTHEST else None
 
     @property
     def log_error(self) -> float:
-        """Of the masses and losses of nodes, and of what they leave out."""
+        """By the errors of the nodes' masses and losses, and by that of the quadrature."""
         return 1.01 * (self.share_error + self.left)
 
     @property
     @abstractmethod
     def decay(self) -> Decay:
-        """Bounds of the transform far out."""
+        """Bounds of φ at high frequencies."""
 
     def tail(self, frequency: float) -> float:
-        """As the decay says."""
+        """Upper bound of the integral of |φ - q| dt/t from there on, by `decay`."""
         return float(self.decay.tail(np.array([frequency]))[0])
 
     def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
-        """The transform at frequencies up to the one that the nodes were chosen for."""
+        """φ at frequencies up to the one that the nodes were chosen for."""
         count = frequency.size
         x, y = np.empty(count), np.empty(count)
         losses = self.apart.size, array(self.apart), array(self.share)
@@ -227,7 +226,7 @@ class NodeStep(TiltedStep):
         else:
             status = lib.pe_loss_transform_grid(count, spacing, *losses, *room)
             finished(status, "transforms of losses")
-        # terms are at most |t (loss - centre)|, and their errors relative to that
+        # terms are at most |t (loss - centre)|, and err by parts of that
         moment = float((self.share * np.abs(self.apart)).sum()) * (1.0 + 1e-9)
         summed = SUMMED if spacing is None else SUMMED_ON_GRID
         size = self.share.size
@@ -236,7 +235,7 @@ class NodeStep(TiltedStep):
         error = frequency * known + 2.0 * self.left
         error = error * (1.0 + 1e-9) + 1e-300
         square = 2.0 * x + (x * x + y * y)
-        # not by the square, whose rounding is that of 1: of a small modulus it leaves nothing
+        # not the root of 1 + square, which loses a small modulus in the rounding of 1
         modulus = fn.hypot(1.0 + x, y)
         known = modulus > 4.0 * error + LEAST
         near = known & (modulus > 0.5)
@@ -248,7 +247,7 @@ class NodeStep(TiltedStep):
         rounded = np.where(near, change / (least * least), 1.0 / least) + np.abs(log)
         log_error = log_error + (4.0 + ELEMENTARY) * UNIT * rounded
         log_error = log_error + ELEMENTARY * UNIT * np.abs(angle)
-        # what is hardly known is 0, and its bound is all that it may be
+        # where φ is hardly known it is set to 0, with the upper bound of log |φ| as its error
         largest = fn.log(modulus + error + 4.0 * UNIT)
         return TiltedTransform(
             modulus,
@@ -260,22 +259,22 @@ class NodeStep(TiltedStep):
 
 
 class LaplaceStep(NodeStep):
-    """A Laplace step at a tilt, whose atoms are the first nodes."""
+    """A Laplace step at a tilt; the first two nodes are its atoms, the flat part."""
 
     shape: StepShape
 
     @cached_property
     def decay(self) -> Decay:
-        """Bounds of the transform far out."""
+        """Bounds of φ at high frequencies."""
         return self.shape.decay(self.tilt, float(self.log_mean))
 
     @property
     def at_ends(self) -> float:
-        """The tilted mass of both atoms."""
+        """Upper bound of the tilted mass of both atoms."""
         return float(self.share[:2].sum()) * (1.0 + 4.0 * UNIT)
 
     def mass_at_ends(self, pole: float) -> float:
-        """The mass of both atoms."""
+        """A's (pole 0) or B's (pole 1) mass of both atoms."""
         ends = np.array([float(end) for end in self.shape.ends])
         atoms = np.array([float(atom) for atom in self.shape.atoms])
         return float((atoms * fn.exp(pole * ends)).sum())
@@ -286,7 +285,7 @@ class LaplaceStep(NodeStep):
         return wide_log(self.nodes.mass, self.nodes.power)
 
     def bound_at(self, tilt: float) -> float:
-        """By the same nodes and the remainders of their rules there."""
+        """Upper bound of log E_A e^(``tilt`` loss), by the same nodes and their remainder there."""
         log = log_mean_at(self.nodes, self._log_mass, tilt)
         rule = self.nodes.rule
         edges = edges_of(self.shape, rule)
@@ -294,7 +293,7 @@ class LaplaceStep(NodeStep):
         return log.most + float(fn.log1p(left))
 
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
-        """The modulus falls until half a turn of the longest distance of two losses."""
+        """Upper bound of |φ| from a frequency on; up to π/length |φ| is known to fall."""
         half_turn = math.pi / float(self.shape.length)
         found = float(self.decay.largest(np.maximum(frequency, 0.999999 * half_turn))[0])
         found = max(found, self.at_ends)
@@ -302,19 +301,19 @@ class LaplaceStep(NodeStep):
 
 
 class ClosedRangeStep(LaplaceStep):
-    """A step of bounded range at a tilt, one of few, whose transform is a quotient of sines.
+    """A step of bounded range at a tilt, with φ in closed form, for few steps.
 
-    At λ + it, with x = λ - ½ and z = x + it, it is sinh(z ε) x/(z sinh(x ε)).  What it is off by is
-    some roundings of 1 and of the angle t ε, which a few steps carry; nodes know how far it is from
-    1, which many need.
+    With x = λ - 1/2 and z = x + it, φ is sinh(z ε) x/(z sinh(x ε)) up to the centre (docs/theory/
+    kinds, Lemma 4).  Its error is some roundings of 1 and of t ε; many steps need φ - 1 with a
+    small relative error, for which `NodeStep` serves.
     """
 
     def bound_at(self, tilt: float) -> float:
-        """By nodes that serve there, as these know one tilt alone."""
+        """Upper bound of log E_A e^(``tilt`` loss), by the shape: these nodes suit one tilt."""
         return self.shape.log_mean_bound(tilt)
 
     def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
-        """In closed form, of sines and cosines of the angle as a sum of two doubles."""
+        """φ in closed form; the angle t ε is a sum of two doubles."""
         del spacing
         end, rate = 0.5 * float(self.shape.length), abs(self.tilt - 0.5)
         angle = Wide(frequency) * end
@@ -328,11 +327,11 @@ class ClosedRangeStep(LaplaceStep):
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.where(frequency > 0.0, top / z / at_zero, 1.0)
             size = np.minimum(1.0 / (fn.modulus(z) * at_zero), 1.0)
-        if self.tilt < 0.5:  # that of the exchanged pair is the conjugate
+        if self.tilt < 0.5:  # λ and 1 - λ have conjugate transforms
             value = np.conj(value)
         modulus = fn.modulus(value)
         turned = fn.arctan2(value.imag, value.real) - frequency * self.centre
-        # some roundings, and that of ε in the angle and in both sines
+        # roundings of the quotient, and of ε in the angle and in both hyperbolic sines
         error = UNIT * (32.0 + 4.0 * (frequency + rate) * end) * size
         known = modulus > 4.0 * error + LEAST
         least = np.where(known, modulus, 1.0)
@@ -346,7 +345,7 @@ class ClosedRangeStep(LaplaceStep):
 def laplace_step(
     shape: StepShape, tilt: float, log_mean: float, frequency: float, enough: float
 ) -> LaplaceStep | None:
-    """Return a Laplace step at a tilt, as of a `LossShape`."""
+    """Return a Laplace step at a tilt, as `LossShape.tilted` does."""
     found = chosen_nodes(shape, tilt, log_mean, frequency, enough)
     if found is None:
         return None
