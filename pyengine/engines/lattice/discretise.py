@@ -65,31 +65,31 @@ class _LatticeCells:
         self._origin = self.anchor + spacing * self.first
         self._made: dict[int, Cells] = {}
 
-    def parts(self, start: int, stop: int) -> Iterator[tuple[int, Cells]]:
-        """Cells from one point to another, in order, each with the number of its first point.
-
-        Before and after those of all parts stands what lies below and above.
-        """
+    def between(self, start: int, stop: int) -> Iterator[tuple[int, dict[str, FloatArray]]]:
+        """Cells from one point to another, in lots, each with the number of its first point."""
         at = start
         while at < stop:
             begin = at - at % CHUNK
             end = min(begin + CHUNK, self._last)
             if begin not in self._made:
-                self._made[begin] = self._cells(begin, end)
-            last = min(end, stop)
-            found = self._made[begin]
-            if (at, last) != (begin, end):
-                found = _within(found, at - begin, last - begin)
-                # which are all that lies beyond the first edge and the last one
-                if at == start and at > begin:
-                    _replace(found, self._cells(at, at), 0)
-                if last == stop and last < end:
-                    _replace(found, self._cells(last, last), -1)
-            yield at, found
+                self._made[begin] = self.around(begin, end)
+            made, last = self._made[begin], min(end, stop)
+            inside = slice(at - begin + 1, last - begin + 1)
+            yield (
+                at,
+                {
+                    "log_a": made.log_a[inside],
+                    "log_b": made.log_b[inside],
+                    "log_ratio": made.log_ratio[inside],
+                    "error": made.error[inside],
+                    "ratio_error": made.ratio_error[inside],
+                    "shift": made.shift[at - begin : last - begin + 1],
+                },
+            )
             at = last
 
-    def _cells(self, start: int, stop: int) -> Cells:
-        """Cells between edges, which may be off by their own rounding, too."""
+    def around(self, start: int, stop: int) -> Cells:
+        """Cells below, between and above points, which may be off by their own rounding, too."""
         edges = self._origin + self._spacing * np.arange(start, stop + 1, dtype=np.float64)
         cells = self._law.cells(edges)
         moved = 4.0 * UNIT * (np.abs(edges) + abs(self._origin) + abs(self.anchor))
@@ -101,22 +101,6 @@ class _LatticeCells:
             cells.ratio_error,
             cells.log_ratio,
         )
-
-
-def _within(cells: Cells, first: int, last: int) -> Cells:
-    """Those cells that have an edge between two, of which the outer ones are to be replaced."""
-    a, b, error, shift, ratio, finer = cells
-    assert ratio is not None
-    assert finer is not None
-    at = slice(first, last + 2)
-    a, b, error = (part[at].copy() for part in (a, b, error))
-    return Cells(a, b, error, shift[first : last + 1], ratio[at], finer[at])
-
-
-def _replace(cells: Cells, beyond: Cells, end: int) -> None:
-    """Put all that lies beyond an end into the cell there."""
-    for part, other in zip(cells[:3], beyond[:3], strict=True):
-        part[end] = other[end]
 
 
 def step_masses(law: StepLaw, grids: list[StepGrid], plans: list[Plan]) -> list[StepMasses]:
@@ -149,32 +133,16 @@ def _on_grid(cells_of: _LatticeCells, grid: StepGrid, plan: Plan) -> StepMasses:
     masses = ffi.new("pe_lattice_masses *", dict(zip(("spread", "a", "b"), arrays, strict=True)))
     blur = 0.0
     move = grid.first - cells_of.first
-    for at, cells in cells_of.parts(move, move + grid.last):
-        start, shift = at - move, np.ascontiguousarray(cells.shift)
-        log_a, log_b, log_ratio, error, ratio_error = (
-            np.ascontiguousarray(x[1:-1])
-            for x in (*cells[:2], cells.log_ratio, cells.error, cells.ratio_error)
-        )
-        given = ffi.new(
-            "pe_cells *",
-            {
-                "start": start + 1,
-                "n": log_a.size,
-                "log_a": doubles(log_a),
-                "log_b": doubles(log_b),
-                "log_ratio": doubles(log_ratio),
-                "error": doubles(error),
-                "ratio_error": doubles(ratio_error),
-                "shift": doubles(shift),
-            },
-        )
+    for at, cells in cells_of.between(move, move + grid.last):
+        held = {name: np.ascontiguousarray(array) for name, array in cells.items()}
+        given = ffi.new("pe_cells *", {name: doubles(array) for name, array in held.items()})
+        given.start, given.n = at - move + 1, held["log_a"].size
         lib.pe_lattice_cells(lattice, given, masses)
-        if start == 0:
-            folded, margin = _fold_below(cells, shift, plan, grid, lattice, spread, a, b)
-            masses.lost += folded
-            blur = max(blur, margin)
-        if start + log_a.size == grid.last:
-            blur = max(blur, _fold_above(cells, shift, plan, grid, lattice, spread, a, b))
+    for below in (True, False):
+        at = move if below else move + grid.last
+        folded, margin = _fold(cells_of.around(at, at), below, plan, grid, lattice, spread, a, b)
+        masses.lost += folded
+        blur = max(blur, margin)
     blur = max(blur, float(masses.error)) + 16.0 * UNIT
     return StepMasses(spread, a, b, log_scale_b, float(masses.lost), 6.0 * blur)
 
@@ -194,57 +162,39 @@ def _scaled(log_mass: float) -> float:
     return fn.exp(log_mass)
 
 
-def _fold_below(
-    cells: Any, shift: FloatArray, plan: Plan, grid: StepGrid, lattice: Any, *arrays: FloatArray
+def _fold(
+    cells: Cells, below: bool, plan: Plan, grid: StepGrid, lattice: Any, *arrays: FloatArray
 ) -> tuple[float, float]:
-    """Put what lies below the lattice on its first point and on loss -infinity.
+    """Put what lies below or above the lattice on its first or last point.
 
-    Returns what is lost, and the relative error of the mass that is moved.
+    Of what lies below a part goes to loss -infinity.  Returns the A-mass of that, and the relative
+    error of the mass that is moved.
     """
     spread, a, b = arrays
-    log_a, log_b = float(cells.log_a[0]), float(cells.log_b[0])
-    per = plan.place.tilt * plan.spacing
-    place = per * (0.0 - grid.centre)
-    margin = float(cells.error[0]) + _margin(log_a, log_b, place, lattice.origin, grid.log_scale)
-    blur = margin + 4.0 * float(shift[0])
-    outer = plan.place.outer
+    end = 0 if below else -1
+    log_a, log_b = float(cells.log_a[end]), float(cells.log_b[end])
+    per, outer = plan.place.tilt * plan.spacing, plan.place.outer
+    away = float((0 if below else grid.last) - grid.centre)
+    place = per * away
+    margin = float(cells.error[end]) + _margin(log_a, log_b, place, lattice.origin, grid.log_scale)
+    edge = float(cells.shift[0])
     if log_b > -math.inf:
-        b[0] += _scaled(log_b + (per - plan.spacing) * -grid.centre - lattice.log_scale_b) * (
+        b[end] += _scaled(log_b + (per - plan.spacing) * away - lattice.log_scale_b) * (
             1.0 + 4.0 * margin
         )
     if log_a == -math.inf:
         return 0.0, margin
     mass = _scaled(log_a + place - grid.log_scale)
-    share = fn.exp(min(log_b - log_a - lattice.origin - 8.0 * blur, 0.0))
-    a[0] += mass * (1.0 - 4.0 * margin if outer else 1.0 + 4.0 * margin)
-    spread[0] += mass * share * (1.0 + 4.0 * margin if outer else 1.0 - 8.0 * blur)
-    return fn.exp(log_a) * (1.0 - share * (1.0 - 4.0 * blur)) * (1.0 + 4.0 * margin), margin
-
-
-def _fold_above(
-    cells: Any, shift: FloatArray, plan: Plan, grid: StepGrid, lattice: Any, *arrays: FloatArray
-) -> float:
-    """Put what lies above the lattice on its last point; the relative error of its mass."""
-    spread, a, b = arrays
-    log_a, log_b = float(cells.log_a[-1]), float(cells.log_b[-1])
-    per = plan.place.tilt * plan.spacing
-    end = float(grid.last - grid.centre)
-    place = per * end
-    margin = float(cells.error[-1]) + _margin(log_a, log_b, place, lattice.origin, grid.log_scale)
-    edge = float(shift[-1])
-    outer = plan.place.outer
-    if log_b > -math.inf:
-        b[-1] += _scaled(log_b + (per - plan.spacing) * end - lattice.log_scale_b) * (
-            1.0 + 4.0 * margin
-        )
-    if log_a == -math.inf:
-        return margin
-    mass = _scaled(log_a + place - grid.log_scale)
-    a[-1] += mass * (1.0 - 4.0 * margin if outer else 1.0 + 4.0 * margin)
+    a[end] += mass * (1.0 - 4.0 * margin if outer else 1.0 + 4.0 * margin)
+    if below:
+        blur = margin + 4.0 * edge
+        share = fn.exp(min(log_b - log_a - lattice.origin - 8.0 * blur, 0.0))
+        spread[0] += mass * share * (1.0 + 4.0 * margin if outer else 1.0 - 8.0 * blur)
+        return fn.exp(log_a) * (1.0 - share * (1.0 - 4.0 * blur)) * (1.0 + 4.0 * margin), margin
     if outer:
         spill = min(4.0 * edge / -fn.expm1(-plan.spacing), 1.0)
         spread[-1] += mass * (1.0 - spill) * (1.0 + 4.0 * margin)
         spread[-2] += mass * spill * fn.exp(-per) * (1.0 + 4.0 * margin)
     else:
         spread[-1] += mass * (1.0 - 8.0 * (margin + edge))
-    return margin
+    return 0.0, margin

@@ -79,7 +79,6 @@ class LatticePair(Questions):
         parts: list[Part],
         tolerance: float = TOLERANCE,
         wanted: str | None = None,
-        most_points: int | None = None,
         loosest: float = 0.0,
     ) -> None:
         overflow = overflow_of(parts)
@@ -88,7 +87,7 @@ class LatticePair(Questions):
         # without a reversal that changes nothing
         self.parts = _joined([(reverse(reverse(law)), n) for law, n in parts if n > 0])
         self.tolerance, self.wanted = tolerance, wanted
-        self.most_points, self.loosest = most_points, loosest
+        self.loosest = loosest
         self._rungs: dict[bool, TiltGrid] = {}
         self._simple = uncomposed(self.parts, tolerance, wanted)
 
@@ -103,17 +102,17 @@ class LatticePair(Questions):
     def reversed(self) -> LatticePair:
         """Questions on the reversed pair."""
         parts = [(reverse(law), number) for law, number in self.parts]
-        return LatticePair(parts, self.tolerance, self.wanted, self.most_points, self.loosest)
+        return LatticePair(parts, self.tolerance, self.wanted, self.loosest)
 
     def wanting(self, wanted: str | None) -> LatticePair:
         """Questions of which one error is to be narrow, or both."""
         if wanted == self.wanted:
             return self
-        return LatticePair(list(self.parts), self.tolerance, wanted, self.most_points, self.loosest)
+        return LatticePair(list(self.parts), self.tolerance, wanted, self.loosest)
 
     def finer(self, tolerance: float) -> LatticePair:
         """Questions on the same pair with narrower brackets."""
-        return LatticePair(list(self.parts), tolerance, most_points=self.most_points)
+        return LatticePair(list(self.parts), tolerance)
 
     def beside(self, remove: LatticePair) -> Questions:
         """The hull, from profiles as fine as the smaller error needs."""
@@ -125,8 +124,7 @@ class LatticePair(Questions):
         """What brackets questions on the given rungs, at most on the last one."""
         if last is None:
             last = (rungs.lower_rungs if outer else rungs.middle_rungs()) - 1
-        limits = self.tolerance, self.loosest
-        return Search(rungs, outer, share, *limits, last, self.most_points)
+        return Search(rungs, outer, share, self.tolerance, self.loosest, last)
 
     def tests(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """For each c in the range of the loss, an event with at least A and at most B of it.

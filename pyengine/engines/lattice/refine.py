@@ -33,8 +33,7 @@ class Search(NamedTuple):
     """Questions of one sort on the rungs of one composition, at most on the last one.
 
     Rungs are ``outer`` or between the means; ``share`` names the tail that sets the first spacing.
-    Brackets as wide as ``loosest`` are taken where none of the tolerance are had; a lattice has
-    ``most`` points, or all that fit.
+    Brackets as wide as ``loosest`` are taken where none of the tolerance are had.
     """
 
     rungs: TiltGrid
@@ -43,7 +42,6 @@ class Search(NamedTuple):
     tolerance: float
     loosest: float
     last: int
-    most: int | None
 
     # what overflows makes a bracket infinitely wide, and so no answer
     @np.errstate(over="ignore", divide="ignore", invalid="ignore")
@@ -110,7 +108,6 @@ class _Tries:
         self._worst = self._used = math.inf
         self._number = self._stalls = 0
         self._is_blind = self._is_probed = False
-        self._most = MOST_POINTS if search.most is None else search.most
 
     def tails(self) -> Any:
         """What is computed with the present spacing."""
@@ -121,7 +118,7 @@ class _Tries:
         """Which lattice."""
         search = self._search
         # a first look is cheap: it tells how many points are really needed
-        limit = self._most if self._number else min(FIRST_POINTS, self._most)
+        limit = MOST_POINTS if self._number else min(FIRST_POINTS, MOST_POINTS)
         return self._rung, search.outer, self._spacing, search.tolerance, limit
 
     def refine(self, tails: Any, now: float) -> None:
@@ -136,18 +133,18 @@ class _Tries:
             )
         was_blind, self._is_blind = self._is_blind, now >= 1.0
         is_lost = was_blind and self._is_blind  # much finer, and still nothing is known
-        is_far = now > 4.0 * tolerance * (self._most / tails.points) ** 2
+        is_far = now > 4.0 * tolerance * (MOST_POINTS / tails.points) ** 2
         if is_lost or (is_far and not self._is_probed):  # one twice as fine tells little
             if now > HOPELESS:
                 raise AccuracyError(
                     f"{tails.points} lattice points bound the answer within a factor of "
-                    f"{1.0 + now:.1e} only, and no number of them up to {self._most} is likely to "
+                    f"{1.0 + now:.1e} only, and no number of them up to {MOST_POINTS} is likely to "
                     f"do: {_advice(now)}"
                 )
             needed = tails.points * math.sqrt(now / tolerance)
             raise AccuracyError(
                 f"a bracket of relative width {tolerance:g} needs about {needed:.1e} "
-                f"lattice points, more than {self._most}: {_advice(now)}"
+                f"lattice points, more than {MOST_POINTS}: {_advice(now)}"
             )
         self._worst, self._used = now, tails.spacing
         wanted = math.sqrt(tolerance / now) if now < math.inf else 0.0
