@@ -20,8 +20,6 @@ __all__ = ["LatticeBothOrders"]
 
 FloatArray = npt.NDArray[np.float64]
 
-FINEST = 1e-9  # tolerance to which profiles are asked for
-
 
 class LatticeBothOrders(BothOrders):
     """Questions on both orders of a composition: adjacency ``add_remove``.
@@ -90,48 +88,18 @@ class LatticeBothOrders(BothOrders):
     def _differences(
         self, size: FloatArray, floor: FloatArray, first: LatticePair, second: LatticePair
     ) -> tuple[FloatArray, BoolArray]:
-        """As the base class; what is left of the brackets' own widths is small next to ``floor``.
-
-        Where the profiles are larger than that and nearly equal, they are asked for once more with
-        finer brackets.
-        """
+        """As the base class; where profiles are near 1 from what is missing, which has digits."""
         size = np.minimum(size, STEEPEST)
-        tolerance = first.tolerance
-        # where the profiles are near 1, what is missing is asked for
         apart = first.is_mostly_apart(size) & second.is_mostly_apart(size)
         excess = np.zeros(size.size)
-        for at, compare in (
-            (np.flatnonzero(apart), _of_overlaps),
-            (np.flatnonzero(~apart), _of_profiles),
-        ):
-            if not at.size:
-                continue
-            excess[at], widths, large = compare(size[at], floor[at], first, second)
-            unclear = at[(excess[at] > 0.0) & (widths > 0.5 * tolerance * floor[at])]
-            if unclear.size:
-                finer = 0.1 * tolerance * float(np.min(floor[at] / large))
-                if finer > FINEST:
-                    pairs = [pair.finer(finer) for pair in (first, second)]
-                    excess[unclear] = compare(size[unclear], floor[unclear], *pairs)[0]
+        if apart.any():
+            mine, theirs = (pair.overlap(size[apart]) for pair in (first, second))
+            excess[apart] = mine[1] - theirs[0]
+        if not apart.all():
+            near, least = size[~apart], floor[~apart]
+            profiles = first.rough_profile(near, least), second.rough_profile(near, least)
+            excess[~apart] = profiles[1].upper - profiles[0].lower
         return np.maximum(excess, 0.0), np.ones(size.size, dtype=np.bool_)
-
-
-def _of_profiles(
-    size: FloatArray, floor: FloatArray, first: LatticePair, second: LatticePair
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Upper bounds of how much the second profile exceeds the first one, both widths, and size."""
-    mine, theirs = (pair.rough_profile(size, floor) for pair in (first, second))
-    widths = (theirs.upper - theirs.lower) + (mine.upper - mine.lower)
-    return theirs.upper - mine.lower, widths, mine.upper
-
-
-def _of_overlaps(
-    size: FloatArray, _floor: FloatArray, first: LatticePair, second: LatticePair
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The same from what both laws of a pair have in common, which is small."""
-    mine, theirs = first.overlap(size), second.overlap(size)
-    widths = (theirs[1] - theirs[0]) + (mine[1] - mine[0])
-    return mine[1] - theirs[0], widths, mine[1]
 
 
 def _points(pair: LatticePair, c: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -110,10 +110,6 @@ class LatticePair(Questions):
             return self
         return LatticePair(list(self.parts), self.tolerance, wanted, self.loosest)
 
-    def finer(self, tolerance: float) -> LatticePair:
-        """Questions on the same pair with narrower brackets."""
-        return LatticePair(list(self.parts), tolerance)
-
     def beside(self, remove: LatticePair) -> Questions:
         """The hull, from profiles as fine as the smaller error needs."""
         from pyengine.engines.lattice.both import LatticeBothOrders
