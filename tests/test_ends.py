@@ -14,6 +14,7 @@ from thorough import ALL, some
 
 import pyengine as pe
 from pyengine.caches import clear_cache
+from pyengine.engines.answers import Answer, Questions
 from pyengine.engines.exact import finite, laplace
 from pyengine.laws.base import PoissonSampledLaw
 from pyengine.laws.finite import FiniteLaw
@@ -181,6 +182,24 @@ def test_delta_at_infinity(beside: pe.Mechanism) -> None:
             truth = 1 - (1 - Fraction(1e-3)) ** 2
             assert Fraction(found.lower) <= truth <= Fraction(found.upper)
             assert found.upper - found.lower < 1e-15
+
+
+def test_infinity_alone_asks_of_no_other_loss() -> None:
+    """Beside it stood a largest loss, of which an engine that knew little asked the lattice."""
+
+    class Asked(Questions):
+        def __init__(self) -> None:
+            self.asked: list[float] = []
+
+        def profile(self, epsilon: np.ndarray) -> Answer:
+            self.asked += epsilon.tolist()
+            return Answer.exact(np.full(epsilon.size, 0.25))
+
+    ends = Asked()
+    assert ends.answer("delta", np.array([1.0, math.inf])).value.tolist() == [0.25, 0.25]
+    assert ends.asked == [1.0, math.inf]
+    assert ends.answer("delta", np.array([1e300, math.inf])).value.tolist() == [0.25, 0.25]
+    assert 1e300 not in ends.asked
 
 
 def test_levels_whose_rest_is_no_double() -> None:

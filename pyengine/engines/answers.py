@@ -323,7 +323,7 @@ class Questions:
     def _own(self, name: str, x: FloatArray) -> Answer:
         """As `answer`, without anybody else's."""
         if name == "delta":
-            far = x > FAR
+            far = (x > FAR) & np.isfinite(x)
             return self.profile(self._nearer(x, far) if far.any() else x)
         if name == "epsilon":
             return self.epsilon(x)
@@ -337,7 +337,7 @@ class Questions:
         except AccuracyError:  # of these two, of which nobody asked
             return epsilon
         if ends.lower[0] <= ends.lower[1]:
-            return np.where(far & np.isfinite(epsilon), FAR, epsilon)
+            return np.where(far, FAR, epsilon)
         return np.where(far, np.inf, epsilon) if ends.upper[0] <= ends.upper[1] else epsilon
 
     def values(self, name: str, x: FloatArray) -> FloatArray:
