@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pyengine.analytic import Evaluator, Expression, cosh, erfc, exp, log, pi, sqrt, z
-from pyengine.laws.log_sums import SOFTPLUS, without_large_terms
+from pyengine.laws.log_sums import SOFTPLUS, exponential, without_large_terms
 
 OPERATIONS: dict[str, Any] = {
     "number": lambda x: mpmath.mpf(x.numerator) / x.denominator,
@@ -69,6 +69,32 @@ def test_it_is_the_same_function(name: str) -> None:
 )
 def test_others_stay_as_they_are(expression: Expression) -> None:
     assert without_large_terms(expression) is expression
+
+
+PRODUCTS = {  # with the functions that are left
+    "logistic": (LOGISTIC, {"exp"}),
+    "secant": (SUMS["secant"], {"cosh"}),
+    "two normals": (SUMS["two normals"], {"exp", "sqrt"}),
+    "normal": (-z * z / 2 - log(2 * pi) / 2, {"exp", "sqrt"}),
+    "student": (log(2 / (pi * sqrt(3))) - 2 * log(1 + z * z / 3), {"sqrt"}),
+    "large power": (-100 * log(1 + z * z / 199), {"exp", "log"}),
+    "no half": (log(1 + z * z) * "0.3" - log(7) * -3, {"exp", "log"}),
+    "root": (-log(1 + z * z) * "1.5" - z, {"sqrt", "exp"}),
+    "sums": (-(log(1 + z * z) - z) + (log(2 + z * z) - log(pi)), {"exp"}),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_an_exponential_without_logarithms_is_the_same(name: str) -> None:
+    expression, left = PRODUCTS[name]
+    written = exponential(expression)
+    assert {step for step, _ in written.program.steps} & {"exp", "log", "sqrt", "cosh"} == left
+    draw = random.Random(name)
+    with mpmath.workdps(60):
+        first, second = (Evaluator(x.program, OPERATIONS) for x in (expression, written))
+        for _ in range(50):
+            x = mpmath.mpf(draw.uniform(-30.0, 30.0))
+            assert abs(second(x) / mpmath.exp(first(x)) - 1) < 1e-50
 
 
 def test_doubles_do_not_overflow() -> None:

@@ -386,6 +386,7 @@ class Evaluator:
 
     def __init__(self, program: Program, operations: Mapping[str, Callable[..., Any]]) -> None:
         self._names = [operation for operation, _ in program.steps]
+        self._varying: dict[int, list[int]] = {}  # by step; none where its last argument is fixed
         self._made: list[Any] = []
         self._argument: list[int] = []
         self._plan: list[tuple[int, Callable[..., Any], int, int]] = []
@@ -406,6 +407,8 @@ class Evaluator:
                     value = function(*[self._made[j] for j in places])
                 else:
                     self._plan.append((i, function, places[0], (*places, -1)[1]))
+                    varying = [j for j in places if not program.constant[j]]
+                    self._varying[i] = varying if places[-1] in varying else []
             self._made.append(value)
 
     def __call__(self, argument: Any) -> Any:
@@ -417,16 +420,15 @@ class Evaluator:
     ) -> list[Any]:
         """Return the values of all operations; the last one is that of the expression.
 
-        Operations called ``names`` take ``closer(i, value)`` as operand, a tighter enclosure, in
-        the place of the value of operation i.
+        Operations called ``names`` whose last operand is no constant take ``closer(i, value)``, a
+        tighter enclosure, in the place of the value of operation i.
         """
         made = self._made.copy()
         for i in self._argument:
             made[i] = argument
         for i, function, first, second in self._plan:
             if closer is not None and self._names[i] in names:
-                for j in (first, second):
-                    if j >= 0:
-                        made[j] = closer(j, made[j])
+                for j in self._varying[i]:
+                    made[j] = closer(j, made[j])
             made[i] = function(made[first]) if second < 0 else function(made[first], made[second])
         return made

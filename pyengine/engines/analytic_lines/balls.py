@@ -15,7 +15,7 @@ from functools import partial
 from operator import itemgetter, methodcaller
 from typing import Any
 
-from flint import acb, acb_series, arb, arb_series, ctx, fmpq
+from flint import acb, acb_poly, acb_series, arb, arb_poly, arb_series, ctx, fmpq
 
 from pyengine._support.forks import BallArithmetic
 from pyengine.laws.log_sums import SOFTPLUS, without_large_terms
@@ -23,6 +23,7 @@ from pyengine.mechanisms.expressions import Evaluator, Expression, Program
 
 __all__ = [
     "BITS",
+    "BOUND_BITS",
     "ORDER",
     "WIDE",
     "enclosed",
@@ -37,14 +38,17 @@ __all__ = [
     "values_of",
 ]
 
-BITS = 160  # of nodes and of bounds
+BITS = 160  # of nodes
+BOUND_BITS = 128  # of bounds: two words, which FLINT keeps within the number
 # coefficients of series, the last one of which is that of the remainder: on wide balls more of them
 # say less
 WIDE, ORDER = 5, 9
 NOTHING = float("nan")
-# operations that are not known to be analytic everywhere: their arguments are enclosed closely
+# operations that are not known to be analytic everywhere: their arguments are enclosed closely,
+# unless they divide by a constant
 NARROWED = ("divide", "log", "sqrt", "lgamma", SOFTPLUS)
 LARGEST = 1.7e308
+IS_FINITE = methodcaller("is_finite")
 
 
 @contextmanager
@@ -96,14 +100,15 @@ def _operations(
         """log(1 + e^x): beside x where that is large, and its imaginary part below pi."""
         value = first(x)
         if not value.real.mid() > 0:
-            return logarithm(1 + x.exp())
+            return logarithm(one + x.exp())
         is_known = abs(value.imag) < arb.pi()
-        return x + logarithm(1 + (-x).exp()) if is_known else unknown()
+        return x + logarithm(one + (-x).exp()) if is_known else unknown()
 
     def divide(x: Any, y: Any) -> Any:
         value = first(y)
         return unknown() if value.contains(0) or not value.is_finite() else x / y
 
+    one = constant(1)
     logarithm = guarded("log", is_analytic)
     return {
         "number": lambda value: constant(_of_fraction(value)),
@@ -113,7 +118,7 @@ def _operations(
         "multiply": lambda x, y: x * y,
         "divide": divide,
         "negative": lambda x: -x,
-        "power": lambda x, n: x**n if n >= 0 else divide(constant(1), x ** (-n)),
+        "power": lambda x, n: x**n if n >= 0 else divide(one, x ** (-n)),
         "exp": lambda x: x.exp(),
         "log": logarithm,
         "sqrt": guarded("sqrt", is_analytic),
@@ -127,11 +132,17 @@ def _operations(
     }
 
 
-_PLANE = _operations(
-    partial(acb_series, prec=ORDER), lambda x: x.log(analytic=True).is_finite(), itemgetter(0)
-)
+def _misses_cut(x: acb) -> bool:
+    """Whether a rectangle has no number <= 0."""
+    return bool(x.real > 0) or x.log(analytic=True).is_finite()
+
+
+_PLANE = _operations(partial(acb_series, prec=ORDER), _misses_cut, itemgetter(0))
 _LINE = _operations(partial(arb_series, prec=ORDER), lambda x: bool(x > 0), itemgetter(0))
-_POINT = _operations(lambda terms: arb(terms[0]), lambda x: bool(x > 0), lambda x: x)
+_POINT = _operations(lambda terms: arb(terms[0]), lambda x: bool(x > 0), lambda x: x) | {
+    "cosh": methodcaller("cosh"),
+    "sinh": methodcaller("sinh"),
+}
 
 
 def values_of(first: Expression, second: Expression) -> Program:
@@ -155,24 +166,32 @@ def evaluator_at_points(program: Program) -> Callable[[arb], tuple[arb, arb]]:
 
 
 def _enclosed(on: Evaluator, ball: Any, order: int, series: Any) -> tuple[list[Any], list[Any]]:
-    middle = on.parts(series([ball.mid(), 1], prec=order))
-    apart = ball - ball.mid()
+    center = ball.mid()
+    middle = on.parts(series([center, 1], prec=order))
+    apart = ball - center
 
     def closer(i: int, value: Any) -> Any:
         """A step's series on the ball, with the values that the series about its middle tells."""
-        if not (isinstance(value, series) and all(value[k].is_finite() for k in range(order))):
+        terms = value.coeffs()
+        if not all(map(IS_FINITE, terms)):
             return value
-        terms = [middle[i][k] for k in range(order - 1)] + [value[order - 1]]
-        near = _meet(value[0], enclosed(terms, apart))
-        return series([near, *(value[k] for k in range(1, order))], prec=order)
+        near = enclosed(_with_remainder(middle[i], value, order), apart)
+        return series([_meet(value[0], near), *terms[1:]], prec=order)
 
     all_ = on.parts(series([ball, 1], prec=order), closer, *NARROWED)
     found = []
     for near, far in zip(middle[-1], all_[-1], strict=True):
-        is_known = all(far[k].is_finite() for k in range(order))
-        terms = [near[k] for k in range(order - 1)] + [far[order - 1]]
-        found.append(terms if is_known else [type(ball)(NOTHING)] * order)
+        is_known = all(map(IS_FINITE, far.coeffs()))
+        unknown = [type(ball)(NOTHING)] * order
+        found.append(_with_remainder(near, far, order) if is_known else unknown)
     return found[0], found[1]
+
+
+def _with_remainder(near: Any, far: Any, order: int) -> list[Any]:
+    """Coefficients of one series, and the last one of another."""
+    terms = near.coeffs()[: order - 1]
+    terms += [near[order]] * (order - 1 - len(terms))  # zeros
+    return [*terms, far[order - 1]]
 
 
 def _meet(x: Any, y: Any) -> Any:
@@ -211,7 +230,5 @@ def lower(x: arb) -> float:
 
 def enclosed(coefficients: list[Any], apart: Any) -> Any:
     """Return the sum of a series, by Horner's rule."""
-    value = coefficients[-1]
-    for coefficient in coefficients[-2::-1]:
-        value = value * apart + coefficient
-    return value
+    polynomial = acb_poly if isinstance(apart, acb) else arb_poly
+    return polynomial(coefficients)(apart)

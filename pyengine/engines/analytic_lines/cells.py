@@ -17,7 +17,7 @@ import numpy.typing as npt
 from flint import arb
 
 from pyengine.engines.analytic_lines.balls import (
-    BITS,
+    BOUND_BITS,
     ORDER,
     enclosed,
     evaluator_at_points,
@@ -85,7 +85,7 @@ class LossCells:
     def of(cls, program: Program, places: FloatArray) -> LossCells:
         """Cells between places, of log p and a loss, by series in ball arithmetic."""
         edges, rows = places.tolist(), []
-        with precision(BITS):
+        with precision(BOUND_BITS):
             on = evaluator_on_line(program)
             at = evaluator_at_points(program)
             points = [at(arb(x))[1] for x in edges]

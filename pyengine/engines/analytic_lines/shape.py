@@ -21,6 +21,7 @@ from flint import acb, arb
 from pyengine._support.caches import cached_property
 from pyengine.engines.analytic_lines.balls import (
     BITS,
+    BOUND_BITS,
     WIDE,
     enclosed,
     evaluator_at_points,
@@ -40,6 +41,7 @@ from pyengine.engines.vertical_lines.gauss import EXTENDED
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
 from pyengine.engines.vertical_lines.shapes import At, Fall, LossShape
 from pyengine.errors import AccuracyError
+from pyengine.laws.log_sums import exponential
 from pyengine.mechanisms.expressions import Evaluator, Expression, Program, exp, log
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -48,6 +50,7 @@ from pyengine.numerics.wide import wide_log
 __all__ = ["CELLS", "PARTS", "PROBED", "SIZES", "AnalyticShape", "TiltedRule"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
 SPARE_BITS = 72  # of masses, beside those that the faintest one needs
 CELLS = 8  # of each panel
 STRIP_CELLS = 4
@@ -56,7 +59,11 @@ RISEN = 1.0  # height of the highest line, in the usual length of a panel
 FEW = 64  # steps
 LOG_FLAT = -42.0  # log of the mass that all steps but one have where they are flat, by any of them
 HEIGHTS = np.array([0.5, 1.0, 2.0])  # of ellipses, in half-lengths of the panel
+WIDENED = fn.hypot(HEIGHTS, 1.0)  # how far they reach on the line
+LOG_RHO = fn.log(HEIGHTS + WIDENED)  # of their parameters
+LOG_REST = fn.log(-fn.expm1(-LOG_RHO))
 STRIPS = 3  # boxes that cover the upper half of an ellipse
+PLACES = np.linspace(-1.0, 1.0, STRIPS + 1)  # of their ends
 LEAST = -50.0  # log of what a rule of `PROBED` nodes may miss on a panel
 PROBED = 20
 MOST_NODES = 100_000
@@ -137,7 +144,7 @@ class Ellipses(NamedTuple):
     turn: FloatArray
 
     def log_missed(
-        self, tilt: float, log_mean: float, frequency: float, sizes: npt.NDArray[np.intp]
+        self, tilt: float, log_mean: float, frequency: float, sizes: IntArray
     ) -> FloatArray:
         """Logs of bounds on what rules of so many nodes miss of the mean of e^(s loss), relative.
 
@@ -151,16 +158,13 @@ class Ellipses(NamedTuple):
             off = np.abs(self.log_density) + np.abs(tilt) * largest + frequency * self.turn
             most = most + 4.0 * UNIT * (off + abs(log_mean)) - log_mean
             most = np.where(np.isnan(most), np.inf, most).max(axis=2)
-            log_rho = fn.log(HEIGHTS + fn.hypot(HEIGHTS, 1.0))
             # 8 w M rho^-2n/(1 - 1/rho), as of the panels of Laplace steps
-            rule = 2.0 * sizes[:, None] * log_rho + fn.log(-fn.expm1(-log_rho))
+            rule = 2.0 * sizes[:, None] * LOG_RHO + LOG_REST
             least = (most[:, None, :] - rule).min(axis=2)
             # the length may be below 1e-250, and the bound on the density as large
             return np.asarray(least + fn.log(8.0 * SLACK * self.half)[:, None])
 
-    def missed(
-        self, tilt: float, log_mean: float, frequency: float, sizes: npt.NDArray[np.intp]
-    ) -> FloatArray:
+    def missed(self, tilt: float, log_mean: float, frequency: float, sizes: IntArray) -> FloatArray:
         """The bounds themselves."""
         found = self.log_missed(tilt, log_mean, frequency, sizes)
         # what is below all doubles is not 0
@@ -178,11 +182,11 @@ class Ellipses(NamedTuple):
             most = np.where(np.isnan(most), np.inf, most).max(axis=1)
             return np.asarray(most + fn.log(2.0 * SLACK * self.half))
 
-    @property
-    def largest(self) -> float:
-        """Log of about the largest mass that either law has on a panel; not proven."""
-        near, loss = self.log_density[:, 0], self.high[:, 0]
-        return float(np.max(near + np.maximum(loss, 0.0) + fn.log(2.0 * self.half)[:, None]))
+
+def _ellipses(panels: list[Interval], boxes: list[list[list[Box]]]) -> Ellipses:
+    """Those about panels."""
+    half = [0.5 * (right - left) for left, right in panels]
+    return Ellipses(np.array(half), *np.moveaxis(np.array(boxes), 3, 0))
 
 
 def _joined(parts: Iterable[Ellipses]) -> Ellipses:
@@ -222,28 +226,33 @@ class AnalyticShape(LossShape):
         return values_of(self.log_p, loss)
 
     @cached_property
+    def _densities(self) -> Program:
+        """What evaluates both densities, on all data."""
+        return Expression("pair", exponential(self.log_p), exponential(self.log_q)).program
+
+    @cached_property
     def _panels(self) -> tuple[FloatArray, Ellipses]:
         """Ends of panels, on each of which a rule misses next to nothing at the tilts 0 and 1."""
         low, high = self.interval
         ahead: list[tuple[float, float, int]] = [(low, high, 0)]
-        edges, found = [low], list[Ellipses]()
-        while ahead:
-            left, right, depth = ahead.pop()
-            ellipses = self._ellipses(np.array([left, right]))
-            sizes = np.array([PROBED])
-            missed = max(float(ellipses.log_missed(x, 0.0, 0.0, sizes)[0, 0]) for x in (0.0, 1.0))
-            if missed <= max(LEAST + min(ellipses.largest, 0.0), self.faintest + OF_FAINTEST):
-                edges.append(right)
-                found.append(ellipses)
-                continue
-            middle = 0.5 * left + 0.5 * right
-            if depth == DEEPEST or len(ahead) + len(found) > MOST_PANELS:
-                raise AccuracyError(
-                    f"the densities are not known to be analytic about {middle:g}, or panels are "
-                    "too many: bounds='estimated' and method='lattice' ask no such thing"
-                )
-            ahead += [(middle, right, depth + 1), (left, middle, depth + 1)]
-        return np.array(edges), _joined(found)
+        edges, found = [low], list[list[list[Box]]]()
+        with precision(BOUND_BITS):
+            on = evaluator_on_plane(self.program)
+            while ahead:
+                left, right, depth = ahead.pop()
+                boxes = self._boxes(on, left, right, is_probed=True)
+                if not self._misses(boxes, 0.5 * (right - left)):
+                    edges.append(right)
+                    found.append(boxes)
+                    continue
+                middle = 0.5 * left + 0.5 * right
+                if depth == DEEPEST or len(ahead) + len(found) > MOST_PANELS:
+                    raise AccuracyError(
+                        f"the densities are not known to be analytic about {middle:g}, or panels "
+                        "are too many: bounds='estimated' and method='lattice' ask no such thing"
+                    )
+                ahead += [(middle, right, depth + 1), (left, middle, depth + 1)]
+        return np.array(edges), _ellipses(list(pairwise(edges)), found)
 
     @cached_property
     def panels(self) -> FloatArray:
@@ -263,33 +272,54 @@ class AnalyticShape(LossShape):
         found = Box(upper(density.real), lower(value.real), upper(value.real), turn)
         return found if all(map(math.isfinite, found)) else NOWHERE
 
-    def _ellipses(self, edges: FloatArray) -> Ellipses:
-        """Bounds on the ellipses about panels."""
-        half = 0.5 * np.diff(edges)
-        if not half.min() > SHORTEST:
-            raise AccuracyError(
-                f"panels next to {float(edges[np.argmin(half)]):g} would be shorter than any number"
+    def _boxes(
+        self, on: Evaluator, left: float, right: float, *, is_probed: bool = False
+    ) -> list[list[Box]]:
+        """Bounds on the ellipses about a panel, by height.
+
+        If it is only ``is_probed``, those behind that say that `PROBED` nodes miss too much are
+        left out.
+        """
+        half = 0.5 * (right - left)
+        if not half > SHORTEST:
+            raise AccuracyError(f"panels next to {left:g} would be shorter than any number")
+        # far from 0 the middle of a short panel is no double
+        middle = (arb(left) + arb(right)) / 2
+        found = [[NOWHERE] * STRIPS for _ in HEIGHTS]
+        seen: list[list[Box]] = [[] for _ in HEIGHTS]
+        higher = [(j, k) for k in range(STRIPS) for j in range(1, HEIGHTS.size)]
+        for j, k in [(0, k) for k in range(STRIPS)] + higher:
+            if NOWHERE in seen[j]:
+                continue
+            low, high = (half * WIDENED[j] * SLACK * PLACES[i] for i in (k, k + 1))
+            found[j][k] = self._box(on, middle, low, high, float(HEIGHTS[j]) * half * SLACK)
+            seen[j].append(found[j][k])
+            if is_probed and all(seen) and self._misses(seen, half):
+                break
+        return found
+
+    def _misses(self, boxes: list[list[Box]], half: float) -> bool:
+        """Whether a rule of `PROBED` nodes may miss too much of either law on a panel.
+
+        By the boxes of all heights, those of the lowest one complete.
+        """
+        log_half = float(fn.log(half))
+        mass = max(box.log_density + max(box.high, 0.0) for box in boxes[0]) + log_half
+        enough = max(LEAST + min(mass + math.log(2.0), 0.0), self.faintest + OF_FAINTEST)
+        missed = 2.0 * PROBED * LOG_RHO + LOG_REST - log_half - math.log(8.0)
+        most = (enough + missed).tolist()
+        return any(
+            all(
+                any(box.log_density + (box.high if law else 0.0) > left for box in each)
+                for each, left in zip(boxes, most, strict=True)
             )
-        found = np.empty((half.size, HEIGHTS.size, STRIPS, 4))
-        with precision(BITS):
-            on = evaluator_on_plane(self.program)
-            for i, (left, right) in enumerate(pairwise(edges.tolist())):
-                # far from 0 the middle of a short panel is no double
-                middle, w = (arb(left) + arb(right)) / 2, 0.5 * (right - left)
-                for j, height in enumerate(HEIGHTS):
-                    reach = w * fn.hypot(height, 1.0) * SLACK
-                    places = reach * np.linspace(-1.0, 1.0, STRIPS + 1)
-                    for k in range(STRIPS):
-                        found[i, j, k] = NOWHERE
-                        if k == 0 or found[i, j, k - 1, 0] < math.inf:
-                            found[i, j, k] = self._box(
-                                on, middle, places[k], places[k + 1], height * w * SLACK
-                            )
-        return Ellipses(half, *np.moveaxis(found, 3, 0))
+            for law in (0, 1)
+        )
 
     @cached_property
-    def _cut(self) -> dict[int, Ellipses]:
-        return {1: self._panels[1]}
+    def _cut(self) -> dict[int, dict[int, Ellipses]]:
+        """Bounds about parts of panels, by how many a panel has and by their numbers."""
+        return {}
 
     def edges(self, parts: int) -> FloatArray:
         """Ends of the panels, each cut into equal parts."""
@@ -319,11 +349,19 @@ class AnalyticShape(LossShape):
         """Whether parts of the panels are numbers apart: next to an end they may be its last."""
         return bool(np.diff(self.edges(parts)).min() > 2.0 * SHORTEST)
 
-    def ellipses(self, parts: int) -> Ellipses:
-        """Bounds about the panels, each cut into equal parts."""
-        if parts not in self._cut:
-            self._cut[parts] = self._ellipses(self.edges(parts))
-        return self._cut[parts]
+    def ellipses(self, parts: int, panels: IntArray) -> Ellipses:
+        """Bounds about panels, each cut into equal parts."""
+        if parts == 1:
+            return Ellipses(*(each[panels] for each in self._panels[1]))
+        edges, made = self.edges(parts).tolist(), self._cut.setdefault(parts, {})
+        with precision(BOUND_BITS):
+            on = evaluator_on_plane(self.program)
+            for panel in panels.tolist():
+                if panel not in made:
+                    numbers = range(panel * parts, (panel + 1) * parts)
+                    ends = [(edges[i], edges[i + 1]) for i in numbers]
+                    made[panel] = _ellipses(ends, [self._boxes(on, *each) for each in ends])
+        return _joined(made[panel] for panel in panels.tolist())
 
     def missed(
         self,
@@ -331,48 +369,47 @@ class AnalyticShape(LossShape):
         log_mean: float,
         frequency: float,
         parts: int,
-        sizes: npt.NDArray[np.intp],
+        sizes: IntArray,
     ) -> FloatArray:
         """Bounds on what rules miss of the mean of e^(s loss), relative; for each of the sizes."""
-        found = self.ellipses(parts).missed(tilt, log_mean, frequency, sizes)
+        panels = np.arange(self.panels.size - 1)
+        found = self.ellipses(parts, panels).missed(tilt, log_mean, frequency, sizes)
         return np.asarray(found.sum(axis=0) * SLACK)
-
-    def rule_at(
-        self, tilt: float, log_mean: float, frequency: float, parts: int, enough: float
-    ) -> TiltedRule | None:
-        """Return the least rule on so many parts of the panels that serves at a tilt.
-
-        None where no rule leaves little ``enough`` of the mean.
-        """
-        ellipses = self.ellipses(parts)
-        log_mass = ellipses.log_mass(tilt, log_mean)
-        order = np.argsort(log_mass)
-        mass = fn.exp(np.clip(log_mass[order], LEAST_LOG, MOST_LOG))
-        light = order[:-1][np.cumsum(mass[:-1]) <= LIGHTEST * enough]
-        counts = np.ones(log_mass.size, dtype=np.bool_)
-        counts[light] = False
-        dropped = float(mass[: light.size].sum())
-        left = ellipses.missed(tilt, log_mean, frequency, SIZES)[counts].sum(axis=0) + dropped
-        good = np.flatnonzero(left * SLACK <= enough)
-        if not good.size:
-            return None
-        rule = PanelRule(parts, int(SIZES[good[0]]), 0.0)
-        return TiltedRule(rule, counts, float(left[good[0]]) * SLACK)
 
     def least_rule(
         self, tilt: float, log_mean: float, frequency: float, enough: float
     ) -> TiltedRule | None:
-        """The rule with the fewest nodes that serves at a tilt; None where all take too many."""
+        """The rule with the fewest nodes that serves at a tilt; None where all take too many.
+
+        Parts are looked at of those panels that have more than next to no mass.
+        """
         best: TiltedRule | None = None
+        panels, beside = np.arange(self.panels.size - 1), 0.0
         for parts in PARTS:
             if not self.divides(parts):
                 break
-            found = self.rule_at(tilt, log_mean, frequency, parts, enough)
-            if found is None:
-                continue
-            if best is not None and found.size >= best.size:
-                break
-            best = found
+            if best is not None and best.rule.size <= 2 * SIZES[0]:
+                break  # twice as many panels take no fewer nodes
+            ellipses = self.ellipses(parts, panels)
+            log_mass = ellipses.log_mass(tilt, log_mean)
+            order = np.argsort(log_mass)
+            mass = fn.exp(np.clip(log_mass[order], LEAST_LOG, MOST_LOG))
+            light = order[:-1][beside + np.cumsum(mass[:-1]) <= LIGHTEST * enough]
+            kept = np.ones(log_mass.size, dtype=np.bool_)
+            kept[light] = False
+            dropped = beside + float(mass[: light.size].sum())
+            left = ellipses.missed(tilt, log_mean, frequency, SIZES)[kept].sum(axis=0) + dropped
+            good = np.flatnonzero(left * SLACK <= enough)
+            if good.size:
+                counts = np.zeros((self.panels.size - 1, parts), dtype=np.bool_)
+                counts[panels] = kept.reshape(-1, parts)
+                rule = PanelRule(parts, int(SIZES[good[0]]), 0.0)
+                found = TiltedRule(rule, counts.ravel(), float(left[good[0]]) * SLACK)
+                if best is not None and found.size >= best.size:
+                    break
+                best = found
+            if parts == 1:
+                panels, beside = panels[kept], dropped
         return None if best is None or best.size > MOST_NODES else best
 
     def tilted(
@@ -401,8 +438,7 @@ class AnalyticShape(LossShape):
 
     def _at_nodes(self, panels: Iterable[Interval], size: int) -> Iterator[tuple[arb, arb]]:
         """Losses and A's masses of the nodes of a rule on panels, at the working precision."""
-        gauss = [arb.legendre_p_root(size, k, weight=True) for k in range(size)]
-        at = evaluator_at_points(self.program)
+        gauss, at = _gauss(size), evaluator_at_points(self.program)
         for left, right in panels:
             half, middle = (arb(right) - arb(left)) / 2, (arb(right) + arb(left)) / 2
             for place, weight in gauss:
@@ -461,28 +497,44 @@ class AnalyticShape(LossShape):
         is_enough[:, -1] = True
         chosen = np.argmax(is_enough, axis=1)
         log_mass = np.maximum(*(ellipses.log_mass(x, 0.0) for x in (0.0, 1.0)))
-        sums = [arb(0), arb(0)]
+        of_p, of_q = arb(0), arb(0)
+        beyond = [arb(0), arb(0)]  # what rules miss
         for i, size in enumerate(MANY_SIZES.tolist()):
             panels = np.flatnonzero(chosen == i)
-            if not panels.size:
-                continue
-            found = [arb(0), arb(0)]
-            with precision(self._bits(float(log_mass[panels].max()))):
-                ends = zip(edges[panels].tolist(), edges[panels + 1].tolist(), strict=True)
-                for loss, mass in self._at_nodes(ends, size):
-                    found[0] += mass
-                    found[1] += mass * loss.exp()
+            found = self._integrals(panels, log_mass[panels], size)
+            with precision(self._bits(0.0)):
+                for p, q in found:
+                    of_p, of_q = of_p + p, of_q + q
                 for law in (0, 1):
                     for log_of in log_left[law, panels, i].tolist():
-                        found[law] += arb(0, 1) * arb(log_of).exp() * SLACK
-            with precision(self._bits(0.0)):
-                sums = [x + y for x, y in zip(sums, found, strict=True)]
+                        beyond[law] += arb(0, 1) * arb(log_of).exp() * SLACK
         with precision(self._bits(0.0)):
-            of_a, of_b = sums
-            p = arb(self.probability.numerator) / self.probability.denominator
-            for name, mass in (("p", of_a), ("q", (of_b - (1 - p) * of_a) / p)):
+            rate = arb(self.probability.numerator) / self.probability.denominator
+            of_a, of_b = of_p + beyond[0], (1 - rate) * of_p + rate * of_q + beyond[1]
+            for name, mass in (("p", of_a), ("q", (of_b - (1 - rate) * of_a) / rate)):
                 self._check_mass(name, mass)
             return max(upper(1 - of_a), 0.0), max(upper(1 - of_b), 0.0)
+
+    def _integrals(
+        self, panels: IntArray, log_mass: FloatArray, size: int
+    ) -> list[tuple[arb, arb]]:
+        """What a rule makes of the integrals of both densities on panels of so much mass."""
+        found: list[tuple[arb, arb]] = []
+        if not panels.size:
+            return found
+        with precision(self._bits(float(log_mass.max()))):
+            gauss, at = _gauss(size), evaluator_at_points(self._densities)
+        ends = self.panels[panels].tolist(), self.panels[panels + 1].tolist()
+        for left, right, log_of in zip(*ends, log_mass.tolist(), strict=True):
+            with precision(self._bits(log_of)):
+                half, middle = (arb(right) - arb(left)) / 2, (arb(right) + arb(left)) / 2
+                of_p, of_q = arb(0), arb(0)
+                for place, weight in gauss:
+                    p, q = at(middle + half * place)
+                    of_p += weight * p
+                    of_q += weight * q
+                found.append((half * of_p, half * of_q))
+        return found
 
     def _bits(self, log_mass: float) -> int:
         """A precision at which roundings of a mass are far below the faintest one."""
@@ -592,6 +644,12 @@ class AnalyticShape(LossShape):
     def _heavy_panels(self) -> int:
         """The number of panels on which A has some mass."""
         return int((self._panels[1].log_mass(0.0, 0.0) > -FAINT).sum())
+
+
+def _gauss(size: int) -> list[tuple[arb, arb]]:
+    """Places and weights of Gauss's rule on (-1, 1), from above, at the working precision."""
+    found = [arb.legendre_p_root(size, k, weight=True) for k in range((size + 1) // 2)]
+    return found + [(-place, weight) for place, weight in reversed(found[: size // 2])]
 
 
 def _two_doubles(x: arb) -> tuple[float, float, int]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from flint import acb, arb
 
 from pyengine.engines.analytic_lines.balls import (
-    BITS,
+    BOUND_BITS,
     ORDER,
     enclosed,
     evaluator_on_plane,
@@ -35,6 +35,7 @@ __all__ = ["Strips"]
 FloatArray = npt.NDArray[np.float64]
 
 SLACK = 1.0 + 1e-9  # for the rounding of bounds
+NOT_KNOWN = np.array([np.inf, -np.inf, np.inf, -np.inf, np.inf])
 
 
 @dataclass(frozen=True)
@@ -81,20 +82,21 @@ class Strips:
     def of(cls, program: Program, place: FloatArray, heights: FloatArray) -> Strips:
         """Cells between places, by series in ball arithmetic."""
         cells = place.size - 1
-        found = np.empty((heights.size + 1, cells, 5))
-        ways = np.empty((heights.size, cells, 3))
+        found = np.tile(NOT_KNOWN, (heights.size + 1, cells, 1))
+        ways = np.tile(NOT_KNOWN[:3], (heights.size, cells, 1))
         side = np.zeros((heights.size, cells), dtype=np.int_)
-        with precision(BITS):
+        with precision(BOUND_BITS):
             on = evaluator_on_plane(program)
             for i, (left, right) in enumerate(pairwise(place.tolist())):
                 real = (arb(left) + arb(right)) / 2 + arb(0, upper((arb(right) - arb(left)) / 2))
-                for j, height in enumerate([0.0, *heights.tolist()]):
-                    found[j, i] = _bounds(on, acb(real, height))
-                    if height:
-                        half = 0.5 * height * SLACK
-                        between = acb(real, arb(half, half))
-                        ways[j - 1, i] = _bounds(on, between)[:3]
-                        side[j - 1, i] = _side(on, between)
+                found[0, i], _ = _bounds(on, acb(real, 0.0))
+                for j, height in enumerate(heights.tolist()):
+                    half = 0.5 * height * SLACK
+                    way, side[j, i] = _bounds(on, acb(real, arb(half, half)))
+                    ways[j, i] = way[:3]
+                    if not side[j, i]:
+                        break  # nor is any higher line of use
+                    found[j + 1, i], _ = _bounds(on, acb(real, height))
         density, low, high, turn_low, turn_high = np.moveaxis(found[1:], 2, 0)
         of_ways, of_real = np.moveaxis(ways, 2, 0), found[0].T
         return cls(
@@ -128,7 +130,7 @@ class Strips:
                 up_down = height * float(ways[[first, last - 1]].sum())
                 beside = float(real[:first].sum() + real[last:].sum())
                 with np.errstate(over="ignore"):
-                    weight = (size * width)[first:last]
+                    weight = size[first:last] * width[first:last]
                 found.append(Strip(weight, turn[first:last] / SLACK, beside + up_down))
         return tuple(found)
 
@@ -156,11 +158,17 @@ def _heaviest(core: npt.NDArray[np.bool_], mass: FloatArray) -> tuple[int, int]:
     return int(runs[best, 0]), int(runs[best, 1])
 
 
-def _bounds(on: Evaluator, ball: acb) -> tuple[float, ...]:
-    """Of the density and of the loss on a ball."""
+def _bounds(on: Evaluator, ball: acb) -> tuple[FloatArray, int]:
+    """Of the density and of the loss on a ball, and the sign of the real part of its slope.
+
+    The sign is 0 where it may have either.
+    """
     log_p, loss = on_plane(on, ball, ORDER)
-    apart = ball - acb(ball.real.mid(), ball.imag.mid())
+    apart = ball - ball.mid()
     density, value = enclosed(log_p, apart), enclosed(loss, apart)
+    if not (density.is_finite() and value.is_finite()):
+        return NOT_KNOWN, 0
+    slope = enclosed([k * loss[k] for k in range(1, ORDER)], apart).real
     found = (
         upper(density.real),
         lower(value.real),
@@ -168,13 +176,4 @@ def _bounds(on: Evaluator, ball: acb) -> tuple[float, ...]:
         lower(value.imag),
         upper(value.imag),
     )
-    is_known = density.is_finite() and value.is_finite()
-    return found if is_known else (np.inf, -np.inf, np.inf, -np.inf, np.inf)
-
-
-def _side(on: Evaluator, ball: acb) -> int:
-    """The sign of the real part of the loss's slope on a ball, if it has one for sure."""
-    _, loss = on_plane(on, ball, ORDER)
-    apart = ball - acb(ball.real.mid(), ball.imag.mid())
-    slope = enclosed([k * loss[k] for k in range(1, ORDER)], apart).real
-    return 1 if slope > 0 else -1 if slope < 0 else 0
+    return np.array(found), 1 if slope > 0 else -1 if slope < 0 else 0
