@@ -19,7 +19,10 @@ from scipy import stats
 from scipy.special import ndtr
 
 import pyengine as pe
+from pyengine.laws import releases
+from pyengine.laws.composition import composition_law
 from pyengine.laws.finite import FiniteLaw
+from pyengine.laws.gaussian import GaussianLaw
 from pyengine.mechanisms.releases import merged_noise
 
 G = pe.GaussianMechanism
@@ -425,3 +428,35 @@ def test_json_and_words() -> None:
         pe.from_json(
             '{"schema": "pyengine/1", "mechanism": [{"mechanism": "Releases", "parts": 3}]}'
         )
+
+
+def test_moved_cells_are_asked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ((curve, _),) = composition_law(pe.ZeroConcentrated("1/20"), "add")
+    assert isinstance(curve, FiniteLaw)
+    asked: list[int] = []
+
+    class Counted(GaussianLaw):
+        def cells(self, edges: Any) -> Any:
+            asked.append(edges.size)
+            return super().cells(edges)
+
+    law = releases.SumLaw(curve, Counted(2.0))
+    generator = np.random.default_rng(20261128)
+    for spread in (1e-9, 1.0, 30.0):
+        for number in (1, 8):
+            edges = np.sort(generator.normal(0.0, spread, number))
+            asked.clear()
+            found = law.cells(edges)
+            assert len(asked) == 1
+            with monkeypatch.context() as patched:
+                patched.setattr(releases, "MOST_TOGETHER", 0)
+                expected = law.cells(edges)
+            assert len(asked) == 1 + curve.loss.size > 5000
+            assert np.array_equal(found.shift, expected.shift)
+            off = found.error + expected.error
+            for one, other in ((found.log_a, expected.log_a), (found.log_b, expected.log_b)):
+                some = np.isfinite(other)
+                assert np.array_equal(some, np.isfinite(one))
+                assert (np.abs(np.expm1(one[some] - other[some])) <= off[some]).all()
+                heavy = some & (other > -50.0)
+                assert (off[heavy] < 1e-11).all()

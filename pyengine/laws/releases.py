@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from pyengine._support.caches import kept
 from pyengine.errors import AccuracyError
@@ -34,6 +35,7 @@ from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["SumLaw", "finite_sum", "outcomes_together", "sum_law"]
 
+IntArray = npt.NDArray[np.intp]
 Outcomes = list[tuple[Fraction, Fraction]]
 Ends = tuple[bool, bool]  # whether the lower and the upper tail of losses is cut off
 
@@ -43,6 +45,7 @@ MOST_FACTORS = 64  # releases whose probabilities are multiplied in fractions
 FEW = 257  # losses of a finite pair that replaces a law (256 cells)
 FARTHEST = 64.0  # largest |loss| of such a pair, unless the tail is cut off before
 TAIL = 1e-25  # mass of a tail that is cut off before `FARTHEST`
+MOST_TOGETHER = 8  # edges up to which cells of all shifted laws are asked for at once
 MOST_MOVED = 1024  # finite losses by which the cells of another law are shifted
 TRIVIAL = FiniteLaw.from_fractions([(Fraction(1), Fraction(1))])  # the loss is 0
 
@@ -340,6 +343,8 @@ class SumLaw(Law):
 
         ``shift`` bounds the distance of the edges of all terms, as in a revealed mixture.
         """
+        if 0 < edges.size <= MOST_TOGETHER < self.few.loss.size:
+            return self._together(edges)
         sums = [_Sums(edges.size + 1) for _ in range(2)]
         shift = np.zeros(edges.size)
         rows = zip(self.few.loss, self.few.log_a, self.few.log_b, strict=True)
@@ -357,6 +362,38 @@ class SumLaw(Law):
         (mass_a, error_a), (mass_b, error_b) = (found.total() for found in sums)
         return Cells(mass_a, mass_b, np.maximum(error_a, error_b), shift)
 
+    def _together(self, edges: FloatArray) -> Cells:
+        """Cells at few edges: those of the other law between all moved edges at once, added up."""
+        losses = self.few.loss[:, None]
+        moved, place = np.unique(edges - losses, return_inverse=True)
+        cells = self.other.cells(moved)
+        ends = place.reshape(losses.size, edges.size) + 1
+        start = np.pad(ends, ((0, 0), (1, 0)))
+        stop = np.pad(ends, ((0, 0), (0, 1)), constant_values=moved.size + 1)
+        rounds = float(moved.size.bit_length())
+        sums = []
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_error = fn.log(cells.error)
+            for masses, weight in zip(
+                (cells.log_a, cells.log_b), (self.few.log_a, self.few.log_b), strict=True
+            ):
+                logs = _of_ranges(masses, start, stop)
+                off = _of_ranges(masses + log_error, start, stop)
+                finite = np.isfinite(logs)
+                error = fn.exp(np.where(finite, off - logs, -math.inf))
+                # of cells that add up, those of small masses weigh little
+                size = 1.0 + rounds + np.abs(np.where(finite, logs, 0.0))
+                own = LOG_ERROR * (1.0 + np.abs(weight)) + self.few.error
+                found = _Sums(edges.size + 1)
+                rounding = UNIT * (16.0 + 16.0 * rounds * size)
+                found.add_all(logs + weight[:, None], 1.01 * error + rounding + own[:, None])
+                sums.append(found.total())
+        (mass_a, error_a), (mass_b, error_b) = sums
+        off = ROUNDED * np.abs(losses) + self.few.loss_error
+        off = off + 2.0 * UNIT * (np.abs(edges) + np.abs(losses))
+        shift = (cells.shift[ends - 1] + off).max(axis=0)
+        return Cells(mass_a, mass_b, np.maximum(error_a, error_b), shift)
+
 
 class _Sums:
     """Pairwise sums of masses in logs, with relative errors: terms of equal counts are joined."""
@@ -372,15 +409,24 @@ class _Sums:
         while len(self._parts) > 1 and self._parts[-1][0] == self._parts[-2][0]:
             self._join()
 
+    def add_all(self, log_mass: FloatArray, error: FloatArray) -> None:
+        """Add rows of masses, by halves."""
+        with np.errstate(divide="ignore"):
+            mass, off = log_mass, log_mass + fn.log(error)
+        while len(mass) > 1:
+            half = (len(mass) + 1) // 2  # a row without another one stays as it is
+            pairs = len(mass) - half
+            joined = _joined(mass[:pairs], off[:pairs], mass[half:], off[half:])
+            mass, off = (
+                np.concatenate([sums, rows[pairs:half]])
+                for sums, rows in zip(joined, (mass, off), strict=True)
+            )
+        self._parts.append((1, mass[0], off[0]))
+
     def _join(self) -> None:
-        number, mass, off = self._parts.pop()
-        before, other, more = self._parts.pop()
-        sums = fn.logaddexp(mass, other)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            finite = np.where(np.isfinite(sums), np.abs(sums), 0.0)
-            rounding = fn.log(UNIT * (4.0 * ELEMENTARY + 4.0 * (1.0 + finite)))
-            off = fn.logaddexp(fn.logaddexp(off, more), sums + rounding)
-        self._parts.append((number + before, sums, off))
+        number, *last = self._parts.pop()
+        before, *first = self._parts.pop()
+        self._parts.append((number + before, *_joined(*last, *first)))
 
     def total(self) -> tuple[FloatArray, FloatArray]:
         """Logs of the sums, and their relative errors."""
@@ -392,6 +438,32 @@ class _Sums:
         with np.errstate(invalid="ignore", over="ignore"):
             error = 1.01 * fn.exp(np.where(np.isfinite(mass), off - mass, -math.inf))
         return mass, error + 16.0 * UNIT
+
+
+def _of_ranges(log_mass: FloatArray, start: IntArray, stop: IntArray) -> FloatArray:
+    """Logs of the sums from ``start`` up to ``stop``, of 1, 2, 4, ... masses each."""
+    found = np.full(start.shape, -math.inf)
+    place, left, sums, length = start.copy(), stop - start, log_mass, 1
+    while left.any():
+        odd = (left & 1) == 1
+        found[odd] = fn.logaddexp(found[odd], sums[place[odd]])
+        place += np.where(odd, length, 0)
+        left >>= 1
+        sums = fn.logaddexp(sums[:-length], sums[length:])
+        length *= 2
+    return found
+
+
+def _joined(
+    mass: FloatArray, off: FloatArray, other: FloatArray, more: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Logs of sums of masses, and of their errors."""
+    sums = fn.logaddexp(mass, other)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        finite = np.where(np.isfinite(sums), np.abs(sums), 0.0)
+        rounding = fn.log(UNIT * (4.0 * ELEMENTARY + 4.0 * (1.0 + finite)))
+        off = fn.logaddexp(fn.logaddexp(off, more), sums + rounding)
+    return sums, off
 
 
 def _sums(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
