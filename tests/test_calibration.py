@@ -506,3 +506,27 @@ def test_a_target_that_every_noise_meets_is_found_to_be_one() -> None:
     target = pe.targets.Advantage(0.1, method="certified")
     with pytest.raises(ValueError, match=r"every parameter from .* meets the target"):
         pe.calibrate(lambda noise: pe.dp_sgd(noise, 0.01, 2), target, start=0.02)
+
+
+@pytest.mark.parametrize("bounds", ["estimated", True])
+def test_what_all_noise_meets_is_said_without_an_engine(
+    bounds: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def engine(*_: Any) -> float:
+        raise AssertionError("an engine was asked")
+
+    monkeypatch.setattr(calibration._Job, "excess", engine)
+    monkeypatch.setattr(calibration._Job, "rough", engine)
+    targets = [
+        pe.targets.EpsilonDelta(1.0, 0.0996, bounds=bounds),
+        pe.targets.Advantage(0.0996, adjacency="substitute", bounds=bounds),
+        pe.targets.TradeOff(0.25, 0.65, bounds=bounds),
+        pe.targets.Gamma(0.25, 0.35, bounds=bounds),
+        pe.targets.GaussianDP(1.0, 0.1, bounds=bounds),
+    ]
+    for target in targets:  # a record is in one of 99 batches with a probability of .0943 at most
+        with pytest.raises(ValueError, match=r"every parameter from .* meets the target"):
+            pe.calibrate(lambda noise: pe.dp_sgd(noise, "1/1000", 99), target)
+    for target in targets[:2]:
+        with pytest.raises(AssertionError, match="an engine was asked"):
+            pe.calibrate(lambda noise: pe.dp_sgd(noise, "1/1000", 110), target)

@@ -26,6 +26,7 @@ REALS = Domain(2.0**-200, 2.0**200, False)
 INTEGERS = Domain(0.0, 2.0**53, True)
 START, INTEGER_START = 1.0, 1024.0
 ROUNDED_UP = 1.0 + 2.0**-48  # a few roundings, each of which moves a chance by 2^-53 of itself
+NEARLY = 1e-9  # of chances that may be equal
 FAR = 1.0  # excess from which on some digits of it do
 APART = 1e-6  # of a parameter: how far what should be valid beside it lies
 
@@ -169,6 +170,8 @@ class _Job:
         chance = _chance(self.mechanism(x))
         if chance is None or any(target.threat_model != "dp" for target in self.targets):
             return math.inf
+        if chance > min(target.distance() for target in self.targets) + NEARLY:
+            return math.inf  # for certain, without an engine
         most = GenericMechanism(0.0, chance)
         free = (replace(target, method="auto", tolerance=None) for target in self.targets)
         try:
@@ -305,6 +308,7 @@ def calibrate(
         refuse_the_least(job.mechanism(where))  # a start outside the domain raises here, too
         began = where
         try:
+            search.refuse_what_all_meet(where)
             if grows is None:
                 where, grows = search.undirected(where, monotone=job.is_monotone())
             else:

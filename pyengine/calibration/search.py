@@ -133,6 +133,19 @@ class NoiseSearch:
             self.points[x] = bound
         return bound <= 0.0
 
+    def refuse_what_all_meet(self, start: float) -> None:
+        """Raise `Unbounded` where no engine has to say that a domain without ends meets the target.
+
+        The upper bound is monotone in the parameter, as the excess is.
+        """
+        domain = self.domain
+        if self.ceiling is None or self.ceiling(start) > 0.0:
+            return
+        ends = self._step(start, domain.low / start), self._step(start, domain.high / start)
+        has_end = domain.integer or ends[0] != domain.low or ends[1] != domain.high
+        if not has_end and max(map(self.ceiling, ends)) <= 0.0:
+            raise Unbounded(*ends)
+
     # ---- the way to a bracket
 
     def direction(self, start: float) -> bool:

@@ -230,6 +230,10 @@ class Target:
         """Whether every mechanism meets the target."""
         raise NotImplementedError
 
+    def distance(self) -> float:
+        """About the total variation distance up to which every mechanism meets a single target."""
+        raise NotImplementedError
+
     def slip(self) -> str:
         """Return what may be a slip in a single target, in a sentence; else an empty string."""
         return ""
@@ -316,6 +320,10 @@ class EpsilonDelta(Target):
     def _asks_nothing(self) -> bool:
         return bool(self.epsilon == math.inf or self.delta == 1.0)
 
+    def distance(self) -> float:
+        """See `Target.distance`."""
+        return float(self.delta)
+
     def slip(self) -> str:
         """See `Target.slip`: what asks nothing."""
         if self.delta == 1.0:
@@ -384,6 +392,10 @@ class Gamma(Target):
     def _asks_nothing(self) -> bool:
         return bool(self.gamma == 1.0)
 
+    def distance(self) -> float:
+        """See `Target.distance`."""
+        return float(self.gamma - self.kappa)
+
     def slip(self) -> str:
         """See `Target.slip`: what asks nothing, or more than no release at all can give."""
         if self.gamma == 1.0:
@@ -418,6 +430,10 @@ class TradeOff(Target):
 
     def _asks_nothing(self) -> bool:
         return bool(self.beta == 0.0)
+
+    def distance(self) -> float:
+        """See `Target.distance`."""
+        return float(1.0 - self.alpha - self.beta)
 
     def slip(self) -> str:
         """See `Target.slip`: what asks nothing, or more than no release at all can give."""
@@ -458,6 +474,10 @@ class Advantage(Target):
 
     def _asks_nothing(self) -> bool:
         return bool(self.eta == 1.0)
+
+    def distance(self) -> float:
+        """See `Target.distance`."""
+        return float(self.eta)
 
     def slip(self) -> str:
         """See `Target.slip`: what asks nothing."""
@@ -516,6 +536,10 @@ class GaussianDP(Target):
 
     def _asks_nothing(self) -> bool:
         return bool(self.mu == math.inf or self.slack == 1.0)
+
+    def distance(self) -> float:
+        """See `Target.distance`."""
+        return float(self.slack)
 
     def slip(self) -> str:
         """See `Target.slip`: what asks nothing."""
