@@ -130,3 +130,17 @@ def test_words_and_refusals() -> None:
 def test_wrong_runs(given: Any, words: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         pe.last_iterate(*given, **{"contraction": 0.9, **words})
+
+
+@pytest.mark.parametrize("noise", ["1e-320", 1e-160, 1e200])
+@pytest.mark.parametrize("steps", [7, 10**20, 10**200])
+def test_ends_of_doubles_are_answered_or_refused(noise: Any, steps: int) -> None:
+    """Squares of noise and numbers of steps are beyond doubles, and of 64-bit integers."""
+    for rate, contraction in itertools.product((1, 5e-324, 0.5), (5e-324, 0.5, 1.0)):
+        run = pe.last_iterate(noise, rate, steps, contraction=contraction, diameter=1e300)
+        assert 1 <= run.start[0] <= steps
+        last, over, share = run.start
+        try:
+            assert 0.0 <= pe.delta(run.bound(last, share, over), 1.0) <= 1.0
+        except (ValueError, pe.AccuracyError) as refusal:
+            assert str(refusal)

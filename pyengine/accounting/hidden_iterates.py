@@ -28,6 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 SHARES = np.linspace(0.02, 0.98, 49)  # tried shares of the noise variance that hide the distance
 COUNTS = 200  # tried values of `last`, the number of last steps
 MOVES = (0.2, 0.7, 0.7)  # step sizes of the search in log(last), log(over) and logit(share)
+MOST_LAST = 2**62  # largest value of `last` that is tried
 MOST_TRIED = 60  # evaluated bounds in a search, about
 LEAST_SHARE = 2.0**-9
 Place = tuple[int, int, float]  # arguments of a bound: last, over and share
@@ -125,22 +126,23 @@ class LastIterate(Answering):
     def start(self) -> Place:
         """Start of the search: the arguments of the least `bound` in the normal limit."""
         noise, p, c = float(self.noise), float(self.rate), self.contraction
-        with np.errstate(over="ignore"):
-            whole, less = (
-                p * p * fn.expm1(1.0 / (noise * noise * rest)) for rest in (1.0, 1.0 - SHARES)
-            )
+        rests = np.append(1.0, 1.0 - SHARES)
 
         def least(n: int) -> tuple[float, Place]:
-            apart = self._distance(self.steps - n) * c**n
+            apart = np.float64(self._distance(self.steps - n) * c**n)
             if self.rate == 1:
-                return (apart + _series(c, n)) ** 2 / _series(c * c, n), (n, n, 0.5)
+                return float((apart + _series(c, n)) ** 2 / _series(c * c, n)), (n, n, 0.5)
             over = _spread(n, COUNTS // 4)
             left = np.array([(apart / noise) ** 2 / _series(c * c, m) for m in over.tolist()])
             sizes = left[:, None] / SHARES + over[:, None] * (less - whole) + n * whole
+            sizes = np.where(np.isnan(sizes), math.inf, sizes)  # products of 0 and infinity
             row, column = np.unravel_index(int(np.argmin(sizes)), sizes.shape)
             return float(sizes[row, column]), (n, int(over[row]), float(SHARES[column]))
 
-        return min(least(n) for n in _spread(self.steps, COUNTS).tolist())[1]
+        with np.errstate(all="ignore"):  # where a search begins, which may be anywhere
+            each = p * p * fn.expm1(1.0 / (noise * noise * rests))
+            whole, less = each[0], each[1:]
+            return min(least(n) for n in _spread(self.steps, COUNTS).tolist())[1]
 
     def least(self, size: Callable[[Mechanism], float]) -> Mechanism:
         """The smallest `bound` that a local search finds; never worse than releasing all iterates.
@@ -278,7 +280,7 @@ def last_iterate(
 
 def _spread(most: int, size: int) -> npt.NDArray[np.int64]:
     """About ``size`` distinct integers from 1 to ``most``, in geometric progression."""
-    return np.unique(np.geomspace(1, most, size).astype(np.int64))
+    return np.unique(np.geomspace(1, min(most, MOST_LAST), size).astype(np.int64))
 
 
 def _series(c: float, count: int) -> float:
