@@ -197,7 +197,11 @@ def test_epochs(flags: str, expected: pe.Mechanism) -> None:
             "--noise 1 --p 0.1 --epochs 1 --steps 3",
             "steps and epochs both given (3 and 1); give one",
         ),
-        ("--noise 1 --p 0 --epochs 1", "the sampling rate positive"),
+        ("--noise 1 --p 0 --epochs 1", "p must be positive where epochs are given, got 0"),
+        (
+            "--noise 1 --batch-size 0 --dataset-size 10 --epochs 1 --sampling poisson",
+            "batch_size must be an integer >= 1, got '0'",
+        ),
         ("--noise 1 --p 0.1 --epochs -1", "epochs must be >= 0"),
         (
             "--noise 1 --batch-size 3 --epochs 1 --sampling poisson",

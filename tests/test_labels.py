@@ -36,6 +36,7 @@ from pyengine.interop import (
 )
 from pyengine.interop.pfl import PyenginePrivacyAccountant
 from pyengine.mechanisms import describe, in_words, label_of
+from pyengine.mechanisms.words import number_in_words
 from pyengine.report import privacy_report
 from pyengine.statement import privacy_statement
 from pyengine.tables import run as tables
@@ -912,6 +913,13 @@ def test_words_keep_all_digits_of_what_was_given(made: Callable[[float], Any]) -
     """Six digits of an input are those of another run."""
     one, other = (repr(made(x)) for x in NEARLY)
     assert one != other
+
+
+def test_numbers_of_many_zeros_have_an_exponent() -> None:
+    assert number_in_words(Fraction("1e-320")) == "1e-320"
+    assert number_in_words(Fraction("25e40")) == "2.5e41"
+    assert number_in_words(Fraction("1e-20")) == "0.00000000000000000001"
+    assert "1.5e-310" in repr(pe.GaussianMechanism("1.5e-310"))
 
 
 def test_choices_are_named_by_what_was_given() -> None:

@@ -21,6 +21,7 @@ __all__ = [
 
 UNITS = ("record", "user", "client")
 LONG = 10**12  # a fraction is shown if its denominator is smaller
+ZEROS = 20  # decimal places up to which a decimal number is written without an exponent
 LOWER = "lower bound"
 # keys of neighbours besides "present": the first one that occurs is that of a joint label
 PRECEDENCE = (
@@ -126,7 +127,8 @@ def number_in_words(value: Any) -> str:
         if context.flags[Inexact]:
             near = written(float(value), ".6g")
             return f"{value} = {near}" if value.denominator < LONG else f"about {near}"
-        return f"{quotient.normalize(context):f}"
+        shortest = quotient.normalize(context)
+        return f"{shortest:f}" if abs(shortest.adjusted()) <= ZEROS else written(shortest, "e")
     return written(value) if isinstance(value, float) else str(value)
 
 

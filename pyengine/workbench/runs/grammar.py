@@ -427,7 +427,8 @@ def _with_rate(word: str, maker: Maker, keys: Table) -> dict[str, Any]:
         if "sampling_probability" in found:
             rate, size = found["sampling_probability"], found["batch_size"]
             raise checks.both_given(p=rate, batch_size=size)
-        batch, records = checks.batch(found.pop("batch_size"), found.pop("dataset_size"))
+        least = int("epochs" in found)  # empty batches never make one
+        batch, records = checks.batch(found.pop("batch_size"), found.pop("dataset_size"), least)
         found["sampling_probability"] = f"{batch}/{records}"
         if TRUNCATED in found:
             found["dataset_size"] = str(records)
@@ -441,13 +442,14 @@ def _steps(keys: Table) -> int:
     if "steps" in keys:
         raise checks.both_given(steps=keys["steps"], epochs=keys["epochs"])
     epochs = checks.exact("epochs", keys["epochs"])
-    rate = checks.exact("p", keys.get("sampling_probability", "1"))
+    if epochs < 0:
+        raise ValueError(f"epochs must be >= 0, got {keys['epochs']}")
     if "batch_size" in keys:
-        rate = Fraction(*checks.batch(keys["batch_size"], keys["dataset_size"]))
-    if not (epochs >= 0 and rate > 0):
-        raise ValueError(
-            f"epochs must be >= 0 and the sampling rate positive, got {keys['epochs']} and {rate}"
-        )
+        batch, records = checks.batch(keys["batch_size"], keys["dataset_size"], least=1)
+        return math.ceil(epochs * records / batch)
+    rate = checks.exact("p", keys.get("sampling_probability", "1"))
+    if not rate > 0:
+        raise ValueError(f"p must be positive where epochs are given, got {rate}")
     return math.ceil(epochs / rate)
 
 
