@@ -19,7 +19,7 @@ from flint import acb, arb
 
 from pyengine import reference
 from pyengine.reference.balls import precision
-from pyengine.reference.gaussian.closed_form import ClosedGaussian, ClosedTails
+from pyengine.reference.gaussian.closed_form import ClosedGaussian
 from pyengine.reference.gaussian.hyperbola import Hyperbola
 from pyengine.reference.gaussian.law import SampledGaussianLaw
 from pyengine.reference.gaussian.plan_hyperbola import make_bend
@@ -58,7 +58,10 @@ def test_one_step_against_the_closed_form(noise: str, p: str, name: str, log_tai
     with precision(400):
         c = offset(phases) + threshold
         six = hyperbola(phases, threshold).at(c)
-        truth = ClosedTails(ClosedGaussian(phases), 400).at(c)
+        tails = ClosedGaussian(phases).tails(c)
+        p_above, p_below, q_above, q_below = tails
+        h_qp, h_pq = q_above - c.exp() * p_above, p_below - (-c).exp() * q_below
+        truth = BallTails(*tails, h_qp, h_pq)
         for one in NAMES:
             assert (getattr(six, one) - getattr(truth, one)).contains(0), one
         assert getattr(six, name).rel_accuracy_bits() > 50

@@ -40,7 +40,6 @@ from pyengine.reference.inversion.line import Part
 from pyengine.reference.inversion.normal_pair import Mixture, NormalPair
 from pyengine.reference.mixed.atomic import JoinedSource, MixedSource
 from pyengine.reference.mixed.many_laplace import ManyLaplace
-from pyengine.reference.mixed.smooth import MixedLaw, SmoothMixture
 from pyengine.reference.solve import Continuous
 
 __all__ = ["ADJACENCIES", "SIGNS", "pair_of"]
@@ -116,16 +115,24 @@ def _pair(steps: tuple[tuple[Step, int], ...], *, substitution: bool) -> Pair:
         else:
             phases.append(EqualSteps(base.noise.multiplier, share, number))
             lines.append((phases[-1].part(), number))
+    apart = [one for one in finite if not one[0]().p]
+    if apart:  # no outcome is possible under both laws
+        return AtomicPair(FiniteSource(apart))
     if not lines:
         return _without_gaussian(laplace, finite)
     normal: NormalTails | None = closed if sum(number for _, number in lines) == 1 else None
     if len(phases) == len(lines) and applies(tuple(phases)):
         normal = ClosedGaussian(tuple(phases))
-    if normal is not None and not laplace:
-        return _atomic(NormalSource(normal), [], finite)
-    if len(phases) < len(lines):
-        return _with_gaussian(InvertedLaw(tuple(lines)), laplace, finite)
-    return _with_gaussian(SampledGaussianLaw(tuple(phases)), laplace, finite)
+    # The transform of one sampled step alone hardly falls.
+    single = len(phases) == len(lines) == phases[0].steps == 1 and not phases[0].full_batch
+    few = sum(part.pieces for part in laplace) <= MOST_PIECES
+    if normal is not None and (not laplace or (single and few)):
+        return _atomic(NormalSource(normal), laplace, finite)
+    if laplace:
+        lines.append((ManyLaplace(laplace, others=True), 1))
+    elif len(phases) == len(lines) and not finite:
+        return Continuous(SampledGaussianLaw(tuple(phases)))
+    return Continuous(InvertedLaw(tuple(lines), FiniteSource(finite)))
 
 
 def _own_part(step: Step, substitution: bool) -> Part | None:
@@ -147,16 +154,6 @@ def _own_part(step: Step, substitution: bool) -> Part | None:
     return AllocatedEpoch(step.places.noise_multiplier, step.steps_per_epoch)
 
 
-def _with_gaussian(law: InvertedLaw, laplace: list[PiecesSource], finite: Finite) -> Pair:
-    if not laplace and not finite:
-        return Continuous(law)
-    if any(isinstance(part, AllocatedEpoch) for part, _ in law.parts):
-        raise AccuracyError(
-            "no ground truth for random allocation beside steps that are not Gaussian"
-        )
-    return SmoothMixture(MixedLaw(law, FiniteSource(finite), laplace))
-
-
 def _without_gaussian(laplace: list[PiecesSource], finite: Finite) -> Pair:
     if not laplace:
         return AtomicPair(FiniteSource(finite))
@@ -164,8 +161,7 @@ def _without_gaussian(laplace: list[PiecesSource], finite: Finite) -> Pair:
     sampled = [part for part in laplace if part.probability != 1]
     steps = sum(part.pieces for part in laplace)
     if steps > MOST_PIECES and (sampled or not LaplaceSource.feasible(whole)):
-        many = ManyLaplace(laplace)
-        return _with_gaussian(InvertedLaw(((many, 1),), many.ends), [], finite)
+        return Continuous(InvertedLaw(((ManyLaplace(laplace), 1),), FiniteSource(finite)))
     source: Source = LaplaceSource(whole) if whole else sampled.pop()
     return _atomic(source, sampled, finite)
 

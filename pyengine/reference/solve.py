@@ -23,6 +23,7 @@ __all__ = ["AtomlessLaw", "Continuous", "Local"]
 GUARD = 4.0  # decimal digits beyond those asked for
 ROUNDS = 8
 ROUGH = 25.0  # depth of the rounds that look for the place
+SURE_BITS = 900  # that tell a level from the masses of one law alone
 LN10 = math.log(10)
 
 
@@ -37,7 +38,7 @@ class Local(Protocol):
 
 
 class AtomlessLaw(Protocol):
-    """The law of the total loss of a composition, without atoms and without infinite losses."""
+    """The law of the total loss of a composition, without atoms of finite loss."""
 
     def guess(self, name: str, log_target: float) -> arb:
         """Return a threshold at which a quantity of `BallTails` has about the given logarithm."""
@@ -48,6 +49,9 @@ class AtomlessLaw(Protocol):
     def lowest(self) -> arb | None:
         """Return the infimum of the total loss; None if there is none."""
 
+    def infinite(self) -> tuple[arb, arb]:
+        """Return the masses that only P, and only Q, has."""
+
 
 class Continuous:
     """Questions on a law without atoms; see `pyengine.reference.answers.Pair`."""
@@ -57,6 +61,9 @@ class Continuous:
 
     def trade_off(self, alpha: Fraction, sign: int, wanted: str, digits: float) -> BallAnswer:
         """Return T(A, B)(alpha) (``wanted`` "beta") or 1 - T ("gamma"), for 0 < alpha < 1."""
+        with precision(SURE_BITS):
+            if not exact(1 - alpha) > self.infinite(sign):
+                return BallAnswer(arb(0) if wanted == "beta" else arb(1), True, None)
         return _trade_off(self.law, alpha, sign, wanted, digits)
 
     def profile(
@@ -69,9 +76,10 @@ class Continuous:
         """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""
         return _epsilon(self.law, delta, sign, digits)
 
-    def infinite(self, sign: int) -> arb:  # noqa: ARG002 - neither order has any
+    def infinite(self, sign: int) -> arb:
         """Return the mass of A where B has none."""
-        return arb(0)
+        with precision(SURE_BITS):
+            return self.law.infinite()[sign < 0]
 
     def largest(self, sign: int) -> arb | None:
         """Return the supremum of log dA/dB where it is finite; None if there is none."""

@@ -26,18 +26,29 @@ class BallTails:
     h_pq: arb
 
 
+NONE = arb(0), arb(0)
+
+
 def integrated(
-    place: arb, zero: arb, one: arb, both: arb, c: arb, lost: tuple[arb, arb]
+    place: arb,
+    zero: arb,
+    one: arb,
+    both: arb,
+    c: arb,
+    lost: tuple[arb, arb] = NONE,
+    infinite: tuple[arb, arb] = NONE,
 ) -> BallTails:
     """Return tails from integrals over a contour that meets the real axis at a place, not 0 or 1.
 
-    The integrals are of exp(-lambda c) E_P exp(lambda S), over lambda, lambda - 1 and both;
-    ``lost`` are the masses of P and of Q that are left out.
+    The integrals are of exp(-lambda c) E_P exp(lambda S), S finite, over lambda, lambda - 1 and
+    both; ``lost`` are the masses of P and of Q that are left out, ``infinite`` those that one law
+    has alone.
     """
+    only_p, only_q = infinite
     grow = c.exp()
     one = one * grow
     lost_p, lost_q = (spread(mass) for mass in lost)
-    p, q = 1 - lost_p, 1 - lost_q
+    p, q = 1 - only_p - lost_p, 1 - only_q - lost_q
     p_above, p_below = (p + zero, -zero) if place < 0 else (zero, p - zero)
     q_above, q_below = (q + one, -one) if place < 1 else (one, q - one)
     # dQ = exp(S) dP, also for laws that are cut off, whose total masses are p and q.
@@ -49,9 +60,9 @@ def integrated(
         h_qp, h_pq = grow * (both - p) + q, both
     return BallTails(
         p_above + lost_p,
-        p_below + lost_p,
-        q_above + lost_q,
+        p_below + lost_p + only_p,
+        q_above + lost_q + only_q,
         q_below + lost_q,
-        h_qp + lost_q,
-        h_pq + lost_p,
+        h_qp + lost_q + only_q,
+        h_pq + lost_p + only_p,
     )

@@ -80,11 +80,6 @@ class PiecesSource:
 
     def law(self, depth: float, variant: int) -> Pieces:
         """Return the law at the working precision."""
-        if self.pieces > MOST_PIECES:
-            raise AccuracyError(
-                f"no ground truth for more than {MOST_PIECES} Laplace steps of one kind beside "
-                f"Gaussian ones, got {self.steps}"
-            )
         return Pieces(self.step(), self.steps, self.order(depth, variant))
 
     def step(self) -> SampledStep | SubstitutedStep:
@@ -224,24 +219,9 @@ class Pieces:
 
     def densities(self, j: int, s: arb) -> tuple[arb, arb]:
         """Return the densities of s on a piece under P and Q."""
-        return self._from_row(j, self._legendre(s, self.order))
-
-    def _from_row(self, j: int, row: arb_mat) -> tuple[arb, arb]:
+        row = self._legendre(s, self.order)
         p, q = self._densities
         return (row * p[j])[0, 0], (row * q[j])[0, 0]
-
-    def atoms_and_nodes(self) -> tuple[list[arb], list[arb], list[arb]]:
-        """Return masses under P and Q and losses of the atoms, and of nodes for the density."""
-        p, q = (list(masses) for masses in self.atoms)
-        losses = list(self.knots)
-        rows = [self._legendre(s, self.order) for s, _ in self.nodes]
-        for j, knot in enumerate(self.knots[:-1]):
-            for row, (s, weight) in zip(rows, self.nodes, strict=True):
-                of_p, of_q = self._from_row(j, row)
-                p.append(weight * of_p)
-                q.append(weight * of_q)
-                losses.append(knot + s * self.width)
-        return p, q, losses
 
     def masses(self, c: arb) -> ThresholdMasses:
         """Return masses at a threshold."""

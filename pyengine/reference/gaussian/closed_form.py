@@ -10,13 +10,11 @@ from flint import arb
 
 from pyengine._support.caches import cached_property
 from pyengine.reference.atomic.law import ThresholdMasses
-from pyengine.reference.balls import precision, upper_normal
+from pyengine.reference.balls import upper_normal
 from pyengine.reference.gaussian.steps import EqualSteps, offset
-from pyengine.reference.tails import BallTails
 
 __all__ = [
     "ClosedGaussian",
-    "ClosedTails",
     "NormalSource",
     "NormalTails",
     "SubstitutedNormalStep",
@@ -107,23 +105,6 @@ class SubstitutedNormalStep:
     def ends(self) -> tuple[arb, arb]:
         """Return the infimum and the supremum of the loss."""
         return -arb("inf"), arb("inf")
-
-
-class ClosedTails:
-    """Tails and divergences in closed form; see `pyengine.reference.solve.Local`."""
-
-    certified = True
-
-    def __init__(self, law: ClosedGaussian, bits: int) -> None:
-        self.law, self.bits = law, bits
-
-    def at(self, c: arb) -> BallTails:
-        """Return enclosures at a threshold."""
-        with precision(self.bits):
-            p_above, p_below, q_above, q_below = self.law.tails(c)
-            scale = c.exp()
-            h_qp, h_pq = q_above - scale * p_above, p_below - q_below / scale
-            return BallTails(p_above, p_below, q_above, q_below, h_qp, h_pq)
 
 
 class NormalTails(Protocol):

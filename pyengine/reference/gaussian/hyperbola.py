@@ -156,7 +156,7 @@ class Hyperbola:
             at_zero, at_one = self._residue(0), self._residue(1) * (-c).exp()
             zero, one, both = zero + at_zero, one + at_one, both + at_one - at_zero
             vertex = self.corner + self.scale * self.angle.sin()
-            return integrated(vertex, zero, one, both, c, (arb(0), arb(0)))
+            return integrated(vertex, zero, one, both, c)
 
     def _errors(self, threshold: arb) -> tuple[arb, arb, arb]:
         """Bound the errors of the three sums: the trapezoidal rule's and what is left out."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -10,7 +9,6 @@ from functools import partial
 from flint import arb
 
 from pyengine._support.caches import cached_property
-from pyengine.reference.gaussian.closed_form import ClosedGaussian, ClosedTails, applies
 from pyengine.reference.gaussian.hyperbola import Hyperbola
 from pyengine.reference.gaussian.plan_hyperbola import make_bend
 from pyengine.reference.gaussian.steps import EqualSteps, place_of, single_threshold
@@ -32,7 +30,6 @@ class SampledGaussianLaw(InvertedLaw):
     def __init__(self, phases: tuple[EqualSteps, ...]) -> None:
         super().__init__(tuple((phase.part(), phase.steps) for phase in phases))
         self.phases = phases
-        self._closed = applies(phases)
         self._few = self.steps <= MOST_FEW and len(phases) <= MOST_KINDS
 
     def guess(self, name: str, log_target: float) -> arb:
@@ -53,18 +50,10 @@ class SampledGaussianLaw(InvertedLaw):
     def _anchors(self) -> Anchors:
         return Anchors(self.cumulants, narrow=self._few and self.lowest() is not None)
 
-    def around(self, c: arb, depth: float) -> Local:
-        """Prepare evaluation over a wide range of thresholds, which a vertical line does best."""
-        if self._closed:
-            return ClosedTails(ClosedGaussian(self.phases), int(depth / math.log(2)) + 64)
-        return super().around(c, depth)
-
     def _named(self) -> str:
         return repr(self.phases[0])
 
-    def _methods(
-        self, threshold: float, c: float, depth: float, wide: bool
-    ) -> Iterator[Callable[[], Local]]:
+    def _methods(self, threshold: float, c: float, depth: float) -> Iterator[Callable[[], Local]]:
         """Yield ways of inversion, the quick ones first."""
         plan = self._planner(threshold, c, depth)
         lines = [partial(self._line, plan, stretch) for stretch in STRETCHES]
@@ -72,13 +61,11 @@ class SampledGaussianLaw(InvertedLaw):
         def bend() -> Hyperbola:
             return Hyperbola(self.phases, make_bend(self.phases, threshold, depth))
 
-        quick = wide or not self._few
-        if not quick:
+        if self._few:
             with suppress(NotFeasibleError):
-                quick = plan(1.0).products < QUICK
-            if quick:
-                yield lines.pop(0)
+                if plan(1.0).products < QUICK:
+                    yield lines.pop(0)
             yield bend
         yield from lines
-        if wide or not self._few:
+        if not self._few:
             yield bend

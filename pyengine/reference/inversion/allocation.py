@@ -53,10 +53,14 @@ class _LossLattice:
 class AllocatedEpoch:
     """See `pyengine.reference.inversion.line.Part`; plans and places itself as well; sigma 1/mu."""
 
-    highest, ratio, floor = -1e-3, Fraction(1), None
+    highest, ratio = -1e-3, Fraction(1)
 
     def __init__(self, noise: float | Fraction, steps: int) -> None:
         self.noise, self.steps = noise, steps
+
+    def ends(self) -> tuple[arb, arb]:
+        """Return the infimum and the supremum of the loss."""
+        return -arb("inf"), arb("inf")
 
     def measure(self, *_: float) -> AllocatedEpoch:
         """Return the law of the loss in doubles, whatever the cut."""

@@ -10,9 +10,11 @@ from flint import arb
 
 from pyengine._support.caches import cached_property
 from pyengine.errors import AccuracyError
+from pyengine.reference.atomic.sums import FiniteSource
 from pyengine.reference.balls import exact, key_of, log_magnitude, precision
 from pyengine.reference.cumulants import Cumulants
 from pyengine.reference.inversion.anchors import Anchors
+from pyengine.reference.inversion.finite import FiniteStep
 from pyengine.reference.inversion.line import (
     Line,
     LinePlan,
@@ -37,13 +39,14 @@ STRETCHES = (1.0, 1.15, 1.35, 1.6)  # a cut further out lowers the weight at it
 class InvertedLaw:
     """The total loss of different independent steps; see `pyengine.reference.solve.AtomlessLaw`.
 
-    ``ends`` are the smallest and the largest loss, where there are such.
+    Some of them may be ``finite``, if others make the total loss smooth.
     """
 
     def __init__(
-        self, parts: tuple[tuple[Part, int], ...], ends: tuple[arb, arb] | None = None
+        self, parts: tuple[tuple[Part, int], ...], finite: FiniteSource | None = None
     ) -> None:
-        self.parts, self.ends = parts, ends
+        self._finite = finite or FiniteSource([])
+        self.parts = (*parts, *((FiniteStep(make), n) for make, n in self._finite.parts))
         self.steps = sum(number for _, number in parts)
         self._lower = min(part.highest for part, _ in parts) <= 1
         self._largest = max(getattr(part, "largest", 0.0) for part, _ in parts)
@@ -65,16 +68,20 @@ class InvertedLaw:
         """Return what the total loss exceeds the sum of Y by."""
         return sum((n * exact(part.ratio - 1).log1p() for part, n in self.parts), arb(0))
 
+    def ends(self) -> tuple[arb, arb]:
+        """Return the infimum and the supremum of the finite losses."""
+        rows = [(part.ends(), n) for part, n in self.parts]
+        low, high = (sum((n * ends[k] for ends, n in rows), arb(0)) for k in (0, 1))
+        return low, high
+
     def lowest(self) -> arb | None:
         """Return the infimum of the loss; None if there is none."""
-        if self.ends is not None:
-            return self.ends[0]
-        total = arb(0)
-        for part, number in self.parts:
-            if part.floor is None:
-                return None
-            total += number * exact(part.floor - 1).log1p()
-        return total
+        low = self.ends()[0]
+        return low if low.is_finite() and not self.infinite()[0] > 0 else None
+
+    def infinite(self) -> tuple[arb, arb]:
+        """Return the masses that only P, and only Q, has."""
+        return self._finite.infinite()
 
     def guess(self, name: str, log_target: float) -> arb:
         """Return a threshold at which a quantity has about the given logarithm."""
@@ -115,7 +122,7 @@ class InvertedLaw:
     def near(self, c: arb, depth: float) -> Local:
         """Prepare evaluation near a threshold to a relative error of exp(-depth)."""
         if self._past(c):
-            return _Beyond(self.ends, int(depth / math.log(2)) + 64)
+            return _Beyond(self, int(depth / math.log(2)) + 64)
         place = None if self._lower else self._anchors.of(float(c - self.offset()))
         if place is not None:
             local = self._shared.get((place, depth), lambda: self._at_anchor(place, depth))
@@ -136,22 +143,16 @@ class InvertedLaw:
             except AccuracyError:
                 return None
 
-    def around(self, c: arb, depth: float) -> Local:
-        """Prepare evaluation over a wide range of thresholds, which a vertical line does best."""
-        if self.ends is not None and self._past(c + (self.ends[1] - self.ends[0]) * 1e-9):
-            return _Beyond(self.ends, int(depth / math.log(2)) + 64)
-        return self._inversion(c, depth, wide=True)
-
     def _past(self, c: arb) -> bool:
-        """Whether no loss is larger."""
-        return self.ends is not None and bool(c > self.ends[1])
+        """Whether no finite loss is larger."""
+        return bool(c > self.ends()[1])
 
-    def _inversion(self, c: arb, depth: float, *, rough: bool = False, wide: bool = False) -> Local:
+    def _inversion(self, c: arb, depth: float, *, rough: bool = False) -> Local:
         """Return what the first method with sharp bounds gives, or else the sharpest."""
         threshold = float(c - self.offset())
         best: tuple[float, Local] | None = None
         reason = NotFeasibleError("no method")
-        for method in self._methods(threshold, float(c), depth, wide):
+        for method in self._methods(threshold, float(c), depth):
             try:
                 local = method()
             except NotFeasibleError as error:
@@ -162,7 +163,7 @@ class InvertedLaw:
                 return local
             if max(above, below) > FEW_BITS and (best is None or min(above, below) > best[0]):
                 best = min(above, below), local
-                if wide or not self._few:
+                if not self._few:
                     break
             reason = NotFeasibleError("the bounds are too wide")
         if best is not None:
@@ -172,18 +173,12 @@ class InvertedLaw:
             "steps or more noise make the loss smoother"
         )
 
-    _few = False  # whether another contour may be quicker than a line, unless it is to be wide
+    _few = False  # whether another contour may be quicker than a line
 
     def _named(self) -> str:
         return "the composition"
 
-    def _methods(
-        self,
-        threshold: float,
-        c: float,
-        depth: float,
-        wide: bool,  # noqa: ARG002
-    ) -> Iterator[Callable[[], Local]]:
+    def _methods(self, threshold: float, c: float, depth: float) -> Iterator[Callable[[], Local]]:
         """Yield ways of inversion, the quick ones first."""
         plan = self._planner(threshold, c, depth)
         for stretch in STRETCHES:
@@ -198,7 +193,7 @@ class InvertedLaw:
     def _line(self, planner: Callable[[float], LinePlan], stretch: float) -> Line:
         plan = planner(stretch)
         with precision(plan.bits):
-            return Line(plan, self.offset())
+            return Line(plan, self.offset(), self.infinite())
 
     def _cut(self, c: float, threshold: float, depth: float) -> float:
         """Return where normal laws may be cut off, from an estimate of the tail."""
@@ -218,19 +213,20 @@ class InvertedLaw:
 
 
 class _Beyond:
-    """Where no loss is larger than the threshold."""
+    """Where no finite loss is larger than the threshold."""
 
     certified = True
 
-    def __init__(self, ends: tuple[arb, arb] | None, bits: int) -> None:
-        assert ends is not None
-        self.top, self.bits = ends[1], bits
+    def __init__(self, law: InvertedLaw, bits: int) -> None:
+        self.law, self.bits = law, bits
 
     def at(self, c: arb) -> BallTails:
         """Return tails and divergences at a threshold; NaN where there are larger losses."""
-        if not c > self.top:
+        if not c > self.law.ends()[1]:
             return BallTails(*[arb("nan")] * 6)
-        return BallTails(arb(0), arb(1), arb(0), arb(1), arb(0), -(-c).expm1())
+        only_q = self.law.infinite()[1]
+        rest = 1 - only_q
+        return BallTails(arb(0), arb(1), only_q, rest, only_q, 1 - (-c).exp() * rest)
 
 
 def _bits(local: Local, c: arb) -> list[int]:

@@ -127,9 +127,8 @@ class Part(Protocol):
     def ratio(self) -> Fraction:
         """Exponential of the offset of the loss."""
 
-    @property
-    def floor(self) -> Fraction | None:
-        """Exponential of the infimum of the loss; None if there is none."""
+    def ends(self) -> tuple[arb, arb]:
+        """Return the infimum and the supremum of the loss."""
 
     def measure(self, cut: float, span: float) -> StepCumulants:
         """Return the law of Y in doubles, for a normal law cut off to [-span, cut]."""
@@ -150,10 +149,14 @@ class Part(Protocol):
 class PlainGaussian:
     """N(0, 1) against N(mu, 1), mu = 1/noise: M = exp(mu^2 lambda (lambda - 1)/2); see `Part`."""
 
-    highest, ratio, floor = math.inf, Fraction(1), None
+    highest, ratio = math.inf, Fraction(1)
 
     def __init__(self, noise: float | Fraction) -> None:
         self.noise = noise
+
+    def ends(self) -> tuple[arb, arb]:
+        """Return the infimum and the supremum of the loss."""
+        return -arb("inf"), arb("inf")
 
     def measure(self, cut: float, span: float) -> WeightedLosses:
         """Return the law of the loss in doubles."""
@@ -360,13 +363,13 @@ class Line:
     """One transform, ready for any threshold; see `pyengine.reference.solve.Local`.
 
     Its plan is sharp near the threshold that it was made for, valid everywhere; the total loss
-    exceeds the sum of Y by ``offset``.
+    exceeds the sum of Y by ``offset``, ``infinite`` are the masses that only P, and only Q, has.
     """
 
     certified = True
 
-    def __init__(self, plan: LinePlan, offset: arb) -> None:
-        self.plan, self.bits, self.offset = plan, plan.bits, offset
+    def __init__(self, plan: LinePlan, offset: arb, infinite: tuple[arb, arb]) -> None:
+        self.plan, self.bits, self.offset, self.infinite = plan, plan.bits, offset, infinite
         with precision(plan.bits):
             self._prepare()
 
@@ -417,7 +420,8 @@ class Line:
         over_zero = sums[0, 0].real * scale + tail + zero
         over_one = sums[1, 0].real * scale + tail + one
         over_both = sums[2, 0].real * scale + tail / line.reach + both
-        return integrated(tilt, over_zero, over_one, over_both, c, (self.lost_p, self.lost_q))
+        lost = self.lost_p, self.lost_q
+        return integrated(tilt, over_zero, over_one, over_both, c, lost, self.infinite)
 
     def _aliases(self, threshold: arb, c: arb) -> tuple[arb, arb, arb]:
         """Bound the aliases of the three integrals."""

@@ -138,7 +138,12 @@ class NormalPair:
         self.upper, self.lower = upper, lower
         self.largest = max(upper.largest, lower.largest if lower else 0.0)
         self.ratio = upper.least / (lower.least if lower else 1)
-        self.floor = self.ratio if lower is None and upper.one else None
+
+    def ends(self) -> tuple[arb, arb]:
+        """Return the infimum and the supremum of the loss."""
+        if self.lower is not None or not self.upper.one:
+            return -arb("inf"), arb("inf")
+        return exact(self.ratio - 1).log1p(), arb("inf")
 
     def measure(self, cut: float, span: float) -> NormalGrid:
         """Return the law of the loss less its offset, for z below the cut."""

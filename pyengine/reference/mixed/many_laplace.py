@@ -1,9 +1,9 @@
 """Many Laplace steps of any kinds, sampled or not: the transform of what is not nearly all atoms.
 
 A step's transform is alpha + G, that of its atoms and that of its density.  alpha does not fall
-along a line and G only like 1/t, so the transform of all steps is taken without the terms of fewer
-than `FEWEST` factors G.  Their probability, that so few steps have a loss that is no atom, is what
-is left out.
+along a line and G only like 1/t, so, but beside steps whose transform falls, that of all steps is
+taken without the terms of fewer than `FEWEST` factors G.  Their probability, that so few steps have
+a loss that is no atom, is what is left out.
 
 On a piece the density times exp(tilt L) is log-convex, so its variation is at most the sum of its
 values at both ends, and integration by parts gives |G| <= 2 (h(0) + h(1))/(t width).
@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 from flint import acb, arb
@@ -34,20 +34,21 @@ ARCS = 64  # of half an ellipse on which a density is bounded
 
 
 class ManyLaplace:
-    """All steps as one; see `pyengine.reference.inversion.line.Part`."""
+    """All steps as one, without the terms of few factors G unless there are ``others`` that fall.
 
-    highest, ratio, floor = math.inf, Fraction(1), None
+    See `pyengine.reference.inversion.line.Part`.
+    """
 
-    def __init__(self, parts: list[PiecesSource]) -> None:
-        self.parts = parts
+    highest, ratio = math.inf, Fraction(1)
 
-    @cached_property
+    def __init__(self, parts: list[PiecesSource], *, others: bool = False) -> None:
+        self.parts, self.fewest = parts, 0 if others else FEWEST
+
     def ends(self) -> tuple[arb, arb]:
-        """The smallest and the largest loss."""
-        with precision(400):
-            ends = [part.ends() for part in self.parts]
-            low, high = (sum((end[k] for end in ends), arb(0)) for k in (0, 1))
-            return low, high
+        """Return the smallest and the largest loss."""
+        ends = [part.ends() for part in self.parts]
+        low, high = (sum((end[k] for end in ends), arb(0)) for k in (0, 1))
+        return low, high
 
     @cached_property
     def _measure(self) -> Cumulants:
@@ -66,7 +67,7 @@ class ManyLaplace:
 
     def sizes(self, measure: Cumulants, tilt: float) -> _LaplaceSizes:
         """Return sizes on a line."""
-        return _LaplaceSizes(self.parts, tilt, measure.log_moment(tilt))
+        return _LaplaceSizes(self, tilt, measure.log_moment(tilt))
 
     def nodes(self, *given: Any) -> _Rules:
         """Choose Gauss's rule for each kind."""
@@ -108,30 +109,28 @@ def _rule(part: PiecesSource, reach: float, depth: float) -> tuple[int, float]:
 class _LaplaceSizes:
     """Sizes of the transform on one line."""
 
-    def __init__(self, parts: list[PiecesSource], tilt: float, log_moment: float) -> None:
-        self.parts, self.tilt, self._log_moment = parts, tilt, log_moment
+    def __init__(self, many: ManyLaplace, tilt: float, log_moment: float) -> None:
+        self.many, self.tilt, self._log_moment = many, tilt, log_moment
 
     def best(self, t: float) -> tuple[float, None]:
         """Return the log of the bound on |M(tilt + i t)| / M(tilt)."""
         with precision(100 + int(4 * abs(self._log_moment))):
-            size = _many(
-                [(*_sizes(part, arb(self.tilt), arb(t)), part.steps) for part in self.parts]
-            )
+            size = _many(self.many, arb(self.tilt), arb(t))
             return log_magnitude(size.upper()) - self._log_moment, None
 
     def placed(self, nodes: _Rules, line: LineNodes) -> _PlacedLaplace:
         """Return the transform at the nodes of a line, at the working precision."""
-        return _PlacedLaplace(self.parts, nodes, line)
+        return _PlacedLaplace(self.many, nodes, line)
 
 
 class _PlacedLaplace:
     """See `pyengine.reference.inversion.line.PlacedPart`."""
 
-    def __init__(self, parts: list[PiecesSource], nodes: _Rules, line: LineNodes) -> None:
-        self.line = line
+    def __init__(self, many: ManyLaplace, nodes: _Rules, line: LineNodes) -> None:
+        self.many, self.line = many, line
         self.rows = [
             (part, rule, *_nodes(part, rule[0]))
-            for part, rule in zip(parts, nodes.rules, strict=True)
+            for part, rule in zip(many.parts, nodes.rules, strict=True)
         ]
 
     @property
@@ -139,17 +138,18 @@ class _PlacedLaplace:
         """The probabilities under P and under Q that few losses are no atoms."""
         found = []
         for law in (0, 1):
-            few = [arb(1)]
+            few = _FewFactors(self.many.fewest, arb(1))
             for part, _, atoms, _ in self.rows:
                 mass = sum((m * (loss.exp() if law else 1) for loss, m in atoms), arb(0))
-                few = _product(few, _few(mass, 1 - mass, part.steps))
-            found.append(sum(few, arb(0)))
+                few.times(mass, 1 - mass, part.steps)
+            found.append(few.total)
         return found[0], found[1]
 
     def values(self) -> list[acb]:
         """Return balls that hold M at the nodes of the line."""
         line, count = self.line, self.line.count
-        power, few = [acb(1)] * count, [[acb(1)]] * count
+        power = [acb(1)] * count
+        few = [_FewFactors(self.many.fewest, acb(1)) for _ in power]
         for part, rule, *sides in self.rows:
             atoms, nodes = (
                 turned_sums(
@@ -164,11 +164,9 @@ class _PlacedLaplace:
             wide = acb(error, error)
             nodes = [x + wide for x in nodes]
             power = [x * (a + b) ** part.steps for x, a, b in zip(power, atoms, nodes, strict=True)]
-            few = [
-                _product(x, _few(a, b, part.steps))
-                for x, a, b in zip(few, atoms, nodes, strict=True)
-            ]
-        return [x - sum(y, acb(0)) for x, y in zip(power, few, strict=True)]
+            for x, a, b in zip(few, atoms, nodes, strict=True):
+                x.times(a, b, part.steps)
+        return [x - y.total for x, y in zip(power, few, strict=True)]
 
     def log_above(self, theta: arb) -> arb:
         """Return a ball with log M at a real place, and all that is above."""
@@ -180,9 +178,9 @@ class _PlacedLaplace:
 
     def modulus(self, log_goal: float) -> Modulus:  # noqa: ARG002 - it is in closed form
         """Return bounds on |M| from the end of the line on, where each G falls like 1/t."""
-        line = self.line
-        size = _many([(*_sizes(row[0], line.tilt, line.reach), row[0].steps) for row in self.rows])
-        return Modulus(size.upper(), (size * line.reach).upper())
+        size = _many(self.many, self.line.tilt, self.line.reach)
+        far = (size * self.line.reach).upper() if self.many.fewest else arb("inf")
+        return Modulus(size.upper(), far)
 
 
 def _nodes(part: PiecesSource, order: int) -> tuple[list[tuple[arb, arb]], list[tuple[arb, arb]]]:
@@ -236,27 +234,41 @@ def _sizes(part: PiecesSource, tilt: arb, t: arb) -> tuple[arb, arb]:
     return atoms, density
 
 
-def _many(rows: list[tuple[arb, arb, int]]) -> arb:
-    """Return the sum of all terms of at least `FEWEST` factors of the second kind."""
-    power, few = arb(1), [arb(1)]
-    for atom, density, steps in rows:
-        power *= (atom + density) ** steps
-        few = _product(few, _few(atom, density, steps))
-    return power - sum(few, arb(0))
+def _many(many: ManyLaplace, tilt: arb, t: arb) -> arb:
+    """Bound the transform from t on."""
+    power, few = arb(1), _FewFactors(many.fewest, arb(1))
+    for part in many.parts:
+        atom, density = _sizes(part, tilt, t)
+        power *= (atom + density) ** part.steps
+        few.times(atom, density, part.steps)
+    return power - few.total
 
 
-def _few(atom: Ball, density: Ball, steps: int) -> list[Ball]:
-    """Return the terms of (atom + density)^steps with few factors of the second kind."""
-    most = min(FEWEST, steps + 1)
-    return [math.comb(steps, m) * atom ** (steps - m) * density**m for m in range(most)]
+class _FewFactors(Generic[Ball]):
+    """The terms with few densities of a product of powers (atom + density)^steps."""
 
+    def __init__(self, most: int, one: Ball) -> None:
+        self._most = most
+        self._zero: Ball = one * 0
+        self._terms: list[Ball] = [one][:most]
 
-def _product(one: list[Ball], two: list[Ball]) -> list[Ball]:
-    """Return the terms of a product, as few of them."""
-    return [
-        sum(
-            (one[j] * two[m - j] for j in range(m + 1) if j < len(one) and m - j < len(two)),
-            one[0] * 0,
-        )
-        for m in range(min(FEWEST, len(one) + len(two) - 1))
-    ]
+    @property
+    def total(self) -> Ball:
+        """Their sum."""
+        total: Ball = sum(self._terms, self._zero)
+        return total
+
+    def times(self, atom: Ball, density: Ball, steps: int) -> None:
+        """Multiply by such a power."""
+        new = [
+            math.comb(steps, m) * atom ** (steps - m) * density**m
+            for m in range(min(self._most, steps + 1))
+        ]
+        old = self._terms
+        self._terms = [
+            sum(
+                (old[j] * new[m - j] for j in range(m + 1) if j < len(old) and m - j < len(new)),
+                self._zero,
+            )
+            for m in range(min(self._most, len(old) + len(new) - 1))
+        ]
