@@ -82,7 +82,8 @@ void pe_level_better(size_t n, const double *c, const double *first, const doubl
 /* ---- tests on both sides of levels: level_search.c ---------------------------------------------------------------
  *
  * The tests {S > c} of a law.  `tails`: tails as above at n thresholds; `roughly`: estimates of A's and B's masses above
- * and below one threshold; both return a status.  Losses lie in `support`; `jump`: the losses that may be atoms, rising.
+ * and below one threshold, or NULL where the expected bracket of a threshold is closed; both return a status.  Losses lie
+ * in `support`; `jump`: the losses that may be atoms, rising.
  */
 typedef int (*pe_tails_of)(void *law, size_t n, const double *c, double *tails);
 typedef int (*pe_function)(void *handle, double x, double *out);
@@ -112,11 +113,9 @@ int pe_tests_errors(const pe_tests *tests, size_t n, const double *alpha, const 
                     const double *high, double rounding, double shown, double *out);
 
 /* The first six arrays of pe_level_errors for the hull of both orders (docs/theory/finite): at each slope the tails of
- * the order whose tangent is lower.  pe_hull_from is given the four thresholds of each level and those tails. */
+ * the order whose tangent is lower. */
 int pe_tests_hull(const pe_tests *add, const pe_tests *remove, size_t n, const double *alpha,
                   const double *low, const double *high, double rounding, double *out);
-int pe_hull_from(const pe_tests *add, const pe_tests *remove, size_t n, const double *alpha, const double *c,
-                 const double *tails, double rounding, double *out);
 
 /* ---- from rows with proven errors to bounds: row_bounds.c ----------------------------------------------
  *

@@ -10,9 +10,9 @@
 #include "doubles.h"
 
 static const double UNIT = DBL_EPSILON / 2;
-/* Attempts to bracket a root or to pass a level; steps to a root; thresholds of a level; arrays of tails; the thresholds
- * of the hull: each one, and one on both sides. */
-enum { TRIES = 12, STEPS = 400, POINTS = 4, TAILS = 6, SIDES = 3 };
+/* Attempts to bracket a root; steps to a root; moves of a threshold past a level; thresholds of a level; arrays of tails;
+ * the thresholds of the hull: each one, and one on both sides. */
+enum { TRIES = 12, STEPS = 400, MOVES = 64, POINTS = 4, TAILS = 6, SIDES = 3 };
 enum { A_ABOVE, A_BELOW, B_ABOVE, B_BELOW };
 
 /* Width of the bracket of a threshold, relative to the expected one, with atoms and without */
@@ -20,6 +20,8 @@ static const double NEAR = 1e-10, SMOOTH = 1e-7;
 static const double GROWTH = 4.0; /* factor of steps outwards to bracket a root */
 /* factor of the distance of a threshold that is not proven to be on its side */
 static const double FURTHER = 8.0;
+/* largest distance between a threshold that is proven to be on its side and one that is not */
+static const double FLAT = 0.0625;
 static const double NO_LOG = 1e300; /* stands for the logarithm of a mass of 0 */
 static const double ASIDE = 4.0; /* distance of the thresholds beside one, in units of pe_level_reach */
 
@@ -174,13 +176,24 @@ static int over_level(void *handle, double c, double *out) {
     return status;
 }
 
+/* The next distance of a threshold from the root, by steps outwards and then bisection; `unsure` is the largest one that
+ * is not proven to be on its side, `sure` the smallest one that is.  Returns whether the tails there are still missing. */
+static int is_moved(double *apart, double *unsure, double *sure, int is_open) {
+    *(is_open ? unsure : sure) = *apart;
+    if (*sure == INFINITY) *apart *= FURTHER;
+    else if (*sure - *unsure > FLAT) *apart = 0.5 * (*sure + *unsure);
+    else *apart = *sure;
+    return is_open || *apart != *sure;
+}
+
 int pe_tests_at_levels(const pe_tests *tests, size_t n, const double *alpha, const double *low,
                        const double *high, double rounding, double *c, double *tails) {
     const double room = 32.0 * UNIT * (1.0 + larger(fabs(tests->support[0]), fabs(tests->support[1])));
     const double ends[2] = {tests->support[0] - room, tests->support[1] + room};
-    double *least = malloc((2 * POINTS + 2) * (n + 1) * sizeof *least), *most = least + POINTS * n;
+    double *least = malloc((2 * POINTS + 6) * (n + 1) * sizeof *least), *most = least + POINTS * n;
     if (!least) return PE_NO_MEMORY;
-    double *up = least + 2 * POINTS * n, *down = up + n;
+    /* up, and then down */
+    double *apart = least + 2 * POINTS * n, *unsure = apart + 2 * n, *sure = unsure + 2 * n;
     int status = PE_OK;
     for (size_t i = 0; i < n && !status; i++) {
         /* the error of values between thresholds is of second order in their distance, of first beside an atom */
@@ -188,28 +201,32 @@ int pe_tests_at_levels(const pe_tests *tests, size_t n, const double *alpha, con
         const double expected[2] = {low[i], high[i]};
         const int is_small = alpha[i] <= 0.5;
         wanted at = {tests, pe_d_log(is_small ? alpha[i] : 1.0 - alpha[i]), is_small ? A_ABOVE : A_BELOW};
-        double root[2];
-        status = pe_falling_root(over_level, &at, expected, ends, near, tests->jumps, tests->jump, 0.0, root);
+        double root[2] = {low[i], high[i]};
+        if (tests->roughly)
+            status =
+                pe_falling_root(over_level, &at, expected, ends, near, tests->jumps, tests->jump, 0.0, root);
         for (size_t j = 0; j < POINTS; j++) c[j * n + i] = root[j % 2];
         /* first and last threshold differ from the root by more than its rounding */
-        up[i] = down[i] = near + 64.0 * UNIT * (fabs(root[0]) + 0x1p-10 * fabs(ends[1]));
+        apart[i] = apart[n + i] = near + 64.0 * UNIT * (fabs(root[0]) + 0x1p-10 * fabs(ends[1]));
     }
-    for (int attempt = 0, is_open = 1; attempt < TRIES && is_open && !status; attempt++) {
-        double *top = c, *bottom = c + (POINTS - 1) * n;
+    double *top = c, *bottom = c + (POINTS - 1) * n;
+    for (size_t i = 0; i < 2 * n; i++) {
+        unsure[i] = 0.0;
+        sure[i] = INFINITY;
+    }
+    for (int attempt = 0, is_open = 1; attempt < MOVES && is_open && !status; attempt++) {
         for (size_t i = 0; i < n; i++) {
-            top[i] = smaller(c[n + i] + up[i], ends[1]);
-            bottom[i] = larger(c[2 * n + i] - down[i], ends[0]);
+            top[i] = smaller(c[n + i] + apart[i], ends[1]);
+            bottom[i] = larger(c[2 * n + i] - apart[n + i], ends[0]);
         }
         status = tests->tails(tests->law, POINTS * n, c, tails);
         if (status) break;
         pe_level_excess(POINTS, n, alpha, tails, rounding, least, most);
         is_open = 0;
         for (size_t i = 0; i < n; i++) {
-            const int above = most[i] > 0.0 && top[i] < ends[1];
-            const int below = least[(POINTS - 1) * n + i] < 0.0 && bottom[i] > ends[0];
-            if (above) up[i] *= FURTHER;
-            if (below) down[i] *= FURTHER;
-            is_open |= above || below;
+            is_open |= is_moved(apart + i, unsure + i, sure + i, most[i] > 0.0 && top[i] < ends[1]);
+            is_open |= is_moved(apart + n + i, unsure + n + i, sure + n + i,
+                                least[(POINTS - 1) * n + i] < 0.0 && bottom[i] > ends[0]);
         }
     }
     free(least);
@@ -285,8 +302,8 @@ static size_t joined(const pe_tests *a, const pe_tests *b, double *out) {
     return n;
 }
 
-int pe_hull_from(const pe_tests *add, const pe_tests *remove, size_t n, const double *alpha, const double *c,
-                 const double *tails, double rounding, double *out) {
+static int hull_from(const pe_tests *add, const pe_tests *remove, size_t n, const double *alpha,
+                     const double *c, const double *tails, double rounding, double *out) {
     const size_t points = SIDES * POINTS, all = points * n;
     const orders both = {{add, remove}};
     double *at = malloc(((2 + 2 * TAILS + 4) * points + 4) * (n + 1) * sizeof *at);
@@ -338,14 +355,14 @@ int pe_tests_hull(const pe_tests *add, const pe_tests *remove, size_t n, const d
         const pe_tests better = {
             &both,
             better_tails,
-            better_roughly,
+            add->roughly && remove->roughly ? better_roughly : NULL,
             {smaller(add->support[0], remove->support[0]), larger(add->support[1], remove->support[1])},
             add->has_atoms || remove->has_atoms,
             joined(add, remove, jump),
             jump};
         status = pe_tests_at_levels(&better, n, alpha, low, high, rounding, c, tails);
     }
-    if (!status) status = pe_hull_from(add, remove, n, alpha, c, tails, rounding, out);
+    if (!status) status = hull_from(add, remove, n, alpha, c, tails, rounding, out);
     free(jump);
     free(c);
     return status;

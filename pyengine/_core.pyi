@@ -547,6 +547,18 @@ class _Lib:
         out: Any,
         /,
     ) -> int: ...
+    def pe_tests_at_levels(
+        self,
+        tests: Any,
+        n: int,
+        alpha: Any,
+        low: Any,
+        high: Any,
+        rounding: float,
+        c: Any,
+        tails: Any,
+        /,
+    ) -> int: ...
     def pe_tests_errors(
         self,
         tests: Any,
@@ -567,18 +579,6 @@ class _Lib:
         alpha: Any,
         low: Any,
         high: Any,
-        rounding: float,
-        out: Any,
-        /,
-    ) -> int: ...
-    def pe_hull_from(
-        self,
-        add: Any,
-        remove: Any,
-        n: int,
-        alpha: Any,
-        c: Any,
-        tails: Any,
         rounding: float,
         out: Any,
         /,

@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 from outcomes import Outcomes, corners, height, number
 
-from pyengine._core import lib
+from pyengine._core import ffi, lib
 from pyengine.engines.exact import levels
 from pyengine.engines.exact.levels import Tails
 from pyengine.engines.functionals import array
 
 ROOM = 1e-13  # for the doubles of this test
 LARGE = 2.0**-7
+CLOSE = 2.0**-4  # how much nearer a threshold may surely be on its side
 
 
 def outcomes_of(rng: np.random.Generator) -> Outcomes:
@@ -132,6 +133,20 @@ def tangents(points: Tails, c: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     return by_core(lib.pe_level_tangents, c.shape, alpha, points, c, reach)
 
 
+def errors_at(points: Tails, c: np.ndarray, alpha: np.ndarray, shown: float) -> np.ndarray:
+    """β, two bounds, γ, two bounds, and the threshold that the slope is of."""
+    out = np.empty((levels.ANSWERS, alpha.size))
+    given = [array(np.ascontiguousarray(x).reshape(-1)) for x in (alpha, c)]
+    tails, room = array(np.concatenate(points, axis=None)), array(out.reshape(-1), writable=True)
+    lib.pe_level_errors(len(c), alpha.size, *given, tails, levels.ROUNDING, shown, room)
+    return out
+
+
+def excess(points: Tails, alpha: np.ndarray) -> np.ndarray:
+    """Bounds of A's mass on events less α."""
+    return by_core(lib.pe_level_excess, points.error.shape, alpha, points)
+
+
 ERRORS = [(LARGE, 0.0), (0.0, 2.0**-5), (LARGE, 2.0**-5), (0.0, 0.0)]
 
 
@@ -149,7 +164,7 @@ def test_bounds_hold_with_the_largest_errors(
         if rounding is not None:  # the masses err by what is left to rounding
             points = points._replace(error=np.full(c.shape, error + ROOM))
         shown = float(sum(b for a, b in outcomes if not a))
-        found = levels.errors_at(points, c, alpha, shown)
+        found = errors_at(points, c, alpha, shown)
         gamma = [1 - x for x in truth]
         assert_held(alpha, truth, *found[1:3], "beta")
         assert_held(alpha, gamma, *found[4:6], "gamma")
@@ -168,7 +183,7 @@ def test_bounds_are_no_wider_than_the_errors() -> None:
     seen = 0
     for _ in range(50):
         outcomes, alpha, c, points, truth = questions(rng, 0.0, 0.0)
-        found = levels.errors_at(points, c, alpha, float(sum(b for a, b in outcomes if not a)))
+        found = errors_at(points, c, alpha, float(sum(b for a, b in outcomes if not a)))
         beta, kept = chord(points, alpha)
         for i, exact in enumerate(truth):
             if not points.a_above[0, i] < alpha[i] * (1.0 - ROOM) <= points.a_above[-1, i] - ROOM:
@@ -203,41 +218,49 @@ class Listed:
         return Tails(*masses, exact.error + self.error, np.full(c.shape, self.shift))
 
 
+def four_tests(law: Listed, alpha: np.ndarray) -> tuple[np.ndarray, Tails]:
+    """Four thresholds for each level, in falling order, and the tails there."""
+    c, tails = np.empty((4, alpha.size)), np.empty((6, 4, alpha.size))
+    given = [array(np.ascontiguousarray(x)) for x in (alpha, *levels.brackets(law, alpha))]
+    room = [array(x.reshape(-1), writable=True) for x in (c, tails)]
+    calls = ffi.new_handle(law), lib.python_tails, ffi.NULL
+    asked = levels.LawTests(law, calls)
+    status = lib.pe_tests_at_levels(asked.core, alpha.size, *given, levels.ROUNDING, *room)
+    assert status == lib.PE_OK
+    return c, Tails(*tails)
+
+
 @pytest.mark.parametrize("is_listed", [False, True])
 @pytest.mark.parametrize("error", [0.0, LARGE])
 def test_thresholds_are_beside_the_level(error: float, is_listed: bool) -> None:
+    """The inner two enclose the level, and the outer ones are surely on their sides, closely."""
     rng = np.random.default_rng(20261125)
     for _ in range(10):
         law = Listed(rng, error, 0.0)
         if is_listed:
             law.losses = np.unique([x for x in losses_of(law.outcomes) if math.isfinite(x)])
-        # at a corner the masses on both sides may be either, so that the brackets part
+        # at a corner the masses on both sides may be either
         known = [float(x) for x, _ in corners(law.outcomes)[1:-1]]
         alpha = np.concatenate([rng.uniform(1e-3, 0.999, 3), known])
-        if is_listed:
-            levels.thresholds(law, alpha[:3])
-            assert law.asked < 12
-            law.asked = 0
-        c, points = levels.thresholds(law, alpha)
-        assert law.asked < 70
+        low, high = levels.brackets(law, alpha)
+        assert law.asked < (12 if is_listed and not error else 70)
+        assert (low <= high).all()
+        assert (high - low <= 1e-14 * (1.0 + np.abs(high))).all()
+        law.asked = 0
+        c, points = four_tests(law, alpha)
+        assert law.asked < 120
         assert (np.diff(c, axis=0) <= 0.0).all()
         for ours, there in zip(points, law.tails(c), strict=True):
             assert np.array_equal(ours, there)
-        low, high = law.support()
-        least, most = levels.excess(points, np.broadcast_to(alpha, c.shape))
+        least, most = law.support()
+        sides = excess(points, alpha)
+        inner = excess(law.tails(c + np.array([-CLOSE, 0.0, 0.0, CLOSE])[:, None]), alpha)
         for i, x in enumerate(alpha):
-            # at the outermost ones the side is known, unless no threshold has it
-            assert most[0, i] <= 0.0 or c[0, i] >= high
-            assert least[3, i] >= 0.0 or c[3, i] <= low
-            # the masses at which it ceases to be known are between neighbouring doubles
-            sure = [t for t, m in zip(c[:, i], most[:, i], strict=True) if m <= 0.0]
-            open_ = [t for t, m in zip(c[:, i], most[:, i], strict=True) if not m <= 0.0]
-            if sure and open_:
-                assert min(sure) - max(open_) <= 1e-14 * (1.0 + abs(min(sure))), (x, c[:, i])
-            sure = [t for t, m in zip(c[:, i], least[:, i], strict=True) if m >= 0.0]
-            open_ = [t for t, m in zip(c[:, i], least[:, i], strict=True) if not m >= 0.0]
-            if sure and open_:
-                assert min(open_) - max(sure) <= 1e-14 * (1.0 + abs(max(sure))), (x, c[:, i])
+            # the side is known, unless no threshold has it; and not known much nearer
+            assert sides[1, 0, i] <= 0.0 or c[0, i] >= most
+            assert sides[0, 3, i] >= 0.0 or c[3, i] <= least
+            assert c[0, i] - CLOSE <= c[1, i] or inner[1, 0, i] > 0.0, (x, c[:, i])
+            assert c[3, i] + CLOSE >= c[2, i] or inner[0, 3, i] < 0.0, (x, c[:, i])
 
 
 def test_values_between_two_points() -> None:
@@ -246,7 +269,7 @@ def test_values_between_two_points() -> None:
     seen = 0
     for _ in range(50):
         _, alpha, c, points, truth = questions(rng, 0.0, 0.0)
-        beta, _, _, gamma, _, _, slope = levels.errors_at(points, c, alpha, 0.0)
+        beta, _, _, gamma, _, _, slope = errors_at(points, c, alpha, 0.0)
         for i, exact in enumerate(truth):
             reached = np.flatnonzero(points.a_above[:, i] <= alpha[i])
             if reached.size in (0, len(c)):
@@ -272,7 +295,7 @@ def test_excess_has_the_digits_of_the_smaller_side() -> None:
                 for x, d in zip((mass, 1 - mass), away, strict=True)
             ]
             tails = Tails(*(np.array([x]) for x in (*given, 0.0, 0.0, error + ROOM, 0.0)))
-            least, most = levels.excess(tails, alpha)
+            least, most = excess(tails, alpha)
             exact = mass - Fraction(alpha[0])
             assert Fraction(least[0]) <= exact <= Fraction(most[0])
             assert most[0] - least[0] <= 2.5 * (error + ROOM) * side

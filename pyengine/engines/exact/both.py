@@ -25,16 +25,15 @@ from pyengine.engines.exact.levels import (
     ERRORS,
     ROUNDING,
     ComposedLaw,
-    LawTests,
     LevelQuestions,
     Parts,
     Tails,
-    thresholds,
+    brackets,
 )
 from pyengine.engines.functionals import array
 from pyengine.engines.hull import BothOrders
 
-__all__ = ["ExactBothOrders", "hull"]
+__all__ = ["ExactBothOrders"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -63,22 +62,6 @@ class _BetterOrder:
         out = array(found.reshape(-1), writable=True)
         lib.pe_level_better(c.size, array(c), array(first), array(second), out)
         return Tails(*found)
-
-
-def hull(add: ComposedLaw, remove: ComposedLaw, alpha: FloatArray) -> tuple[Parts, Parts]:
-    """Return proven bounds of β and γ of the hull of two laws, one the reverse of the other.
-
-    Levels lie in (0, 1].
-    """
-    c, points = thresholds(_BetterOrder(add, remove), alpha)
-    found, tails = np.empty((2, 3, alpha.size)), np.concatenate(points, axis=None)
-    tests, room = [LawTests(law) for law in (add, remove)], array(found.reshape(-1), writable=True)
-    first, second = (each.core for each in tests)
-    level, at = (array(np.ascontiguousarray(x).reshape(-1)) for x in (alpha, c))
-    status = lib.pe_hull_from(first, second, alpha.size, level, at, array(tails), ROUNDING, room)
-    finished(status, "tests of both orders")
-    beta, gamma = ((x[0], x[1], x[2]) for x in found)
-    return beta, gamma
 
 
 class ExactBothOrders(LevelQuestions, BothOrders):
@@ -111,9 +94,20 @@ class ExactBothOrders(LevelQuestions, BothOrders):
     def _is_inside(self, level: float) -> bool:
         return super()._is_inside(level) and not self._is_one_law
 
+    def _expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Between which thresholds the mass of the better order's event comes to α, about."""
+        return brackets(_BetterOrder(self._add.law, self._remove.law), alpha)
+
     def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
         """By the events of the better order."""
-        return *hull(self._add.law, self._remove.law, alpha), np.empty(0)
+        found, level = np.empty((2, 3, alpha.size)), np.ascontiguousarray(alpha)
+        add, remove = (order.law.tests for order in (self._add, self._remove))
+        at, low, high = map(array, (level, *self._expected(level)))
+        room = array(found.reshape(-1), writable=True)
+        status = lib.pe_tests_hull(add.core, remove.core, level.size, at, low, high, ROUNDING, room)
+        finished(status, "tests of both orders")
+        beta, gamma = ((x[0], x[1], x[2]) for x in found)
+        return beta, gamma, np.empty(0)
 
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number."""

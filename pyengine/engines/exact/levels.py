@@ -46,9 +46,7 @@ __all__ = [
     "Tails",
     "Thresholds",
     "bounded",
-    "errors_at",
-    "excess",
-    "thresholds",
+    "brackets",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -61,7 +59,7 @@ BELOW_DOUBLES = 1e-300  # what is not known to be above 0, and is less than this
 WEAK = 2.0**-33  # an error of a profile that losses to many digits are to take away, relative
 OK: int = lib.PE_OK
 ANSWERS = 7  # what the C core says at a level
-FAR = 1024.0  # a bracket of thresholds wider than this is halved on a logarithmic axis
+FAR = 1024.0  # a bracket of thresholds wider than this is searched on a logarithmic axis
 
 
 class Tails(NamedTuple):
@@ -118,6 +116,15 @@ class ComposedLaw(Thresholds, Protocol):
         """Mass of A at loss -inf as a sum of two doubles, and a bound on the absolute error."""
         return 0.0, 0.0, 0.0
 
+    def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Between which thresholds A's mass above comes to α, about."""
+        return brackets(self, alpha)
+
+    @property
+    def tests(self) -> LawTests:
+        """Tests {S > c} as the C core asks about them, where they are expected."""
+        return LawTests(self, (ffi.new_handle(self), lib.python_tails, ffi.NULL))
+
     def formulas(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray] | None:
         """β and γ, as values and bounds, and thresholds; None where no formula says them."""
         del alpha
@@ -139,93 +146,33 @@ class ClosedLaw(ComposedLaw, Protocol):
         """As of a `ComposedLaw`; ``low`` is what ε is above the double."""
 
 
-def excess(tails: Tails, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return bounds of A(event) - α, from the mass on the event or off it, whichever says more."""
-    # a level for each column of points, or for each point
-    shape = tails.error.shape
-    level = np.ascontiguousarray(alpha, np.float64)
-    out = np.empty((2, *shape))
-    lib.pe_level_excess(
-        tails.error.size // max(level.size, 1),
-        level.size,
-        array(level.reshape(-1)),
-        _core(tails),
-        ROUNDING,
-        _room(out[0]),
-        _room(out[1]),
-    )
-    return out[0], out[1]
+def brackets(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Between which thresholds A's mass comes to be at most α, to a rounding of a threshold or few.
 
-
-def thresholds(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, Tails]:
-    """Brackets of the thresholds at which A's mass is surely at most α, and surely at least α.
-
-    They are looked for beside losses or, among infinitely many, by interpolation, and then halved.
-    The search is one of its own, as each bracket keeps the tails that were seen at its ends.  Of
-    four thresholds that decrease, masses cease to be surely at most α between the first two, and
-    come to be surely at least α between the last two; inside of an atom both brackets are one.
+    Inside of an atom they lie on both sides of its loss.
     """
     low, high = law.support()
     # room for the rounding of losses, so that no atom at an end is outside
     room = 32.0 * UNIT * (1.0 + max(abs(low), abs(high)))
-    ends = np.array([high + room, low - room])
-    upper, lower = (np.full((2, alpha.size), end) for end in ends)
-    # errors depend on how many thresholds are asked at once, so that what was found is kept
-    shape = (len(Tails._fields), 2, alpha.size)
-    at_ends = np.array(law.tails(ends))
-    at_upper, at_lower = (np.broadcast_to(at_ends[:, i, None, None], shape) for i in (0, 1))
-    levels = np.broadcast_to(alpha, upper.shape)
+    small = alpha <= 0.5
+    goal = np.where(small, alpha, 1.0 - alpha)
 
-    def seen(places: FloatArray) -> FloatArray | None:
-        """Close brackets at places, and how far masses are above a level; None if all are closed.
+    def over(c: FloatArray) -> FloatArray:
+        found = law.tails(c)
+        with np.errstate(divide="ignore", over="ignore"):
+            log = fn.log(np.where(small, found.a_above, found.a_below) / goal)
+        return np.asarray(np.where(small, log, -log))
 
-        In logarithms of the smaller of both masses.
-        """
-        nonlocal upper, lower, at_upper, at_lower
-        middle = places.reshape(upper.shape)
-        wide = upper - lower > 8.0 * UNIT * (1.0 + np.abs(lower) + np.abs(upper))
-        open_ = wide & (middle > lower) & (middle < upper)
-        if not open_.any():
-            return None
-        one = open_[0] & open_[1] & (middle[0] == middle[1])
-        ask = np.array([open_[0], open_[1] & ~one])
-        found = np.empty(shape)
-        found[:, ask] = law.tails(middle[ask])
-        found[:, 1, one] = found[:, 0, one]
-        least, most = excess(Tails(*found[:, open_]), levels[open_])
-        # the first bracket ends where α is surely exceeded no more, the second where it surely is
-        is_first, down = np.nonzero(open_)[0] == 0, np.zeros_like(open_)
-        down[open_] = np.where(is_first, most <= 0.0, ~(least >= 0.0))
-        up = open_ & ~down
-        upper, at_upper = np.where(down, middle, upper), np.where(down, found, at_upper)
-        lower, at_lower = np.where(up, middle, lower), np.where(up, found, at_lower)
-        over = np.zeros_like(upper)
-        over[open_] = _logs_over(np.where(is_first, most, least), levels[open_])
-        return np.where(up, np.fmax(over, BELOW_DOUBLES), np.fmin(over, -BELOW_DOUBLES)).ravel()
-
-    losses = law.losses
-    if losses is None:
-        for end in (low + room, high - room):  # which mostly are atoms
-            seen(np.full(upper.shape, end))
-        closed = np.zeros(upper.size)
-        falling_bracket(
-            lambda c: closed if (over := seen(c)) is None else over, lower.ravel(), upper.ravel()
-        )
-    else:
-        for place in _beside_loss(law, losses, alpha):
-            seen(np.broadcast_to(place, upper.shape))
-    while True:
-        middle = 0.5 * (lower + upper)
-        far = upper - lower > FAR
-        if far.any():
-            between = fn.sinh(0.5 * (fn.arcsinh(lower[far]) + fn.arcsinh(upper[far])))
-            middle[far] = np.clip(between, lower[far], upper[far])
-        if seen(middle) is None:
-            break
-    c = np.concatenate([upper, lower])
-    order = np.argsort(-c, axis=0, kind="stable")
-    tails = np.take_along_axis(np.concatenate([at_upper, at_lower], axis=1), order[None], axis=1)
-    return np.take_along_axis(c, order, axis=0), Tails(*tails)
+    if law.losses is not None:
+        return falling_bracket(over, *_beside_loss(law, law.losses, alpha), room=8.0 * UNIT)
+    # both ends mostly are atoms
+    places = low - room, low + room, high - room, high + room
+    before = sum(over(np.full(alpha.size, place)) > 0.0 for place in places[1:3])
+    ends = np.take(places, before), np.take(places, before + 1)
+    if high - low > FAR:  # on an axis that is logarithmic far out first
+        far = falling_bracket(lambda x: over(fn.sinh(x)), *(fn.arcsinh(end) for end in ends))
+        ends = fn.sinh(far[0]), fn.sinh(far[1])
+    return falling_bracket(over, *ends, room=8.0 * UNIT)
 
 
 def _beside_loss(
@@ -243,33 +190,6 @@ def _beside_loss(
         above = np.where(alpha <= 0.5, found.a_above > alpha, found.a_below < 1.0 - alpha)
         first, last = np.where(above, middle, first), np.where(above, last, middle)
     return places[first], places[last]
-
-
-def _logs_over(excess: FloatArray, alpha: FloatArray) -> FloatArray:
-    """Logarithms of masses over levels, or of what levels leave over what masses leave."""
-    small = alpha <= 0.5
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        part = np.where(small, excess, -excess) / np.where(small, alpha, 1.0 - alpha)
-    log = fn.log1p(np.maximum(part, -1.0))
-    return np.asarray(np.where(small, log, -log))
-
-
-def errors_at(points: Tails, c: FloatArray, alpha: FloatArray, shown: float) -> FloatArray:
-    """β, two bounds, γ, two bounds, and c, from the tails at thresholds of shape (points, n).
-
-    Values are those of the line between the points on both sides of α, of which c is the first.
-    With t = e^c at a threshold c, the event there is optimal for the sum of B off it and t A on
-    it, but for the shift: that bounds T from below.  Every event is a test, and T is convex: that
-    bounds T from above, with slopes known where A's mass is surely on one side of α.  ``shown`` is
-    B's mass where A has none, which every level gains.
-    """
-    rows, size = c.shape
-    out = np.empty((ANSWERS, size))
-    level, c = np.ascontiguousarray(alpha), np.ascontiguousarray(c)
-    lib.pe_level_errors(
-        rows, size, array(level), array(c), _core(points), ROUNDING, shown, _room(out)
-    )
-    return out
 
 
 def bounded(
@@ -341,11 +261,12 @@ class LawTests:
     Parameters
     ----------
     law : Thresholds
-        The law, which has ``roughly`` as well where tests are looked for.
+        The law.
+    calls : tuple
+        What both functions of the core are given, the one that says masses at many thresholds, and
+        that which says about those at one, NULL where thresholds are expected closely.
     jumps : ndarray, optional
         Losses that may be atoms, rising.
-    own : tuple, optional
-        A law of the core, and the functions that say its masses; those of ``law`` otherwise.
     has_atoms : bool
         Whether atoms count.
     """
@@ -353,12 +274,11 @@ class LawTests:
     def __init__(
         self,
         law: Thresholds,
+        calls: tuple[Any, Any, Any],
         jumps: FloatArray = NOWHERE,
-        own: tuple[Any, Any, Any] | None = None,
         *,
         has_atoms: bool = False,
     ) -> None:
-        calls = own or (ffi.new_handle(law), lib.python_tails, lib.python_roughly)
         given = *calls, law.support(), has_atoms, jumps.size, array(jumps)
         self.core, self._kept = ffi.new("pe_tests *", given), given
 
@@ -376,13 +296,3 @@ def python_roughly(law: Any, c: float, masses: Any) -> int:
     """About the masses of a law at one threshold."""
     masses[0:4] = ffi.from_handle(law).roughly(c)
     return OK
-
-
-def _core(tails: Tails) -> Any:
-    """Tails as the C core takes them."""
-    return array(np.concatenate(tails, axis=None))
-
-
-def _room(x: FloatArray) -> Any:
-    """Where the C core writes."""
-    return array(x.reshape(-1), writable=True)

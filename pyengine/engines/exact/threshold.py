@@ -12,17 +12,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import lib
+from pyengine._support.status import finished
 from pyengine.engines.answers import Answer, ErrorCurve, Questions, names
 from pyengine.engines.exact.levels import (
+    ANSWERS,
     BELOW_DOUBLES,
+    ROUNDING,
     SUBNORMAL,
     ComposedLaw,
     LevelQuestions,
     Parts,
     bounded,
-    errors_at,
-    thresholds,
 )
+from pyengine.engines.functionals import array
 from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import falling_bracket
 from pyengine.numerics.rounding import UNIT
@@ -56,9 +59,10 @@ class ThresholdQuestions(LevelQuestions):
         curve, none, shown = ErrorCurve.trivial(alpha), alpha == 0.0, self.shown
         curve.c = np.where(none, np.inf, -np.inf)
         if none.any() and shown > 0.0:
-            _, points = thresholds(self.law, np.zeros(1))
-            error = float(points.error[0, 0]) + 8.0 * UNIT
-            hidden = 1.0 - shown if shown < 0.5 else float(points.b_below[0, 0])
+            end = self.law.support()[1]
+            beyond = self.law.tails(np.array([end + 32.0 * UNIT * (1.0 + abs(end))]))
+            error = float(beyond.error[0]) + 8.0 * UNIT
+            hidden = 1.0 - shown if shown < 0.5 else float(beyond.b_below[0])
             for answer, mass in ((curve.beta, hidden), (curve.gamma, shown)):
                 value = np.array([mass])
                 off = (error * value + SUBNORMAL) * self.law.meets
@@ -66,21 +70,27 @@ class ThresholdQuestions(LevelQuestions):
         return curve, none | (alpha == 1.0)
 
     def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
-        """By formulas, or between the thresholds on both sides of levels."""
+        """By formulas, or from tests on both sides of levels."""
         known = self.law.formulas(alpha)
         if known is not None:
             return known
-        beta, beta_lower, beta_upper, gamma, gamma_lower, gamma_upper, c = self._at_levels(alpha)
-        return (beta, beta_lower, beta_upper), (gamma, gamma_lower, gamma_upper), c
+        out, level, tests = (
+            np.empty((ANSWERS, alpha.size)),
+            np.ascontiguousarray(alpha),
+            self.law.tests,
+        )
+        at, low, high = map(array, (level, *self.law.expected(level)))
+        room = array(out.reshape(-1), writable=True)
+        status = lib.pe_tests_errors(
+            tests.core, level.size, at, low, high, ROUNDING, self.shown, room
+        )
+        finished(status, "tests at levels")
+        return (out[0], out[1], out[2]), (out[3], out[4], out[5]), out[6]
 
     @property
     def shown(self) -> float:
         """B's mass where A has none."""
         return self.law.infinite()[1]
-
-    def _at_levels(self, alpha: FloatArray) -> FloatArray:
-        """As `errors_at`, from thresholds on both sides of levels."""
-        return errors_at(*thresholds(self.law, alpha)[::-1], alpha, self.shown)
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""

@@ -378,8 +378,10 @@ class LineOrder(Inner, ComposedLaw):
     @cached_property
     def tests(self) -> LawTests:
         """Tests {S > c} as the C core asks about them."""
-        own = None if self.is_called else (self._lines.core, *LINE_TESTS)
-        return LawTests(self, self.jumps, own, has_atoms=self.has_atoms)
+        calls = self._lines.core, *LINE_TESTS
+        if self.is_called:
+            calls = ffi.new_handle(self), lib.python_tails, lib.python_roughly
+        return LawTests(self, calls, self.jumps, has_atoms=self.has_atoms)
 
     def profile_about(self, near: float) -> Callable[[float], float]:
         """About the profile at ε, by the line of ``near`` wherever that serves as well."""

@@ -14,9 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._core import lib
 from pyengine._support.caches import Once
-from pyengine._support.status import finished
 from pyengine.engines.answers import (
     WANTED,
     Answer,
@@ -29,9 +27,8 @@ from pyengine.engines.answers import (
 from pyengine.engines.certified import NOTHING, relative_width
 from pyengine.engines.curves import larger
 from pyengine.engines.exact.both import ExactBothOrders
-from pyengine.engines.exact.levels import ANSWERS, ROUNDING, Parts, bounded
+from pyengine.engines.exact.levels import LevelQuestions, bounded
 from pyengine.engines.exact.threshold import ThresholdQuestions
-from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.engines.vertical_lines.search import root_of
 from pyengine.errors import AccuracyError
@@ -121,11 +118,25 @@ class Others(NamedTuple):
                 _narrow(own, at & some, theirs.taken(at[some]))
 
 
-class HandingOver(Questions):
-    """Questions that others are asked where bounds are wide: of one error where that is asked."""
+class HandingOver(LevelQuestions):
+    """Questions that others are asked where bounds are wide: of one error where that is asked.
+
+    Bounds that are wider than ``widest`` are wide, unless they are of what is small alone: values,
+    and γ at levels, below ``least_known``.
+    """
 
     wanted: str | None = None
+    widest: float
     _others: Others
+
+    @property
+    def least_known(self) -> float:
+        """What is smaller is known to be small alone."""
+        raise NotImplementedError
+
+    def _hands_over(self, found: Triple, level: float, *, is_gamma: bool) -> bool:
+        """As what is handed over."""
+        return _is_one_wide(found, self.widest, self.least_known, level if is_gamma else None)
 
     def wanting(self, wanted: str | None) -> HandingOver:
         """The same for one error, or both."""
@@ -139,15 +150,16 @@ class HandingOver(Questions):
         asked = self.wanting(WANTED.get(name))
         return super(HandingOver, asked)._own(name, x)
 
-    def _hand_over(self, curve: ErrorCurve, alpha: FloatArray, most: float, known: float) -> None:
-        """Narrow what is wider than ``most`` by the bounds of other engines."""
+    def _inside(self, alpha: FloatArray) -> ErrorCurve:
+        """From masses, and within another engine's bounds where those leave too much open."""
+        curve, most, known = super()._inside(alpha), self.widest, self.least_known
         wanted, others = self.wanted, self._others
         parts = [(curve.beta, None), (curve.gamma, alpha)]
         if wanted is not None:
             parts = [parts[wanted == "gamma"]]
         wide = [_is_wide(part, most, known, level) for part, level in parts]
         if not np.logical_or.reduce(wide).any():
-            return
+            return curve
         is_close = ~np.logical_or.reduce(
             [_is_wide(part, others.enough, known, level) for part, level in parts]
         )
@@ -160,6 +172,7 @@ class HandingOver(Questions):
             return both if wanted is None else both[wanted == "gamma" :][:1]
 
         others.narrow([(p, w) for (p, _), w in zip(parts, wide, strict=True)], is_close, ask)
+        return curve
 
 
 class LineQuestions(HandingOver, ThresholdQuestions):
@@ -188,26 +201,13 @@ class LineQuestions(HandingOver, ThresholdQuestions):
         """B's mass where A has none."""
         return self.law.alone_masses[1]
 
-    def _inside(self, alpha: FloatArray) -> ErrorCurve:
-        """From masses, and within another engine's bounds where those leave too much open."""
-        curve = super()._inside(alpha)
-        self._hand_over(curve, alpha, self.widest, self.law.least_known)
-        return curve
+    @property
+    def least_known(self) -> float:
+        """As of the law."""
+        return self.law.least_known
 
     def _is_inside(self, level: float) -> bool:
         return level > 0.0 and not _is_whole(level, self.law.alone_masses[0])
-
-    def _hands_over(self, found: Triple, level: float, *, is_gamma: bool) -> bool:
-        """As what is handed over."""
-        return _is_one_wide(found, self.widest, self.law.least_known, level if is_gamma else None)
-
-    def _at_levels(self, alpha: FloatArray) -> FloatArray:
-        out, level = np.empty((ANSWERS, alpha.size)), np.ascontiguousarray(alpha)
-        at, low, high = map(array, (level, *self.law.expected(level)))
-        room, core = array(out.reshape(-1), writable=True), self.law.tests.core
-        status = lib.pe_tests_errors(core, level.size, at, low, high, ROUNDING, self.shown, room)
-        finished(status, "tests at levels")
-        return out
 
     def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
         hidden, shown = self.law.alone_masses
@@ -409,8 +409,13 @@ class LineBothOrders(HandingOver, ExactBothOrders):
 
     def __init__(self, add: LineQuestions, remove: LineQuestions, others: Others) -> None:
         super().__init__(add, remove)
-        self._others = others
+        self._others, self.widest = others, add.widest
         self._is_one_law = add.law.is_symmetric
+
+    @property
+    def least_known(self) -> float:
+        """As of the order of which less is known."""
+        return max(order.law.least_known for order in (self._add, self._remove))
 
     def _decides(self, question: LawQuestion[Any], x: FloatArray, lower: FloatArray) -> BoolArray:
         """By a rough bound, as the other profile mostly is the smaller one by far."""
@@ -470,30 +475,10 @@ class LineBothOrders(HandingOver, ExactBothOrders):
     def _is_inside(self, level: float) -> bool:
         return super()._is_inside(level) and not self._is_alone(np.array([level]))[0]
 
-    def _hands_over(self, found: Triple, level: float, *, is_gamma: bool) -> bool:
-        """As what is handed over."""
-        known = max(order.law.least_known for order in (self._add, self._remove))
-        return _is_one_wide(found, self._add.widest, known, level if is_gamma else None)
-
-    def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
-        orders = self._add.law, self._remove.law
-        found, level = np.empty((2, 3, alpha.size)), np.ascontiguousarray(alpha)
-        first, second = (order.expected(level) for order in orders)
-        expected = np.minimum(first[0], second[0]), np.maximum(first[1], second[1])
-        at, low, high = map(array, (level, *expected))
-        add, remove = (order.tests.core for order in orders)
-        room = array(found.reshape(-1), writable=True)
-        status = lib.pe_tests_hull(add, remove, level.size, at, low, high, ROUNDING, room)
-        finished(status, "tests of both orders")
-        beta, gamma = ((x[0], x[1], x[2]) for x in found)
-        return beta, gamma, np.empty(0)
-
-    def _inside(self, alpha: FloatArray) -> ErrorCurve:
-        """From masses, and within another engine's bounds where those leave too much open."""
-        curve = super()._inside(alpha)
-        known = max(order.law.least_known for order in (self._add, self._remove))
-        self._hand_over(curve, alpha, self._add.widest, known)
-        return curve
+    def _expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """As of either order."""
+        first, second = (order.law.expected(alpha) for order in (self._add, self._remove))
+        return np.minimum(first[0], second[0]), np.maximum(first[1], second[1])
 
 
 def is_small(answer: Answer, known: float, level: FloatArray | None = None) -> BoolArray:

@@ -218,13 +218,19 @@ void fuzz_level_search(void) {
     static const double JUMPS[] = {-1.0, 0.25, 0.5};
     double error = below(4) ? log_uniform(1e-16, 1e-6) : 0.0, alpha[LEVELS], low[LEVELS], high[LEVELS];
     double out[7][LEVELS], hull[6][LEVELS], root[2];
-    const pe_tests law = {
-        &error, searched_tails, searched_roughly, {-40.0, log(2.0)}, below(2), below(LENGTH(JUMPS) + 1),
-        JUMPS};
+    const int is_searched = below(3) != 0; /* or expected closely */
+    const pe_tests law = {&error,
+                          searched_tails,
+                          is_searched ? searched_roughly : NULL,
+                          {-40.0, log(2.0)},
+                          below(2),
+                          below(LENGTH(JUMPS) + 1),
+                          JUMPS};
+    const double farthest = is_searched ? 5.0 : 1e-6;
     for (size_t i = 0; i < LEVELS; ++i) {
         alpha[i] = below(2) ? log_uniform(1e-9, 1.0) : 1.0 - log_uniform(1e-9, 1.0);
-        low[i] = log(2.0 * (1.0 - alpha[i])) - log_uniform(1e-9, 5.0) * uniform(-0.2, 1.0);
-        high[i] = low[i] + log_uniform(1e-9, 5.0);
+        low[i] = log(2.0 * (1.0 - alpha[i])) - log_uniform(1e-9, farthest) * uniform(-0.2, 1.0);
+        high[i] = low[i] + log_uniform(1e-9, farthest);
     }
     require(pe_tests_errors(&law, LEVELS, alpha, low, high, 16.0 * U, 0.0, out[0]) == PE_OK, "tests_errors",
             "a status", alpha[0]);
