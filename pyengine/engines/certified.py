@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
+from pyengine._support.caches import cached_property
 from pyengine.engines.answers import Answer, ErrorCurve, Judged, Questions
 from pyengine.engines.answers import names as named
 from pyengine.engines.functionals import (
@@ -25,7 +26,7 @@ from pyengine.engines.functionals import (
     FloatArray,
     array,
 )
-from pyengine.engines.plan import FloatPlan, NoPlan, plan_of
+from pyengine.engines.plan import FloatPlan, plan_of
 from pyengine.engines.refusals import LOOSEST
 from pyengine.engines.row_bounds import TRIES, LogBounds, crossed
 from pyengine.engines.row_sides import LineSide, RowSide
@@ -95,13 +96,15 @@ class CertifiedPair(Interpolated):
         self.widest = (WIDEST, WIDEST) if tolerance is None else (tolerance, tolerance)
         self.is_ordinary = tolerance is None
         self._otherwise, self._keeper = otherwise, self
-        self._plan: FloatPlan | NoPlan | None = None
 
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number, in one call of the C core where a line says all."""
-        if self._plan is None:
-            self._plan = plan_of(self)
-        return self._plan.one(name, x) or super().one(name, x)
+        found = self._plan and self._plan.one(name, x)
+        return found or super().one(name, x)
+
+    @cached_property
+    def _plan(self) -> FloatPlan | None:
+        return plan_of(self)
 
     @property
     def is_proven(self) -> bool:

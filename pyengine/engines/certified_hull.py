@@ -42,7 +42,8 @@ class CertifiedBothOrders(Interpolated, BothOrders):
 
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number, in one call of the C core where lines say all."""
-        return self._plan.one(name, x) or super().one(name, x)
+        found = self._plan and self._plan.one(name, x)
+        return found or super().one(name, x)
 
     def _decides(self, question: LawQuestion[Any], x: FloatArray, lower: FloatArray) -> BoolArray:
         """By an upper bound of the other order's profile."""

@@ -438,14 +438,17 @@ def _sums(problem: Problem, ask: Callable[[Engine], Questions]) -> Others:
     """Exact sums or the lattice, whichever is asked for what lines do not know narrowly."""
     from pyengine.engines.vertical_lines.questions import WIDEST, NobodyElseError, Others
 
-    def closer() -> Questions:
-        engine = _after_lines(problem)
-        if isinstance(engine, LatticeEngine):
-            raise NobodyElseError("the lattice knows no more")
-        return ask(engine)
+    exact = ExactEngine()
 
-    enough = WIDEST if problem.tolerance is None else problem.tolerance
-    return Others(lambda: ask(_after_lines(problem)), closer, enough)
+    def closer() -> Questions:
+        if exact.supports(problem):
+            return ask(exact)
+        raise NobodyElseError("the lattice knows no more")
+
+    def either() -> Questions:
+        return ask(exact if exact.supports(problem) else LatticeEngine())
+
+    return Others(either, closer, WIDEST if problem.tolerance is None else problem.tolerance)
 
 
 def _handing_over(problem: Problem) -> list[Others]:
@@ -517,12 +520,6 @@ def _on_both(
     from pyengine.engines.vertical_lines.questions import LineBothOrders
 
     return LineBothOrders(add(), remove(), others)
-
-
-def _after_lines(problem: Problem) -> Engine:
-    """Which engine is asked for what lines do not know narrowly."""
-    exact = ExactEngine()
-    return exact if exact.supports(problem) else LatticeEngine()
 
 
 class ReferenceEngine(Engine):

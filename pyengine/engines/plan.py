@@ -23,7 +23,6 @@ __all__ = [
     "FEW_STEPS",
     "SMALLEST",
     "FloatPlan",
-    "NoPlan",
     "plan_of",
     "settings",
 ]
@@ -52,15 +51,6 @@ def settings(widest: tuple[float, float]) -> Any:
     plan.few, plan.fewest = FEW_STEPS, FEWEST_STEPS
     plan.enough, plan.smallest, plan.slack = CLOSE_ROW, SMALLEST, SLACK
     return plan
-
-
-class NoPlan:
-    """For pairs whose floats arrays answer."""
-
-    def one(self, name: str, x: float) -> Judged | None:
-        """None."""
-        del name, x
-        return None
 
 
 class FloatPlan:
@@ -96,11 +86,14 @@ class FloatPlan:
         return None
 
 
-def plan_of(first: CertifiedPair, second: CertifiedPair | None = None) -> FloatPlan | NoPlan:
-    """Questions about floats on one pair, or on those of ``add`` and ``remove``."""
+def plan_of(first: CertifiedPair, second: CertifiedPair | None = None) -> FloatPlan | None:
+    """Questions about floats on one pair, or on those of ``add`` and ``remove``.
+
+    None for pairs whose floats arrays answer.
+    """
     one, two = first.lines, None if second is None else second.lines
     if one is None or (second is not None and two is None):
-        return NoPlan()
+        return None
     plan = settings(first.widest)
     for order, side in zip(plan.order, (one, two), strict=True):
         known = None if side is None else side.known_largest
