@@ -1,4 +1,4 @@
-"""Bells about the nodes of a coarse grid, whose sums are values of states (theory/adaptive)."""
+"""Bells: smooth basis functions at the nodes of a coarse grid for values W (theory/adaptive)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from pyengine.numerics.rounding import ELEMENTARY, UNIT
 __all__ = ["ALIASES", "READ", "Bells", "folded", "noisy_stop", "normal_masses"]
 
 FloatArray = npt.NDArray[np.float64]
-WIDTH = 2.0  # standard deviation of g, in nodes
-REACH = 6.5  # of g, in standard deviations
-ALIASES = 2  # on each side: transforms of bells vanish beyond, in doubles
-READ = 8  # places of a cell at which values are read off
+WIDTH = 2.0  # standard deviation of the noise g, in coarse cells
+REACH = 6.5  # cutoff of g, in standard deviations
+ALIASES = 2  # aliases on each side that are summed; beyond them FFTs of bells are 0 in doubles
+READ = 8  # points in a coarse cell at which values are tabulated
 
 
 @dataclass(frozen=True)
 class Bells:
-    """A bell about each node x = kh, on a grid of so many parts of h.
+    """A bell B at each node x = kh, tabulated on a fine grid of h / ``parts``.
 
-    h and ``parts`` >= `READ` are powers of two; functions are kept times e^{-θx}, θ >= 1.  With
-    bells that are ``finer``, on the same fine grid, g is their noise and that of some q on their
-    nodes, so that B is a sum of theirs.
+    A bell is a hat function in r = e^x, smoothed by the noise g.  h and ``parts`` >= `READ` are
+    powers of two; functions are stored tilted, that is, times e^{-θx}, θ >= 1.  If ``finer`` bells
+    on the same fine grid are given, g is their noise convolved with a law q on their nodes, so that
+    B is a sum of finer bells.
     """
 
     spacing: float
@@ -44,7 +45,7 @@ class Bells:
 
     @cached_property
     def noise(self) -> FloatArray:
-        """Masses of g at -n, ..., n fine spacings; the mean of e^y is 1, up to rounding."""
+        """Masses of g at -n, ..., n fine spacings; its mean of e^y is 1 up to rounding."""
         if self.finer is None:
             return normal_masses(WIDTH * self.spacing, self.fine)
         more, inner, step = self.more_noise, self.finer.noise, self.finer.parts
@@ -67,7 +68,7 @@ class Bells:
 
     @cached_property
     def of_finer(self) -> FloatArray:
-        """Coefficients of B = Σ b_j B_j in the finer bells, times e^{-θjh}, -n <= j <= n."""
+        """Coefficients b_j e^{-θjh}, -n <= j <= n, of B = Σ b_j B_j in finer bells of spacing h."""
         finer, more = self._finer.spacing, self.more_noise[::-1]
         hat = _hat(self.spacing, finer)
         found = np.convolve(hat, more)
@@ -76,23 +77,23 @@ class Bells:
 
     @property
     def sharing(self) -> float:
-        """Relative error of `of_finer`."""
+        """Relative rounding error of `of_finer`."""
         return (self.more_noise.size + 32.0 + 8.0 * ELEMENTARY) * UNIT
 
     def from_finer(
         self, target: FloatArray, used: slice, damped: float
     ) -> tuple[FloatArray, FloatArray, float]:
-        """Coefficients whose sum of these bells is about a sum of finer ones.
+        """Least-squares approximation of a sum of finer bells by a sum of these bells.
 
-        ``target`` has the coefficients of these on a circle; ``used`` says which nodes of it the
-        sum has; ``damped`` keeps them small.  With what is left, in finer bells, and the 2-norm of
-        its rounding.
+        ``target`` has the coefficients of the finer bells, cyclically; ``used`` selects the nodes
+        of the result; ``damped`` regularizes.  Returns the coefficients, the residual as
+        coefficients of finer bells, and a bound of the 2-norm of its rounding.
         """
         own, size, step = self.of_finer, target.size, self.parts // self._finer.parts
         cells, reach = size // step, own.size // 2
-        place = np.zeros(size)
-        place[np.arange(-reach, reach + 1) % size] = own
-        of_own, of_target = np.fft.rfft(place), np.fft.rfft(target)
+        cyclic = np.zeros(size)
+        cyclic[np.arange(-reach, reach + 1) % size] = own
+        of_own, of_target = np.fft.rfft(cyclic), np.fft.rfft(target)
         shape = folded(np.abs(of_own) ** 2, cells, step // 2).real
         wanted = folded(of_target * np.conj(of_own), cells, step // 2)
         found = np.fft.irfft(wanted / (shape + damped * float(shape.max())), cells)[used].copy()
@@ -104,12 +105,12 @@ class Bells:
 
     @property
     def half(self) -> int:
-        """Fine nodes from the middle of a bell to its end."""
+        """Number of fine cells from the middle of a bell to its end."""
         return self.noise.size // 2 + self.parts
 
     @property
     def rounding(self) -> float:
-        """Relative error of the bells."""
+        """Relative rounding error of `values`."""
         own = (self.noise.size + 16.0 + 4.0 * ELEMENTARY) * UNIT
         return own if self.finer is None else own + self.finer.rounding
 
@@ -123,23 +124,23 @@ class Bells:
         )
 
     def at(self, part: int) -> tuple[int, FloatArray]:
-        """From some k on, B e^{-θx} at (k + part / parts) h, for all k where it is not 0."""
+        """First k, and B e^{-θx} at (k + part / parts) h from this k on, as far as it is not 0."""
         first = -((self.half + part) // self.parts)
         start = first * self.parts + part + self.half
         return first, self.values[start :: self.parts]
 
     @cached_property
     def total(self) -> float:
-        """Σ_k B(x - kh) e^{-θ(x - kh)}, from above."""
+        """Upper bound of Σ_k B(x - kh) e^{-θ(x - kh)} over all x."""
         sums = max(float(self.at(part)[1].sum()) for part in range(self.parts))
         return sums * fn.exp(self.tilt * self.fine) * (1.0 + 2.0 * self.rounding)
 
     @cached_property
     def beside(self) -> tuple[FloatArray, FloatArray]:
-        """The most of what bells of nodes k = 1, 2, ... of either side are nearer to 0 than to 1.
+        """Largest ratios of distant bells to the sum of the bells at 0 and at its neighbour.
 
-        Over the sum of the bells of 0 and its neighbour there: of those at kh for x <= h / 2, of
-        those at -kh for x >= -h / 2.
+        First for k = 1, 2, ...: B_k / (B_0 + B_1) over x <= h / 2; then the mirror image, with
+        B_{-k} and B_{-1} over x >= -h / 2.
         """
         return self._most_beside(self.values), self._most_beside(self.values[::-1])
 
@@ -152,12 +153,12 @@ class Bells:
         return np.array([float((bell[: end - at] / both[at:]).max()) for at in starts])
 
     def noisy_stop(self, index: npt.NDArray[np.int64]) -> FloatArray:
-        """Mean of (r e^y - 1)+ over g, less (r - 1)+, at fine nodes."""
+        """E_g (r e^y - 1)+ - (r - 1)+ at r = e^x, x the fine nodes with these indices."""
         return noisy_stop(self.noise, self.fine, index)
 
 
 def normal_masses(deviation: float, spacing: float) -> FloatArray:
-    """Masses of about a normal law, cut off, at -n, ..., n spacings; the mean of e^y is 1."""
+    """Masses at -n, ..., n spacings of a discrete, truncated normal law with E e^y = 1."""
     n = int(REACH * deviation / spacing)
     y = np.arange(-n, n + 1) * spacing
     shift = 0.5 * deviation**2
@@ -169,7 +170,7 @@ def normal_masses(deviation: float, spacing: float) -> FloatArray:
 
 
 def _hat(h: float, spacing: float) -> FloatArray:
-    """The function that is linear in r between 0, 1 and 0 at x = -h, 0, h, at a finer spacing."""
+    """The hat function, linear in r, with values 0, 1, 0 at x = -h, 0, h, at a finer spacing."""
     x = np.arange(round(h / spacing) + 1) * spacing
     fall = fn.expm1(h - x) * fn.exp(x) / fn.expm1(h)
     rise = fn.expm1(h - x) / fn.expm1(h)  # at -x
@@ -177,7 +178,7 @@ def _hat(h: float, spacing: float) -> FloatArray:
 
 
 def noisy_stop(noise: FloatArray, spacing: float, index: npt.NDArray[np.int64]) -> FloatArray:
-    """Mean of (r e^y - 1)+ over some noise, less (r - 1)+, at nodes of its spacing."""
+    """E (r e^y - 1)+ - (r - 1)+ for a law of y, at r = e^x, x nodes of the spacing of this law."""
     n = noise.size // 2
     y = np.arange(-n, n + 1)
     found = np.zeros(index.size)
@@ -189,7 +190,7 @@ def noisy_stop(noise: FloatArray, spacing: float, index: npt.NDArray[np.int64]) 
         high = np.append(np.cumsum(mean[::-1])[::-1], 0.0)
         below, low = (np.append(0.0, np.cumsum(each)) for each in (noise, mean))
         at = index[near]
-        r, first = fn.exp(at * spacing), n - at  # place of y = -x
+        r, first = fn.exp(at * spacing), n - at  # index of y = -x
         put = below[first] - r * low[first]
         call = r * high[first] - above[first]
         found[near] = np.maximum(np.where(at > 0, put, call), 0.0)
@@ -197,7 +198,7 @@ def noisy_stop(noise: FloatArray, spacing: float, index: npt.NDArray[np.int64]) 
 
 
 def folded(spectrum: npt.NDArray[Any], cells: int, aliases: int = ALIASES) -> npt.NDArray[Any]:
-    """Sums over the frequencies that the coarse nodes cannot tell apart, from half of all."""
+    """Sums of a real function's half spectrum over frequencies that alias on the coarse nodes."""
     base = np.arange(cells // 2 + 1)
     total = spectrum[base].astype(np.complex128)
     for alias in range(1, aliases + 1):

@@ -1,6 +1,6 @@
-"""Runs of steps with finitely many outcomes: W is linear between corners, and they are kept.
+"""Worst strategies of steps with finitely many outcomes: W is piecewise linear, stored by corners.
 
-The names are those of `theory/adaptive`, "Finitely many outcomes".
+The notation is that of `theory/adaptive`, "Finitely many outcomes".
 """
 
 from __future__ import annotations
@@ -27,22 +27,23 @@ from pyengine.numerics.wide import Wide, running_sums
 __all__ = ["CornerRun", "OutcomePair", "finite_steps"]
 
 FloatArray = npt.NDArray[np.float64]
-Shape = tuple[FloatArray, FloatArray, float]  # places and heights of corners, and their error
+Shape = tuple[FloatArray, FloatArray, float]  # t and H_t of the corners, and the error of H
 
-SUMMED = 2.0**-100  # of a running sum of two doubles, for each term
-MOST_OUTCOMES = 256  # of a choice
+SUMMED = 2.0**-100  # relative error, for each term, of a running sum in double-double
+MOST_OUTCOMES = 256  # most outcomes of one choice
 MOST_CORNERS = 1 << 17
-MOST_PRODUCTS = 1 << 23  # corners times outcomes, of all states
-SAME = 64.0 * UNIT  # corners closer than this are one
-LEVEL = 4.0 * UNIT  # differences below this, times r, do not say which choice is better
+MOST_PRODUCTS = 1 << 23  # most products of corners and outcomes, over all states
+SAME = 64.0 * UNIT  # corners at a smaller relative distance are merged
+LEVEL = 4.0 * UNIT  # differences of W below this times r count as ties
 
 
 @dataclass(frozen=True, eq=False)
 class OutcomePair:
-    """An ordered pair of laws on finitely many outcomes, of ratios R > 0 and A-masses.
+    """An ordered pair (A, B) of laws on finitely many outcomes.
 
-    ``alone`` is the A-mass where R is infinite.  These numbers move a mean of W, of any W with
-    slopes in [0, 1], by at most ``error`` times r.
+    ``ratio`` has R > 0 of each outcome and ``mass`` its A-mass; ``alone`` is the A-mass where R is
+    infinite.  ``error``: rounding of these numbers changes E_B W(rR), for any W with slopes in
+    [0, 1], by at most ``error`` times r.
     """
 
     ratio: FloatArray
@@ -51,7 +52,7 @@ class OutcomePair:
     error: float
 
     def followed_by(self, other: OutcomePair) -> OutcomePair:
-        """Both steps, one after the other."""
+        """The composition of both steps, as a pair of product laws."""
         ratio = np.multiply.outer(self.ratio, other.ratio).ravel()
         mass = np.multiply.outer(self.mass, other.mass).ravel()
         alone = self.alone + other.alone * float(self.mass.sum())
@@ -59,7 +60,7 @@ class OutcomePair:
 
 
 def finite_steps(choice: Mechanism, order: str) -> OutcomePair | None:
-    """A choice as a pair of finite laws; None where it is none of few outcomes, known exactly."""
+    """A choice as a pair of finite laws; None unless it has few outcomes with exact laws."""
     found = OutcomePair(np.ones(1), np.ones(1), 0.0, 0.0)
     for step, count in steps_of(choice):
         law = step_law(step, order)
@@ -69,7 +70,7 @@ def finite_steps(choice: Mechanism, order: str) -> OutcomePair | None:
             return None
         mass = fn.exp(law.log_a)
         off = (mass * (LOG_ERROR * (1.0 + np.abs(law.log_a)) + 2.0 * ELEMENTARY * UNIT)).sum()
-        # a corner that moves by a share of itself moves a mean by as much of r, at most
+        # a relative error of a corner changes the mean by at most this share of r
         off += ROUNDED * float(np.abs(law.loss).max(initial=0.0)) + 2.0 * ELEMENTARY * UNIT
         part = OutcomePair(fn.exp(-law.loss), mass, law.a_infinite, float(off))
         for _ in range(count):
@@ -81,7 +82,7 @@ def finite_steps(choice: Mechanism, order: str) -> OutcomePair | None:
 
 @dataclass(frozen=True, eq=False)
 class CornerFunction:
-    """W(r) = at_zero r + Σ mass (r - k)+, within ``error`` times r; corners k > 0 increase."""
+    """W(r) = at_zero r + Σ mass (r - k)+ with an error <= ``error`` r; corners k > 0 ascend."""
 
     k: FloatArray
     mass: FloatArray
@@ -90,19 +91,19 @@ class CornerFunction:
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, FloatArray]:
-        """The slope right of so many corners, and what it takes off, as sums of two doubles."""
+        """Slope s and offset m of W = s r - m right of the first j corners, as double-doubles."""
         slopes = Wide(np.append(self.at_zero, self.mass), np.zeros(self.k.size + 1))
         moments = Wide(np.append(0.0, self.mass)) * np.append(0.0, self.k)
         return running_sums(slopes.parts), running_sums(moments.parts)
 
     def at(self, r: FloatArray) -> tuple[Wide, Wide]:
-        """Values at some r, and slopes to the right of them."""
+        """Values at some r, and the slopes to the right of them."""
         count = np.searchsorted(self.k, r, side="right")
         slope, moment = (Wide(*sums[:, count]) for sums in self._sums)
         return slope * r - moment, slope
 
     def after(self, step: OutcomePair) -> CornerFunction:
-        """E_B W(rR) for a step."""
+        """E_B W(rR) as a function of r, for a step before this W."""
         if self.k.size * step.ratio.size > MOST_PRODUCTS // 8:
             raise AccuracyError("the worst strategy has more corners than are kept")
         k = np.divide.outer(self.k, step.ratio).ravel()
@@ -112,7 +113,7 @@ class CornerFunction:
 
 
 def _merged(k: FloatArray, mass: FloatArray, at_zero: float, error: float) -> CornerFunction:
-    """Corners in order; those that differ by rounding are one."""
+    """Sort the corners, and merge those that differ by rounding only."""
     order = np.argsort(k, kind="stable")
     k, mass = k[order], mass[order]
     start = np.concatenate([[True], np.diff(k) > SAME * k[1:]])
@@ -122,13 +123,13 @@ def _merged(k: FloatArray, mass: FloatArray, at_zero: float, error: float) -> Co
     last = np.concatenate([first[1:] - 1, [k.size - 1]])
     sums = np.add.reduceat(mass, first)
     apart = float((sums * (k[last] / k[first] - 1.0)).sum())
-    # what was summed up: at most so many terms each, and all masses together are at most 1
+    # rounding of sums of at most ``longest`` terms; all masses together are at most 1
     longest = float((last - first).max()) + 8.0
     return CornerFunction(k[first], sums, at_zero, error + apart + longest * UNIT)
 
 
 def _larger(one: CornerFunction, two: CornerFunction) -> CornerFunction:
-    """The larger of two functions, which has a corner where the better choice changes."""
+    """The maximum of two functions, with a corner wherever the larger one changes."""
     k = np.union1d(one.k, two.k)
     (first, slope), (second, other) = one.at(k), two.at(k)
     apart, steeper = (first - second).high, (slope - other).high
@@ -136,9 +137,9 @@ def _larger(one: CornerFunction, two: CornerFunction) -> CornerFunction:
     known = np.flatnonzero(sign)
     if not known.size:
         return CornerFunction(one.k, one.mass, one.at_zero, _off(one, two, k, one))
-    # what no difference says goes on as it was
-    place = np.maximum.accumulate(np.where(sign != 0.0, np.arange(k.size), known[0]))
-    owner = sign[place] > 0.0
+    # at a tie the function that was larger before counts as the larger one
+    decided = np.maximum.accumulate(np.where(sign != 0.0, np.arange(k.size), known[0]))
+    owner = sign[decided] > 0.0
     change = np.flatnonzero(owner[1:] != owner[:-1])
     with np.errstate(divide="ignore", invalid="ignore"):
         share = apart[change] / (apart[change] - apart[change + 1])
@@ -157,7 +158,7 @@ def _larger(one: CornerFunction, two: CornerFunction) -> CornerFunction:
 
 
 def _off(one: CornerFunction, two: CornerFunction, k: FloatArray, made: CornerFunction) -> float:
-    """Error of the larger one of two: theirs, and how far it is from it at all corners of all."""
+    """Error of ``made`` as the maximum of two functions: theirs, and its distance at corners."""
     k = np.union1d(k, made.k)
     (first, slope), (second, other), (found, last) = one.at(k), two.at(k), made.at(k)
     off = float((np.abs((found - _maximum(first, second)).high) / k).max())
@@ -168,15 +169,15 @@ def _off(one: CornerFunction, two: CornerFunction, k: FloatArray, made: CornerFu
 
 
 def _maximum(one: Wide, two: Wide) -> Wide:
-    """The larger ones of numbers."""
+    """The larger of two numbers, elementwise."""
     is_first = (one - two).high > 0.0
     return Wide(np.where(is_first, one.high, two.high), np.where(is_first, one.low, two.low))
 
 
 class CornerRun(ByFunction):
-    """Answers for the worst strategy of steps that have finitely many outcomes.
+    """Bounds for the worst strategy of steps with finitely many outcomes.
 
-    ``steps`` has the choices for each order, ``plan`` what may be chosen when.
+    ``steps`` has the choices for each order of the neighbours, ``plan`` the states of the run.
     """
 
     def __init__(
@@ -191,7 +192,7 @@ class CornerRun(ByFunction):
         self._made: dict[str, CornerFunction] = {}
 
     def _function(self, order: str) -> CornerFunction:
-        """W where a run begins; that of the larger order for both."""
+        """W of the initial state; for "add_remove" the maximum over both orders."""
         if order not in self._made:
             if order == "add_remove":
                 self._made[order] = _larger(*(self._function(each) for each in ORDERS))
@@ -237,7 +238,7 @@ def _delta(worst: CornerFunction, epsilon: float) -> Triple:
     t = fn.exp(min(epsilon, 700.0))
     parts = worst.mass * np.maximum(1.0 - worst.k * t, 0.0)
     value = worst.at_zero + float(parts.sum())
-    # of t, of 1 - kt where k < 1 / t, and of a sum of so many terms
+    # errors of t, of 1 - kt where k < 1 / t, and of the sum
     error = worst.error + (2.0 * ELEMENTARY + 16.0 + parts.size * max(value, 0.0)) * UNIT
     return min(value, 1.0), max(value - error, 0.0), min(value + error, 1.0)
 
@@ -254,15 +255,15 @@ def _epsilon(shape: Shape, delta: float) -> Triple:
             raise AccuracyError("delta is below what the corners keep")
         j = int(below[0])
         share = float((h[j - 1] - level) / (h[j - 1] - h[j]))
-        place = float(t[j - 1]) + min(share, 1.0) * float(t[j] - t[j - 1])
-        found.append(fn.log(max(place, 1.0)))
+        crossing = float(t[j - 1]) + min(share, 1.0) * float(t[j] - t[j - 1])
+        found.append(fn.log(max(crossing, 1.0)))
     lower, value, upper = found
     off = 8.0 * ELEMENTARY * UNIT * (1.0 + upper)
     return value, max(lower - off, 0.0), upper + off if upper > 0.0 else 0.0
 
 
 def _gamma(shape: Shape, level: float) -> Triple:
-    """Of the worst strategies, which may be drawn at random."""
+    """γ = min over t of level t + H_t, the largest over all strategies, even randomized ones."""
     t, h, error = shape
     sums = level * t + h
     value = float(sums.min())
@@ -277,7 +278,7 @@ def _beta(shape: Shape, level: float) -> Triple:
 
 
 def _profile(worst: CornerFunction, *, from_zero: bool = False) -> Shape:
-    """H_t at all t >= 1 (or > 0) where it has corners, in order, with an error."""
+    """H_t at all its corners t >= 1 (or t > 0), in ascending order, and its error."""
     k = worst.k[::-1]
     t = 1.0 / k
     values, _ = worst.at(worst.k)

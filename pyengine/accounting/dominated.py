@@ -1,4 +1,4 @@
-"""Choices of a menu that are never best, whatever follows: those below a mean of two others."""
+"""Choices of a menu that are never needed: their profile lies below a mixture of two others."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pyengine.numerics.rounding import UNIT
 __all__ = ["NEGLIGIBLE", "without_dominated"]
 
 FloatArray = npt.NDArray[np.float64]
-NEGLIGIBLE = 1e-290  # what a choice may have more at both ends of the places that are compared
-GROWTH, WIDEST = 1.0 + 1.0 / 128.0, 0.02  # of cells between places that prove, with their distance
-GLANCES = 40  # places on each side of 0 that are looked at first
-APART = 0.02  # of all shares: at these places fewer must do for two choices to be tried
+NEGLIGIBLE = 1e-290  # by how much V of a left-out choice may exceed that of the others
+GROWTH, WIDEST = 1.0 + 1.0 / 128.0, 0.02  # ratio of neighbouring cells; largest cell, in log k
+GLANCES = 40  # points on each side of 0 at which pairs are preselected
+LEAST_RANGE = 0.02  # least length of the interval of mixture weights that work at these points
 
 
 def without_dominated(menu: Sequence[StepProfile], plan: StatePlan) -> tuple[list[int], StatePlan]:
-    """Choices that may be best somewhere, and the plan that has these alone."""
+    """Indices of the choices that may be best somewhere, and the plan restricted to them."""
     moves = []
     for way in plan.moves:
         alike: dict[int, list[int]] = {}
@@ -46,7 +46,7 @@ def without_dominated(menu: Sequence[StepProfile], plan: StatePlan) -> tuple[lis
 # Map: choices below a mean of two others | test_dominated | theory/adaptive
 @kept(64)
 def _undominated(menu: tuple[StepProfile, ...]) -> tuple[int, ...]:
-    """Indices of what is left when choices below a mean of two others, or below one, are not."""
+    """Indices of the choices that are not shown to lie below one other or a mixture of two."""
     left = list(range(len(menu)))
     if len(menu) < 2:
         return tuple(left)
@@ -62,7 +62,7 @@ def _undominated(menu: tuple[StepProfile, ...]) -> tuple[int, ...]:
         for one, two in pairs:
             low, high = _shares(seen[choice], seen[one], seen[two])
             widths.append(high - low)
-        if not widths or max(widths) < APART:
+        if not widths or max(widths) < LEAST_RANGE:
             continue
         one, two = pairs[int(np.argmax(widths))]
         if _is_below(menu[choice], menu[one], menu[two], (down, up)):
@@ -71,7 +71,7 @@ def _undominated(menu: tuple[StepProfile, ...]) -> tuple[int, ...]:
 
 
 def _shares(value: FloatArray, one: FloatArray, two: FloatArray) -> tuple[float, float]:
-    """Least and largest share s of the first for which s one + (1 - s) two is not below a value."""
+    """Smallest and largest weight s with s one + (1 - s) two >= value, at all points."""
     apart, needed = one - two, value - two
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         share = needed / apart
@@ -83,7 +83,7 @@ def _shares(value: FloatArray, one: FloatArray, two: FloatArray) -> tuple[float,
 def _is_below(
     choice: StepProfile, one: StepProfile, two: StepProfile, ends: tuple[float, float]
 ) -> bool:
-    """Whether chords above a call function lie below a mean of lines below two others."""
+    """Whether upper bounds of a V lie below a mixture of lower bounds of two others everywhere."""
     nodes = _nodes(min(choice.variation, one.variation, two.variation) / 16.0, ends)
     value = choice.at(nodes)[1]
     below = [values_below(each, nodes) * (1.0 - 8.0 * UNIT) for each in (one, two)]
@@ -97,7 +97,7 @@ def _is_below(
 
 
 def _nodes(least: float, ends: tuple[float, float]) -> FloatArray:
-    """Places from one end to the other, closest about 0."""
+    """Values of log k from one end to the other, with the smallest cells about 0."""
     sides = []
     for end in ends:
         count = max(int(fn.log(WIDEST / least) / fn.log(GROWTH)), 0) + 1

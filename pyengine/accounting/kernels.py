@@ -1,12 +1,12 @@
-"""One step between two laws on a geometric grid of likelihood ratios.
+"""Upper and lower bounds of one step by laws on a geometric grid of likelihood ratios.
 
-An ordered pair (A, B) with R = dA/dB is known by its call function C(k) = E_B (R - k)+ =
-H_k(A‖B).  For convex W with W(0) = 0 the mean E_B W(rR) grows with C, so a law on the grid
-k_j = e^{jh} whose call function lies above C, or below it, bounds that mean on its side.  Kept is
-V(k) = C(k) - (1 - k)+, which is small at both ends and known to the last digits there.
+An ordered pair (A, B) with R = dA/dB is determined by its call function C(k) = E_B (R - k)+ =
+H_k(A‖B).  For convex W with W(0) = 0 the mean E_B W(rR) increases with C, so a law on the grid
+k_j = e^{jh} whose call function lies above (below) C bounds that mean from above (below).  We store
+V(k) = C(k) - (1 - k)+, which is small at both ends and keeps its relative accuracy there.
 
-`Kernel.slack` makes the proof one of floating point: whatever the weights are, call functions are
-summed up from them and compared with C at every node.
+`Kernel.slack` covers floating point: whatever the weights are, their call function is summed up and
+compared with C at every node.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ FloatArray = npt.NDArray[np.float64]
 
 ORDERS: tuple[Adjacency, ...] = ("add", "remove")
 REVERSED = {"add": "remove", "remove": "add"}
-PARTS = 8  # of a cell: lower bounds are chords between the parts 3 and 5
-DISTANCES = np.geomspace(2.0**-12, 300.0, 1400)  # at which steps may be cut off
-DOUBLED = 3  # how often the nodes of a graded law thin out by 2
+PARTS = 8  # parts of a cell: lower bounds are chords through the points 3/8 and 5/8 of it
+DISTANCES = np.geomspace(2.0**-12, 300.0, 1400)  # values of |log R| at which a law may be cut off
+DOUBLED = 3  # how often the spacing of a graded law doubles, before it becomes the coarse one
 Ends = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class StepProfile:
-    """V(k) of one step and order at k = e^x, between bounds that are proven."""
+    """Proven bounds of V(k), k = e^x, for one step and one order of the neighbours."""
 
     step: Mechanism
     order: Adjacency
@@ -60,29 +60,29 @@ class StepProfile:
         return lower * weight * (1.0 - error), upper * weight * (1.0 + error)
 
     def end(self, cut: float, side: int) -> float:
-        """Some |x| on a side of 0 from which on V is at most ``cut``."""
+        """Some |x| beyond which V is at most ``cut``, for x < 0 (side -1) or x > 0 (side 1)."""
         return float(DISTANCES[min(int(np.sum(_far_values(self, side) > cut)), DISTANCES.size - 1)])
 
     @property
     def variation(self) -> float:
-        """Total variation between both laws, from above."""
+        """Upper bound of the total variation distance of both laws."""
         return float(self.at(np.zeros(1))[1][0])
 
 
 @kept(256)
 def _far_values(profile: StepProfile, side: int) -> FloatArray:
-    """V at all `DISTANCES` on a side of 0, from above; it falls."""
+    """Upper bounds of V at ``side * DISTANCES``, which decrease."""
     return profile.at(side * DISTANCES)[1]
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A law of R on the nodes k_j = e^{jh}, j = first <= 0, first + 1, ..., beside that of a step.
+    """A law of R on the nodes k_j = e^{jh}, j = first <= 0, first + 1, ..., that bounds a step.
 
-    ``weights`` are B-masses, ``far`` the A-mass where R is infinite, ``values`` V at the nodes, of
-    the call function that the weights have up to ``slack`` λ: with S the call function of weights
-    and ``far``, |S/C' - 1| <= λ, where C' is that of ``values``, at all k >= 0; and C' lies on its
-    side of the step's C.
+    ``weights`` are the B-masses of the nodes, ``far`` is the A-mass where R is infinite, and
+    ``values`` are V at the nodes for a call function C' that lies above (``is_upper``) or below the
+    step's C.  The call function S of ``weights`` and ``far`` is C' up to the ``slack`` λ, which
+    covers rounding: |S/C' - 1| <= λ at all k >= 0.
     """
 
     first: int
@@ -101,10 +101,10 @@ class Kernel:
 # Map: laws of one step on a grid, above and below | test_adaptive | theory/adaptive
 @kept(256)
 def kernel(profile: StepProfile, spacing: float, low: float, high: float, is_upper: bool) -> Kernel:
-    """Law on the grid that bounds a step from one side.
+    """A law on the grid that bounds a step from above or from below.
 
-    The spacing h is a power of two, so that all jh are doubles; nodes reach from about -low to
-    high.
+    The spacing h must be a power of two, so that all jh are doubles.  The nodes jh reach from about
+    -low to high.
     """
     first, last = -math.ceil(low / spacing) - 1, math.ceil(high / spacing) + 1
     index = np.arange(first, last + 1)
@@ -113,9 +113,10 @@ def kernel(profile: StepProfile, spacing: float, low: float, high: float, is_upp
 
 @dataclass(frozen=True, eq=False)
 class GradedLaw:
-    """As `Kernel`, on some of the nodes: all about k = 1, fewer farther out.
+    """As `Kernel`, but on a subset of the nodes: all of them near k = 1, fewer farther out.
 
-    ``index`` has j of each; beyond ``dense`` they are multiples of what the law is made with.
+    ``index`` has the j of each node; for |j| > ``dense`` they are multiples of the ``parts`` of
+    `graded`.
     """
 
     dense: int
@@ -130,11 +131,11 @@ class GradedLaw:
 def graded(
     profile: StepProfile, spacing: float, nodes: int, parts: int, ends: Ends, is_upper: bool
 ) -> GradedLaw:
-    """Law on a grid that bounds a step from one side, with few nodes where little of it lies.
+    """A law that bounds a step from above or below, on a grid that is coarser in the tails.
 
-    All nodes from -nodes to nodes are taken, and every second, fourth and so on from there to
-    twice, four times and so on as far, up to `DOUBLED` times; beyond only multiples of ``parts``,
-    of which ``nodes`` is one.  ``ends`` says how far they reach below and above 0.
+    It has all nodes j with |j| <= nodes, every second one up to 2 nodes, every fourth one up to
+    4 nodes, and so on for `DOUBLED` doublings; beyond, only multiples of ``parts``, of which
+    ``nodes`` must be one.  ``ends`` says how far jh reaches below and above 0.
     """
     last = [(math.ceil(end / (spacing * parts)) + 1) * parts for end in ends]
     steps = [min(1 << level, parts) for level in range(DOUBLED + 1)]
@@ -154,7 +155,7 @@ def graded(
 def _law(
     profile: StepProfile, nodes: FloatArray, is_upper: bool
 ) -> tuple[FloatArray, float, FloatArray, float]:
-    """Weights, A-mass at infinity, values and slack of a law on some nodes, of which 0 is one."""
+    """Weights, A-mass at infinity, values and slack of a law on given nodes, which include 0."""
     values = profile.at(nodes)[1] if is_upper else values_below(profile, nodes)
     values, weights = _corners(nodes, values, int(np.flatnonzero(nodes == 0.0)[0]), is_upper)
     far = float(values[-1])
@@ -165,9 +166,9 @@ def _law(
     areas, more = _suffix_sums(gaps * above[1:])
     error += more + (3.0 * ELEMENTARY + 8.0) * UNIT
     summed = np.append(areas, 0.0) + far
-    total = float(summed[0] + k[0] * above[0])  # at k = 0, where the true one is 1
+    total = float(summed[0] + k[0] * above[0])  # call function at k = 0, which should be 1
     shrink = 1.0
-    if is_upper:  # a mean of at most 1 keeps slopes of W at most 1
+    if is_upper:  # with a mean of R of at most 1 the slopes of W stay at most 1
         shrink = min(1.0, 1.0 / (total * (1.0 + error))) * (1.0 - 4.0 * UNIT)
     alive = call > 0.0
     if (summed[~alive] > 0.0).any():
@@ -178,10 +179,10 @@ def _law(
 
 
 def between(lower: FloatArray, upper: FloatArray, steps: int) -> FloatArray:
-    """The mean of lower and upper values of so many steps in which errors of order h² cancel.
+    """Mean of lower and upper values after ``steps`` steps, weighted so that O(h²) errors cancel.
 
-    In units of h² k² C'' the upper call function is right at the nodes, the lower one off by
-    1/8 + 1/128; each of the ``steps - 1`` convolutions of chords adds 1/12 to both.
+    In units of h² k² C'', the upper call function has no error at the nodes and the lower one an
+    error of 1/8 + 1/128; each of the ``steps - 1`` convolutions of chords adds 1/12 to both.
     """
     above = (steps - 1) / 12.0
     below = steps * (1.0 / 8.0 + 1.0 / 128.0) - above
@@ -189,19 +190,19 @@ def between(lower: FloatArray, upper: FloatArray, steps: int) -> FloatArray:
 
 
 class StepBounds(Protocol):
-    """What has V at k = e^x between proven bounds, for one step or for several, row by row."""
+    """Anything with proven bounds of V at k = e^x, for one step or for several in rows."""
 
     def at(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper bounds."""
+        """Lower and upper bounds at each x."""
         ...
 
 
 def values_below(profile: StepBounds, nodes: FloatArray) -> FloatArray:
-    """Values at the nodes of a function that is linear on cells and lies below V.
+    """Values at the nodes of a piecewise linear function below V.
 
-    On each cell: the chord between the parts p and q around the middle m, extended, lies below V
-    outside of [p, q]; inside, V lies below it by at most 1 + e^η times what it does at m, η an
-    eighth of the cell.
+    On each cell, the chord of the convex V through its points p and q at 3/8 and 5/8, extended,
+    lies below V outside [p, q].  Inside, V is lower than the chord by at most 1 + e^η times the
+    distance at the middle m, where η is an eighth of the cell; the chord is lowered by that much.
     """
     spacing = np.diff(nodes)
     part = spacing / PARTS
@@ -218,7 +219,7 @@ def values_below(profile: StepBounds, nodes: FloatArray) -> FloatArray:
     lower = (1.0 + fn.exp(part)) * excess + 5.0 * (1.0 + spacing) * doubt
     left = at_p + rise * (fn.expm1(-3.0 * part) / width) - lower
     right = at_p + rise * (fn.expm1(5.0 * part) / width) - lower
-    # where a line ends below 0 only 0 lies below V and has no corner within the cell
+    # a line that becomes negative is replaced by 0, which is below V and has no corner in the cell
     is_line = (left >= 0.0) & (right >= 0.0)
     left, right = (np.where(is_line, ends, 0.0) for ends in (left, right))
     values = np.zeros((*left.shape[:-1], nodes.size))
@@ -229,14 +230,14 @@ def values_below(profile: StepBounds, nodes: FloatArray) -> FloatArray:
 def _corners(
     nodes: FloatArray, values: FloatArray, middle: int, is_upper: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Values of a convex call function and the weights that have it, its differences of slopes.
+    """Make a call function convex; its values, and the weights, which are its changes of slope.
 
-    Nodes at which the function is not convex are left out: chords over them lie above a convex C
-    whose upper bounds the values are, and below the function itself where these are lower bounds.
-    Both ends stay; what rounding does there, `Kernel.slack` has.
+    Nodes at which it is not convex are left out.  The chord over them lies above the convex C if
+    the values are upper bounds of it, and below the given values if they are lower bounds.  Both
+    end nodes stay; rounding there is covered by `Kernel.slack`.
     """
     keep = np.arange(nodes.size)
-    if not is_upper:  # both ends are 0: no corner before the chord from there touches the function
+    if not is_upper:  # V is 0 at both ends: start with the tangents from there
         k = fn.exp(nodes)
         low, high = slice(1, middle), slice(middle + 1, nodes.size - 1)
         start = 1 + int(np.argmin(values[low] / (k[low] - k[0])))
@@ -245,10 +246,10 @@ def _corners(
     while True:
         k = fn.exp(nodes[keep])
         gaps = k[:-1] * fn.expm1(np.diff(nodes[keep]))
-        slopes = np.diff(values[keep]) / gaps  # of V; those of C are less by 1 at k < 1
+        slopes = np.diff(values[keep]) / gaps  # of V; the slopes of C are less by 1 at k < 1
         less = np.where(keep[1:] <= middle, -1.0, 0.0)
         across = (keep[:-1] < middle) & (keep[1:] > middle)
-        if across.any():  # V has a corner where k = 1, and C need not have one
+        if across.any():  # V has a corner at k = 1, where C need not have one
             slopes[across] -= -fn.expm1(nodes[keep[:-1][across]]) / gaps[across]
         left = float(values[keep[0]] / k[0]) if is_upper else 0.0
         bends = np.diff(np.concatenate([[left], slopes, [0.0]]))
@@ -271,7 +272,7 @@ def _corners(
 
 
 def _suffix_sums(values: FloatArray) -> tuple[FloatArray, float]:
-    """Sums of values >= 0 from each index on, and a bound on their relative error."""
+    """Sums of values >= 0 from each index to the end, and a bound on their relative error."""
     block = max(1, math.isqrt(values.size))
     padded = np.zeros(-(-values.size // block) * block)
     padded[: values.size] = values[::-1]

@@ -1,9 +1,9 @@
-"""Laws of one sampled Gaussian step, above and below, for all norms that a record may have.
+"""Upper and lower laws of one sampled Gaussian step, for all gradient norms of a record.
 
-Norms are not rounded: between two nodes of the grid of norms a step lies below a mixture of the
-laws of both nodes with a little less noise, and above one with a little more (theory/individual,
-Lemmas 1 and 2).  What a run needs of these laws are logarithms of their transforms, polynomials in
-the norm on each block of nodes up to an error that is measured at every node.
+Norms are not rounded: for a norm between two nodes of the grid, the step is bounded above by
+a mixture of the laws of both nodes with a little less noise, and below by one with a little more
+(theory/individual, Lemmas 1 and 2).  A run needs the logarithms of the transforms of these laws;
+on each block of nodes they are polynomials in the norm, up to an error computed at every node.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-BITS = 8  # of the mantissa: 2^8 nodes of the grid of norms in an octave
+BITS = 8  # bits of the mantissa that select a node: 2^8 nodes of norms in an octave
 OCTAVES = 12  # the smallest node is 2^-12 of the clipping norm
 PARTS = 4  # blocks in an octave
 ROWS = (1 << BITS) // PARTS  # nodes in a block
 BLOCKS = OCTAVES * PARTS
-DEGREE = 9  # coefficients on a block
+DEGREE = 9  # coefficients of a polynomial on a block
 GRID: FloatArray = np.append(
     (2.0 ** np.arange(-OCTAVES, 0)[:, None] * (1.0 + np.arange(1 << BITS) / (1 << BITS))).ravel(),
     1.0,
 )
-WIDTH = 2.0**-BITS  # relative distance of nodes, at most
-FLOOR = 1e-290  # added to V from above, so that no relative error is that of subnormal numbers
-FINE = 96  # nodes of a law are 1 / 96 of their distance from 1 apart, at most
+WIDTH = 2.0**-BITS  # largest relative distance of neighbouring norms
+FLOOR = 1e-290  # added to upper bounds of V, which avoids subnormal numbers
+FINE = 96  # neighbouring nodes x = log k of a law differ by at most |x| / 96, or by one spacing
 TILTED = 600.0  # largest exponent of a tilt
 
 
@@ -56,9 +56,9 @@ TILTED = 600.0  # largest exponent of a tilt
 class Shape:
     """Grid, tilt and number of frequencies of the laws of a run.
 
-    The spacing h and the size n are powers of two, the tilt θ is positive.  Laws are summed modulo
-    n h, and so many frequencies 2πf/n, f = 0, 1, ..., are summed.  Steps are described up to
-    ``reach`` standard deviations of the noise.
+    The spacing h and the size n are powers of two, the tilt θ is positive.  Losses are taken modulo
+    n h, and the inversion sums over the ``frequencies`` 2πf/n, f = 0, 1, ....  The laws of steps
+    cover losses up to ``reach`` standard deviations of the noise.
     """
 
     spacing: float
@@ -74,22 +74,22 @@ class Shape:
 
     @property
     def farther(self) -> FloatArray:
-        """Tilts of the bounds of what is beyond the period."""
+        """Larger tilts, for Chernoff bounds of the mass beyond the period."""
         return self.tilt * np.array([1.25, 1.6, 2.2, 3.0])
 
 
 @dataclass(frozen=True, eq=False)
 class Transforms:
-    """Logarithms of the transforms of all norms of some blocks of the grid, as polynomials on each.
+    """Logarithms of the transforms of laws, as Chebyshev series in the norm on each block.
 
     - ``mass``: coefficients of log Σ a_j e^{θjh}, a the law's A-masses; (blocks, `DEGREE`)
-    - ``ratios``: of the log of the transform over that sum, at f = 1, 2, ...; (blocks, `DEGREE`, f)
-    - ``beyond``: of a bound of the log of |ratio| at all higher frequencies
-    - ``farther``: of bounds of the logs of the sums at the tilts `Shape.farther`
+    - ``ratios``: those of log(transform / this sum) at f = 1, 2, ...; (blocks, `DEGREE`, f)
+    - ``beyond``: those of a bound of log |ratio| at all higher frequencies
+    - ``farther``: those of bounds of the log sums at the tilts `Shape.farther`
     - ``far``: largest A-mass where the likelihood ratio is infinite
-    - ``each``: by how much a step's log may be off, at f = 0, 1, ...; (blocks, f)
-    - ``square``: by how much more, over the square of the norm
-    - ``slack``: λ: the law's call function is on its side of the step's up to a factor 1 ± λ
+    - ``each``: error of the log for one step, at f = 0, 1, ...; (blocks, f)
+    - ``square``: further error for one step, divided by the square of its norm; (f,)
+    - ``slack``: λ: the law's call function bounds that of the step up to a factor 1 ± λ
     """
 
     mass: FloatArray
@@ -110,7 +110,7 @@ def basis() -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """V of steps of several μ at k = e^x, between proven bounds: one row for each μ."""
+    """Proven bounds of V at k = e^x for steps of several μ, one row for each μ."""
 
     mu: FloatArray
     rate: float
@@ -146,7 +146,7 @@ class _Rows:
 
 
 def _normal_log(x: FloatArray, rate: float) -> tuple[FloatArray, FloatArray]:
-    """Logarithm of k' with k - 1 = p (k' - 1), k = e^x, and its error in units."""
+    """Log of k' with k - 1 = p (k' - 1), k = e^x, -∞ if k' <= 0, and its error in units UNIT."""
     y = fn.expm1(x) / rate
     inside = y > -1.0 + 8.0 * ELEMENTARY * UNIT
     y = np.where(inside, y, 0.0)
@@ -156,7 +156,7 @@ def _normal_log(x: FloatArray, rate: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _shifts(mu: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
-    """Relative η above and below by which μ of a node is moved: Lemmas 1 and 2, rounded upwards."""
+    """Relative changes η of μ for upper and lower laws: Lemmas 1 and 2, rounded up."""
     r = 1.03 * WIDTH
     top = r * r * mu * mu / 32.0 * fn.exp(1.1 * mu * mu * r)
     half = 0.5 * mu
@@ -166,7 +166,7 @@ def _shifts(mu: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _index(mu: float, rate: float, shape: Shape, order: str) -> npt.NDArray[np.int64]:
-    """Nodes between which all steps up to a μ have what is described of them."""
+    """Nodes, in spacings, that cover the losses of all steps up to ``mu`` within the reach."""
     far = shape.reach * mu
     high = fn.log1p(rate * fn.expm1(far)) if far < 30.0 else far + fn.log(rate)
     low = fn.log1p(rate * fn.expm1(-far))
@@ -179,7 +179,7 @@ def _index(mu: float, rate: float, shape: Shape, order: str) -> npt.NDArray[np.i
 
 
 def _spread(reach: float) -> npt.NDArray[np.int64]:
-    """0, 1, 2, ..., that are farther apart where they are larger, until one is beyond a number."""
+    """Integers 0, 1, 2, ... beyond ``reach``, with gaps that double from octave to octave."""
     parts = [np.arange(2 * FINE)]
     while parts[-1][-1] < reach:
         step = 1 << len(parts)
@@ -193,16 +193,16 @@ def _spread(reach: float) -> npt.NDArray[np.int64]:
 def step_transforms(
     noise: float, rate: float, shape: Shape, first: int, last: int, order: str, is_upper: bool
 ) -> Transforms:
-    """Transforms of laws above or below a step, of norms in the blocks from first to last.
+    """Transforms of upper or lower laws of a step, for norms in the blocks ``first`` to ``last``.
 
-    Noise and norms are over the clipping norm; block 0 begins at 2^-`OCTAVES`.
+    Noise and norms are in units of the clipping norm; block 0 begins at 2^-`OCTAVES`.
     """
     parts: list[npt.NDArray[np.complex128]] = []
     each: list[FloatArray] = []
     square = np.zeros(shape.frequencies)
     far, slack = 0.0, 0.0
     count = shape.frequencies
-    edge: npt.NDArray[np.complex128] | None = None  # what a step before the first node is mixed of
+    edge: npt.NDArray[np.complex128] | None = None  # last node of the previous block
     for block in range(first, last + 1):
         nodes = GRID[block * ROWS : (block + 1) * ROWS + 1]
         mu = nodes / noise
@@ -214,10 +214,10 @@ def step_transforms(
         far, slack = max(far, ends), max(slack, off)
         fitted, miss = _fitted(columns, edge, count)
         if not is_upper and miss[0] > 0.1 * columns[:, 0].real.max():
-            # laws too small for the grid, as good as none: R = 1 lies below every step
+            # too small for the grid: use R = 1, a lower bound of every step
             columns = np.zeros_like(columns)
             fitted, miss, doubt = fitted * 0.0, miss * 0.0, doubt * 0.0
-        if edge is not None:  # bounds of both nodes about the end of a block hold for both
+        if edge is not None:  # make the bounds valid between the blocks, too
             excess = columns[0, count:].real - edge[count:].real
             parts[-1][0, count:] += np.maximum(excess, 0.0)
             columns[0, count:] = np.maximum(columns[0, count:].real, edge[count:].real)
@@ -226,7 +226,7 @@ def step_transforms(
         smallest = nodes[:-1] if edge is None else np.append(GRID[block * ROWS - 1], nodes[:-1])
         square = np.maximum(square, _bend(rising[:, :count], smallest))
         each.append(doubt + miss[:count])
-        fitted[0, count:] += miss[count:]  # bounds stay bounds
+        fitted[0, count:] += miss[count:]  # so that polynomials of bounds are bounds
         parts.append(fitted)
         edge = columns[-2]
     found = np.array(parts)
@@ -245,7 +245,7 @@ def step_transforms(
 def _weights(
     rows: _Rows, index: npt.NDArray[np.int64], shape: Shape, is_upper: bool
 ) -> tuple[FloatArray, float, float]:
-    """B-masses at the nodes, the largest A-mass beyond them, and λ."""
+    """B-masses at the nodes, shape (μ, nodes), the largest A-mass beyond them, and the slack λ."""
     x: FloatArray = index * np.float64(shape.spacing)
     k = fn.exp(x)
     middle = int(np.searchsorted(index, 0))
@@ -281,9 +281,10 @@ def _weights(
 def _cut(
     rows: _Rows, values: FloatArray, x: FloatArray, k: FloatArray, middle: int, reach: float
 ) -> FloatArray:
-    """Values below, that vanish where a row is not described: convex up to there.
+    """Lower values set to 0 beyond the reach of each row, keeping them convex.
 
-    From both ends a chord touches the function; before it touches, the chord is taken.
+    From each end of the reach the tangent to the function is drawn; up to the point where it
+    touches, the function is replaced by it.
     """
     inside = rows.log(x) <= reach * rows.mu[:, None] * (1.0 - 3.0 * WIDTH)
     inside[:, [0, -1]] = False
@@ -311,15 +312,15 @@ def _cut(
 def _fitted(
     columns: npt.NDArray[np.complex128], edge: npt.NDArray[np.complex128] | None, count: int
 ) -> tuple[npt.NDArray[np.complex128], FloatArray]:
-    """Coefficients of all columns, and what they miss at the nodes.
+    """Chebyshev coefficients of all columns, and their largest errors at the nodes.
 
-    The angles in the columns are made to continue those of the node before: a step between both
-    has a share of either, and a whole turn between them would not vanish.
+    Phases are first unwrapped so that they continue those of the node before the block: a step
+    between both nodes takes a share of each, in which a jump of 2π would not cancel.
     """
     if edge is not None:
         apart = (edge[1:count] - columns[0, 1:count]).imag
         columns[:, 1:count] += 2j * math.pi * np.rint(apart / (2.0 * math.pi))
-    pairs = np.ascontiguousarray(columns).view(np.float64)  # products of real matrices
+    pairs = np.ascontiguousarray(columns).view(np.float64)  # real matrix products suffice
     fitted = (_inverse() @ pairs).view(np.complex128)
     off = (basis() @ fitted.view(np.float64) - pairs).view(np.complex128)
     miss = np.sqrt(_squares(off).max(axis=0) + 1e-300) * 1.001
@@ -328,17 +329,17 @@ def _fitted(
 
 @kept(1)
 def _inverse() -> FloatArray:
-    """Takes values at all nodes of a block to the coefficients of the closest polynomial."""
+    """Matrix from values at all nodes of a block to least-squares Chebyshev coefficients."""
     return np.asarray(np.linalg.pinv(basis()))
 
 
 def _squares(values: npt.NDArray[np.complex128]) -> FloatArray:
-    """Squares of moduli, to a few units where they are no smaller than all doubles."""
+    """Squares of moduli, accurate to a few units in the last place unless they underflow."""
     return np.asarray(values.real * values.real + values.imag * values.imag)
 
 
 def _bend(columns: npt.NDArray[np.complex128], nodes: FloatArray) -> FloatArray:
-    """What logs of mixtures of two nodes and mixtures of logs differ by, over the norm's square."""
+    """Bound of |log of a mixture of two nodes - mixture of the logs|, over the squared norm."""
     logs = columns.copy()
     logs[:, 1:] += columns[:, :1]
     sizes = fn.exp(logs.real - logs.real.min(axis=0))
@@ -354,21 +355,21 @@ def _bend(columns: npt.NDArray[np.complex128], nodes: FloatArray) -> FloatArray:
 def _columns(
     weights: FloatArray, index: npt.NDArray[np.int64], shape: Shape
 ) -> tuple[npt.NDArray[np.complex128], FloatArray]:
-    """What is a polynomial in the norm, at all nodes, and its rounding.
+    """The columns to be fitted, as in `Transforms`, at all nodes of a block, and their rounding.
 
-    Bounds at a node are those of both nodes beside it, too.
+    Bounds at a node are made to hold at both neighbouring nodes, too.
     """
     x: FloatArray = index * np.float64(shape.spacing)
     count, n = shape.frequencies, shape.size
     tilted = weights * fn.exp((1.0 + shape.tilt) * x)
     mass = tilted.sum(axis=1)
-    place = np.zeros((weights.shape[0], n))
+    cyclic = np.zeros((weights.shape[0], n))
     at = index % n
     turns = index // n
-    for number in range(int(turns[0]), int(turns[-1]) + 1):  # no node twice in one turn
+    for number in range(int(turns[0]), int(turns[-1]) + 1):  # += needs distinct indices
         turn = turns == number
-        place[:, at[turn]] += tilted[:, turn]
-    spectrum = np.fft.rfft(place, axis=1)
+        cyclic[:, at[turn]] += tilted[:, turn]
+    spectrum = np.fft.rfft(cyclic, axis=1)
     spectrum /= mass[:, None]
     ratio = spectrum[:, :count]
     rounding = (FFT_ROUNDING * fn.log2(n) + UNIT * (index.size / 64.0 + 8.0)) * 1.01
@@ -393,6 +394,6 @@ def _columns(
 
 
 def _about(values: FloatArray) -> FloatArray:
-    """The largest of each value and of those beside it."""
+    """The largest of each value and its two neighbours."""
     wide = np.concatenate([values[:1], values, values[-1:]])
     return np.asarray(np.maximum.reduce([wide[:-2], wide[1:-1], wide[2:]]))

@@ -1,7 +1,7 @@
 """ε and γ of many records at once, from sums of polynomials of their norms.
 
-Records whose laws are alike share a grid, a tilt and the transforms of steps.  `theory/individual`
-has the proof; the names are those of that page.
+Records with similar laws share a grid, a tilt and the transforms of steps.  Proof and notation:
+`theory/individual`.
 """
 
 from __future__ import annotations
@@ -35,27 +35,28 @@ __all__ = ["Asked", "Sums", "solved"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-RATES = 0.25 * 2.0 ** (0.5 * np.arange(30))  # of exponential tilts
-ROUNDS = 2
-AT_ONCE = 1 << 10  # records of a thread
+RATES = 0.25 * 2.0 ** (0.5 * np.arange(30))  # tried exponential tilts λ
+ROUNDS = 2  # passes; in the second one only records with wide bounds, on finer grids
+AT_ONCE = 1 << 10  # records in one task of a thread
 THREADS = 2
 MOST_NODES = 1 << 15
-FARTHEST = 12.0  # standard deviations of noise that a tilt may weigh
-LARGE = 1e200  # of an error that is infinite
-TOP = 1e250  # of a transform at 0
-MOST_ERROR = 1e3  # relative to a transform at 0, from which on nothing is known
-STANDARD = 9.5  # standard deviations of a transform beyond which nothing is left
-# Of one step the law above is off by h²/12, the one below by h²/8 + h²/128 - h²/12: theory/adaptive
+FARTHEST = 12.0  # largest reach, in standard deviations of the noise, that a tilt may need
+LARGE = 1e200  # stands for an infinite error
+TOP = 1e250  # a transform at 0 that is larger gives no bound
+MOST_ERROR = 1e3  # an error larger than this, relative to the transform at 0, gives no bound
+STANDARD = 9.5  # cutoff of frequencies, in standard deviations of a normal transform
+# Per step, the upper law has the error h²/12 and the lower one h²/8 + h²/128 - h²/12
+# (theory/adaptive): the share of the width at which the value lies
 BETWEEN = (1.0 / 8.0 + 1.0 / 128.0 - 1.0 / 12.0) / (1.0 / 8.0 + 1.0 / 128.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What is kept of all steps of one noise and rate.
+    """Summary of all steps with one noise and rate, for each record.
 
-    ``moments`` are sums of Chebyshev polynomials, interpolated linearly between nodes; shape
-    (records, `BLOCKS`, `DEGREE`).  ``count`` is the number of steps whose norm is not 0, ``below``
-    that of those whose norm is below the smallest node.
+    ``moments`` are sums over the steps of Chebyshev polynomials of the norm, interpolated linearly
+    between nodes; shape (records, `BLOCKS`, `DEGREE`).  ``count`` is the number of steps with
+    a positive norm, ``below`` the number of those with a norm below the smallest node.
     """
 
     noise: float
@@ -66,13 +67,13 @@ class Sums:
 
     @classmethod
     def empty(cls, noise: float, rate: float, records: int) -> Sums:
-        """No step yet."""
+        """The summary of no steps."""
         return cls(
             noise, rate, np.zeros((records, BLOCKS, DEGREE)), np.zeros(records), np.zeros(records)
         )
 
     def moments_of(self, chosen: IntArray, is_upper: bool) -> FloatArray:
-        """Moments of some records; norms below the smallest node count as that node, or as 0."""
+        """Moments of some records; norms below the smallest node are rounded up to it or to 0."""
         found = self.moments[chosen]
         if is_upper:
             found[:, 0] += self.below[chosen, None] * basis()[0]
@@ -81,7 +82,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Asked:
-    """ε at a δ or γ at a κ."""
+    """A question: name "epsilon" with a level δ, or "gamma" with a level κ."""
 
     name: str
     level: float
@@ -89,7 +90,7 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class _Rough:
-    """Where the answers lie, roughly: tilt, standard deviation, that of a step, and ε."""
+    """Estimates for each record: tilt, standard deviation of the loss and of a step's, and ε."""
 
     tilt: FloatArray
     deviation: FloatArray
@@ -99,7 +100,7 @@ class _Rough:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Records of one class that are asked at once: where their answers lie, roughly, and how."""
+    """Some records of one class, with rough ε (``place``), that are evaluated in one task."""
 
     records: IntArray
     place: FloatArray
@@ -118,7 +119,7 @@ class _Part:
 def solved(
     sums: Sequence[Sums], question: Asked, orders: tuple[str, ...], tolerance: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Lower bounds, values and upper bounds of all records, the largest over the pairs' orders."""
+    """Lower bounds, values and upper bounds of all records, maximized over the given orders."""
     level = question.level
     records = sums[0].count.size
     nothing = 0.0 if question.name == "epsilon" else level
@@ -130,7 +131,7 @@ def solved(
     rough = _roughly(sums, question, open_)
     fine = np.zeros(open_.size, dtype=np.int64)  # halvings of the spacing
     for _ in range(ROUNDS):
-        first: list[_Part] = []  # of each class: the laws that it makes are kept for the others
+        first: list[_Part] = []  # one of each class, which computes the laws that the others reuse
         others: list[_Part] = []
         for shape, chosen, blocks in _classes(sums, rough, open_, fine, level, tolerance):
             for start in range(0, chosen.size, AT_ONCE):
@@ -163,7 +164,7 @@ def solved(
 
 
 def _roughly(sums: Sequence[Sums], question: Asked, chosen: IntArray) -> _Rough:
-    """From Chernoff's bounds of all records; no bound of an answer rests on it."""
+    """Estimates from Chernoff bounds; they choose grids only, so no bound depends on them."""
     logs = np.zeros((chosen.size, RATES.size))
     square, fourth = np.zeros(chosen.size), np.zeros(chosen.size)
     for each in sums:
@@ -172,7 +173,7 @@ def _roughly(sums: Sequence[Sums], question: Asked, chosen: IntArray) -> _Rough:
         scale = (each.rate / each.noise) ** 2
         square += scale * (moments @ _powers(2).ravel())
         fourth += scale**2 * (moments @ _powers(4).ravel())
-    # where a polynomial misses them, which are at least about this
+    # a fitted polynomial may be too small: the logs are at least about this
     logs = np.maximum(logs, square[:, None] * 0.25 * RATES * (RATES + 1.0))
     level = -fn.log(question.level)
     if question.name == "epsilon":
@@ -191,7 +192,7 @@ def _roughly(sums: Sequence[Sums], question: Asked, chosen: IntArray) -> _Rough:
 
 @kept(16)
 def _cumulants(noise: float, rate: float) -> FloatArray:
-    """Logarithm of E_B R^(λ+1) at all `RATES`, about, as polynomials of the norm on blocks."""
+    """Approximate log E_B R^(λ+1) at all λ in `RATES`, as polynomials of the norm on blocks."""
     rows = np.unique(np.rint(ROWS * 0.5 * (1.0 - fn.cos(np.pi * np.arange(17) / 16))).astype(int))
     inverse = np.linalg.pinv(basis()[rows])
     found = np.zeros((BLOCKS, DEGREE, RATES.size))
@@ -212,7 +213,7 @@ def _cumulants(noise: float, rate: float) -> FloatArray:
             value = np.maximum(value + top, 0.0)
             fitted = inverse @ value
             if (np.abs(basis()[rows] @ fitted - value) > 0.1 * value + 1e-12).any():
-                # no polynomial: K grows at least like the square of the norm, so this lies above
+                # no good fit: the log grows at least like the squared norm, so this is larger
                 fitted = float(value[-1]) * _powers(2)[block] / GRID[block * ROWS + ROWS] ** 2
             found[block, :, i] = fitted
     return found
@@ -226,7 +227,7 @@ def _classes(
     level: float,
     tolerance: float,
 ) -> list[tuple[Shape, IntArray, tuple[int, int]]]:
-    """Records that share a grid, with the blocks of their norms."""
+    """Group records into classes with a common shape and range of blocks; indices into open_."""
     spacing = 2.0 * np.floor(0.5 * fn.log2(2.0 * math.sqrt(12.0 * tolerance) * rough.step)) - fine
     used = np.zeros((open_.size, BLOCKS), dtype=bool)
     for each in sums:
@@ -234,10 +235,10 @@ def _classes(
         used[:, 0] |= each.below[open_] > 0.0
     last = BLOCKS - 1 - np.argmax(used[:, ::-1], axis=1)
     first = np.argmax(used, axis=1)
-    # half octaves of norms and octaves of tilts: each class needs laws of its own
+    # round up to half octaves of norms and to powers of 2 of tilts, so that there are few classes
     last = np.minimum(last | 1, BLOCKS - 1)
     tilt = 2.0 * np.rint(fn.log2(0.8 * rough.tilt))
-    for top in np.unique(last):  # a larger tilt would weigh losses that are too rare to count
+    for top in np.unique(last):  # reduce tilts under which negligibly rare losses would matter
         at = last == top
         for power in np.unique(tilt[at])[::-1]:
             lower = power
@@ -264,7 +265,7 @@ def _classes(
 
 
 def _reach(sums: Sequence[Sums], tilt: float, last: int, level: float) -> float:
-    """Standard deviations beyond which a tilted step has next to nothing, at most 14."""
+    """Standard deviations of the noise beyond which a tilted step is negligible, at most 14."""
     z = np.arange(5.0, 14.25, 0.25)
     most = fn.log(1e-6 * level)
     found = 5.0
@@ -280,7 +281,10 @@ def _reach(sums: Sequence[Sums], tilt: float, last: int, level: float) -> float:
 
 
 class _Composed:
-    """H_t at t = e^{Jh} of some records between bounds, the larger one of all orders."""
+    """Bounds of H_t at t = e^{Jh} for some records, maximized over the orders.
+
+    The methods take an array ``place`` with one J for each record.
+    """
 
     def __init__(
         self,
@@ -291,7 +295,7 @@ class _Composed:
         orders: tuple[str, ...],
     ) -> None:
         self.shape = shape
-        # the larger one of both lies above either, and "remove" is mostly the larger
+        # a lower bound for one order bounds the maximum, too; "remove" is mostly the larger one
         self.lower = [_Side(sums, chosen, shape, blocks, orders[-1], False)]
         self.upper = [_Side(sums, chosen, shape, blocks, order, True) for order in orders]
         angle = 2.0 * math.pi * np.arange(shape.size) / shape.size
@@ -301,25 +305,25 @@ class _Composed:
         return np.asarray(self._turn[place % self.shape.size])
 
     def low(self, place: IntArray) -> FloatArray:
-        """Lower bounds of H_t, each record at a place of its own."""
+        """Lower bounds of H_t, each record at its own J."""
         turn = self._turns(place)
         surely = -fn.expm1(np.minimum(place * self.shape.spacing, 0.0))
         sides = [side.bound(place, turn) for side in self.lower]
         return np.asarray(np.maximum.reduce([surely * (1.0 - 8.0 * ELEMENTARY * UNIT), *sides]))
 
     def high(self, place: IntArray) -> FloatArray:
-        """Upper bounds of it."""
+        """Upper bounds of H_t."""
         turn = self._turns(place)
         sides = [side.bound(place, turn) for side in self.upper]
         return np.asarray(np.minimum(np.maximum.reduce(sides), 1.0))
 
     def doubt(self, place: IntArray) -> FloatArray:
-        """By how much the curve of a lower law may lie above `low`."""
+        """By how much the exact H_t of the lower law may exceed `low`."""
         return np.asarray(np.maximum.reduce([side.doubt(place) for side in self.lower]))
 
 
 class _Side:
-    """The law of some records on one side, under one order."""
+    """The composed upper or lower laws of some records, for one order of the neighbours."""
 
     def __init__(
         self,
@@ -353,7 +357,7 @@ class _Side:
             square = moments @ _powers(2)[first : last + 1].ravel()
             doubt += counts @ np.minimum(table.each, LARGE)
             doubt += square[:, None] * np.minimum(table.square, LARGE)
-            # of sums of so many numbers
+            # rounding of the sums
             size = np.abs(moments).max(axis=1, initial=0.0) * UNIT * (steps + DEGREE + 64.0)
             doubt += size[:, None] * np.concatenate(
                 [[np.abs(table.mass).sum()], fn.modulus(flat).sum(axis=0)]
@@ -389,7 +393,7 @@ class _Side:
         self._parts = self._values * self._ends[1:]
 
     def bound(self, place: IntArray, turn: npt.NDArray[np.complex128]) -> FloatArray:
-        """The bound of H_t at t = e^{Jh} that the side proves."""
+        """Upper or lower bounds of H_t at t = e^{Jh}, J = ``place``, and turn = e^{2πiJ/n}."""
         total = self._ends[0].real + _turned(self._parts, turn)
         scale, error = self._scale(place), self._error + 1e-13 * np.abs(total)
         is_unknown = self._is_unknown | (scale >= TOP) | ~(error <= MOST_ERROR)
@@ -401,7 +405,7 @@ class _Side:
         return np.where(is_unknown, 0.0, found * (1.0 - self._slack))
 
     def doubt(self, place: IntArray) -> FloatArray:
-        """By how much a lower law's H_t may lie above its bound."""
+        """By how much the exact H_t of a lower law may exceed `bound`."""
         scale = self._scale(place)
         is_unknown = self._is_unknown | (scale >= TOP) | ~(self._error <= MOST_ERROR)
         error = scale * (np.minimum(self._error, MOST_ERROR) + 1e-12)
@@ -412,7 +416,7 @@ class _Side:
         return np.asarray(fn.exp(np.clip(logs, -600.0, fn.log(TOP))))
 
     def _aliases(self, place: IntArray) -> FloatArray:
-        """What is beyond one period: the sums of Poisson's formula but one."""
+        """Bound of the aliasing error: the other terms of Poisson's summation formula."""
         period, theta, farther = self._shape.period, self._shape.tilt, self._shape.farther
         near = fn.exp(-theta * period) / -fn.expm1(-theta * period)
         logs = theta * period + self._farther
@@ -423,7 +427,7 @@ class _Side:
 
 
 def _turned(parts: npt.NDArray[np.complex128], turn: npt.NDArray[np.complex128]) -> FloatArray:
-    """Real part of the sum over f = 1, 2, ... of parts times the f-th power of a turn, by rows."""
+    """Real part of Σ_f parts_f turn^f over f = 1, 2, ..., for each row; in the C core."""
     out = np.empty(turn.size)
     rows, turns = (
         ffi.from_buffer("double[]", np.ascontiguousarray(array).view(np.float64))
@@ -435,7 +439,7 @@ def _turned(parts: npt.NDArray[np.complex128], turn: npt.NDArray[np.complex128])
 
 
 def _powers(power: int) -> FloatArray:
-    """A power of the norm over the clipping norm as Chebyshev polynomials on all blocks."""
+    """Chebyshev coefficients of (norm / clipping norm)^power on all blocks."""
     found = np.zeros((BLOCKS, DEGREE))
     for block, (low, high) in enumerate(pairwise(GRID[::ROWS])):
         line = np.polynomial.Polynomial([0.5 * (high + low), 0.5 * (high - low)])
@@ -444,7 +448,7 @@ def _powers(power: int) -> FloatArray:
 
 
 def _epsilons(law: _Composed, delta: float, place: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Bounds of the smallest ε with H <= δ, from H at nodes on both of its sides."""
+    """Bounds of the smallest ε with H <= δ, by bisection for the nodes on both sides of it."""
     h = law.shape.spacing
     top = np.maximum(np.ceil(1.05 * place / h).astype(np.int64) + 4, 8)
     zero = np.zeros(place.size, dtype=np.int64)
@@ -462,7 +466,7 @@ def _epsilons(law: _Composed, delta: float, place: FloatArray) -> tuple[FloatArr
 def _first(
     holds: Callable[[IntArray], npt.NDArray[np.bool_]], start: IntArray, stop: IntArray
 ) -> IntArray:
-    """The first place at which something holds that holds from there on; else the last one."""
+    """Bisection: the first J from which on a monotone condition holds, at most ``stop``."""
     low, high = start, stop
     for _ in range(int(fn.log2(float((stop - start).max()))) + 2):
         middle = (low + high) // 2
@@ -474,7 +478,7 @@ def _first(
 def _crossing(
     first: FloatArray, second: FloatArray, level: float, at: IntArray, spacing: float
 ) -> FloatArray:
-    """ε where the chord in e^ε from one node to the next has a value."""
+    """ε at which the chord in e^ε between nodes ``at`` and ``at`` + 1 has the value ``level``."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip((first - level) / (first - second), 0.0, 1.0)
     share = np.where(first > second, share, 1.0)
@@ -482,7 +486,7 @@ def _crossing(
 
 
 def _gammas(law: _Composed, kappa: float, place: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Bounds of the least κ t + H_t, which is convex in t: H of both laws is linear on cells."""
+    """Bounds of the minimum of κ t + H_t, convex in t; H of both laws is piecewise linear."""
     h = law.shape.spacing
 
     def least(at: IntArray) -> FloatArray:
@@ -493,8 +497,9 @@ def _gammas(law: _Composed, kappa: float, place: FloatArray) -> tuple[FloatArray
     best = _first(lambda at: least(at + 1) >= least(at), start, reach)
     t = fn.exp(best * h)
     upper = np.minimum(kappa * t * (1.0 + 1e-14) + law.high(best), 1.0)
-    # The curve of the law below is convex.  Where it is surely higher on both sides of a node it
-    # falls nowhere beyond them, and between them no faster than from the other side to the node.
+    # The curve of the lower law is convex.  If it is surely higher at two nodes on both sides of
+    # ``best``, its minimum lies between them, and there it falls no faster than from the opposite
+    # side towards ``best``.
     here = least(best)
     top = here + law.doubt(best) + 1e-13 * kappa * t
     width = np.ones_like(best)

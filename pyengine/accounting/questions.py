@@ -1,4 +1,4 @@
-"""Questions on the worst strategy, answered from tables that are refined until bounds are close."""
+"""Bounds for the worst strategy of an adaptive run, from tables refined to the tolerance."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ __all__ = ["FARTHEST", "TOLERANCE", "WorstCase"]
 
 FloatArray = npt.NDArray[np.float64]
 Tables = dict[str, ProfileTable]
-Places = dict[str, tuple[float, float]]  # an ε, and how far the table has to go
-# From tables: an answer, the width of its bounds relative to it, and where more digits are needed.
+# For each order: the ε at which accuracy is needed, and the ε which the table must reach.
+Places = dict[str, tuple[float, float]]
+# From tables: a value with its bounds, their relative width, and where accuracy is needed.
 Found = tuple[Triple, float, Places]
 
-TOLERANCE = 1e-6  # relative width of bounds where none is given,
-WIDEST = 1e-3  # and the largest where `MOST_POINTS` give no less
-ROUNDS = 12
-SMOOTH_FROM = 3e7  # points of plain tables from which on smooth ones are tried
-MOST_SMOOTH = 4e9  # points of smooth tables: one or two minutes
-FIRST_GAIN = 1.8  # by which lines below first tables make more points look needed than are
-ROUGH = 0.3  # relative width above which it says little
+TOLERANCE = 1e-6  # default relative width of bounds,
+WIDEST = 1e-3  # and the largest accepted by default if `MOST_POINTS` do not suffice
+ROUNDS = 12  # most refinements of a table
+SMOOTH_FROM = 3e7  # grid points of plain tables above which smooth ones are tried
+MOST_SMOOTH = 4e9  # most grid points of smooth tables: one or two minutes
+FIRST_GAIN = 1.8  # factor by which the first, coarse tables overestimate the points needed
+ROUGH = 0.3  # relative width above which a width predicts nothing about finer grids
 NAME = "adaptive"
 FARTHEST = 600.0  # largest ε
 
 
 class WorstCase(ByFunction):
-    """Answers for the worst strategy under one adjacency.
+    """Bounds for the worst strategy under one adjacency.
 
-    The tolerance is that of δ at it for ε.  ``largest`` has for each order the largest loss of a
-    run, and the probability that it is infinite.
+    The tolerance is relative to the answer; for ε it is that of δ at this ε.  ``largest`` has for
+    each order the largest loss of a run, and the largest probability that it is infinite.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class WorstCase(ByFunction):
                 f"{epsilon!r}"
             )
         choosing = [self._choosing[order] for order in far]
-        if choosing[0].plan.depth == 1:  # the larger one of all choices
+        if choosing[0].plan.depth == 1:  # one step: the largest δ of all choices
             at = np.array([epsilon])
             single = [each.menu[i].at(at) for each in choosing for i, _ in each.plan.moves[-1]]
             return _largest(
@@ -126,14 +127,14 @@ class WorstCase(ByFunction):
         return self._narrowed(f"epsilon({delta!r})", ask, places)
 
     def _pure(self) -> Triple:
-        """The largest loss of any run."""
+        """ε at δ = 0: the largest loss of any run."""
         value = max(self._largest[order][0] for order in self._orders)
         if not math.isfinite(value):
             return value, value, value
         return value, value * (1.0 - 1e-12), value * (1.0 + 1e-12)
 
     def _infinite(self, orders: tuple[str, ...]) -> Triple:
-        """The largest probability of an infinite loss."""
+        """δ at ε = ∞: the largest probability of an infinite loss."""
         value = max(self._largest[order][1] for order in orders)
         return value, value * (1.0 - 1e-12), min(value * (1.0 + 1e-12), 1.0)
 
@@ -154,7 +155,7 @@ class WorstCase(ByFunction):
             gamma, at = _least_gamma(self._profile(tables, above), alpha)
             beta, other = _largest_beta(self._profile(tables, below), alpha)
             is_far = gamma[0] <= 1.0 - beta[0]  # the minimum lies at t >= 1
-            # beyond the table α t is to be larger than γ, and (1 - α) / t smaller than β
+            # the tables must reach so far that beyond them α t > γ and (1 - α) / t < β
             far = fn.log(min(gamma[2], 1.0 - beta[1]) / alpha) + 0.01
             rest = (1.0 - alpha) / max(beta[1], 1.0 - gamma[2], 1e-300)
             near = min(max(fn.log(rest), 0.0) + 0.01, FARTHEST)
@@ -185,7 +186,11 @@ class WorstCase(ByFunction):
         *,
         is_whole: bool = False,
     ) -> Triple:
-        """Ask tables that become finer until the bounds are close enough."""
+        """Refine tables until the bounds of ``ask(tables)`` meet the tolerance.
+
+        ``what`` names the question in errors; ``places`` is where accuracy is needed first.
+        AccuracyError if the cost limits do not allow the tolerance, or `WIDEST` by default.
+        """
         orders = tuple(places)
         if all(order in self._latest for order in orders):
             found = ask(self._latest)
@@ -198,11 +203,11 @@ class WorstCase(ByFunction):
             for order, (place, reach) in places.items()
         }
         narrowest, before, goal = None, math.inf, self._tolerance
-        plain: dict[str, Detail] = {}  # to go on with where smooth tables do not come close
+        plain: dict[str, Detail] = {}  # to continue with if smooth tables do not converge
         for _ in range(ROUNDS):
             tables = {order: self._choosing[order].table(details[order]) for order in orders}
             found = ask(tables)
-            if found is None:  # the table ends before
+            if found is None:  # the table is too short
                 details = {
                     order: replace(
                         at,
@@ -225,7 +230,7 @@ class WorstCase(ByFunction):
             elif not was_smooth and self._is_rounded(tables, details, places):
                 break  # no finer table helps
             else:
-                # smooth laws have widths like h², atoms between nodes ones like h
+                # the width is O(h²) for smooth laws, and O(h) with atoms between nodes
                 is_slow = not was_smooth and before < ROUGH and width > 0.1 * before
                 before = width
                 points = self._points(details)
@@ -278,22 +283,25 @@ class WorstCase(ByFunction):
         )
 
     def _points(self, details: dict[str, Detail]) -> float:
-        """Points of all products of both sides of tables."""
+        """Cost of tables: grid points, summed over all products of both sides."""
         return sum(self._choosing[order].points(at, 2) for order, at in details.items())
 
     def _delta_at(self, order: str, tables: Tables, detail: Detail) -> float:
-        """δ where a table is to have its digits."""
+        """The value δ at the ε where a table is to be accurate."""
         found = tables[order].delta(min(detail.place, float(tables[order].epsilon[-2])))
         return 0.0 if found is None else found[0]
 
     def _smooth(
         self, details: dict[str, Detail], tables: Tables, most: float
     ) -> dict[str, Detail] | None:
-        """The details of the first smooth tables that may be close enough, of so many points."""
+        """Details of the coarsest smooth tables that may meet the tolerance.
+
+        None if they would need more than ``most`` grid points.
+        """
         found = {}
         for order, detail in details.items():
             choosing = self._choosing[order]
-            # few steps make little smooth
+            # after few steps W is less smooth
             share = 1e-6 / self._tolerance * 1600.0 / max(choosing.plan.depth, 1)
             halvings = min(max(math.ceil(0.5 * fn.log2(share)), 0), 5) + 4
             at = replace(detail, spacing=choosing.coarse * 2.0**-halvings, is_smooth=True)
@@ -308,7 +316,7 @@ class WorstCase(ByFunction):
         return found if self._points(found) < most else None
 
     def _is_rounded(self, tables: Tables, details: dict[str, Detail], places: Places) -> bool:
-        """Whether rounding alone makes bounds too wide where tables are to have their digits."""
+        """Whether rounding alone makes the bounds too wide where tables are to be accurate."""
         for order, (place, _) in places.items():
             table = tables[order]
             if abs(place - details[order].place) > 0.02 * (1.0 + place):
@@ -327,13 +335,13 @@ class WorstCase(ByFunction):
         *,
         is_slow: bool,
     ) -> Detail:
-        """The detail from which to hope for bounds that are close enough."""
+        """The detail of the next table, from the ``width`` of the bounds found with this one."""
         at = table.delta(min(place[0], float(table.epsilon[-2])))
         delta = at[0] if at is not None and at[0] > 0.0 else detail.left_out
         left_out = max(1e-2 * self._tolerance * delta, SMALLEST)
         if width < ROUGH:
             ratio = (width / (0.8 * self._tolerance)) ** (2 if is_slow else 1)
-            # lines below a coarse table are farther off than h² says
+            # the lower bounds of a coarse table are worse than O(h²) predicts
             halvings = min(max(1, math.ceil(0.5 * fn.log2(ratio))), 4 if width > 1e-3 else 16)
         else:
             halvings = 0 if left_out < 1e-3 * detail.left_out else 2
@@ -358,7 +366,7 @@ def _width(triple: Triple) -> float:
 
 
 def _least_gamma(table: ProfileTable, alpha: float) -> tuple[Triple, float]:
-    """The least α t + H_t over t >= 1, between bounds, and the ε where it is."""
+    """The minimum of α t + H_t over t >= 1 with bounds, and the ε where it is attained."""
     t, error = table.t, (ELEMENTARY + 4.0) * UNIT
     upper = float((alpha * t + table.upper).min()) * (1.0 + error)
     values = alpha * t + table.value
@@ -368,16 +376,16 @@ def _least_gamma(table: ProfileTable, alpha: float) -> tuple[Triple, float]:
     for left, right in table.lines(cells):
         ends = np.minimum(alpha * t[:-1] + left, alpha * t[1:] + right)
         np.maximum(least, ends, out=least)
-    # beyond the table α t is as large as at its end
+    # beyond the table α t is at least as large as at its end
     lower = min(float(least.min()), alpha * float(t[-1])) * (1.0 - 4.0 * error)
     value = _at_vertex(values, at)
     return (min(max(value, lower), upper), lower, upper), at * table.spacing
 
 
 def _largest_beta(table: ProfileTable, alpha: float) -> tuple[Triple, float]:
-    """The largest (1 - α - H_t) / t over t >= 1, between bounds, and the ε where it is."""
+    """The maximum of (1 - α - H_t) / t over t >= 1 with bounds, and the ε where it is attained."""
     t, error, rest = table.t, (ELEMENTARY + 6.0) * UNIT, 1.0 - alpha
-    apart = 4.0 * UNIT  # of 1 - α - H
+    apart = 4.0 * UNIT  # rounding error of 1 - α - H
     lower = max(float(((rest - table.upper - apart) / t).max()) * (1.0 - error), 0.0)
     values = (rest - table.value) / t
     at = int(np.argmax(values))
@@ -392,7 +400,7 @@ def _largest_beta(table: ProfileTable, alpha: float) -> tuple[Triple, float]:
 
 
 def _at_vertex(values: FloatArray, at: int) -> float:
-    """The least value of a parabola through the least of some values and its neighbours."""
+    """Minimum of the parabola through the least value, at index ``at``, and its two neighbours."""
     if not 0 < at < values.size - 1:
         return float(values[at])
     left, middle, right = (float(value) for value in values[at - 1 : at + 2])
@@ -401,7 +409,7 @@ def _at_vertex(values: FloatArray, at: int) -> float:
 
 
 def _joined(gamma: Triple, beta: Triple, *, of_beta: bool) -> Triple:
-    """γ = min(γ at t >= 1, 1 - β at t <= 1), or β, from both."""
+    """Combine both sides: γ = min(γ over t >= 1, 1 - β over t <= 1), or β = 1 - γ."""
     up, down = 1.0 + 4.0 * UNIT, 1.0 - 4.0 * UNIT
     if of_beta:
         value = max(beta[0], 1.0 - gamma[0])

@@ -1,7 +1,7 @@
 """The worst strategy by dynamic programming: W = max over choices of E_B W(rR), state by state.
 
-With W_0(r) = (r - 1)+ the value of a state is W(r) = (r - 1)+ + V(r), and V is kept at the nodes
-x = log r = ih, times e^{-θx}.  `theory/adaptive` has the proof; the names are those of that page.
+With W_0(r) = (r - 1)+ the value of a state is W(r) = (r - 1)+ + V(r).  V is stored at the nodes
+x = log r = ih, tilted, that is, times e^{-θx}.  Proof and notation: `theory/adaptive`.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from pyengine.numerics.rounding import ELEMENTARY, UNIT
 __all__ = ["COARSER", "FFT_ROUNDING", "Recursion", "StatePlan", "Values", "length", "norm"]
 
 FloatArray = npt.NDArray[np.float64]
-ABOVE_OUTSIDE = 1.0 + 1e-9  # what the rounding of sums over a tail may lose
-COARSER = 8  # nodes of a recursion in a cell of the one that says which choices are never best
-MOST_COMPUTED = 3  # choices of a state that are computed, roughly; the outline shows the others
-CLEAR = 1e3  # times its error: a value from which on it tells which choice is best
+ABOVE_OUTSIDE = 1.0 + 1e-9  # factor that covers the rounding of sums over a tail
+COARSER = 8  # cells of the grid in one cell of the outline, which excludes choices
+MOST_COMPUTED = 3  # choices computed for a state, roughly; the outline excludes the others
+CLEAR = 1e3  # where a value is below this many times its error, no choice counts as the best
 
 
 @dataclass(frozen=True)
 class StatePlan:
-    """States of a run: what may still be chosen, and where each choice leads.
+    """States of a run with the choices that are allowed in each, as an acyclic graph.
 
-    ``moves`` are for each state the choices, by their index, and the states that they lead to,
-    which come before it; state 0 has none.  ``depth`` is the largest number of choices on the way
-    there.
+    ``moves`` has for each state pairs of a choice, by its index, and the state it leads to, which
+    has a smaller number; state 0 has no moves, and a run begins in the last state.  ``depth`` is
+    the largest number of choices in a run.
     """
 
     moves: tuple[tuple[tuple[int, int], ...], ...]
     depth: int
 
     def most(self, gains: FloatArray) -> FloatArray:
-        """Largest total of gains over all ways from each state; shape (states, ...)."""
+        """Largest sum of gains over all paths from each state; shape (states, ...)."""
         total = np.zeros((len(self.moves), *gains.shape[1:]))
         for state, moves in enumerate(self.moves):
             for choice, then in moves:
@@ -50,7 +50,7 @@ class StatePlan:
         return total
 
     def largest(self, gains: Sequence[Fraction]) -> tuple[int, ...]:
-        """How often each choice is made on the way of the largest total of gains >= 0."""
+        """How often each choice is made on the path with the largest sum of gains >= 0."""
         total = [Fraction(0)] * len(self.moves)
         best = [-1] * len(self.moves)
         for state, moves in enumerate(self.moves):
@@ -66,10 +66,10 @@ class StatePlan:
     def walk(
         self, kept: dict[int, Any], among: Callable[[int], Sequence[int]] | None = None
     ) -> Iterator[tuple[int, Sequence[int], bool]]:
-        """All states, the numbers of the moves that are tried, and whether a later one needs it.
+        """Go through all states in order: number, moves to try, and whether a later one needs it.
 
-        ``kept`` holds what later states need of one, which is dropped after the last of these;
-        ``among`` says which moves are tried, all if not given.
+        ``kept`` holds the results that later states need; each is dropped after its last use.
+        ``among`` selects the moves to try in a state, by their positions; all if not given.
         """
         uses = [0] * len(self.moves)
         for way in self.moves:
@@ -84,7 +84,7 @@ class StatePlan:
 
     @property
     def depths(self) -> list[int]:
-        """Largest number of choices on the way from each state to one without any."""
+        """Largest number of choices that may still follow, for each state."""
         found: list[int] = []
         for way in self.moves:
             found.append(max((1 + found[then] for _, then in way), default=0))
@@ -92,17 +92,17 @@ class StatePlan:
 
     @property
     def products(self) -> int:
-        """About how many products of a value and a kernel are computed."""
+        """Number of convolutions of a value with a kernel in a recursion, about."""
         return sum(min(len(moves), MOST_COMPUTED) for moves in self.moves)
 
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """V of one state at nodes i = first <= 0, first + 1, ..., of laws on one side of the true ones.
+    """V of one state at the nodes i = first <= 0, first + 1, ..., from upper or lower kernels.
 
-    ``bounds`` are proven for the true V on that side, at r < 1 only, nan elsewhere; ``depth`` is
-    the largest number of choices to come, ``choices`` the best one at each node, if that was asked
-    for.
+    ``values`` are without error terms.  ``bounds`` are proven upper or lower bounds of the true V
+    at r <= 1, nan elsewhere.  ``depth`` is the largest number of choices to come, and ``choices``
+    the best one at each node, if requested.
     """
 
     first: int
@@ -112,7 +112,7 @@ class Values:
     choices: npt.NDArray[np.int8] | None
 
     def down_to(self, lowest: int) -> Values:
-        """Those at the nodes from ``lowest`` < 0 to 0."""
+        """The part at the nodes from ``lowest`` < 0 to 0."""
         part = slice(max(lowest - self.first, 0), 1 - self.first)
         return Values(
             max(self.first, lowest),
@@ -125,11 +125,12 @@ class Values:
 
 # Map: the worst strategy of a run that adapts | test_adaptive | theory/adaptive
 class Recursion:
-    """The values of all states from kernels of one side and one grid, one for each choice.
+    """Values of all states, from one kernel for each choice, all upper or all lower, on one grid.
 
-    The window's nodes are first < 0 < last.  The tilt θ >= 1, a multiple of 1/8, decides where
-    values keep their digits; no bound rests on it.  ``outline`` has the same upper bounds on every
-    `COARSER`-th node: what it shows to be nowhere the best choice is not computed.
+    The window has the nodes ``first`` < 0 < ``last``.  The tilt θ >= 1, a multiple of 1/8,
+    determines where values are relatively accurate; the bounds hold for any tilt.  ``outline`` is
+    the same recursion on every `COARSER`-th node: choices that it shows to be nowhere the best are
+    not computed.
     """
 
     def __init__(
@@ -149,7 +150,7 @@ class Recursion:
         reach = max(max(-start, start + weights.size - 1) for start, weights in cut)
         self._size = length(count + reach)
         self._damping = fn.exp(-tilt * self._x)
-        # W lies between (r - 1)+ and r: so neither values nor errors grow beyond
+        # (r - 1)+ <= W <= r bounds V and so its error
         self._most = fn.exp(np.minimum(self._x, 0.0)) * self._damping * (1.0 + 16.0 * UNIT)
         self._slack = max(kernel.slack for kernel in kernels)
         self._outline = outline
@@ -162,10 +163,10 @@ class Recursion:
     def _part(
         self, kernel: Kernel, start: int, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray], float, float]:
-        """What one choice needs at every state.
+        """Precomputed arrays of one choice.
 
-        E_B (rR - 1)+ - (r - 1)+; the transform of the tilted weights; what V at both ends adds for
-        R that leads out of the window; the sum of the tilted weights, and their 2-norm.
+        The gain E_B (rR - 1)+ - (r - 1)+, tilted; the FFT of the tilted weights; the contributions
+        of R that leads out of the window, see `_lumps`; the sum and 2-norm of the tilted weights.
         """
         x, tilt = self._x, self._tilt
         at = -np.arange(self._first, self._last + 1) - kernel.first  # node of k = 1/r
@@ -178,19 +179,19 @@ class Recursion:
             below = at < 0
             slope = kernel.values[0] * fn.exp(-kernel.first * self._spacing)
             gain[below] = slope * self._damping[below]
-        # what the weights have is within the slack of r C'(1/r), and the bound is to have it
+        # the law of the weights has r C'(1/r) up to the slack, which the bound must cover
         call = gain + np.maximum(fn.exp(x) - 1.0, 0.0) * self._damping
         error = (kernel.slack + (ELEMENTARY + 8.0) * UNIT) * ABOVE_OUTSIDE
         gain += error * call if self._is_upper else -error * call
         tilted = weights * fn.exp(tilt * self._spacing * np.arange(start, start + weights.size))
-        place = np.zeros(self._size)
-        place[np.arange(start, start + weights.size) % self._size] = tilted
+        cyclic = np.zeros(self._size)
+        cyclic[np.arange(start, start + weights.size) % self._size] = tilted
         outside = self._lumps(kernel)
         mass = float(tilted.sum()) * (1.0 + UNIT * tilted.size)
-        return gain, np.conj(np.fft.rfft(place)), outside, mass, norm(tilted)
+        return gain, np.conj(np.fft.rfft(cyclic)), outside, mass, norm(tilted)
 
     def _lumps(self, kernel: Kernel) -> tuple[FloatArray, FloatArray]:
-        """What V = 1 at the lowest and the highest node adds beyond them, tilted."""
+        """Contributions of R that leads below and above the window, tilted, for V = 1 there."""
         if not self._is_upper:
             return np.zeros(0), np.zeros(0)
         count = self._x.size
@@ -198,9 +199,9 @@ class Recursion:
         above = np.cumsum(kernel.weights[::-1])[::-1]  # masses from j on
         below = np.cumsum(kernel.weights * fn.exp(j * self._spacing))  # means up to j
         node = np.arange(count)
-        up = count - node - kernel.first  # of the first j that leads above the window
+        up = count - node - kernel.first  # index of the first j that leads above the window
         high = np.where(up < j.size, above[np.clip(up, 0, j.size - 1)], 0.0)
-        down = -node - 1 - kernel.first  # of the last j that leads below it
+        down = -node - 1 - kernel.first  # index of the last j that leads below it
         low = np.where(down >= 0, below[np.clip(down, 0, j.size - 1)], 0.0)
         # V(r) <= V(r_0) r / r_0 for r <= r_0
         low = low * fn.exp(self._x - self._x[0])
@@ -216,10 +217,10 @@ class Recursion:
         tell: Callable[[tuple[int, ...]], object] | None = None,
         lowest: int | None = None,
     ) -> dict[int, Values]:
-        """Values of the states that are wanted, from the node ``lowest`` < 0 on.
+        """Values of the wanted states, only at nodes from ``lowest`` < 0 to 0 if that is given.
 
-        ``among`` leads from a state to the numbers of the moves that are tried there, of a lower
-        bound; ``tell`` is called with the numbers of the moves that were computed, state by state.
+        ``among`` selects the moves to try in a state (for lower bounds any will do); ``tell`` is
+        called state by state with the positions of the moves that were computed.
         """
         depth = plan.depths
         kept: dict[int, _KeptState] = {}
@@ -259,9 +260,9 @@ class Recursion:
         return np.asarray(np.fft.rfft(value, self._size))
 
     def _after(self, choice: int, then: _KeptState, rounding: float) -> tuple[FloatArray, float]:
-        """Value of one choice, and a bound on its error in the tilted coordinate."""
+        """Tilted value of making one choice and then going on in a state, and its error bound."""
         error = then.error
-        if not then.transform.size:  # nothing can be chosen afterwards
+        if not then.transform.size:  # V = 0: no choice follows
             return self._gain[choice], error * self._mass[choice]
         new = np.fft.irfft(self._spectrum[choice] * then.transform, self._size)[: then.value.size]
         new += self._gain[choice]
@@ -274,7 +275,7 @@ class Recursion:
     def _values(
         self, value: FloatArray, error: float, depth: int, best: npt.NDArray[np.int8] | None
     ) -> Values:
-        """The value of a state with its bounds: rounding, and what the laws are off by."""
+        """Undo the tilt, and widen by rounding and by the slack of the kernels."""
         plain = value / self._damping
         side = 1.0 if self._is_upper else -1.0
         with np.errstate(over="ignore"):
@@ -287,10 +288,9 @@ class Recursion:
 
 @dataclass(frozen=True, eq=False)
 class _KeptState:
-    """V of a state as later ones need it: tilted, its transform, error and 2-norm.
+    """V of a state as later states need it: tilted values, their FFT, error and 2-norm.
 
-    ``winners`` are the choices that were the best ones somewhere; ``rough`` is the same on the
-    nodes of the outline.
+    ``winners`` are the choices that are the best somewhere; ``rough`` is the same for the outline.
     """
 
     value: FloatArray
@@ -302,7 +302,7 @@ class _KeptState:
 
 
 class _CellChords:
-    """Chords over `COARSER` nodes of functions that are convex in r, in the tilted coordinate."""
+    """Chords over cells of `COARSER` nodes, linear in r, of tilted functions."""
 
     def __init__(self, spacing: float, tilt: float) -> None:
         u = np.arange(COARSER) * spacing
@@ -312,7 +312,7 @@ class _CellChords:
         self.most = float((self._left + self._right).max()) * (1.0 + 64.0 * UNIT)
 
     def shares(self, value: FloatArray) -> FloatArray:
-        """For each cell some κ <= 1: κ times the chord of the value lies below the value."""
+        """For each cell some κ <= 1 such that κ times the chord of the value lies below it."""
         cells = value[:-1].reshape(-1, COARSER)
         ends = value[::COARSER]
         chords = ends[:-1, None] * self._left
@@ -323,10 +323,10 @@ class _CellChords:
 
 
 class _Race:
-    """The choices of one state: those computed that may be the best ones somewhere.
+    """The maximum over the choices of one state, computing only those that may be the best.
 
-    ``kept`` are the states that they lead to, ``rounding`` that of a product, relative; ``best``
-    takes the best choice at each node.
+    ``kept`` has the states that they lead to; ``rounding`` is the relative rounding error of
+    a convolution; ``best`` receives the best choice at each node, if it is not None.
     """
 
     def __init__(
@@ -344,7 +344,7 @@ class _Race:
         self._coarse: list[FloatArray] = []
 
     def run(self, tried: Sequence[int]) -> None:
-        """Compute all that may be the best."""
+        """Compute first the choices that are likely to be the best, then those not excluded."""
         outline = self._recursion._outline
         doubtful = [n for n in tried if self._kept[self._choices[n][1]].transform.size]
         if outline is None or len(doubtful) < 2:
@@ -377,10 +377,10 @@ class _Race:
         self._shares: FloatArray | None = None
 
     def _is_below(self, outline: Recursion, number: int) -> bool:
-        """Whether a choice is nowhere better than the value and its error, which may grow for it.
+        """Whether a choice is nowhere above the value, up to its error, which is increased for it.
 
-        Between nodes of the outline the choice lies below its chords, and κ times the chords of
-        the value below the value.
+        Between nodes of the outline the choice lies below its chords, and the value lies above κ
+        times its own chords.
         """
         choice, then = self._choices[number]
         rough = self._kept[then].rough
@@ -399,7 +399,7 @@ class _Race:
         return True
 
     def winners(self, error: float) -> frozenset[int]:
-        """Choices that are the best ones somewhere."""
+        """Choices that are the best somewhere."""
         top = self.value[::COARSER]
         clear = top > CLEAR * error
         return frozenset(
@@ -410,17 +410,17 @@ class _Race:
 
 
 def norm(values: FloatArray) -> float:
-    """The 2-norm, from above."""
+    """Upper bound of the 2-norm."""
     return math.sqrt(float((values * values).sum())) * (1.0 + 64.0 * UNIT)
 
 
 def _within(kernel: Kernel, count: int) -> tuple[int, FloatArray]:
-    """First index and weights of the nodes that lead from the window into it."""
+    """First index and weights of the kernel nodes that can lead from the window into the window."""
     start, stop = max(kernel.first, 1 - count), min(kernel.last, count - 1)
     return start, kernel.weights[start - kernel.first : stop + 1 - kernel.first]
 
 
 def length(least: int) -> int:
-    """The smallest length 2^k or 3 2^k that is not below."""
+    """The smallest FFT length 2^k or 3 2^k that is at least ``least``."""
     power = 1 << max(least - 1, 1).bit_length()
     return 3 * power // 4 if 3 * power // 4 >= least else power

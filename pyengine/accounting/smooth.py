@@ -1,6 +1,6 @@
-"""The worst strategy on coarse grids: W between sums of bells whose coefficients are kept.
+"""The worst strategy on coarse grids: bounds of W as sums of bells, stored by their coefficients.
 
-`theory/adaptive` has the proof, and the names.
+Proof and notation: `theory/adaptive`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = ["SmoothRecursion", "SmoothValues"]
 
 FloatArray = npt.NDArray[np.float64]
 ComplexArray = npt.NDArray[np.complex128]
-MIDDLE = 6  # nodes from a bell's middle on that say which of two sums is larger
+MIDDLE = 6  # nodes on each side of a bell's middle that are used to compare two sums
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothValues:
-    """e^ε W of one state at x = -ε, ε = 0, h / 8, 2 h / 8, ..., and a proven bound on its side."""
+    """e^ε W of one state at x = -ε, ε = 0, h/8, 2h/8, ..., and proven upper or lower bounds."""
 
     values: FloatArray
     bounds: FloatArray
@@ -43,7 +43,7 @@ class SmoothValues:
 
 @dataclass(frozen=True, eq=False)
 class _KeptBells:
-    """Coefficients of a state, less those of (r - 1)+, and bounds of errors in W e^{-θx}."""
+    """Coefficients of a state less those of (r - 1)+, and bounds of errors in W e^{-θx}."""
 
     value: FloatArray
     transform: ComplexArray
@@ -57,11 +57,11 @@ class _KeptBells:
 
 # Map: the worst strategy on coarse grids | test_adaptive_smooth | theory/adaptive
 class SmoothRecursion:
-    """Values of states on one side of the true ones, from coefficients of bells.
+    """Upper or lower values of all states, as coefficients of bells.
 
-    ``laws`` are of that side, one for each choice.  The window's nodes are first < 0 < last;
-    beyond, coefficients are those of (r - 1)+.  States with few choices to come, up to its
-    ``depth``, are those of a recursion with ``finer`` bells.
+    ``laws`` are the upper or lower laws of the choices.  The window has the nodes ``first`` < 0 <
+    ``last``; beyond it, coefficients are those of (r - 1)+.  States with at most ``finer._depth``
+    choices to come are computed by the recursion ``finer`` on finer bells.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class SmoothRecursion:
         self._finer, self._depth = finer, depth
         self._count = last - first + 1
         self._steps = [step_on_bells(law, bells) for law in laws]
-        # what leads out of the window on either side is apart, and seen
+        # room so that what leaves the window on one side does not wrap around to the other
         left, right = (
             min(max(each), self._count - 1)
             for each in zip(
@@ -89,7 +89,7 @@ class SmoothRecursion:
         self._size = length(self._count + left + right)
         self._level = FFT_ROUNDING * fn.log2(self._size) * 3.0 + 16.0 * UNIT
         x = np.arange(first, last + 1) * bells.spacing
-        self._stop = _stopped(x, bells.tilt)  # coefficients of (r - 1)+, and their most beyond
+        self._stop = _stopped(x, bells.tilt)  # coefficients of (r - 1)+; their largest beyond
         self._beyond = fn.exp((1.0 - bells.tilt) * float(x[-1]))
         self._spectra, self._dropped, self._gains, self._left_out = zip(
             *(self._part(step) for step in self._steps), strict=True
@@ -99,18 +99,19 @@ class SmoothRecursion:
         self._slack = max(step.slack for step in self._steps)
 
     def _part(self, step: StepOnBells) -> tuple[ComplexArray, float, FloatArray, float]:
-        """What one choice needs at every state.
+        """Precomputed arrays of one choice.
 
-        The transform of c without what leads across the whole window, and the sum of that; what c
-        makes of (r - 1)+, less that, and the most of it outside of the window, with its rounding.
+        The FFT of c without coefficients that lead across the whole window, and the sum of their
+        absolute values; the convolution of c with (r - 1)+, less (r - 1)+; and a bound of it
+        outside the window, with its rounding.
         """
         h, tilt, count, first = self._bells.spacing, self._bells.tilt, self._count, self._first
         m = np.arange(step.first, step.first + step.c.size)
         inner = np.abs(m) < count
-        place = np.zeros(self._size)
-        place[m[inner] % self._size] = step.c[inner]
+        cyclic = np.zeros(self._size)
+        cyclic[m[inner] % self._size] = step.c[inner]
         dropped = float(np.abs(step.c[~inner]).sum()) * (1.0 + m.size * UNIT)
-        # as far as c reaches to the right; what leads from the left of the window finds e^x - 1
+        # extended to the right as far as c reaches; terms from left of the window see e^x - 1
         reach, near = max(int(m[-1]), 0), m >= first
         start, x = max(step.first, first), np.arange(first, first + count + reach) * h
         stop = _stopped(np.arange(first + count + reach - start) * h, tilt)
@@ -125,7 +126,7 @@ class SmoothRecursion:
             across = step.c[~near] * fn.exp(rate * h * (first - m[~near]))
             gain += sign * float(across.sum()) * fn.exp(rate * (x - first * h))
             off += (across.size + 16.0) * UNIT * float(np.abs(across).sum())
-            # farther right (r - 1)+ is linear, and so is what becomes of it
+            # farther right (r - 1)+ is linear in r, and so is its convolution
             whole = step.c * fn.exp(rate * (farthest - h * m))
             end += abs(float(whole.sum()) - fn.exp(rate * farthest))
             end += (m.size + 16.0) * UNIT * float(np.abs(whole).sum())
@@ -136,10 +137,10 @@ class SmoothRecursion:
         left = most * float(np.abs(step.c[~near]).sum())
         off += max(end, left, float(np.abs(gain[count:]).max(initial=0.0)))
         gain = gain[:count].copy()
-        return np.fft.rfft(place), dropped, gain, off
+        return np.fft.rfft(cyclic), dropped, gain, off
 
     def _begin(self, law: GradedLaw) -> tuple[FloatArray, float]:
-        """Coefficients of one step before (r - 1)+, and their error with what is left out."""
+        """Coefficients of a run's last step less those of (r - 1)+; their error with truncation."""
         step = first_step(law, self._bells)
         value = np.zeros(self._count)
         at = step.start - self._first
@@ -159,11 +160,10 @@ class SmoothRecursion:
         among: Callable[[int], Sequence[int]] | None = None,
         tell: Callable[[tuple[int, ...]], object] | None = None,
     ) -> dict[int, SmoothValues]:
-        """Values of the states that are wanted, at ``count`` ε.
+        """Values of the wanted states at ``count`` ε of the given spacing.
 
-        ``among`` leads from a state to the numbers of the moves that are tried there, of a lower
-        bound; ``tell`` is called with the numbers of the moves that are the best ones somewhere,
-        state by state.
+        ``among`` selects the moves to try in a state (for lower bounds any will do); ``tell`` is
+        called state by state with the positions of the moves that are the best somewhere.
         """
         depth = plan.depths
         kept: dict[int, _KeptBells] = {}
@@ -188,7 +188,7 @@ class SmoothRecursion:
         return found
 
     def _of_depth(self, depth: int) -> SmoothRecursion:
-        """The recursion of states of so many choices to come."""
+        """The recursion that computes states with up to ``depth`` choices to come."""
         if self._finer is None or depth > self._finer._depth:
             return self
         return self._finer._of_depth(depth)
@@ -200,7 +200,7 @@ class SmoothRecursion:
         return _KeptBells(value, transform, error, norm(value), peak, most, far, self)
 
     def _after(self, choice: int, then: _KeptBells | None) -> tuple[FloatArray, float, float]:
-        """Coefficients of one choice, an error of W e^{-θx}, and the A-mass at infinity."""
+        """Coefficients of a choice followed by ``then``, error in W e^{-θx}, A-mass at infinity."""
         step = self._steps[choice]
         if self._finer is not None and (then is None or then.by is not self):
             value, error, far = self._finer._after(choice, then)
@@ -217,7 +217,7 @@ class SmoothRecursion:
         return value, error + off * self._bells.total, step.far + then.far
 
     def _coarser(self, fine: FloatArray) -> tuple[FloatArray, float]:
-        """Coefficients of about the sum of bells that finer ones have, and its error."""
+        """Approximate coefficients on finer bells by ones on these bells; with the error."""
         finer = self._finer
         if finer is None:
             raise AssertionError("no finer bells")
@@ -244,17 +244,18 @@ class SmoothRecursion:
         return value, off * bells.total
 
     def _best(self, values: list[FloatArray], error: float) -> tuple[FloatArray, list[int]]:
-        """Coefficients of the best choices, and which ones these are.
+        """Combine the coefficients of several choices, and list those that are the best somewhere.
 
-        Upper ones are the maxima.  Where neighbours belong to different choices lower ones are
-        less, by so much that the sum of bells lies below that of one of the two everywhere.
+        Upper coefficients are the maxima.  Lower ones are those of the larger sum; where
+        neighbours belong to different choices they are reduced so much that the sum of bells
+        nowhere exceeds that of one of the two choices.
         """
         if len(values) == 1:
             return values[0], [0]
         value = values[0].copy()
         owner = np.zeros(value.size, dtype=np.int64)
         for number in range(1, len(values)):
-            # coefficients may swing about their sums, by which lower values choose
+            # coefficients may oscillate about their sums, so lower values compare the sums
             apart = values[number] - value
             better = (apart if self._is_upper else self._sums(apart)) > 0.0
             owner[better] = number
@@ -281,14 +282,14 @@ class SmoothRecursion:
         return value, [int(number) for number in best]
 
     def _sums(self, value: FloatArray) -> FloatArray:
-        """About what a sum of bells is at the nodes of its coefficients."""
+        """Approximate values of a sum of bells at the coarse nodes."""
         first, bell = self._bells.at(0)
         return np.convolve(value, bell[-first - MIDDLE : MIDDLE + 1 - first], mode="same")
 
     def _read(
         self, value: FloatArray, error: float, far: float, depth: int, count: int, spacing: float
     ) -> SmoothValues:
-        """e^ε W at ε = 0, and so many places of a spacing; beyond the window its error is known."""
+        """Values and bounds of e^ε W at ε = 0, spacing, ...; valid beyond the window, too."""
         bells = self._bells
         read = round(bells.spacing / spacing)
         part = bells.parts // read

@@ -1,4 +1,4 @@
-"""What the law of one step makes of bells, and of (r - 1)+, as sums of bells (theory/adaptive)."""
+"""One step applied to bells, and to (r - 1)+, as sums of bells with errors (theory/adaptive)."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = ["DAMPED", "MARGIN", "NEAR", "FirstStep", "StepOnBells", "first_step",
 FloatArray = npt.NDArray[np.float64]
 ComplexArray = npt.NDArray[np.complex128]
 Piece = tuple[int, FloatArray]  # first node, and coefficients
-MARGIN = 400  # nodes on which coefficients of a step fade out beyond those of its law
-FADING = 150  # on bells that are sums of finer ones
-DAMPED = 1e-12  # of the largest square of a bell's transform: keeps first coefficients small
-DAMPED_STEP = 1e-14  # of that of a coarser bell as a sum of finer ones
-NEAR = 600  # nodes about 0 that have most of the mass of a law
-TINY = 1e-19  # coefficients below it are 0
+MARGIN = 400  # coarse nodes on which coefficients decay beyond the range of the law
+FADING = 150  # the same for bells that are sums of finer ones
+DAMPED = 1e-12  # regularization of the first step, relative to the largest squared FFT of a bell
+DAMPED_STEP = 1e-14  # regularization of coefficients on coarser bells, likewise
+NEAR = 600  # coarse nodes on each side of 0 that have most of the mass of a law
+TINY = 1e-19  # smaller coefficients are set to 0
 
 
 class StepOnBells:
-    """One choice: what its law makes of a bell, as a sum of bells, with errors.
+    """One step applied to a bell, E_B B(rR), as a sum of bells with coefficients c, with errors.
 
-    ``dense`` has the first node and the coefficients c of near losses, without the far ones.
+    ``dense`` has the first node and the coefficients for the dense part of the law only.
     """
 
     def __init__(self, law: GradedLaw, bells: Bells) -> None:
@@ -42,7 +42,8 @@ class StepOnBells:
         size = np.abs(law.index)
         dense = size <= law.dense
         if bells.finer is None or bells.finer.finer is None:
-            # a part with most of the mass on few nodes, as its rounding counts at each of them
+            # fit the centre, which has most of the mass, apart: the rounding error grows with both
+            # the mass and the number of nodes
             near = size <= min(NEAR * parts, law.dense)
             parted = [near, dense & ~near]
             fits = [_fitted(law.index[some], tilted[some], bells) for some in parted if some.any()]
@@ -54,7 +55,7 @@ class StepOnBells:
             finer = step_on_bells(law, bells.finer)
             self.dense, self.residual = _coarser(finer, bells, bells.finer)
         pieces = [self.dense]
-        if not dense.all():  # farther out nodes are those of bells, and move these
+        if not dense.all():  # nodes farther out are nodes of bells: they shift the bells exactly
             node = -law.index[~dense][::-1] // parts
             moved = np.zeros(int(node[-1] - node[0]) + 1)
             moved[node - node[0]] = tilted[~dense][::-1]
@@ -64,7 +65,7 @@ class StepOnBells:
 
 
 def _sum_of(pieces: list[Piece]) -> Piece:
-    """First node and coefficients of a sum."""
+    """First node and coefficients of a sum of pieces."""
     begin = min(first for first, _ in pieces)
     found = np.zeros(max(first + c.size for first, c in pieces) - begin)
     for first, c in pieces:
@@ -73,7 +74,7 @@ def _sum_of(pieces: list[Piece]) -> Piece:
 
 
 def _coarser(step: StepOnBells, bells: Bells, finer: Bells) -> tuple[Piece, float]:
-    """Coefficients of near losses on bells that are sums of finer ones, and the residual."""
+    """The dense part on bells that are sums of finer ones, from its coefficients on these."""
     own, ratio = bells.of_finer, bells.parts // finer.parts
     first, c = step.dense
     made = np.convolve(own, c)
@@ -85,7 +86,7 @@ def _coarser(step: StepOnBells, bells: Bells, finer: Bells) -> tuple[Piece, floa
     found, left, rounding = bells.from_finer(target, slice(0, count), DAMPED_STEP)
     off = math.sqrt(left.size) * rounding
     off += bells.sharing * float(own.sum()) * float(np.abs(c).sum() + np.abs(found).sum())
-    # what is left is the less the finer the bells are of which it is a sum
+    # written in the finest bells, the bound of what is left is smallest
     of = finer
     while of.finer is not None:
         times = of.parts // of.finer.parts
@@ -98,23 +99,24 @@ def _coarser(step: StepOnBells, bells: Bells, finer: Bells) -> tuple[Piece, floa
 
 
 def _largest_phase(values: FloatArray, apart: int) -> float:
-    """The largest sum of values that are so many nodes apart."""
+    """The largest sum over every ``apart``-th value, over all phases."""
     return max(float(values[phase::apart].sum()) for phase in range(apart))
 
 
 class _Lumps(NamedTuple):
-    """Masses at 0 and at a node of bells that have the sum and the mean of all farther out."""
+    """Masses at 0 and at one node of bells with the sum and mean of R of all masses beyond it."""
 
     node: int
-    moved: float  # at the node
-    rest: float  # at 0
-    error: float  # of kinks farther out, which bells make noisy
+    moved: float  # mass at the node
+    rest: float  # mass at 0
+    error: float  # from smoothing the kinks of (rR - 1)+ beyond the node
 
 
 class FirstStep:
-    """What the law of a choice makes of (r - 1)+, as a sum of bells, with its error.
+    """One step applied to (r - 1)+, E_B (rR - 1)+, as a sum of bells with its error.
 
-    Near nodes are fitted with lumps for those farther out, whose kinks are at nodes of bells.
+    The dense part of the law is fitted together with lumps for the masses farther out, whose kinks
+    are at nodes of bells.
     """
 
     def __init__(self, law: GradedLaw, bells: Bells) -> None:
@@ -158,9 +160,9 @@ class FirstStep:
         inner: tuple[int, int],
         lumps: list[_Lumps],
     ) -> tuple[FloatArray, float]:
-        """E (rR - 1)+ of near nodes and noisy lumps less the mean over the noise, tilted.
+        """The function to fit, tilted, and its error with that of the masses farther out.
 
-        With its error and that of what is farther out.
+        It is E (rR - 1)+ of the dense part with smoothed lumps, less E_g (r e^y - 1)+.
         """
         parts, tilt = bells.parts, bells.tilt
         x = index * bells.fine
@@ -175,7 +177,7 @@ class FirstStep:
         found *= fn.exp(-tilt * x)
         found[inside] += plain
         masses = law.weights * fn.exp(law.index * bells.fine)
-        # at r beyond the law only masses that are left out, and those of R = 0, are missing
+        # beyond the law's range only left-out masses and the mass at R = 0 are missing
         lost = abs(float(law.weights.sum()) - 1.0) + abs(float(masses.sum()) - 1.0)
         most = float(np.abs(plain).max()) + sum(abs(x) for lump in lumps for x in lump[1:3])
         lost += 4.0 * masses.size * UNIT + (8.0 * ELEMENTARY + 64.0) * UNIT * most
@@ -183,7 +185,7 @@ class FirstStep:
 
 
 def _gain(law: GradedLaw, bells: Bells, x: FloatArray) -> FloatArray:
-    """V of a law less what is told, at places of log k within it."""
+    """V of a law less its A-mass at infinity, at log k = x within the range of the law."""
     k, at = fn.exp(law.index * bells.fine), fn.exp(x)
     cell = np.clip(np.searchsorted(k, at, side="right") - 1, 0, k.size - 2)
     call = law.values - law.far + np.maximum(1.0 - k, 0.0)  # linear between nodes of the law
@@ -193,7 +195,7 @@ def _gain(law: GradedLaw, bells: Bells, x: FloatArray) -> FloatArray:
 
 
 def _lumps(law: GradedLaw, bells: Bells, node: int) -> _Lumps:
-    """Lumps for all nodes of a law beyond one of the bells."""
+    """The lumps for all masses of a law beyond one node of the bells."""
     parts, end = bells.parts, node * bells.parts
     far = law.index > end if node > 0 else law.index < end
     index, mass = law.index[far], law.weights[far]
@@ -204,7 +206,7 @@ def _lumps(law: GradedLaw, bells: Bells, node: int) -> _Lumps:
     cells = bells.half // parts + 2
     wide = np.zeros((2 * cells + 1) * parts)
     wide[cells * parts + at] = kink
-    most = wide.reshape(-1, parts).max(axis=1)  # in each cell of a kink
+    most = wide.reshape(-1, parts).max(axis=1)  # largest value in each coarse cell
     places = index // parts
     tilted = np.zeros(int(places[-1] - places[0]) + 1)
     tilted[places - places[0]] = mass * fn.exp(bells.tilt * bells.fine * index)
@@ -214,18 +216,18 @@ def _lumps(law: GradedLaw, bells: Bells, node: int) -> _Lumps:
 
 @kept(128)
 def step_on_bells(law: GradedLaw, bells: Bells) -> StepOnBells:
-    """That of a law, which is one object as long as it is kept."""
+    """The cached `StepOnBells` of a law."""
     return StepOnBells(law, bells)
 
 
 @kept(64)
 def first_step(law: GradedLaw, bells: Bells) -> FirstStep:
-    """The same of one step before the end."""
+    """The cached `FirstStep` of a law."""
     return FirstStep(law, bells)
 
 
 class _BellSpectrum:
-    """A bell on the fine grid of so many cells, which is a circle: its transform."""
+    """The FFT of a bell on the fine grid of a circle of ``cells`` coarse cells."""
 
     def __init__(self, bells: Bells, cells: int) -> None:
         self._bells, self._cells = bells, cells
@@ -238,11 +240,11 @@ class _BellSpectrum:
     def residual(
         self, target: ComplexArray, law: FloatArray, c: FloatArray, m: npt.NDArray[np.int64]
     ) -> tuple[FloatArray, float]:
-        """A function, of a transform, less Σ c_m B_m, and the 2-norm of its rounding.
+        """A function less Σ c_m B_m, on the fine grid, and a bound of the 2-norm of its rounding.
 
-        The function is the values of ``law`` or what they make of the bell.  By Lemma 7 of
-        theory/adaptive; the transform of c, whose error is that of the coarse grid,
-        repeats, and all of its repetitions meet one bell.
+        ``target`` is the FFT of the function, which is ``law`` itself or its convolution with
+        a bell.  The bound is Lemma 7 of theory/adaptive: the FFT of c on the fine grid repeats that
+        on the coarse one, so its error is that of the coarse FFT.
         """
         cells, parts = self._cells, self._bells.parts
         size = cells * parts
@@ -265,24 +267,24 @@ def _spectrum(bells: Bells, cells: int) -> _BellSpectrum:
 
 
 def _circle(low: int, high: int, bells: Bells) -> tuple[int, int]:
-    """First coarse node, and number of cells, about those from which bells come together."""
+    """First coarse node and number of cells, a power of two, of a circle around low..high."""
     around = bells.half // bells.parts + 2 + MARGIN
     return low - around, 1 << (high - low + 2 * around - 1).bit_length()
 
 
 def _fitted(index: npt.NDArray[np.int64], tilted: FloatArray, bells: Bells) -> tuple[Piece, float]:
-    """What a law makes of a bell, as a sum of bells, and the residual."""
+    """A law applied to a bell as a least-squares sum of bells, and a bound of the residual."""
     low, high = -int(index[-1]) // bells.parts, -int(index[0]) // bells.parts
     first, cells = _circle(low, high, bells)
     size, bell = cells * bells.parts, _spectrum(bells, cells)
-    place = np.zeros(size)
-    place[-index % size] = tilted
-    of_law = np.fft.rfft(place)
+    cyclic = np.zeros(size)
+    cyclic[-index % size] = tilted
+    of_law = np.fft.rfft(cyclic)
     m = np.arange(first, first + cells)
     c = np.fft.irfft(folded(of_law * bell.square, cells) / bell.shape, cells)[m % cells]
     c = np.where(np.abs(c) < TINY, 0.0, c)
     left, error = bell.residual(of_law * bell.transform, tilted, c, m)
     residual = float(np.abs(left.reshape(cells, bells.parts)).sum(axis=0).max())
-    used = np.flatnonzero(c) if c.any() else [0]  # few losses leave a part without any mass
+    used = np.flatnonzero(c) if c.any() else [0]  # a part may have no mass
     low, high = int(used[0]), int(used[-1]) + 1
     return (first + low, c[low:high]), residual + math.sqrt(cells) * error

@@ -1,4 +1,4 @@
-"""Profiles of the worst strategy between proven bounds, at as many ε as a grid has nodes."""
+"""Proven bounds of δ(ε) of the worst strategy, tabulated on a uniform grid of ε."""
 
 from __future__ import annotations
 
@@ -28,32 +28,33 @@ __all__ = ["SMALLEST", "Choosing", "Detail", "ProfileTable"]
 FloatArray = npt.NDArray[np.float64]
 V = TypeVar("V")
 
-RATES = np.unique(np.round(8.0 * np.geomspace(1.0, 400.0, 90))) / 8.0  # of exponential tilts
-COARSE = 0.25  # of the smallest standard deviation of a loss, roughly: the spacing to begin with
-MOST_POINTS = 1e9  # of all products of both sides: about half a minute
+RATES = np.unique(np.round(8.0 * np.geomspace(1.0, 400.0, 90))) / 8.0  # tried exponential tilts θ
+COARSE = 0.25  # first spacing, roughly in units of the smallest standard deviation of a loss
+MOST_POINTS = 1e9  # most grid points, summed over the products of both sides: about 30 s
 MOST_NODES = 1 << 22
-SMALLEST = 1e-280  # of what is left out
-WHOLE = 20.0  # largest θ ε of a table that keeps digits between 0 and ε
+SMALLEST = 1e-280  # smallest `Detail.left_out`
+WHOLE = 20.0  # largest θ ε of a table that keeps its digits between 0 and ε
 TILTED = 300.0  # largest exponent of a tilt
-FINEST = 2.0**-10  # of `COARSE` spacings: the fine grid of bells for a tolerance of 1e-6
-# Nodes of bells are so many times as far apart up to so many choices to come, which make W smooth.
+FINEST = 2.0**-10  # fine grid of the bells at tolerance 1e-6, in units of the coarse spacing
+# (factor, depth): the spacing of the bells is multiplied by the factor for states with up to
+# ``depth`` choices to come, since every choice makes W smoother
 LEVELS = ((1, 4), (2, 16), (4, 64), (8, 256), (16, math.inf))
-TILTS = 5  # that are tried, from a third of the best one on
-DISTANCES = (1, 2, 4, 8, 16)  # of the nodes through which lines below a profile are drawn
+TILTS = 5  # tilts tried for the window, from a third of the best one on
+DISTANCES = (1, 2, 4, 8, 16)  # in cells, between the two nodes of a line below a profile
 
 
 @dataclass(frozen=True)
 class Detail:
-    """How fine a table is, and where.
+    """Resolution and range of a table.
 
-    - ``spacing``: h, a power of two
-    - ``place``: the ε about which values keep their digits
-    - ``left_out``: what may be left out of δ there
-    - ``tail``: what may be left out of a step's V at R < 1
-    - ``reach``: the table goes at least so far
-    - ``is_whole``: whether values down to ε = 0 are to keep digits, too
-    - ``stop``: the table may end beyond it
-    - ``is_smooth``: whether values are sums of bells, for which coarse grids are enough
+    - ``spacing``: h of the grid of ε and log R, a power of two
+    - ``place``: the ε about which δ is to be relatively accurate
+    - ``left_out``: truncation error that is allowed in δ at ``place``
+    - ``tail``: truncation error that is allowed in V of a step at R < 1
+    - ``reach``: the table must reach at least this ε
+    - ``is_whole``: whether δ is to be relatively accurate down to ε = 0, too
+    - ``stop``: larger ε are not needed
+    - ``is_smooth``: whether V is a sum of bells, for which a coarser grid suffices
     """
 
     spacing: float
@@ -70,7 +71,7 @@ class Detail:
 class ProfileTable:
     """δ(ε_j) at ε_j = jh, j = 0, 1, ...: values between proven bounds.
 
-    ``rounding`` is how much of the width between these no finer grid takes away.
+    ``rounding`` is the part of ``upper - lower`` due to rounding, which no finer grid reduces.
     """
 
     spacing: float
@@ -81,16 +82,16 @@ class ProfileTable:
 
     @property
     def epsilon(self) -> FloatArray:
-        """The nodes."""
+        """The nodes ε_j."""
         return np.asarray(np.arange(self.value.size) * self.spacing, dtype=np.float64)
 
     @property
     def t(self) -> FloatArray:
-        """e^ε at the nodes, in which δ is convex."""
+        """Values of t = e^ε at the nodes; δ is convex in t."""
         return np.asarray(fn.exp(self.epsilon))
 
     def larger(self, other: ProfileTable) -> ProfileTable:
-        """The larger of two profiles on one grid."""
+        """The maximum of two profiles on the same grid."""
         size = min(self.value.size, other.value.size)
         pairs = (
             (self.lower, other.lower),
@@ -103,10 +104,10 @@ class ProfileTable:
         )
 
     def lines(self, cell: npt.NDArray[np.intp]) -> list[tuple[FloatArray, FloatArray]]:
-        """Values at both ends of cells [t_j, t_{j+1}] of lines that lie below δ on them.
+        """Lines below δ on cells [t_j, t_{j+1}], by their values at both ends.
 
-        A chord of a convex function, extended, lies below it: lines through a lower bound at one
-        end of the cell and an upper bound at a node farther out.
+        A chord of a convex function, extended, lies below it.  A line goes through a lower bound at
+        one end of the cell and an upper bound at a node outside it.
         """
         h, found = self.spacing, []
         for distance in DISTANCES:
@@ -126,11 +127,11 @@ class ProfileTable:
 
     def delta(self, epsilon: float) -> Triple | None:
         """δ at ε >= 0; None beyond the table."""
-        place = epsilon / self.spacing
-        j = int(place)
+        position = epsilon / self.spacing
+        j = int(position)
         if j + 1 >= self.value.size:
             return None
-        if place == j:
+        if position == j:
             return float(self.value[j]), float(self.lower[j]), float(self.upper[j])
         share = fn.expm1(epsilon - j * self.spacing) / fn.expm1(self.spacing)
         error = (2.0 * ELEMENTARY + 8.0) * UNIT
@@ -140,14 +141,14 @@ class ProfileTable:
             float((1.0 - share) * left[0] + share * right[0]) for left, right in self.lines(cell)
         )
         lower = max(lower, float(self.lower[j + 1]))
-        value = _geometric(self.value[j], self.value[j + 1], place - j)
-        # a share is off by less than its error, and δ moves by no more than over the cell
+        value = _geometric(self.value[j], self.value[j + 1], position - j)
+        # the error of the share times the change of δ over the cell
         apart = error * float(self.upper[j])
         lower, upper = max(lower - apart, 0.0), float(upper) + apart
         return min(max(value, lower), upper), lower, upper
 
     def epsilon_of(self, delta: float) -> Triple | None:
-        """The smallest ε with δ(ε) <= δ; None where it lies beyond the table."""
+        """The smallest ε with δ(ε) <= δ; None if it lies beyond the table."""
         if self.upper[0] <= delta:
             return 0.0, 0.0, 0.0
         below = np.flatnonzero(self.upper <= delta)
@@ -191,23 +192,26 @@ def _geometric(first: float, second: float, share: float) -> float:
 
 
 class Choosing:
-    """The worst strategy over one order of all pairs; runs begin in the last state of the plan."""
+    """Tables for the worst strategy, for one order of the neighbours.
+
+    ``menu`` has the profiles of the choices; a run begins in the last state of the plan.
+    """
 
     def __init__(self, menu: Sequence[StepProfile], plan: StatePlan) -> None:
         self._used, self.plan = without_dominated(menu, plan)
         self.menu = tuple(menu[choice] for choice in self._used)
-        # of δ, what choices that are left out may have more; of most plans none is
+        # by how much left-out choices may increase δ; 0 if none is left out
         self._more = plan.depth * len(menu) * NEGLIGIBLE if len(self._used) < len(menu) else 0.0
         self._ends_of_windows: dict[Detail, tuple[float, float, float]] = {}
         smallest = min(2.5 * profile.variation for profile in self.menu)
         self.coarse = 2.0 ** math.floor(fn.log2(min(COARSE * smallest, 0.125)))
 
     def points(self, detail: Detail, sides: int = 1) -> float:
-        """Points of all products of a table."""
+        """Cost of a table: grid points, summed over all products; infinite if it is too large."""
         if detail.is_smooth:
             first, last, _ = self._wide_window(detail)
             nodes = [float(last - first) / wider for wider, _ in LEVELS]
-            # upper values compute all choices
+            # upper values compute every choice, lower ones only the best
             products = sum(
                 nodes[_level(depth)] * (min(len(moves), MOST_COMPUTED) + len(moves)) / 2.0
                 for depth, moves in zip(self.plan.depths, self.plan.moves, strict=True)
@@ -218,11 +222,11 @@ class Choosing:
         return sides * products if last - first <= MOST_NODES else math.inf
 
     def table(self, detail: Detail) -> ProfileTable:
-        """Profile of the state where a run begins."""
+        """The profile of the initial state."""
         return self.tables(detail, [len(self.plan.moves) - 1])[0]
 
     def tables(self, detail: Detail, states: Sequence[int]) -> list[ProfileTable]:
-        """Profiles of some states."""
+        """The profiles of given states."""
         if detail.is_smooth:
             return self._smooth_tables(detail, states)
         above, below = self._both(detail, states)
@@ -245,7 +249,7 @@ class Choosing:
     def _both(
         self, detail: Detail, states: Sequence[int]
     ) -> tuple[dict[int, Values], dict[int, Values]]:
-        """Upper and lower values."""
+        """Upper and lower bounds of V for given states."""
         ends = math.ceil(min(detail.stop / detail.spacing, float(MOST_NODES))) + 2 * DISTANCES[-1]
         upper, lower = (self._recursion(detail, is_upper=side) for side in (True, False))
         return _side_by_side(
@@ -254,7 +258,7 @@ class Choosing:
         )
 
     def _grids(self, detail: Detail, tilt: float) -> list[tuple[Bells, float]]:
-        """Bells of states with more and more choices to come, and up to how many."""
+        """The bells of each of the `LEVELS` needed, with the largest number of choices to come."""
         finest = FINEST * self.coarse * math.sqrt(detail.tail / 1e-11)
         parts = 1 << min(max(math.ceil(fn.log2(detail.spacing / finest)), 3), 10)
         found: list[tuple[Bells, float]] = []
@@ -265,7 +269,7 @@ class Choosing:
         return found
 
     def _laws(self, detail: Detail, bells: Bells, *, is_upper: bool) -> list[GradedLaw]:
-        """Laws on the fine grid: all of its nodes up to 4 deviations of the smallest choice."""
+        """Laws on the fine grid: all nodes up to 4 standard deviations of the smallest choice."""
         nodes = math.ceil(32.0 * self.coarse / bells.spacing) * bells.parts
         return [
             graded(profile, bells.fine, nodes, bells.parts, self._ends(profile, detail), is_upper)
@@ -273,7 +277,7 @@ class Choosing:
         ]
 
     def least_width(self, detail: Detail, delta: float) -> float:
-        """Relative width, about, of a smooth table's bounds where δ is as given, at the least."""
+        """Estimate from below of the relative width of a smooth table's bounds at a given δ."""
         first, last, tilt = self._wide_window(detail)
         if last - first > MOST_NODES or delta <= 0.0:
             return math.inf
@@ -319,7 +323,7 @@ class Choosing:
         return found
 
     def choices(self, detail: Detail) -> tuple[int, list[npt.NDArray[np.int8]]]:
-        """Index of the first node, and the best choice at each node, of all states."""
+        """Index of the first node, and for each state the best choice at each node."""
         states = range(len(self.plan.moves))
         found = self._recursion(detail, is_upper=True).run(self.plan, states, with_choices=True)
         best = [found[state].choices for state in states]
@@ -333,7 +337,7 @@ class Choosing:
                 f"the worst strategy would need a grid of {last - first:,} likelihood ratios, more "
                 f"than {MOST_NODES:,}: a larger tolerance needs fewer"
             )
-        # r times the A-mass at infinity is to be small beside the rest at the lowest r, too
+        # r times the A-mass at infinity must be small relative to W even at the smallest r
         below = -first * detail.spacing - detail.place
         cut = detail.left_out * fn.exp(-min((tilt - 1.0) * below, TILTED))
         inner = replace(detail, left_out=max(cut, SMALLEST))
@@ -354,7 +358,7 @@ class Choosing:
         return Recursion(kernels, detail.spacing, first, last, tilt, outline)
 
     def _ends(self, profile: StepProfile, detail: Detail) -> tuple[float, float]:
-        """How far the nodes of a step reach below and above 1."""
+        """How far the nodes of a step must reach below and above log k = 0."""
         cuts = (detail.tail, detail.left_out / max(self.plan.depth, 1))
         low, high = (
             max(profile.end(cut, side), detail.spacing or self.coarse)
@@ -368,9 +372,9 @@ class Choosing:
         few: float = math.inf,
         tilt: float = 1.0,
     ) -> tuple[FloatArray, FloatArray]:
-        """Logs of the largest E R^ρ and E R^-ρ of a whole run under B, at all `RATES`.
+        """Logs of the largest E_B R^ρ and E_B R^-ρ of a run over all strategies, at all `RATES`.
 
-        Of nodes whose log E R^θ, with all that is above, is more than -``few``.
+        Nodes beyond which E_B R^θ of a step has no more than e^-few, θ the tilt, are left out.
         """
         logs = []
         for profile in self.menu:
@@ -395,7 +399,7 @@ class Choosing:
         return up, down
 
     def _wide_window(self, detail: Detail) -> tuple[int, int, float]:
-        """As `_window`, where W e^{-θx} is small beyond both ends: choices, too."""
+        """As `_window`, but such that W e^{-θx} is small beyond both ends; no bound rests on it."""
         alike = replace(detail, spacing=0.0, is_smooth=True)
         if alike not in self._ends_of_windows:
             self._ends_of_windows[alike] = self._wide_ends(alike)
@@ -407,7 +411,7 @@ class Choosing:
         return -math.ceil(low / h) - 1, math.ceil(high / h) + 1, tilt
 
     def _wide_ends(self, detail: Detail) -> tuple[float, float, float]:
-        """How far a window reaches, and the tilt."""
+        """How far a window reaches below and above 0, in log R, and the tilt."""
         up, down = self._moments(detail)
         place = detail.place
         ends = [max(self._ends(profile, detail)) for profile in self.menu]
@@ -417,13 +421,13 @@ class Choosing:
         size = np.where(max(most, 1.0) >= RATES, up - RATES * place, math.inf)
         best = RATES[int(np.argmin(size))]
         found = []
-        # a lower tilt than the best one may have a much smaller window
+        # a smaller tilt than the best one may allow a much smaller window
         for i in np.unique(np.searchsorted(RATES, np.geomspace(max(best / 3.0, 1.0), best, TILTS))):
             tilt = float(RATES[i])
-            # δ is e^ε W, and W e^{-θx} is to be known to a part of what is left out
+            # δ is e^ε W, and the error of W e^{-θx} must be a part of ``left_out``
             rest = -fn.log(detail.left_out) + fn.log(10.0 * max(self.plan.depth, 1))
             rest += (1.0 - tilt) * place
-            # single large losses, which decide the moments of high rates, are left out if possible
+            # rare large losses, which dominate the moments of high rates, are left out if possible
             few = rest + float(up[i]) + fn.log(max(self.plan.depth, 1))
             kept, _ = self._moments(detail, few, tilt)
             more = tilt < RATES
@@ -433,14 +437,14 @@ class Choosing:
         return min(found)[1:]
 
     def _window(self, detail: Detail) -> tuple[int, int, float]:
-        """First and last node, and the tilt.  They are choices; bounds hold for any of them."""
+        """First and last node, and the tilt: heuristic choices; the bounds hold for any others."""
         up, down = self._moments(detail)
         place = detail.place
         rest = -fn.log(detail.left_out) + fn.log(10.0 * max(self.plan.depth, 1))
         rest += detail.place  # δ is e^ε W
         rates = RATES
         tilt = float(rates[int(np.argmin(up - rates * place - fn.log(rates)))])
-        # what crosses an end of the window has a small B-mass, or leads to a small value
+        # beyond the ends of the window the B-mass is small, or the values are
         farthest, lowest = (float(((gain + rest) / rates).min()) for gain in (up, down))
         last = min(farthest - place, lowest)
         first = -min(farthest, place + lowest)
@@ -454,7 +458,7 @@ class Choosing:
 
 
 def _level(depth: int) -> int:
-    """Which of `LEVELS` has the states of so many choices to come."""
+    """Index in `LEVELS` for states with up to ``depth`` choices to come."""
     return next(i for i, (_, most) in enumerate(LEVELS) if depth <= most)
 
 
@@ -462,7 +466,7 @@ def _side_by_side(
     upper: Callable[[Callable[[tuple[int, ...]], object]], V],
     lower: Callable[[Callable[[int], Sequence[int]]], V],
 ) -> tuple[V, V]:
-    """Upper and lower values; the lower ones try the choices that the upper ones tell of."""
+    """Upper and lower values in two threads; the lower ones try only what the upper ones report."""
     numbers: SimpleQueue[tuple[int, ...] | None] = SimpleQueue()
 
     def among(_: int) -> tuple[int, ...]:
