@@ -1,4 +1,4 @@
-"""Ways to draw batches beside each other, at equal noise."""
+"""Comparison of ways to draw batches, at equal noise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["SCHEMES", "Compared", "Scheme", "SchemeSetting", "compare", "figures
 
 @dataclass(frozen=True)
 class SchemeSetting:
-    """Noise multiplier, steps of an epoch, and epochs; a step sees the share 1/t of the records."""
+    """Noise multiplier, steps t per epoch and epochs; a batch has the share 1/t of the records."""
 
     noise: float
     steps_per_epoch: int
@@ -38,9 +38,10 @@ class SchemeSetting:
 
 @dataclass(frozen=True)
 class Scheme:
-    """One way to draw batches, with the adjacencies that are asked.
+    """One way to draw batches, with the adjacencies for which ε is computed.
 
-    ``leak`` leads from a setting to what certainly leaks, where ``run`` is an upper bound only.
+    ``leak`` makes a mechanism that bounds the loss from below, for schemes whose ``run`` is only
+    an upper bound.
     """
 
     name: str
@@ -85,11 +86,11 @@ SCHEMES = (
 
 @dataclass(frozen=True)
 class Compared:
-    """ε of one scheme at one setting, NaN where no engine answers.
+    """ε of one scheme at one setting; NaN if no engine could compute it.
 
-    ``engine`` and ``certainty`` say who answered and whether its bounds are proven; they are the
-    reason of a refusal and "" there.  ``at_least`` is what ε is at the least, where the scheme has
-    an upper bound only; it is no guarantee.
+    ``engine`` is the name of the engine, or the reason of the refusal; ``certainty`` says whether
+    its bounds are proven, "" after a refusal.  ``at_least`` is a lower bound of ε for schemes that
+    have only an upper bound; it is no guarantee.
     """
 
     setting: SchemeSetting
@@ -102,7 +103,7 @@ class Compared:
 
 
 def compare(settings: Sequence[SchemeSetting], delta: float) -> Iterator[Compared]:
-    """ε at δ of all schemes, setting by setting."""
+    """Compute ε at δ of all schemes, setting by setting."""
     if not 0.0 < checks.real("delta", delta) < 1.0:
         raise ValueError(f"delta must lie in (0, 1), got {delta!r}")
     return (
@@ -130,7 +131,7 @@ def _asked(setting: SchemeSetting, scheme: Scheme, adjacency: str, delta: float)
 
 
 def figures(rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of a table: a row for each setting, a column for each scheme."""
+    """Column heads and cells of a table: rows are settings, columns are schemes."""
     heads = ["σ", "t", "epochs", *(scheme.name for scheme in SCHEMES)]
     table: dict[SchemeSetting, dict[str, list[str]]] = {}
     for row in rows:
@@ -143,7 +144,7 @@ def figures(rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
 
 
 def leaks(rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of a table of what certainly leaks, apart from the guarantees."""
+    """Column heads and cells of a table of the lower bounds of ε, which are no guarantees."""
     return ["σ", "t", "epochs", "shuffled: ε is at least"], [
         [*row.setting.texts, written(row.at_least, ".5g")]
         for row in rows

@@ -1,6 +1,6 @@
-"""Audits: what attacks on real releases prove, held against what the theory allows.
+"""Audits: lower bounds on privacy loss from attacks, compared with the guarantees of the theory.
 
-Everything takes NumPy arrays of gradients or scores, whatever framework made them.
+All functions take NumPy arrays of gradients or scores, whichever framework produced them.
 """
 
 from pyengine.workbench.audit.auroc import Auroc, auroc

@@ -1,4 +1,4 @@
-"""Checks of arrays that a user measured."""
+"""Checks of arrays of measurements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def finite_array(name: str, value: Any, dimensions: tuple[int, ...]) -> FloatArr
 
 
 def scores(name: str, value: Any) -> FloatArray:
-    """Return a sample of scores, in which infinities are allowed and NaN is not."""
+    """Return a sample of scores; infinities are allowed, NaN is not."""
     array = _real(name, value, "a one-dimensional array")
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{name} must be one-dimensional and not empty, got shape {array.shape}")

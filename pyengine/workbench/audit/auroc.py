@@ -1,4 +1,4 @@
-"""Area under the curve of an attack: one number that says whether its scores tell anything."""
+"""Area under an attack's ROC curve: one number for how well its scores separate both cases."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Auroc(NamedTuple):
     Parameters
     ----------
     value : float
-        The share of pairs of a run with the record and one without it in which the former has the
-        larger score; ties count half.
+        Share of the pairs of a run with the record and a run without it in which the former has
+        the larger score; ties count half.
     lower, upper : float
-        Bounds on the probability of that.
+        Confidence bounds on the probability of this event.
     is_reversed : bool
-        Whether the probability is below 1/2, significantly: small scores speak for the record.
+        Whether the probability is significantly below 1/2: small scores indicate the record.
     confidence : float
-        Of the bounds.
+        Confidence level of the bounds.
     """
 
     value: float
@@ -37,7 +37,7 @@ class Auroc(NamedTuple):
 
 
 def auroc(null: npt.ArrayLike, alternative: npt.ArrayLike, *, confidence: float = 0.95) -> Auroc:
-    """Area under the ROC curve of an attack's scores, with bounds for every law.
+    """Area under the ROC curve of an attack's scores, with distribution-free confidence bounds.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def auroc(null: npt.ArrayLike, alternative: npt.ArrayLike, *, confidence: float 
     Returns
     -------
     Auroc
-        1/2 says nothing, 1 tells all.  What small false positive rates give is not in it: a leak of
-        few records hardly moves it, so it must not stand for the audit.
+        An area of 1/2 is guessing, 1 is perfect separation.  It hardly depends on small false
+        positive rates, at which a leak of few records shows; so it does not replace an audit.
 
     Raises
     ------
@@ -59,8 +59,8 @@ def auroc(null: npt.ArrayLike, alternative: npt.ArrayLike, *, confidence: float 
 
     Notes
     -----
-    The bounds are the areas of the staircases that the simultaneous bands of `empirical_trade_off`
-    leave below and above the true curve.
+    The bounds are the areas under the staircases below and above the true curve that follow from
+    the simultaneous bands of `empirical_trade_off`.
 
     Examples
     --------
@@ -79,14 +79,14 @@ def auroc(null: npt.ArrayLike, alternative: npt.ArrayLike, *, confidence: float 
 
 
 def _area_below(x: FloatArray, y: FloatArray) -> float:
-    """Area under all increasing curves that pass left of and above the points (x, y)."""
+    """Smallest area under an increasing curve that passes left of and above all points (x, y)."""
     order = np.argsort(x)
     reached = np.maximum.accumulate(y[order])
     return float(reached @ np.diff(x[order], append=1.0))
 
 
 def _area_above(x: FloatArray, y: FloatArray) -> float:
-    """Area under which all increasing curves stay that pass right of and below the points."""
+    """Largest area under an increasing curve that passes right of and below all points (x, y)."""
     order = np.argsort(x)
-    most = np.minimum.accumulate(y[order][::-1])[::-1]  # of the points to the right
+    most = np.minimum.accumulate(y[order][::-1])[::-1]  # minimum over the points to the right
     return float(most @ np.diff(x[order], prepend=0.0) + (1.0 - x[order][-1]))

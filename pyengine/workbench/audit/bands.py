@@ -1,4 +1,4 @@
-"""Simultaneous confidence bands of survival functions, valid for every law and sample size."""
+"""Distribution-free simultaneous confidence bands of survival functions, for any sample size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
     "survival_band",
 ]
 
-RANK_RATIO = 1.05  # between the ranks whose coverage is bounded; 1 would only widen the bands
+RANK_RATIO = 1.05  # ratio of successive ranks with a bound; using all ranks widens the bands
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -35,12 +35,12 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tu
     successes, trials : int
         Counts, 0 <= ``successes`` <= ``trials``, ``trials`` >= 1.
     confidence : float
-        Level in (0, 1); each side errs with probability at most (1 - confidence)/2.
+        Level in (0, 1); each bound fails with probability at most (1 - confidence)/2.
 
     Returns
     -------
     lower, upper : float
-        Bounds that hold with at least that confidence.
+        Bounds that hold together with at least this confidence.
 
     Raises
     ------
@@ -71,14 +71,14 @@ def both_bounds(
 
 
 def rest_above(lower: Any) -> Any:
-    """Upper bounds of what lower bounds near 1, which are off by half a unit, leave of it."""
+    """Upper bounds 1 - lower, plus a unit that covers the rounding of lower bounds near 1."""
     return np.minimum(1.0 - lower + UNIT, 1.0)
 
 
 def success_bound(
     successes: Any, trials: Any, error: float, names: tuple[str, str] = ("successes", "trials")
 ) -> float:
-    """Return a bound below a probability that fails with probability at most ``error``."""
+    """Return a lower bound of a probability that fails with probability at most ``error``."""
     if not (_is_integer(trials) and 1 <= trials <= checks.PLAIN_COUNT):
         raise ValueError(f"{names[1]} must be an integer in [1, 2^53], got {checks.shown(trials)}")
     if not (_is_integer(successes) and 0 <= successes <= trials):
@@ -104,7 +104,7 @@ def _beta_quantile(a: object, b: object, probability: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class SurvivalBand:
-    """Bounds on P(S >= t) and on its complement P(S < t), at thresholds t, all at once."""
+    """Simultaneous bounds on P(S >= t) and on its complement P(S < t) at thresholds t."""
 
     above_lower: FloatArray
     above_upper: FloatArray
@@ -122,12 +122,12 @@ def _ranks(size: int) -> npt.NDArray[np.int64]:
 
 
 def survival_band(sample: FloatArray, thresholds: FloatArray, error: float) -> SurvivalBand:
-    """Bounds on P(S >= t) at all thresholds that fail with probability at most ``error``.
+    """Bounds on P(S >= t) at all thresholds that fail together with probability <= ``error``.
 
-    The law of P(S >= X) at the k-th largest of n values X is Beta(k, n - k + 1) where S has no
-    atoms, and lies on the safe side of it where it has: P(S > X) is never larger, P(S >= X) never
-    smaller.  Half of the error goes to the two tails of these laws at some hundred ranks, half to
-    the inequality of Dvoretzky, Kiefer, Wolfowitz and Massart, which is sharper in the middle.
+    If S has no atoms, P(S >= X) at the k-th largest of n values X has the law Beta(k, n - k + 1).
+    With atoms it errs on the safe side: P(S > X) is never larger, P(S >= X) never smaller.  Half of
+    the error is spent on both tails of these laws at about a hundred ranks, half on the inequality
+    of Dvoretzky, Kiefer, Wolfowitz and Massart, which is sharper in the middle.
     """
     descending = np.sort(sample)[::-1]
     size = descending.size

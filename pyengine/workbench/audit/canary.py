@@ -1,4 +1,4 @@
-"""Audits in gradient space: worst-case canary, its magnitude, offline likelihood ratio."""
+"""Audits in gradient space: worst-case canary, magnitude test, offline likelihood ratio."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["dirac_canary", "magnitude_scores", "offline_scores"]
 
 
 def dirac_canary(dimension: int, norm: float, *, index: int = 0) -> FloatArray:
-    """Gradient of largest length in a single coordinate, to be inserted for an audit.
+    """Canary gradient with its whole norm in a single coordinate, to be inserted for an audit.
 
     Parameters
     ----------
@@ -22,12 +22,12 @@ def dirac_canary(dimension: int, norm: float, *, index: int = 0) -> FloatArray:
     norm : float
         Clipping norm, in (0, ∞).
     index : int
-        The coordinate, in [0, d).
+        Index of the coordinate, in [0, d).
 
     Returns
     -------
     ndarray, shape (d,)
-        ``norm`` at ``index``, else 0.
+        ``norm`` at ``index``, 0 elsewhere.
     """
     size = checks.count("dimension", dimension, least=1)
     position = checks.count("index", index)
@@ -41,7 +41,7 @@ def dirac_canary(dimension: int, norm: float, *, index: int = 0) -> FloatArray:
 def magnitude_scores(
     releases: npt.ArrayLike, *, noise: float, known: npt.ArrayLike | None = None
 ) -> FloatArray:
-    """Squared lengths of releases in units of the noise: the test of the relaxed threat model.
+    """Squared norms of releases in units of the noise: the test statistic of the relaxed model.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def magnitude_scores(
     noise : float
         Standard deviation of the noise in each entry, in (0, ∞).
     known : array_like, shape (d,) or (T, d), optional
-        What the releases would be without record and noise; 0 if not given.
+        The releases without the record and without noise, which are subtracted; 0 if not given.
 
     Returns
     -------
@@ -73,7 +73,9 @@ def magnitude_scores(
                 f"release, got {centre.shape}"
             )
         values = values - centre
-    flat = values.reshape(len(values), -1) / deviation  # whose square may be no double
+    flat = (
+        values.reshape(len(values), -1) / deviation
+    )  # scaled first, since the squares of the releases may overflow
     return np.asarray(np.einsum("ij,ij->i", flat, flat))
 
 
@@ -83,15 +85,15 @@ def offline_scores(observed: npt.ArrayLike, shadow: npt.ArrayLike) -> FloatArray
     Parameters
     ----------
     observed : array_like, shape (m,)
-        Statistic of the runs in question, one that grows with the record.
+        Statistic of the attacked runs, which tends to be larger with the record.
     shadow : array_like, shape (k,)
         The statistic in runs known to be without the record, k >= 2, not all equal.
 
     Returns
     -------
     ndarray, shape (m,)
-        -log P(Z >= observed) for a normal Z with the shadow runs' mean and variance: large values
-        speak for the record.
+        -log P(Z >= observed) for a normal Z with mean and variance of the shadow runs: large values
+        indicate the record.
 
     Raises
     ------

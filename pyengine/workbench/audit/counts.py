@@ -1,4 +1,4 @@
-"""What counts of right and wrong guesses prove: one test, fixed before it was run."""
+"""Lower bounds from counts of right and wrong guesses of a test that was fixed beforehand."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from pyengine.workbench.audit.bands import both_bounds, rest_above
 
 __all__ = ["CountAudit", "count_audit"]
 
-ROOM = (ELEMENTARY + 16.0) * UNIT  # of the roundings after Clopper-Pearson
+ROOM = (ELEMENTARY + 16.0) * UNIT  # relative rounding error of the steps after Clopper-Pearson
 
 
 class CountAudit(NamedTuple):
-    """What counts prove; made by `count_audit`.
+    """Lower bounds on privacy parameters; made by `count_audit`.
 
     Parameters
     ----------
     true_positive_rate, false_positive_rate : tuple of float
-        A lower and an upper bound on each rate.
+        Lower and upper bound of each rate.
     epsilon : float
-        What was attacked is not (ε', δ)-DP for any ε' below.
+        Lower bound on ε: the attacked mechanism is not (ε', δ)-DP for any smaller ε'.
     delta : float
-        It is not (ε, δ')-DP for any δ' below, at the ε that was asked for.
+        Lower bound on δ at the given ε: it is not (ε, δ')-DP for any smaller δ'.
     mu : float
-        It is not μ'-GDP for any μ' below.
+        Lower bound on μ: it is not μ'-GDP for any smaller μ'.
     is_reversed : bool
-        Whether the guesses are better the other way round, significantly: the rate of false
-        positives is above that of true ones.  The bounds are those of the better way.
+        Whether the false positive rate is significantly above the true positive rate, so that the
+        opposite guesses are better.  The bounds are those of the better guesses.
     confidence : float
-        With which all of it holds together, if the guesses are independent.
+        Level at which all statements hold together, if the guesses are independent.
     """
 
     true_positive_rate: tuple[float, float]
@@ -56,15 +56,15 @@ def count_audit(
     epsilon: float = 0.0,
     confidence: float = 0.95,
 ) -> CountAudit:
-    """Lower bounds on privacy parameters from counts of a test of membership.
+    """Lower bounds on privacy parameters from the counts of a membership test.
 
     Parameters
     ----------
     true_positives, positives : int
-        How often the test said "in" in independent runs with the record, and the number of these
-        runs, 0 <= ``true_positives`` <= ``positives``, ``positives`` >= 1.
+        Number of "in" guesses in independent runs with the record, and the number of these runs;
+        0 <= ``true_positives`` <= ``positives``, ``positives`` >= 1.
     false_positives, negatives : int
-        The same of runs without the record.
+        The same for runs without the record.
     delta : float
         δ of the bound on ε, in [0, 1].
     epsilon : float
@@ -75,7 +75,7 @@ def count_audit(
     Returns
     -------
     CountAudit
-        Lower bounds on ε, δ and μ, and what they follow from.
+        Lower bounds on ε, δ and μ, and the bounds on both rates that they follow from.
 
     Raises
     ------
@@ -84,11 +84,11 @@ def count_audit(
 
     Notes
     -----
-    The test must be fixed before these runs; a threshold that was chosen on the same scores needs
-    the bands of `empirical_trade_off`.  The two rates have four one-sided bounds of Clopper and
-    Pearson, each of which errs with probability (1 - confidence)/4, so that the guesses may be
-    turned round afterwards.  (ε, δ)-DP asks TPR <= e^ε FPR + δ, and the same of the complements.
-    Computed in floating point, up to the quantiles of the beta distribution of SciPy.
+    The test must be fixed before these runs; for a threshold chosen on the same scores use the
+    bands of `empirical_trade_off`.  Each rate has a lower and an upper Clopper-Pearson bound, and
+    each of these four fails with probability (1 - confidence)/4, so that the guesses may be
+    reversed afterwards.  (ε, δ)-DP implies TPR <= e^ε FPR + δ, and the same for the complements.
+    Rounding is covered, except that of SciPy's quantiles of the beta distribution.
 
     References
     ----------
@@ -126,7 +126,7 @@ def count_audit(
 
 
 class _Errors(NamedTuple):
-    """Upper bounds on both errors of one way to guess."""
+    """Upper bounds on both error rates, of the guesses or of the reversed ones."""
 
     missed: float
     false_alarm: float
@@ -160,6 +160,6 @@ class _Errors(NamedTuple):
 
 
 def _rates(name: str, successes: int, trials: int, error: float) -> tuple[float, float]:
-    """A lower and an upper bound on a rate, each of which errs so often."""
+    """Lower and upper bound on a rate, each of which fails with probability ``error``."""
     names = f"{'true' if name == 'positives' else 'false'}_positives", name
     return both_bounds(successes, trials, error, names)

@@ -1,4 +1,4 @@
-"""Gradient likelihood ratio attack: tells whether a gradient was part of a released mean."""
+"""Gradient likelihood ratio attack: a test whether a gradient was part of a released mean."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ def glir_log_p_values(
     batch_size: float,
     noise_ratio: float = 0.0,
 ) -> FloatArray:
-    """Logarithms of the p-values of the hypothesis that a record was not in the batches.
+    """Log p-values of the hypothesis that a record was not in the batches.
 
     Parameters
     ----------
     means : array_like, shape (d,), (T, d) or (T, q, d)
-        Released mean gradient of each step; of three dimensions: one for each record in question,
-        from q independent runs.
+        Released mean gradient of each step; with three dimensions one for each tested record, from
+        q independent runs.
     gradients : array_like, shape (q, d) or (T, q, d)
-        Gradients of the q records in question, the same at each step or one array for each step.
+        Gradients of the q tested records, the same at each step or one array for each step.
     distribution : GradientDistribution, or a sequence of T of them
-        What the attacker knows of the gradients' distribution at each step.
+        The distribution of gradients known to the attacker, one for all steps or one for each.
     batch_size : float
         Number n of gradients in each mean, > 1.
     noise_ratio : float
-        Standard deviation τ̂ of noise that was added to the mean, in units of Σ^{1/2}, >= 0.
+        Standard deviation τ̂ of the noise added to the mean, in units of Σ^{1/2}; >= 0.
 
     Returns
     -------
     ndarray, shape (q,)
         Sum over the steps of log F(Ŝ), F the noncentral chi-squared distribution function with d
-        degrees of freedom and noncentrality n_eff K; -∞ < value <= 0.  Small values speak for
+        degrees of freedom and noncentrality n_eff K; -∞ < value <= 0.  Small values indicate
         membership: ``-glir_log_p_values(...)`` is a score for `empirical_trade_off`.
 
     Raises
@@ -55,13 +55,13 @@ def glir_log_p_values(
 
     Notes
     -----
-    With n_eff = n + τ̂²n² and l = (m - μ) + (n_eff/n)(μ - θ), Ŝ = (n²/n_eff) ‖Σ^{-1/2} l‖² has that
-    law for a record that was not in the batch if m is normal, which it is for large n; for
-    τ̂ = 0 it is n (m - θ)ᵀ Σ⁻¹ (m - θ).  The test at level α has the errors of eq. 8.  A gradient
-    that equals the mean has K = 0 and a central law.
+    With n_eff = n + τ̂²n² and l = (m - μ) + (n_eff/n)(μ - θ), Ŝ = (n²/n_eff) ‖Σ^{-1/2} l‖² has this
+    distribution for a record that was not in the batch, if m is normal, as it nearly is for large
+    n.  For τ̂ = 0, Ŝ = n (m - θ)ᵀ Σ⁻¹ (m - θ).  The test at level α has the errors of eq. 8.
+    A gradient equal to the mean has K = 0 and a central distribution.
 
     The paper's Algorithm 1 prints the factor n - 1, which belongs to members, and an inverse F⁻¹
-    where F is meant; here is the version that agrees with its proof (docs/errata).
+    where F is meant; this function follows the proof (docs/errata).
 
     References
     ----------

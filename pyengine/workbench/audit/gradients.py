@@ -1,4 +1,4 @@
-"""What an attacker knows of the gradients' distribution: their mean and covariance."""
+"""The distribution of gradients as known to an attacker: mean and covariance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyengine.workbench.audit._inputs import FloatArray, finite_array
 __all__ = ["GradientDistribution"]
 
 ESTIMATORS = ("ledoit_wolf", "oas", "empirical")
-SINGULAR = 1e-12  # smallest share of the largest eigenvalue that is one and not rounding
+SINGULAR = 1e-12  # smaller ratios of the least to the largest eigenvalue count as singular
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class GradientDistribution:
     mean : ndarray, shape (d,)
         Mean μ.
     whitening : ndarray, shape (d, d)
-        W with W Σ Wᵀ = 1 for the covariance Σ.
+        W with W Σ Wᵀ = I for the covariance Σ.
     """
 
     mean: FloatArray
@@ -34,14 +34,15 @@ class GradientDistribution:
 
     @classmethod
     def known(cls, mean: npt.ArrayLike, covariance: npt.ArrayLike) -> GradientDistribution:
-        """Distribution whose parameters are known.
+        """Distribution with known mean and covariance.
 
         Parameters
         ----------
         mean : array_like, shape (d,)
             Mean of the gradients.
         covariance : array_like, shape (d, d) or (d,)
-            Covariance, symmetric and not singular; one-dimensional: its diagonal, the rest being 0.
+            Covariance, symmetric positive definite; if one-dimensional, the diagonal of a diagonal
+            matrix.
 
         Returns
         -------
@@ -76,10 +77,10 @@ class GradientDistribution:
         Parameters
         ----------
         gradients : array_like, shape (m, d)
-            Gradients of records that the attacker has, m >= 2.
+            Gradients of m >= 2 records that the attacker has.
         estimator : {"ledoit_wolf", "oas", "empirical"}
             Covariance estimator of scikit-learn.  The first two shrink towards a multiple of the
-            identity and work with fewer samples than parameters; the last one does not.
+            identity and work with fewer samples than parameters; "empirical" needs m > d.
 
         Returns
         -------
@@ -129,12 +130,12 @@ class GradientDistribution:
         Parameters
         ----------
         gradients : array_like, shape (q, d)
-            Gradients θ of records in question.
+            Gradients θ of the tested records.
 
         Returns
         -------
         ndarray, shape (q,)
-            Squared Mahalanobis lengths, >= 0.
+            Squared Mahalanobis distances from the mean, >= 0.
 
         References
         ----------

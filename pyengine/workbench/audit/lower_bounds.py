@@ -1,4 +1,4 @@
-"""What an attack proves: empirical lower bounds on privacy parameters."""
+"""Empirical lower bounds on privacy parameters from the errors of an attack."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def _smaller_errors(curve: EmpiricalTradeOff) -> tuple[FloatArray, FloatArray]:
 
 
 def epsilon_lower_bound(curve: EmpiricalTradeOff, delta: float = 0.0) -> float:
-    """Largest ε that an attack refutes: what was attacked is not (ε', δ)-DP for any ε' < ε.
+    """Lower bound on ε from an attack: the attacked mechanism is not (ε', δ)-DP for any ε' < ε.
 
     Parameters
     ----------
     curve : EmpiricalTradeOff
-        The attack's errors.
+        The attack's error rates.
     delta : float
-        In [0, 1].
+        δ in [0, 1].
 
     Returns
     -------
     float
-        A lower bound on ε with the curve's confidence, >= 0, over all thresholds and both orders of
-        the laws.
+        The largest bound over all thresholds and both orders of the laws, >= 0; it holds with the
+        curve's confidence.
 
     References
     ----------
@@ -54,18 +54,18 @@ def epsilon_lower_bound(curve: EmpiricalTradeOff, delta: float = 0.0) -> float:
 
 
 def mu_lower_bound(curve: EmpiricalTradeOff) -> float:
-    """Largest μ that an attack refutes: what was attacked is not μ'-GDP for any μ' < μ.
+    """Lower bound on μ from an attack: the attacked mechanism is not μ'-GDP for any μ' < μ.
 
     Parameters
     ----------
     curve : EmpiricalTradeOff
-        The attack's errors.
+        The attack's error rates.
 
     Returns
     -------
     float
-        A lower bound on μ with the curve's confidence, >= 0: the largest
-        Φ⁻¹(1 - α) - Φ⁻¹(β) over all thresholds.
+        The largest Φ⁻¹(1 - α) - Φ⁻¹(β) over all thresholds, >= 0; it holds with the curve's
+        confidence.
 
     References
     ----------
@@ -79,19 +79,19 @@ def mu_lower_bound(curve: EmpiricalTradeOff) -> float:
 
 
 def gamma_lower_bound(successes: int, trials: int, confidence: float = 0.95) -> float:
-    """Lower bound on γ from reconstruction attacks that succeeded.
+    """Lower bound on γ from the number of successful reconstruction attacks.
 
     Parameters
     ----------
     successes, trials : int
-        Number of independent attacks that succeeded, and of all; 0 <= successes <= trials.
+        Number of successful attacks among ``trials`` independent ones; 0 <= successes <= trials.
     confidence : float
         Level in (0, 1) of the one-sided bound.
 
     Returns
     -------
     float
-        Clopper-Pearson lower bound on the probability of success, and so on γ(κ) at the κ of the
-        attack's prior.
+        Clopper-Pearson lower bound on the success probability, and so on γ(κ), κ being the success
+        probability without the release.
     """
     return success_bound(successes, trials, 1.0 - probability_level("confidence", confidence))

@@ -1,13 +1,13 @@
-"""Lower bounds from one training run with many canaries, each in or out by a fair coin.
+"""Lower bounds from one training run with many canaries, each included by a fair coin.
 
-An auditor names ``guesses`` of the ``canaries`` and says in or out for each.  Let pᵢ be the
-probability of i correct guesses, r_c = Σ_{i >= c} i pᵢ/m and h_c = Σ_{i >= c} (n - i) pᵢ/m for n
-guesses and m canaries.  Flipping the coin of one canary turns a release with it guessed rightly, at
-least c right in all, into one with it guessed wrongly and at least c - 1 right.  So r_c <=
-γ(h_{c - 1}), with γ = 1 - T of the mechanism in both orders, by the concavity of γ.  As
-r_{c - 1} - r_c = (c - 1)/(n - c + 1) (h_{c - 1} - h_c), a probability τ of c or more right ones
-forces r_0 + h_0 up; it is n/m, and a τ that forces more is impossible.  All of τ at exactly c
-forces least.
+The auditor guesses "in" or "out" for n = ``guesses`` of the m = ``canaries``.  Let pᵢ be the
+probability of i correct guesses, r_c = Σ_{i >= c} i pᵢ/m and h_c = Σ_{i >= c} (n - i) pᵢ/m.
+Flipping the coin of one canary turns "this one guessed correctly, at least c correct in all" into
+"this one guessed wrongly, at least c - 1 correct in all".  Since γ = 1 - T of the mechanism (for
+both orders) is concave, r_c <= γ(h_{c - 1}).  As r_{c - 1} - r_c = (c - 1)/(n - c + 1)
+(h_{c - 1} - h_c), a probability τ of c or more correct guesses implies a lower bound on r_0 + h_0,
+which is n/m; a τ whose bound exceeds n/m is impossible.  The bound is least if all of τ is at
+exactly c.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from pyengine.workbench.audit._inputs import FloatArray, probability_level
 
 __all__ = ["OneRun", "one_run", "one_run_p_value"]
 
-LEVELS = 1500  # of the table of a trade-off function
-ROUNDS, PLACES = 7, 33  # of searches, each of which divides a range by 32
-LARGEST = 64.0  # of ε and μ
-MOST = 10**5  # canaries
+LEVELS = 1500  # levels in the table of a trade-off function
+ROUNDS, PLACES = 7, 33  # rounds of a search and points in each: a round divides the range by 32
+LARGEST = 64.0  # largest ε and μ tried
+MOST = 10**5  # most canaries
 
 
 class OneRun(NamedTuple):
-    """What one training run proves, each bound at the level of confidence by itself.
+    """Lower bounds from one training run; each holds with the confidence by itself.
 
     Parameters
     ----------
     epsilon : float
-        ε of (ε, δ)-DP that is refuted, by the binomial test of Steinke et al.
+        Lower bound on ε of (ε, δ)-DP, by the binomial test of Steinke et al.
     mu : float
-        μ of Gaussian differential privacy that is refuted, by the recursion of Mahloujifar et al.
+        Lower bound on μ of Gaussian differential privacy, by the recursion of Mahloujifar et al.
     epsilon_of_mu : float
-        ε at δ of a Gaussian mechanism with that μ: a lower bound for mechanisms whose trade-off
+        ε at δ of a Gaussian mechanism with this μ: a lower bound for mechanisms whose trade-off
         function is Gaussian.
     """
 
@@ -60,20 +60,20 @@ def one_run(
     Parameters
     ----------
     correct : int
-        Number of guesses that were right, in [0, ``guesses``].
+        Number of correct guesses, in [0, ``guesses``].
     guesses : int
-        Number of canaries that the auditor named, fixed beforehand, in [1, ``canaries``].
+        Number of canaries for which a guess was made, fixed beforehand, in [1, ``canaries``].
     canaries : int
-        Number of records that a fair coin put in or left out, each by itself, in [1, 10^5].
+        Number of records that were each included by an independent fair coin, in [1, 10^5].
     delta : float
-        In [0, 1].
+        δ in [0, 1].
     confidence : float
-        In (0, 1).
+        Confidence level in (0, 1).
 
     Returns
     -------
     OneRun
-        Bounds that hold with this confidence, in floating point to about 1e-9.
+        The bounds, computed in floating point to about 1e-9.
 
     Raises
     ------
@@ -113,21 +113,21 @@ def one_run_p_value(
     canaries: int,
     against: Mechanism | Callable[[FloatArray], Any],
 ) -> float:
-    """How improbable so many right guesses are, if the trade-off function is as claimed.
+    """P-value of the number of correct guesses, if the trade-off function is as claimed.
 
     Parameters
     ----------
     correct, guesses, canaries : int
         As in `one_run`.
     against : Mechanism or callable
-        What is claimed: a mechanism, or a trade-off function of both orders, T(α) for arrays of α
-        in [0, 1], convex and its own inverse.
+        The claim: a mechanism, or a trade-off function for both orders, that is, T(α) for arrays of
+        α in [0, 1], convex and its own inverse.
 
     Returns
     -------
     float
-        An upper bound of the probability of at least so many right guesses, in (0, 1]; the claim is
-        refuted with confidence 1 minus this value.
+        Upper bound, in (0, 1], of the probability of at least this many correct guesses; the claim
+        is refuted with confidence 1 minus this value.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def one_run_p_value(
         refuted = _rejects(right, named, total, inverse, fn.exp(logs))
         if not refuted.any():
             return min(1.0, fn.exp(high))
-        first = int(np.argmax(refuted))  # what forces too much goes on doing so
+        first = int(np.argmax(refuted))  # all larger levels are refuted, too
         if first == 0:
             return fn.exp(low)
         low, high = float(logs[first - 1]), float(logs[first])
@@ -169,7 +169,7 @@ def _counts(correct: Any, guesses: Any, canaries: Any) -> tuple[int, int, int]:
 
 
 def _largest(refuted: Callable[[FloatArray], Any], top: float) -> float:
-    """Largest parameter that is refuted, from below; 0 where none is."""
+    """Lower bound of the largest parameter that is refuted; 0 if none is."""
     low, high = 0.0, top
     if not refuted(np.zeros(1))[0]:
         return 0.0
@@ -184,12 +184,12 @@ def _largest(refuted: Callable[[FloatArray], Any], top: float) -> float:
 def _binomial_p_values(
     right: int, named: int, total: int, epsilons: FloatArray, delta: float
 ) -> FloatArray:
-    """P(at least v right) is at most P(X >= v) + 2 m δ max over i of P(v - i <= X < v)/i.
+    """P(at least v correct) <= P(X >= v) + 2 m δ max over i of P(v - i <= X < v)/i.
 
-    X is binomial with success probability e^ε/(1 + e^ε), v the number of right guesses.
+    X is binomial with success probability e^ε/(1 + e^ε), v the number of correct guesses.
     """
     k = np.arange(named + 1, dtype=np.float64)
-    # logarithms of factorials, to as many digits as those of the numbers have
+    # log factorials, summed in double-double
     factorials = np.append(0.0, running_sums(np.array([fn.log(k[1:]), np.zeros(named)]))[0])
     choices = factorials[-1] - factorials - factorials[::-1]
     values = []
@@ -210,7 +210,7 @@ def _rejects(
     inverse: Callable[[FloatArray], FloatArray],
     levels: FloatArray,
 ) -> Any:
-    """Whether each probability of so many right guesses forces more than all probability."""
+    """Whether each level τ is impossible as P(at least ``right`` correct); see the module."""
     r, h = levels * right / total, levels * (named - right) / total
     for i in range(right - 1, -1, -1):
         grown = np.maximum(h, inverse(np.minimum(r, 1.0)))
@@ -226,9 +226,9 @@ def _gaussian(mu: FloatArray) -> Callable[[FloatArray], FloatArray]:
 
 
 def _table(against: Any) -> Callable[[FloatArray], FloatArray]:
-    """κ with γ(κ) = g for both orders, from below: T is its own inverse, so it is T(1 - g).
+    """Lower bound of the inverse of γ: κ with γ(κ) = g is T(1 - g), as T is its own inverse.
 
-    Between levels a convex function lies above the chords of the neighbouring intervals, extended.
+    Between levels a convex function lies above the extended chords of the neighbouring intervals.
     """
     scores = np.linspace(-38.0, 8.2, LEVELS)
     gamma = np.unique(np.concatenate([[0.0], fn.exp(np.asarray(log_ndtr(scores))), [1.0]]))

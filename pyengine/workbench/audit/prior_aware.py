@@ -1,4 +1,4 @@
-"""Prior-aware reconstruction: tells which of some candidates was trained on."""
+"""Prior-aware reconstruction: attacks that identify which of several candidates was trained on."""
 
 from __future__ import annotations
 
@@ -30,12 +30,11 @@ def inner_product_scores(
     Parameters
     ----------
     releases : array_like, shape (T, d) or (m, T, d)
-        Noisy gradient sum of each step, the gradients of all known records subtracted; of three
-        dimensions for m independent runs.
+        Noisy gradient sum of each step, less the gradients of all known records; three-dimensional
+        for m independent runs.
     candidates : array_like, shape (n, d), or iterable of T arrays of that shape
-        Clipped gradients of the n candidates: the same at each step, or (for one run) an iterable,
-        a generator say, that yields those of one step at a time, so that they need not be held all
-        at once.
+        Clipped gradients of the n candidates: the same at each step, or, for one run, an iterable
+        such as a generator that yields those of one step at a time, to save memory.
     sampling_probability : float
         Rate q of Poisson sampling, in (0, 1].  Below 1 only the ⌈qT⌉ largest inner products of each
         candidate are summed.
@@ -43,7 +42,7 @@ def inner_product_scores(
     Returns
     -------
     ndarray, shape (n,) or (m, n)
-        Scores; the guess is the candidate with the largest one.
+        Scores; the attack guesses the candidate with the largest one.
 
     Raises
     ------
@@ -52,7 +51,7 @@ def inner_product_scores(
 
     Notes
     -----
-    Memory is that of one step's candidates, and of n T scores below sampling probability 1.
+    Memory: the candidates of one step, and n T scores if the sampling probability is below 1.
     A candidate whose gradient is 0 has score 0.
 
     References
@@ -90,15 +89,15 @@ def inner_product_scores(
 
 
 def orthogonal_success(candidates: int, mu: float) -> float:
-    """Success probability of the prior-aware attack on orthogonal candidates, full batches.
+    """Success probability of the prior-aware attack on orthogonal candidates with full batches.
 
     Parameters
     ----------
     candidates : int
         Number n of candidates with a uniform prior, >= 1.
     mu : float
-        Length of a candidate's gradient over all steps, in units of the noise: √T/σ for T steps
-        with gradients of the clipping norm; in [0, ∞).
+        Norm of a candidate's gradients over all steps, in units of the noise; in [0, ∞).  It is
+        √T/σ for T steps with gradients of the clipping norm.
 
     Returns
     -------
@@ -115,7 +114,7 @@ def orthogonal_success(candidates: int, mu: float) -> float:
     others = checks.count("candidates", candidates, least=1) - 1
     shift = float(checks.non_negative("mu", mu))
     # the peak lies between 0, where the normal density is, and where Φ(z + μ)^{n-1} nears 1
-    step = 2.0**-5  # a rule of 1/20 misses 2e-11 of it for 10^15 candidates
+    step = 2.0**-5  # 1/20 would have a relative error of 2e-11 for 10^15 candidates
     z = np.arange(-12.0, 12.0 + math.sqrt(2.0 * fn.log1p(others)), step)
     density = fn.exp(-0.5 * z * z + others * log_ndtr(z + shift))
     return min(1.0, float(density.sum()) * step / math.sqrt(2.0 * math.pi))
@@ -129,7 +128,7 @@ def log_likelihood_scores(
     sampling_probability: float = 1.0,
     prior: npt.ArrayLike | None = None,
 ) -> FloatArray:
-    """Log-likelihood of each candidate given the releases, and its prior: the optimal attack.
+    """Log posterior of each candidate given the releases, up to a constant: the optimal attack.
 
     Parameters
     ----------
@@ -146,7 +145,7 @@ def log_likelihood_scores(
     -------
     ndarray, shape (n,) or (m, n)
         s_z + log p_z with s_z = Σ_t log(1 - q + q e^{(‖g_t‖² - ‖g_t - g_t^z‖²)/(2σ²)}), the
-        logarithm of the posterior probability but for a constant; -∞ where the prior is 0.
+        log posterior probability up to a constant; -∞ where the prior is 0.
 
     Raises
     ------
@@ -155,8 +154,8 @@ def log_likelihood_scores(
 
     Notes
     -----
-    The paper prints the product s_z p_z; since s_z is a log-likelihood the prior enters as the
-    summand log p_z.  Memory is that of one step's candidates.
+    The paper prints the product s_z p_z; since s_z is a log-likelihood, the prior enters as the
+    summand log p_z.  Memory: the candidates of one step.
 
     References
     ----------
@@ -206,7 +205,7 @@ def _rate(sampling_probability: float) -> float:
 
 
 def _fixed(candidates: Any, observed: FloatArray) -> FloatArray | None:
-    """Return the candidates if they are the same at each step."""
+    """Return the candidates if they are the same at each step, otherwise None."""
     given = isinstance(candidates, np.ndarray | list | tuple) and len(candidates) > 0
     if not given or np.ndim(candidates[0]) != 1:
         return None

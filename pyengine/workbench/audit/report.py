@@ -1,4 +1,4 @@
-"""What an audit found, in words, numbers and a picture."""
+"""The findings of an audit as text, JSON and a picture."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ GAP = ("violated", "attained", "undecided", "verdict", "excess")
 
 @dataclass(frozen=True)
 class Finding:
-    """One attack held against one bound.
+    """One attack compared with one claimed bound.
 
     Parameters
     ----------
     name : str
-        What was attacked, and how.
+        Name of the mechanism and of the attack, for the report.
     curve : EmpiricalTradeOff
-        The attack's errors.
+        The attack's error rates.
     bound : callable
-        Claimed trade-off function: β = f(α) for arrays in [0, 1].
+        Claimed trade-off function: β = f(α) for arrays of α in [0, 1].
     delta : float
         δ of the empirical lower bound on ε.
     """
@@ -43,7 +43,7 @@ class Finding:
     delta: float = 1e-5
 
     def numbers(self) -> dict[str, Any]:
-        """Verdict and figures, as plain numbers for JSON."""
+        """Verdict and figures, as plain values for JSON."""
         gap = self.curve.compare(self.bound)
         levels = np.array(LEVELS)
         measured, claimed = self.curve.upper(levels), np.asarray(self.bound(levels))
@@ -68,13 +68,13 @@ def report(findings: Sequence[Finding]) -> tuple[str, str]:
     Parameters
     ----------
     findings : sequence of Finding
-        What was found.
+        The attacks to report.
 
     Returns
     -------
     text, json : str
-        ``beta_attack_upper`` is an upper bound on the attack's β at the level α, with the stated
-        confidence; the difference to the bound says how far below the bound the attack stays.
+        ``beta_attack_upper`` is an upper bound on the attack's β at level α with the stated
+        confidence; its difference to the claimed bound shows how much the attack falls short of it.
     """
     rows = [finding.numbers() for finding in findings]
     lines = []
@@ -93,7 +93,7 @@ def report(findings: Sequence[Finding]) -> tuple[str, str]:
 
 
 def _shown(row: Mapping[str, Any]) -> str:
-    """What an attack shows by itself; a bound of 0 is no finding."""
+    """The lower bounds that an attack shows, in words; a bound of 0 is not mentioned."""
     found = []
     if row["epsilon_lower_bound"] > 0.0:
         least = written(row["epsilon_lower_bound"], ".3g")
@@ -115,7 +115,7 @@ def picture(findings: Mapping[str, Sequence[Finding]] | Sequence[Finding]) -> by
     Parameters
     ----------
     findings : sequence of Finding, or mapping from titles to such sequences
-        One panel, or one for each title.
+        The attacks of a single panel, or of one panel for each title.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def _panel(axis: Any, title: str, items: Sequence[Finding]) -> None:
         axis.plot(curve.alpha, curve.beta, color=colour, lw=1.6, label=f"{item.name}: attack")
         x = np.concatenate([curve.alpha_lower, curve.alpha_upper[::-1]])
         y = np.concatenate([curve.beta_lower, curve.beta_upper[::-1]])
-        # bands that overlap are told apart by their edges, not by their colours
+        # overlapping bands are distinguished by their edges, not by their colours
         axis.fill(x, y, facecolor=colour, alpha=0.08, lw=0, zorder=0)
         for part in ("lower", "upper"):
             ends = (getattr(curve, f"{name}_{part}") for name in ("alpha", "beta"))

@@ -1,11 +1,11 @@
-"""Audits that may stop at any time: bets against a claim, whose capital is evidence.
+"""Audits that may stop at any time: bets against a claim, whose capital is the evidence.
 
-A claim of privacy bounds, for every test φ with values in [0, 1] and every c >= 0,
-E_with φ <= e^c E_without φ + δ_remove(c), and the same with the laws exchanged, and with 1 - φ in
-the place of φ.  Each is a bet: Z = φ(with) - e^c φ(without) - δ(c) has a mean of at most 0, and so
-Π (1 + λ Z), 0 <= λ < 1/(e^c + δ), is a nonnegative supermartingale that starts at 1, as is the mean
-of such products over c, λ and the four inequalities.  It ever reaches 1/α with probability α at
-most (Ville), whenever one looks.
+A privacy claim implies, for every test φ with values in [0, 1] and every c >= 0,
+E_with φ <= e^c E_without φ + δ_remove(c), and the same with both laws exchanged or with 1 - φ
+instead of φ.  Each inequality is a bet: Z = φ(with) - e^c φ(without) - δ(c) has a mean of at most
+0, so Π (1 + λ Z), 0 <= λ < 1/(e^c + δ), is a nonnegative supermartingale that starts at 1, and so
+is the mean of such products over c, λ and the four inequalities.  The probability that it ever
+reaches 1/α is at most α (Ville's inequality), so one may look at any time.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ __all__ = ["SequentialAudit"]
 
 FloatArray = npt.NDArray[np.float64]
 
-TANGENTS = 16  # of the claimed curve, each with a c of its own
-DECADES = 4.0  # δ of the steepest one, below that of the flattest one
-STAKES = 0.9 * 0.5 ** np.arange(8.0)  # of the largest λ that leaves something
-BLOCK = 1024
+TANGENTS = 16  # values of c, each a tangent of the claimed trade-off curve
+DECADES = 4.0  # powers of ten from δ at the smallest c to δ at the largest
+STAKES = 0.9 * 0.5 ** np.arange(8.0)  # values of λ, as shares of 1/(e^c + δ)
+BLOCK = 1024  # pairs of runs processed at once
 
 
 class SequentialAudit:
-    """Test of a claim of privacy on a stream of runs, which may be stopped at any time.
+    """Test of a privacy claim on a stream of runs, which may be stopped at any time.
 
     Parameters
     ----------
     claim : Mechanism, or what describes one
-        What is said to be released; `GenericMechanism(epsilon, delta)` for a pair of numbers.
+        The claimed mechanism; `GenericMechanism(epsilon, delta)` for a claim of (ε, δ)-DP.
     confidence : float
-        Level in (0, 1): with at most probability 1 - confidence a true claim is ever refuted,
+        Level in (0, 1): a true claim is ever refuted with probability at most 1 - confidence,
         however long the stream is and whenever it is stopped.
     adjacency : {"add_remove", "substitute"}
-        Whether runs are with and without a record, or with one record and another one.
+        Whether runs are with and without a record, or with one record and with another one.
 
     Raises
     ------
     ValueError
         For an argument outside its domain.
     AccuracyError
-        Where the claimed profile is not proven.
+        If no proven bounds of the claim's profile are known.
 
     Notes
     -----
-    Each pair of runs is independent of the others, and the guess rule of a pair is fixed before
-    its runs; it may depend on all earlier ones.  The profile of the claim is a proven upper bound;
-    capital is computed in floating point.  Up to 16 values of c are bet on, where the claimed δ is
-    between δ(0) and 1e-4 of it.
+    Each pair of runs must be independent of the others, and the guessing rule of a pair fixed
+    before its runs; it may depend on all earlier pairs.  The profile of the claim is a proven upper
+    bound; the capital is computed in floating point.  The bets use up to 16 values of c, at which
+    the claimed δ is between δ(0) and 1e-4 δ(0).
 
     References
     ----------
@@ -89,14 +89,14 @@ class SequentialAudit:
         self._confidence = level
         self._threshold = -fn.log1p(-level)
         orders = ("remove", "add") if word == "add_remove" else ("substitute", "substitute")
-        places = _places(run, word)
+        exponents = _exponents(run, word)
         tolerated = [
-            np.asarray(proven_bounds("delta", run, places, adjacency=order).upper, dtype=float)
+            np.asarray(proven_bounds("delta", run, exponents, adjacency=order).upper, dtype=float)
             for order in orders
         ]
-        # inequalities x tangents
+        # shape (inequalities, tangents)
         self._tolerated = np.stack([tolerated[0], tolerated[1]] * 2)
-        self._factor = fn.exp(places)
+        self._factor = fn.exp(exponents)
         largest = 1.0 / (self._factor + self._tolerated)
         self._stakes = largest[:, :, None] * STAKES
         self._logs = np.zeros(self._stakes.shape)
@@ -111,17 +111,17 @@ class SequentialAudit:
 
     @property
     def log_evidence(self) -> float:
-        """Logarithm of the capital, which was 1; a true claim lets it fall or stay in the mean."""
+        """Log of the capital, which starts at 1; it does not grow on average if the claim holds."""
         return float(_log_mean(self._logs.reshape(1, -1))[0])
 
     @property
     def p_value(self) -> float:
-        """One over the largest capital so far: valid whenever the stream is stopped."""
+        """One over the largest capital so far: a p-value whenever the stream is stopped."""
         return fn.exp(-self._highest)
 
     @property
     def is_refuted(self) -> bool:
-        """Whether the claim is refuted at the level of confidence."""
+        """Whether the claim is refuted at the given confidence."""
         return self._refuted_at is not None
 
     @property
@@ -130,13 +130,13 @@ class SequentialAudit:
         return self._refuted_at
 
     def update(self, with_record: npt.ArrayLike, without_record: npt.ArrayLike) -> bool:
-        """Take guesses of further pairs of runs, in their order.
+        """Add the guesses for further pairs of runs, in their order.
 
         Parameters
         ----------
         with_record, without_record : array_like of one shape, one- or zero-dimensional
-            Guesses "the record took part" of runs where it did and of runs where it did not: 0, 1,
-            truth values, or probabilities in between for tests that toss a coin.
+            Guesses "the record took part" for runs with it and for runs without it: 0, 1, truth
+            values, or probabilities in between for randomized tests.
 
         Returns
         -------
@@ -146,7 +146,7 @@ class SequentialAudit:
         Raises
         ------
         ValueError
-            For guesses outside of [0, 1], or of two shapes.
+            For guesses outside [0, 1], or of different shapes.
         """
         first, second = (
             _guesses(name, value)
@@ -192,13 +192,13 @@ def _guesses(name: str, value: Any) -> FloatArray:
 
 
 def _log_mean(logs: FloatArray) -> FloatArray:
-    """Logarithms of the means of exponentials, of each row."""
+    """Log of the mean of the exponentials in each row."""
     top = logs.max(axis=1)
     return np.asarray(top + fn.log(np.mean(fn.exp(logs - top[:, None]), axis=1)))
 
 
-def _places(run: Any, adjacency: str) -> FloatArray:
-    """Values of c, from 0 to where the claimed δ is small."""
+def _exponents(run: Any, adjacency: str) -> FloatArray:
+    """Values of c < 20, from 0 to where the claimed δ is 10^-`DECADES` of that at 0."""
     words: dict[str, Any] = {"adjacency": adjacency}
     most = float(delta(run, 0.0, **words))
     if not most > 0.0:
@@ -206,9 +206,9 @@ def _places(run: Any, adjacency: str) -> FloatArray:
     found = {0.0}
     for decade in np.linspace(0.0, DECADES, TANGENTS)[1:].tolist():
         try:
-            place = float(epsilon(run, most * 10.0**-decade, **words))
+            exponent = float(epsilon(run, most * 10.0**-decade, **words))
         except AccuracyError:
             continue
-        if place < 20.0:
-            found.add(place)
+        if exponent < 20.0:
+            found.add(exponent)
     return np.array(sorted(found))

@@ -1,4 +1,4 @@
-"""Empirical trade-off functions of an attack, with bands that hold everywhere at once."""
+"""Empirical trade-off functions of an attack, with simultaneous confidence bands."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from pyengine.workbench.audit.bands import survival_band
 
 __all__ = ["EmpiricalTradeOff", "Gap", "empirical_trade_off"]
 
-GUESSING = 1e-12  # a claim that is nowhere further below 1 - α claims perfect privacy
+GUESSING = 1e-12  # a claim that is nowhere more than this below 1 - α claims perfect privacy
 
 
 @dataclass(frozen=True)
 class Gap:
-    """How an attack's errors lie to a claimed trade-off function f.
+    """Comparison of an attack's errors with a claimed trade-off function f.
 
     Parameters
     ----------
     excess : float
-        Largest f(α) - β over all thresholds with both errors at the ends of their bands that
-        favour the claim.  Above 0 the attack beats the claim with the curve's confidence.
+        Largest f(α) - β over all thresholds, with both errors at their upper confidence bounds.  If
+        positive, the attack beats the claim with the curve's confidence.
     deficit : float
-        The same of β - f(α) with the ends that favour the attack: above 0 the attack is worse than
-        the claim allows, significantly.
+        Largest β - f(α) with both errors at their lower confidence bounds.  If positive, the attack
+        is significantly worse than the claim allows.
     alpha : float
         False positive rate at which ``excess`` is attained.
     power : bool
-        Whether the sample tells the attack from guessing, or the claim is no more than that.
-        Without power it tells nothing about the claim but what it may refute.
+        Whether the sample distinguishes the attack from guessing, or the claim is perfect privacy.
+        Without power the sample can only refute the claim, not support it.
     """
 
     excess: float
@@ -45,22 +45,22 @@ class Gap:
 
     @property
     def violated(self) -> bool:
-        """Whether the attack does better than the claim says is possible, significantly."""
+        """Whether the attack is significantly better than the claim allows."""
         return self.excess > 0.0
 
     @property
     def attained(self) -> bool:
-        """Whether the attack is as good as the claim allows, as far as a sample can tell."""
+        """Whether the attack is as good as the claim allows, within the confidence bands."""
         return self.power and not self.violated and self.deficit <= 0.0
 
     @property
     def undecided(self) -> bool:
-        """Whether the sample is too small to tell anything: guessing and the claim both fit it."""
+        """Whether the sample is too small: both guessing and the claim are consistent with it."""
         return not self.power and not self.violated and self.deficit <= 0.0
 
     @property
     def verdict(self) -> str:
-        """What the comparison says, in words."""
+        """The result of the comparison in words."""
         if self.violated:
             return "BEATS THE BOUND"
         if self.undecided:
@@ -75,13 +75,14 @@ class EmpiricalTradeOff:
     Parameters
     ----------
     threshold : ndarray, shape (n,)
-        All scores that occurred, descending, and inf first.
+        Infinity, and then all distinct scores in descending order.
     alpha, beta : ndarray, shape (n,)
-        Shares of false positives and of false negatives.
+        Observed false positive and false negative rates.
     alpha_lower, alpha_upper, beta_lower, beta_upper : ndarray, shape (n,)
-        Bands: with probability ``confidence`` all true error rates of all thresholds lie between.
+        Simultaneous bands: with probability ``confidence`` both true error rates lie between them
+        at all thresholds.
     confidence : float
-        Level of the bands, both together.
+        Joint confidence level of both bands.
     """
 
     threshold: FloatArray
@@ -95,15 +96,15 @@ class EmpiricalTradeOff:
 
     @property
     def is_reversed(self) -> bool:
-        """Whether small scores speak for the record, significantly.
+        """Whether small scores significantly indicate the record.
 
-        At some threshold the rate of false positives is above that of true ones: negated scores
-        are an attack, and these are none.
+        That is, at some threshold the false positive rate is above the true positive rate: the
+        scores should be negated.
         """
         return bool((self.alpha_lower > 1.0 - self.beta_lower).any())
 
     def upper(self, alpha: npt.ArrayLike) -> FloatArray:
-        """Upper bound on the smallest type-II error that this attack attains at a level.
+        """Upper bound on the smallest type II error of this attack at given levels.
 
         Parameters
         ----------
@@ -113,9 +114,9 @@ class EmpiricalTradeOff:
         Returns
         -------
         ndarray
-            Lower convex hull of the upper ends of the bands: between two thresholds an attacker
-            may choose by lot.  An upper bound with the curve's confidence, and with it for the
-            trade-off function of what was attacked.
+            Lower convex hull of the upper confidence bounds, since an attacker may choose between
+            two thresholds at random.  With the curve's confidence it is also an upper bound for the
+            trade-off function of the attacked mechanism.
         """
         x, y = _hull(
             np.concatenate([[0.0], self.alpha_upper, [1.0]]),
@@ -124,12 +125,12 @@ class EmpiricalTradeOff:
         return np.asarray(np.interp(np.asarray(alpha, dtype=np.float64), x, y))
 
     def compare(self, claim: Callable[[FloatArray], Any]) -> Gap:
-        """Hold the attack against a claimed trade-off function.
+        """Compare the attack with a claimed trade-off function.
 
         Parameters
         ----------
         claim : callable
-            β = f(α) for arrays in [0, 1], not increasing.
+            Nonincreasing β = f(α) for arrays of α in [0, 1].
 
         Returns
         -------
@@ -156,13 +157,13 @@ def _hull(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
 def empirical_trade_off(
     null: npt.ArrayLike, alternative: npt.ArrayLike, *, confidence: float = 0.95
 ) -> EmpiricalTradeOff:
-    """Trade-off between the errors of an attack that was run many times.
+    """Empirical trade-off between both errors of an attack, from the scores of many runs.
 
     Parameters
     ----------
     null, alternative : array_like, one-dimensional
-        Scores of independent runs without and with the record; a large score speaks for the
-        record.  Infinite scores are allowed, NaN is not.
+        Scores of independent runs without and with the record; large scores indicate the record.
+        Infinite scores are allowed, NaN is not.
     confidence : float
         Level of the bands, in (0, 1).
 
@@ -178,8 +179,8 @@ def empirical_trade_off(
 
     Notes
     -----
-    The bands are valid for every law, with ties, at every sample size, for all thresholds at once;
-    so a threshold may be picked after looking at them.
+    The bands are valid for every distribution, with ties, for every sample size and for all
+    thresholds at once; so a threshold may be chosen after looking at them.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Run files: runs with their names, and what is asked about them."""
+"""Run files: named runs, and the questions about them."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ BUDGET = b"SQLite format 3\0"  # how the file of a budget begins
 
 @dataclass(frozen=True)
 class Runs:
-    """A run, or a grid of them, as tables of phases, each with its path in the file.
+    """A run, or a grid of runs, as one table for each phase.
 
-    ``where`` says it in words, for messages; it is empty for the only run.
+    ``paths`` has the path of each table in the file.  ``where`` names the run in messages; it is
+    empty for the only run of a file.
     """
 
     name: str
@@ -59,11 +60,11 @@ class Runs:
 
 @dataclass(frozen=True)
 class RunFile:
-    """What a run file holds.
+    """The contents of a run file.
 
-    ``sections`` are its other tables and values by their names, ``whole`` is what a text of
-    `pyengine.to_json` or the file of a budget holds.  ``inside`` are the file and those that name
-    it: none of them may be named again.
+    ``sections`` are its other tables and values by name; ``whole`` is the mechanism of a text by
+    `pyengine.to_json` or of the file of a budget.  ``inside`` are the file itself and those that
+    refer to it, directly or not: it must not refer to any of them.
     """
 
     source: str
@@ -79,7 +80,7 @@ class RunFile:
         return Beside(self.directory, partial(_inner, self.inside))
 
     def runs(self) -> Iterator[NamedRun]:
-        """All runs, those of grids one by one; SpecificationError for what describes none."""
+        """All runs, with grids expanded; SpecificationError for a table that describes no run."""
         if self.whole is not None:
             yield NamedRun(Path(self.source).stem, (Phase(self.whole),))
         for each in self.described:
@@ -108,7 +109,7 @@ class RunFile:
         make: Callable[[dict[str, Any]], Made],
         at: str = "",
     ) -> list[Made]:
-        """What is made of each phase; errors say which one, and the line."""
+        """Apply ``make`` to each phase; errors name the phase and the line."""
         found = []
         for number, table in enumerate(tables, start=1):
             try:
@@ -121,7 +122,7 @@ class RunFile:
         return found
 
     def only(self) -> NamedRun:
-        """The run of a file that has one; SpecificationError if there are none or several."""
+        """The only run of the file; SpecificationError if there are none or several."""
         found = list(self.runs())
         if len(found) != 1:
             raise self.error(
@@ -133,7 +134,7 @@ class RunFile:
         return found[0]
 
     def tables(self) -> list[dict[str, Any]]:
-        """The phases of the only run as they stand, some key of which may be missing."""
+        """The tables of the phases of the only run, unchanged; a key may be missing."""
         if len(self.described) != 1:
             raise self.error("one run is asked for, said by its phases")
         self._phases(self.described[0], self.described[0].tables, named)
@@ -157,7 +158,7 @@ class RunFile:
         return placed
 
     def inputs(self) -> dict[str, str]:
-        """Other files that phases name, with their SHA-256."""
+        """SHA-256 of each other file that the phases refer to, by its name."""
         found = {}
         for each in self.described:
             for table in each.tables:
@@ -174,13 +175,13 @@ class RunFile:
     def error(
         self, message: str, path: tuple[str | int, ...] = (), about: str = ""
     ) -> SpecificationError:
-        """What to raise for a table of the file: its message names the line."""
+        """Make the error for a table of the file; its message names the line."""
         line = self.content.lines(path, self._key(path, about or message))
         at = f", line {line}" if line else ""
         return SpecificationError(f"{self.source}{at}: {message}" if self.source else message)
 
     def _key(self, path: tuple[str | int, ...], message: str) -> str:
-        """The key of a table that a message is about: the first that it names."""
+        """The key of a table that a message mentions first, or ""."""
         table: Any = self.content.value
         for part in path:
             try:
@@ -199,19 +200,20 @@ class RunFile:
 
 
 def load_run(path: str | os.PathLike[str]) -> Mechanism:
-    r"""Mechanism of a run file, as all commands of ``pyengine`` read it.
+    r"""Read a mechanism from a run file, as all ``pyengine`` commands do.
 
     Parameters
     ----------
     path : str or path-like
-        A file in TOML, JSON, YAML (which needs PyYAML) or CSV, told apart by what is in it: keys
-        of one kind of step, or ``phase``, a list of them; what `to_json` wrote; the file of a
-        `Budget`, which stands for all that is booked.  `pyengine schema` prints the JSON schema.
+        A file in TOML, JSON, YAML (which needs PyYAML) or CSV with the keys of one kind of step or
+        a list ``phase`` of such tables; a text written by `to_json`; or the file of a `Budget`,
+        which is read as the composition of everything booked.  The kind is recognized by the
+        contents.  The command ``pyengine schema`` prints the JSON schema.
 
     Returns
     -------
     Mechanism
-        Its numbers are the decimals and fractions that the file holds, exactly.
+        Its numbers are exactly the decimals and fractions in the file.
 
     Raises
     ------
@@ -235,7 +237,7 @@ def load_run(path: str | os.PathLike[str]) -> Mechanism:
 
 
 def _inner(inside: tuple[Path, ...], path: Path) -> Mechanism:
-    """The mechanism of a file that a run file names."""
+    """The mechanism of a file that a run file refers to."""
     if path.resolve() in inside:
         raise ValueError(f"{path} is made of itself")
     try:
@@ -245,7 +247,7 @@ def _inner(inside: tuple[Path, ...], path: Path) -> Mechanism:
 
 
 def read_runs(path: str | os.PathLike[str], inside: tuple[Path, ...] = ()) -> RunFile:
-    """Read a run file, named by the files ``inside``; errors as of `load_run`."""
+    """Read a run file that the files ``inside`` refer to; errors as in `load_run`."""
     where = Path(path)
     found = where.read_bytes()
     if found.startswith(BUDGET):
@@ -267,7 +269,7 @@ def read_runs(path: str | os.PathLike[str], inside: tuple[Path, ...] = ()) -> Ru
 def parse_runs(
     text: str, source: str, directory: Path = Path(), inside: tuple[Path, ...] = ()
 ) -> RunFile:
-    """Read the text of a run file; names of files in it start at ``directory``.
+    """Read the text of a run file; file names in it are relative to ``directory``.
 
     SpecificationError for a text that is no run file.
     """
@@ -303,14 +305,14 @@ def parse_runs(
 
 
 def _is_section(content: Mapping[str, Any], key: str) -> bool:
-    """Whether a key is no number of a phase, which may be called as a question is."""
+    """Whether a key is a section or an option, and not a number of a phase of the same name."""
     if key not in OPTIONS and key not in SECTIONS:
         return False
     return key not in ("epsilon", "delta") or isinstance(content[key], dict | list)
 
 
 def _whole(text: str, value: Mapping[str, Any]) -> Mechanism:
-    """What `pyengine.to_json` wrote."""
+    """The mechanism in a text written by `pyengine.to_json`."""
     from pyengine.accounting.serialization import SCHEMA, from_json
 
     if value[WIRE] == SCHEMA:
