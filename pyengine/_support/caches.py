@@ -1,7 +1,7 @@
-"""What the package keeps between questions: one budget of bytes, one lock, one way to forget it.
+"""Caches between questions, with a common budget of bytes, a common lock and one way to clear them.
 
-Finding a value takes no lock; adding and forgetting do.  A forked child starts with nothing, as
-what it inherits may hold locks of threads that it does not have.
+Looking up a value takes no lock; adding and clearing do.  A forked child starts with empty caches,
+since inherited values may hold locks of threads that do not exist in the child.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ __all__ = [
 P = ParamSpec("P")
 V = TypeVar("V")
 
-BUDGET = 256 * 2**20  # bytes of all that is kept, beside the latest value of each kind
-ROOM = BUDGET // 8  # what is freed at a time beyond what is needed: looking for the oldest costs
-WEIGHINGS = 2  # values that grow which each addition weighs again, beside what was added before
-# What belongs to the program and not to a value that refers to it.
+BUDGET = 256 * 2**20  # bytes of all cached values, except the latest one of each cache
+ROOM = BUDGET // 8  # bytes freed beyond what is needed, since finding the oldest values is slow
+WEIGHINGS = 2  # growing values measured again at each addition, besides the one added last
+# Objects that belong to the program, and do not count for a value that refers to them.
 _SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType, Guarded, weakref.ref)
 
 
 if TYPE_CHECKING:
-    from functools import cached_property  # which mypy knows
+    from functools import cached_property  # known to mypy
 else:
 
     class cached_property(functools.cached_property):  # noqa: N801 - as the one it stands for
-        """That of functools, without the lock that it has before Python 3.12.
+        """As in functools, but without the lock that Python before 3.12 uses.
 
-        One lock serves all objects of a class there: threads wait for each other, and a child
-        forked meanwhile waits for ever.  Threads that ask at the same time get the same value.
+        That lock is shared by all objects of a class: threads wait for each other, and a child
+        forked meanwhile deadlocks.  Threads that ask at the same time still get the same value.
         """
 
         def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
@@ -61,7 +61,7 @@ else:
 
 
 class Once(Generic[V]):
-    """A value that is made when it is asked for first, and belongs to who asks."""
+    """A value that is computed at the first call, and lives as long as this object."""
 
     def __init__(self, make: Callable[[], V]) -> None:
         self._make = make
@@ -78,7 +78,7 @@ class Once(Generic[V]):
 class Epoch:
     """The time between two calls of `clear_cache`.
 
-    What is kept outside of a cache holds ``current`` beside it and is void when that has changed.
+    Values stored outside a cache store ``current`` with them, and are invalid once it has changed.
     """
 
     current = object()
@@ -93,9 +93,9 @@ class _Use:
 
 
 class Cache(Generic[V]):
-    """Values of one kind by their keys; those used last are kept.
+    """A cache of at most ``entries`` values by key, which drops those not used for longest.
 
-    ``bytes_of`` weighs them; where one ``grows`` they are weighed again now and then.
+    ``bytes_of`` measures their size; if they may grow (``grows``), sizes are updated now and then.
     """
 
     def __init__(
@@ -109,9 +109,9 @@ class Cache(Generic[V]):
         self._bytes_of: Callable[[V], int] = size_of if bytes_of is None else bytes_of
         self._values: dict[Hashable, V] = {}
         self._uses: dict[Hashable, _Use] = {}
-        self._turn = 0  # whose turn it is to be weighed again, in the order of additions
-        self.bytes = 0  # of all values, as they were weighed last
-        # the value of a key or None, in one operation that needs no lock and is not noted as a use
+        self._turn = 0  # index of the next value to be measured again, in the order of additions
+        self.bytes = 0  # total size when last measured
+        # the value of a key or None: atomic without a lock, and does not count as a use
         self.peek = self._values.get
         _caches.append(self)
 
@@ -119,9 +119,9 @@ class Cache(Generic[V]):
         return len(self._values)
 
     def get_or_make(self, key: Hashable, make: Callable[[], V]) -> V:
-        """Return the value of a key; all who ask at the same time get the same one.
+        """Return the value of a key; threads that ask at the same time get the same object.
 
-        What is made while the cache is cleared is not kept.
+        A value computed while the caches are cleared is not stored.
         """
         use = self._uses.get(key)
         if use is not None:
@@ -134,9 +134,9 @@ class Cache(Generic[V]):
         return self.keep(key, make(), epoch)
 
     def keep(self, key: Hashable, value: V, epoch: object) -> V:
-        """Keep a value that was made in an epoch, and return the one that is kept by its key.
+        """Store a value that was computed in an epoch; return the one stored for its key.
 
-        Others are dropped where there is no room for it.
+        Other values are dropped if there is no room for it.
         """
         with _lock:
             if epoch is not Epoch.current:
@@ -162,7 +162,7 @@ class Cache(Generic[V]):
         _All.bytes += change
 
     def _weigh_some(self) -> None:
-        """Weigh again what was added last, which has answered since, and others in turn."""
+        """Measure again the value added last, which may have grown since, and others in turn."""
         self._turn = (self._turn + WEIGHINGS) % len(self._uses)
         self._weigh_again(
             (next(reversed(self._uses)), *islice(self._uses, self._turn, self._turn + WEIGHINGS))
@@ -175,7 +175,7 @@ class Cache(Generic[V]):
             self._weighed(use.size - before)
 
     def _by_use(self) -> list[tuple[int, Hashable]]:
-        """Keys from the one that was not used for the longest time on, each with that time."""
+        """Keys with the time of their last use, oldest first."""
         return sorted(((use.last, key) for key, use in self._uses.items()), key=itemgetter(0))
 
     def _drop(self, key: Hashable) -> None:
@@ -191,7 +191,7 @@ class Cache(Generic[V]):
 
 
 class _All:
-    """Bytes of the values of all caches, as they were weighed last."""
+    """Total size of the values of all caches, when last measured."""
 
     bytes = 0
 
@@ -204,7 +204,7 @@ _caches: list[Cache[Any]] = []
 def kept(
     entries: int, bytes_of: Callable[[Any], int] | None = None, *, grows: bool = False
 ) -> Callable[[Callable[P, V]], Callable[P, V]]:
-    """Keep the results of a function of hashable arguments; parameters as of `Cache`."""
+    """Cache the results of a function of hashable arguments; parameters as of `Cache`."""
 
     def decorate(function: Callable[P, V]) -> Callable[P, V]:
         cache: Cache[V] = Cache(entries, bytes_of, grows=grows)
@@ -220,7 +220,7 @@ def kept(
 
 
 def kept_bytes() -> int:
-    """Size of all that is kept now, weighed afresh."""
+    """Size in bytes of all cached values, measured anew."""
     with _lock:
         for cache in _caches:
             if cache._grows:
@@ -229,7 +229,7 @@ def kept_bytes() -> int:
 
 
 def size_of(value: object) -> int:
-    """Bytes of an object and all that it refers to, without functions, classes and modules."""
+    """Bytes of an object and all objects it refers to, except functions, classes and modules."""
     seen: set[int] = set()
     open_: list[Any] = [value]
     total = 0
@@ -238,7 +238,7 @@ def size_of(value: object) -> int:
         if id(found) in seen or isinstance(found, _SHARED):
             continue
         seen.add(id(found))
-        # an array knows its elements, which it may only borrow from another object
+        # getsizeof of an array leaves out elements of another object, so the base is added, too
         total += sys.getsizeof(found, 64)
         base = getattr(found, "base", None)
         if base is not None and hasattr(found, "nbytes"):
@@ -248,7 +248,7 @@ def size_of(value: object) -> int:
 
 
 def _make_room() -> None:
-    """Drop what was not used for the longest time, but of each kind what was used last."""
+    """Drop the values not used for longest from all caches, except the latest one of each."""
     oldest = [(last, key, cache) for cache in _caches for last, key in cache._by_use()[:-1]]
     for _, key, cache in sorted(oldest, key=itemgetter(0)):
         if _All.bytes <= BUDGET - ROOM:
@@ -257,20 +257,20 @@ def _make_room() -> None:
 
 
 def clear_cache() -> None:
-    """Forget all that the package keeps, as a new process would.
+    """Clear all caches of the package, as in a new process.
 
-    Safe while other threads ask: they go on with what they hold.
+    Safe while other threads compute: they continue with the values that they hold.
     """
     with _lock:
         Epoch.current = object()
         for cache in _caches:
             cache._clear()
-        _All.bytes = 0  # also where a child was forked while a value was being counted
+        _All.bytes = 0  # a child may be forked in the middle of an update
 
 
 @in_child
 def _start_afresh() -> None:
-    """A child forked while another thread held the lock would wait for it for ever."""
+    """New lock and empty caches: another thread may have held the lock at the fork."""
     global _lock
     _lock = allocate_lock()
     clear_cache()

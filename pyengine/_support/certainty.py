@@ -1,4 +1,4 @@
-"""The words for bounds that are proven and for bounds that follow from an estimate."""
+"""The words for proven bounds and for bounds that follow from an error estimate."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ PROVEN, ESTIMATE = "proven", "estimate"
 
 
 def certainty(certified: bool) -> str:
-    """Return "proven" or "estimate" for bounds, by what their answer says of them."""
+    """Return "proven" for certified bounds, otherwise "estimate"."""
     return PROVEN if certified else ESTIMATE

@@ -1,7 +1,7 @@
-"""Checks of arguments: one message form, the argument's name, the rule and the value.
+"""Checks of arguments, with messages of one form: the argument's name, the rule and the value.
 
-What is plainly good, a float or an integer within its domain, is returned at once: mechanisms check
-every argument where it is given and again where it is kept.
+Valid floats and integers are returned at once, since mechanisms check every argument twice: when
+it is given and when it is stored.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Number = float | Fraction
 Word = TypeVar("Word", bound=str)
 NumberLike = float | str | Fraction | Decimal  # strings: decimal numbers and fractions of two
 
-# Short exponents: Fraction("1e999999999") would try to write the integer down.
-# As many digits as Python reads, in a pattern that looks at each once.
+# At most three digits of exponent: Fraction("1e999999999") would compute that integer.
+# At most as many digits as Python reads; the pattern does not backtrack over them.
 DIGITS = r"\d{1,4300}"
 DECIMAL = rf"[+-]?(?:{DIGITS}(?:\.(?:{DIGITS})?)?|\.{DIGITS})(?:[eE][+-]?\d{{1,3}})?"
-PLAIN_COUNT = 2**53  # integers up to here need no look at what they are as doubles
-LONG = 120  # characters of a value that a message shows whole
-# What the field calls by other words than this package, which are not nearly the same.
+PLAIN_COUNT = 2**53  # integers up to here are exact doubles
+LONG = 120  # longer representations of a value are shortened in messages
+# Other words of the field for those of this package, for hints; similar spellings need no entry.
 SYNONYMS = {
     **dict.fromkeys(("replace", "replace_one", "change_one", "swap", "bounded"), "substitute"),
     **dict.fromkeys(("unbounded", "both", "add_or_remove", "add_or_remove_one"), "add_remove"),
@@ -36,34 +36,34 @@ SYNONYMS = {
     "fixed": "without_replacement",
     "normal": "gaussian",
 }
-HUGE = 10**40  # integers from here on are shown rounded
+HUGE = 10**40  # larger integers are shown rounded
 NUMBER = rf"\s*({DECIMAL})\s*(?:/\s*({DECIMAL})\s*)?"
 
 
 def shown(value: object) -> str:
-    """Return how a message shows a value: as Python writes it, unless that is long."""
+    """Return the text of a value for a message: its repr, shortened if it is long."""
     if isinstance(value, int) and abs(value) >= HUGE:
         return f"about {Context(prec=4).create_decimal(value):.3e}"
     if isinstance(value, Fraction) and max(abs(value.numerator), value.denominator) >= HUGE:
         numerator, denominator = Decimal(value.numerator), Decimal(value.denominator)
         return f"about {Context(prec=4).divide(numerator, denominator):.3e}"
-    if hasattr(value, "is_step"):  # a mechanism, which is short, and whose end says what it is
+    if hasattr(value, "is_step"):  # a mechanism, whose repr is short
         return repr(value)
     try:
         text = " ".join(repr(value).split())
-    except ValueError:  # an integer of more digits than Python writes
+    except ValueError:  # an integer with more digits than Python converts to text
         return f"{type(value).__name__} of very long numbers"
     return text if len(text) <= LONG else f"{text[: LONG // 2]}... ({len(text):,} characters)"
 
 
 def both_given(**given: object) -> ValueError:
-    """Return what to say where two arguments say one thing."""
+    """Return the error for two arguments of which only one may be given."""
     values = [value if isinstance(value, str) else shown(value) for value in given.values()]
     return ValueError(f"{' and '.join(given)} both given ({' and '.join(values)}); give one")
 
 
 def exact(name: str, text: str) -> Fraction:
-    """Return the exact value of a decimal number or of a fraction of two."""
+    """Return the exact value of a text: a decimal number, or a fraction of two of them."""
     match = re.fullmatch(NUMBER, text, re.ASCII)
     if not match:
         word = text.strip().lower().lstrip("+-")
@@ -81,10 +81,9 @@ def exact(name: str, text: str) -> Fraction:
 
 
 def number(name: str, value: Any) -> Number:
-    """Return a real number: a float, or a Fraction where the value was given exactly.
+    """Return a real number: a Fraction if the value was given exactly, otherwise a float.
 
-    Decimal strings, fractions of two and values of the types Decimal and Fraction keep their exact
-    value; everything else becomes a float.
+    Exact are strings with decimal numbers or fractions, and values of type Decimal and Fraction.
     """
     if isinstance(value, float):
         return real(name, value)
@@ -125,7 +124,7 @@ def real(name: str, value: Any) -> float:
 
 
 def positive(name: str, value: Any) -> Number:
-    """Return a finite number above 0 that is one as a double, too."""
+    """Return a number that is finite and > 0, also after conversion to a double."""
     if type(value) is float and 0.0 < value < math.inf:
         return value
     result = number(name, value)
@@ -169,14 +168,14 @@ def as_double(value: Number) -> float:
 
 
 def flag(name: str, value: Any) -> bool:
-    """Return whether something holds: True or False, and nothing that merely counts as one."""
+    """Return True or False; other values are rejected, even if they are truthy."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
 
 
 def listed(name: str, value: Any) -> list[Any]:
-    """Return what may be iterated over as a list; a text is one thing."""
+    """Return an iterable as a list; strings are rejected."""
     try:
         if not isinstance(value, (str, bytes)):
             return list(value)
@@ -199,9 +198,9 @@ def scalar(name: str, value: Any, low: float, high: float) -> float:
 
 
 def count(name: str, value: Any, least: int = 0, most: int | None = None, limit: str = "") -> int:
-    """Return an integer from ``least`` to ``most``; an integral float is the integer it is.
+    """Return an integer from ``least`` to ``most``; integral floats are accepted.
 
-    ``limit`` says what the largest one is: "steps = " in "must be at most steps = 10".
+    ``limit`` names the largest one in messages: "steps = " in "must be at most steps = 10".
     """
     if type(value) is int and least <= value <= (PLAIN_COUNT if most is None else most):
         return value
@@ -229,18 +228,18 @@ def batch(batch_size: Any, dataset_size: Any, least: int = 0) -> tuple[int, int]
 
 
 def printable(name: str, value: Any) -> str:
-    """Return a text that ends no line and is no escape, wherever it is shown."""
+    """Return a text of printable characters only, without line ends and escapes."""
     if not isinstance(value, str) or not value.isprintable():
         raise ValueError(f"{name} must be a printable text, got {shown(value)}")
     return value
 
 
 def did_you_mean(word: object, words: Sequence[str]) -> str:
-    """Return "; did you mean 'steps'?" for a word that is nearly one of several, else nothing."""
+    """Return "; did you mean 'steps'?" for a word similar to one of several, otherwise ""."""
     meant = SYNONYMS.get(str(word).lower().replace("-", "_").replace(" ", "_"))
     if meant in words:
         return f"; did you mean {meant!r}?"
-    import difflib  # only where something is wrong
+    import difflib  # needed for errors only
 
     near = difflib.get_close_matches(str(word).lower(), [w.lower() for w in words], 1)
     found = [w for w in words if near and w.lower() == near[0]]
@@ -275,7 +274,7 @@ def real_array(name: str, value: Any, low: float, high: float) -> FloatArray:
         if array.size == 0:
             return np.zeros(array.shape)
         if isinstance(value, int) and not isinstance(value, bool):
-            real(name, value)  # an integer beyond the doubles, which is said
+            real(name, value)  # raises for an integer beyond the doubles
         raise ValueError(
             f"{name} must hold real numbers, got {shown(value)}"
             if array.size < 8
@@ -290,14 +289,14 @@ def real_array(name: str, value: Any, low: float, high: float) -> FloatArray:
 
 
 def shaped(name: str, flat: FloatArray, shape: tuple[int, ...], like: Any) -> Any:
-    """Return answers in the shape of their arguments: a float, an array, or what pandas has.
+    """Return answers in the shape of their arguments: a float, an array or a pandas object.
 
     A Series or a DataFrame keeps its labels; a Series gets the question's name.
     """
     if not shape:
         return float(flat[0])
     values = flat.reshape(shape)
-    if not hasattr(like, "iloc"):  # which nothing but pandas has
+    if not hasattr(like, "iloc"):  # not from pandas
         return values
     if len(shape) == 2:
         return type(like)(values, index=like.index, columns=like.columns)

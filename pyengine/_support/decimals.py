@@ -1,4 +1,4 @@
-"""Numbers as people write them: a few digits, rounded to a chosen side, exponents as in 1e-5."""
+"""Numbers as text: with few digits, rounded in a chosen direction, exponents as in 1e-5."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["number", "written"]
 
 
 def written(value: Any, form: str = "") -> str:
-    """Text of a number as `format` has it, but with the exponent as people write it.
+    """Text of a number as by `format`, but with short exponents: 1e-5 instead of 1e-05.
 
-    Without a form that of a float reads back as the same one.
+    Without a ``form``, the text of a float reads back as the same float.
     """
     text = format(value, form or "g")
     if not form and isinstance(value, float) and float(text) != value:
@@ -22,9 +22,9 @@ def written(value: Any, form: str = "") -> str:
 
 
 def number(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> str:
-    """Text with so many significant digits; bounds are rounded outwards by their ``rounding``.
+    """Text of a number with 1 to 15 significant digits.
 
-    From 1 to 15 digits survive the way through a double; ``rounding`` is a mode of `decimal`.
+    ``rounding`` is a mode of `decimal`, with which bounds are rounded outwards.
     """
     if not math.isfinite(value):
         return str(float(value))

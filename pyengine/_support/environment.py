@@ -1,15 +1,15 @@
-"""Whatever the host has set, the package computes in the default floating-point environment.
+"""Run the package in the default floating-point environment, whatever the host program has set.
 
-Brackets are proven for rounding to nearest, with subnormal numbers kept; a host may have another
-rounding mode, flush subnormal numbers (each library linked with ``-ffast-math`` has threads do so),
-trap exceptions or shorten the x87 unit.  So all public functions and methods are guarded: a call
-sets the default environment where the thread has another, and gives the host's back when it
-returns or raises.  Threads that are started within a call inherit the default.
+Error bounds are proven for rounding to nearest with subnormal numbers.  A host may have another
+rounding mode, flush subnormal numbers (as libraries linked with ``-ffast-math`` make threads do),
+trap exceptions or reduce the precision of the x87 unit.  So all public functions and methods are
+guarded: a call sets the default environment if the thread has another one, and restores the host's
+when it returns or raises.  Threads started within a call inherit the default.
 
-That is done in one place: when a module of the package has been executed, what it lists in
-``__all__`` is guarded here.  Executing it is guarded as well, because Python misreads literals in
-other environments, and would keep them so in its ``.pyc``.  The kernels in C guard themselves
-(``csrc/environment.h``), so that they hold where a callback changes the environment.
+This is done in one place: after a module of the package has been executed, the objects in its
+``__all__`` are guarded.  The execution is guarded as well, because Python misreads literals in
+other environments, and would store the wrong values in its ``.pyc``.  The kernels in C guard
+themselves (``csrc/environment.h``), in case a callback changes the environment.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Guarded", "guarded"]
 
-# What only the package itself calls: a guard there would be paid for in every question.
+# Packages with internal functions only, which are left unguarded to save time.
 _INSIDE = {"engines", "errors", "laws", "numerics"}
 # Functions and methods that do not compute.
 _PLAIN = {
@@ -56,7 +56,7 @@ def guarded(function: Any) -> Any:
     if found is None:
         is_generator = function.__code__.co_flags & _GENERATOR
         found = _guards[function] = Guarded(_stepwise(function) if is_generator else function)
-        # what its class has, too; all other attributes are looked up in the function
+        # attributes that the class Guarded has, too; all others are looked up in the function
         found.__doc__, found.__module__ = function.__doc__, function.__module__
         found.__wrapped__ = function
     return found
@@ -109,7 +109,7 @@ def _is_public(name: str) -> bool:
 
 
 class _Finder:
-    """Finds modules of the package where all others would, and guards them."""
+    """Finds modules of the package by all other finders, and guards them."""
 
     @classmethod
     def find_spec(
@@ -131,7 +131,7 @@ class _Finder:
 
 
 class _Loader:
-    """Loads a module as another loader does, and guards it."""
+    """Loads a module by another loader, and guards it."""
 
     def __init__(self, loader: Any) -> None:
         self.loader = loader

@@ -1,4 +1,4 @@
-"""Optional packages: where one is missing, the message names the extra that brings it."""
+"""Optional packages: if one is missing, the message names the extra that installs it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class MissingPackageError(ModuleNotFoundError):
 
 
 def missing(what: str, module: str, extra: str) -> str:
-    """Return what to tell where a module that an extra brings is not there."""
+    """Return the message for a missing module that an extra would install."""
     return f"{what} needs {module}: pip install '{DISTRIBUTION}[{extra}]'"
 
 
 @contextlib.contextmanager
 def needed(what: str, extra: str) -> Iterator[None]:
-    """Name the extra that brings the optional imports of a block where a package is missing.
+    """Turn a failed import in the block into an error that names the extra to install.
 
-    Modules of this package are not meant to be missing: their errors stay as they are.
+    Errors about modules of this package itself are passed on unchanged.
     """
     try:
         yield

@@ -1,8 +1,8 @@
-"""What lets a forked child answer whatever other threads were doing.
+"""Make the package usable in a forked child, whatever other threads were doing at the fork.
 
-A child has only the thread that forked it.  What another thread held stays held for ever: a lock,
-which the child makes anew, or a module that is half imported and a function that is half compiled,
-which nothing mends: a fork waits until they are done.
+A child has only the thread that forked it.  Locks held by other threads stay locked for ever, so
+the child makes new ones.  A half-imported module or a half-compiled function cannot be repaired, so
+the fork waits until they are done.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from types import FrameType
 
 __all__ = ["BallArithmetic", "Booking", "Undivided", "in_child"]
 
-LONGEST = 60.0  # seconds that a fork waits for imports
-MOMENT = 1e-3  # between two looks
-_IMPORT = "<frozen importlib._bootstrap>", "_find_and_load"  # where modules' locks are held
+LONGEST = 60.0  # seconds that a fork waits for imports, at most
+MOMENT = 1e-3  # seconds between two checks
+_IMPORT = "<frozen importlib._bootstrap>", "_find_and_load"  # file and function of an import
 
 
 def in_child(start_afresh: Callable[[], None]) -> Callable[[], None]:
@@ -30,22 +30,22 @@ def in_child(start_afresh: Callable[[], None]) -> Callable[[], None]:
 
 
 class BallArithmetic:
-    """FLINT, the working precision of which is one for all threads of a process.
+    """The lock of FLINT, whose working precision is global to the process.
 
-    Who changes it holds ``lock``: threads would change each other's in the middle of a sum.
+    Hold ``lock`` while it is changed, since other threads may be in the middle of a sum.
     """
 
     lock = RLock()
 
 
 class Booking:
-    """What accountants have booked: who reads it and writes more of it holds ``lock``."""
+    """The lock of accountants' histories: hold ``lock`` to read one and add to it."""
 
     lock = RLock()
 
 
 class Undivided:
-    """What a child could not go on with: a fork waits for who holds ``lock``."""
+    """The lock of operations that a fork must not interrupt: it waits for ``lock``."""
 
     lock = RLock()
 
@@ -62,8 +62,8 @@ def _is_own(name: object) -> bool:
 
 
 def _imports(frame: FrameType | None) -> bool:
-    """Whether a thread imports a module of this package, or one that the package asked for."""
-    asked = None  # the module that is being imported, where the next caller is not yet known
+    """Whether a thread is importing a module of this package, or one that the package imports."""
+    asked = None  # name of the module being imported, until the importing frame is found
     while frame is not None:
         code = frame.f_code
         if (code.co_filename, code.co_name) == _IMPORT:
@@ -79,7 +79,7 @@ def _imports(frame: FrameType | None) -> bool:
 
 
 class _Imports:
-    """The lock without which no thread begins to import a module; held while forking."""
+    """Whether we hold the global import lock, which keeps imports from starting during a fork."""
 
     held = False
 

@@ -1,4 +1,4 @@
-"""Names that stand for modules elsewhere, and modules that are imported when first asked for."""
+"""Aliases of modules, and modules that are imported on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 __all__ = ["MOVED", "SameModule", "finder", "spec_of_moved"]
 
-# Names under which programs and pickles know modules, and the rooms in which those are.
+# Public names of modules, also used by pickles, and where the modules are.
 MOVED = {
     "analytic": "mechanisms.expressions",
     "answers": "engines.answers",
@@ -66,10 +66,10 @@ MOVED = {
 def finder(
     package: str, names: Mapping[str, str], modules: Collection[str] = ()
 ) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package that imports modules when their names are asked for.
+    """Return a ``__getattr__`` for a package that imports modules on first use.
 
-    ``names`` are those that modules define for the package, with blanks between; ``modules`` are
-    found by their own names.
+    ``names`` maps modules to the names that the package takes from them, separated by spaces;
+    ``modules`` are available by their own names.
     """
     places = {name: module for module, own in names.items() for name in own.split()}
 
@@ -86,7 +86,7 @@ def finder(
 
 
 def spec_of_moved(name: str) -> ModuleSpec | None:
-    """Spec of a module by its name outside the rooms, "pyengine.audit.bands"; else None."""
+    """Spec of a module for an alias such as "pyengine.audit.bands"; None for other names."""
     package, _, known = name.partition(".")
     room, head, rest = MOVED.get(known), known, ""
     if room is None:
@@ -105,17 +105,17 @@ class SameModule:
         self.name = name
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:  # noqa: ARG002 its name is known
-        """Import the module; the import system then puts ``spec`` in the place of its own."""
+        """Import the module; the import system then overwrites its ``__spec__`` by ``spec``."""
         module = import_module(self.name)
         self.spec = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module its own spec back."""
+        """Restore the module's own ``__spec__``."""
         module.__spec__ = self.spec
 
     def get_code(self, name: str) -> Any:  # noqa: ARG002
-        """Code of the module, for ``python -m``."""
+        """Return the code of the module, for ``python -m``."""
         from importlib.util import find_spec
 
         spec: Any = find_spec(self.name)

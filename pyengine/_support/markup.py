@@ -1,4 +1,4 @@
-"""Tables as Markdown, as LaTeX and as HTML, and the width that terminals have for them."""
+"""Tables in Markdown, LaTeX and HTML, and the width of the terminal."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ LATEX = {
 }
 
 
-MOST_KINDS = 8  # lines about steps that one reads
+MOST_KINDS = 8  # most lines about kinds of steps that are shown
 SCIENTIFIC = re.compile(r"(?<![\w.$])(\d+(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
 
 
 def terminal_width() -> int:
-    """Columns of the terminal that standard output goes to; 0 where it is none."""
+    """Number of columns of standard output; 0 if it is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 
 def shortened(kinds: Sequence[str]) -> list[str]:
-    """Lines about kinds of steps, of which a screen shows the first two and the last one."""
+    """Lines about kinds of steps; of more than `MOST_KINDS` only the first two and the last one."""
     if len(kinds) <= MOST_KINDS:
         return list(kinds)
     left_out = f"and {len(kinds) - 3:,} more kinds of steps, the last of which:"
@@ -64,20 +64,20 @@ def shortened(kinds: Sequence[str]) -> list[str]:
 
 
 def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown, as GitHub reads it, cells escaped."""
+    """A table in GitHub Markdown, with escaped cells."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "".join(f"| {' | '.join(map(in_markdown, line))} |\n" for line in lines)
 
 
 def in_markdown(text: str) -> str:
-    """A text in one line, in which nothing is a tag, a link, code, or the end of a cell."""
+    """A text in one line, escaped so that Markdown sees no tag, link, code or end of a cell."""
     return " ".join(re.sub(r"[\\|<\[*`]", r"\\\g<0>", text).split())
 
 
 def latex_table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
 ) -> str:
-    """A ``tabular`` of LaTeX with the rules of booktabs, cells escaped, notes below."""
+    """A LaTeX ``tabular`` with booktabs rules, escaped cells, and notes below."""
     lines = [" & ".join(map(_in_latex, row)) + r" \\" for row in (heads, *rows)]
     body = [lines[0], r"\midrule", *lines[1:]]
     if notes:
@@ -89,18 +89,18 @@ def latex_table(
 
 def _in_latex(cell: str) -> str:
     text = "".join(LATEX.get(letter, letter) for letter in " ".join(cell.split()))
-    text = text.replace("--", "-{}-")  # two hyphens, no dash
+    text = text.replace("--", "-{}-")  # keeps two hyphens from becoming a dash
     return SCIENTIFIC.sub(_power, text)
 
 
 def _power(found: re.Match[str]) -> str:
-    """A number such as 2.5e-05 as papers have it."""
+    """A number such as 2.5e-05 as 2.5 · 10^-5 in LaTeX."""
     factor = "" if found[1] == "1" else rf"{found[1]}\cdot "
     return f"${factor}10^{{{int(found[2])}}}$"
 
 
 def rendered_page(jinja2: Any, package: str, folder: str, **words: Any) -> str:
-    """Text of ``page.html.jinja`` in a folder of a package, by Jinja2, with all words escaped."""
+    """Render ``page.html.jinja`` of a package's folder with Jinja2; all ``words`` are escaped."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(package, folder),
         autoescape=True,
@@ -114,9 +114,9 @@ def rendered_page(jinja2: Any, package: str, folder: str, **words: Any) -> str:
 def html_table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
 ) -> str:
-    """A table in HTML for notebooks, without style sheets or scripts, cells escaped, notes below.
+    """An HTML table for notebooks without style sheets or scripts, cells escaped, notes below.
 
-    Without heads the rows begin with their head.
+    Without heads the first cell of each row is its head.
     """
     lines = [_row(["th"] * len(heads), heads)] if heads else []
     for row in rows:

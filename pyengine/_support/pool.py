@@ -1,4 +1,4 @@
-"""Threads that all kernels share which let go of the interpreter lock."""
+"""A thread pool shared by all kernels that release the interpreter lock."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _lock = threading.Lock()
 
 
 def shared_pool() -> ThreadPoolExecutor:
-    """One thread for each core, made when they are first asked for."""
+    """The pool with one thread for each core, made at the first call."""
     global _pool
     with _lock:
         if _pool is None:
-            # which brings the modules of logging with it: no import of the package waits for them
+            # imported here, since it is slow: it imports logging
             from concurrent.futures import ThreadPoolExecutor
 
             _pool = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="pyengine")
@@ -31,6 +31,6 @@ def shared_pool() -> ThreadPoolExecutor:
 
 @in_child
 def _start_afresh() -> None:
-    """A child inherits the pool without its threads, and the lock in whatever state it was."""
+    """New pool and lock: a child inherits the pool without its threads, and maybe a held lock."""
     global _pool, _lock
     _pool, _lock = None, threading.Lock()

@@ -1,6 +1,7 @@
-"""What a status of the C core means: the one place that turns it into an error.
+"""Translation of status codes of the C core into exceptions.
 
-Functions of Python that the core calls keep what they raise for whoever has called the core.
+If a Python function called by the core raises, the exception is stored here and raised again when
+the core has returned.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from pyengine._core import lib
 
 __all__ = ["finished", "keep_raised"]
 
-_raised: dict[int, BaseException] = {}  # by threads
+_raised: dict[int, BaseException] = {}  # by thread
 
 
 def keep_raised(kind: type[BaseException], error: BaseException, trace: TracebackType) -> None:
-    """Keep an exception until the core has returned; as `ffi.def_extern` calls it."""
+    """Store an exception until the core has returned; the signature is that of `ffi.def_extern`."""
     del kind, trace
     _raised[get_ident()] = error
 
 
 def finished(status: int | None, what: str) -> bool:
-    """Whether a kernel did its work, or could not fail; else it was too much for its limits."""
+    """True if a kernel succeeded or has no status (None); False if its limits were exceeded."""
     if status == lib.PE_RAISED:
         raise _raised.pop(get_ident())
     if status == lib.PE_NO_MEMORY:

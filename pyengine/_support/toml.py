@@ -1,4 +1,4 @@
-"""TOML and JSON texts on every Python, with one kind of error."""
+"""Parsers of TOML and JSON for all supported Python versions; errors are ValueErrors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 __all__ = ["json_loads", "loads"]
 
-MOST_DIGITS = 4300  # of an integer, more than which Python refuses on its own account
+MOST_DIGITS = 4300  # Python's limit on the digits of an integer
 
 
 def loads(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """Return the content of a TOML text; ValueError for whatever is none."""
-    # imported here: `import pyengine` needs no parser
+    """Return the content of a TOML text; ValueError for an invalid one."""
+    # imported here, to keep `import pyengine` fast
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -26,7 +26,7 @@ def loads(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any
         raise ValueError("nested too deeply") from None
     except tomllib.TOMLDecodeError:
         raise
-    except ValueError:  # of Python, about an integer
+    except ValueError:  # Python's limit on the digits of an integer
         raise ValueError(f"an integer has more than {MOST_DIGITS:,} digits") from None
 
 
@@ -35,10 +35,10 @@ def json_loads(
     parse_float: Callable[[str], Any] | None = None,
     parse_constant: Callable[[str], Any] | None = None,
 ) -> Any:
-    """Return the content of a JSON text; ValueError for whatever is none, or says a key twice.
+    """Return the content of a JSON text; ValueError for an invalid one, or if a key is repeated.
 
-    By default a number that is not 0 but would be the float 0 or infinite is an error; so are NaN
-    and Infinity, which are not JSON.
+    By default, numbers that would overflow or underflow to 0 as a float are errors; so are NaN and
+    Infinity, which are not JSON.
     """
     import json
 

@@ -1,4 +1,4 @@
-"""What to report about a run: one privacy statement, with what is proven in it."""
+"""Privacy statements: the figures to report about a run, and which of them are proven."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ METRICS = (
 
 @dataclass(frozen=True)
 class Figure:
-    """One number of a statement, on its safe side.
+    """One figure of a statement, an upper bound.
 
     Parameters
     ----------
     what : str
-        What it bounds, with the argument.
+        The bounded quantity in words, with its argument.
     bound : float
-        The upper bound, not rounded.
+        The upper bound, not rounded to printed digits.
     certainty : {"proven", "estimate"}
         Whether the bound is proven, floating point included.
     metric : str
         One of "epsilon", "true_positive_rate", "advantage", "reconstruction", "right_guess",
         "gaussian_mu" and "gaussian_regret".
     at : float
-        Its argument: δ, a false positive rate, κ, a prior, a slack; 0 for the advantage, which is δ
-        at ε = 0.
+        Its argument: δ, false positive rate, κ, prior or slack; 0 for the advantage, which is δ at
+        ε = 0.
     lower : float
         The lower bound.
     """
@@ -82,7 +82,7 @@ class Figure:
         return number(self.bound, DIGITS, ROUND_CEILING)
 
     def as_object(self) -> dict[str, Any]:
-        """The figure as an object of strings and numbers, for JSON (docs, tables)."""
+        """The figure as a dictionary of strings and numbers, for JSON (docs, tables)."""
         numbers = {"at": self.at, "value": self.bound, "lower": self.lower, "upper": self.bound}
         words = {"what": self.what, "bound": self.bound, "certainty": self.certainty}
         return {"metric": self.metric, **numbers, **words}
@@ -90,23 +90,23 @@ class Figure:
 
 @dataclass(frozen=True)
 class Statement:
-    """What to report about a run; ``str()`` gives the text.
+    """A privacy statement about a run; ``str()`` gives the text.
 
     Parameters
     ----------
     label : tuple of Label
-        What the figures must be read with: for each kind of step the mechanism, how batches were
-        drawn, and what is protected from whom.
+        What the figures hold for: for each kind of step the mechanism, how batches were drawn, and
+        what is protected from whom.
     adjacency : str
-        The word of the questions.
+        The neighbours, as in `pyengine.delta`.
     figures : tuple of Figure
         ε at δ, true positive rates, advantage, reconstruction.
     version : str
-        Of this package.
+        Version of this package.
     notes : tuple of str
-        What to know about the batches: figures for a loader that shuffles, or what certainly leaks.
+        Notes on the batches: figures for a loader that shuffles, or lower bounds of ε.
     tuned : bool
-        Whether the figures count the runs among which a tuned one was selected.
+        Whether the figures include the runs from which a tuned one was selected.
     """
 
     label: tuple[Label, ...]
@@ -118,11 +118,11 @@ class Statement:
 
     @property
     def mechanism(self) -> tuple[str, ...]:
-        """One line for each kind of step."""
+        """Description of each kind of step."""
         return tuple(each.mechanism for each in self.label) or ("no steps",)
 
     def head(self) -> list[tuple[str, list[str]]]:
-        """Titles, each with its lines: the mechanism, the batches, what is protected."""
+        """The lines about mechanism, batches and protected unit, each with its title."""
         batches, protects = (
             list(dict.fromkeys(column))
             for column in (
@@ -142,7 +142,7 @@ class Statement:
         ]
 
     def rows(self) -> list[list[str]]:
-        """Cells of the table: what is bounded, the bound rounded up, and how sure that is."""
+        """Cells of the table: bounded quantity, bound rounded up, and whether it is proven."""
         return [[each.what, each.printed, f"{each.certainty}, rounded up"] for each in self.figures]
 
     def __str__(self) -> str:
@@ -168,7 +168,7 @@ class Statement:
         return "\n".join([*head, "", table, *self.tail(), ""])
 
     def latex(self) -> str:
-        """The statement as a ``tabular`` of LaTeX (package booktabs), its label below the lines."""
+        """The statement as a LaTeX ``tabular`` (package booktabs), with its label below."""
         head = []
         for title, texts in self.head():
             said = "; ".join(text for text in texts if text not in self.notes)
@@ -176,12 +176,12 @@ class Statement:
         return latex_table(HEADS, self.rows(), [*head, *self.tail()])
 
     def _repr_html_(self) -> str:
-        """The statement as a notebook shows it."""
+        """The statement in HTML, for notebooks."""
         head = [[title, "\n".join(texts)] for title, texts in self.head()]
         return html_table((), head) + html_table(HEADS, self.rows(), self.tail())
 
     def as_object(self) -> dict[str, Any]:
-        """The statement as an object of strings, numbers and lists, for JSON (docs, tables)."""
+        """The statement as a dictionary of strings, numbers and lists, for JSON (docs, tables)."""
         return {
             "schema": SCHEMA,
             "mechanism": list(self.mechanism),
@@ -193,7 +193,7 @@ class Statement:
         }
 
     def tail(self) -> list[str]:
-        """What stands below the figures: whether all are proven, and what they leave out."""
+        """The lines below the figures: whether all are proven, and what they do not cover."""
         kinds = {each.certainty for each in self.figures}
         if kinds == {PROVEN}:
             sure = "All bounds are proven, rounding included."
@@ -219,42 +219,42 @@ def privacy_statement(
     slack: float | None = None,
     proven: bool = True,
 ) -> Statement:
-    """State what a run protects: ε at δ, tests of membership and reconstruction, on the safe side.
+    """Make a privacy statement of upper bounds: ε at δ, membership tests and reconstruction.
 
     Parameters
     ----------
     mechanism : Mechanism, or what describes one
-        The run; a privacy engine of Opacus, for instance, or a run of `pyengine.adaptive`.
+        The run, such as a mechanism, a privacy engine of Opacus, or a run of `pyengine.adaptive`.
     delta : float
-        In [0, 1); 0 where ε is finite then, as of Laplace noise.
+        δ in [0, 1); 0 only if ε is finite at δ = 0, as for Laplace noise.
     adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.delta`, for all figures.
     false_positive_rates : iterable of float
-        Of tests whether the record took part, in [0, 1].
+        False positive rates, in [0, 1], of tests whether a record took part.
     kappas : iterable of float
-        Success probabilities without the release, in [0, 1], of whoever reconstructs a record,
-        infers an attribute or re-identifies somebody: one bound holds for all of them.
+        Success probabilities without the release, in [0, 1], of an attacker who reconstructs
+        a record, infers an attribute or re-identifies a person: one bound holds for all of these.
     priors : iterable of float
-        Probabilities that the record took part, in [0, 1], for each of which the chance of a right
-        guess is stated.
+        Prior probabilities, in [0, 1], that the record took part; for each, the probability of
+        a right guess is stated.
     slack : float, optional
-        δ up to which μ of Gaussian differential privacy, and its regret, are stated (`gaussian_fit`
-        of `pyengine`).
+        If given, μ of Gaussian differential privacy up to this δ, and its regret, are stated, as by
+        `pyengine.gaussian_fit`.
     proven : bool
-        Whether to take the time for proofs where the fastest engine estimates its error,
-        milliseconds for DP-SGD.  A figure that cannot be proven is an estimate and says so.
+        Whether to compute proven bounds even if the fastest engine only estimates its error, which
+        takes milliseconds for DP-SGD.  Figures that cannot be proven are marked as estimates.
 
     Returns
     -------
     Statement
-        Text by ``str()``, Markdown, LaTeX, or an object for JSON.
+        Convertible to text by ``str()``, to Markdown, to LaTeX and to an object for JSON.
 
     Raises
     ------
     ValueError
         For an argument outside its domain.
     AccuracyError
-        Where not even an estimate is known.
+        If not even an estimate is known.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def privacy_statement(
     def ask(what: str, name: str, argument: float, metric: str) -> Figure:
         lower, upper, sure = _bounds(run, name, argument, adjacency, wanted)
         if leak is not None and name not in RISKS:
-            # the lower bound is that of the run itself, not of what dominates it
+            # the lower bound must hold for the run itself, not for the mechanism that dominates it
             lower = least(name, leak, argument, adjacency)
         return Figure(what, upper, sure, metric, argument, lower)
 
@@ -322,13 +322,13 @@ def privacy_statement(
 
 
 def _notes_alone(run: Answering) -> tuple[str, ...]:
-    """As of an adaptive run: no figures for a loader that shuffles are known."""
+    """Notes for an adaptive run, for which no figures for a loader that shuffles are known."""
     sampled = any(without_amplification(choice) is not None for choice in run.parts)
     return (NO_FIGURES,) if sampled else ()
 
 
 def _notes(run: Mechanism, delta: float, adjacency: str) -> tuple[str, ...]:
-    """What a loader that shuffles needs in the place of Poisson samples; what leaks from one."""
+    """Notes with the ε of a loader that shuffles instead of Poisson sampling, or a lower bound."""
     leak = known_leak(run)
     if leak is not None:
         shown = number(least("epsilon", leak, delta, adjacency), DIGITS, ROUND_FLOOR)
@@ -344,7 +344,7 @@ def _notes(run: Mechanism, delta: float, adjacency: str) -> tuple[str, ...]:
         )
         return (f"{DIFFERENT}: {SHUFFLE}.",) if plain else ()
     bound = float(proven_bounds("epsilon", other, delta, adjacency=adjacency).upper)
-    # its neighbours are others where a record leaves its place empty
+    # its protected unit differs if a removed record leaves its place empty
     own, others = ({each.protects for each in label_of(m, adjacency)} for m in (run, other))
     who = "; ".join(sorted(others - own))
     shown = f"report ε = {number(bound, DIGITS, ROUND_CEILING)} ({SHUFFLE})"
@@ -352,7 +352,7 @@ def _notes(run: Mechanism, delta: float, adjacency: str) -> tuple[str, ...]:
 
 
 def _words(run: Mechanism) -> Iterator[Words]:
-    """Words of all steps, and of those that selections and revealed mixtures run."""
+    """Words of all steps, including those inside selections and revealed mixtures."""
     for step, _ in phases_of(run):
         yield step.words
         for thing in step.within:
@@ -360,7 +360,7 @@ def _words(run: Mechanism) -> Iterator[Words]:
 
 
 def least(question: str, leak: Mechanism, argument: float, adjacency: str) -> float:
-    """What certainly leaks; of a replaced record it is what leaks of one that is left empty."""
+    """Proven lower bound by a mechanism that certainly leaks; "substitute" uses add_remove."""
     order = "add_remove" if adjacency == "substitute" else adjacency
     return float(proven_bounds(question, leak, argument, adjacency=order).lower)
 
@@ -368,7 +368,7 @@ def least(question: str, leak: Mechanism, argument: float, adjacency: str) -> fl
 def _bounds(
     run: Any, name: str, argument: float, adjacency: str, proven: bool
 ) -> tuple[float, float, str]:
-    """Lower and upper bound, and how sure they are: proven if that is wanted and can be."""
+    """Lower and upper bound and their certainty; proven ones if wanted and available."""
     if proven and name not in RISKS:
         with contextlib.suppress(AccuracyError):
             found = proven_bounds(name, run, argument, adjacency=adjacency)
@@ -380,7 +380,7 @@ def _bounds(
 
 
 def _right_guess(risk: Figure) -> Figure:
-    """The chance of a right guess from that of a wrong one, rounded outwards."""
+    """The probability of a right guess from that of a wrong one, rounded outwards."""
     lower, upper = (1.0 - bound for bound in (risk.bound, risk.lower))
     return replace(risk, bound=min(upper * UP, 1.0), lower=lower / UP)
 

@@ -1,6 +1,6 @@
-"""Pictures; matplotlib is imported when one is drawn.
+"""Plots; matplotlib is imported when the first one is drawn.
 
-Functions return a `matplotlib.figure.Figure` that belongs to no window; `save` writes it.
+Functions return a `matplotlib.figure.Figure` without a window; `save` writes it to a file.
 """
 
 from pyengine.workbench.plots.curves import delta_figure, gamma_figure, trade_off_figure

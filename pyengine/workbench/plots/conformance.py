@@ -1,4 +1,4 @@
-"""Errors of accountants as a picture."""
+"""Plot of the errors of accountants."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["errors_figure"]
 
-SMALLEST = 1e-6  # relative errors below are drawn as 0
-LARGEST = 1e6  # and those above at the edge
+SMALLEST = 1e-6  # smaller relative errors are drawn as 0
+LARGEST = 1e6  # larger ones at the edge
 SAFE, UNSAFE = COLOURS[0], COLOURS[1]
 SYMBOLS = {"gamma": "γ", "delta": "δ", "epsilon": "ε"}
 
 
 def errors_figure(results: list[Result]) -> Figure:
-    """Relative errors and time ratios of accountants, unsafe answers marked.
+    """Relative errors (left) and time ratios (right) of accountants; unsafe answers are marked.
 
-    One row for each accountant, method and question; errors on the left, times on the right.
+    There is one row for each accountant, method and question.
     """
     own = times(results)
     rows = list(dict.fromkeys(_row(r) for r in results if r.accountant != YARDSTICK))

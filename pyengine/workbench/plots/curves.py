@@ -1,4 +1,4 @@
-"""Trade-off functions, γ(κ) and δ(ε) of mechanisms."""
+"""Plots of trade-off functions, γ(κ) and δ(ε) of mechanisms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DIRECTIONS", "PROFILES", "delta_figure", "gamma_figure", "reach", "trade_off_figure"]
 
-POINTS = 241  # of a curve
+POINTS = 241  # points of a curve
 DIRECTIONS = {
     "add": "add: H0 without the record",
     "remove": "remove: H0 with it",
@@ -48,24 +48,24 @@ def trade_off_figure(
     lowest: float = 1e-6,
     title: str = "",
 ) -> Figure:
-    """Trade-off functions of one mechanism for both orders and their hull, or of several.
+    """Plot trade-off functions: of one mechanism for both orders and their hull, or of several.
 
     Parameters
     ----------
     mechanism : Mechanism or mapping of str to Mechanism
-        What is released; several by their names in the legend.
+        The mechanism, or several with their names in the legend.
     adjacency : {"add_remove", "add", "remove", "substitute"}, optional
         As in `pyengine.trade_off`.  If not given, one mechanism is drawn for ``add``, ``remove``
         and ``add_remove``, and several are drawn for ``add_remove``.
     lowest : float
-        Where the logarithmic panel starts, in (0, 1).
+        Smallest α of the logarithmic panel, in (0, 1).
     title : str
-        Above the picture.
+        Title above the plot.
 
     Returns
     -------
     matplotlib.figure.Figure
-        β against α, on linear axes, and the power 1 - β on logarithmic ones; bounds are shaded.
+        β against α on linear axes, and the power 1 - β on logarithmic axes; bounds are shaded.
     """
     one = adjacency is None and not isinstance(mechanism, Mapping)
     made = figure(9.6, 5.0)
@@ -87,23 +87,23 @@ def gamma_figure(
     adjacency: str = "add",
     title: str = "",
 ) -> Figure:
-    """Reconstruction robustness γ(κ) of mechanisms, with its bounds.
+    """Plot the reconstruction robustness γ(κ) of mechanisms, with its bounds.
 
     Parameters
     ----------
     mechanisms : Mechanism or mapping of str to Mechanism
-        What is released; several by their names in the legend.
+        The mechanism, or several with their names in the legend.
     lowest : float
         Smallest κ, in (0, 1).
     adjacency : {"add", "remove", "add_remove", "substitute"}
         As in `pyengine.gamma_bound`.
     title : str
-        Above the picture.
+        Title above the plot.
 
     Returns
     -------
     matplotlib.figure.Figure
-        γ and γ/κ against κ; bounds are shaded, and wider than a line only where they matter.
+        γ and γ/κ against κ; bounds are shaded.
     """
     made = figure(9.6, 5.0)
     left, right = made.subplots(1, 2)
@@ -125,20 +125,19 @@ def delta_figure(
     smallest: float = 1e-12,
     title: str = "",
 ) -> Figure:
-    """Privacy profiles of one mechanism for both orders, or of several, with their bounds.
+    """Plot privacy profiles with bounds: of one mechanism for both orders, or of several.
 
     Parameters
     ----------
     mechanism : Mechanism or mapping of str to Mechanism
-        What is released; several by their names in the legend.
+        The mechanism, or several with their names in the legend.
     adjacency : {"add_remove", "add", "remove", "substitute"}, optional
         As in `pyengine.delta`.  If not given, one mechanism is drawn for ``add`` and ``remove``,
-        of which the upper one is the profile of ``add_remove``, and several are drawn for
-        ``add_remove``.
+        whose maximum is the profile of ``add_remove``, and several are drawn for ``add_remove``.
     smallest : float
         The smallest δ that is drawn, in (0, 1).
     title : str
-        Above the picture.
+        Title above the plot.
 
     Returns
     -------
@@ -161,7 +160,7 @@ def delta_figure(
 def reach(
     mechanisms: Mapping[str, Mechanism], adjacencies: tuple[str, ...], smallest: float
 ) -> float:
-    """Return the ε at which the last of all profiles has fallen to ``smallest``; 1 if none does."""
+    """Return the largest finite ε at which a profile reaches ``smallest``; 1 if there is none."""
     ends = [
         float(answers("epsilon", mechanism, [smallest], adjacency=word, proven=False)[0].value[0])
         for mechanism in mechanisms.values()
@@ -177,7 +176,7 @@ def _series(
     adjacency: str | None,
     orders: Mapping[str, str],
 ) -> list[Series]:
-    """One line for each mechanism, or for each order of the only one."""
+    """One series for each mechanism, or for each order of a single one."""
     alone = as_mechanism(mechanism)
     if adjacency is None and alone is not None:
         return [

@@ -1,4 +1,4 @@
-"""Pictures as files."""
+"""Writing plots to files."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure; the ending of the name says in which format.
+    """Write a figure to a file, in the format given by the file's suffix.
 
     Parameters
     ----------
     figure : matplotlib.figure.Figure
-        What to write.
+        The figure.
     path : str or path-like
         A name that ends in ``.png``, ``.svg`` or ``.pdf``.
 
     Raises
     ------
     ValueError
-        For another ending.
+        For another suffix.
     OSError
         If the file cannot be written.
     """
@@ -40,5 +40,5 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     suffix = target.suffix.lower()
     if suffix not in SUFFIXES:
         raise ValueError(f"path must end in {', '.join(SUFFIXES)}, got {str(target)!r}")
-    # a full disk leaves an older picture as it was
+    # written atomically: if the disk is full, an older file stays intact
     replace_all(target.parent, {target.name: image(figure, suffix[1:])})

@@ -1,4 +1,4 @@
-"""ε over the course of runs."""
+"""Plot of ε over the course of runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["epsilon_figure"]
 
-POINTS = 33  # of a curve; each is a question about another run
+POINTS = 33  # points of a curve; each needs the composition of a shorter run
 Run = Mechanism | Sequence[Mechanism]
 
 
@@ -33,30 +33,30 @@ def epsilon_figure(
     adjacency: str = "add_remove",
     title: str = "",
 ) -> Figure:
-    """ε at δ against the epochs of a run, or of several.
+    """Plot ε at δ against the epochs of one run or of several.
 
     Parameters
     ----------
     runs : Mechanism, sequence of Mechanism, or mapping of str to either
-        A run of equal steps, or its phases in their order, each of equal steps; several runs by
+        A run of equal steps, or a sequence of its phases, each of equal steps; several runs with
         their names in the legend.
     delta : float
-        In (0, 1).
+        δ in (0, 1).
     adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.epsilon`.
     title : str
-        Above the picture.
+        Title above the plot.
 
     Returns
     -------
     matplotlib.figure.Figure
-        ε after at most 33 numbers of steps, evenly apart, and after each phase, with its bounds; an
-        epoch is one expected use of each record.
+        ε with its bounds at 33 or fewer equidistant numbers of steps and at the end of each phase.
+        In an epoch, each record is used once in expectation.
 
     Raises
     ------
     ValueError
-        For a phase of different steps, whose order a composition does not keep.
+        For a phase of different steps, since a composition does not keep their order.
     """
     level = checks.real("delta", delta)
     if not 0.0 < level < 1.0:
@@ -73,7 +73,7 @@ def epsilon_figure(
 
 
 def _course(run: Run, delta: float, adjacency: str, label: str) -> Series:
-    """ε after some numbers of steps; the argument of the series is the epochs until then."""
+    """Series of ε after several numbers of steps, against the epochs up to then."""
     phases = []
     alone, several = as_mechanism(run), cast(Sequence[Mechanism], run)
     for phase in several if alone is None else [alone]:

@@ -30,25 +30,25 @@ def noise_figure(
     adjacency: str = "add_remove",
     title: str = "",
 ) -> Figure:
-    """Smallest noise multipliers that meet (ε, δ)-differential privacy, against ε.
+    """Plot the smallest noise multipliers for (ε, δ)-differential privacy against ε.
 
     Parameters
     ----------
     families : mapping of str to callable
-        From a noise multiplier to a mechanism, by its name in the legend.
+        For each name in the legend, a callable that makes a mechanism from a noise multiplier.
     delta : float
-        In (0, 1).
+        δ in (0, 1).
     epsilons : (float, float)
-        Ends of the axis of ε, positive and increasing.
+        Ends of the ε axis, positive and increasing.
     adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.delta`.
     title : str
-        Above the picture.
+        Title above the plot.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Noise multipliers on logarithmic axes, from `pyengine.calibrate`, within 1e-4 of themselves.
+        Noise multipliers by `pyengine.calibrate`, to a relative 1e-4, on logarithmic axes.
     """
     made = figure(6.4, 4.8)
     axes = made.subplots()

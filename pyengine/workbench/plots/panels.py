@@ -1,4 +1,4 @@
-"""The panels of pictures: trade-off functions, their power, γ(κ) and δ(ε), on given axes."""
+"""Panels of plots on given axes: trade-off functions, power, γ(κ), δ(ε) and growth of ε."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
     "profile_panel",
 ]
 
-# wide and pale below the other curves, which it follows nearly everywhere
+# wide and pale below the other curves, which it covers almost everywhere
 HULL: dict[str, Any] = {"linestyle": "-", "linewidth": 6.0, "alpha": 0.35, "zorder": 1}
 HULL["solid_capstyle"] = "butt"
 CHANCE: dict[str, Any] = {"color": "0.5", "linewidth": 1.0}
@@ -39,7 +39,7 @@ def curve_panel(axes: Axes, lines: Sequence[Series]) -> Entries:
 
 
 def power_panel(axes: Axes, lines: Sequence[Series]) -> Entries:
-    """1 - β against α on logarithmic axes; the series are of γ, which has all its digits."""
+    """1 - β against α on logarithmic axes; the series are γ, which is accurate near 0."""
     return _beside_chance(axes, lines, "no information", "level α", "power 1 − β")
 
 
@@ -55,7 +55,7 @@ def gain_panel(axes: Axes, lines: Sequence[Series]) -> Entries:
 
 
 def profile_panel(axes: Axes, lines: Sequence[Series], smallest: float) -> Entries:
-    """δ against ε, δ on a logarithmic axis that starts at the smallest one."""
+    """δ against ε, with a logarithmic δ axis that starts at ``smallest``."""
     entries = _lines(axes, lines, floor=smallest / 10)
     last = float(max(each.argument.max() for each in lines))
     _logarithmic(
@@ -65,7 +65,7 @@ def profile_panel(axes: Axes, lines: Sequence[Series], smallest: float) -> Entri
 
 
 def growth_panel(axes: Axes, lines: Sequence[Series]) -> Entries:
-    """ε against epochs, which are the arguments of the series."""
+    """ε against epochs, the arguments of the series."""
     entries = _lines(axes, lines)
     last = float(max(each.argument.max() for each in lines))
     frame(axes, xlabel="epochs", ylabel="ε", xlim=(0.0, last))
@@ -82,7 +82,7 @@ def _beside_chance(
     *,
     relative: bool = False,
 ) -> Entries:
-    """Lines on logarithmic axes, and that of an attacker whom the release does not help."""
+    """Lines on logarithmic axes, and the line of an attacker who gains nothing from the release."""
     entries = _lines(axes, lines, relative=relative)
     lowest = float(min(each.argument.min() for each in lines))
     (drawn,) = axes.plot([lowest, 1.0], [1.0 if relative else lowest, 1.0], **CHANCE)
@@ -93,7 +93,7 @@ def _beside_chance(
 def _lines(
     axes: Axes, lines: Sequence[Series], *, relative: bool = False, floor: float = 0.0
 ) -> Entries:
-    """Lines on their bands; what lies below the floor is drawn there, even where it is 0."""
+    """Lines with the bands of their bounds; values below ``floor``, also 0, are drawn there."""
     entries: Entries = []
     both = len({each.adjacency for each in lines}) > 1
     for index, each in enumerate(lines):

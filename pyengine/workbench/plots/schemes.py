@@ -1,4 +1,4 @@
-"""ε of ways to draw batches, against the steps of an epoch."""
+"""Plot of ε for several ways to draw batches, against the steps per epoch."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ WIDTH, MOST = 4.2, 4  # inches of a panel, and how many there are at most
 
 
 def schemes_figure(rows: Sequence[Compared], delta: float) -> Figure:
-    """One panel for each number of epochs, at the first noise; of two orders the worse one.
+    """One panel for each number of epochs, for the first noise and the worse of both orders.
 
-    Lines between the steps that were asked for are guarantees, below which what is not known of a
-    scheme is shaded, down to what certainly leaks.
+    Lines connect the guarantees; for schemes with only an upper bound, the area down to the lower
+    bound is shaded.
     """
     noise = rows[0].setting.noise
     shown = [row for row in rows if row.setting.noise == noise]

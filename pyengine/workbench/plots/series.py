@@ -1,4 +1,4 @@
-"""What a line of a picture or a table shows: values of one question, with their bounds."""
+"""Series: the values of one question with their bounds, for a line of a plot or a table."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class Series:
     label : str
         Name in the legend.
     question : {"trade_off", "gamma_bound", "delta", "epsilon"}
-        What was asked.
+        The question.
     adjacency : str
-        Who are neighbours.
+        The neighbours.
     argument : ndarray
-        One-dimensional.
+        One-dimensional array of arguments.
     bounds : Bounds
-        Arrays of its shape.
+        Values and bounds, arrays of the same shape.
     certainty : tuple of str
         "proven" or "estimate", for each value.
     engine : tuple of str
-        What answered, for each value.
+        Name of the engine, for each value.
     refused : tuple of float
-        Arguments at which no engine answers; they are not in ``argument``.
+        Further arguments, for which no engine has an answer.
     """
 
     label: str
@@ -70,9 +70,9 @@ def asked(
     proven: bool = False,
     tolerance: float | None = None,
 ) -> Series:
-    """Ask one question; as fast as it goes, or with proofs where there are some.
+    """Answer one question at several arguments, with proven bounds if wanted and available.
 
-    AccuracyError if no engine answers at any of several arguments, or at the only one.
+    AccuracyError if no engine has an answer for any of the arguments.
     """
     at = np.asarray(argument, dtype=np.float64)
     words: dict[str, Any] = {"adjacency": adjacency, "proven": proven, "tolerance": tolerance}
@@ -90,7 +90,7 @@ def asked(
 def _known(
     question: str, label: str, mechanism: Mechanism, at: FloatArray, words: dict[str, Any]
 ) -> Series:
-    """Ask one by one, and join what has an answer."""
+    """Answer the arguments one by one, and collect the refused ones."""
     found: list[Series] = []
     refused: list[float] = []
     for x in at.tolist():
@@ -105,7 +105,7 @@ def _known(
 
 
 def joined(parts: Sequence[Series]) -> Series:
-    """Return series of one question as one; its label and words are those of the first."""
+    """Concatenate series of one question; label, question and adjacency are those of the first."""
     return replace(
         parts[0],
         argument=np.concatenate([each.argument for each in parts]),
@@ -118,7 +118,7 @@ def joined(parts: Sequence[Series]) -> Series:
 
 
 def named(mechanisms: Mechanism | Mapping[str, Mechanism]) -> dict[str, Mechanism]:
-    """Mechanisms by their names; one without a name is "this run"."""
+    """Mechanisms by name; a single mechanism gets the name "this run"."""
     if isinstance(mechanisms, Mapping):
         if not mechanisms:
             raise ValueError("mechanisms must not be empty")

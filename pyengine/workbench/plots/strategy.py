@@ -1,4 +1,4 @@
-"""The worst strategy of a run that adapts, as a map of choices."""
+"""Plot of the worst strategy of an adaptive run, as a map of choices."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 __all__ = ["strategy_figure"]
 
-FINEST = 600  # rows of the map
+FINEST = 600  # most rows of the map
 
 
 def strategy_figure(strategy: Strategy, *, title: str = "") -> Figure:
-    """Best choices of the worst strategy, against steps left and what was released.
+    """Plot the choices of the worst strategy against steps left and log-likelihood ratio.
 
     Parameters
     ----------
     strategy : Strategy
-        Of a run without budget, limits and order, so that the number of steps left is all that
-        remains of its past but the likelihood ratio.
+        A strategy of a run without budget, limits and order, whose state is only the number of
+        steps left.
     title : str
-        Above the picture.
+        Title above the plot.
 
     Returns
     -------

@@ -378,7 +378,7 @@ def _one(table: dict[str, Any], name: str, where: str, path: tuple[str | int, ..
 
 
 def _names_of_files(table: Mapping[str, Any]) -> Iterator[str]:
-    """Names of matrices, of votes and of other run files."""
+    """File names of matrices, votes and other run files in a table."""
     for key, value in table.items():
         if key in FILES and isinstance(value, str):
             yield value
@@ -404,6 +404,6 @@ def _check_sections(made: RunFile) -> None:
 
 
 def runs_of_tables(tables: list[dict[str, Any]], source: str = "") -> RunFile:
-    """Return what describes the same as a file with these phases; messages begin with a source."""
+    """Return a RunFile with these phases, as if read from a file named ``source``."""
     described = Runs("", tuple(tables), ((),) * len(tables))
     return RunFile(source, (described,), {}, Path(), Content(None, lambda *_: None))
