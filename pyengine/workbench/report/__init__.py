@@ -1,4 +1,4 @@
-"""Privacy reports: one self-contained page about a run, for a model card or a reviewer."""
+"""Privacy reports: a self-contained HTML page about a run, for a model card or a reviewer."""
 
 from pyengine.workbench.report.alternatives import Alternative
 from pyengine.workbench.report.content import Attack, PrivacyReport, privacy_report

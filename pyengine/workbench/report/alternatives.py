@@ -1,4 +1,4 @@
-"""What changes the answer: the same run under other neighbours, batches and numbers of records."""
+"""Figures of the same run with other neighbours, other batches, or several records of a user."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from pyengine.workbench.statement import ADJACENCIES, Figure
 
 __all__ = ["Alternative", "alternatives", "neighbours"]
 
-TOLERANCE = 1e-3  # relative width of bounds that no faster engine proves; the upper one is shown
+TOLERANCE = 1e-3  # relative width of the bounds, of which the upper one is shown
 Asked = Sequence[tuple[str, str, float]]  # title, question and argument of each figure
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """Figures of a run of which one thing was changed.
+    """Figures of a run with one change.
 
     Parameters
     ----------
     kind : {"adjacency", "sampling", "group_size"}
         What was changed.
     what : str
-        To what.
+        The change in words.
     adjacency : str
-        Who are neighbours.
+        The neighbours.
     mechanism : tuple of str
-        One line for each kind of step; empty where no mechanism is known.
+        Description of each kind of step; empty if no mechanism is known.
     figures : tuple of Figure
-        Upper bounds; empty where there is no answer.
+        Upper bounds; empty if there is no answer.
     note : str
-        Why there is none.
+        Why there is no answer.
     """
 
     kind: str
@@ -56,9 +56,9 @@ def alternatives(
     *,
     proven: bool,
 ) -> Iterator[Alternative]:
-    """Figures beside those of a run: for other neighbours, batches, and users of several records.
+    """Figures of a run with other neighbours, with other batches, and for users of several records.
 
-    Each is asked by its title, question and argument.
+    ``asked`` has title, question and argument of each figure.
     """
     for word in ADJACENCIES:
         if word != adjacency:
@@ -66,7 +66,7 @@ def alternatives(
     for what, run in resampled(mechanism).items():
         yield _changed("sampling", what, run, adjacency, asked, proven)
     if any(step.words.whose != "record" for step, _ in phases_of(mechanism)):
-        return  # a whole client, or user, is protected as it is
+        return  # the run already protects whole clients or users
     for size in group_sizes:
         what = f"a user of {size:,} records"
         group = with_group(mechanism, size)
@@ -78,7 +78,7 @@ def alternatives(
 
 
 def neighbours(mechanism: Mechanism, adjacency: str) -> str:
-    """Return the word of an adjacency, and what it is for a run."""
+    """Return an adjacency with what it protects in a run, in words."""
     found = dict.fromkeys(each.protects for each in label_of(mechanism, adjacency))
     return f"{adjacency}: {'; '.join(found) or 'all records'}"
 

@@ -1,4 +1,4 @@
-"""What a privacy report holds: statement, tables, curves, alternatives and measured attacks."""
+"""The contents of a privacy report: statement, tables, curves, alternatives, measured attacks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ __all__ = ["SCHEMA", "Attack", "PrivacyReport", "privacy_report"]
 
 SCHEMA = "pyengine-report/1"
 TITLE = "Privacy report"
-POINTS = 81  # of a curve
-LOWEST = 1e-6  # level at which curves start
-ENDS = (1e-12, 1e-6)  # δ at which they end, where engines answer
+POINTS = 81  # points of a curve
+LOWEST = 1e-6  # smallest level of a curve
+ENDS = (1e-12, 1e-6)  # δ at which the curve δ(ε) ends: the first one with an answer
 EPSILONS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 LEVELS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 ORDERS = ("add", "remove", "add_remove")
@@ -38,14 +38,14 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Attack:
-    """A test of membership as it was measured, to be drawn beside the bounds.
+    """A measured membership test, to be drawn with the bounds.
 
     Parameters
     ----------
     name : str
-        Any text.
+        Name in the report.
     false_positive_rate, true_positive_rate : float
-        In [0, 1]; estimates, as they come from an audit.
+        Estimated rates in [0, 1], such as those of an audit.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Attack:
 
 @dataclass(frozen=True, eq=False)
 class PrivacyReport:
-    """A privacy report; `pyengine.report.save_report` writes it as a page.
+    """A privacy report; `pyengine.report.save_report` writes it as an HTML page.
 
     Parameters
     ----------
@@ -71,24 +71,23 @@ class PrivacyReport:
     mechanism : Mechanism
         The run.
     statement : Statement
-        What to report about it.
+        The privacy statement about it.
     delta : float
-        Of the statement and of the curve of the noise.
+        δ of the statement and of the noise curve.
     tables : tuple of Series
         ε(δ), γ(κ), β(α) and δ(ε).
     curves : dict of str to tuple of Series
-        ``trade_off``, ``gamma``, ``delta`` and ``noise``, whose argument is δ and whose answers
-        belong to ``noises``.
+        ``trade_off``, ``gamma``, ``delta``, and ``noise``: ε at δ for each of ``noises``.
     noises : ndarray
-        Noise multipliers, or factors of the noise where steps differ; empty without noise.
+        Noise multipliers, or factors of the noise if steps differ in it; empty without noise.
     noise : float or None
-        The noise multiplier of the run, None where steps differ.
+        The noise multiplier of the run; None if steps differ in it.
     stated : tuple of Figure
-        The figures of the run that alternatives have, too.
+        Those figures of the run that are also given for the alternatives.
     alternatives : tuple of Alternative
-        What changes the answer.
+        Figures of the same run with one change.
     attacks : tuple of (Attack, Figure)
-        Measured tests, each with the bound of the true positive rate at its level.
+        Measured tests, each with the bound of the true positive rate at its false positive rate.
     """
 
     title: str
@@ -104,10 +103,10 @@ class PrivacyReport:
     attacks: tuple[tuple[Attack, Figure], ...]
 
     def as_object(self) -> dict[str, Any]:
-        """All of the report as an object of strings, numbers and lists, for JSON."""
+        """The whole report as a dictionary of strings, numbers and lists, for JSON."""
         try:
             mechanism = json.loads(to_json(self.mechanism))
-        except ValueError:  # made of functions
+        except ValueError:  # a mechanism that holds functions
             mechanism = None
         found: dict[str, Any] = {
             "schema": SCHEMA,
@@ -135,7 +134,7 @@ class PrivacyReport:
         return content
 
     def html(self) -> str:
-        """The page: one text of HTML that loads nothing."""
+        """The page as one HTML text, which loads no other files."""
         from pyengine.workbench.report.page import page
 
         return page(self)
@@ -155,31 +154,31 @@ def privacy_report(
     attacks: Iterable[Attack] = (),
     title: str = TITLE,
 ) -> PrivacyReport:
-    """Compute a privacy report: the statement, tables and curves, and what changes the answer.
+    """Compute a privacy report: statement, tables, curves, and figures of changed runs.
 
     Parameters
     ----------
     mechanism, delta, adjacency, false_positive_rates, kappas, priors, slack, proven
-        As in `pyengine.statement.privacy_statement`; rows that name other neighbours are of those.
+        As in `pyengine.statement.privacy_statement`; rows about other neighbours name them.
     group_sizes : iterable of int
-        Numbers of records of one user, >= 2, of which each is sampled by itself.
+        Numbers of records of one user, >= 2, each sampled independently.
     attacks : iterable of Attack
-        Tests of membership as they were measured.
+        Measured membership tests.
     title : str
         Heading of the page.
 
     Returns
     -------
     PrivacyReport
-        All figures are upper bounds; what is not proven is called an estimate.  In tables and
-        curves bounds stand on both sides of each value.
+        All figures are upper bounds; those that are not proven are marked as estimates.  Tables and
+        curves have lower and upper bounds.
 
     Raises
     ------
     ValueError
         For an argument outside its domain.
     AccuracyError
-        Where not even an estimate is known.
+        If not even an estimate is known.
 
     Examples
     --------
@@ -218,7 +217,7 @@ def privacy_report(
         return asked(question, word, run, argument, adjacency=word, proven=proven)
 
     def curves(question: str, argument: FloatArray) -> tuple[Series, ...]:
-        """For both orders as well where the worse one is asked for."""
+        """One series; for "add_remove" also those of both orders."""
         words = ORDERS if adjacency == "add_remove" else (adjacency,)
         return tuple(ask(question, argument, word) for word in words)
 
@@ -265,5 +264,5 @@ def privacy_report(
 
 
 def _below(level: float) -> list[float]:
-    """A tenth and a hundredth of a level, as they are written: no digit of rounding."""
+    """A tenth and a hundredth of a level, by moving the decimal point: without rounding."""
     return [float(Decimal(repr(level)).scaleb(-places)) for places in (1, 2)]

@@ -1,4 +1,4 @@
-"""Privacy reports as files."""
+"""Writing privacy reports to files, and reading their numbers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ DATA = re.compile(r'<script type="application/json" id="pyengine-report">(.*?)</
 
 
 def save_report(report: PrivacyReport, path: str | os.PathLike[str]) -> None:
-    """Write a report as one page of HTML; an older file stays whole if that fails.
+    """Write a report as one HTML page; if that fails, an older file stays intact.
 
     Parameters
     ----------
     report : PrivacyReport
-        What to write.
+        The report.
     path : str or path-like
-        Where.
+        The file.
 
     Raises
     ------
@@ -42,23 +42,23 @@ def save_report(report: PrivacyReport, path: str | os.PathLike[str]) -> None:
 
 
 def report_data(page: str) -> dict[str, Any]:
-    """The numbers of a page, as `PrivacyReport.as_object` gave them.
+    """Extract the numbers of a page, in the form of `PrivacyReport.as_object`.
 
     Parameters
     ----------
     page : str
-        Text of the page.
+        HTML text of the page.
 
     Returns
     -------
     dict
-        Its entries ``mechanism`` and ``answer``, as JSON again, are what `pyengine.from_json`
-        reads.
+        The entries ``mechanism`` and ``answer``, converted to JSON, can be read by
+        `pyengine.from_json`.
 
     Raises
     ------
     ValueError
-        If the text is no page of this package.
+        If the text is not a page written by this package.
     """
     found = DATA.search(page)
     if found is None:

@@ -1,4 +1,4 @@
-"""ε of a run against its noise, with as few questions as the picture needs."""
+"""ε of a run as a function of its noise, at as few points as the plot needs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from pyengine.workbench.report.variants import noise_of, with_noise
 
 __all__ = ["LARGEST", "noise_curve"]
 
-FACTORS = np.geomspace(0.25, 4.0, 13)  # of the noise, before bends are filled
+FACTORS = np.geomspace(0.25, 4.0, 13)  # first factors of the noise; more are added at bends
 HALF = math.sqrt(FACTORS[1] / FACTORS[0])
-BEND = 5e-3  # of ε, relative: how far a straight piece may pass the curve
-LARGEST = 100.0  # ε that is drawn
+BEND = 5e-3  # largest relative error of ε by drawing straight lines
+LARGEST = 100.0  # largest ε that is drawn
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -29,10 +29,10 @@ FloatArray = npt.NDArray[np.float64]
 def noise_curve(
     run: Mechanism, delta: float, adjacency: str, *, proven: bool
 ) -> tuple[FloatArray, tuple[Series, ...]]:
-    """ε at δ for more and for less noise, as far as engines answer and ε can be drawn.
+    """ε at δ for more and for less noise, up to `LARGEST` and as far as engines answer.
 
-    Noise multipliers, increasing, or factors of the noise where steps differ, and one line of ε for
-    each of them.  Both are empty for a run without noise.
+    Returns increasing noise multipliers, or factors of the noise if steps differ in it, and a tuple
+    of one series with an ε for each of them.  Both are empty for a run without noise.
     """
     make = with_noise(run)
     if make is None:
@@ -41,7 +41,7 @@ def noise_curve(
     rows: dict[float, Series] = {}
 
     def found(factor: float) -> float:
-        """ε at a factor, kept if it can be drawn; 0 without an answer."""
+        """ε at a factor, stored in ``rows`` if it is drawn; 0 without an answer."""
         try:
             row = asked("epsilon", adjacency, make(factor), [delta], **words)
         except AccuracyError:
@@ -50,8 +50,8 @@ def noise_curve(
             rows[factor] = row
         return float(row.bounds.upper[0])
 
-    # ε grows as noise falls, and answers far beyond what is drawn take longest: so from above,
-    # and no farther than the first that is not drawn
+    # start with much noise and stop at the first ε that is too large to draw: larger ones would
+    # take longest
     beyond = 0.0
     for factor in FACTORS[::-1].tolist():
         if _foreseen(factor, rows) > LARGEST or (beyond := found(factor)) > LARGEST:
@@ -71,14 +71,14 @@ def noise_curve(
 
 
 def _bends(rows: dict[float, Series]) -> Iterator[float]:
-    """Factors beside those at which straight pieces on logarithmic axes are not the curve."""
+    """Further factors where straight lines on logarithmic axes are too far from the curve."""
     factors = sorted(rows)
     at = np.log(factors)
     value = np.log([float(rows[factor].bounds.value[0]) for factor in factors])
     slopes = np.diff(value) / np.diff(at)
     for place in range(1, len(factors) - 1):
         width = at[place + 1] - at[place - 1]
-        # a parabola through three points leaves the middle of a piece by h^2 f''/8
+        # the distance of a parabola from its chord is h² f''/8
         if abs(slopes[place] - slopes[place - 1]) * width / 16.0 > BEND:
             yield from (
                 math.sqrt(a * b)
@@ -88,7 +88,7 @@ def _bends(rows: dict[float, Series]) -> Iterator[float]:
 
 
 def _foreseen(factor: float, rows: dict[float, Series]) -> float:
-    """ε that two points foretell on logarithmic axes, to say where the curve ends."""
+    """ε extrapolated from the last two points on logarithmic axes, to see where the curve ends."""
     if len(rows) < 2:
         return 0.0
     last, before = sorted(rows)[:2]

@@ -1,4 +1,4 @@
-"""A privacy report as a page of HTML."""
+"""A privacy report as an HTML page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["page"]
 
-DIGITS = 6  # of tables
+DIGITS = 6  # significant digits in tables
 HEADS = {
     "epsilon": ("δ", "ε", "Privacy parameters: the smallest ε at each δ"),
     "gamma_bound": (
@@ -40,12 +40,12 @@ KINDS = {
     "sampling": "Other batches, at the same noise, rate and number of steps",
     "group_size": "Several records of one user",
 }
-# What HTML takes for markup inside a script; JSON reads these escapes back.
+# Characters that HTML would take for markup inside a script, as JSON escapes.
 ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def page(report: PrivacyReport) -> str:
-    """Text of the page, the same for the same report; needs Jinja2 and matplotlib."""
+    """The HTML text of the page, which depends on the report only; needs Jinja2 and matplotlib."""
     with needed("a report", "report"):
         import jinja2
 
@@ -68,7 +68,7 @@ def page(report: PrivacyReport) -> str:
 
 
 def _steps(report: PrivacyReport) -> list[tuple[str, list[tuple[str, str]]]]:
-    """What each kind of step is, and its parameters as they are held."""
+    """Description and parameters of each kind of step."""
     return [
         (step_in_words(step), _parameters(step, number))
         for step, number in phases_of(report.mechanism)
@@ -76,7 +76,7 @@ def _steps(report: PrivacyReport) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def _parameters(step: Step, number: int) -> list[tuple[str, str]]:
-    """Parameters as they were given; as the step holds them where that is not known."""
+    """Parameters of a step as they were given, otherwise as the step stores them."""
     given = step.words.given
     left_out = {*step.words.hidden, *(SAMPLING if given else ())}
     held = [
@@ -119,7 +119,7 @@ def _table(table: Series) -> dict[str, Any]:
 
 
 def _kinds(report: PrivacyReport) -> list[dict[str, Any]]:
-    """Tables of alternatives, each of which starts with the run as it is."""
+    """Tables of alternatives, each of which starts with the unchanged run."""
     own = report.statement
     this = {
         "adjacency": neighbours(report.mechanism, own.adjacency),
@@ -140,7 +140,7 @@ def _kinds(report: PrivacyReport) -> list[dict[str, Any]]:
 
 
 def _is_single(report: PrivacyReport) -> bool:
-    """Whether the run is of single records, as far as its steps say."""
+    """Whether no step of the run is about groups of records."""
     return not any(step.words.neighbours == "group" for step, _ in phases_of(report.mechanism))
 
 

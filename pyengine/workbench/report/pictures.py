@@ -1,4 +1,4 @@
-"""The curves of a privacy report as pictures inside the page."""
+"""The curves of a privacy report as SVG plots inside the page."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Picture", "pictures"]
 
-SIZE = (4.7, 4.1)  # inches, of which a telephone shows nearly all at full size
-SMALLEST = 1e-12  # δ
+SIZE = (4.7, 4.1)  # inches; almost fits the screen of a phone
+SMALLEST = 1e-12  # smallest δ drawn
 ORDERS = {
     "add": "add: H0 without it",
     "remove": "remove: H0 with it",
     "add_remove": "add_remove: the worse of both",
 }
-# measured points have colours that no curve of the same picture has
+# measured points have other colours than the curves of the same plot
 ATTACKS = [(colour, mark) for mark in MARKERS for colour in (COLOURS[3], COLOURS[6], COLOURS[5])]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture, an element of SVG, with its caption."""
+    """A plot as an SVG element, with its caption."""
 
     name: str
     title: str
@@ -45,7 +45,7 @@ class Picture:
 
 
 def pictures(report: PrivacyReport) -> list[Picture]:
-    """Trade-off function, reconstruction, privacy profile and noise, as far as there are curves."""
+    """Plots of the trade-off function, reconstruction, privacy profile and, if any, the noise."""
     adjacency = report.statement.adjacency
     found = [
         _drawn(
@@ -117,7 +117,7 @@ def _sure(curves: tuple[Series, ...]) -> str:
 
 
 def _attacks(axes: Axes, report: PrivacyReport, *, power: bool) -> Entries:
-    """Markers of measured tests; on logarithmic axes those of rate 0 have no place."""
+    """Markers of measured tests; those with a rate of 0 are left out on logarithmic axes."""
     entries: Entries = []
     for index, (attack, _) in enumerate(report.attacks):
         x, y = attack.false_positive_rate, attack.true_positive_rate

@@ -1,4 +1,4 @@
-"""The same run with other batches, with several records of a user, or with other noise."""
+"""Variants of a run: with other batches, for several records of a user, or with other noise."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from pyengine.mechanisms.words import as_given, worded
 
 __all__ = ["noise_of", "resampled", "with_group", "with_noise"]
 
-# What runs on a batch, the rate of its records, and the number of batches.
+# The step on a batch, the sampling rate of records, and the number of batches.
 Stage = tuple[Step, Fraction, int]
 
 
 def resampled(mechanism: Mechanism) -> dict[str, Mechanism]:
-    """Return the run with batches that are drawn in other ways, by what they are.
+    """Return variants of the run with batches drawn in other ways, by their descriptions.
 
-    All of equal noise, rate and number of steps.  Empty where nothing is sampled, or not single
-    records by themselves.  What equals the run itself is left out.
+    Noise, rate and number of steps are unchanged.  Empty if nothing is sampled, or if records are
+    not sampled individually.  Variants that equal the run itself are left out.
     """
     shuffled = without_amplification(mechanism)
     if shuffled is None:
@@ -54,7 +54,7 @@ def resampled(mechanism: Mechanism) -> dict[str, Mechanism]:
 
 
 def _exact(mechanism: Mechanism) -> list[Mechanism]:
-    """Steps of a run with rates as `resampled` writes them: exact, and in lowest terms."""
+    """Steps of a run with exact rates in lowest terms, as `resampled` writes them."""
     found: list[Mechanism] = []
     for step, number in steps_of(mechanism):
         inner, rate, _ = _stage(step, number)
@@ -68,13 +68,13 @@ def _exact(mechanism: Mechanism) -> list[Mechanism]:
 
 
 def _fixed(inner: Step, rate: Fraction, sizes: tuple[int, int] | None = None) -> Step:
-    """Batches of fixed size, in lowest terms where that was not given: the law knows the rate."""
+    """A step on batches of fixed size; if sizes are unknown, from the rate, which is enough."""
     batch, records = sizes or (rate.numerator, rate.denominator)
     return inner.sampled_without_replacement(batch_size=batch, dataset_size=records)
 
 
 def _sizes(step: Step) -> tuple[int, int] | None:
-    """Sizes of a batch and of the data set as they were given, also as a fraction; or None."""
+    """Sizes of batch and data set, if they were given, possibly as a fraction; otherwise None."""
     batch, slash, records = step.words.rate.partition("/")
     if step.words.sizes is None and slash and batch.isdecimal() and records.isdecimal():
         return int(batch), int(records)
@@ -87,7 +87,7 @@ def _stage(step: Step, number: int) -> Stage:
 
 
 def with_group(mechanism: Mechanism, size: int) -> Mechanism | None:
-    """Return the run for a user of several records, or None where no pair is known."""
+    """Return the run for a user of ``size`` records, or None if no dominating pair is known."""
     parts: list[Mechanism] = []
     for step, number in phases_of(mechanism):
         noise, words = step.inner.noise, step.words
@@ -96,7 +96,7 @@ def with_group(mechanism: Mechanism, size: int) -> Mechanism | None:
         if noise is not None and (step.scheme, noise.family) == ("poisson", "gaussian"):
             group = group_sample(noise.multiplier, step.share, size)
             parts.append(as_given(group, number, sizes=words.sizes))
-        elif step.noise is not None:  # the sum moves so many times as far
+        elif step.noise is not None:  # the sum changes ``size`` times as much
             less = Fraction(step.noise.multiplier) / size
             words = words._replace(name=f"{words.name}, {size:,} records at once")
             parts.append(worded(step.with_multiplier(less), words).composed(number))
@@ -106,7 +106,7 @@ def with_group(mechanism: Mechanism, size: int) -> Mechanism | None:
 
 
 def noise_of(mechanism: Mechanism) -> float | None:
-    """Return the noise multiplier that all steps share, or None."""
+    """Return the common noise multiplier of all steps, or None."""
     found = {step.multiplier for step, _ in steps_of(mechanism)}
     if len(found) != 1:
         return None
@@ -115,7 +115,7 @@ def noise_of(mechanism: Mechanism) -> float | None:
 
 
 def with_noise(mechanism: Mechanism) -> Callable[[float], Mechanism] | None:
-    """Return the run as a function of a factor of all its noise; None where a step has none."""
+    """Return the run as a function of a factor of all noise; None if a step has no noise."""
     parts = [(step, number, step.multiplier) for step, number in steps_of(mechanism)]
     known = [(step, number, float(noise)) for step, number, noise in parts if noise is not None]
     if not parts or len(known) < len(parts):

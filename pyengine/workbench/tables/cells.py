@@ -1,4 +1,4 @@
-"""Cells of a table: one answer each, as text that does not depend on who formats it where."""
+"""Cells of a table: one answer each, as text that is the same on all machines."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from pyengine.workbench.tables.models import model_of
 
 __all__ = ["INTERNAL", "Cell", "auto", "each", "from_doubles", "from_mpf", "reference", "singly"]
 
-# How the message of a cell begins that a defect of this package left without a value.
+# First words of the message in a cell without a value because of a defect of this package.
 INTERNAL = "internal error: "
 
 
 @dataclass(frozen=True)
 class Cell:
-    """An answer with its error, in decimal numbers: lower <= truth <= upper.
+    """An answer with its bounds as decimal texts: lower <= truth <= upper.
 
-    They are None where nothing could stand behind one; ``message`` then says why.  The error is the
-    larger distance of a bound from the value; the certainty is "proven" if the bounds are, and
-    "estimate" if they follow from an estimate.
+    They are None if there is no answer; ``message`` then says why.  ``error`` is the larger
+    distance of a bound from the value; ``certainty`` is "proven" if the bounds are proven, and
+    "estimate" if they follow from an error estimate.
     """
 
     value: str | None = None
@@ -49,9 +49,9 @@ def auto(
     values: Sequence[str],
     threat_model: str = "dp",
 ) -> list[Cell]:
-    """Answers of the package in double precision, as the shortest text of each double.
+    """Answers in double precision, each as the shortest text of a double.
 
-    One value beyond the engines does not cost its neighbours: it gets a cell with a message.
+    A value for which no engine has an answer gets a cell with a message.
     """
     doubles = [checks.as_double(fraction(value)) for value in values]
     model = model_of(threat_model)
@@ -67,10 +67,10 @@ def auto(
 
 
 def each(ask: Callable[[Sequence[Any]], list[Cell]], values: Sequence[Any]) -> list[Cell]:
-    """Ask for all values at once; those that fail get cells with messages.
+    """Answer all values at once, or one by one if that fails; failures become messages.
 
-    What an engine refuses and what is not defined is told from a slip of this package, which must
-    not pass for a property of the mechanism, and must not cost the rest of a long table either.
+    Messages of internal errors are marked, since they say nothing about the mechanism; but they
+    must not end the computation of a long table either.
     """
     try:
         return ask(values)
@@ -83,12 +83,12 @@ def each(ask: Callable[[Sequence[Any]], list[Cell]], values: Sequence[Any]) -> l
 
 
 def singly(ask: Callable[[str], Cell], values: Sequence[str]) -> list[Cell]:
-    """Ask for one value after the other."""
+    """Answer one value after the other."""
     return [cell for value in values for cell in each(lambda one: [ask(one[0])], [value])]
 
 
 def from_doubles(value: float, lower: float, upper: float, engine: str, proven: bool) -> Cell:
-    """Shortest texts of doubles."""
+    """Make a cell of doubles, each as its shortest text."""
     error = 0.0 if lower == value == math.inf else max(upper - value, value - lower)
     texts = (repr(value), repr(lower), repr(upper), repr(error))
     return Cell(*texts, certainty(proven), engine)
@@ -113,7 +113,7 @@ def reference(
 
 
 def from_mpf(answer: Any, digits: int, ceiling: float | None) -> Cell:
-    """Text of a reference value, rounded to ``digits`` digits; its error covers that, too."""
+    """Make a cell of a reference value, rounded to ``digits`` digits; the error covers that."""
     from mpmath import isinf
 
     sure = PROVEN if answer.certified else ESTIMATE
@@ -123,8 +123,8 @@ def from_mpf(answer: Any, digits: int, ceiling: float | None) -> Cell:
     with localcontext() as context:
         context.prec = digits
         value = Decimal(exact.numerator) / Decimal(exact.denominator)
-    # half a unit of the last digit, and not what rounding really took: the text of an error then
-    # does not hang on digits of the answer that are left out
+    # half a unit of the last digit instead of the actual rounding error, so that the text of the
+    # error does not depend on further digits of the answer
     half_unit = Fraction(10) ** (value.adjusted() - digits + 1) / 2
     rounding = half_unit if Fraction(value) != exact else Fraction(0)
     error = _rounded_up(rounding + _exact(answer.error))
@@ -143,7 +143,7 @@ def _exact(number: Any) -> Fraction:
 
 
 def _rounded_up(error: Fraction) -> Decimal:
-    """Two significant digits, never less than what is rounded."""
+    """Round up to two significant digits."""
     with localcontext() as context:
         context.prec, context.rounding = 2, ROUND_UP
         return Decimal(error.numerator) / Decimal(error.denominator)

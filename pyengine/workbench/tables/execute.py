@@ -1,4 +1,4 @@
-"""Work spread over an executor: batches out, results in as they come, crashes survived."""
+"""Distribution of work over an executor, in batches, surviving crashes of workers."""
 
 from __future__ import annotations
 
@@ -19,48 +19,48 @@ __all__ = ["Alike", "Pool", "Solve", "WorkersError", "execute", "here"]
 
 T = TypeVar("T")
 Record = dict[str, Any]
-# One record, with its "seconds", for each unit; or for the first few, and the others come again.
+# Returns a record with its "seconds" for each unit, or for the first few; the rest is retried.
 Solve = Callable[[Sequence[T]], list[Record]]
 Alike = Callable[[T, T], bool]
 
-BATCH_SECONDS = 0.1  # of work handed out, and written to the disk, at a time
-BATCH_UNITS = 64
-POLL_SECONDS = 5.0  # between questions whether the workers are still there
-BREAKS = 3  # crashes in a row, with nothing finished between them
+BATCH_SECONDS = 0.1  # seconds of work handed out, and written to the disk, at a time
+BATCH_UNITS = 64  # most units in a batch
+POLL_SECONDS = 5.0  # seconds between checks whether the workers still exist
+BREAKS = 3  # most crashes in a row with nothing finished in between
 
 
 class WorkersError(RuntimeError):
-    """Workers that die again and again, or that are gone; what is done is kept."""
+    """The workers crash repeatedly or are gone; finished work is kept."""
 
 
 class Pool:
-    """Workers that `execute` hands work to: an executor of the caller, who also closes it.
+    """Workers for `execute`: an executor that the caller made and will close.
 
-    What it runs must be importable where it runs.
+    The functions it runs must be importable by the workers.
     """
 
-    # exceptions by which work says that its worker died
+    # exceptions that mean that the worker died
     crashes: tuple[type[BaseException], ...] = (BrokenExecutor,)
 
     def __init__(self, executor: Executor, workers: int) -> None:
         self.executor, self._workers = executor, workers
 
     def width(self) -> int:
-        """Number of units that can run at the same time."""
+        """Number of units that can run in parallel."""
         return self._workers
 
     def renew(self) -> bool:
-        """Replace an executor that broke; False if there is no other one."""
+        """Replace a broken executor; False if that is not possible."""
         return False
 
     def close(self, *, abandon: bool) -> None:
-        """Let the workers go, with their work undone if told so."""
+        """Release the workers; if ``abandon``, without waiting for their work."""
 
 
 def here(units: deque[T], solve: Solve[T], seconds: float) -> Iterator[list[Record]]:
-    """Do work in this process until a time is over, and yield the records of about 0.1 s.
+    """Work in this process for some seconds, and yield the records about every 0.1 s.
 
-    What is taken from the units is done.
+    Finished units are removed from ``units``.
     """
     start = last = time.monotonic()
     done: list[Record] = []
@@ -76,15 +76,15 @@ def here(units: deque[T], solve: Solve[T], seconds: float) -> Iterator[list[Reco
 def execute(
     units: Iterable[T], solve: Solve[T], pool: Pool, alike: Alike[T]
 ) -> Iterator[list[Record]]:
-    """Do work in a pool and yield the records of whole batches, in the order of their ends.
+    """Work in a pool, and yield the records of each batch when it is finished.
 
-    The pool is closed at the end; after an error, with its work abandoned.  ``solve`` is pickled by
-    name.  ``alike`` says whether a unit shares so much with the one before it that one worker shall
-    do both.  WorkersError if workers died several times in a row with nothing finished between, or
-    are gone.
+    The pool is closed at the end; after an error, its work is abandoned.  ``solve`` is pickled by
+    name.  ``alike`` says whether a unit shares so much work with the one before it that one worker
+    should do both.  WorkersError if workers died several times in a row with nothing finished in
+    between, or are gone.
     """
     todo = deque(units)
-    # what a crash took along comes last and alone: a unit that kills its worker takes no others
+    # units in a crash are retried last and one by one, so that a fatal one takes no others with it
     suspects: deque[T] = deque()
     pending: dict[Future[list[Record]], list[T]] = {}
     pace = _Pace()
@@ -117,7 +117,7 @@ def execute(
                     pace.learn(records)
                     todo.extendleft(reversed(batch[len(records) :]))
                     yield records
-            if broken and not pending:  # those that finished before the crash are through
+            if broken and not pending:  # results from before the crash have been collected
                 breaks += 1
                 _renew(pool, broken, breaks, suspects)
         abandon = False
@@ -126,7 +126,7 @@ def execute(
 
 
 class _Pace:
-    """Size of batches: small enough to lose little, large enough for messages to cost little."""
+    """Size of batches: small, so that a crash loses little, but large relative to messages."""
 
     def __init__(self) -> None:
         self.size = 1
@@ -141,9 +141,9 @@ class _Pace:
 
 
 def _batch(todo: deque[T], size: int, width: int, alike: Alike[T]) -> list[T]:
-    """Take what one worker shall do next: so many units, and those that are like the last one.
+    """Take the next batch of one worker: up to ``size`` units, and those alike to the last one.
 
-    Of the last units each worker gets its share, alike or not.
+    Towards the end batches become smaller, so that all workers get a share.
     """
     fair = -(-len(todo) // width)
     batch = [todo.popleft() for _ in range(max(1, min(size, len(todo) // (2 * width))))]

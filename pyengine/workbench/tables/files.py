@@ -1,4 +1,4 @@
-"""Files of a table: CSV, JSON lines and Parquet, and writing that replaces all files or none."""
+"""Files of a table: CSV, JSON lines and Parquet, and atomic replacement of several files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Record = Sequence[str | None]
 
 
 def csv_text(columns: Sequence[str], records: Iterable[Record]) -> str:
-    """Rows as CSV with a header; what is missing is empty."""
+    """Rows as CSV with a header; missing cells are empty."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
@@ -28,9 +28,9 @@ def csv_text(columns: Sequence[str], records: Iterable[Record]) -> str:
 
 
 def jsonl_text(columns: Sequence[str], records: Iterable[Record], numeric: set[str]) -> str:
-    """Rows as JSON, one object a line; what is missing is null.
+    """Rows as JSON, one object per line; missing cells are null.
 
-    Cells of numeric columns are numbers and not strings.  JSON knows no infinity: an infinite
+    Cells of numeric columns are numbers, others strings.  As JSON has no infinity, an infinite
     number is the string "inf".
     """
     lines = []
@@ -45,7 +45,7 @@ def jsonl_text(columns: Sequence[str], records: Iterable[Record], numeric: set[s
 
 def _json(cell: str | None, number: bool) -> str:
     if number and cell not in (None, "inf"):
-        return str(cell)  # digit for digit; the text of a double is JSON
+        return str(cell)  # unchanged, since the text of a double is valid JSON
     return json.dumps(cell, ensure_ascii=False)
 
 
@@ -54,7 +54,7 @@ def parquet_bytes(
 ) -> bytes:
     """Rows as a Parquet file; needs pyarrow.
 
-    Numeric columns become doubles, or 64-bit integers where they are ``integer``, all else strings.
+    Numeric columns become doubles, or 64-bit integers if also ``integer``; all others strings.
     """
     with needed("table.parquet", "parquet"):
         import pyarrow
@@ -76,7 +76,7 @@ def parquet_bytes(
 
 
 def prepare(directory: Path) -> None:
-    """Make a directory and see whether it can be written, before work goes into its contents."""
+    """Make a directory and check that it is writable, before its contents are computed."""
     if directory.exists() and not directory.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory))
     directory.mkdir(parents=True, exist_ok=True)
@@ -86,10 +86,10 @@ def prepare(directory: Path) -> None:
 
 
 def replace_all(directory: Path, contents: Mapping[str, bytes]) -> None:
-    """Write files such that each holds its old or its new content at any time, never a part.
+    """Write files atomically: at any time each has its complete old or new content.
 
-    All new content is on the disk before the first name changes hands: a full disk or an interrupt
-    leaves every old file as it was.
+    All new content is on the disk before the first file is renamed: if the disk is full or the
+    program is interrupted, all old files stay intact.
     """
     pending = {directory / name: _temporary(directory / name) for name in contents}
     try:
@@ -102,7 +102,7 @@ def replace_all(directory: Path, contents: Mapping[str, bytes]) -> None:
                     file.flush()
                     os.fsync(file.fileno())
             except OSError as error:
-                error.filename = str(target)  # a full disk does not say whose
+                error.filename = str(target)  # missing if the disk is full
                 raise
         for target, temporary in pending.items():
             temporary.replace(target)
@@ -114,7 +114,7 @@ def replace_all(directory: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make names that came or went in a directory survive a power cut, where it can be told so."""
+    """Flush a directory, so that new and removed names survive a power cut; not on Windows."""
     if not hasattr(os, "O_DIRECTORY"):  # Windows opens no directory
         return
     descriptor = os.open(directory, os.O_RDONLY)
@@ -125,5 +125,5 @@ def sync_directory(directory: Path) -> None:
 
 
 def _temporary(target: Path) -> Path:
-    """Return a name beside a file, where a rename is atomic, that no other process uses."""
+    """Return a name in the same directory (so that renaming is atomic) unique to this process."""
     return target.with_name(f".{target.name}.{os.getpid()}.tmp")

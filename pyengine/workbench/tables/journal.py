@@ -1,7 +1,7 @@
-"""Journal of a run: what is done, on the disk, so that an interrupted run goes on.
+"""Journal of a run: finished work on the disk, with which an interrupted run can continue.
 
-It is a file of SQLite, which keeps what was appended through crashes, and by whose lock one process
-at a time holds it, on every system that Python runs on.
+It is an SQLite file, which is safe against crashes, and whose lock keeps other processes out on
+every system that Python runs on.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pyengine.workbench.tables.files import sync_directory
 
 __all__ = ["Journal", "JournalError"]
 
-MARK = 0x7065744A  # of SQLite's header: what the file is for
+MARK = 0x7065744A  # application_id in SQLite's header: "petJ", marks a journal
 FOREIGN = "not a journal of this program; remove it"
-PATIENCE = 1.0  # seconds for whoever only looks into the file
+PATIENCE = 1.0  # seconds to wait for processes that only look into the file
 TABLES = (
     "CREATE TABLE run (one INTEGER PRIMARY KEY CHECK (one = 1), identity TEXT NOT NULL)",
     "CREATE TABLE done (number INTEGER PRIMARY KEY, record TEXT NOT NULL)",
@@ -30,15 +30,15 @@ TABLES = (
 
 
 class JournalError(Exception):
-    """A journal that this run must not touch; the message says why and what to do."""
+    """A journal that this run cannot use; the message says why and what to do."""
 
 
 class Journal:
-    """An append-only list of records that one process at a time may hold.
+    """An append-only list of records, which one process at a time may open.
 
-    A journal of another run, as the mapping says it, is left alone; ``restart`` forgets what an
-    interrupted run left, whatever its specification.  ``found`` is what earlier runs finished.
-    JournalError if another process holds the file, or it belongs to another run.
+    ``run`` identifies the run: a journal with another identity is not used.  ``restart`` discards
+    the records of an interrupted run of any identity.  ``found`` has the records of earlier runs.
+    JournalError if another process has the file open, or if it belongs to another run.
     """
 
     def __init__(self, path: Path, run: Mapping[str, Any], *, restart: bool = False) -> None:
@@ -49,7 +49,7 @@ class Journal:
         path.touch()
         self._file = path.stat().st_ino
         with self._failures():
-            # isolation_level: transactions begin where they are said to
+            # isolation_level=None: transactions begin only with BEGIN
             self._database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
         try:
             self._open(dict(run), restart)
@@ -62,7 +62,7 @@ class Journal:
             self._database.execute("PRAGMA locking_mode = EXCLUSIVE")  # from now to the end
             self._database.execute("PRAGMA synchronous = EXTRA")
             self._database.execute("BEGIN EXCLUSIVE")
-            # others may have finished, and begun anew, while this one opened the file
+            # another run may have finished and removed the file since it was opened here
             if not self.path.exists() or self.path.stat().st_ino != self._file:
                 raise JournalError(f"{self.path}: another run was writing this table; try again")
             (mark,) = self._database.execute("PRAGMA application_id").fetchone()
@@ -83,7 +83,7 @@ class Journal:
         self._empty = not self.found
 
     def kept(self) -> list[dict[str, Any]]:
-        """All records that are in the file now."""
+        """All records in the file."""
         with self._failures():
             rows = self._database.execute("SELECT record FROM done ORDER BY number").fetchall()
         return [json.loads(text) for (text,) in rows]
@@ -99,8 +99,8 @@ class Journal:
             )
 
     def append(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Add records, all or none, and wait until they are on the disk; OSError if it is full."""
-        self._empty = False  # first: an interrupt may come between the two
+        """Add records in one transaction, flushed to the disk; OSError if it is full."""
+        self._empty = False  # first, in case of an interrupt
         rows = [(json.dumps(record, ensure_ascii=False),) for record in records]
         with self._failures():
             self._database.execute("BEGIN")
@@ -113,7 +113,7 @@ class Journal:
                 raise
 
     def finish(self) -> None:
-        """Remove the file: the table that it led to is on the disk."""
+        """Mark the file for removal at the end: the table is complete and on the disk."""
         self._empty = True
 
     def __enter__(self) -> Journal:
@@ -126,7 +126,7 @@ class Journal:
         trace: TracebackType | None,
     ) -> None:
         held = True
-        if self._empty:  # while it is still held, where the system lets files go that are open
+        if self._empty:  # remove it while it is still locked, if the system can remove open files
             with suppress(PermissionError):  # Windows
                 self.path.unlink()
                 held = False
@@ -138,12 +138,12 @@ class Journal:
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
-        """Say in this module's words what SQLite cannot do."""
+        """Turn errors of SQLite into JournalError and OSError."""
         try:
             yield
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
                 raise JournalError(f"{self.path}: another run is writing this table") from None
             raise OSError(errno.EIO, str(error), str(self.path)) from None
-        except sqlite3.DatabaseError:  # of no file of SQLite's
+        except sqlite3.DatabaseError:  # no SQLite file
             raise JournalError(f"{self.path}: {FOREIGN}") from None

@@ -1,4 +1,4 @@
-"""Threat models as words of specifications and files."""
+"""Threat models as words in specifications and files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RELAXED = re.compile(r"relaxed *\( *(\d+) *(?:, *(weighted|mean) *)?\)", re.ASCI
 
 
 def model_of(text: object) -> ThreatModel:
-    """Return the threat model that a word stands for, or raise ValueError.
+    """Return the threat model that a word denotes, or raise ValueError.
 
     The words are "dp", "relaxed", "relaxed(DIMENSION)" and "relaxed(DIMENSION, COMBINATION)".
     """
@@ -29,7 +29,7 @@ def model_of(text: object) -> ThreatModel:
 
 
 def model_text(text: object) -> str:
-    """Return the one text of each threat model, or raise ValueError."""
+    """Return the canonical word of a threat model, or raise ValueError."""
     model = model_of(text)
     if not isinstance(model, Relaxed):
         return "dp"

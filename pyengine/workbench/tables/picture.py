@@ -1,4 +1,4 @@
-"""The picture of a table: γ(κ) of its first workflows."""
+"""The plot of a table: γ(κ) of its first workflows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pyengine.workbench.tables.summary import as_given
 
 __all__ = ["draws", "line", "picture"]
 
-POINTS = 121  # of a drawn curve
-CURVES = 9  # that a picture can hold and an eye tell apart
+POINTS = 121  # points of a curve
+CURVES = 9  # most curves in a plot
 
 
 def draws(specification: Specification) -> bool:
     """Whether there is a curve γ(κ) to draw.
 
-    The reference draws none: a smooth line through its values would take longer than the table.
+    With the reference engine none is drawn, since its points would take longer than the table.
     """
     grid = _gamma(specification)
     return specification.engine == "auto" and grid is not None and bool(_positive(grid))
@@ -42,7 +42,7 @@ def _double(text: str) -> float:
 
 
 def picture(specification: Specification, rows: Sequence[Row]) -> bytes:
-    """Content of a PNG file, for a specification that `draws`."""
+    """Content of a PNG file; the specification must be one that `draws`."""
     grid = _gamma(specification)
     assert grid is not None  # that is what draws() says
     asked = (grid.question, grid.adjacencies[0], grid.threat_models[0])
@@ -65,9 +65,9 @@ def picture(specification: Specification, rows: Sequence[Row]) -> bytes:
 
 
 def line(workflow: NamedRun, grid: Grid, adjacency: str, points: int) -> list[tuple[float, float]]:
-    """Pairs (κ, γ) over the positive values of a grid, evenly spaced in the logarithm.
+    """Pairs (κ, γ) with κ evenly spaced in the logarithm over the positive values of a grid.
 
-    None of them if the grid has no positive value; what has no value is left out.
+    Points without an answer are left out; the list is empty if the grid has no positive value.
     """
     positive = _positive(grid)
     if not positive:

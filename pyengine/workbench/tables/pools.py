@@ -1,4 +1,4 @@
-"""Pools for `execute`: processes on this machine, a dask cluster."""
+"""Pools of workers for `execute`: processes on this machine, or a dask cluster."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ def processors() -> int:
 
 
 class Processes(Pool):
-    """Fresh processes on this machine, started again after a crash.
+    """Processes on this machine, restarted after a crash.
 
-    ``spawn`` and not ``fork``: a child that is forked while another thread holds a lock waits for
-    it for ever.
+    They are spawned, not forked: a child forked while another thread holds a lock may deadlock.
     """
 
     executor: ProcessPoolExecutor
@@ -58,7 +57,7 @@ class Processes(Pool):
         return True
 
     def close(self, *, abandon: bool) -> None:
-        """Let the processes end; their work is dropped if told so."""
+        """End the processes; if ``abandon``, without waiting for their work."""
         if abandon:
             self._end_now()
         self.executor.shutdown(wait=True, cancel_futures=abandon)
@@ -66,9 +65,10 @@ class Processes(Pool):
         self._watched.close()
 
     def _end_now(self) -> None:
-        """End all processes; the executor waits for the rest of a result that one was sending.
+        """End all processes at once.
 
-        It stops waiting at the end of the pipe, which comes once nobody can write to it.
+        The executor may wait for the rest of a result that a process was sending; it stops when the
+        write end of its pipe is closed everywhere.
         """
         self._lifeline.close()
         for process in list((self.executor._processes or {}).values()):
@@ -77,15 +77,15 @@ class Processes(Pool):
 
 
 def _prepare_worker(lifeline: Connection) -> None:
-    """Leave interrupts to the parent, and end when it does, however it ends."""
+    """Ignore interrupts, which the parent handles, and end whenever the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _signal_end(lifeline.fileno())
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
 
 
 def _signal_end(pipe: int) -> None:
-    """Let the kernel end this process with the pipe: a thread would wait for a long call in C."""
-    # opened again, as the owner of a signal belongs to what all workers share otherwise
+    """Let the system end this process when the pipe closes, even during a long call in C."""
+    # opened anew, since the owner of the signal belongs to the open file that all workers share
     with contextlib.suppress(ImportError, OSError):  # Windows; no /proc
         import fcntl
 
@@ -103,7 +103,7 @@ def _end_with(lifeline: Connection) -> None:
 
 
 class Dask(Pool):
-    """A dask.distributed cluster; it gives the work of a lost worker to another one.
+    """A dask.distributed cluster, which repeats the work of a lost worker on another one.
 
     WorkersError if no scheduler with a worker answers at the address.
     """
@@ -129,7 +129,7 @@ class Dask(Pool):
         self._served = time.monotonic()
 
     def width(self) -> int:
-        """Number of threads of all workers, asked again every few seconds."""
+        """Number of threads of all workers, updated every few seconds."""
         now = time.monotonic()
         if now - self._asked > ASK_SECONDS:
             self._asked = now
@@ -144,6 +144,6 @@ class Dask(Pool):
         return max(1, self._workers)
 
     def close(self, *, abandon: bool) -> None:
-        """Leave the cluster."""
+        """Disconnect from the cluster."""
         self.executor.shutdown(wait=not abandon)
         self._client.close()

@@ -1,4 +1,4 @@
-"""Tables for papers and web pages: few columns, few digits."""
+"""Tables for papers and web pages, with few columns and digits."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ SYMBOLS = {
     "gaussian_regret": "regret(slack)",
 }
 DIGITS = 6
-NAMED, LISTED = 3, 20  # runs that a note names, and whose mechanisms are said
+NAMED, LISTED = 3, 20  # most runs named in a note, and most runs whose mechanisms are described
 
 
 def printed(table: Sequence[Row]) -> list[list[str]]:
-    """Cells of the columns `HEADS`; bounds are rounded outwards to six digits."""
+    """Rows with the columns `HEADS`; bounds are rounded outwards to six digits."""
     return [
         [
             row.workflow.name,
@@ -48,7 +48,7 @@ def printed(table: Sequence[Row]) -> list[list[str]]:
 
 
 def notes(table: Sequence[Row]) -> list[str]:
-    """What the numbers of a printed table must be read with."""
+    """Notes below a printed table: mechanisms, batches, protected units and rounding."""
     found = dict.fromkeys(row.workflow for row in table)
     runs = [run for run in found if isinstance(run, NamedRun)]
     adjacencies = dict.fromkeys(row.adjacency for row in table if row.adjacency)
@@ -60,7 +60,7 @@ def notes(table: Sequence[Row]) -> list[str]:
 
 
 def labelled(runs: Sequence[tuple[str, Mechanism]]) -> list[str]:
-    """How the batches of runs must have been drawn: a line for each way, with the runs' names."""
+    """How the batches of runs must have been drawn, one line for each way, with names of runs."""
     found = []
     for name, mechanism in runs:
         for step, _ in phases_of(mechanism):
@@ -73,7 +73,7 @@ def labelled(runs: Sequence[tuple[str, Mechanism]]) -> list[str]:
 
 
 def protected(runs: Sequence[NamedRun], adjacency: str) -> str:
-    """Units and neighbours of runs."""
+    """Protected units and neighbours of runs, in words."""
     found = [
         (run.name, each.protects) for run in runs for each in label_of(run.mechanism, adjacency)
     ]
@@ -81,7 +81,7 @@ def protected(runs: Sequence[NamedRun], adjacency: str) -> str:
 
 
 def with_names(found: Sequence[tuple[str, str]]) -> list[str]:
-    """Each text once, with the names of the runs that have it, where not all do."""
+    """Each distinct text once, with the names of its runs unless it holds for all."""
     runs: dict[str, list[str]] = {}
     for name, text in found:
         if name not in runs.setdefault(text, []):

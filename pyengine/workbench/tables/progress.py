@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar of rich on terminals, a line now and then elsewhere."""
+"""Progress on standard error: a bar (by rich) on terminals, a line every half minute elsewhere."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from typing import Any, TextIO
 
 __all__ = ["Progress"]
 
-SETTLE_SECONDS = 0.5  # before that, a rate is mostly noise
-REPORT_SECONDS = 30.0  # at most between lines in a file or a log of a build
-LOOK_SECONDS = 1.0  # between looks at the clock
+SETTLE_SECONDS = 0.5  # seconds before a rate is shown
+REPORT_SECONDS = 30.0  # seconds between lines in a file or a build log
+LOOK_SECONDS = 1.0  # seconds between checks of the clock
 
 
 class Progress:
-    """A count of work that is done, with the rate and the time left.
+    """Shows the number of finished units, the rate and the time left.
 
-    On a terminal, where rich is installed, a bar that fits it.  On anything else, and without rich,
-    a line every half minute, be anything done or not, and the last one.  ``done`` is what an
-    earlier run did.
+    On a terminal with rich installed it is a bar, otherwise a line every half minute, even without
+    progress, and one at the end.  ``done`` is the number of units finished by an earlier run.
     """
 
     def __init__(self, total: int, unit: str, stream: TextIO, done: int = 0) -> None:
@@ -47,13 +46,13 @@ class Progress:
         return self
 
     def stage(self, what: str) -> None:
-        """Say what is done besides units of work, from the next line on."""
+        """Set the activity that is shown besides the number of units."""
         self._stage = what
         if self._bar is not None:
             self._bar.update(self._task, description=what)
 
     def advance(self, units: int) -> None:
-        """Count work that is done."""
+        """Add finished units."""
         self.done += units
         if self._bar is not None:
             self._bar.update(self._task, completed=self.done)
@@ -100,7 +99,7 @@ class Progress:
 
 
 def _bar(stream: TextIO) -> Any:
-    """A bar of rich; None where that is not installed."""
+    """A progress bar by rich; None if rich is not installed."""
     with contextlib.suppress(ImportError):
         from rich import progress
         from rich.console import Console

@@ -1,4 +1,4 @@
-"""Rows of a table: what was asked and what the answer is, as one record of text each."""
+"""Rows of a table: question and answer, as one record of texts each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANSWERED = tuple(field.name for field in fields(Cell))
 
 @dataclass(frozen=True)
 class Row:
-    """One cell of a table and its coordinates: ``question`` at ``argument = at``."""
+    """One cell of a table with its coordinates: ``question`` at ``argument = at``."""
 
     workflow: NamedRun | Special
     question: str
@@ -40,7 +40,7 @@ class Row:
 def rows(
     specification: Specification, units: Iterable[Unit], cells: Mapping[int, list[Cell]]
 ) -> Iterator[Row]:
-    """Rows of a table in the order of its specification, from the cells by indices of units."""
+    """Rows of a table in the order of its specification; ``cells`` are by indices of units."""
     by_name = {workflow.name: workflow for workflow in specification.workflows}
     arguments = {grid.question: grid.argument for grid in specification.grids}
     for unit in units:
@@ -55,7 +55,7 @@ def rows(
 
 
 def parameters(specification: Specification) -> list[str]:
-    """Parameters of the workflows that have a column: those that are single numbers."""
+    """Names of the parameters with a column of their own: those that are single numbers."""
     found = dict.fromkeys(ALWAYS)
     for workflow in specification.workflows:
         for key in workflow.numbers or {}:
@@ -66,7 +66,7 @@ def parameters(specification: Specification) -> list[str]:
 
 
 def _asked(specification: Specification) -> list[str]:
-    """Columns of what was asked: the threat model only where one is not the default."""
+    """Columns of the question; the threat model only if one is not the default."""
     models = {model for grid in specification.grids for model in grid.threat_models}
     hidden = set() if models - {"dp"} else {"threat_model"}
     return [name for name in ASKED if name not in hidden]
@@ -78,7 +78,7 @@ def columns(specification: Specification) -> list[str]:
 
 
 def numeric(specification: Specification) -> set[str]:
-    """Columns that hold numbers which a double holds without loss."""
+    """Names of the columns whose numbers are exactly doubles."""
     if specification.engine == "reference":
         return set()
     return {*parameters(specification), "at", "value", "lower", "upper", "error"}
@@ -87,8 +87,8 @@ def numeric(specification: Specification) -> set[str]:
 def record(row: Row, specification: Specification) -> list[str | None]:
     """Texts of a row, in the order of `columns`.
 
-    In double precision a number is the shortest text that reads back as the double which the engine
-    worked on; the reference shows what it was given.
+    In double precision, a parameter is the shortest text of the double that the engine used; with
+    the reference it is the text that was given.
     """
     as_text = str if specification.engine == "reference" else short
     mechanism = None if isinstance(row.workflow, Special) else _mechanism(row.workflow)
@@ -96,7 +96,7 @@ def record(row: Row, specification: Specification) -> list[str | None]:
     for name in parameters(specification):
         if isinstance(row.workflow, Special):
             text = row.workflow.get(name)
-        else:  # where JSON says it all, nothing is said twice
+        else:  # empty if the column "mechanism" has all parameters as JSON
             text = (row.workflow.numbers or {}).get(name)
         if text is not None:
             text = str(fraction(text).numerator) if name in INTEGERS else as_text(text)
@@ -109,7 +109,7 @@ def record(row: Row, specification: Specification) -> list[str | None]:
 
 
 def _mechanism(run: NamedRun) -> str:
-    """Name of the kind, or JSON that tells all where columns cannot."""
+    """Name of the kind of mechanism, or JSON if its parameters do not fit into columns."""
     if run.numbers is not None:
         return run.kind
     return json.dumps(run.described, separators=(",", ":"))

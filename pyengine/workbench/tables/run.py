@@ -1,4 +1,4 @@
-"""The whole way from a specification to files and a summary."""
+"""Computation of a table, from a specification to files and a summary."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SHARD = "table.shard-{}-of-{}.journal"
 
 
 class Interrupted(KeyboardInterrupt):
-    """An interrupt between two units of work; the message says how to go on."""
+    """An interrupt by the user; the message says how to continue."""
 
 
 def run(
@@ -62,33 +62,33 @@ def run(
     shard: tuple[int, int] | None = None,
     solver: Solve[Unit] = solve,
 ) -> int:
-    """Compute a table, write its files, print its summary; or compute a shard of it.
+    """Compute a table, write its files and print its summary; or compute a shard of it.
 
-    What is done goes to a journal at once, from which the next run goes on if this one is
-    interrupted.  The files of the table appear together at the end; they depend on the
-    specification and on the version of the package alone, except for ``metadata.json``.
+    Finished work is written to a journal at once, with which the next run continues if this one is
+    interrupted.  The files of the table are replaced together at the end; they depend only on the
+    specification and the version of the package, except for ``metadata.json``.
 
     Parameters
     ----------
     specification : Specification
-        What to compute.
+        The table to compute.
     directory : str or path-like
-        Where the files go; made if missing.
+        Directory for the files; made if missing.
     workers : int, optional
-        Number of processes, or of units that ``executor`` runs at a time; 0 for this process alone.
-        By default this process works alone for a second, and then starts one process for each
-        processor.
+        Number of processes, or of units that ``executor`` runs in parallel; 0 for this process
+        only.  By default this process works alone for a second, and then starts one process for
+        each processor.
     dask : str, optional
-        Address of the scheduler of a dask.distributed cluster that shall do the work.
+        Address of the scheduler of a dask.distributed cluster that does the work.
     executor : Executor, optional
-        Any executor of `concurrent.futures` that shall do the work; it is left open.
+        An executor of `concurrent.futures` that does the work; it is not shut down.
     restart : bool
-        Whether to discard what an interrupted run left.
+        Whether to discard the work of an interrupted run.
     shard : tuple of int, optional
-        (i, n): compute the i-th of n parts, 1 <= i <= n, and leave it in a journal of its own, from
-        which `merge` makes the table.
+        (i, n): compute only the i-th of n parts, 1 <= i <= n, and keep it in a journal of its own,
+        from which `merge` makes the table.
     solver : callable
-        What the workers call with a list of units; they import it by name.
+        Function that the workers call with a list of units; they import it by name.
 
     Returns
     -------
@@ -98,17 +98,17 @@ def run(
     Raises
     ------
     OSError
-        If a file cannot be written; those of an older table are then as they were.
+        If a file cannot be written; the files of an older table then stay intact.
     JournalError
-        If another run is at work in the directory, or one of another table was interrupted there.
+        If another run is using the directory, or a run of another table was interrupted there.
     WorkersError
-        If the workers are gone, or die again and again.
+        If the workers are gone or crash repeatedly.
     Interrupted
-        If a key was pressed.
+        If the user interrupts the run.
 
     Notes
     -----
-    A run belongs to the thread that called it; others may run tables in other directories.
+    Other threads may compute tables in other directories at the same time.
     """
     began = time.perf_counter()
     work = units(specification)
@@ -152,26 +152,26 @@ def run(
 
 
 def merge(specification: Specification, directory: str | os.PathLike[str]) -> int:
-    """Make a table of its shards, write its files, print its summary, and remove the shards.
+    """Combine the shards of a table: write its files, print its summary and remove the shards.
 
     Parameters
     ----------
     specification : Specification
-        Of which all shards are.
+        The specification of all shards.
     directory : str or path-like
-        Where the journals of all shards are, and where the files go.
+        Directory of the journals of all shards, and for the files.
 
     Returns
     -------
     int
-        As `run`.
+        As for `run`.
 
     Raises
     ------
     OSError
         If a file cannot be read or written.
     JournalError
-        If a shard is missing, not finished, of another table or version, or at work.
+        If a shard is missing, unfinished, in use, or of another table or version.
     """
     began = time.perf_counter()
     work = units(specification)
@@ -216,7 +216,7 @@ def merge(specification: Specification, directory: str | os.PathLike[str]) -> in
 def _identity(
     specification: Specification, work: Sequence[Unit], shard: tuple[int, ...] | None
 ) -> dict[str, object]:
-    """What a journal is of: another one's is left alone."""
+    """The identity of a run, by which it recognizes its journal."""
     identity: dict[str, object] = {
         "specification": specification.sha256,
         "pyengine": __version__,
@@ -230,7 +230,7 @@ def _identity(
 
 
 class _Finished:
-    """Rows and files of a table of which all is done."""
+    """Rows and files of a table whose units are all computed."""
 
     def __init__(
         self,
@@ -252,7 +252,7 @@ class _Finished:
         return [directory / name for name in contents]
 
     def _metadata(self, seconds: float) -> str:
-        """What it takes to compute the table again, and what it cost; differs from run to run."""
+        """Software, specification, times and hashes as JSON; it differs from run to run."""
         start = datetime.now(timezone.utc) - timedelta(seconds=seconds)
         asked = {key: getattr(self._specification, key) for key in ("source", "sha256", "text")}
         head = {
@@ -286,7 +286,7 @@ def _version(package: str) -> str | None:
 def _contents(
     specification: Specification, table: Sequence[Row], progress: Progress
 ) -> dict[str, bytes]:
-    """Files of a table that are the same whenever and wherever it is computed."""
+    """The files of a table that depend only on the specification and the version."""
     progress.stage("making files")
     names = [*columns(specification), "pyengine"]
     records = [[*record(row, specification), __version__] for row in table]

@@ -1,4 +1,4 @@
-"""Specifications of tables: run files that say what is asked."""
+"""Specifications of tables: run files with questions."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ BUILT_IN = "built-in workflows"
 ENGINES = ("auto", "reference")
 FORMATS = ("csv", "jsonl", "parquet", "markdown", "latex")
 DIGITS, MOST_DIGITS = 30, 200
-DEFAULTS = {"gamma_bound": "add"}  # adjacencies of questions that say none
+DEFAULTS = {"gamma_bound": "add"}  # default adjacencies other than "add_remove"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """One question, the exact text of its argument's values, adjacencies and threat models."""
+    """One question with the exact texts of its argument's values, adjacencies, threat models."""
 
     question: str
     values: tuple[str, ...]
@@ -49,26 +49,26 @@ class Grid:
 
 @dataclass(frozen=True)
 class Specification:
-    """What to compute, and the text that said so.
+    """A table to compute, with the text that specifies it.
 
     Parameters
     ----------
     source : str
-        Where the text came from, for messages and reports.
+        Source of the text, for messages and reports.
     text : str
         The TOML text.
     workflows, grids : tuple
-        In the order of the text.
+        Runs and questions in the order of the text.
     engine : str
-        A word of `ENGINES`.
+        One of `ENGINES`.
     digits : int
         Significant digits of the reference.
     formats : tuple of str
-        Words of `FORMATS`: the files to write.
+        Some of `FORMATS`: the files to write.
     specials : tuple of (Special, tuple of str)
         Special functions, each with the values of its argument.
     inputs : tuple of (str, str)
-        Files of matrices, by the names in the text, with their SHA-256.
+        Names of other files in the text, such as matrices, with their SHA-256.
     """
 
     source: str
@@ -102,12 +102,12 @@ def load(path: str | os.PathLike[str] | None) -> Specification:
     Parameters
     ----------
     path : str, path-like or None
-        A run file that says what is asked; None for the workflows that come with the package.
+        A run file with questions; None for the workflows that come with the package.
 
     Returns
     -------
     Specification
-        Checked: every value is in its domain.
+        The specification, all of whose values are in their domains.
 
     Raises
     ------
@@ -124,21 +124,21 @@ def load(path: str | os.PathLike[str] | None) -> Specification:
 
 
 def parse(text: str, source: str, directory: Path = Path()) -> Specification:
-    """Check the text of a specification.
+    """Read the text of a specification.
 
     Parameters
     ----------
     text : str
-        That of a run file.
+        Text of a run file.
     source : str
-        Where it comes from, for messages.
+        Source of the text, for messages.
     directory : Path
-        Where the names of other files start.
+        Directory to which names of other files are relative.
 
     Returns
     -------
     Specification
-        As of `load`.
+        As returned by `load`.
 
     Raises
     ------
@@ -243,7 +243,7 @@ def _grid(question: str, table: Any) -> Grid:
 
 
 def _words(table: dict[str, Any], key: str, default: str, allowed: str) -> list[Any]:
-    """Words that a table has under a key: one or several."""
+    """The words in an entry of a table, which may be one word or a list."""
     found = table.get(key, default)
     found = [found] if isinstance(found, str) else found
     if not isinstance(found, list) or not found:
@@ -252,7 +252,7 @@ def _words(table: dict[str, Any], key: str, default: str, allowed: str) -> list[
 
 
 def argument_text(question: str, value: object) -> str:
-    """Exact text of a question's argument, in its domain, or ValueError."""
+    """Return the exact text of a question's argument; ValueError if it is outside the domain."""
     name, upper = ASKED[question].argument, ASKED[question].upper
     interval = "[0, 1]" if upper == 1.0 else "[0, inf)"
     text = "inf" if str(value).lstrip("+") == "inf" else number_text(name, value)

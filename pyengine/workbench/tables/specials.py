@@ -15,7 +15,7 @@ from pyengine.workbench.tables.cells import Cell, from_doubles, from_mpf, singly
 
 __all__ = ["FUNCTIONS", "Special", "argument_of", "special", "special_cells", "specials"]
 
-# By the name in pyengine.special: the argument, and the other parameters in their order.
+# For each name in pyengine.special, the argument and the other parameters in their order.
 FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ncx2_cdf": ("x", ("df", "nc")),
     "ncx2_sf": ("x", ("df", "nc")),
@@ -26,16 +26,17 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 IN_REFERENCE = {"marcum_p": "marcum_q_complement"}
 UNIT = 2.0**-52
-MEASURED = 16.0  # units: four times the largest errors that the tests allow
-MANY = 1_000_000
+MEASURED = 16.0  # error in units: four times the largest error that the tests allow
+MANY = 1_000_000  # most functions in a grid
 SMALLEST = math.ulp(0.0)
 
 
 @dataclass(frozen=True)
 class Special:
-    """A special function by a name of `FUNCTIONS`, with all parameters but its argument.
+    """A special function, one of `FUNCTIONS`, with the values of all parameters but its argument.
 
-    Their exact texts are in the order of the function; ``name`` is that in the table.
+    ``parameters`` are pairs of name and exact text in the order of the function; ``name`` is the
+    name in the table.
     """
 
     name: str
@@ -48,12 +49,12 @@ class Special:
         return FUNCTIONS[self.function][0]
 
     def get(self, parameter: str) -> str | None:
-        """Text of a parameter; None where there is no such one."""
+        """Text of a parameter; None if there is no such parameter."""
         return dict(self.parameters).get(parameter)
 
 
 def argument_of(function: str, value: object) -> str:
-    """Exact text of a function's argument, in its domain."""
+    """Exact text of a function's argument; ValueError if it is outside the domain."""
     return _in_domain(FUNCTIONS[function][0], value)
 
 
@@ -85,8 +86,8 @@ def special(function: str, table: Mapping[str, object], name: str = "") -> Speci
 def specials(table: Mapping[str, Any]) -> list[tuple[Special, tuple[str, ...]]]:
     """Return the functions of a grid, each with the values of its argument.
 
-    The table holds ``function``, its argument and its parameters, each a number or a list of
-    numbers, and a ``name`` if that shall not be the function's.  ValueError for anything else.
+    The table has ``function``, its argument and its parameters, each a number or a list of numbers,
+    and optionally a ``name``.  ValueError for anything else.
     """
     rest = dict(table)
     function = checks.choice("function", rest.pop("function", None), tuple(FUNCTIONS))
@@ -140,19 +141,19 @@ def _reference(function: Special, at: str, digits: int) -> Cell:
 
 
 def _double(function: Special, at: str, digits: int) -> Cell:  # noqa: ARG001 - that of a double
-    """Value in double precision; the error is estimated from the largest one that was measured."""
+    """Value in double precision; its error is estimated from the largest measured error."""
     from pyengine import special as fast
 
     numbers = [checks.as_double(fraction(text)) for text in _arguments(function, at)]
     value = float(getattr(fast, function.function)(*numbers))
-    if value == 0.0:  # or anything below the smallest double
+    if value == 0.0:  # possibly an underflow
         return from_doubles(0.0, 0.0, SMALLEST, "special", proven=False)
     if value == math.inf:
         return from_doubles(value, value, value, "special", proven=False)
     error = MEASURED * UNIT * value
     upper = value + error
     if function.argument == "p":
-        # a quantile moves by what rounding does to the probability, too
+        # the rounding of the probability changes the quantile, too
         _, df, nc = numbers
         density = float(fast.ncx2_pdf(value, df, nc))
         tail = min(float(fast.ncx2_cdf(value, df, nc)), float(fast.ncx2_sf(value, df, nc)))

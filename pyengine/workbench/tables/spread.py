@@ -1,4 +1,4 @@
-"""Where the work is done: in this process, in processes of it, on a cluster, by any executor."""
+"""Choice of the workers: this process, child processes, a cluster, or any executor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyengine.workbench.tables.units import Unit, alike
 
 __all__ = ["spread"]
 
-ALONE_SECONDS = 1.0  # what is done by then is not worth the start of processes
+ALONE_SECONDS = 1.0  # seconds of work in this process before child processes are started
 
 
 def spread(
@@ -26,10 +26,9 @@ def spread(
     dask: str | None = None,
     executor: Executor | None = None,
 ) -> Iterator[list[dict[str, Any]]]:
-    """Records of all units, in any order, from where they are to be computed; see `run`.
+    """Compute all units on the chosen workers and yield their records in any order; see `run`.
 
-    WorkersError if the workers are gone, die again and again, or have another version of the
-    package.
+    WorkersError if the workers are gone, crash repeatedly, or have another version of the package.
     """
     for records in _records(todo, solver, workers, dask, executor):
         for found in records:

@@ -1,4 +1,4 @@
-"""A table as text for people: aligned columns, few digits, the first adjacency of each question."""
+"""Summary of a table as text: aligned columns, few digits, one adjacency for each question."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from pyengine.workbench.tables.spec import Grid, Specification
 __all__ = ["as_given", "summary"]
 
 WIDTH = 80
-RUNS = 20  # lines of a table that one reads
-LONGEST = 20  # characters of a parameter that is shown as it was given
-COLUMNS = 5  # what fits a line of 80 characters beside a name
+RUNS = 20  # most lines of a table
+LONGEST = 20  # longer texts of parameters are shown rounded
+COLUMNS = 5  # columns besides the name that fit a line of 80 characters
 SYMBOLS = {
     "kappa": "κ",
     "alpha": "α",
@@ -49,7 +49,7 @@ TITLES = {
 
 
 def summary(specification: Specification, rows: Sequence[Row]) -> str:
-    """Several aligned tables for a terminal, without a final newline."""
+    """Make several aligned tables for a terminal, without a final newline."""
     runs = specification.workflows[:RUNS]
     named = [(run.name, run.mechanism) for run in runs]
     blocks = [_workflows(specification)] if runs else []
@@ -64,7 +64,7 @@ def summary(specification: Specification, rows: Sequence[Row]) -> str:
 
 
 def _workflows(specification: Specification) -> str:
-    """Workflows and those of their parameters that differ from one to another or always matter."""
+    """Table of workflows with their parameters."""
     runs = specification.workflows[:RUNS]
     names = parameters(specification)
     lines = [["workflow", *(name.replace("_", " ") for name in names)]]
@@ -77,7 +77,7 @@ def _workflows(specification: Specification) -> str:
 
 
 def as_given(name: str, text: str | None) -> str:
-    """A parameter to six digits if it has no more; else all of it."""
+    """Text of a parameter: six digits if these are exact, otherwise as it was given."""
     if text is None:
         return ""
     if name in INTEGERS:
@@ -111,7 +111,7 @@ def _wrapped(line: str) -> str:
 
 
 def _specials(specification: Specification, rows: Sequence[Row]) -> list[str]:
-    """Values of the special functions, those with the same arguments together."""
+    """Tables of the special functions, one for all with the same argument values."""
     cells = {(row.workflow.name, row.at): _double(row.cell.value) for row in rows}
     groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for function, values in specification.specials:
@@ -130,7 +130,7 @@ def _lines(
     values: Sequence[str],
     cells: Mapping[tuple[str, str], float | None],
 ) -> list[tuple[str, ...]]:
-    """A head with some of the values, and a line for each of the first names."""
+    """A head with some of the argument values, and a line for each of the first names."""
     chosen = _spread(values)
     head = (f"{symbol} =", *(written(float(fraction(at))) for at in chosen))
     return [
@@ -144,7 +144,7 @@ def _double(text: str | None) -> float | None:
 
 
 def _spread(values: Sequence[str]) -> list[str]:
-    """At most COLUMNS values, evenly spread, the first and the last one among them."""
+    """At most `COLUMNS` evenly spread values, including the first and the last one."""
     last = len(values) - 1
     stride = max(1, math.ceil(last / (COLUMNS - 1)))
     return [values[index] for index in sorted({*range(0, last, stride), last})]
@@ -164,12 +164,12 @@ def _short(value: float | None, question: str) -> str:
 
 
 def _accuracy(rows: Iterable[Row]) -> str:
-    """Largest relative errors, those that are proven and those that are estimated apart."""
+    """Largest relative errors, separately for proven and for estimated ones."""
     largest: dict[str, Decimal] = {}
     for cell in (row.cell for row in rows):
         if cell.value in (None, "inf") or cell.error is None or not Decimal(cell.value) > 0:
             continue
-        # in decimal arithmetic: a reference value and its error may lie below the smallest double
+        # in decimal arithmetic, since reference values may be below the smallest double
         relative = Decimal(cell.error) / Decimal(cell.value)
         largest[cell.certainty] = max(relative, largest.get(cell.certainty, Decimal(0)))
     found = [
@@ -181,9 +181,9 @@ def _accuracy(rows: Iterable[Row]) -> str:
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> str:
-    """A head, a rule and lines in columns, the first one left-aligned, the others right-aligned.
+    """A head, a rule and lines in columns: the first column left-aligned, the others right-aligned.
 
-    On a terminal that is too narrow, a line for each cell.
+    On a terminal that is too narrow, each cell gets a line.
     """
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     texts = []

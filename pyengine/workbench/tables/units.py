@@ -1,4 +1,4 @@
-"""Units of work: what one worker computes at a time, and the record of what became of it."""
+"""Units of work, which one worker computes at a time, and their records."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from pyengine.workbench.tables.specials import Special, special_cells
 
 __all__ = ["Unit", "alike", "cells_of", "shard_of", "solve", "units"]
 
-# A worker keeps what it has done to itself for so long, or for so many times what its slowest value
-# took: the first value often does the work that the others share.
+# A worker returns its records after this time, or after this many times the time of its slowest
+# value, if that is longer: the first value often does work that the others share.
 TOGETHER_SECONDS, TOGETHER_TIMES = 5.0, 3.0
-SHARE = 4  # values of a unit in double precision: an interruption loses no more of a slow question
+SHARE = 4  # values in a unit in double precision: few, so that an interruption loses little
 
 
 @dataclass(frozen=True)
 class Unit:
     """Values of one workflow, question, adjacency and threat model, or of one special function.
 
-    ``index`` is its place among the units of the table; values are exact texts.
+    ``index`` is the position in the units of the table; values are exact texts.
     """
 
     index: int
@@ -49,10 +49,10 @@ class Unit:
 def units(specification: Specification) -> list[Unit]:
     """Units of a table in the order of its rows.
 
-    In double precision the values of a unit share an engine's transform, and the last bits of a
-    value may depend on its neighbours: units are the same ones whoever does them.  In arbitrary
-    precision they do not, and a value is a unit, as it takes long enough to be lost or done on its
-    own.  One worker is given those that are `alike`.
+    In double precision the values of a unit share work, and the last bits of a value may depend on
+    the others; so the division into units never depends on the workers.  In arbitrary precision
+    they do not, and each value is a unit, since it takes long.  Units that are `alike` are given to
+    one worker.
     """
     found: list[Unit] = []
     share = SHARE if specification.engine == "auto" else 1
@@ -75,9 +75,9 @@ def _shares(values: Sequence[str], share: int) -> list[tuple[str, ...]]:
 
 
 def alike(one: Unit, other: Unit) -> bool:
-    """Whether two units share most of their work: values of one mechanism.
+    """Whether two units share most of their work: the same mechanism.
 
-    In double precision, values of one question about it.
+    In double precision it must also be the same question.
     """
     if one.engine != other.engine or as_mechanism(one.mechanism) is None:
         return False
@@ -87,9 +87,9 @@ def alike(one: Unit, other: Unit) -> bool:
 
 
 def shard_of(work: Sequence[Unit], index: int, number: int) -> list[Unit]:
-    """The ``index``-th of ``number`` parts of a table, from 1; together they are all of it.
+    """The ``index``-th of ``number`` parts of a table, counted from 1.
 
-    Units that are `alike` stay together as far as no part gets more than its share of them.
+    Units that are `alike` stay together unless a part would get more than its share.
     """
     largest = -(-len(work) // number)
     groups: list[list[Unit]] = []
@@ -102,10 +102,10 @@ def shard_of(work: Sequence[Unit], index: int, number: int) -> list[Unit]:
 
 
 def solve(batch: Sequence[Unit]) -> list[dict[str, Any]]:
-    """Compute units for some seconds, at least one, and say how long each took and where.
+    """Compute units for some seconds, at least one.
 
-    One record for each that was done, in their order, of texts and numbers only, as the journal
-    keeps them.
+    Returns a record for each computed unit, in order, with cells, time and worker; as texts and
+    numbers only, for the journal.
     """
     start = time.monotonic()
     records: list[dict[str, Any]] = []
