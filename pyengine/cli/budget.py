@@ -1,4 +1,4 @@
-"""``pyengine budget``: a file that says what may still be released about the same records."""
+"""``pyengine budget``: a privacy budget in a file, for releases about the same records."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ Print what all that is booked has spent, and what one more release may be: the l
 Gaussian release, the largest ε of one that is ε-DP, or the missing parameter of the mechanism that
 is given."""
 DIGITS = 10
-AT_LEAST = ("alpha", "beta", "kappa")  # a figure at a smaller level or prior holds as well
+AT_LEAST = ("alpha", "beta", "kappa")  # figures that are rounded down to stay valid
 ASSUMPTION = "no release was chosen in view of what earlier ones gave"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what the action says."""
+    """Run the chosen action."""
     with user_errors(arguments.budget):
         return int(arguments.act(arguments))
 
@@ -132,7 +132,7 @@ def _remaining(arguments: argparse.Namespace) -> int:
             noise = budget.remaining_noise()
             content["remaining"]["noise"], either = noise, "or "
             lines.append(f"remaining: a Gaussian release of noise {_up(noise)} or more")
-        with suppress(ValueError):  # beside Gaussian steps no other release is μ-GDP without slack
+        with suppress(ValueError):  # only Gaussian releases are μ-GDP without slack
             epsilon = budget.remaining_epsilon()
             content["remaining"]["epsilon"] = epsilon
             sure = number(epsilon, DIGITS, ROUND_FLOOR)
@@ -142,7 +142,7 @@ def _remaining(arguments: argparse.Namespace) -> int:
 
 
 def _missing(budget: Budget, arguments: argparse.Namespace) -> Any:
-    """The parameter of one more release."""
+    """The parameter with which one more release fits."""
     from pyengine.api import compose
     from pyengine.calibration import calibrate
 
@@ -197,7 +197,7 @@ def _target_line(target: Target) -> str:
 
 
 def _spent_line(budget: Budget, found: Target) -> str:
-    """Figures that hold as they are printed: ε at the δ of the target, not δ at its ε."""
+    """Spent figures, rounded so that they hold: ε at the target's δ rather than δ at its ε."""
     how = f"(adjacency {found.adjacency}; proven)"
     delta = getattr(budget.target, "delta", None)
     if delta is not None:

@@ -1,4 +1,4 @@
-"""``pyengine calibrate``: the parameter that just meets a target."""
+"""``pyengine calibrate``: the smallest noise, or another parameter, that meets a target."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ MOST_DIGITS = 15
 
 
 class Varied(NamedTuple):
-    """A key that can be found: in words, an integer or not, and whether privacy grows with it."""
+    """A parameter to calibrate: description, whether an integer, whether privacy grows with it."""
 
     words: str
     integer: bool
@@ -77,7 +77,7 @@ TARGETS = (
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Calibrate and print the parameter with what it achieves."""
+    """Calibrate, and print the parameter with the figures it achieves."""
     from pyengine.calibration import calibrate
 
     file = grammar.run_file_of(arguments)
@@ -132,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _take_targets(arguments: argparse.Namespace, said: dict[str, Any]) -> None:
-    """Fill in the targets that a run file says, unless flags say one."""
+    """Take the targets of the run file, unless flags give one."""
     vary = arguments.vary or str(said.get("vary", "noise"))
     if vary not in VARIED:
         hint = checks.did_you_mean(vary, tuple(VARIED))
@@ -149,7 +149,7 @@ def _take_targets(arguments: argparse.Namespace, said: dict[str, Any]) -> None:
 
 
 def targets_of(arguments: argparse.Namespace, *, proven: bool) -> list[Target]:
-    """Targets that the flags of `TARGETS` say; at least one."""
+    """The targets given by the flags in `TARGETS`; at least one."""
     from pyengine.calibration import targets as kinds
 
     given = {name: _strictest(name, exact) for name, exact in _limits(arguments).items()}
@@ -176,7 +176,7 @@ def targets_of(arguments: argparse.Namespace, *, proven: bool) -> list[Target]:
 
 
 def _limits(arguments: argparse.Namespace) -> dict[str, Fraction]:
-    """Numbers of the targets as they were given."""
+    """The numbers of the targets exactly as given, by name."""
     texts = {name: getattr(arguments, name) for name in NUMBERS}
     return {
         name: read_exact(name, text, math.inf if name in ("epsilon", "mu") else 1.0)
@@ -186,9 +186,9 @@ def _limits(arguments: argparse.Namespace) -> dict[str, Fraction]:
 
 
 def _certainty(target: Target, achieved: Target, mechanism: Mechanism) -> str:
-    """Whether the bound that met a target is proven: asked for, or by the engine that answered.
+    """Whether the bound that met a target is proven, by request or because the engine proves it.
 
-    μ is compared at many ε: it is proven where proven bounds meet the figures that are printed.
+    For μ, which is compared at many ε, it is proven if proven bounds meet the printed figures.
     """
     from pyengine.calibration.targets import Advantage, EpsilonDelta, Gamma, TradeOff
 
@@ -219,7 +219,7 @@ def _is_proven(achieved: Target, mechanism: Mechanism) -> bool:
 
 
 def _strictest(name: str, exact: Fraction) -> float:
-    """Return the double beside a given number that asks for no less than the number itself."""
+    """Return the double next to a number that is at least as strict as a target."""
     value = checks.as_double(exact)
     if name in ("kappa", "alpha", "beta") and value < math.inf:
         return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
@@ -231,21 +231,21 @@ def _strictest(name: str, exact: Fraction) -> float:
 
 
 def rounded(varied: Varied, value: float, digits: int) -> str:
-    """A parameter that was found, rounded to the side on which it meets the target as well."""
+    """Text of the parameter, rounded in the direction in which the target is still met."""
     if varied.integer:
         return str(value)
     return number(value, digits, ROUND_CEILING if varied.improves else ROUND_FLOOR)
 
 
 def figures_of(target: Target) -> dict[str, float]:
-    """Numbers of a target, by name."""
+    """The numbers of a target, by name."""
     return {name: float(getattr(target, name)) for name in target._domains}
 
 
 def _in_words(found: Target, limits: dict[str, Fraction], digits: int) -> str:
-    """Figures of a target that was met, each rounded to the side on which the statement holds.
+    """Figures of a target that was met, each rounded in the direction in which they hold.
 
-    As many digits are printed as it takes for no rounded figure to miss what was asked for.
+    Enough digits are printed that no rounded figure misses the target.
     """
     from pyengine.calibration.targets import Advantage, EpsilonDelta, Gamma, TradeOff
 
@@ -259,7 +259,7 @@ def _in_words(found: Target, limits: dict[str, Fraction], digits: int) -> str:
     if isinstance(found, EpsilonDelta):
         return f"epsilon {up['epsilon']}, delta {up['delta']} {adjacency}"
     if isinstance(found, Gamma):
-        # what holds at the prior that was asked for holds at smaller ones
+        # a bound at the requested prior holds at smaller ones, too
         return f"gamma({number(figures['kappa'], digits, ROUND_FLOOR)}) {up['gamma']} {adjacency}"
     if isinstance(found, TradeOff):
         level = number(figures["alpha"], digits, ROUND_FLOOR)
@@ -270,12 +270,12 @@ def _in_words(found: Target, limits: dict[str, Fraction], digits: int) -> str:
 
 
 def _rounded(value: float, limit: Fraction, digits: int, rounding: str) -> str:
-    """A figure with so many digits, or more where rounding would take it across its limit."""
+    """Text of a figure with ``digits`` digits, or more if rounding would cross its limit."""
     shown = number(value, digits, rounding)
     if not math.isfinite(value):
         return shown
     up = rounding == ROUND_CEILING
-    if (value > limit) if up else (value < limit):  # the figure itself is across: say so
+    if (value > limit) if up else (value < limit):  # the figure itself is beyond the limit
         return shown
     while (Fraction(shown) > limit) if up else (Fraction(shown) < limit):
         digits += 1

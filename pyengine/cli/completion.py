@@ -1,4 +1,4 @@
-"""``pyengine completion``: scripts that complete commands, options and their words."""
+"""``pyengine completion``: shell scripts that complete commands, options and their words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pyengine conformance``: accountants beside the truth."""
+"""``pyengine conformance``: accountants compared with the true values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PEERS = ("dp_accounting", "gdpnum", "opacus", "prv_accountant", "riskcal")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask, print and draw; 1 if an answer is unsafe."""
+    """Run the accountants, print and draw; returns 1 if an answer is unsafe."""
     from pyengine.accounting.conformance import run as ask
 
     with user_errors():
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _Counter:
-    """Number of answers so far, on a terminal."""
+    """Show the number of answers so far, on a terminal."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""``pyengine doctor``: what runs here, and whether it computes what it should."""
+"""``pyengine doctor``: versions of the installation, and a check that it computes correctly."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ OPTIONAL = (
     *("matplotlib", "scipy", "mpmath", "python-flint", "numba"),
     *("dp-accounting", "gdpnum", "opacus", "prv-accountant", "riskcal"),
 )
-TOLERANCE = 1e-11  # what the engines promise
+TOLERANCE = 1e-11  # relative error allowed against the gold values
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Examine the installation; 1 if a value is wrong."""
+    """Examine the installation; returns 1 if a value is wrong."""
     facts, tests = _facts(), list(_tests())
     wrong = sum(not test["right"] for test in tests)
     if arguments.json:
@@ -77,7 +77,7 @@ def _version(distribution: str) -> str | None:
 
 
 def _tests() -> Iterator[dict[str, Any]]:
-    """Each gold value beside what is computed here."""
+    """Compare each gold value with the value computed here."""
     import importlib.resources
 
     text = importlib.resources.files("pyengine.cli").joinpath("gold.toml").read_text("utf-8")
@@ -92,7 +92,7 @@ def _tests() -> Iterator[dict[str, Any]]:
 
 
 def _compute(gold: dict[str, Any]) -> float | None:
-    """The value; None where it is refused."""
+    """The computed value; None if it is refused."""
     from pyengine import api, special
     from pyengine.errors import AccuracyError
     from pyengine.mechanisms import dp_sgd

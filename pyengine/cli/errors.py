@@ -1,4 +1,4 @@
-"""What ends a command early, and the exit codes."""
+"""Errors that end a command early, and exit codes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = [
 FOUND = 1  # a value was refused, or something unsafe was found
 UNUSABLE = 2  # wrong input, or output that cannot be written
 INTERNAL = 3  # a defect of this package
-INTERRUPTED = 130  # as shells have it for SIGINT
+INTERRUPTED = 130  # the code of shells for SIGINT
 
 
 class CommandError(Exception):
-    """A command cannot be carried out; the message is all that its user needs."""
+    """A command cannot be carried out; the message is shown without a traceback."""
 
 
 @contextlib.contextmanager
@@ -42,7 +42,7 @@ def user_errors(place: object = "", *others: type[Exception]) -> Iterator[None]:
 
 
 def require(what: str, extra: str, *packages: str) -> None:
-    """End the command before any work where a package is missing that an extra brings."""
+    """End the command before any work if an optional package is missing."""
     for package in packages:
         if importlib.util.find_spec(package) is None:
             raise CommandError(missing(what, package, extra))

@@ -1,4 +1,4 @@
-"""``pyengine explore``: a page with sliders, on this machine alone."""
+"""``pyengine explore``: a page with sliders, served on this machine only."""
 
 from __future__ import annotations
 

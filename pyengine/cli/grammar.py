@@ -1,4 +1,4 @@
-"""Mechanisms on the command line: a run file, flags, or ``--phase KEY=VALUE,...``; one grammar."""
+"""Mechanisms on the command line: a run file, flags, or ``--phase KEY=VALUE,...``."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ FLAGS = ("mechanism", *(flags.split()[0][2:].replace("-", "_") for flags, _, _ i
 
 
 def _add_names(parser: argparse.ArgumentParser) -> None:
-    """Add ``--mechanism``, whose names are those of the kinds that are known by now."""
+    """Add ``--mechanism``, with the names of all registered kinds of mechanisms."""
     words = tuple(makers())
     listed = ", ".join(word for word in words if word not in named_kinds())
     text = f"{listed}, or the name of the class in Python"
@@ -129,7 +129,7 @@ NAMED_RUNS = option(
 
 
 def named_runs(arguments: argparse.Namespace) -> dict[str, RunFile]:
-    """Each run of ``--run`` by its name; none if the mechanism is said in another way."""
+    """The runs given by ``--run``, by name; empty if the mechanism is given in another way."""
     if arguments.runs and is_given(arguments):
         raise CommandError("give mechanisms by --run, or one by flags such as --noise, not both")
     found: dict[str, RunFile] = {}
@@ -151,7 +151,7 @@ def is_given(arguments: argparse.Namespace) -> bool:
 
 
 def run_file_of(arguments: argparse.Namespace) -> RunFile:
-    """Runs that a file, flags or ``--phase`` describe; these may not be mixed."""
+    """The runs described by a file, by flags or by ``--phase``, which must not be mixed."""
     ways = {
         "flags such as --noise": _flags(arguments),
         "--phase": arguments.phase,
@@ -167,16 +167,16 @@ def run_file_of(arguments: argparse.Namespace) -> RunFile:
     if arguments.phase:
         return runs_of_tables([_parse(text, "--phase") for text in arguments.phase])
     if not given:
-        # `calibrate` finds the noise, unless --vary says another key
+        # `calibrate` finds the noise, unless --vary names another key
         flag = "--noise" if getattr(arguments, "vary", "steps") == "steps" else "--steps"
         raise CommandError(f"no mechanism: give a run file, {flag} or --phase")
     return runs_of_tables([_flags(arguments)])
 
 
 def run_file_of_text(text: str, flag: str) -> RunFile:
-    """Runs of one text: ``KEY=VALUE,...``, several apart by semicolons, or the name of a file.
+    """Runs of one text: phases ``KEY=VALUE,...`` separated by semicolons, or the name of a file.
 
-    Messages name the flag that it was given to.
+    Error messages name the ``flag`` that the text belongs to.
     """
     if os.path.isfile(text) or ("=" not in text and is_run_file(text)):
         return read_run_file(Path(text))
@@ -184,12 +184,12 @@ def run_file_of_text(text: str, flag: str) -> RunFile:
 
 
 def run_files(arguments: argparse.Namespace) -> list[RunFile]:
-    """What ``--run`` names, each with one run, or else what describes all runs."""
+    """The run files of ``--run``, each with one run, or the single one that describes all runs."""
     return list(named_runs(arguments).values()) or [run_file_of(arguments)]
 
 
 def runs_of(arguments: argparse.Namespace, files: list[RunFile]) -> list[NamedRun]:
-    """All runs of these files; those of ``--run`` have its names."""
+    """All runs of these files, those of ``--run`` with the names given there."""
     with user_errors():
         if arguments.runs:
             named = zip(arguments.runs, files, strict=True)
@@ -198,13 +198,13 @@ def runs_of(arguments: argparse.Namespace, files: list[RunFile]) -> list[NamedRu
 
 
 def read_mechanism(arguments: argparse.Namespace) -> Mechanism:
-    """Mechanism of the only run that the arguments describe."""
+    """The mechanism of the only run that the arguments describe."""
     with user_errors():
         return run_file_of(arguments).only().mechanism
 
 
 def records_of(file: RunFile) -> int | None:
-    """Return the number of records that runs name, if they do."""
+    """Return the number of records, if the runs of a file contain it."""
     tables = [table for each in file.described for table in each.tables]
     found = []
     for table in tables:

@@ -1,4 +1,4 @@
-"""Help texts on terminals of any width."""
+"""Layout of help texts for terminals of any width."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 __all__ = ["HelpFormatter", "laid_out"]
 
-LEAST = 20  # characters of a column that is worth the name
+LEAST = 20  # least width of the column of explanations, in characters
 GAP = re.compile(r"(?<=\S)(?: {2,})(?=\S)")
 CONTINUED = re.compile(r" \\\n *")
 QUOTED = re.compile(r'"[^"]*"')
 OPTION = re.compile(r'(?<= )(--?[a-z-]+) (?=[^\s"-])')  # beside its value
-HELD = "\0"  # a blank at which no line ends
+HELD = "\0"  # stands for a space at which no line may break
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -25,11 +25,11 @@ class HelpFormatter(argparse.HelpFormatter):
 
 
 def laid_out(text: str, width: int) -> str:
-    """Break the lines of a text that are longer than ``width``; words longer than that stay whole.
+    """Break lines of a text that are longer than ``width``; longer words are not broken.
 
-    Paragraphs without indentation are filled anew where a line is too long; indented lines are
-    commands, which are continued with a backslash, but not within quotes that fit a line, or words
-    with an explanation after two blanks.
+    Unindented paragraphs are refilled if a line is too long.  Indented lines are either commands,
+    which are continued with a backslash, but not inside quotes that fit a line, or words followed
+    by two spaces and an explanation.
     """
     blocks = re.split(r"(\n\s*\n)", text)
     return "".join(block if not block.strip() else _block(block, width) for block in blocks)
@@ -44,10 +44,10 @@ def _block(block: str, width: int) -> str:
 
 
 def _groups(lines: list[str]) -> Iterator[str]:
-    """Paragraphs as one line each, and indented lines as they are."""
+    """Join each paragraph into one line; indented lines are unchanged."""
     paragraph: list[str] = []
     for line in lines:
-        # a colon ends the heading of indented lines, or a line within a paragraph
+        # a line that ends with a colon is a heading, unless it is inside a paragraph
         if not line.startswith(" ") and (paragraph or not line.endswith(":")):
             paragraph.append(line)
             continue

@@ -1,4 +1,4 @@
-"""The parser of all commands, and what becomes of their errors."""
+"""The parser of all commands, and the handling of their errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ exit codes: 0 done; 1 done, but a value was refused or something unsafe was foun
 output that cannot be written; 3 a defect of pyengine itself; 130 interrupted"""
 
 # a module each, in the order of the help
-LONG = 1000  # characters of a message
+LONG = 1000  # most characters of a message
 COMMANDS = tuple(
     import_module(f"pyengine.cli.{name}")
     for name in (
@@ -56,7 +56,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line on arguments, by default those of the process; return the exit code."""
+    """Run a command line, by default that of the process; return the exit code."""
     with guarded() as output, warnings.catch_warnings():
         warnings.showwarning = _warn
         if output is None:
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 raise
             code = UNUSABLE
         output.flush()
-        # a reader that has had enough, such as head, is no mistake of the user
+        # a reader that stops early, such as head, is no error
         if output.error is not None and not isinstance(output.error, BrokenPipeError):
             reason = output.error.strerror or output.error
             print(f"pyengine: error: standard output: {reason}", file=sys.stderr)
@@ -84,7 +84,7 @@ def _is_command(word: str) -> bool:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    """Exit code of a command; what ended it early is said on standard error."""
+    """Run a command and return its exit code; errors are printed on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
     if not words:
         make_parser().print_help(sys.stderr)
@@ -116,11 +116,11 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning as a sentence, without the line of the program that it came from."""
+    """Print a warning as a sentence, without file and line of the program."""
     print(f"pyengine: warning: {_sentence(message)}", file=sys.stderr)
 
 
 def _sentence(message: object) -> str:
-    """A message that may quote files, without line ends and escapes, and no longer than is read."""
+    """A message without line ends and escapes, which quoted files may contain, and shortened."""
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(message))
     return text if len(text) <= LONG else f"{text[:LONG]}... ({len(text):,} characters)"

@@ -12,7 +12,7 @@ __all__ = ["read_exact", "read_numbers", "read_probabilities", "read_probability
 
 
 def read_numbers(name: str, texts: list[str], *, logarithmic: bool) -> list[str]:
-    """Values of ``1e-5``, ``1/60000`` and ``FROM:TO:COUNT``, each as a decimal string or fraction.
+    """Read ``1e-5``, ``1/60000`` or ``FROM:TO:COUNT`` as decimal strings or fractions.
 
     Ranges are evenly spaced, or ``logarithmic``: in the logarithm.
     """

@@ -1,4 +1,4 @@
-"""How answers look: aligned columns for people, JSON for programs."""
+"""Output of answers: aligned columns for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ GREEK = {
     "κ": "kappa",
     "μ": "mu",
 }
-NAMED = 3  # runs that a label says in words
-LARGE_DELTA = 0.01  # from which on no number of records makes it a small one
+NAMED = 3  # most runs that are named in a label
+LARGE_DELTA = 0.01  # δ that is large for any number of records
 LARGE_EPSILON = 1000.0
 KNOWN = {
     "upper bound": "upper bounds of what leaks",
@@ -44,7 +44,7 @@ RED, PLAIN = "\033[31m", "\033[0m"
 
 
 def decimal(value: Any, digits: int, rounding: str) -> str:
-    """Text of an mpmath number with so many significant digits, correctly rounded."""
+    """Text of an mpmath number, correctly rounded to ``digits`` significant digits."""
     from mpmath import isfinite
     from mpmath.libmp import to_rational
 
@@ -61,7 +61,7 @@ def decimal(value: Any, digits: int, rounding: str) -> str:
 
 
 def spelled(text: str, encoding: str | None = None) -> str:
-    """Text for a terminal: Greek letters by their names where its encoding has none."""
+    """Text for a terminal: Greek letters are spelled out if its encoding lacks them."""
     try:
         text.encode(encoding or getattr(sys.stdout, "encoding", None) or "utf-8")
     except (UnicodeEncodeError, LookupError):
@@ -71,7 +71,7 @@ def spelled(text: str, encoding: str | None = None) -> str:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines, broken between words where a terminal is narrower."""
+    """Print lines, broken between words if the terminal is narrower."""
     columns = terminal_width()
     for line in map(spelled, lines):
         if not columns or len(line) <= columns:
@@ -81,9 +81,9 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns; on a terminal that is too narrow for them, a few lines for each row.
+    """Print aligned columns; on a terminal that is too narrow, several lines for each row.
 
-    The last column has no trailing blanks, and is left out where it is empty.
+    Trailing spaces are removed.
     """
     heads, rows = [*map(spelled, heads)], [[*map(spelled, row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
@@ -104,7 +104,7 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_label(runs: Sequence[NamedRun], adjacency: str) -> None:
-    """Print what numbers about runs must be read with."""
+    """Print the labels of runs: mechanism, batches, protected unit and kind of bound."""
     if len(runs) == 1:
         mechanism = runs[0].mechanism
         print_lines((*shortened(in_words(mechanism)), *label_lines(mechanism, adjacency)))
@@ -126,7 +126,7 @@ def print_label(runs: Sequence[NamedRun], adjacency: str) -> None:
 
 
 def label_lines(mechanism: Mechanism, adjacency: str) -> list[str]:
-    """Return how batches must be drawn, what is protected, and what answers are bounds of."""
+    """Return lines on how batches must be drawn, what is protected, and the kind of bound."""
     label = label_of(mechanism, adjacency)
     protects = dict.fromkeys(f"{each.protects} (adjacency {adjacency})" for each in label)
     titles = (
@@ -138,7 +138,7 @@ def label_lines(mechanism: Mechanism, adjacency: str) -> list[str]:
 
 
 def print_json(content: dict[str, Any]) -> None:
-    """Print an object; fractions become strings, what is not finite becomes ``"inf"`` or null."""
+    """Print a JSON object; fractions become strings, infinity ``"inf"`` and NaN null."""
     print(json.dumps({"pyengine": __version__, **_plain(content)}, indent=2, ensure_ascii=False))
 
 
@@ -157,7 +157,7 @@ def _plain(value: Any) -> Any:
 def remarks_on(
     *, deltas: Iterable[float] = (), epsilons: Iterable[float] = (), records: int | None = None
 ) -> list[str]:
-    """Return what to say of δ and ε, asked for or found, that protect nobody."""
+    """Return warnings about δ and ε, given or computed, that give no meaningful protection."""
     found = []
     delta = max(deltas, default=0.0)
     if records is not None and delta >= 1.0 / records:
@@ -181,13 +181,13 @@ def remarks_on(
 
 
 def remark(texts: Iterable[str]) -> None:
-    """Print remarks on standard error, which leaves what goes into files alone."""
+    """Print remarks on standard error, so that redirected output is unaffected."""
     for text in texts:
         print(f"pyengine: remark: {text}", file=sys.stderr)
 
 
 def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
-    """Colour a text if it goes to a terminal whose user has not set NO_COLOR."""
+    """Colour a text if the stream is a terminal and NO_COLOR is not set."""
     stream = sys.stdout if stream is None else stream
     if os.environ.get("NO_COLOR") or not stream.isatty():
         return text

@@ -1,4 +1,4 @@
-"""Parsers that say in words what is wrong, and the parts that several commands share."""
+"""Argument parsers with readable error messages, and parts that several commands share."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ MEANT = {
     "--json": "--format",
 }
 
-Part = Callable[[Any], object]  # adds to a parser, or to a group of its options
-ALIKE = 0.7  # of difflib: what two names must have in common to be taken for each other
+Part = Callable[[Any], object]  # adds an option to a parser or to a group of options
+ALIKE = 0.7  # similarity (of difflib) of names from which on one is suggested for the other
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -41,28 +41,28 @@ else:
 
 
 def is_run_file(text: str) -> bool:
-    """Whether a word names a file that is there, or one that would be a run file by its name."""
+    """Whether a word names an existing file, or has the suffix of a run file."""
     suffixes = (".toml", ".json", ".yaml", ".yml", ".csv")
     return Path(text).suffix.lower() in suffixes or os.path.isfile(text)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that takes ``-1e-6`` for a number and suggests names that are nearly right."""
+    """A parser that reads ``-1e-6`` as a number, and suggests similar names after an error."""
 
-    siblings: Mapping[str, Parser] = MappingProxyType({})  # of the commands
-    needed: tuple[str, ...] = ()  # options that a run file may stand for
+    siblings: Mapping[str, Parser] = MappingProxyType({})  # parsers of all commands
+    needed: tuple[str, ...] = ()  # required options, which a run file may replace
 
     def __init__(self, **words: Any) -> None:
         super().__init__(**words, formatter_class=HelpFormatter)
-        # argparse knows -1 and -0.1 only, and takes -1e-6 for an option
+        # argparse recognizes only -1 and -0.1 as numbers, and takes -1e-6 for an option
         self._negative_number_matcher = re.compile(r"-\.?\d")
 
     def format_usage(self) -> str:
-        """One line: what must be given, and that there are options."""
+        """One line with the required arguments."""
         return f"usage: {' '.join([self.prog, *self._wanted(), '[options]'])}\n"
 
     def _wanted(self) -> list[str]:
-        """Words of the arguments that are not optional, and of those without a flag."""
+        """Words of the required options and of the positional arguments."""
         found = []
         for action in self._actions:
             words = action.metavar if isinstance(action.metavar, tuple) else (action.metavar or "",)
@@ -74,7 +74,7 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def format_help(self) -> str:
-        """What a command does, examples, then its options."""
+        """Usage, description, examples, options and notes."""
         formatter = self._get_formatter()
         examples, _, notes = (self.epilog or "").partition("\n\n")
         if not examples.startswith("examples:"):
@@ -93,7 +93,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parse; an option that there is not is named before anything that it would have said."""
+        """Parse; unknown options are reported before other errors."""
         self._options_exist([] if args is None else args)
         found, rest = super().parse_known_args(args, namespace)
         if getattr(found, "run_file", rest) is None:
@@ -101,7 +101,7 @@ class Parser(argparse.ArgumentParser):
         return found, rest
 
     def _find_run_file(self, found: Any) -> None:
-        """Take a run file behind an option of several values from these."""
+        """Recognize a run file given after the values of an option that takes several."""
         for action in self._actions:
             values = getattr(found, action.dest, None)
             if action.nargs == "+" and values and len(values) > 1 and is_run_file(values[-1]):
@@ -123,7 +123,7 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def options(self) -> list[str]:
-        """All spellings of its options."""
+        """All flags of this parser."""
         return [flag for action in self._actions for flag in action.option_strings]
 
     def _command_first(self, args: Sequence[str], called: str) -> None:
@@ -133,7 +133,7 @@ class Parser(argparse.ArgumentParser):
             self.error(f"{name} goes after {called}: {self.prog} {called} {first}")
 
     def _hint(self, name: str, options: Sequence[str]) -> str:
-        """What may have been meant by an option that there is not."""
+        """A hint what an unknown option may have meant."""
         command = self.prog.rpartition(" ")[2]
         needed = self.needed or [
             a.option_strings[0] for a in self._actions if a.required and a.option_strings
@@ -152,7 +152,7 @@ class Parser(argparse.ArgumentParser):
         return f"; pyengine {', '.join(have)} {'has' if len(have) == 1 else 'have'} it" * bool(have)
 
     def _get_option_tuples(self, option_string: str) -> Any:
-        """As argparse, and spellings of one option are no choice between several."""
+        """As argparse, but an abbreviation of several flags of the same option is unambiguous."""
         found: list[Any] = super()._get_option_tuples(option_string)
         return found[:1] if len({id(match[0]) for match in found}) == 1 else found
 
@@ -165,7 +165,7 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action, f"must be one of {listed}; got {str(value)!r}{hint}")
 
     def error(self, message: str) -> NoReturn:
-        """End with the usage and one line that says what is wrong."""
+        """Exit with the usage and a one-line message."""
         message = re.sub(r"^argument (?:-\w/)?([^:]*?)(?:/--\S+)*: ", r"\1: ", message)
         super().error(message)
 
@@ -173,7 +173,7 @@ class Parser(argparse.ArgumentParser):
 def option(
     flags: str, metavar: str | tuple[str, ...] | None, text: str | None, **words: Any
 ) -> Part:
-    """Part of a command: an option, or an argument without a flag."""
+    """Part of a command: an option or a positional argument."""
     return lambda parser: parser.add_argument(*flags.split(), metavar=metavar, help=text, **words)
 
 
@@ -183,12 +183,12 @@ def switch(flag: str, text: str) -> Part:
 
 
 def group(title: str, *parts: Part) -> Part:
-    """Part of a command: options below a title."""
+    """Part of a command: options under a title."""
     return lambda parser: _add(parser.add_argument_group(title), parts)
 
 
 def either(*parts: Part) -> Part:
-    """Part of a command: options of which one may be given."""
+    """Part of a command: mutually exclusive options."""
     return lambda parser: _add(parser.add_mutually_exclusive_group(), parts)
 
 
@@ -200,7 +200,7 @@ def command(
     run: Callable[[argparse.Namespace], int],
     *parts: Part,
 ) -> Callable[[Commands], Parser]:
-    """What adds a command whose help keeps its line breaks and begins with examples.
+    """Return a function that registers a command, whose help shows the examples first.
 
     ``run`` is called with the parsed arguments and returns the exit code.
     """

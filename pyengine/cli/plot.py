@@ -1,4 +1,4 @@
-"""``pyengine plot``: pictures of mechanisms."""
+"""``pyengine plot``: plots of mechanisms."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PICTURES = ("tradeoff", "gamma", "delta", "epsilon", "noise")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Draw a picture and write it."""
+    """Draw a plot and write it to a file."""
     check_picture("--output", arguments.output)
     draw = {"noise": _noise, "epsilon": _growth}.get(arguments.picture, _curves)
     with user_errors():
@@ -109,7 +109,7 @@ def _curves(arguments: argparse.Namespace) -> Figure:
 
 
 def check_picture(option: str, path: Path) -> None:
-    """Refuse what cannot become a picture before anything is computed."""
+    """Check before the computation that the file can be written as a plot."""
     from pyengine.workbench.plots import SUFFIXES
 
     if path.suffix.lower() not in SUFFIXES:
@@ -118,7 +118,7 @@ def check_picture(option: str, path: Path) -> None:
 
 
 def write(figure: Figure, path: Path) -> None:
-    """Write a picture, or say why not."""
+    """Write a plot, or raise a CommandError."""
     from pyengine.workbench.plots import save
 
     with user_errors(path):

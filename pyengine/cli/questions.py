@@ -31,9 +31,9 @@ __all__ = ["register"]
 SCHEMA = "pyengine-answers/1"
 ROW = ("value", "lower", "upper", "engine", "certainty")  # keys of an answer
 DEFAULT_DIGITS = 10
-DOUBLE = 15  # digits that a double holds
-APART = 2e-4  # relative width above which bounds are not the ends of one bracket of the lattice,
-BESIDE = 1e-4  # and the share of it within which a value is one of them
+DOUBLE = 15  # decimal digits of a double
+APART = 2e-4  # relative width of bounds above which a value may be only one of its bounds
+BESIDE = 1e-4  # distance from a bound, in widths, within which a value counts as that bound
 MOST_DIGITS = 200
 
 
@@ -41,10 +41,10 @@ class Command(NamedTuple):
     """One question as a command."""
 
     name: str
-    question: str  # of pyengine.api
+    question: str  # name of the function in pyengine.api
     adjacency: str
     symbol: str
-    argument: str  # its symbol
+    argument: str  # symbol of the argument
     summary: str
     text: str
     examples: tuple[str, ...]
@@ -172,7 +172,7 @@ def _register(commands: Commands, asked: Command) -> None:
 
 
 class Answered(NamedTuple):
-    """A run, with the answers of all its values."""
+    """A run with the answers at all values of the argument."""
 
     run: NamedRun
     rows: list[dict[str, Any]]
@@ -180,7 +180,7 @@ class Answered(NamedTuple):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Answer a question and print the answers; 1 if any was refused."""
+    """Answer a question and print the answers; returns 1 if any was refused."""
     asked: Command = arguments.asked
     question = QUESTIONS[asked.question]
     digits = read_count("--digits", arguments.digits, MOST_DIGITS)
@@ -207,7 +207,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _take_words(arguments: argparse.Namespace, file: RunFile) -> list[str]:
-    """The values that are asked; flags that are missing come from the file, or have defaults."""
+    """Set missing flags from the run file or to their defaults; return the argument's values."""
     asked: Command = arguments.asked
     said = file.section(asked.question)
     option = QUESTIONS[asked.question].argument
@@ -234,7 +234,7 @@ def _take_words(arguments: argparse.Namespace, file: RunFile) -> list[str]:
 def _found(
     run: NamedRun, arguments: argparse.Namespace, texts: list[str], values: list[float], digits: int
 ) -> Answered:
-    """Answers about one run."""
+    """Answers for one run."""
     if digits > DOUBLE:
         rows = _precisely(run.mechanism, arguments, texts, digits)
     else:
@@ -242,7 +242,7 @@ def _found(
     if arguments.bounds == PROVEN:
         rows = [_held_to_proofs(row) for row in rows]
     if arguments.threat_model != "dp":
-        # never a relaxed guarantee without the one of differential privacy beside it
+        # a relaxed guarantee is always shown together with that of differential privacy
         for row, worst in zip(rows, _under_dp(run.mechanism, arguments, values), strict=True):
             row["dp"] = worst["value"]
     leaks = _known_leak(run.mechanism, arguments, values)
@@ -270,7 +270,7 @@ def _as_object(
 
 
 def _remarks(values: list[float], rows: list[dict[str, Any]], files: list[RunFile]) -> list[str]:
-    """What to say of δ that was asked for and of ε that was found."""
+    """Remarks on the given δ and the computed ε."""
     found = [float(row["value"]) for row in rows if row["value"] is not None]
     records = max(filter(None, map(grammar.records_of, files)), default=None)
     return remarks_on(deltas=values, epsilons=found, records=records)
@@ -279,7 +279,7 @@ def _remarks(values: list[float], rows: list[dict[str, Any]], files: list[RunFil
 def _quickly(
     mechanism: Mechanism, arguments: argparse.Namespace, values: list[float]
 ) -> list[dict[str, Any]]:
-    """Rows from the engines in double precision; a refusal costs its own row only."""
+    """Rows in double precision; refused values get rows of their own."""
     words = {key: getattr(arguments, key) for key in ("adjacency", "method", "threat_model")}
 
     def ask(some: list[float]) -> list[dict[str, Any]]:
@@ -296,7 +296,7 @@ def _quickly(
 def _each(
     ask: Callable[[list[Any]], list[dict[str, Any]]], values: list[Any]
 ) -> list[dict[str, Any]]:
-    """Rows of all values at once, or one by one where some are refused."""
+    """Rows of all values at once, or one by one if some are refused."""
     try:
         return ask(values)
     except AccuracyError as error:
@@ -312,9 +312,9 @@ def _answered(
     values: list[float],
     digits: int,
 ) -> list[dict[str, Any]]:
-    """Rows in double precision; from the reference where a number is none of the doubles.
+    """Rows in double precision, or from the reference for arguments that round to 0 or 1.
 
-    1e-400 is not 0, and 1 - 1e-30 not 1: at the ends answers are another matter.
+    For example 1e-400 and 1 - 1e-30, whose answers differ from those at 0 and 1.
     """
     inner = [_is_representable(text, value) for text, value in zip(texts, values, strict=True)]
     doubles = [value for value, good in zip(values, inner, strict=True) if good]
@@ -332,7 +332,7 @@ def _answered(
 
 
 def _is_representable(text: str, value: float) -> bool:
-    """Whether a number at an end of the doubles' domain is that end exactly."""
+    """Whether a number is a normal double, and exactly 0 or 1 if it rounds to these."""
     exact = checks.exact("number", text)
     if value in (0.0, 1.0):
         return exact == int(value)
@@ -349,7 +349,7 @@ def _under_dp(
 def _known_leak(
     mechanism: Mechanism, arguments: argparse.Namespace, values: list[float]
 ) -> list[float]:
-    """What certainly leaks, the other bound where answers are those of shuffled batches."""
+    """Lower bounds of the true loss, if the answers are upper bounds for shuffled batches."""
     leak = known_leak(mechanism)
     if leak is None or arguments.threat_model != "dp":
         return []
@@ -388,7 +388,7 @@ def _precisely(
 
 
 def _held_to_proofs(row: dict[str, Any]) -> dict[str, Any]:
-    """The row where its bounds are proven, else a refusal."""
+    """The row if its bounds are proven, otherwise a refusal."""
     if row["value"] is None or row["certainty"] == PROVEN:
         return row
     advice = f"--bounds {ESTIMATED} prints estimates of them"
@@ -451,7 +451,7 @@ def _shown(value: float | str, digits: int, rounding: str) -> str:
 
 
 def _only_a_bound(row: dict[str, Any]) -> str:
-    """What to say of a value that is one of its bounds, far from the other one."""
+    """A remark if a value equals one of its bounds, far from the other one; otherwise ""."""
     lower, value, upper = (float(row[key]) for key in ("lower", "value", "upper"))
     if not (value > 0.0 and APART * value < upper - lower < math.inf):
         return ""
@@ -462,7 +462,7 @@ def _only_a_bound(row: dict[str, Any]) -> str:
 
 
 def _known(row: dict[str, Any], digits: int) -> int:
-    """Digits of a value that its bounds leave, and one more; at least two, and all of a bound."""
+    """Digits to print: those fixed by the bounds and one more, at least two; all for a bound."""
     if isinstance(row["value"], str) or not 0.0 < row["value"] < math.inf or _only_a_bound(row):
         return digits
     width = (row["upper"] - row["lower"]) / row["value"]

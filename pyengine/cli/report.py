@@ -1,4 +1,4 @@
-"""``pyengine report``: a page about a run."""
+"""``pyengine report``: an HTML page about a run."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_output(path: Path) -> None:
-    """Refuse what cannot become a page before anything is computed."""
+    """Check before the computation that the page can be written."""
     if path.suffix.lower() not in SUFFIXES:
         raise CommandError(f"--output must end in {', '.join(SUFFIXES)}; got {str(path)!r}")
     require("a report", "report", "jinja2", "matplotlib")

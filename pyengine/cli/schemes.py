@@ -1,4 +1,4 @@
-"""``pyengine schemes``: ways to draw batches, at equal noise."""
+"""``pyengine schemes``: comparison of ways to draw batches, at equal noise."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LEAKS = "What certainly leaks where batches are shuffled, and is no guarantee:"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask all schemes, and write the files."""
+    """Compute all schemes, and write the files."""
     from pyengine._support.markup import markdown_table
     from pyengine.mechanisms import label_of
     from pyengine.workbench.plots.schemes import schemes_figure
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _counts(name: str, texts: list[str]) -> list[int]:
     found = [Fraction(text) for text in read_numbers(name, texts, logarithmic=True)]
-    # the ends of a range in the logarithm are rounded
+    # the ends of a logarithmic range may be rounded
     whole = [round(value) for value in found]
     if any(abs(count - value) > count * 1e-9 for count, value in zip(whole, found, strict=True)):
         raise CommandError(f"--{name} must be integers, got {' '.join(texts)}")

@@ -1,4 +1,4 @@
-"""``pyengine statement``: what to report about a run."""
+"""``pyengine statement``: a privacy statement about a run."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def read_figures(arguments: argparse.Namespace, file: RunFile) -> dict[str, Any]
 
 
 def as_texts(section: str, name: str, value: Any) -> list[str]:
-    """Texts of the numbers that a table of a run file holds under a name."""
+    """Texts of the numbers in an entry of a run file's table."""
     found = value if isinstance(value, list) else [value]
     if not all(isinstance(text, str) for text in found):
         raise CommandError(f"[{section}]: {name} must be numbers, got {value!r}")
@@ -116,7 +116,7 @@ def as_texts(section: str, name: str, value: Any) -> list[str]:
 
 
 def _print(statement: Statement) -> None:
-    """As text, which is laid out anew on a narrow terminal, and on one without Greek letters."""
+    """The statement as text, adapted to narrow terminals and to those without Greek letters."""
     text = str(statement).rstrip()
     columns = terminal_width()
     is_wide = not columns or max(map(len, text.splitlines())) <= columns
@@ -134,7 +134,7 @@ def _print(statement: Statement) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the statement of what the flags say."""
+    """Print the statement in the chosen format."""
     from pyengine.workbench.statement import privacy_statement
 
     file = grammar.run_file_of(arguments)

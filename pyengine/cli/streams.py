@@ -1,4 +1,4 @@
-"""Standard output and standard error that may be full, closed, or left by their reader."""
+"""Safe standard output and error streams, which may be full, closed, or have no reader."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Guarded", "guarded"]
 
 
 class Guarded(io.TextIOBase):
-    """A stream that keeps its first failure and drops what comes after it.
+    """A stream that stores its first error and drops all later output.
 
-    A command then carries on, so that its files and its exit code do not hang on who reads its
-    words, and no failure of the stream is taken for one of a file.
+    So a command continues, its files and exit code do not depend on the reader of its output, and
+    an error of the stream is not taken for an error of a file.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -27,7 +27,7 @@ class Guarded(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """That of the stream."""
+        """Encoding of the stream."""
         return self._stream.encoding
 
     def isatty(self) -> bool:
@@ -39,7 +39,7 @@ class Guarded(io.TextIOBase):
         return self._stream.fileno()
 
     def writable(self) -> bool:
-        """Return True: what cannot be written is dropped."""
+        """Return True, since output that cannot be written is dropped."""
         return True
 
     def write(self, text: str) -> int:
@@ -52,7 +52,7 @@ class Guarded(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Hand over what was written, unless the stream has failed before."""
+        """Flush the stream, unless it has failed before."""
         if self.error is None:
             try:
                 self._stream.flush()
@@ -61,14 +61,14 @@ class Guarded(io.TextIOBase):
 
     def _failed(self, error: OSError) -> None:
         self.error = error
-        # What the stream still holds would fail again, with a trace, when the interpreter ends.
+        # Otherwise the buffered rest would fail again, with a traceback, when the interpreter ends.
         with contextlib.suppress(OSError), open(os.devnull, "w", encoding="utf-8") as nowhere:
             os.dup2(nowhere.fileno(), self._stream.fileno())
 
 
 @contextlib.contextmanager
 def guarded() -> Iterator[Guarded | None]:
-    """Put guarded streams in the places of ``sys.stdout`` and ``sys.stderr`` for a while.
+    """Replace ``sys.stdout`` and ``sys.stderr`` by guarded streams within the context.
 
     Yields standard output, or None if it is closed.
     """

@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_packages(specification: Specification, arguments: argparse.Namespace) -> None:
-    """Say what is missing before the work and not after it."""
+    """Check before the computation that all optional packages are installed."""
     from pyengine.workbench.tables.picture import draws
 
     if arguments.shard is None and draws(specification):

@@ -1,4 +1,4 @@
-"""``pyengine verify``: numbers that another program made, beside the truth."""
+"""``pyengine verify``: check numbers of another program against the true values."""
 
 from __future__ import annotations
 
@@ -119,11 +119,11 @@ def _word(verdict: Verdict) -> str:
 
 
 def _short(text: str | None) -> str:
-    """As many digits as one compares by eye."""
+    """Text with enough digits to compare by eye."""
     if text is None or len(text) <= 16:
         return text or ""
     exact = Decimal(text) if "/" not in text else Decimal(float(Fraction(text)))
-    tiny = exact != 0 and abs(exact) < Decimal("1e-300")  # no double holds it
+    tiny = exact != 0 and abs(exact) < Decimal("1e-300")  # near or below the smallest double
     return written(exact, ".9e") if tiny else written(float(exact), ".10g")
 
 

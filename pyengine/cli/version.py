@@ -1,4 +1,4 @@
-"""``pyengine --version``: the version, and the commit where one is known."""
+"""``pyengine --version``: the version, and the commit if it is known."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ DIGITS = 12
 
 
 class ShowVersion(argparse.Action):
-    """Prints the version and ends; asks for the commit only then."""
+    """Prints the version and exits; the commit is determined only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print, and end."""
+        """Print, and exit."""
         known = commit()
         print(f"pyengine {own.__version__}{f' (commit {known})' if known else ''}")
         parser.exit()
