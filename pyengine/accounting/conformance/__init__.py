@@ -1,4 +1,4 @@
-"""Conformance: accountants beside the truth, on settings whose answers are known to 16 digits."""
+"""Conformance: tests of accountants on settings whose true answers are known to 16 digits."""
 
 from pyengine.accounting.conformance.grid import Case, Setting, load
 from pyengine.accounting.conformance.run import Result, run

@@ -1,4 +1,4 @@
-"""Settings and questions whose answers are known."""
+"""Settings and questions with known answers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Setting:
 
     @property
     def words(self) -> str:
-        """The run in a line."""
+        """The run in one line of words."""
         steps = self.steps // self.epochs if self.epochs else self.steps
         order = ", substitution" if self.adjacency == "substitute" else ""
         many = f"{steps:,} step{'' if steps == 1 else 's'}{order}"
@@ -81,7 +81,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Case:
-    """A question with its answer.
+    """A question with its true answer.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tests of pytest for ``--pyengine-conformance``, one for each question."""
+"""Pytest items for ``--pyengine-conformance``, one for each question."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class AccountantQuestion(pytest.Item):
         self._asked = (adapter, method, case, refusals)
 
     def runtest(self) -> None:
-        """Ask, and fail where the answer promises too much."""
+        """Ask the question; fail if the answer promises too much privacy."""
         result = judged(*self._asked)
         if result.value is None:
             pytest.skip(result.message)
@@ -38,9 +38,9 @@ class AccountantQuestion(pytest.Item):
 
 
 def items(session: pytest.Session) -> Iterator[AccountantQuestion]:
-    """Tests of all accountants that the command line names.
+    """The tests of all accountants named on the command line.
 
-    UsageError for a name that is no accountant, or a refusal that is no exception.
+    UsageError for a name that is no accountant, or a refusal that is no exception class.
     """
     config = session.config
     here = str(config.invocation_params.dir)

@@ -1,4 +1,4 @@
-"""A worker process with a time limit on each of its answers."""
+"""A worker process with a time limit for each answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pyengine._version as own
 __all__ = ["NoAnswerError", "Worker"]
 
 PACKAGE = Path(own.__file__).parents[1]
-START = 120.0  # seconds that importing an accountant may take
+START = 120.0  # most seconds for importing an accountant
 
 
 class NoAnswerError(Exception):
@@ -24,7 +24,7 @@ class NoAnswerError(Exception):
 
 
 class Worker:
-    """An accountant, by its name, in a process of its own.
+    """An accountant, given by name, in a process of its own.
 
     ``about`` holds ``version`` and ``methods``, or ``error`` if it cannot be used.
     """
@@ -62,7 +62,7 @@ class Worker:
         return answer
 
     def ask(self, request: dict[str, Any], limit: float) -> dict[str, Any]:
-        """Answer to a request within so many seconds; the process is gone after `NoAnswerError`.
+        """Answer a request within some seconds; after a `NoAnswerError` the process has ended.
 
         A request has ``method``, ``setting``, ``question`` and ``at``.
         """

@@ -1,4 +1,4 @@
-"""Asking accountants, each in a process of its own and within a time limit."""
+"""Running accountants, each in a process of its own with a time limit."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pyengine.accounting.conformance.process import NoAnswerError, Worker
 
 __all__ = ["UNSAFE", "Result", "run"]
 
-UNSAFE = 1e-9  # relative: rounding does not make an answer unsafe
+UNSAFE = 1e-9  # relative error on the unsafe side that counts as rounding
 
 
 @dataclass(frozen=True)
 class Result:
-    """An answer beside the truth.
+    """An answer together with the truth.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ class Result:
 
     @property
     def error(self) -> float | None:
-        """Relative error, below 0 where the answer lies below the truth."""
+        """Relative error, negative if the answer lies below the truth."""
         return self._beside(self.case.truth)
 
     @property
     def shortfall(self) -> float | None:
-        """As `error`, beside what data sets attain."""
+        """As `error`, but relative to the value attained on some data sets."""
         return self._beside(self.case.attained or self.case.truth)
 
     def _beside(self, truth: str) -> float | None:
@@ -62,7 +62,7 @@ class Result:
 
     @property
     def unsafe(self) -> bool:
-        """Whether a bound from above lies below what data sets attain, or is no number."""
+        """Whether an upper bound is NaN or lies below the value attained on some data sets."""
         if self.value is None:
             return False
         return self.shortfall is None or self.shortfall < -UNSAFE
@@ -75,7 +75,7 @@ def run(
     limit: float = 60.0,
     progress: Callable[[int], None] = lambda _: None,
 ) -> tuple[list[Result], dict[str, str]]:
-    """Ask accountants all questions that they answer.
+    """Ask accountants all questions that they can answer.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""The process in which an accountant is asked: ``python -m pyengine.conformance.worker NAME``.
+"""The process of an accountant: ``python -m pyengine.conformance.worker NAME``.
 
-Times are processor times, which other programs on the machine do not disturb.
+First it prints a line of JSON about the accountant; then it answers each line of JSON that it reads
+with another one.  Output of the accountant itself goes to standard error.
 
-First it prints a line of JSON about the accountant; then it answers a line of JSON for each line
-that it reads.  What the accountant itself prints goes to standard error.
+Times are processor times, which other programs on the machine do not affect.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyengine.accounting.conformance.grid import Setting
 
 __all__ = ["main"]
 
-QUICK = 0.2  # seconds below which a time is taken five times
+QUICK = 0.2  # seconds; shorter computations are timed five times
 
 
 def main(name: str) -> int:

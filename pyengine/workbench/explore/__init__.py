@@ -1,4 +1,4 @@
-"""A page to play with: sliders for a run, and answers while they move, on this machine alone."""
+"""An interactive page with sliders for a run and immediate answers, served on this machine only."""
 
 from pyengine.workbench.explore.server import explore
 

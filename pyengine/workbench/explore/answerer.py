@@ -1,4 +1,4 @@
-"""Questions in turn to a process that can be ended: none takes too long, and none pile up."""
+"""Computation of answers in a child process, which is ended if it takes too long."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Any
 
 __all__ = ["Answerer", "BusyError", "SupersededError"]
 
-GRACE = 0.5  # seconds that a question may still take once nobody waits for its answer
-MOST = 16  # questions that wait
-LONGEST = 1 << 22  # bytes of a reply
+GRACE = 0.5  # seconds that a superseded question may still take
+MOST = 16  # most waiting questions
+LONGEST = 1 << 22  # most bytes of a reply
 COMMAND = (sys.executable, "-m", "pyengine.explore.computing")
 
 
 class SupersededError(Exception):
-    """A newer question took the place of this one."""
+    """A newer question superseded this one."""
 
 
 class BusyError(Exception):
-    """Too many questions wait."""
+    """Too many questions are waiting."""
 
 
 @dataclass(eq=False)
@@ -40,11 +40,11 @@ class _Question:
 
 
 class Answerer:
-    """Asks a process of its own, one question after the other.
+    """Answers questions one by one in a child process.
 
-    A question takes the place of an older one of the same slot: one that waits is dropped, and one
-    that is computed has half a second to end.  The command answers each line of its input with a
-    line of JSON.
+    A question supersedes an older one of the same slot, which is dropped if it is waiting, and has
+    half a second to finish if it is being computed.  The command must answer each line of its input
+    with a line of JSON.
     """
 
     def __init__(self, seconds: float, command: Sequence[str] = COMMAND) -> None:
@@ -56,7 +56,7 @@ class Answerer:
 
     @contextlib.asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        """Answer questions within the context; the process ends with it."""
+        """Answer questions within the context, at the end of which the process ends."""
         task = asyncio.create_task(self._work())
         try:
             yield
@@ -71,8 +71,7 @@ class Answerer:
     async def ask(self, slot: str, question: str) -> dict[str, Any]:
         """Return the reply to a question of one line.
 
-        SupersededError says that a newer question of the slot took its place, BusyError that too
-        many others wait.
+        SupersededError if a newer question of the slot came, BusyError if too many are waiting.
         """
         if self._running is not None and self._running[0] == slot:
             self._running[1].supersede()
@@ -106,7 +105,7 @@ class Answerer:
             self._arrived.clear()
 
     async def _reply(self, job: _Question) -> dict[str, Any]:
-        """Compute one answer; a process that takes too long is ended."""
+        """Compute one answer; if it takes too long, the process is ended."""
         process = self._process or await self._start()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -134,7 +133,7 @@ class Answerer:
         return _error(f"no answer within {self._seconds:g} s, the limit of this page")
 
     async def _start(self) -> asyncio.subprocess.Process:
-        """Start the process: in a session of its own, which an interrupt of this one spares."""
+        """Start the process in a session of its own, so that it gets no interrupts."""
         self._process = await asyncio.create_subprocess_exec(
             *self._command,
             stdin=asyncio.subprocess.PIPE,

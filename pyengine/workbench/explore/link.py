@@ -1,4 +1,4 @@
-"""The part of the page's address that holds the runs of a file."""
+"""The fragment of the page's address with the runs of a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyengine.workbench.runs.grids import choices
 
 __all__ = ["MOST", "link"]
 
-MOST = 4  # runs of the page
+MOST = 4  # most runs on the page
 FIGURES = {"delta": "delta", "fpr": "false_positive_rate", "kappa": "kappa", "prior": "prior"}
 # Keys of a phase, by what the page calls its batches.
 SIZED = {"noise_multiplier", "batch_size", "dataset_size", "sampling", "steps", "epochs"}

@@ -1,4 +1,4 @@
-"""The text of the page, and its style."""
+"""The HTML text and the style sheet of the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Control", "page", "style"]
 
 
 class Control(NamedTuple):
-    """A slider, which is logarithmic, with a number, which may lie beyond its ends."""
+    """A logarithmic slider with a number field, which may go beyond the ends of the slider."""
 
     name: str
     label: str
@@ -24,7 +24,7 @@ class Control(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether the number is whole."""
+        """Whether the number is an integer."""
         return RANGES[self.name][2]
 
 
@@ -59,7 +59,7 @@ THREATS = {
 
 
 def page(version: str) -> str:
-    """Text of the page; all of it is the same for everyone."""
+    """HTML text of the page, which does not depend on the user."""
     with needed("the page", "explore"):
         import jinja2
 
@@ -78,7 +78,7 @@ def page(version: str) -> str:
 
 
 def style() -> str:
-    """Style of the page: that of reports, and what only this page has."""
+    """Style sheet of the page: that of reports with additions."""
     of_reports = files("pyengine.report").joinpath("templates", "style.css")
     own = files("pyengine.explore").joinpath("assets", "explore.css")
     return of_reports.read_text(encoding="utf-8") + own.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the page shows for the settings of one run: figures and curves."""
+"""Figures and curves that the page shows for the settings of one run."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def reply(settings: Settings) -> dict[str, Any]:
 
 
 def _curve(question: str, run: Mechanism, at: Any, adjacency: str) -> dict[str, Any]:
-    """Points of a curve, without those that no engine answers: for the eye, without proofs."""
+    """Points of a curve for display: estimates, without points for which no engine answers."""
     try:
         found = asked(question, "", run, at, adjacency=adjacency, tolerance=TOLERANCE)
     except AccuracyError:

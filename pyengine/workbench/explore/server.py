@@ -1,4 +1,4 @@
-"""The server of the page: on this machine alone, behind a token, with nothing from elsewhere."""
+"""The server of the page, reachable only from this machine and with a token."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["HOST", "application", "explore"]
 
 HOST = "127.0.0.1"
-LONGEST = 10_000  # bytes of a question
+LONGEST = 10_000  # most bytes of a question
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -181,7 +181,7 @@ def application(token: str, answerer: Answerer, port: int) -> Starlette:
 
 
 async def _body(request: Request) -> bytes | None:
-    """What was sent, or None where it is too long."""
+    """The body of a request, or None if it is too long."""
     found = b""
     async for part in request.stream():
         found += part
@@ -195,7 +195,7 @@ def _asset(name: str) -> str:
 
 
 class _Headers:
-    """Puts the same headers on all answers, those of errors included."""
+    """Adds the same headers to all answers, also to errors."""
 
     def __init__(self, app: Any) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""What the page asks about one run: checked, within limits, and made into a mechanism."""
+"""Settings of one run on the page: checked against limits, and converted into a mechanism."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 
 class SettingError(ValueError):
-    """A setting that cannot be used: which one, and the rule and the value in words."""
+    """An invalid setting: its name, and a message with the rule and the value."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of one run: all names of `RANGES` and `CHOICES`, within their limits."""
+    """The settings of one run: a value for each name in `RANGES` and `CHOICES`."""
 
     numbers: dict[str, float]
     words: dict[str, str]
@@ -54,7 +54,7 @@ class Settings:
 
     @classmethod
     def read(cls, given: Any) -> Settings:
-        """Settings as JSON has them; SettingError for what is missing, or outside its limits."""
+        """Make settings from JSON; SettingError for missing ones, or values outside the limits."""
         if not isinstance(given, Mapping):
             raise SettingError("", "settings must be an object of names and values")
         unknown = sorted(set(given) - {*RANGES, *CHOICES, "proven"}, key=str)
@@ -70,7 +70,7 @@ class Settings:
         )
 
     def mechanism(self) -> Mechanism:
-        """The run that is described; SettingError if settings do not go together."""
+        """The mechanism of the run; SettingError if settings contradict each other."""
         numbers, sampling = self.numbers, self.words["sampling"]
         noise = numbers["noise_multiplier"]
         if self.words["size"] == "rate":

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, line styles, frames, legends, titles."""
+"""Common style of all plots: colours, line styles, frames, legends, titles."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ STYLES: tuple[Any, ...] = (
 MARKERS = ("o", "s", "^", "D", "v", "h", "X")
 DPI = 150  # pixels per inch
 OUTSIDE = "outside lower center"
-CHARACTERS = 16.0  # of a legend below a picture, for each inch of its width
+CHARACTERS = 16.0  # characters of a legend per inch of the plot's width
 
 
 def figure(width: float, height: float) -> Figure:
-    """Empty figure of a size in inches."""
-    # no pyplot: it would choose a backend and keep the figure for the whole process
+    """Empty figure with width and height in inches."""
+    # without pyplot, which would choose a backend and keep the figure for the whole process
     with needed("a picture", "plots"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -48,7 +48,7 @@ def figure(width: float, height: float) -> Figure:
 
 
 def image(made: Figure, kind: str = "png", **words: Any) -> bytes:
-    """Content of a file with a figure."""
+    """Contents of an image file with a figure."""
     buffer = io.BytesIO()
     made.savefig(buffer, format=kind, **words)
     return buffer.getvalue()
@@ -62,7 +62,7 @@ def frame(axes: Axes, **words: Any) -> None:
 
 
 def line(index: int) -> dict[str, Any]:
-    """Colour and style of the line of an index."""
+    """Colour and style of the ``index``-th line."""
     return {
         "color": COLOURS[index % len(COLOURS)],
         "linestyle": STYLES[index % len(STYLES)],

@@ -1,4 +1,4 @@
-"""Ticks of logarithmic axes: enough of them, with labels that are read at a glance."""
+"""Ticks of logarithmic axes, with readable labels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _power_text(value: float) -> str:
 
 
 def ticked(axes: Axes) -> None:
-    """Put ticks on the logarithmic axes of a picture whose limits stand."""
+    """Set the ticks of logarithmic axes, whose limits must be final."""
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log":
             _tick(axis)

@@ -1,7 +1,7 @@
-"""The one grammar of mechanisms: a table of keys and values is a kind of step, and how often.
+"""The common grammar of mechanisms: a table of keys and values describes a phase of equal steps.
 
-Files, flags, ``--phase``, tables of many runs and rows that are verified hold such tables.  Numbers
-stay text until a mechanism is made, so that ``0.1`` is exactly that.
+It is used by run files, flags, ``--phase``, tables of many runs, and rows to be verified.  Numbers
+are kept as text until a mechanism is made, so that ``0.1`` is exactly 1/10.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _no_file(path: Path) -> Mechanism:
 
 @dataclass(frozen=True)
 class Beside:
-    """Where the names of files in a table start, and what reads a run file that it names."""
+    """Directory to which file names in a table are relative, and the reader of run files."""
 
     directory: Path = Path()
     load: Callable[[Path], Mechanism] = _no_file
@@ -64,19 +64,19 @@ HERE = Beside()
 Value = str | tuple[Any, ...]
 
 SAMPLINGS = ("poisson", "without_replacement", "with_replacement", "shuffle")
-BY_DP_SGD = ("with_replacement", *SHUFFLED)  # which take nothing that dp_sgd does not
+BY_DP_SGD = ("with_replacement", *SHUFFLED)  # samplings that only dp_sgd can make
 TRUNCATED = "truncated_batch_size"
 GROUP = "group_size"
-UNIT = "unit"  # what joins batches and is protected, for labels
+UNIT = "unit"  # the protected unit, which joins batches as a whole; for labels only
 SIZES = ("batch_size", "dataset_size")
-FILES = ("matrix", "votes")  # whose values are the names of files
+FILES = ("matrix", "votes")  # keys whose values are names of files
 SAMPLING = ("sampling_probability", "batch_size", TRUNCATED, "dataset_size", "sampling")
 REPEATED = ("steps", "epochs")
 NEEDED = {
     "selected": "steps_per_epoch",
     **dict.fromkeys(("participation", "times", "separation", "bins", "classes"), "matrix"),
 }
-# Whole numbers, of which FROM:TO are all from one to the other.
+# Integer parameters, for which FROM:TO is the range of all integers from one to the other.
 COUNTS = {
     *("steps", "epochs", "batch_size", TRUNCATED, "dataset_size", "steps_per_epoch", "selected"),
     *(GROUP, "sensitivity", "categories", "users", "number", "queries", "keys", "bands"),
@@ -95,10 +95,10 @@ UNSAID = (
 
 @dataclass(frozen=True)
 class Phase:
-    """Equal steps, composed: a mechanism of exact parameters.
+    """A composition of equal steps with exact parameters.
 
-    ``said`` holds the name of the class and the parameters, where they were given as JSON has
-    them.
+    ``said`` holds the name of the class and the parameters as given, if JSON has the same ones;
+    otherwise it is empty.
     """
 
     mechanism: Mechanism
@@ -106,14 +106,14 @@ class Phase:
 
     @cached_property
     def described(self) -> list[dict[str, Any]]:
-        """Names and exact texts of each kind of step, the class as ``mechanism``."""
+        """Name of the class (``mechanism``) and exact texts of the parameters, for each step."""
         if self.said:
             return [dict(self.said)]
         return [_texts(step) for step in describe(self.mechanism)]
 
 
 def _texts(value: Any) -> Any:
-    """Exact text of all numbers within; words and lists as they are."""
+    """Convert all numbers inside to exact texts; words are unchanged, lists become tuples."""
     if isinstance(value, dict):
         return {key: _texts(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -125,24 +125,24 @@ def _texts(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class NamedRun:
-    """A mechanism with a name, for tables and pictures."""
+    """A mechanism with a name, for tables and plots."""
 
     name: str
     phases: tuple[Phase, ...]
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The phases, composed; its parameters are exact."""
+        """The composition of the phases, with exact parameters."""
         return compose(*(phase.mechanism for phase in self.phases))
 
     @cached_property
     def described(self) -> list[dict[str, Any]]:
-        """As of `Phase`, of all phases."""
+        """As of `Phase`, for all phases."""
         return [step for phase in self.phases for step in phase.described]
 
     @property
     def kind(self) -> str:
-        """Name of the class of the steps, or of each phase's."""
+        """Names of the classes of the steps."""
         return " + ".join(step["mechanism"] for step in self.described)
 
     @property
@@ -155,7 +155,7 @@ class NamedRun:
         return found if all(isinstance(value, str) for value in found.values()) else None
 
     def get(self, parameter: str) -> str | None:
-        """Text of a parameter that is one number; None where there is no such one."""
+        """Text of a parameter that is a single number; None if there is no such parameter."""
         if len(self.described) != 1:
             return None
         value = self.described[0].get(parameter)
@@ -163,32 +163,32 @@ class NamedRun:
 
 
 def short(key: str) -> str:
-    """Return the word of the command line for a parameter."""
+    """Return the command-line name of a parameter."""
     return SHORT.get(key, key)
 
 
 def default_word(table: Table) -> str:
-    """Return what a table means that names no mechanism."""
+    """Return the mechanism of a table that names none."""
     if "matrix" in table:
         return MATRIX
     return ALLOCATED if "steps_per_epoch" in table else "gaussian"
 
 
 def keys_of(maker: Maker) -> tuple[str, ...]:
-    """Return the keys of a phase, besides ``mechanism``, under the names of Python."""
+    """Return the keys allowed in a phase, besides ``mechanism``, by their Python names."""
     group = (GROUP,) if maker.word == "gaussian" else ()
     more = (*SAMPLING, *group, *REPEATED)
-    if maker.word == MATRIX or "steps" in maker.parameters:  # all steps are in it
+    if maker.word == MATRIX or "steps" in maker.parameters:  # the mechanism has all steps
         more = ()
     return (*maker.parameters, *(key for key in more if key not in maker.parameters), UNIT)
 
 
 def phase(table: Table, beside: Beside = HERE) -> Phase:
-    """Phase of a table with one value for each key.
+    """Make a phase from a table with one value for each key.
 
-    The keys are ``mechanism`` (Gaussian, if it is not given), its parameters, those of its
-    sampling, and ``steps`` or ``epochs``; under the names of Python or those of the command line.
-    ValueError for unknown names, missing parameters, and values outside their domains.
+    The keys are ``mechanism`` (by default Gaussian), its parameters, those of the sampling, and
+    ``steps`` or ``epochs``, by their names in Python or on the command line.  ValueError for
+    unknown names, missing parameters, and values outside their domains.
     """
     if "words" in table and isinstance(table["words"], Mapping):  # a row of `pyengine.to_json`
         from pyengine.accounting.serialization import in_words_of
@@ -208,7 +208,7 @@ def phase(table: Table, beside: Beside = HERE) -> Phase:
 
 
 def composed_of(tables: Iterable[Table], beside: Beside = HERE) -> Mechanism:
-    """Return the composition of phases; ValueError for what makes none."""
+    """Return the composition of phases; ValueError for invalid ones."""
     return NamedRun("", tuple(_each(list(tables), beside))).mechanism
 
 
@@ -224,9 +224,9 @@ def _each(tables: list[Table], beside: Beside) -> Iterable[Phase]:
 def family(
     tables: list[dict[str, Any]], key: str, beside: Beside = HERE, *, others: bool = False
 ) -> Callable[[Any], Mechanism]:
-    """Return the mechanism as a function of a key: of the phases that do not say it.
+    """Return the mechanism as a function of a key that is missing in some phases.
 
-    ``others`` says whether the command can find another key as well.
+    ``others`` says whether the command can vary other keys, for the error message.
     """
     name = ALIASES.get(key, key)
     free = [name not in renamed(table) for table in tables]
@@ -247,9 +247,10 @@ def family(
 
 
 def named(table: Table) -> tuple[str, Maker, dict[str, Any]]:
-    """The word of a table, what makes its mechanism, and the rest under the names of Python.
+    """The mechanism's word in a table, its maker, and the other keys by their Python names.
 
-    ValueError for a key that the mechanism does not take; ``words`` is one of `pyengine.to_json`.
+    ValueError for a key that the mechanism does not take; ``words`` of `pyengine.to_json` is
+    dropped.
     """
     word = table.get("mechanism", default_word(table))
     maker = maker_of(word)
@@ -283,7 +284,7 @@ def _check_required(word: str, maker: Maker, keys: Table) -> None:
 
 
 def _value(maker: Maker, key: str, value: Any, beside: Beside) -> Any:
-    """What a constructor is given: exact text for a number, a mechanism for a list of steps."""
+    """Argument for a constructor: exact text of a number, a word, a file, or a mechanism."""
     if key in maker.nested:
         return _nested(key, value, beside)
     if key in maker.texts or key == "sampling":
@@ -309,7 +310,7 @@ def _number(maker: Maker, key: str, value: Any, name: str) -> Any:
 
 
 def _double(exact: Fraction, rounding: str) -> float:
-    """The nearest double, or that beside it on the side that tells no less."""
+    """The nearest double, or the next one in the direction that ``rounding`` requires."""
     value = checks.as_double(exact)
     if rounding == "up" and value < exact:
         return math.nextafter(value, math.inf)
@@ -319,7 +320,7 @@ def _double(exact: Fraction, rounding: str) -> float:
 
 
 def _nested(key: str, value: Any, beside: Beside) -> Any:
-    """The mechanism of a list of phases, of one, or of another run file; or several of them."""
+    """The mechanism of phases or of another run file; for "mechanisms" a list of mechanisms."""
     if key == "mechanisms":
         if not isinstance(value, list | tuple) or not value:
             raise ValueError(f"{key} must be a list of runs, got {value!r}")
@@ -340,7 +341,7 @@ def _whole(name: str, value: Any, beside: Beside) -> Mechanism:
 
 
 def _said(word: str, maker: Maker, given: Table) -> tuple[tuple[str, Value], ...]:
-    """The parameters as they were given, where JSON has the same ones."""
+    """Class and parameters as given, if JSON has the same parameters; otherwise empty."""
     own = (*maker.parameters, "sampling_probability", *SIZES, TRUNCATED, GROUP, "steps")
     if maker.kind == "RandomlyAllocated":
         given = {"steps" if key == "epochs" else key: value for key, value in given.items()}
@@ -384,7 +385,7 @@ def _made(word: str, maker: Maker, keys: dict[str, Any]) -> Mechanism:
 
 
 def _told(keys: Table) -> dict[str, Any]:
-    """Batches and epochs as they were given, for the words of reports."""
+    """Batch sizes, rate and epochs as given, for the labels."""
     found: dict[str, Any] = {"epochs": keys.get("epochs")}
     if set(SIZES) <= keys.keys():
         found["sizes"] = checks.batch(keys["batch_size"], keys["dataset_size"])
@@ -394,7 +395,7 @@ def _told(keys: Table) -> dict[str, Any]:
 
 
 def _by_dp_sgd(maker: Maker, keys: Table) -> Mechanism:
-    """What dominates a run on batches of a loader that shuffles, or of repeated draws."""
+    """A dominating mechanism for shuffled batches or batches drawn with replacement."""
     how = keys["sampling"]
     if maker.word != "gaussian" or "sampling_probability" in keys or TRUNCATED in keys:
         raise ValueError(
@@ -410,11 +411,11 @@ def _by_dp_sgd(maker: Maker, keys: Table) -> Mechanism:
 
 
 def _with_rate(word: str, maker: Maker, keys: Table) -> dict[str, Any]:
-    """Keys with the sampling probability where batches of a size are Poisson samples."""
+    """Keys with the sampling probability instead of sizes, for Poisson samples."""
     found = dict(keys)
     if "sampling" not in found:
         known = {"sampling_probability", TRUNCATED}
-        # by the name of a class it is what JSON has, where these batches are of that very size
+        # with the name of a class, as in JSON, batches have exactly this size
         if keys.keys() & set(SIZES) and not keys.keys() & known and word != maker.kind:
             raise ValueError(UNSAID)
         return found
@@ -436,7 +437,7 @@ def _with_rate(word: str, maker: Maker, keys: Table) -> dict[str, Any]:
 
 
 def _steps(keys: Table) -> int:
-    """Number of steps, said or as many as pass over the data so often, rounded up."""
+    """Number of steps, as given or from the number of epochs, rounded up."""
     if "epochs" not in keys:
         return checks.count("steps", keys.get("steps", "1"))
     if "steps" in keys:

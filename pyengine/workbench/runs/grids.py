@@ -1,4 +1,4 @@
-"""Grids of runs: lists and ranges where a run has one number."""
+"""Grids of runs: lists and ranges in place of single numbers."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pyengine.workbench.runs.numbers import number_text
 
 __all__ = ["MANY", "choices", "spaced"]
 
-MANY = 1_000_000  # runs of one grid: more is a slip of the pen
-MOST = 100_000  # values of one range
+MANY = 1_000_000  # most runs of a grid; more are assumed to be a mistake
+MOST = 100_000  # most values of a range
 
 
 def choices(tables: Sequence[Table]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield phases for each choice from the lists and ranges that they hold, and it in words.
+    """Yield each combination of values from the lists and ranges: its words, and the phases.
 
-    Without a list that is one choice, and no words.  ValueError for an empty list or range, and for
-    more than a million runs.
+    Without lists there is one combination, with no words.  ValueError for an empty list or range,
+    and for more than a million runs.
     """
     phases, axes, number = [], [], 1
     for index, table in enumerate(tables):
@@ -34,7 +34,7 @@ def choices(tables: Sequence[Table]) -> Iterator[tuple[str, list[dict[str, Any]]
             if several is not None:
                 if not several:
                     raise ValueError(f"{key} must be a number or a list of numbers, got {value!r}")
-                # an epoch of random allocation is one release
+                # in random allocation, an epoch is one step
                 name = "steps" if key == "epochs" and maker.word == ALLOCATED else key
                 axes.append((index, key, name, several))
                 number *= len(several)
@@ -51,10 +51,10 @@ def choices(tables: Sequence[Table]) -> Iterator[tuple[str, list[dict[str, Any]]
 
 
 def _several(maker: Maker, key: str, value: Any) -> list[Any] | None:
-    """Values of a key that has several ones; None for one value."""
+    """The values of a key that has several; None for a single value."""
     if key == "mechanism" or key in maker.nested:
         return None
-    if key in maker.vectors:  # a list is one value, a list of lists several ones
+    if key in maker.vectors:  # a list is a single value, a list of lists several
         nested = isinstance(value, list) and value and all(isinstance(v, list) for v in value)
         return value if nested else None
     if isinstance(value, list):
@@ -68,10 +68,10 @@ def _several(maker: Maker, key: str, value: Any) -> list[Any] | None:
 
 
 def spaced(name: str, text: str, *, logarithmic: bool, whole: bool = False) -> list[str]:
-    """Texts of ``FROM:TO:COUNT``, and of ``FROM:TO`` for whole numbers.
+    """Texts of the values of a range ``FROM:TO:COUNT``, or ``FROM:TO`` for integers.
 
-    A range is evenly spaced, or ``logarithmic``: in the logarithm.  Of ``whole`` numbers
-    ``FROM:TO`` are all between, both included.  ValueError for anything else.
+    The values are evenly spaced, in the logarithm if ``logarithmic``.  For ``whole`` numbers,
+    ``FROM:TO`` are all integers in between, ends included.  ValueError for anything else.
     """
     parts = text.split(":")
     if len(parts) == 2 and whole:

@@ -1,6 +1,6 @@
-"""Words for mechanisms in run files and on the command line, and what makes mechanisms of them.
+"""Names of mechanisms in run files and on the command line, and their constructors.
 
-Every public constructor can be named: whoever comes from Python writes its name first.
+Every public constructor can also be named as in Python.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyengine.workbench.runs.matrices import matrix_of_file, votes_of_file
 
 __all__ = ["ALIASES", "ALLOCATED", "DP_SGD", "MATRIX", "Maker", "maker_of", "makers", "renamed"]
 
-DP_SGD = "dp_sgd"  # a Gaussian whose sampling must be said
+DP_SGD = "dp_sgd"  # Gaussian steps whose sampling must be given
 ALLOCATED = "dp_sgd_allocated"
 MATRIX = "matrix_mechanism"
 FUNCTIONS = (
@@ -29,7 +29,7 @@ COMPOSITE = (
     *("compose", "Composition", "PoissonSampled", "SampledWithoutReplacement"),
     "TruncatedPoissonSampled",
 )
-# Other names of parameters: those of the command line, of other libraries and of their histories.
+# Other names of parameters: on the command line, and in other libraries.
 ALIASES = {
     "noise": "noise_multiplier",
     "p": "sampling_probability",
@@ -40,11 +40,11 @@ ALIASES = {
 
 @dataclass(frozen=True)
 class Maker:
-    """What makes a mechanism of named numbers.
+    """A constructor of mechanisms from named parameters.
 
-    ``word`` is what it is called in files, ``kind`` the name of the class that it makes, or empty
-    where that is another mechanism's.  ``make`` takes parameters that may be exact text;
-    ``vectors``, ``nested``, ``texts`` and ``doubles`` are those of `pyengine.laws.kinds.Kind`.
+    ``word`` is its name in files; ``kind`` is the class that it makes, "" if another maker has that
+    class.  ``make`` takes parameters that may be exact texts; ``vectors``, ``nested``, ``texts``
+    and ``doubles`` are as in `pyengine.laws.kinds.Kind`.
     """
 
     word: str
@@ -57,7 +57,7 @@ class Maker:
 
     @classmethod
     def of_kind(cls, kind: Kind) -> Maker:
-        """Return what makes a kind of step."""
+        """Return the maker of a kind of step."""
         lists = (kind.vectors, kind.nested, kind.texts)
         return cls(str(kind.word), kind.name, kind.maker, *lists, kind.doubles)
 
@@ -68,7 +68,7 @@ class Maker:
 
     @cached_property
     def required(self) -> tuple[str, ...]:
-        """Names of those without defaults."""
+        """Names of the parameters without defaults."""
         given = inspect.signature(self.make).parameters.values()
         return tuple(item.name for item in given if item.default is item.empty)
 
@@ -89,7 +89,7 @@ def _blt(
     return make(noise_multiplier, coefficients, steps, participation, **words)
 
 
-# Constructors that make steps of other kinds.
+# Constructors whose steps belong to other kinds.
 PATTERNS: dict[str, dict[str, Any]] = {
     "report_noisy_max": {},
     "permute_and_flip": {},
@@ -113,7 +113,7 @@ PATTERNS: dict[str, dict[str, Any]] = {
 
 
 def makers() -> dict[str, Maker]:
-    """Return what makes mechanisms, by the words of files and the names of classes."""
+    """Return all makers by their words in files and by the names of classes."""
     return _makers(tuple(named_kinds()))
 
 
@@ -130,9 +130,10 @@ def _makers(names: tuple[str, ...]) -> dict[str, Maker]:
 
 
 def maker_of(word: object) -> Maker:
-    """Return what makes the mechanism that a key of `makers` means.
+    """Return the maker for a key of `makers`.
 
-    ValueError for anything else; constructors that take functions are told from misspelt names.
+    ValueError for anything else, with different messages for constructors that take functions, for
+    composite mechanisms, and for misspelt names.
     """
     known = makers()
     if isinstance(word, str) and word in known:
@@ -152,10 +153,10 @@ def maker_of(word: object) -> Maker:
 
 
 def renamed(table: Mapping[str, Any], own: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return a table with one name for each of its parameters, those of Python.
+    """Return a table with the Python names of all parameters.
 
-    ``own`` are names that the mechanism uses for itself.  ValueError if a parameter is there under
-    two names.
+    Names in ``own`` are parameters of the mechanism and stay.  ValueError if a parameter is given
+    under two names.
     """
     found: dict[str, Any] = {}
     for key, value in table.items():

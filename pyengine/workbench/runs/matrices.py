@@ -1,4 +1,4 @@
-"""Matrices of mechanisms that a run file names."""
+"""Matrices and votes in files that a run file refers to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["matrix_of_file", "read_matrix", "votes_of_file"]
 
 SUFFIXES = (".npy", ".csv")
-LARGEST = 1 << 31  # bytes of a file
+LARGEST = 1 << 31  # most bytes of a file
 
 
 def matrix_of_file(
@@ -50,7 +50,7 @@ def votes_of_file(
 
 
 def read_matrix(path: Path, name: str = "matrix") -> npt.NDArray[np.float64]:
-    """Matrix of a file: ``.npy`` of NumPy, or ``.csv`` with numbers between commas.
+    """Read a matrix from a file: NumPy's ``.npy``, or ``.csv`` with comma-separated numbers.
 
     ValueError if it cannot be read, or holds anything but a matrix of real numbers.
     """
@@ -63,7 +63,7 @@ def read_matrix(path: Path, name: str = "matrix") -> npt.NDArray[np.float64]:
         if os.path.getsize(path) > LARGEST:
             raise ValueError(f"it has more than {LARGEST:,} bytes")
         if suffix == ".npy":
-            found = np.load(path, allow_pickle=False)  # no code of others
+            found = np.load(path, allow_pickle=False)  # a pickle could run code
         else:
             text = path.read_text(encoding="utf-8-sig")
             rows = [line.split(",") for line in text.splitlines() if line.strip()]

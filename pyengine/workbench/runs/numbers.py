@@ -1,4 +1,4 @@
-"""Numbers of specifications and files as exact text: decimal numbers and fractions of two."""
+"""Numbers in specifications and files as exact texts: decimal numbers and fractions of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Literal", "fraction", "number_text", "short"]
 
 
 class Literal(str):
-    """Text of a number that a file holds without quotes, digit for digit."""
+    """Text of a number in a file without quotes, with all its digits."""
 
     __slots__ = ()
 
@@ -19,9 +19,9 @@ class Literal(str):
 
 
 def number_text(name: str, value: object) -> str:
-    """Exact text of a finite number that a file holds, quoted or not, or ValueError.
+    """Exact text of a finite number in a file, quoted or not; ValueError for anything else.
 
-    A decimal number or a fraction of two, as it was written.
+    It is a decimal number or a fraction, as it was written but without spaces.
 
     >>> number_text("p", "4096 / 50000"), number_text("p", 1e-3), number_text("steps", 10)
     ('4096/50000', '0.001', '10')
@@ -43,12 +43,12 @@ def number_text(name: str, value: object) -> str:
 
 
 def fraction(text: str) -> Fraction:
-    """Value of the text of a number."""
+    """Exact value of the text of a number."""
     return checks.exact("number", text)
 
 
 def short(text: str) -> str:
-    """Text that reads back as the same double: what the engines in double precision work on.
+    """Shortest text of the double nearest to a number, which the engines use; integers stay exact.
 
     >>> short("4096/50000"), short("1000"), short("1e-3")
     ('0.08192', '1000', '0.001')

@@ -1,4 +1,4 @@
-"""The JSON schema of run files, for editors: what may be written, and what each key means."""
+"""The JSON schema of run files, for editors: the allowed keys with their meanings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyengine.workbench.runs.makers import ALIASES, Maker, makers
 
 __all__ = ["run_schema"]
 
-DRAFT = "http://json-schema.org/draft-07/schema#"  # what all editors know
+DRAFT = "http://json-schema.org/draft-07/schema#"  # supported by all editors
 WORDS = {
     "runs": ["poisson", "geometric", "negative_binomial", "binomial", "fixed"],
     "participation": ["single", "fixed_order", "min_separation", "balls_in_bins"],
@@ -63,7 +63,7 @@ def run_schema() -> dict[str, Any]:
         "additionalProperties": False,
         "allOf": _rules("name"),
     }
-    # keys of a phase that questions are called, too, are tables where a question is meant
+    # keys such as "delta" are numbers of a phase, or tables with a question
     either = {
         key: {"anyOf": [common[key], value]} if key in common else value
         for key, value in phase["properties"].items()
@@ -102,7 +102,7 @@ def run_schema() -> dict[str, Any]:
 
 
 def _phase() -> dict[str, Any]:
-    """One kind of step: all keys, and for each mechanism which of them it takes."""
+    """Schema of a phase: all keys, and for each mechanism those that it takes."""
     known = makers()
     properties: dict[str, Any] = {
         "mechanism": {"enum": list(known), "description": MEANINGS["mechanism"]}
@@ -122,7 +122,7 @@ def _phase() -> dict[str, Any]:
 
 
 def _rules(*others: str) -> list[dict[str, Any]]:
-    """For each mechanism, which keys go with it."""
+    """Rules that restrict the keys, for each mechanism."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for word, maker in makers().items():
         names = keys_of(maker)
@@ -139,7 +139,7 @@ def _rules(*others: str) -> list[dict[str, Any]]:
 
 
 def _joined(known: Any, found: dict[str, Any]) -> dict[str, Any]:
-    """What either of two mechanisms takes under one name."""
+    """Schema of a key that several mechanisms have, with any of their values."""
     if known is None or known == found:
         return found
     several = known["anyOf"] if "anyOf" in known and "description" not in known else [known]
@@ -159,11 +159,11 @@ def _value(maker: Maker, key: str) -> dict[str, Any]:
         return {**meaning, "type": "array", "items": {"anyOf": one}, "minItems": 1}
     if key in maker.vectors:
         return {**meaning, "type": "array", "items": NUMBERS, "minItems": 1}
-    return {**meaning, "allOf": [NUMBERS]}  # beside a reference nothing else counts
+    return {**meaning, "allOf": [NUMBERS]}  # allOf, since other keys beside a $ref are ignored
 
 
 def _section(name: str) -> dict[str, Any]:
-    """A table that says what is asked."""
+    """Schema of a table with a question or a target."""
     texts: dict[str, Any] = {
         "adjacency": {"enum": list(ADJACENCIES)},
         "title": {"type": "string"},

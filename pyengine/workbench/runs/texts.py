@@ -1,4 +1,4 @@
-"""Texts of run files: TOML, JSON, YAML and CSV, told apart by what is in them, with their lines."""
+"""Parsing of run files in TOML, JSON, YAML or CSV, recognized by content, with line numbers."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ __all__ = ["SEPARATORS", "Content", "SpecificationError", "json_value", "read_te
 
 READS = "pyengine reads TOML, JSON, YAML, and CSV with columns such as noise, rate, steps"
 SEPARATORS = (",", ";", "\t")
-DEEPEST = 50  # levels of a file of ours are seven at most
-BEGIN = ("[", "{", "<block mapping start>", "<block sequence start>")  # tokens of YAML
+DEEPEST = 50  # most levels of nesting; valid run files have at most seven
+BEGIN = ("[", "{", "<block mapping start>", "<block sequence start>")  # YAML tokens
 END = ("]", "}", "<block end>")
 Path = tuple[str | int, ...]
 HEADER = re.compile(r"\s*\[(\[)?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 
 
 class SpecificationError(ValueError):
-    """A file that holds no run; the message says where and why."""
+    """A file is no valid run file; the message says where and why."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a text holds, and where.
+    """The value of a parsed text, with line numbers.
 
-    Phases of a list are ``phase``, numbers are `Literal`.  ``lines`` leads from the path of a table
-    and a key in it to the line of the key; to None where it is not found.
+    A list of phases is stored as ``phase``; numbers are `Literal`.  ``lines`` maps the path of
+    a table and a key in it to the line of the key, or to None if it is not found.
     """
 
     value: Any
@@ -42,9 +42,9 @@ class Content:
 
 
 def read_text(text: str, suffix: str = "") -> Content:
-    """Return what a text holds, in whichever format it is; ValueError if in none of them.
+    """Parse a text in any of the formats; ValueError if it is in none of them.
 
-    The suffix of the file's name decides whose syntax error is told.
+    The suffix of the file's name determines which parser's error is reported.
     """
     text = text.removeprefix("\ufeff")
     start = text.lstrip()[:1]
@@ -61,7 +61,7 @@ def read_text(text: str, suffix: str = "") -> Content:
 
 
 def _json_or_yaml(text: str) -> Content:
-    """Braces begin tables of both."""
+    """Parse a text that begins with a brace: JSON or YAML."""
     try:
         return _json(text)
     except ValueError as error:
@@ -72,7 +72,7 @@ def _json_or_yaml(text: str) -> Content:
 
 
 def _other(text: str, suffix: str, error: ValueError) -> Content:
-    """A text that is no TOML."""
+    """Parse a text that is not TOML; ``error`` is that of the TOML parser."""
     if text.lstrip().startswith("["):
         try:
             return _json(text)
@@ -81,7 +81,7 @@ def _other(text: str, suffix: str, error: ValueError) -> Content:
     looks = re.search(r"^[ \t-]*[A-Za-z_]\w*[ \t]*:(?:[ \t]|$)", text, re.M)
     if suffix in (".yaml", ".yml") or (looks and suffix != ".toml"):
         return _yaml(text)
-    # what TOML's parser says of another format would mislead
+    # the error of the TOML parser would mislead for another format
     if suffix in (".toml", "") and text.strip():
         raise ValueError(f"not a run file: {error}; {READS}") from None
     raise ValueError(f"not a run file; {READS}") from None

@@ -1,4 +1,4 @@
-"""Verdicts: how far a claim is from the truth, and on which side of it."""
+"""Verdicts on claimed values: their distance from the truth, and whether they are safe."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Number = Fraction | float  # a float is inf or -inf
 
 @dataclass(frozen=True)
 class Rule:
-    """What a claim may be.
+    """Tolerance for claims.
 
     Parameters
     ----------
     tolerance : Fraction
-        Relative error on the unsafe side that passes, >= 0.
+        Largest relative error on the unsafe side that passes, >= 0.
     both_sides : bool
-        Whether more than that on the safe side fails, too.
+        Whether a larger error on the safe side fails, too.
     """
 
     tolerance: Fraction
@@ -42,19 +42,18 @@ class Rule:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of a claim.
+    """The result of comparing a claim with the truth.
 
     Parameters
     ----------
     claim : Claim
         The claim.
     truth : Cell
-        The truth, with its own error.
+        The true value, with its bounds.
     word : str
         One of the words of this module; those in `FAILURES` fail.
     error : float or None
-        (value - truth)/truth, NaN for a value that is none; None where there is no truth or no
-        value.
+        (value - truth)/truth; NaN if the value is NaN, None if there is no truth or no value.
     """
 
     claim: Claim
@@ -64,7 +63,7 @@ class Verdict:
 
     @property
     def failed(self) -> bool:
-        """Whether the claim must not stand."""
+        """Whether the claim fails."""
         return self.word in FAILURES
 
 
@@ -75,20 +74,20 @@ def truths(
     workers: int | None,
     advance: Callable[[int], None],
 ) -> list[Cell]:
-    """Return the truth for each claim, from the reference or from the engines.
+    """Compute the true value for each claim, by the reference or by the engines.
 
     Parameters
     ----------
     claims : sequence of Claim
-        What was asked.
+        The claims.
     engine : {"reference", "auto"}
-        What answers.
+        Whether to use the reference or the engines.
     digits : int
         Significant digits of the reference.
     workers : int or None
         As for `pyengine.tables.run.run`.
     advance : callable
-        Told the number of answers that were added.
+        Called with the number of new answers.
     """
     units = []
     for index, claim in enumerate(claims):
@@ -108,21 +107,21 @@ def judge(claim: Claim, truth: Cell, rule: Rule) -> Verdict:
     Parameters
     ----------
     claim : Claim
-        What is claimed.
+        The claim.
     truth : Cell
         The answer to the same question.
     rule : Rule
-        What a claim may be.
+        The tolerance.
 
     Returns
     -------
     Verdict
-        With a word of `FAILURES` if the claim must not stand.
+        Its word is one of `FAILURES` if the claim fails.
 
     Notes
     -----
-    The truth is only known to lie between two numbers: a claim between them agrees with it.  For
-    γ, δ and ε a value above the truth is safe, for β one below it; special functions have no safe
+    The truth is known only to lie between two bounds; a claim between them agrees with it.  For γ,
+    δ and ε a value above the truth is safe, for β a value below it; special functions have no safe
     side.
     """
     if claim.value is None:
@@ -150,14 +149,14 @@ def judge(claim: Claim, truth: Cell, rule: Rule) -> Verdict:
 
 
 def _wrong(claim: Claim, lower: Number, upper: Number) -> bool:
-    """Whether the truth lies outside what the claim says are its bounds."""
+    """Whether the truth lies outside the claimed bounds."""
     below = claim.lower is not None and not _number(claim.lower) <= upper
     above = claim.upper is not None and not _number(claim.upper) >= lower
     return below or above
 
 
 def _beyond(value: Number, bound: Number, tolerance: Fraction) -> bool:
-    """Whether a value is further from a bound than a tolerance, relative to the bound, allows."""
+    """Whether the distance of a value from a bound exceeds the tolerance, relative to the bound."""
     if isinstance(value, float) or isinstance(bound, float):
         return True  # one is infinite and the other one is not
     return abs(value - bound) > tolerance * bound
