@@ -1,9 +1,10 @@
-"""Sampled Gaussian steps beside steps with corners, by nodes of the law of the former on pieces.
+"""Sampled Gaussian steps beside steps with corners, by quadrature over the loss of the former.
 
-Few or rare sampled Gaussian steps have a law whose density is known on pieces and analytic in a
-sector.  Steps of Laplace noise or of bounded range have masses that are analytic between their
-corners.  So masses of all steps together are integrals over pieces that end where a corner is met:
-sums over Gauss nodes of the other steps' own masses (docs/theory/kinds).
+Few or rare sampled Gaussian steps have a sector law: the loss is floor + Y, and the density of
+w = log Y is analytic in a sector.  Laplace steps and steps of bounded range have masses that are
+analytic between their corners.  So the masses of all steps are sums of the others' masses over
+Gauss nodes, on pieces of w that end where the threshold meets a corner (docs/theory/kinds, Lemma 5
+and Theorem 6).
 """
 
 from __future__ import annotations
@@ -33,50 +34,50 @@ __all__ = ["CornerBounds", "NodedOrder"]
 FloatArray = npt.NDArray[np.float64]
 CornerKinds = tuple[tuple[StepShape, int], ...]
 
-MOST_PLACES = 3000
-SIZES = (16, 32, 64)  # of rules
-LARGE = (60.0, 160.0)  # logarithms of a bound over what rules leave, from which on they have more
-RHO = np.array([1.5, 2.0, 2.7, 3.6, 5.0, 7.0, 10.0, 15.0, 25.0])  # of ellipses
-TILTS = np.concatenate([[0.0], np.ldexp(1.0, np.arange(-3, 14))])
-PIECE = 0.5  # of the axis, which are halved as far as rules need it,
-HALVED = 40  # and how often
+MOST_PLACES = 3000  # of the other steps, few losses included
+SIZES = (16, 32, 64)  # nodes on a piece
+LARGE = (60.0, 160.0)  # logs of bound over wanted remainder from which on rules are larger
+RHO = np.array([1.5, 2.0, 2.7, 3.6, 5.0, 7.0, 10.0, 15.0, 25.0])  # of Bernstein ellipses
+TILTS = np.concatenate([[0.0], np.ldexp(1.0, np.arange(-3, 14))])  # σ of Lemma 5
+PIECE = 0.5  # largest length of a piece in w; pieces are bisected until rules are close enough,
+HALVED = 40  # at most so often
 MOST_PIECES = 4000
-LEFT = 36.0  # e^-LEFT of a mass may be left out by all rules, and by ends of laws
-FIRST = -4.0  # logarithm of the masses that are expected first
-TURNS = 8  # with others, at most, each of which expects no less than e^-FURTHER of the one before
+LEFT = 36.0  # relative errors wanted of rules and of the ends of laws are e^-LEFT
+FIRST = -4.0  # log of the masses that are assumed at first
+TURNS = 8  # attempts, each of which assumes masses not below e^-FURTHER of the last
 FURTHER = 80.0
 ENOUGH, ROUGH, TINY = (
     3e-13,
     1e-12,
     1e-290,
-)  # until so much of a mass is missed, or it is next to nothing
-LEAST, ABOUT = 1e-12, 1e-10  # parts of sums that errors of others may be
-MOST_LOG = 600.0
+)  # relative errors that end the attempts, of bounds and of estimates, and a mass that does
+LEAST, ABOUT = 1e-12, 1e-10  # relative errors wanted of the other steps, for bounds and estimates
+MOST_LOG = 600.0  # larger exponents overflow
 SMALL, DEEPER = (
     1e-9,
     1e-11,
-)  # masses, and their errors, of which laws are asked that end farther out
-SLACK = 1.0 + 1e-9
-CELLS = 600  # of integrals of densities at a corner
-WEDGE = 2.0**1.25 * (1.0 + 1e-6)  # of an integral along a ray over that along the axis
-UP = 1.25  # the largest imaginary part of distances from corners
-NEAR = 0.4  # logarithm of the growth of tilted terms next to a corner
-MERGED = 4.0 * UNIT  # places so near to each other are one
+)  # masses below SMALL with relative errors above DEEPER try a law that ends farther out
+SLACK = 1.0 + 1e-9  # covers the rounding of a bound
+CELLS = 600  # of the integrals K of Lemma 5
+WEDGE = 2.0**1.25 * (1.0 + 1e-6)  # factor 2^(5/4) of K: an integral along a ray over the real one
+UP = 1.25  # largest imaginary part of a distance from a corner, as Lemma 5 asks
+NEAR = 0.4  # log of the factor e^0.4 of Lemma 5
+MERGED = 4.0 * UNIT  # relative distance below which places are one
 
 
 class CornerBounds:
-    """Places of the corners of all steps, and what bounds their masses off the real axis.
+    """Places, sums of corners of all steps, and bounds of masses off the real axis (Lemma 5).
 
     Parameters
     ----------
     kinds : tuple of (StepShape, int)
-        The steps, A without the record, and how many there are of each.
+        The steps, A without the record, and the number of each.
     losses : ndarray of shape (2, n)
-        Few losses that others of the steps have, sums of two doubles.
+        Losses of the finite steps beside them, sums of two doubles.
     masses : ndarray of shape (n,)
-        A's masses of them.
+        A's masses of these losses.
     off : float
-        What those losses are off by.
+        Bound of the absolute errors of these losses.
     """
 
     def __init__(
@@ -102,14 +103,14 @@ class CornerBounds:
         starts = np.flatnonzero(np.append(True, np.diff(places) > MERGED * size))
         ends_at = np.append(starts[1:], places.size) - 1
         self.atoms = np.add.reduceat(atoms, starts) * SLACK
-        # places that are merged lie between the first and the last one
+        # a merged place errs by the distance of its first and last one
         spread = np.where(ends_at > starts, places[ends_at] - places[starts] + MERGED * size, 0.0)
         self.off = spread + places_error(kinds) + off + UNIT * UNIT * 64.0 * size
         self.places, self.low = places[starts], low[starts]
         slopes = [float(shape.slope) for shape, _ in kinds]
         near = fn.log1p(0.5 / max(slopes))
         with np.errstate(divide="ignore"):
-            self.near = np.minimum(near, 0.2 / TILTS)  # of each tilt
+            self.near = np.minimum(near, 0.2 / TILTS)  # radius r of Lemma 5, for each tilt
         fall = np.minimum(np.outer(TILTS, losses[0] - losses[0].min()), MOST_LOG)
         self.log_grown = fn.log((fn.exp(-fall) @ masses) * SLACK)
         self._steepest = 0.0
@@ -119,14 +120,14 @@ class CornerBounds:
             self._steepest += 2.0 * number * share * float(shape.slope)
 
     def tilt_at(self, above: float) -> int:
-        """Which tilt bounds best so far above the least loss: a choice."""
+        """Index of the tilt with the best bound at the distance ``above`` from the least place."""
         return int(np.argmin(TILTS * max(above, 0.0) + self.log_grown))
 
     def at(self, tilt: int, above: FloatArray, apart: FloatArray) -> FloatArray:
-        """Logarithms of bounds of A's mass at most at a place, continued, by a tilt.
+        """Logs of upper bounds of |A(S <= z)| for complex z; infinite where Lemma 5 has none.
 
-        ``above`` is the largest real part of the distance from the least loss, and ``apart`` the
-        largest distance from the nearest corner below where there is no wedge about it, else 0.
+        ``above`` is the largest real part of z - least place, and ``apart`` the largest distance
+        from the nearest place below, or 0 where z lies in the wedge right of it.
         """
         logs = TILTS[tilt] * np.maximum(above, 0.0) + (self.log_grown[tilt] + NEAR)
         return np.asarray(np.where(3.0 * apart <= self.near[tilt], logs, np.inf))
@@ -134,15 +135,16 @@ class CornerBounds:
     def beside(
         self, off: FloatArray, index: npt.NDArray[np.intp], atoms_off: FloatArray
     ) -> FloatArray:
-        """Bounds of A's mass at most so far from corners, times how far it is.
+        """Bounds of the errors of ∫ T near places, T being A's distribution function.
 
-        Atoms, and what is continued beside them, may be as far as others than the rest.
+        An atom counts with ``atoms_off``, the rest with its slope times ``off``², where ``off`` is
+        how far thresholds or nodes may be off.
         """
         return np.asarray(self.atoms[index] * atoms_off + self._steepest * off * off)
 
 
 def _grown(shape: StepShape, near: FloatArray) -> FloatArray:
-    """Bounds of both atoms and integrals of |f| e^(-σ y) from both corners on, for all tilts."""
+    """The factor of one step in Lemma 5, a_0 + K_0 + e^(-σ d) (a_1 + K_1), for all tilts σ."""
     slope, length, mu = (float(x) for x in (shape.slope, shape.length, shape.distance))
     share = float(shape.branches[0].falling)
     u = np.concatenate([[0.0], fn.exp(np.linspace(fn.log(1e-9 / slope), fn.log(100.0), CELLS))])
@@ -162,21 +164,21 @@ def _grown(shape: StepShape, near: FloatArray) -> FloatArray:
 
 
 class _Law(NamedTuple):
-    """A law on pieces: its handle, smallest loss, ends, and logs of what lies beyond them."""
+    """A sector law: its handle, floor, ends in w, and logs of A's and B's masses beyond them."""
 
     core: Any
     floor: float
     floor_low: float
     low: float
     high: float
-    below: FloatArray  # under A and B
+    below: FloatArray
     above: FloatArray
 
 
 class _Nodes(NamedTuple):
-    """Losses beyond the smallest one, and masses of A, with relative errors and what is missed.
+    """Nodes Y = loss - floor, and A's masses, with bounds of their relative errors.
 
-    ``missed`` are bounds under A and B, of shape (2,).
+    ``missed``, of shape (2,), bounds the quadrature error of masses under A and B.
     """
 
     y: FloatArray
@@ -193,18 +195,18 @@ def _taken(core: Any) -> _Law:
 
 
 class NodedOrder(Inner):
-    """One order of sampled Gaussian steps beside others that have corners.
+    """One ordered pair of sampled Gaussian steps beside others that have corners.
 
     Parameters
     ----------
     steps : SampledSteps
         The sampled Gaussian steps.
     laws : SectorLaws
-        Their laws.
+        Their sector laws.
     others : Inner
-        The order of the other steps.
+        The other steps, in the same order.
     corners : CornerBounds
-        Theirs, A without the record.
+        The other steps' corners, A without the record.
     """
 
     def __init__(
@@ -217,17 +219,17 @@ class NodedOrder(Inner):
 
     @cached_property
     def jumps(self) -> FloatArray:
-        """Losses at corners, rising, beside which much of the mass may lie."""
+        """Floor plus corners, rising: the mass may be concentrated next to these."""
         places = self._corners.places - self._end[0]
         return np.asarray(-places[::-1] if self._is_reversed else places)
 
     @property
     def least_known(self) -> float:
-        """As of the other steps."""
+        """That of the other steps."""
         return self._others.least_known
 
     def lowest(self) -> tuple[float, float]:
-        """Numbers not above and not below the smallest loss; -inf where there is none."""
+        """Bounds of the smallest loss; -∞ where there is none."""
         if self._is_reversed:
             return -math.inf, -math.inf
         low, high = self._others.lowest()
@@ -236,14 +238,14 @@ class NodedOrder(Inner):
         return low + least - off, high + most + off
 
     def shift(self, c: FloatArray) -> FloatArray:
-        """By how much thresholds may be moved: as those of the other steps, and losses round."""
+        """Bounds of the errors of thresholds: the other steps', and roundings of losses."""
         above = np.maximum((-c if self._is_reversed else c) + self._end[2], 0.0)
-        most = np.maximum(above - self._corners.places[0], 0.0)  # beyond, nothing changes
+        most = np.maximum(above - self._corners.places[0], 0.0)  # below all corners masses are constant
         return np.asarray(self._inner_shift + UNIT * (2.0 * (np.abs(c) + above) + 4.0 * most))
 
     @cached_property
     def _inner_shift(self) -> float:
-        """How far the other steps' thresholds may be moved between their corners at most."""
+        """Bound of the errors of the other steps' thresholds."""
         places = self._corners.places
         return float(self._others.shift(np.array([places[0], 0.0, places[-1]])).max())
 
@@ -254,7 +256,7 @@ class NodedOrder(Inner):
     # ---- nodes ---------------------------------------------------------------------------------
 
     def _nodes(self, law: _Law, x: float, x_low: float, goal: FloatArray, size: int) -> _Nodes:
-        """Nodes for a threshold x above the smallest loss of A, of rules that leave e^goal."""
+        """Nodes for the threshold floor + x, with quadrature errors of some e^goal of A and B."""
         corners = self._corners
         met = x - corners.places
         back = met - x
@@ -266,7 +268,7 @@ class NodedOrder(Inner):
         base = np.linspace(law.low, law.high, 1 + math.ceil((law.high - law.low) / PIECE))
         edges = np.unique(np.concatenate([base, ends[inside]]))
         left, right = edges[:-1], edges[1:]
-        rising = np.sort(ends)  # of corners at or above a piece the first one counts
+        rising = np.sort(ends)  # `_left_out` looks for the first corner at or above a piece
         missed, kept_left, kept_right = np.zeros(2), [], []
         c = x + law.floor
         share = goal - fn.log(64.0)
@@ -288,7 +290,7 @@ class NodedOrder(Inner):
         nodes = self._placed(
             law, np.concatenate(kept_left), np.concatenate(kept_right), size, missed
         )
-        # corners are met a little beside the ends of pieces
+        # pieces end a little beside the corners, by errors of places and thresholds
         at = np.flatnonzero(inside)
         if at.size:
             moved = -c if self._is_reversed else c
@@ -298,7 +300,7 @@ class NodedOrder(Inner):
             log_top = self._tops(law, ends[at], near)
             density = fn.exp(np.minimum(log_top - ends[at], MOST_LOG))
             density[2.0 * off > 0.4 * met[at]] = np.inf
-            # other steps' atoms lie on their sides of all nodes that are farther than they move
+            # an atom is on the right side of every node that is farther away than ``off``
             is_sure = _distance(met[at], nodes.y) > off
             beside = corners.beside(off, at, np.where(is_sure, place, off))
             jump = min(float((density * beside).sum()) * 2.0, 1.0)
@@ -306,7 +308,7 @@ class NodedOrder(Inner):
         return nodes
 
     def _tops(self, law: _Law, mid: FloatArray, half: FloatArray) -> FloatArray:
-        """Logs of bounds of the density on pieces."""
+        """Logs of upper bounds of the density of w on pieces."""
         return self._ellipses(law, mid, half, np.ones(1))[:, 0]
 
     @staticmethod
@@ -334,13 +336,16 @@ class NodedOrder(Inner):
         rising: FloatArray,
         size: int,
     ) -> tuple[FloatArray, FloatArray]:
-        """Logs of bounds under A and B on what rules leave out of pieces, and on these."""
+        """Logs of bounds of the rules' remainders on pieces, and of the pieces' own masses.
+
+        Both of shape (pieces, 2), under A and B.
+        """
         corners = self._corners
         real = half[:, None] * (0.5 * (RHO + 1.0 / RHO))
         imag = half[:, None] * (0.5 * (RHO - 1.0 / RHO))
         middle = mid[:, None]
         tops = self._ellipses(law, mid, half, RHO)
-        # the nearest corner below the places that a piece asks for; none is as far as can be
+        # nearest corner below x - Y for all Y of a piece; infinite without any
         at = np.searchsorted(rising, right * (1.0 - 0.0), side="left")
         meets = np.append(rising, np.inf)[at][:, None]
         in_wedge = middle + fn.hypot(real, imag) <= meets
@@ -353,7 +358,7 @@ class NodedOrder(Inner):
                 fn.exp(np.minimum(meets, MOST_LOG)) * fn.expm1(np.minimum(way, MOST_LOG)),
                 np.inf,
             )
-        nothing = np.isinf(meets)  # no corner lies below: no mass
+        nothing = np.isinf(meets)  # without a corner below there is no mass
         above = (x - corners.places[0]) - fn.exp(middle - real) * fn.cos(imag)
         tilt = corners.tilt_at(x - float(corners.places[0]))
         log_mass = corners.at(tilt, above * SLACK + 1e-12, np.where(in_wedge, 0.0, apart * SLACK))
@@ -397,12 +402,12 @@ class NodedOrder(Inner):
     # ---- masses --------------------------------------------------------------------------------
 
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Masses as of `Tails`, each with a bound on its absolute error."""
+        """The four masses of `Tails`, each with a bound of its absolute error."""
         found = np.array([self._best(float(each), None) for each in c]).reshape(-1, 4, 2)
         return [(found[:, i, 0], found[:, i, 1]) for i in range(4)]
 
     def _best(self, c: float, epsilon: float | None, *, roughly: bool = False) -> FloatArray:
-        """The values of the law that serves best, of those that are asked one after the other."""
+        """Values and errors by the law that proves most; deeper laws are tried as needed."""
         best: FloatArray | None = None
         first, second = self.alone_masses
         alone = np.array([first] if epsilon is not None else [0.0, first, second, 0.0])
@@ -449,7 +454,7 @@ class NodedOrder(Inner):
             size = SIZES[bisect_left(LARGE, max(log_mass, 0.0) - float(goal.min()))]
             nodes = self._nodes(law, x, x_low, goal, size)
             found = self._summed(law, nodes, x, epsilon, ABOUT if roughly else LEAST)
-            has_ended = False  # where the law's ends, or its errors, are all that is left
+            has_ended = False  # True if the law's ends or errors dominate
             if best is not None:
                 has_ended = bool((0.5 * best[:, 1] <= found[:, 1]).all())
                 worse = best[:, 1] <= found[:, 1]
@@ -458,11 +463,11 @@ class NodedOrder(Inner):
             known = self._least(found[:, 0], threshold, epsilon)
             enough = nodes.missed <= (ROUGH if roughly else ENOUGH) * known
             enough |= np.maximum(nodes.missed, known) < TINY
-            # thresholds are placed by the first law's masses
+            # the search for thresholds uses A's masses alone
             asked = enough[int(self._is_reversed)] if roughly and epsilon is None else enough.all()
             if asked or has_ended:
                 break
-            # of what is below all that is summed so far nothing is known
+            # a mass below the errors so far is unknown: assume at most e^-FURTHER less
             expected = np.maximum(fn.log(np.maximum(known, TINY)), goal + LEFT - FURTHER)
             if (expected - LEFT >= goal).all():
                 break
@@ -471,14 +476,14 @@ class NodedOrder(Inner):
         return best
 
     def _beyond(self, *, above_all: bool) -> FloatArray:
-        """Masses where thresholds are above all finite losses, or below them."""
+        """The masses where a threshold is above all finite losses, or below all."""
         first, second = self.alone_masses
         found = [0.0, 1.0, second, 1.0 - second] if above_all else [1.0 - first, first, 1.0, 0.0]
         off = 8.0 * UNIT * bool(first or second)
         return np.array([[mass, off * mass] for mass in found])
 
     def _least(self, value: FloatArray, c: float, epsilon: float | None) -> FloatArray:
-        """About the values that what is missed under A and B without the record adds to."""
+        """Estimates of the values that ``missed`` of A and of B must be small beside."""
         if epsilon is None:
             least = value.reshape(2, 2).min(axis=1)
             return np.asarray(least[::-1] if self._is_reversed else least)
@@ -489,12 +494,12 @@ class NodedOrder(Inner):
     def _summed(
         self, law: _Law, nodes: _Nodes, x: float, epsilon: float | None, least: float
     ) -> FloatArray:
-        """Sums over nodes, with errors, of shape (4, 2), or (1, 2) of the profile."""
+        """Sums over nodes and bounds of errors, of shape (4, 2), or (1, 2) of the profile."""
         sign = -1.0 if self._is_reversed else 1.0
         ends = fn.exp([law.low, law.high])
         at = np.concatenate([nodes.y, [0.0], ends])
         where = sign * (x - at)
-        # under A without the record, and under B, which has e^loss of it
+        # masses under A, without the record, and under B, e^loss times as large
         of_a = nodes.mass
         of_b = nodes.mass * fn.exp(np.minimum(law.floor + nodes.y, MOST_LOG))
         rounded = nodes.error + UNIT * (8.0 + 4.0 * (abs(law.floor) + nodes.y))
@@ -503,7 +508,7 @@ class NodedOrder(Inner):
         if self._is_reversed:
             of_a, of_b, below, above, missed = of_b, of_a, below[::-1], above[::-1], missed[::-1]
         count = nodes.y.size
-        # masses beyond the ends stand beside values at these
+        # the three values after the nodes are at Y = 0 and at the ends, with the masses beyond
         weights = [
             np.concatenate([weight, np.full(3, low + high)])
             for weight, low, high in zip((of_a, of_b), below, above, strict=True)
@@ -511,7 +516,7 @@ class NodedOrder(Inner):
         if epsilon is not None:
             inner = self._others.profiles_for(-where[None], weights[0][None, None], least)
             value, off = inner[0, :, 0]
-            # profiles of the other steps fall with these losses, and rise in the other order
+            # the others' profile falls with Y, and in the reversed order rises
             most = np.minimum(value + off, 1.0)[count:]
             ends = most[1 if self._is_reversed else 0], 1.0 if self._is_reversed else most[2]
             beyond = list(zip((below[0], above[0]), ends, strict=True))
@@ -524,8 +529,8 @@ class NodedOrder(Inner):
         for i, (value, off) in enumerate(inner[:, :, 0]):
             law_index, is_above = i // 2, i % 2 == 0
             weight = (of_a, of_b)[law_index]
-            # masses below the first end and above the last one
-            rises = is_above != self._is_reversed  # with the loss of these steps
+            # bounds of the others' masses below the first end and above the last
+            rises = is_above != self._is_reversed  # with Y
             low, high = (
                 np.minimum(value + off, 1.0)[count:][k] for k in ((1, 2) if rises else (0, 2))
             )
@@ -534,7 +539,7 @@ class NodedOrder(Inner):
             total, wrong = _mean(weight, rounded, value, off, beyond)
             found.append([total, (wrong + missed[law_index]) * SLACK])
         table = np.array(found)
-        for one in (0, 2):  # the smaller part knows the larger one
+        for one in (0, 2):  # the larger mass as the complement of the smaller
             for small, large in ((one, one + 1), (one + 1, one)):
                 value, off = table[small]
                 if value + off < 0.5 and off + 2.0 * UNIT < table[large, 1]:
@@ -542,24 +547,24 @@ class NodedOrder(Inner):
         return table
 
     def rough_masses(self, c: FloatArray, weight: FloatArray) -> FloatArray:
-        """About the masses, of shape (4, n)."""
+        """Estimates of the masses, of shape (4, n)."""
         del weight
         found = [self._best(float(each), None, roughly=True)[:, 0] for each in c]
         return np.array(found).reshape(-1, 4).T
 
     def rough_profile(self, epsilon: FloatArray, weight: FloatArray) -> FloatArray:
-        """About the profile at any real ε."""
+        """Estimates of the profile at any real ε."""
         del weight
         return np.array([self._best(-float(e), float(e), roughly=True)[0, 0] for e in epsilon])
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The profile of the first law against the second one, and a bound on absolute errors."""
+        """The profile, and bounds of its absolute errors."""
         found = np.array([self._best(-float(e), float(e))[0] for e in epsilon]).reshape(-1, 2)
         return found[:, 0], found[:, 1]
 
 
 def _distance(places: FloatArray, nodes: FloatArray) -> FloatArray:
-    """How far places are from the nearest node."""
+    """Distance of places from the nearest node."""
     known = np.concatenate([[-np.inf], np.sort(nodes), [np.inf]])
     at = np.searchsorted(known, places)
     return np.asarray(np.minimum(places - known[at - 1], known[at] - places))
@@ -572,11 +577,12 @@ def _mean(
     off: FloatArray,
     beyond: list[tuple[float, float]],
 ) -> tuple[float, float]:
-    """A mean over nodes of values, which others may follow, and a bound on its error.
+    """Σ weight value over nodes, and a bound of its error.
 
-    Weights have relative errors, and masses ``beyond`` them values up to some.  As all of it has
-    the mass 1, what weights are off by counts with the distance from one of the values, if that is
-    less than they are.
+    Weights have relative errors ``rounded``, values the absolute errors ``off``; ``beyond`` lists
+    masses beyond the ends and bounds of the values there.  As the total mass is 1, the sum is also
+    a reference value plus Σ weight (value - reference), where errors of weights count with the
+    differences only; the smaller bound is returned.
     """
     count = weight.size
     own, error = value[:count], off[:count] * (1.0 + rounded)

@@ -1,7 +1,7 @@
-"""Masses of a sum of Laplace losses on both sides of a threshold, and profiles, with bounds.
+"""Masses of a sum of losses above and below thresholds, and profiles, from lines, with bounds.
 
-A line to the right of a kernel's pole gives the mass above a threshold, one to the left of it less
-the mass below; the other mass is the complement.
+A line to the right of the kernel's pole gives the mass above the threshold, one to the left minus
+the mass below (docs/theory/line, Lemma 1); the other mass is the complement.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ __all__ = ["LineOrder"]
 FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
-SLACK = 1.0 + 1e-9
-UNKNOWN = 1e9  # times what is removed
-MOST = 600.0  # exponent of a bound that says nothing
+SLACK = 1.0 + 1e-9  # covers the rounding of a bound
+LEAST_RATIO = 1e9  # of a value to the removed mass, for digits
+MOST = 600.0  # larger exponents overflow
 TINIEST = 1e-300
-MAKING = 4.0  # values that take as long as a line takes to be made
-ROOM = 0.01  # around where a threshold is expected, in standard deviations
-TAILS = (0, True), (0, False), (1, True), (1, False)  # of which law, and whether above
+MAKING = 4.0  # time to make a line, in values on it
+ROOM = 0.01  # half-width of the bracket of an expected threshold, in standard deviations
+TAILS = (0, True), (0, False), (1, True), (1, False)  # law A or B, and whether above
 Line = LossLine | DeformedLine
 OK: int = lib.PE_OK
 ONE, ROUGH = ffi.typeof("double[1]"), ffi.typeof("double[4]")
 LINES = "masses on lines"
 LINE_TESTS = [ffi.addressof(lib, f"pe_line_law_{name}") for name in ("tails", "roughly")]
-NO_LINE = ffi.new("pe_loss_line *")  # of no size
+NO_LINE = ffi.new("pe_loss_line *")  # of size 0: the core takes it for none
 
 
 class OrderLines:
-    """The lines of an order as the C core asks for them, which has each made that it needs.
+    """The lines of an order for the C core, which calls back for each line that it needs.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class OrderLines:
     def __init__(self, order: LineOrder) -> None:
         choice, self._order, self._handle = order.choice, order, ffi.new_handle(self)
         self._made: dict[int, Line | None] = {}
-        self._kept: list[object] = []  # what the core may be looking at
+        self._kept: list[object] = []  # buffers that the core may point into
         self._line = ffi.new("pe_loss_line const *[]", choice.line.size)
         below = choice.below_b if order.exchanged else choice.below_a
         tables = choice.line, choice.log_weight, choice.limit, below, choice.loss
@@ -97,18 +97,18 @@ class OrderLines:
         self._tables = law
 
     def at(self, index: int) -> Line | None:
-        """Return a line, which is made if it is asked for first; None where none serves."""
+        """Return a line, made on first use; None where none serves."""
         if index not in self._made:
             self._made[index] = self._order.line_at(index)
         return self._made[index]
 
     def need(self, index: int, panels: int) -> None:
-        """Hand a line over to the core, with so many panels beside places."""
+        """Give the core a line, with at least ``panels`` panels on a deformed line's rays."""
         line = self.at(index)
         if line is None:
             self._line[index] = NO_LINE
             return
-        if panels and self._line[index] == line.core[0]:  # not where others have added them since
+        if panels and self._line[index] == line.core[0]:  # else another thread has extended it
             line.add_panels(panels)
         self._kept.append(line.core)
         self._line[index] = line.core[0]
@@ -116,25 +116,25 @@ class OrderLines:
 
 @ffi.def_extern(error=lib.PE_RAISED, onerror=keep_raised)  # type: ignore[untyped-decorator]
 def python_line(lines: Any, index: int, panels: int) -> int:
-    """Have a line made."""
+    """The core's call for a line."""
     ffi.from_handle(lines).need(index, panels)
     return OK
 
 
 class LineOrder(Inner, ComposedLaw):
-    """One order of the pair of a composition of steps of any kinds.
+    """One ordered pair of a composition of steps of any kinds, by lines.
 
     Parameters
     ----------
     kinds : tuple of (LossShape, int)
-        The kinds of steps, A without the record, and how many there are of each.
+        The kinds of steps, A without the record, and the number of steps of each.
     exchanged : bool
-        Whether the pair is (B, A), of the loss with the other sign.
+        Whether the pair is (B, A), with the loss -S.
     """
 
     room = ROOM
-    stages = 2  # Chernoff's bounds, and lines
-    is_called: ClassVar[bool] = False  # by the C core for masses, which are others than of lines
+    stages = 2  # Chernoff bounds, then lines
+    is_called: ClassVar[bool] = False  # whether the core calls back for masses: not those of lines
 
     def __init__(self, kinds: Kinds, exchanged: bool) -> None:
         self.kinds, self.exchanged = kinds, exchanged
@@ -145,7 +145,7 @@ class LineOrder(Inner, ComposedLaw):
             for i in (0, 1)
         )
         errors = [n * shape.off_ends for shape, n in kinds]
-        # beside what roundings of exact ends are
+        # errors of the ends; ends known to 60 digits only round
         self._off_ends = 1.01 * math.fsum(errors) + 1e-12 * float(abs(low) + abs(high))
         if all(shape.has_exact_ends for shape, _ in kinds):
             self._off_ends = 0.0
@@ -157,53 +157,53 @@ class LineOrder(Inner, ComposedLaw):
         self.first, self.second = (of_b, of_a) if exchanged else (of_a, of_b)
         self.alone_masses = self.first.mass, self.second.mass
         self.is_whole = self.alone_masses == (0.0, 0.0)
-        # A's and B's masses of finite losses, which are 1 of most, and what those are off by
+        # A's and B's masses of finite losses, usually 1, and bounds of their errors
         off = 0.0 if self.is_whole else 2.0 * UNIT
         self.rests = of_a.rest, of_b.rest, off * of_a.rest, off * of_b.rest
         self._form = lib.PE_SCALED_OF_B if exchanged else lib.PE_SCALED
         self._log_bounds: dict[float, float] = {}
 
     def support(self) -> tuple[float, float]:
-        """Smallest and largest finite loss."""
+        """The smallest and the largest finite loss."""
         low, high = self.ends
         return (-high, -low) if self.exchanged else (low, high)
 
     def lowest(self) -> tuple[float, float]:
-        """Numbers not above and not below the smallest loss: none below where more is removed."""
-        end = self.support()[0]  # which lies as far outside as losses may be off
+        """Bounds of the smallest loss; the lower one is -∞ where the law is truncated."""
+        end = self.support()[0]  # moved outwards by the errors of the ends
         least = end if self._off_ends else math.nextafter(end, -math.inf)
         if not self.is_bounded or self.removed != (0.0, 0.0):
             least = -math.inf
         return least, math.nextafter(end + 2.0 * self._off_ends, math.inf)
 
     def alone(self) -> tuple[float, float, float]:
-        """None beside what profiles have."""
+        """No masses at infinite losses beyond those that profiles contain."""
         return 0.0, 0.0, 0.0
 
     @property
     def terms(self) -> float:
-        """How many terms the lines next to both poles have at most; infinite without those."""
+        """Number of terms of the lines next to both poles; infinite without those."""
         return terms_of_lines(self.kinds)
 
     @property
     def work(self) -> float:
-        """About how many terms a value takes; to make a line takes some times its own."""
+        """Estimated number of terms of a question, the making of its line included."""
         return MAKING * self.terms
 
     @property
     def least_known(self) -> float:
-        """What is smaller is known to be small alone."""
-        return UNKNOWN * max(self.removed)
+        """Values below this lose digits to the removed masses."""
+        return LEAST_RATIO * max(self.removed)
 
     @cached_property
     def choice(self) -> Choice:
-        """The lines that serve."""
+        """The lines, and estimates of cumulants."""
         return choice_of(self.kinds)
 
     def line_at(self, index: int) -> Line | None:
-        """Return a line of the choice, or the next one nearer to the poles that can be made.
+        """Return the line ``index``, or the next one nearer to the poles that can be made.
 
-        Far out the law that ends is another one than that which goes on, and has no lines.
+        Lines far out may have no bounds where the law is truncated.
         """
         line = self.choice.line
         inwards = -1 if line[index] > 0.5 else 1
@@ -215,7 +215,7 @@ class LineOrder(Inner, ComposedLaw):
         return None
 
     def infinite(self) -> tuple[float, float]:
-        """Bounds on the masses of either law where the other one may have none: what is removed."""
+        """Bounds of each law's mass where the other may have none: the removed masses."""
         return self.removed[::-1] if self.exchanged else self.removed
 
     @property
@@ -223,7 +223,7 @@ class LineOrder(Inner, ComposedLaw):
         return self.room, -self.room
 
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Between which losses A's mass above is expected to come to α; not proven."""
+        """Brackets of the thresholds c with A(S > c) = α; estimates."""
         level, (low, high) = np.ascontiguousarray(alpha), np.empty((2, alpha.size))
         room = array(low, writable=True), array(high, writable=True)
         lib.pe_line_law_expected(self._lines.core, level.size, array(level), *room)
@@ -236,26 +236,26 @@ class LineOrder(Inner, ComposedLaw):
 
     @property
     def has_atoms(self) -> bool:
-        """No atoms count where lines serve."""
+        """False: straight lines serve only where atoms are negligible."""
         return False
 
     @property
     def jumps(self) -> FloatArray:
-        """None."""
+        """No atoms."""
         return np.zeros(0)
 
     @property
     def shifts(self) -> tuple[float, float, float]:
-        """Thresholds are moved by a part of |c| and another number, or by the last one if more."""
+        """Numbers r, a and m: thresholds err by at most max(r (|c| + a), m)."""
         return 0.0, 0.0, 0.0
 
     def shift(self, c: FloatArray) -> FloatArray:
-        """By how much thresholds may be moved."""
+        """Bounds of the errors of thresholds, by `shifts`."""
         part, beside, least = self.shifts
         return np.asarray(np.maximum(part * (np.abs(c) + beside), least))
 
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Between which ε the profile is expected to come to δ; not proven."""
+        """Brackets of the ε at which the profile is δ; estimates."""
         if not self.is_whole:
             beyond = np.maximum(delta - self.first.mass, TINIEST) / max(self.first.rest, TINIEST)
             delta = np.minimum(beyond, 1.0 - UNIT)
@@ -268,11 +268,11 @@ class LineOrder(Inner, ComposedLaw):
         return np.maximum(ends[0], 0.0), np.maximum(ends[1], 0.0)
 
     def profile_most(self, epsilon: float, enough: float = 0.0) -> float:
-        """A number not below the profile, by a tilt of the table: Chernoff's, or that of chords.
+        """An upper bound of the profile at ε: Chernoff's, or that of chords.
 
-        With x the distance of the sum S from the threshold c the profile is the mean of (1 - e^x)_+
-        at c = -ε, or e^c times that of (e^x - 1)_+ at c = ε.  On their sides these are at most
-        e^(λ x) over 1 - λ, and over λ.
+        With x = S - c, the profile of (A, B) is E_A (1 - e^x)_+ at c = -ε, in which (1 - e^x)_+ <=
+        e^(λ x)/(1 - λ) for λ < 0.  That of (B, A) is e^c E_A (e^x - 1)_+ at c = ε, in which
+        (e^x - 1)_+ <= e^(λ x)/λ for λ > 1.  Chords serve if Chernoff's bound is above ``enough``.
         """
         if self.is_whole:
             return self._most_of_finite(epsilon, enough)
@@ -301,44 +301,43 @@ class LineOrder(Inner, ComposedLaw):
         return min(most, close)
 
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Masses as of `Tails`, each with a bound on its absolute error."""
+        """The four masses of `Tails`, each with a bound of its absolute error."""
         found, c = np.empty((MASSES, 2, c.size)), np.ascontiguousarray(c)
         room = array(found.reshape(-1), writable=True)
         finished(lib.pe_line_law_masses(self._lines.core, c.size, array(c), room), LINES)
         return [(each[0], each[1]) for each in found]
 
     def masses_at(self, stage: int, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """By Chernoff's bounds first."""
+        """The same: by Chernoff bounds, or in the last stage by lines."""
         if stage == self.stages - 1:
             return self.masses(c)
         most, (first, second) = self._most(c), self._least_alone
-        # of each law what is above and what is not have the mass 1 with infinite losses, all of
-        # which are on one side
+        # each law's masses above and below add up to 1, with the infinite losses on one side
         shown = np.array([0.0, first, second, 0.0])[:, None]
         least = np.maximum(1.0 - most[[1, 0, 3, 2]] - 2.0 * UNIT, shown)
         return [between(*x) for x in zip(least, most, strict=True)]
 
     def profile_at(self, stage: int, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """By Chernoff's bounds first."""
+        """The profile: by Chernoff bounds, or in the last stage by lines."""
         if stage == self.stages - 1:
             return self.profile(epsilon)
         return profile_from(epsilon, self._most(-epsilon), self._least_alone[0])
 
     @property
     def _least_alone(self) -> tuple[float, float]:
-        """Lower bounds of what either law alone shows."""
+        """Lower bounds of each law's mass at infinite losses."""
         first, second = (max(x * (1.0 - 4.0 * UNIT) - SUBNORMAL, 0.0) for x in self.alone_masses)
         return first, second
 
     def _most(self, c: FloatArray) -> FloatArray:
-        """Upper bounds of masses as of `Tails`: means of e^((λ - i)(S - c)) by tilts.
+        """Chernoff bounds of the four masses, e^(K(λ) - (λ - i) c) with i = 0 for A and 1 for B.
 
-        Those are means over finite losses, to which come the masses of infinite ones.
+        K is of finite losses; masses of infinite ones are added.
         """
         choice, of_sum = self.choice, -c if self.exchanged else c
         found, finite = np.ones((MASSES, c.size)), np.isfinite(c)
         of_sum = of_sum[finite]
-        # where losses are rare and large the tilts on both sides of a saddle are far apart
+        # both neighbours of the saddle: with rare large losses they are far apart
         after = np.searchsorted(choice.loss, of_sum)
         for saddle in (after - 1, after):
             for row, (law, is_above) in zip(found, TAILS, strict=True):
@@ -358,18 +357,18 @@ class LineOrder(Inner, ComposedLaw):
         return np.minimum(found, 1.0)
 
     def _log_mean_bound(self, tilt: float) -> float:
-        """Upper bound of the logarithm of the mean of e^(tilt S), kept."""
+        """Upper bound of K(``tilt``), kept."""
         if tilt not in self._log_bounds:
             logs = (n * shape.log_mean_bound(tilt) for shape, n in self.kinds)
             self._log_bounds[tilt] = math.fsum(logs)
         return self._log_bounds[tilt]
 
     def tails(self, c: FloatArray) -> Tails:
-        """Masses of both laws above c and at most c."""
+        """Masses of both laws above c and up to c, with errors."""
         return tails_of(self.masses(c), self.shift(c))
 
     def roughly(self, c: float) -> RoughTails:
-        """About the masses of both laws above a threshold and at most at it."""
+        """Estimates of A(S > c), A(S <= c), B(S > c) and B(S <= c)."""
         out = ffi.new(ROUGH)
         finished(lib.pe_line_law_roughly(self._lines.core, c, out), LINES)
         found: RoughTails = out[0], out[1], out[2], out[3]
@@ -377,14 +376,14 @@ class LineOrder(Inner, ComposedLaw):
 
     @cached_property
     def tests(self) -> LawTests:
-        """Tests {S > c} as the C core asks about them."""
+        """The tests {S > c} for the C core's search for levels."""
         calls = self._lines.core, *LINE_TESTS
         if self.is_called:
             calls = ffi.new_handle(self), lib.python_tails, lib.python_roughly
         return LawTests(self, calls, self.jumps, has_atoms=self.has_atoms)
 
     def profile_about(self, near: float) -> Callable[[float], float]:
-        """About the profile at ε, by the line of ``near`` wherever that serves as well."""
+        """A function that estimates the profile at ε, by the line of ε = ``near`` if it serves."""
         law, out = self._lines.core, ffi.new(ONE)
 
         def about(epsilon: float) -> float:
@@ -398,10 +397,7 @@ class LineOrder(Inner, ComposedLaw):
         return OrderLines(self)
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The profile of the first law against the second one, and a bound on absolute errors.
-
-        With all masses, at any ε, which has no digits beyond its double.
-        """
+        """The profile at any ε, masses at infinite losses included, and bounds of its errors."""
         if self.is_whole:
             return self._profile(epsilon)
         alone, finite = self.first.mass, np.isfinite(epsilon)
@@ -411,7 +407,7 @@ class LineOrder(Inner, ComposedLaw):
         return value, error + SUBNORMAL * (0.0 < alone < BELOW_DOUBLES)
 
     def _profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The same at finite ε."""
+        """The profile of finite losses at finite ε, and bounds of its errors."""
         (value, error), at = np.empty((2, epsilon.size)), np.ascontiguousarray(epsilon)
         room = array(value, writable=True), array(error, writable=True)
         finished(lib.pe_line_law_profile(self._lines.core, at.size, array(at), *room), LINES)
