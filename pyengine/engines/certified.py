@@ -1,7 +1,7 @@
-"""From rows of log values to answers: questions on one ordered pair, and the widths they may have.
+"""From rows of log values to answers to questions on one ordered pair, with bounds.
 
-What rows do not say closely is left to another engine.  Bounds are proven where the errors of the
-rows are (docs/theory/conversions).
+Bounds are proven where the errors of the rows are (docs/theory/conversions).  Where they are too
+wide another engine is asked.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from pyengine.errors import AccuracyError
 __all__ = ["NOTHING", "WIDEST", "CertifiedPair", "Interpolated", "middle", "relative_width"]
 
 BoolArray = npt.NDArray[np.bool_]
-MANY = 2048  # values that are interpolated where they lie close together
-WIDEST = 1e-4  # relative width of bounds that are not left to the lattice, as is the lattice's own
-NEARLY = 0.5  # of a width, which leaves room for roundings
-TINY = 1e-30  # estimates of values below have larger errors
-NOTHING = 1e-305  # an answer below this is as narrow as doubles show
-NEAR_ZERO = 1.0 / 16.0  # part of a bound of the profile at 0 from which on δ may be above it
+MANY = 2048  # least number of values that are interpolated where they lie close together
+WIDEST = 1e-4  # relative width above which the lattice is asked, whose own bounds are as wide
+NEARLY = 0.5  # part of the allowed width that bounds by `most_at_zero` may take
+TINY = 1e-30  # below it widths may be those for tiny values
+NOTHING = 1e-305  # upper bounds up to this count as 0: subnormal doubles have few digits
+NEAR_ZERO = 1.0 / 16.0  # of the rough bound of δ(0): larger δ are compared with a proven δ(0)
 
 
 class Interpolated(Questions):
-    """Values of smooth functions, interpolated where thousands are asked at once."""
+    """Questions whose values are interpolated where thousands are asked at once."""
 
     is_light = True
-    _keeper: CertifiedPair  # with whose lines polynomials are kept
+    _keeper: CertifiedPair  # whose memo keeps the polynomials
 
     @property
     def is_estimated(self) -> bool:
-        """Whether no answer inside of its domain is proven, however it is asked."""
+        """Whether answers are estimates, but for trivial ones."""
         return not self._keeper.is_proven
 
     def values(self, name: str, x: FloatArray) -> FloatArray:
-        """As `answer` without bounds: thousands of values from polynomials between them."""
+        """As `answer` without bounds; thousands by piecewise Chebyshev interpolation."""
         if x.size < MANY or not self._keeper.is_ordinary:
             return super().values(name, x)
         from pyengine.engines.chebyshev_panels import ChebyshevPanels
@@ -64,7 +64,7 @@ class Interpolated(Questions):
         if key not in memo:
             try:
                 memo[key] = ChebyshevPanels(name, self._at_zero)
-            except AccuracyError:  # of δ(0), by which panels are placed
+            except AccuracyError:  # for δ(0), which places the panels
                 return super().values(name, x)
         panels: ChebyshevPanels = memo[key]
         return panels.values(x, partial(super().values, name))
@@ -76,10 +76,10 @@ class Interpolated(Questions):
 class CertifiedPair(Interpolated):
     """Questions on one ordered pair, answered from rows; proven where the rows are.
 
-    The more private of two sides bounds the privacy loss from below, the other one from above;
-    mostly they are the same.  Bounds may be `widest` wide, relatively, and those below 1e-30 as the
-    second number says; what is wider is asked of others.  Where nobody has set a tolerance the pair
-    is ordinary, and values may be interpolated.
+    The more private of two sides bounds the privacy loss from below, the other from above; they
+    are the same unless parameters had to be rounded.  `widest` are the relative widths up to which
+    bounds are kept, for ordinary values and for those below 1e-30; wider ones are asked of
+    ``otherwise``.  Without a tolerance the pair is ordinary, and values may be interpolated.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class CertifiedPair(Interpolated):
         self._otherwise, self._keeper = otherwise, self
 
     def one(self, name: str, x: float) -> Judged:
-        """As `answer` for one number, in one call of the C core where a line says all."""
+        """As `answer` for one number, in one call of the C core where a line is enough."""
         found = self._plan and self._plan.one(name, x)
         return found or super().one(name, x)
 
@@ -113,17 +113,17 @@ class CertifiedPair(Interpolated):
 
     @property
     def is_of_one(self) -> bool:
-        """Whether one side has all rows."""
+        """Whether both sides are the same."""
         return self._private is self._public
 
     @property
     def lines(self) -> LineSide | None:
-        """The side of which the C core answers floats; None where it knows less than arrays."""
+        """The side for which the C core answers floats; None if arrays have better means."""
         return self._public.lines if self.is_of_one else None
 
     @property
     def memo(self) -> dict[Any, Any]:
-        """What several questions need, kept with the lines."""
+        """A store shared by questions on the same lines."""
         return self._public.memo
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
@@ -139,15 +139,15 @@ class CertifiedPair(Interpolated):
         return curve
 
     def raise_unless_known(self, refusal: AccuracyError, *own: Answer) -> None:
-        """Raise the refusal of another engine unless bounds from rows are an answer without it.
+        """Raise another engine's refusal unless the rows' own bounds are within `LOOSEST`.
 
-        Whoever has set a tolerance judges them by it.
+        A tolerance that was set is checked later, by `WithinTolerance`.
         """
         if not max(relative_width(answer).max() for answer in own) <= LOOSEST:
             raise refusal
 
     def proven(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
-        """T(A, B) by rows alone, and where its bounds are too wide."""
+        """T(A, B) by rows alone, and where the bounds are too wide."""
         curve = ErrorCurve.trivial(alpha)
         curve.c = np.where(alpha == 0.0, np.inf, np.where(alpha == 1.0, -np.inf, 0.0))
         beta, gamma = curve
@@ -165,10 +165,7 @@ class CertifiedPair(Interpolated):
         return curve, weak
 
     def next_to_nothing(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
-        """β and γ, of every order, from the distance of the laws alone; and where that is enough.
-
-        γ is at most α and the profile at 0.
-        """
+        """β and γ from γ <= α + δ(0) alone, for either order, and where that is close enough."""
         most = self._public.most_at_zero
         found = ErrorCurve.trivial(alpha)
         beta, gamma = found
@@ -180,12 +177,12 @@ class CertifiedPair(Interpolated):
         return found, np.asarray(enough & (alpha > 0.0) & (alpha < 1.0))
 
     def _is_close(self, answer: Answer) -> BoolArray:
-        """Whether bounds are as close as they have to be."""
+        """Whether bounds are as narrow as `widest` asks."""
         widest = np.where(answer.upper < TINY, self.widest[1], self.widest[0])
         return np.asarray((relative_width(answer) <= widest) | (answer.lower == np.inf))
 
     def _both(self, ask: Callable[[RowSide], LogBounds]) -> tuple[LogBounds, LogBounds]:
-        """Return what both sides find, which are asked once where they are the same."""
+        """The bounds of both sides; a single side is asked once."""
         private = ask(self._private)
         return private, private if self._public is self._private else ask(self._public)
 
@@ -198,9 +195,9 @@ class CertifiedPair(Interpolated):
         gamma: Answer,
         c: FloatArray,
     ) -> None:
-        """Bounds from the tail that is solved for, at the levels where it is the smaller one."""
+        """Put bounds at the ``chosen`` levels, where A's tail ``functional`` is the smaller one."""
         level = alpha[chosen]
-        tail = level if functional == A_ABOVE else 1.0 - level  # exact above 1/2
+        tail = level if functional == A_ABOVE else 1.0 - level  # exact from 1/2 on
         target = _logs(tail)
         settled = self._next_to_largest(functional, target, chosen, beta, gamma, c)
         if settled.any():
@@ -233,7 +230,7 @@ class CertifiedPair(Interpolated):
         gamma: Answer,
         c: FloatArray,
     ) -> BoolArray:
-        """Put bounds at levels whose tests take the largest likelihood ratio alone; where."""
+        """Put bounds at tiny levels, decided next to the largest loss; return where."""
         known = self._private.next_to_largest, self._public.next_to_largest
         settled = np.zeros(target.size, dtype=np.bool_)
         if known[0] is None or known[1] is None:
@@ -258,21 +255,21 @@ class CertifiedPair(Interpolated):
         return settled
 
     def line(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Lower bounds of β and upper ones of γ at α, on a line of slope -e^c below T(A, B)."""
+        """Lower bounds of β and upper ones of γ at α, by a line of slope -e^c below T(A, B)."""
         beta, gamma = np.zeros(alpha.size), np.ones(alpha.size)
         for functional in (A_ABOVE, A_BELOW):
             chosen = (alpha <= 0.5) == (functional == A_ABOVE)
             if chosen.any():
                 level = alpha[chosen]
-                tail = level if functional == A_ABOVE else 1.0 - level  # exact above 1/2
+                tail = level if functional == A_ABOVE else 1.0 - level  # exact from 1/2 on
                 found = self._public.rows(functional, c[chosen])
                 beta[chosen], gamma[chosen] = found.line(functional, tail)
         return beta, gamma
 
     def test(self, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Upper bounds of both errors of tests of thresholds c, and lower ones of the power.
+        """Upper bounds of both errors of the tests {S > c}, and lower ones of their power.
 
-        NaN where the rows do not prove them closely.
+        NaN where bounds are wider than `widest`.
         """
         found = self._private.rows(A_ABOVE, c)
         with np.errstate(invalid="ignore"):
@@ -286,7 +283,7 @@ class CertifiedPair(Interpolated):
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""
         ended = self._ended(epsilon)
-        c = np.where(ended, np.nan, -epsilon)  # where no row is asked
+        c = np.where(ended, np.nan, -epsilon)  # NaN asks for no row
         private, public = self._both(lambda side: side.rows(PROFILE, c))
         lower, upper = private.values(PROFILE)[0], np.where(ended, 0.0, public.values(PROFILE)[1])
         value = within(public.best_profile(), lower, upper)
@@ -294,18 +291,18 @@ class CertifiedPair(Interpolated):
         return self._completed(answer, lambda pair, which: pair.profile(epsilon[which]))
 
     def _ended(self, epsilon: FloatArray) -> BoolArray:
-        """Whether an ε is beyond the largest loss."""
+        """Whether an ε is at or beyond the largest loss, where the profile is 0."""
         return np.asarray(epsilon >= self._public.largest)
 
     def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
-        """Upper bounds of the profile, as `RowSide.most` has them."""
+        """Upper bounds of the profile, quickly: see `RowSide.most`."""
         ended = self._ended(epsilon)
         if ended.all():
             return np.zeros(epsilon.size)
         return np.where(ended, 0.0, self._public.most(epsilon, closely=closely))
 
     def gain(self, functional: int, c: FloatArray) -> FloatArray:
-        """Lower bounds of the profile at |c| that a line of slope e^c has: of B‖A where c >= 0."""
+        """Lower bounds of the profile at |c|, of (A, B) for c < 0 and of (B, A) for c >= 0."""
         return self._private.rows(functional, c).gain()
 
     def epsilon(self, delta: FloatArray) -> Answer:
@@ -325,7 +322,7 @@ class CertifiedPair(Interpolated):
         return self._completed(answer, lambda pair, which: pair.epsilon(delta[which]))
 
     def _is_zero(self, delta: FloatArray) -> BoolArray:
-        """Whether even the profile at 0 is no larger, which is looked at where it may be."""
+        """Whether δ(0) <= δ, so that ε is 0; δ(0) is proven only where it matters."""
         most = self._public.most_at_zero
         nothing = (delta >= most) & (delta > 0.0)
         near = ~nothing & (delta >= NEAR_ZERO * most)
@@ -337,7 +334,7 @@ class CertifiedPair(Interpolated):
         """Lower bounds of ε: the profile is convex in e^ε, so it lies above its tangent."""
         start = -found.c
         lower, step = found.tangent(delta)
-        # where the slope is not known well enough: an ε where δ is certainly exceeded
+        # where the slope is too inexact: step back to an ε at which δ is certainly exceeded
         known = lower > start - 2.0 * step
         for _ in range(TRIES):
             open_ = ~known & (start - step > 0.0)
@@ -351,10 +348,10 @@ class CertifiedPair(Interpolated):
         return lower
 
     def _largest(self, delta: FloatArray, found: LogBounds, positive: BoolArray) -> FloatArray:
-        """Upper bounds of ε, of which some are known to be positive: where δ is certainly met."""
+        """Upper bounds of ε, where δ is certainly met; ``positive`` ones are known not to be 0."""
         start = -found.c
         upper = np.where(found.values(PROFILE)[1] <= delta, np.maximum(start, 0.0), np.inf)
-        if not positive.all():  # whether no loss at all exceeds 0 by more than δ allows
+        if not positive.all():  # ε is 0 where δ(0) <= δ
             upper[~positive & (self._public.zero[2] <= delta)] = 0.0
         step = found.tangent(delta)[1]
         for _ in range(TRIES):
@@ -368,7 +365,7 @@ class CertifiedPair(Interpolated):
         return upper
 
     def straight(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
-        """β and γ of the hull of both orders where it is a line, and where: `RowSide.straight`."""
+        """β and γ where the hull of both orders is a straight line, and where that is."""
         side, n = self._public, alpha.size
         out, where = np.empty((2, n, 3)), np.empty(n, dtype=np.bool_)
         beta, gamma = (array(part, writable=True) for part in out)
@@ -382,9 +379,9 @@ class CertifiedPair(Interpolated):
         return ErrorCurve(answers[0], answers[1]), where
 
     def _completed(self, answer: Answer, ask: Callable[[Questions, BoolArray], Answer]) -> Answer:
-        """Leave to the other engine what is too wide, unless that is wider still.
+        """Replace bounds that are too wide by those of the other engine, where these are narrower.
 
-        Next to δ(0) the error of a profile is all of a small ε, and that of a lattice is larger.
+        For δ next to δ(0), ε is near 0 and any error of the profile is a large part of it.
         """
         weak = ~self._is_close(answer)
         if weak.any():
@@ -402,34 +399,34 @@ class CertifiedPair(Interpolated):
 
 
 def _logs(x: FloatArray) -> FloatArray:
-    """Natural logarithms with the bits of the C library, as those of floats have."""
+    """Natural logarithms with the bits of the C core, as for floats."""
     out = np.empty(x.size)
     lib.pe_natural_logs(x.size, array(np.ascontiguousarray(x)), array(out, writable=True))
     return out
 
 
 def within(value: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Values between their bounds; where only an upper one is known, as `middle` has it."""
+    """Values clipped to their bounds; where only an upper bound is known, `middle`."""
     known = (lower > 0.0) & ~np.isnan(value)
     return np.where(known, np.clip(value, lower, upper), middle(lower, upper))
 
 
 def _widths(answer: Answer) -> FloatArray:
-    """Distances of the bounds; inf where there is no upper one."""
+    """Absolute widths of bounds; infinite without an upper one."""
     known = np.isfinite(answer.upper)
     return np.where(known, answer.upper - np.where(known, answer.lower, 0.0), np.inf)
 
 
 def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """A value between bounds; the lower one where there is no other, or both are no doubles."""
+    """The middle of bounds; the lower bound without a finite upper one, or if both are about 0."""
     known = np.isfinite(upper) & ((lower > 0.0) | (upper > NOTHING))
     return lower + 0.5 * (np.where(known, upper, lower) - lower)
 
 
 def relative_width(answer: Answer) -> FloatArray:
-    """Relative widths of bounds; inf where there are none, 0 where nothing can be narrower.
+    """Relative widths of bounds: 0 for upper bounds up to `NOTHING`.
 
-    Bounds that no number lies between are none.
+    Infinite without an upper bound, and where the lower bound is above it.
     """
     known = np.isfinite(answer.upper) & (answer.upper > NOTHING)
     upper = np.where(known, answer.upper, 1.0)

@@ -1,4 +1,4 @@
-"""Rows of epochs of random allocation: proven ones of their laws, and estimates of one epoch."""
+"""Rows of epochs of random allocation: proven ones by sector laws, and estimates by tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["EpochSide", "NodesOrTable", "TabulatedEpoch", "tabulated_epochs"]
 
 
 class EpochSide(RowSide):
-    """Certified rows of one ordered pair of equal epochs, A the law with the record if reversed."""
+    """Certified rows of one ordered pair of epochs; if reversed A is the law with the record."""
 
     def __init__(self, kinds: EpochKinds, is_reversed: bool) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class EpochSide(RowSide):
 
     @classmethod
     def of(cls, laws: list[tuple[StepLaw, int]]) -> EpochSide | None:
-        """The side of a composition; None of others, and of more steps than are served."""
+        """The side of epochs and plain Gaussian steps; None for others, and for too many steps."""
         kinds, orders = [], set()
         for law, number in laws:
             found = law.tabulated()
@@ -55,21 +55,21 @@ class EpochSide(RowSide):
         return side if side._laws.serves else None
 
     def table(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows of the law of the loss."""
+        """Rows of the sector laws."""
         table = np.full((c.size, WIDTH), np.nan)
         table[:, ERRORS:] = np.inf
         self._laws.improve(functional, c, table, CLOSE)
         return table
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds of the law."""
+        """Thresholds by the sector laws."""
         ways = self._laws.threshold, self._laws.farthest
         return first_found(ways, functional, log_target)
 
     def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
-        """Bounds where a functional is beyond its target by more than its error.
+        """Bounds at thresholds where a functional passes its target by 1.25 of its error.
 
-        So one row proves both sides: the test's level, or δ, is met by it.
+        So the level, or δ, is met for certain, and one row gives both bounds.
         """
         c = self.threshold(functional, log_target)
         table = self.table(functional, c)
@@ -82,24 +82,24 @@ class EpochSide(RowSide):
 
 
 class TabulatedEpoch:
-    """Rows of one epoch or several; a `pyengine.engines.functionals.RowEngine`.
+    """Estimated rows of equal epochs, by tables: a `pyengine.engines.functionals.RowEngine`.
 
     A is the law without the record, or that with it if reversed.
     """
 
     name = "convolution"
-    ends = (math.inf, math.inf, math.inf)  # no loss is the largest one, in either order
+    ends = (math.inf, math.inf, math.inf)  # losses are unbounded in either order
 
     def __init__(self, law: TabulatedLaw, is_reversed: bool, epochs: int = 1) -> None:
         self.law, self.is_reversed, self.epochs = law, is_reversed, epochs
 
     def at(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows at thresholds of the loss."""
+        """Rows at thresholds c."""
         kernel = lib.pe_epoch_reversed_at if self.is_reversed else lib.pe_epoch_at
         return call_kernel(kernel, self.law.table(self.epochs), functional, c)
 
     def solve(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Rows at the thresholds where the log of a functional has given values."""
+        """Rows at the thresholds at which the log of a functional has given values."""
         kernel = lib.pe_epoch_reversed_solve if self.is_reversed else lib.pe_epoch_solve
         return call_kernel(kernel, self.law.table(self.epochs), functional, log_target)
 
@@ -115,7 +115,7 @@ class TabulatedEpoch:
 
 
 class NodesOrTable:
-    """Rows of lines over nodes of epochs, and of their table where those are not good enough."""
+    """Rows of lines over nodes of epochs; of the table where those have larger errors."""
 
     name = "spectral"
 
@@ -123,16 +123,16 @@ class NodesOrTable:
         self._lines, self._table = lines, table
 
     def at(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows at thresholds of the loss."""
+        """Rows at thresholds c."""
         return self._better(functional, self._lines().at(functional, c), c, self._table.at)
 
     def solve(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Rows at the thresholds where the log of a functional has given values."""
+        """Rows at the thresholds at which the log of a functional has given values."""
         rows = self._lines().solve(functional, log_target)
         return self._better(functional, rows, log_target, self._table.solve)
 
     def one(self, functional: int, x: float, by_value: bool) -> Any:
-        """One row of `at` or `solve` by the lines; None where they know too little."""
+        """One row of `at` or `solve` by the lines; None where it is not good enough."""
         row = self._lines().one(functional, x, by_value)
         return row if row is not None and lib.pe_row_good(row, functional, *DEFAULT) else None
 
@@ -152,7 +152,7 @@ class NodesOrTable:
 
 
 def tabulated_epochs(laws: list[tuple[StepLaw, int]]) -> TabulatedEpoch | None:
-    """Return the engine of laws that are equal epochs; None of others."""
+    """Return the engine of equal epochs; None for other laws."""
     if len(laws) != 1:
         return None
     law, epochs = laws[0]

@@ -1,16 +1,16 @@
-"""Thousands of values of one function of one mechanism: interpolated between some hundred of them.
+"""Thousands of values of one function of one mechanism, by piecewise Chebyshev interpolation.
 
-Where laws are smooth, the log of γ, of β and of δ, and ε itself, are analytic functions of
-``sqrt(-log κ)``, or of ``log(1 + ε/s)`` for δ, with s = 4 δ(0): a normal loss spreads 2.5 δ(0),
-others farther, and next to ε = 0 the profile is as smooth as elsewhere.  That axis is divided into
-panels of one width.  A panel on which many arguments lie is given the polynomial of degree 15
-through the values at its Chebyshev points, and is kept with the mechanism's contours; where few
-lie, every argument is asked by itself.
+Where laws are smooth, the logs of γ, β and δ, and ε itself, are analytic functions of
+``sqrt(-log κ)``, or of ``log(1 + ε/s)`` for δ, with s = 4 δ(0): a normal loss has the deviation
+2.5 δ(0), others are wider, and the profile is as smooth next to ε = 0 as elsewhere.  That axis is
+divided into panels of equal width.  A panel with many arguments gets the polynomial of degree 15
+through the values at its Chebyshev points, kept with the mechanism's contours; elsewhere every
+argument is asked by itself.
 
-A panel is used if its last coefficients are next to nothing and two further points agree.  Where
-the coefficients fall fast enough, its halves are tried.  A corner of the function, such as the end
-of a chord of the hull, and noise are told by coefficients that do not fall, and asked point by
-point.  The distance to the engine's own values is an estimate.
+A panel is used if its last coefficients are negligible and two further points agree.  If not, its
+halves are tried where the coefficients fall fast enough.  Coefficients that do not fall reveal a
+corner of the function, such as the end of a chord of the hull, or noise; arguments there are asked
+one by one.  The distance from the engine's own values is an estimate.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ __all__ = ["ChebyshevPanels"]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 
-CROWD = 2 * lib.PE_CHEBYSHEV  # arguments on one panel from which on a polynomial is the cheaper way
+CROWD = 2 * lib.PE_CHEBYSHEV  # arguments on a panel from which on interpolation is cheaper
 WIDTH, WIDTH_IN_LOG = 0.25, 0.125  # of a panel on sqrt(-log x), and on log(1 + x/s)
-SCALE, TINY = 4.0, 1e-300  # s over δ(0), which counts as at least the second number
-# What the last two coefficients, and the miss at two further points, may be: a relative error of γ,
-# β and δ, and of ε as a part of the largest ε of the panel.
+SCALE, TINY = 4.0, 1e-300  # s over δ(0), and the smallest δ(0) that is used
+# Largest sum of the last two coefficients, and largest error at two further points: relative errors
+# of γ, β and δ; for ε relative to the largest ε of the panel.
 NEGLIGIBLE = 2e-13
-HALVINGS = 2  # of panels that one polynomial does not follow,
-FALL = 8.0  # if its coefficients fall by this and more from four to the next four
-LARGE_LEVEL = 31.0 / 32.0  # α above: 1 - α of a Chebyshev point is too coarse a number
-LEVELS = 8.0  # panels of α above 1/2 are 1/32 wide
+HALVINGS = 2  # of a panel, tried
+FALL = 8.0  # if the largest coefficient falls by this factor from four to the last four
+LARGE_LEVEL = 31.0 / 32.0  # larger α are asked one by one: 1 - α has few digits there
+LEVELS = 8.0  # scale of α above 1/2: panels are 1/32 wide
 
 DEGREE = lib.PE_CHEBYSHEV
 _ANGLES = math.pi * (np.arange(DEGREE) + 0.5) / DEGREE
-_POINTS = np.append(0.5 - 0.5 * fn.cos(_ANGLES), [0.31, 0.72])  # the last two to check
-# From values at Chebyshev points, in rising order, to coefficients.
+_POINTS = np.append(0.5 - 0.5 * fn.cos(_ANGLES), [0.31, 0.72])  # the last two for checks
+# Matrix from values at Chebyshev points, in rising order, to coefficients.
 _TRANSFORM = 2.0 / DEGREE * fn.cos(np.outer(np.arange(DEGREE), math.pi - _ANGLES))
 _TRANSFORM[0] *= 0.5
 _AT_CHECKS = fn.cos(np.outer(np.arange(DEGREE), np.arccos(2.0 * _POINTS[DEGREE:] - 1.0)))
 
 
 class _Axis(NamedTuple):
-    """Where panels of a function lie, and whether they hold logs of its values."""
+    """The map from arguments to the axis of panels, its inverse, and whether logs are kept."""
 
     place: Callable[[FloatArray], FloatArray]
     argument: Callable[[FloatArray], FloatArray]
@@ -76,7 +76,7 @@ def _from_depth(s: FloatArray) -> FloatArray:
 
 
 def _place_of_level(x: FloatArray) -> FloatArray:
-    """The depth of a level up to 1/2; above, on panels of 1/32 that come before those."""
+    """sqrt(-log α) for levels up to 1/2; -`LEVELS` α above, on panels before those."""
     large = x > 0.5
     s = _depth(np.where(large, 0.25, x))
     return np.where(large, np.where(x < LARGE_LEVEL, -LEVELS * x, np.nan), s)
@@ -91,29 +91,29 @@ _DEPTHS = _Axis(_depth, _from_depth, False)
 
 
 def _axis_of_profile(at_zero: float) -> _Axis:
-    """The axis of ε, given δ(0)."""
+    """The axis of ε for δ, given δ(0)."""
     scale = SCALE * max(at_zero, TINY)
     return _Axis(lambda x: _log(1.0 + x / scale), lambda s: scale * fn.expm1(s), True, WIDTH_IN_LOG)
 
 
 class ChebyshevPanels:
-    """One function of a mechanism, under one adjacency; the panels of δ are placed by δ(0)."""
+    """Panels of one function of a mechanism, under one adjacency; those of δ depend on δ(0)."""
 
     def __init__(self, name: str, at_zero: Callable[[], float]) -> None:
         if name == "delta":
             self._axis = _axis_of_profile(at_zero())
         else:
             self._axis = _DEPTHS if name == "epsilon" else _LEVELS
-        self._kept: dict[tuple[int, int], FloatArray] = {}  # by how often halved, and number
+        self._kept: dict[tuple[int, int], FloatArray] = {}  # by halvings and panel
 
     def bytes(self) -> int:
-        """Memory of the panels that are kept."""
+        """Memory of the kept panels."""
         return len(self._kept) * (8 * DEGREE + 240)
 
     def values(self, x: FloatArray, ask: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Values of polynomials on panels with a crowd of arguments; elsewhere ``ask`` has them.
+        """Values, interpolated on panels with a `CROWD` of arguments, else from ``ask``.
 
-        Which of them does not depend on what is kept.
+        The choice depends on ``x`` alone, not on kept panels.
         """
         place, value = self._axis.place(x), np.full(x.size, np.nan)
         open_ = np.isfinite(place)
@@ -128,7 +128,7 @@ class ChebyshevPanels:
     def _on_panels(
         self, halvings: int, place: FloatArray, ask: Callable[[FloatArray], FloatArray]
     ) -> tuple[FloatArray, BoolArray]:
-        """Values on panels of one width, NaN where none serves; and where halves may serve."""
+        """Values on panels of one width, NaN where none serves, and where to try the halves."""
         width = self._width(halvings)
         panel = np.floor(place / width).astype(np.intp)
         first = int(panel.min())
@@ -160,12 +160,12 @@ class ChebyshevPanels:
     def _made(
         self, halvings: int, panels: IntArray, ask: Callable[[FloatArray], FloatArray]
     ) -> FloatArray:
-        """Coefficients of panels; NaN where no polynomial serves, inf where those of halves may."""
+        """Coefficients of panels; NaN where no polynomial serves, inf where halves may."""
         places = self._width(halvings) * (panels[:, None] + _POINTS)
         argument = self._axis.argument(places)
         try:
             values = ask(argument.ravel()).reshape(places.shape)
-        except AccuracyError:  # of some panel: arguments on it are asked by themselves
+        except AccuracyError:  # on some panel, whose arguments are asked one by one
             if len(panels) == 1:
                 return np.full((1, DEGREE), np.nan)
             parts = np.array_split(panels, 2)

@@ -1,4 +1,4 @@
-"""Rows of lines, and of the law on pieces of few steps where these prove little."""
+"""Rows of lines, improved by sector laws where steps are few and lines prove little."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ if TYPE_CHECKING:
 
 __all__ = ["FewSteps"]
 
-NEAR = 0.2  # of an error: thresholds that are so near to where they are to be are not moved
-OFF = 1e-3  # what the log of a functional may be off by at a threshold that is looked for
+NEAR = 0.2  # thresholds that miss by less than this part of the row's error are not moved
+OFF = 1e-3  # largest miss of the log of a functional at a solved threshold
 
 
 class FewSteps(LineSide):
-    """Certified rows of steps that may be few enough for laws of the loss with proven errors."""
+    """Certified rows of steps that may be few enough for sector laws."""
 
     @property
     def laws(self) -> SectorLaws:
-        """Those laws, which may serve none."""
+        """The sector laws, which may not serve."""
         raise NotImplementedError
 
     def _weak_rows(self, functional: int, c: FloatArray, table: FloatArray) -> None:
-        """Put closer rows into a table where others than lines and laws have some."""
+        """Improve rows by further means, if a subclass has any."""
 
     def table(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows of the lines, and of the law of few steps."""
+        """Rows of the lines, improved by the laws."""
         table = super().table(functional, c)
         self.laws.improve(functional, c, table, CLOSE)
         self._weak_rows(functional, c, table)
         return table
 
     def beyond(self, functional: int, c: FloatArray) -> LogBounds:
-        """Rows of the lines where a law of many steps would be made for these alone."""
+        """Rows; of the lines alone where laws would take too long."""
         if not self.laws.are_costly:
             return super().beyond(functional, c)
         return LogBounds.of_rows(c, super().table(functional, c))
 
     def solved_table(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Rows of the lines at their thresholds, and of the law of few steps."""
+        """Rows at thresholds that the lines solve for, improved by the laws."""
         table, elsewhere = self._placed(functional, log_target)
         if not self.laws.serves:
             return table
         put = self.laws.improve(functional, table[:, 0].copy(), table, CLOSE)
-        # where lines knew little, they have found no threshold either
+        # where lines prove little their thresholds are wrong, too
         off = np.isfinite(log_target) & ~(abs(table[:, 2 + functional] - log_target) < OFF)
         if off.any():
             table[off] = self.table(functional, self.threshold(functional, log_target[off]))
@@ -59,10 +59,10 @@ class FewSteps(LineSide):
     def _approach(
         self, functional: int, log_target: FloatArray, table: FloatArray, chosen: BoolArray
     ) -> None:
-        """Move thresholds of rows that came to be closer than those that placed them.
+        """Move the thresholds of ``chosen`` rows, which are closer than those that placed them.
 
-        What a threshold misses counts like an error of its row.  They end on the side of the target
-        where the level, or δ, is met for certain, by no more than one and a half errors.
+        A threshold's miss of the target widens bounds like an error of its row.  Afterwards the
+        level, or δ, is met for certain, by at most 1.5 errors.
         """
         error = table[:, ERRORS + functional]
         aim = beyond(functional, log_target, error)

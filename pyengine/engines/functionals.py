@@ -1,4 +1,4 @@
-"""What every engine returns: rows of log values of five functionals of a threshold, with errors."""
+"""Rows of engines: a threshold, the logs of five functionals at it, and their errors."""
 
 from __future__ import annotations
 
@@ -35,20 +35,19 @@ B_BELOW: int = lib.PE_B_BELOW
 PROFILE: int = lib.PE_PROFILE
 WIDTH: int = lib.PE_ROW
 ROW = ffi.typeof(f"double[{WIDTH}]")
-ERRORS = 2 + lib.PE_FUNCTIONALS  # column of the first error
-# Relative error that an answer may have, and the same for values below 1e-30.
-LIMIT, LIMIT_TINY = 1e-11, 1e-9
+ERRORS = 2 + lib.PE_FUNCTIONALS  # column of the first error; values begin in column 2
+LIMIT, LIMIT_TINY = 1e-11, 1e-9  # default `Limits`
 
 
 class Limits(NamedTuple):
-    """Relative errors that an answer may have, and that those below 1e-30 may have."""
+    """Largest relative errors of answers, and of answers below 1e-30."""
 
     ordinary: float = LIMIT
     tiny: float = LIMIT_TINY
 
     @classmethod
     def of(cls, tolerance: float | None) -> Limits:
-        """Return the limits that a relative width of the bounds sets; None for the default."""
+        """Return the limits for a relative width of bounds; the default ones for None."""
         return DEFAULT if tolerance is None else cls(0.5 * tolerance, 0.5 * tolerance)
 
 
@@ -56,35 +55,32 @@ DEFAULT = Limits()
 
 
 class RowEngine(Protocol):
-    """One engine on one pair.  A row that failed is NaN."""
+    """One engine on one ordered pair.  A row that failed is NaN."""
 
     name: str
 
     def at(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows at thresholds of the loss, on terms that suit the functional."""
+        """Rows at thresholds c, by contours that suit the functional."""
 
     def solve(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Rows at the thresholds where the log of a functional has given values."""
+        """Rows at the thresholds at which the log of a functional has given values."""
 
     def one(self, functional: int, x: float, by_value: bool) -> Any:
-        """One row of `at` or `solve`, with the same bits, as an array of the C core.
-
-        None from engines that have no such short way.
-        """
+        """One row of `at` or `solve`, with the same bits, as a C array; None if not available."""
 
 
 def array(x: FloatArray, *, writable: bool = False) -> Any:
-    """Return a contiguous array as the C core takes it."""
+    """Return a contiguous array as a C buffer of doubles."""
     return ffi.from_buffer("double[]", x, require_writable=writable)
 
 
 def row_errors(
     table: FloatArray, functional: int, limits: Limits
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """Error that matters to whoever asked for a functional, and whether it is small enough.
+    """Relative errors of rows that were asked for a functional, and whether they are in limits.
 
-    It is the functional's own error and, for a tail, that of the smaller of B's two tails, unless
-    that one is 0 in double precision; inf where there is no row.
+    The error is that of the functional and, for a tail of A, that of B's better known tail, unless
+    this one underflows; infinite where there is no row.
     """
     errors, good = np.empty(len(table)), np.empty(len(table), dtype=np.bool_)
     rows = array(np.ascontiguousarray(table))
@@ -96,7 +92,7 @@ def row_errors(
 def call_kernel(
     kernel: Callable[..., int | None], handle: object, functional: int | None, x: FloatArray
 ) -> FloatArray:
-    """Run a kernel of the C core over an array of arguments."""
+    """Return the rows of a C kernel for an array of arguments; NaN where it was too costly."""
     x = np.ascontiguousarray(x, dtype=np.float64)
     table = np.full((x.size, WIDTH), np.nan)
     source, target = array(x), array(table, writable=True)
@@ -104,5 +100,5 @@ def call_kernel(
         status = kernel(handle, x.size, source, target)
     else:
         status = kernel(handle, functional, x.size, source, target)
-    finished(status, "an answer of the C core")  # what was too costly are rows of NaN
+    finished(status, "an answer of the C core")
     return table

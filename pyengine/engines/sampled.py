@@ -12,8 +12,8 @@ from pyengine.laws.base import StepLaw
 
 __all__ = ["SampledSteps", "sampled_steps"]
 
-LARGEST_GROUP = 32  # that laws on pieces are made for
-NEAR = Fraction(1, 2**90)  # of itself, what a shift may be off from a multiple of the first one
+LARGEST_GROUP = 32  # records, that sector laws serve
+NEAR = Fraction(1, 2**90)  # relative distance of a shift from a multiple of the first, at most
 Laws = tuple[tuple[StepLaw, int], ...]
 Step = tuple[Number, Rate, bool]  # noise, rate, and whether A is the law with the record
 
@@ -24,15 +24,15 @@ class SampledSteps(NamedTuple):
     Parameters
     ----------
     kinds : tuple
-        As laws on pieces take them.
+        As sector laws take them.
     is_reversed : bool
         Whether A is the law with the record.
     end : tuple of float
-        Minus their smallest loss without exchange, and two numbers that it lies between.
+        Minus their smallest loss in the order (without, with), and bounds of it.
     laws, others : tuple
         Their laws, and those of all other steps.
     pair : GaussianPair or None
-        The same where none is of a group and all numbers are doubles.
+        The same steps, unless some are of a group or have parameters that are no doubles.
     """
 
     kinds: Kinds
@@ -44,10 +44,10 @@ class SampledSteps(NamedTuple):
 
 
 def sampled_steps(laws: Laws, *, plain: bool = False) -> SampledSteps | None:
-    """Return the sampled Gaussian steps whose numbers are known, those of groups included.
+    """Return the sampled Gaussian steps with exact parameters, those of groups included.
 
-    ``plain`` leaves out groups, and numbers that are no doubles.  None where there are none, or of
-    both orders.
+    With ``plain`` groups and parameters that are no doubles count as other steps.  None where
+    there are none, or where some are reversed and others are not.
     """
     found = [(_step(law), law, n) for law, n in laws]
     if plain:
@@ -69,14 +69,14 @@ def sampled_steps(laws: Laws, *, plain: bool = False) -> SampledSteps | None:
 
 
 def _is_plain(noise: Number, rate: Rate) -> bool:
-    """Whether a step is of one record, and its numbers are doubles."""
+    """Whether a step is of one record and its parameters are doubles."""
     return isinstance(noise, float) and isinstance(rate, float)
 
 
 def _step(law: StepLaw) -> Step | None:
-    """Noise and rate of a sampled Gaussian step, of a group the weights; None of other steps.
+    """Noise and rate of a sampled Gaussian step, for a group its weights; None for other steps.
 
-    Of weights that are none of a group no law on pieces is made.
+    A mixture is one if its shifts are 1, 2, ... times the first, all on one side only.
     """
     found = law.exact_mixtures()
     if found is None or len(found) > 1:

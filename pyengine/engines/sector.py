@@ -1,8 +1,8 @@
-"""Laws of few sampled Gaussian steps, also of groups, with proven errors, by positive terms.
+"""Laws of few sampled Gaussian steps, of groups too, by proven convolutions of their densities.
 
-For few steps, or rare large losses: where a transform decays slowly or cancels, and certified lines
-prove little (docs/theory/sector_laws).  A law is built at some 2 to 10 ms for each convolution.
-Epochs of random allocation have such laws as well.
+For few steps or rare large losses: where the transform decays slowly or the sum over a line cancels
+(docs/theory/sector_laws).  The density is kept as polynomials on panels; each convolution takes
+some 2 to 10 ms.  Epochs of random allocation have such laws as well.
 """
 
 from __future__ import annotations
@@ -29,41 +29,39 @@ from pyengine.numerics.exact_numbers import in_two_doubles, log_of_rest, ratio_i
 
 __all__ = ["EpochKinds", "EpochLaws", "Kinds", "SectorLaws", "kinds_of"]
 
-# Log densities where laws end: values down to about half of it are served.  Most are by the first.
-DEPTHS = (-75.0, -200.0, -760.0, -1500.0)
-TOO_DEEP = (-45.0, -160.0, -375.0, SMALLEST)  # log values below are not asked of each
-SOLVED = (-45.0, -100.0, -375.0, SMALLEST)  # and those whose thresholds it has
-# Of steps whose sum does not end below it.  Squaring laws that are normal gives others like them
-# from the first on; sums of many rare losses lose more at their low ends.
+# Four laws, each truncated farther out; most questions need the first only.  Logs:
+DEPTHS = (-75.0, -200.0, -760.0, -1500.0)  # of the density where a law is cut
+TOO_DEEP = (-45.0, -160.0, -375.0, SMALLEST)  # of the smallest values that a law is asked for
+SOLVED = (-45.0, -100.0, -375.0, SMALLEST)  # of the smallest values whose thresholds it finds
+# Steps are cut on the left at a log density of at most this: of up to `FEWEST_STEPS` steps, unless
+# their sum needs less, and of more, whose sums of rare losses lose more there.
 LOWEST, LOWEST_OF_MANY = -200.0, -320.0
-APART = 8.2  # standard deviations: terms of a sum that are so far from its largest do not count
-AT_END = 1e-2  # of an end: thresholds that are so near are where a law ends
-SMALL_ERROR = 1e-11  # of rows: below it no deeper law is asked
-OWN_ERRORS = 4.0  # of a law, what its rows are off by at most if its ends do not count
-LEAST_ERROR = 8e-14  # of rows, for each step: lines that are as close gain nothing by a law
-TOO_SHALLOW = Limits(1e-9, 1e-9)  # of what rows then miss by more than this
-LEFT = 3e-11  # error of rows from which on other lines are asked than those that are nearest,
-# and of those of many steps, whose laws take longer than lines do, and for each of them
-LEFT_OF_MANY, LEFT_OF_EACH = 1e-8, 1e-12
-MANY_STEPS = 1000
-OF_UNEQUAL = 1.75  # times the work of a sum of two equal laws, that of two others
+APART = 8.2  # standard deviations from the largest term of a convolution: farther ones are < 1e-14
+AT_END = 1e-2  # relative distance of a threshold from an end below which it counts as the end
+SMALL_ERROR = 1e-11  # relative error of rows that no deeper law is tried for
+OWN_ERRORS = 4.0  # a law's rows err by at most so many of its own errors, if truncation is not felt
+LEAST_ERROR = 8e-14  # relative, per step: rows of lines as close as this are not improved
+TOO_SHALLOW = Limits(1e-9, 1e-9)  # errors of a law's rows for which the next deeper law is tried
+LEFT = 3e-11  # relative error of rows above which lines other than the nearest are tried
+LEFT_OF_MANY, LEFT_OF_EACH = 1e-8, 1e-12  # the same above MANY_STEPS, plus so much per step
+MANY_STEPS = 1000  # more make laws slower than lines
+OF_UNEQUAL = 1.75  # work of a convolution of two laws, over that of a law with itself
 DIVISORS = (3, 5, 7, 9, 11, 13, 15, 17, 19, 21)
 
-# Of epochs: total numbers of steps, and what powers of their ratios may take.  Where noise is large
-# both tails fall like a normal law's, and lose as much as they gain at each sum if they end at
-# about e^-220: laws are deeper there, and cost little.
-MOST_ALLOCATED = 12_000
-MOST_EPOCH_WORK = 8e7
-EPOCH_DEPTHS = ((-230.0, -760.0), (-330.0, -760.0))
-DEEPEST = -160.0  # log values below are not asked of them
-QUIET = 2.5  # noise
-WIDEST = 80.0  # of the spread of a loss
-LOUDEST = 26.0  # inverse of a noise; more of it is as wide
+# Epochs of random allocation.  With large noise both tails fall like a normal law's, and each sum
+# loses as much at the ends as it gains if they are cut at about e^-220; deeper laws cost little.
+MOST_ALLOCATED = 12_000  # steps of all epochs
+MOST_EPOCH_WORK = 8e7  # nodes of all convolutions of an epoch
+EPOCH_DEPTHS = ((-230.0, -760.0), (-330.0, -760.0))  # for noise below `QUIET`, and from it on
+DEEPEST = -160.0  # log of the smallest values that they are asked for
+QUIET = 2.5  # noise multiplier
+WIDEST = 80.0  # largest variance of the total loss, about
+LOUDEST = 26.0  # 1/noise is replaced by at most this, before it is squared and exponentiated
 EPOCHS_TOO_SHALLOW = Limits(1e-7, 1e-7)
 NOT_PROVEN = "no law of these steps is proven; method='lattice' may bracket it"
 
-# Noise, the sampling probability, or the probabilities that 0, 1, ... records of a group are in a
-# batch, and number of the steps.
+# Kinds of steps: noise, the sampling probability or, of a group, the probabilities that 0, 1, ...
+# of its records are in a batch, and the number of steps.
 Number = float | Fraction
 Rate = Number | tuple[Fraction, ...]
 Kinds = tuple[tuple[Number, Rate, int], ...]
@@ -81,7 +79,7 @@ _thread = threading.local()
 
 
 def _pieces() -> Any:
-    """Nodes of rules, which all sums of a thread share."""
+    """The work space of convolutions, shared by all of a thread."""
     if not hasattr(_thread, "pieces"):
         _thread.pieces = ffi.gc(lib.pe_sector_pieces_new(), lib.pe_sector_pieces_free)
     return _thread.pieces
@@ -115,16 +113,17 @@ def _convolve(a: Any, b: Any) -> Any:
 
 
 def _reach_of_parts(kinds: Kinds, reach: float) -> float:
-    """Where steps have to end if their sum is to reach so far to the left, in deviations.
+    """How far left of its mean a step's law must reach for the sum to reach ``reach``.
 
-    A part that has the share f of a sum at x is about x sqrt(f) there, give or take sqrt(1 - f).
+    All in standard deviations.  Given that a normal sum is at x, a part with the share f of the
+    steps is at x sqrt(f), with the deviation sqrt(1 - f).
     """
 
     def part(x: float, share: float) -> float:
         return math.sqrt(share) * x + math.sqrt(1.0 - share) * APART
 
     for _ in kinds[1:]:
-        reach = fn.hypot(reach, APART)  # the most, of any share
+        reach = fn.hypot(reach, APART)  # the maximum of ``part`` over all shares
     farthest = reach
     for _, _, number in kinds:
         reaches = {number: reach}
@@ -138,7 +137,7 @@ def _reach_of_parts(kinds: Kinds, reach: float) -> float:
 
 
 def _composed(kinds: Kinds, deepest: float) -> Any:
-    """Law of all steps: powers by squaring, and their sum."""
+    """The law of all steps: powers of each kind by an addition chain, then their convolution."""
     result = None
     steps = sum(number for _, _, number in kinds)
     if steps > FEWEST_STEPS:
@@ -147,7 +146,7 @@ def _composed(kinds: Kinds, deepest: float) -> Any:
         reach = _reach_of_parts(kinds, math.sqrt(-2.0 * deepest))
         low = max(-0.5 * reach**2, min(deepest, LOWEST))
     ones = [_step(noise, rate, steps, low, deepest) for noise, rate, _ in kinds]
-    # tables of all go as far as those of the one whose losses are the largest
+    # the tables of all kinds reach as far as those of the kind with the largest losses
     reaches = [float(lib.pe_sector_reach(one)) for one in ones]
     most = max(reaches)
     for (noise, rate, number), one, reach in zip(kinds, ones, reaches, strict=True):
@@ -158,14 +157,14 @@ def _composed(kinds: Kinds, deepest: float) -> Any:
 
 
 def _kept_integrals(law: Any) -> Any:
-    """A law that keeps its integrals, which all of its rows and thresholds need."""
+    """The law with its panels' integrals kept, which all rows and thresholds use."""
     finished(lib.pe_sector_keep(law), "a law with proven errors")
     return law
 
 
 @kept(128, lambda law: 0 if law is None else int(lib.pe_sector_bytes(law)))
 def _law_of(make: Callable[[Any, float], Any], kinds: Any, deepest: float) -> Any:
-    """Law of the composed loss; None where there is none: to find that out takes time, too."""
+    """The law of the composed loss, or None: a failure is kept as well, as it takes as long."""
     try:
         return _kept_integrals(make(kinds, deepest))
     except AccuracyError:
@@ -173,9 +172,10 @@ def _law_of(make: Callable[[Any, float], Any], kinds: Any, deepest: float) -> An
 
 
 def _sums(number: int) -> list[tuple[int, int]]:
-    """Sums of two numbers of parts, each made before, that lead from 1 to a number at little cost.
+    """A cheap addition chain from 1 to ``number``: pairs of which each adds up to the next power.
 
-    A number is twice its half, one more than the one before, or a power of the power of a divisor.
+    An n-th power is the square of its half's, that of n - 1 times the first, or a power of that of
+    a divisor.
     """
     found: dict[int, tuple[float, list[tuple[int, int]]]] = {1: (0.0, [])}
 
@@ -198,7 +198,7 @@ def _sums(number: int) -> list[tuple[int, int]]:
 
 
 def _power(one: Any, number: int, joined: Callable[[Any, Any], Any]) -> Any:
-    """Law of equal parts."""
+    """The law of ``number`` equal parts, by the chain of `_sums`."""
     laws = {1: one}
     for a, b in _sums(number):
         laws[a + b] = joined(laws[a], laws[b])
@@ -206,7 +206,7 @@ def _power(one: Any, number: int, joined: Callable[[Any, Any], Any]) -> Any:
 
 
 def _halved(one: Any, number: int, joined: Callable[[Any, Any], Any]) -> Any:
-    """The same from halves that differ by one at most: unequal sums lose some at their ends."""
+    """The same by halves that differ by at most one: unequal parts lose more at their ends."""
     laws = {1: one}
 
     def law(parts: int) -> Any:
@@ -223,19 +223,19 @@ def _compose(a: Any, b: Any) -> Any:
 
 
 def _epoch(noise: tuple[float, float], steps: int, deepest: float, sums: int) -> Any:
-    """Law of the loss of one epoch, the log of a mean of ratios."""
+    """The law of one epoch's loss, the log of the mean of its steps' likelihood ratios."""
     out = ffi.new("pe_sector **")
     shift = in_two_doubles(1 / (Fraction(noise[0]) + Fraction(noise[1])))
     one = _law(lib.pe_sector_ratio(shift, deepest, float(steps), out), out)
     if steps > 1 and sums * float(lib.pe_sector_work(_convolve(one, one))) > MOST_EPOCH_WORK:
-        raise AccuracyError(NOT_PROVEN)  # which the last of its sums would say after some seconds
+        raise AccuracyError(NOT_PROVEN)  # the last convolution would refuse after some seconds
     return _halved(one, steps, _convolve)
 
 
 def _composed_epochs(kinds: EpochKinds, deepest: float) -> Any:
-    """Law of all epochs."""
+    """The law of all epochs."""
     result = None
-    # about the variance of the loss, of whose root the axis has to hold some twenty on either side
+    # about the variance of the loss: the axis has to hold some 20 deviations on either side
     spread = sum(
         number * fn.log1p(fn.expm1(min(1.0 / noise[0], LOUDEST) ** 2) / steps)
         for noise, steps, number in kinds
@@ -243,7 +243,7 @@ def _composed_epochs(kinds: EpochKinds, deepest: float) -> Any:
     if spread > WIDEST:
         raise AccuracyError(NOT_PROVEN)
     for noise, steps, number in kinds:
-        # sums of powers take half as long as the first one where losses are large
+        # number of convolutions
         sums = steps.bit_length() + number.bit_length()
         power = _halved(_epoch(noise, steps, deepest, sums), number, _compose)
         result = power if result is None else _compose(result, power)
@@ -251,15 +251,16 @@ def _composed_epochs(kinds: EpochKinds, deepest: float) -> Any:
 
 
 def _deeper_epochs(kinds: EpochKinds, first: float, deepest: float) -> Any:
-    """A law that ends farther out, unless one that does not was refused: it costs more."""
+    """The deeper law, tried only where the shallow one, which costs less, is proven."""
     shallow = _law_of(_composed_epochs, kinds, first)
     return None if shallow is None else _law_of(_composed_epochs, kinds, deepest)
 
 
 class _Level(NamedTuple):
-    """A law, made where it is asked for, log values that it may have, and errors that do for it.
+    """A law, made on first use, with logs of the smallest values for rows and for thresholds.
 
-    Where `then` is None these are also what its rows are off by if its ends do not count.
+    The next deeper law is tried for rows with errors above ``then``; None stands for errors above
+    the law's own, which truncation causes.
     """
 
     law: Callable[[], Any]
@@ -274,7 +275,7 @@ def kinds_of(pair: GaussianPair) -> Kinds:
 
 
 class SectorLaws:
-    """Proven rows of one ordered pair of few steps; A is the law with the record if reversed."""
+    """Proven rows of one ordered pair of few steps; if reversed A is the law with the record."""
 
     def __init__(self, kinds: Kinds, is_reversed: bool) -> None:
         self._reversed = is_reversed
@@ -300,10 +301,10 @@ class SectorLaws:
         enough: Limits,
         depths: int | None = None,
     ) -> npt.NDArray[np.bool_]:
-        """Put rows into a table of proven ones where their errors are smaller, and say where.
+        """Replace rows of a table by closer rows of laws, and return where.
 
-        Nothing is done where thresholds are NaN or infinite, or rows have no larger errors than are
-        enough.  ``depths`` laws are asked at most, of those that are proven the shortest ones.
+        Rows with errors within ``enough``, and thresholds that are not finite, are left.  At most
+        ``depths`` of the laws that are proven are asked, the shallowest first.
         """
         put = np.zeros(c.size, dtype=np.bool_)
         if not self.serves:
@@ -329,23 +330,23 @@ class SectorLaws:
             if depths is not None and (depths := depths - 1) == 0:
                 break
             own_error = max(OWN_ERRORS * float(lib.pe_sector_error(law)), SMALL_ERROR)
-            limits = level.then or Limits(own_error, own_error)  # more is due to its ends
+            limits = level.then or Limits(own_error, own_error)  # the rest is truncation
         return put
 
     @property
     def depths(self) -> int:
-        """How many laws there are, each of which ends farther out than the one before."""
+        """Number of laws, each truncated farther out than the one before."""
         return len(self._levels)
 
     def law(self, depth: int) -> Any:
-        """Return a law; None where none is proven."""
+        """Return the law of this index; None where it is not proven."""
         return self._levels[depth].law()
 
     def _rows(self, law: Any, _: int, n: int, x: Any, rows: Any) -> int:
         return int(lib.pe_sector_at(law, self._reversed, n, x, rows))
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds where a law has the log of a functional; NaN where none reaches so far."""
+        """Thresholds at which the log of a functional has given values; NaN beyond all laws."""
         found = np.full(log_target.size, np.nan)
         for level in self._levels if self.serves else ():
             here = np.isfinite(log_target) & np.isnan(found) & (log_target >= level.solved)
@@ -356,7 +357,7 @@ class SectorLaws:
         return found
 
     def farthest(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds where the deepest law has it or ends; NaN where there is no law."""
+        """The same by the deepest law, or its end; NaN where no law is proven."""
         for level in self._levels[::-1] if self.serves else ():
             law = level.law()
             if law is not None:
@@ -364,7 +365,7 @@ class SectorLaws:
         return np.full(log_target.size, np.nan)
 
     def _threshold(self, law: Any, functional: int, goal: FloatArray) -> FloatArray:
-        """Thresholds of one law, between its ends."""
+        """The same by one law, clipped to its ends."""
         found, goal = np.empty(goal.size), np.ascontiguousarray(goal)
         out = array(found, writable=True)
         lib.pe_sector_solve(law, self._reversed, functional, goal.size, array(goal), out)
@@ -372,7 +373,7 @@ class SectorLaws:
 
 
 def _is_end(law: Any, c: FloatArray) -> npt.NDArray[np.bool_]:
-    """Whether thresholds, of either order, are next to an end of a law."""
+    """Whether thresholds, of either order, are at an end of a law, up to `AT_END`."""
     ends = np.empty(2)
     lib.pe_sector_ends(law, array(ends, writable=True))
     return np.asarray(np.any([abs(abs(c) - abs(end)) <= AT_END * abs(end) for end in ends], axis=0))
@@ -381,13 +382,13 @@ def _is_end(law: Any, c: FloatArray) -> npt.NDArray[np.bool_]:
 class EpochLaws(SectorLaws):
     """Proven rows of one ordered pair of epochs of random allocation.
 
-    Noise is a sum of two doubles, and epochs of one step are plain Gaussian steps; A is the law
-    with the record if reversed.
+    Noise is a sum of two doubles, and epochs of one step are plain Gaussian steps.  If reversed A
+    is the law with the record.
     """
 
     def __init__(self, kinds: EpochKinds, is_reversed: bool) -> None:
         self._reversed = is_reversed
-        self._least_error = 0.0  # no lines know anything of epochs
+        self._least_error = 0.0  # no other rows of epochs exist
         self.serves = sum(steps * number for _, steps, number in kinds) <= MOST_ALLOCATED
         noise = max(noise[0] for noise, _, _ in kinds)
         first, deeper = EPOCH_DEPTHS[noise >= QUIET]

@@ -240,7 +240,7 @@ class NodedOrder(Inner):
     def shift(self, c: FloatArray) -> FloatArray:
         """Bounds of the errors of thresholds: the other steps', and roundings of losses."""
         above = np.maximum((-c if self._is_reversed else c) + self._end[2], 0.0)
-        most = np.maximum(above - self._corners.places[0], 0.0)  # below all corners masses are constant
+        most = np.maximum(above - self._corners.places[0], 0.0)  # below all places masses are 0
         return np.asarray(self._inner_shift + UNIT * (2.0 * (np.abs(c) + above) + 4.0 * most))
 
     @cached_property
