@@ -1,10 +1,10 @@
-"""Steps of which only bounds are known, by other mechanisms: epochs, and selections among runs.
+"""Steps without a law of their own, between mechanisms that dominate and that are dominated.
 
-Of epochs in which each record takes part in several random steps, above stand blocks, each with one
-random step of the record, or with two, whose law is known between two others; below stand the sum
-of the epoch's releases and an epoch with fewer steps of the record (docs/theory/allocation has the
-proofs).  Above the best of a random number of runs
-stands a finite pair, and nothing below.
+Epochs in which each record takes part in several random steps are dominated by blocks, each with
+one random step of the record, or with two, whose law lies between two others.  They dominate the
+sum of the epoch's releases and an epoch with fewer steps of the record (docs/theory/allocation).
+The best of a random number of runs is dominated by a finite pair; nothing is known that it
+dominates.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ NAME = "blocks"
 
 
 def enclosing(step: Step) -> tuple[Mechanism, tuple[Step, ...]] | None:
-    """What dominates a step and what is dominated; None for steps that have a law.
+    """The mechanism that dominates a step, and those that it dominates; None if it has a law.
 
-    Of other than Gaussian noise nothing is known to be dominated.
+    With noise that is not Gaussian the dominated mechanisms release nothing.
     """
     found, blocks = step.enclosing, compose(step.blocks())
     if found or step.places is not None or blocks == compose(step):
@@ -45,14 +45,14 @@ def enclosing(step: Step) -> tuple[Mechanism, tuple[Step, ...]] | None:
 def dominating(
     mechanism: Mechanism, best_of: Callable[[Step], Mechanism] | None = None
 ) -> Mechanism:
-    """Return the mechanism with what dominates in the place of such steps.
+    """Return a mechanism that dominates, with such steps replaced.
 
     Parameters
     ----------
     mechanism : Mechanism
         What is released.
     best_of : callable, optional
-        What dominates a selection among runs; it is left as it is if not given.
+        Returns what dominates a selection among runs; without it selections are left.
     """
 
     def above(step: Step) -> Mechanism:
@@ -65,12 +65,12 @@ def dominating(
 
 
 def in_blocks(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism with blocks of one step of a record in the place of epochs."""
+    """Return the mechanism with epochs replaced by blocks, one step of a record in each."""
     return compose(*(step.blocks().composed(number) for step, number in steps_of(mechanism)))
 
 
 def has_pairs(mechanism: Mechanism) -> bool:
-    """Whether all that has no law of its own are epochs with two steps of a record."""
+    """Whether there are steps without a law, all of them epochs with two steps of a record."""
     bounded = [step for step, _ in steps_of(mechanism) if enclosing(step) or step.repeated]
     return bool(bounded) and all(
         step.places is not None and step.places.has_pairs for step in bounded
@@ -78,7 +78,7 @@ def has_pairs(mechanism: Mechanism) -> bool:
 
 
 def dominated(mechanism: Mechanism) -> list[Mechanism]:
-    """Return mechanisms with one of those in the place of such steps that these dominate."""
+    """Return two mechanisms that are dominated, with such steps replaced."""
 
     def below(step: Step, which: int) -> Mechanism:
         if step.repeated:

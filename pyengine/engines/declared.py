@@ -1,7 +1,6 @@
-"""What each engine declares: what it supports, and how it is asked.
+"""All engines in order: what each supports, and how it is asked.
 
-Engines are imported when they are asked, so that a question does not load those that it has no need
-of; only those that answer DP-SGD are imported here.
+Only the engines for DP-SGD are imported here; others are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -39,19 +38,19 @@ if TYPE_CHECKING:
 
 __all__ = ["ENGINES"]
 
-# relative widths of bounds that no others are asked to narrow: of lines, of deformed ones, and of
-# lines beside which there are laws on pieces, or rows of many steps alone
+# relative widths of bounds above which the next means are tried: after lines, after deformed lines
+# or sampled steps, and after lines where sampled steps have sector laws or rows
 NARROW, WIDE, CLOSE = 1e-9, 1e-8, 1e-10
-PAIRS = 1e-3  # what two random steps of a record are known to, about
+PAIRS = 1e-3  # relative accuracy of the law of two random steps of a record, about
 
 
 def _is_law(problem: Problem) -> bool:
-    """Whether the mechanism's own laws are asked about."""
+    """Whether the problem is about the mechanism's own laws."""
     return not problem.is_relaxed and problem.given is None
 
 
 class NothingReleasedEngine(Engine):
-    """Gaussian steps that never look at the record, and the same in the relaxed threat model."""
+    """Gaussian steps of sampling probability 0, and the same in the relaxed threat model."""
 
     name = "closed_form"
     methods = ("auto", "exact", "lattice", "clt")
@@ -87,10 +86,11 @@ class ClosedFormEngine(Engine):
 
 
 def _single_batch(problem: Problem) -> GaussianRows | None:
-    """One Gaussian batch of fixed size with a record exchanged, as it is without the record.
+    """The rows of one Gaussian batch of fixed size under ``substitute``; None for other problems.
 
-    Both orders of that pair are attained, and together they have the largest profile (Theorem 15
-    of Lebeda et al., 2024): what is asked is the hull of both (docs/theory/adjacency).
+    Both orders of the pair without the record are attained, and together they have the largest
+    profile (Theorem 15 of Lebeda et al., 2024): the answer is the hull of both
+    (docs/theory/adjacency).
     """
     if problem.adjacency != "substitute" or not _is_law(problem):
         return None
@@ -101,7 +101,7 @@ def _single_batch(problem: Problem) -> GaussianRows | None:
 
 
 class RelaxedClosedFormEngine(Engine):
-    """Relaxed threat model: laws of a length."""
+    """The relaxed threat model: the law of one length in closed form."""
 
     name = "closed_form"
     methods = ("auto",)
@@ -149,9 +149,9 @@ class ExactEngine(Engine):
 
 
 class LatticeEngine(Engine):
-    """Any steps, on a lattice of losses between two roundings.
+    """Any steps, with losses rounded down and up to a lattice.
 
-    Steps that are known between two laws only are composed twice, once with each.
+    Steps whose law is known only between two others are composed twice, once with each.
     """
 
     name = "lattice"
@@ -168,7 +168,7 @@ class LatticeEngine(Engine):
         tolerance = TOLERANCE if problem.tolerance is None else problem.tolerance
         if all(law.has_cells for law, _ in laws):
             return self._of(problem, laws, tolerance)
-        # two brackets, and what lies between them, have to fit
+        # both lattices' widths and the distance of both laws share the tolerance
         enclosed = [(law.enclosed(problem.tolerance), number) for law, number in laws]
         sides = ([(both[i], number) for both, number in enclosed] for i in (0, 1))
         return Between(*(self._of(problem, side, 0.25 * tolerance) for side in sides))
@@ -192,7 +192,7 @@ class LatticeEngine(Engine):
 
 
 def _are_smooth(problem: Problem) -> bool:
-    """Whether all of several steps may be mixtures of normals, told without their engines."""
+    """Whether there are several steps and all may be mixtures of normals; imports no engine."""
     laws = problem.laws
     return sum(number for _, number in laws) > 1 and all(
         law.mixtures() is not None or law.nodes(number) is not None for law, number in laws
@@ -200,14 +200,14 @@ def _are_smooth(problem: Problem) -> bool:
 
 
 def _has_epochs(problem: Problem) -> bool:
-    """Whether there are epochs among the steps, told without their engines."""
+    """Whether there are epochs of random allocation among the steps; imports no engine."""
     return any(law.tabulated() is not None for law, _ in problem.laws)
 
 
 class CertifiedEngine(Engine):
-    """Gaussian steps on samples, their mixtures and epochs, by sums whose errors are theorems.
+    """Sampled Gaussian steps, their mixtures and epochs, by rows with proven errors.
 
-    What has no proof there the lattice answers.
+    The lattice answers where these have no narrow bounds.
     """
 
     name = "certified"
@@ -227,12 +227,12 @@ class CertifiedEngine(Engine):
         return CertifiedBothOrders(add, remove, partial(self._beside, problem, ask))
 
     def _beside(self, problem: Problem, ask: Ask) -> Questions:
-        """Questions that are asked where rows of one order are too wide."""
+        """Questions for answers whose bounds by rows are too wide."""
         return LatticeEngine().questions(problem, ask)
 
 
 def _side(problem: Problem) -> RowSide | None:
-    """What has proven rows of steps that are not all Gaussian; None where nothing has."""
+    """The side with proven rows of steps that are not all Gaussian; None without one."""
     if _are_smooth(problem):
         from pyengine.engines.smooth import SmoothSide, smooth_pair
 
@@ -250,7 +250,7 @@ def _side(problem: Problem) -> RowSide | None:
 def _sides(problem: Problem) -> tuple[RowSide, RowSide]:
     """The private and the public side.
 
-    Where rates are no doubles two pairs of doubles enclose the one that is asked about.
+    They differ where parameters are no doubles: pairs of doubles enclose the pair.
     """
     if problem.rows is None:
         side = _side(problem)
@@ -265,9 +265,9 @@ def _sides(problem: Problem) -> tuple[RowSide, RowSide]:
 
 
 class NodesEngine(CertifiedEngine):
-    """Nodes of densities, whose errors are estimates: of epochs, and where no line proves more.
+    """Epochs, and mixtures without proven rows, by nodes of densities with estimated errors.
 
-    Proofs of epochs take twenty times as long.
+    Proofs for epochs take twenty times as long.
     """
 
     name = "spectral"
@@ -295,7 +295,7 @@ class NodesEngine(CertifiedEngine):
 
 
 def _estimated(problem: Problem) -> EstimatedSide | None:
-    """Rows with estimated errors; None where there are none."""
+    """The side with estimated rows; None without one."""
     found = None
     if _has_epochs(problem):
         from pyengine.engines.certified_epochs import tabulated_epochs
@@ -313,9 +313,9 @@ def _estimated(problem: Problem) -> EstimatedSide | None:
 
 
 class AnalyticEngine(Engine):
-    """Steps of analytic densities, samples of them, and compositions of them with Gaussian steps.
+    """Steps with analytic densities, sampled or not, composed also with Gaussian steps, by lines.
 
-    What its lines do not know narrowly the lattice estimates.
+    The lattice estimates where lines have no narrow bounds.
     """
 
     name = "certified"
@@ -344,7 +344,7 @@ class AnalyticEngine(Engine):
         return self._pair(problem, far=False)
 
     def _asked(self, problem: Problem, ask: Ask, *, far: bool) -> tuple[Questions, float]:
-        """Questions on laws that end near or far out, and what they know to be small alone."""
+        """Questions on laws truncated near or far out, and the least value they know closely."""
         from pyengine.engines.vertical_lines.questions import LineBothOrders, Others
 
         if problem.adjacency != "add_remove":
@@ -371,7 +371,7 @@ class AnalyticEngine(Engine):
 
 
 class EnclosedEngine(Engine):
-    """Steps that are known between two laws, by questions on each of these."""
+    """Steps whose law is known only between two others, by questions on both of these."""
 
     name = "certified"
     methods: ClassVar[tuple[str, ...]] = ("auto", "exact", "lattice")
@@ -391,9 +391,9 @@ class EnclosedEngine(Engine):
 
 
 class LineEngine(Engine):
-    """Steps of one kind or several whose sum has lines, deformed ones where they are few.
+    """Steps of one kind or several by vertical lines, deformed ones where steps are few.
 
-    What those do not answer narrowly is asked of exact sums or the lattice, as well.
+    Exact sums or the lattice answer where lines have no narrow bounds.
     """
 
     name = "certified"
@@ -407,7 +407,7 @@ class LineEngine(Engine):
             return False
         steps = sum(number for _, number in problem.laws)
         if steps < 2 or all(law.finite() is not None for law, _ in problem.laws):
-            return False  # what neither engine serves, told without importing them
+            return False  # decided without importing the orders
         from pyengine.engines.vertical_lines.range import line_order, order_of_samples
 
         laws = tuple(problem.laws)
@@ -420,7 +420,7 @@ class LineEngine(Engine):
         problem = replace(problem, wanted=None)
         asked = _sums(problem, lambda engine: ask(replace(problem, method=engine.name)))
         add, remove = (_handing_over(problem.ordered(order)) for order in ("add", "remove"))
-        # the first ones are the last of each
+        # the first to be asked are last in each list; pair these
         both = min(len(add), len(remove))
         for one, other in zip(add[len(add) - both :], remove[len(remove) - both :], strict=True):
             asked = asked.after(
@@ -435,7 +435,7 @@ class LineEngine(Engine):
 
 
 def _sums(problem: Problem, ask: Callable[[Engine], Questions]) -> Others:
-    """Exact sums or the lattice, whichever is asked for what lines do not know narrowly."""
+    """Exact sums or the lattice, for answers for which lines have no narrow bounds."""
     from pyengine.engines.vertical_lines.questions import WIDEST, NobodyElseError, Others
 
     exact = ExactEngine()
@@ -452,7 +452,7 @@ def _sums(problem: Problem, ask: Callable[[Engine], Questions]) -> Others:
 
 
 def _handing_over(problem: Problem) -> list[Others]:
-    """What makes questions on the engines that serve, the first one last; each asks one before."""
+    """The means that serve a pair, the first to ask last; each falls back on the one before."""
     from pyengine.engines.vertical_lines.range import (
         are_long,
         deformed_order,
@@ -461,7 +461,7 @@ def _handing_over(problem: Problem) -> list[Others]:
         order_on_pieces,
     )
 
-    # what each answer may be wide at most where another engine follows
+    # orders, and the widths above which the next one is asked
     steps: list[tuple[LineOrder, float]] = []
     line = line_order(problem.laws)
     if line is not None:
@@ -500,7 +500,7 @@ def _first(law: LineOrder) -> LineOrder:
 
 
 def _made_or(last: LineOrder | None, laws: Laws) -> LineOrder:
-    """The order of samples; without one the last engine is asked again, less closely, if there."""
+    """The order of sampled steps; without one ``last`` again, with a larger width."""
     from pyengine.engines.vertical_lines.range import order_of_samples
 
     found = order_of_samples(laws) or last
@@ -523,9 +523,9 @@ def _on_both(
 
 
 class ReferenceEngine(Engine):
-    """Arbitrary precision."""
+    """Arbitrary precision arithmetic."""
 
-    name = "reference"  # certifies most values, but not all of them
+    name = "reference"  # not `certified`: some values have no proof
 
     def supports(self, problem: Problem) -> bool:
         return problem.given is None
@@ -537,7 +537,7 @@ class ReferenceEngine(Engine):
 
 
 class ApproximationEngine(Engine):
-    """Base of the approximations that the papers publish."""
+    """Base of the approximations of published papers."""
 
     def supports(self, problem: Problem) -> bool:
         return _is_law(problem)
@@ -549,7 +549,7 @@ class ApproximationEngine(Engine):
 
 
 def _beside_truth(found: Questions, problem: Problem, ask: Ask) -> Questions:
-    """An approximation between bounds that hold what is proven."""
+    """An approximation, with the bounds widened to contain proven ones."""
     from pyengine.engines.approximate import BesideTruth
 
     truth = replace(problem, method="auto", tolerance=None, wanted=None)
@@ -557,7 +557,7 @@ def _beside_truth(found: Questions, problem: Problem, ask: Ask) -> Questions:
 
 
 class EdgeworthEngine(ApproximationEngine):
-    """Expansion about the normal law."""
+    """Edgeworth expansion about the normal law."""
 
     name = "edgeworth"
 
@@ -570,7 +570,7 @@ class EdgeworthEngine(ApproximationEngine):
 
 
 class CentralLimitEngine(Engine):
-    """One Gaussian in the place of all steps; squared lengths as if they were normal."""
+    """One Gaussian for all steps; in the relaxed threat model normal laws for squared lengths."""
 
     name = "clt"
 
@@ -626,15 +626,16 @@ class MonteCarloEngine(ApproximationEngine):
 
 
 class BlocksEngine(Engine):
-    """Others bound them: epochs with several random steps of a record, and selections.
+    """Steps without a law, between mechanisms that dominate and that are dominated.
 
-    So with any epoch of random allocation where another record takes the place of one.
+    Epochs with several random steps of a record, and selections; under ``substitute`` all epochs
+    of random allocation.
     """
 
     name = "blocks"
     methods: ClassVar[tuple[str, ...]] = ("auto", "lattice", "reference")
     only_bounds = True
-    needs_masses = False  # which those who answer for the other mechanisms look at
+    needs_masses = False  # checked for the other mechanisms
 
     def supports(self, problem: Problem) -> bool:
         if not _is_law(problem):
@@ -643,7 +644,7 @@ class BlocksEngine(Engine):
             from pyengine.engines.replaced import needs_the_rest
 
             return needs_the_rest(problem.mechanism)
-        if problem.rows is not None:  # Gaussian steps, which have laws
+        if problem.rows is not None:  # Gaussian steps have laws
             return False
         return any(_has_no_law(step) for step, _ in steps_of(problem.mechanism))
 
@@ -696,13 +697,13 @@ class BlocksEngine(Engine):
             def lower() -> Questions:
                 try:
                     return asked(summed(problem.mechanism))
-                except NotDefinedError as error:  # of other steps, so that it tells nothing
+                except NotDefinedError as error:  # by other steps: there is no lower bound
                     raise AccuracyError(str(error)) from error
 
             through = ThroughTheRest(of("add"), of("remove"))
             return Dominated(through, [partial(of, "add_remove"), lower], NAME)
         below = [partial(asked, mechanism) for mechanism in dominated(problem.mechanism)]
-        if method == "reference" or problem.method == self.name:  # blocks of one step alone
+        if method == "reference" or problem.method == self.name:  # only blocks of one step
             above = dominating(in_blocks(problem.mechanism), best_of)
         else:
             above = dominating(problem.mechanism, best_of)
@@ -718,18 +719,18 @@ class BlocksEngine(Engine):
 
 
 class ProvenBlocksEngine(BlocksEngine):
-    """The same where all of those are proven."""
+    """The same with proven questions on the other mechanisms."""
 
     methods = ()
     certified = True
 
 
 class RevealedEngine(Engine):
-    """Mixtures of which the release names the part, by questions on the parts."""
+    """Mixtures whose release names the part, by questions on the parts."""
 
     name = "certified"
     methods: ClassVar[tuple[str, ...]] = ("auto", "exact", "lattice", "reference")
-    needs_masses = False  # which those who answer for the parts look at
+    needs_masses = False  # checked for the parts
 
     def supports(self, problem: Problem) -> bool:
         steps = steps_of(problem.mechanism)
@@ -737,7 +738,7 @@ class RevealedEngine(Engine):
             return False
         from pyengine.mechanisms.revealed import parts_of  # here, as few runs need it
 
-        with suppress(AccuracyError, NotDefinedError):  # of mixtures without a law of their own
+        with suppress(AccuracyError, NotDefinedError):  # raised by mixtures without a law
             if all(law.finite() is not None for law, _ in problem.laws) or _are_smooth(problem):
                 return False
         return bool(parts_of(problem.mechanism))
@@ -767,7 +768,7 @@ class RevealedEngine(Engine):
 
 
 class ProvenRevealedEngine(RevealedEngine):
-    """The same where all parts are proven."""
+    """The same with proven questions on the parts."""
 
     methods = ()
     certified = True
@@ -781,7 +782,7 @@ def _has_no_law(step: Step) -> bool:
     return enclosing(step) is not None
 
 
-# the cheapest one first
+# in the order in which the registry tries them, cheap ones before costly ones
 ENGINES: tuple[Engine, ...] = (
     BlocksEngine(),
     ProvenBlocksEngine(),

@@ -1,7 +1,7 @@
-"""Equal Gaussian steps on Poisson samples: nothing is chosen where few floats are asked.
+"""Equal Gaussian steps on Poisson samples: few floats are answered without choosing an engine.
 
-One call of the C core answers each from noise, rate and number of steps.  Long arrays, and what
-that call does not say, are asked of what the registry chooses.
+One call of the C core answers each from noise, rate and number of steps.  Longer arrays, and
+questions that the call does not answer, go to the engine of the registry.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ __all__ = [
     "run_settings",
 ]
 
-FEW = 8  # floats of an array that are answered sooner one by one
-LEAST = 1e-69  # upper bounds below which laws of few steps know more of arrays, see `SMALLEST`
-ORDERS = {"add": (False,), "remove": (True,), "add_remove": (False, True)}  # A with the record
+FEW = 8  # size of arrays up to which one call a float is quicker
+LEAST = 1e-69  # smaller upper bounds are left to arrays, for which sector laws may be closer
+ORDERS = {"add": (False,), "remove": (True,), "add_remove": (False, True)}  # whether A has it
 METHODS = ("auto", "certified")
 
 
@@ -45,14 +45,14 @@ SETTINGS = settings((WIDEST, WIDEST))
 
 
 def run_settings() -> Any:
-    """How the C core is to ask."""
+    """A new C plan with the default settings."""
     return ffi.new(PLAN, SETTINGS[0])
 
 
 def questions_of_run(
     mechanism: Any, adjacency: Any, method: Any, otherwise: Callable[[], Questions]
 ) -> EqualQuestions | None:
-    """Questions on equal steps, whatever was asked; None where the registry has to choose."""
+    """Questions on equal steps; None for arguments that the registry has to look at."""
     run = equal_gaussian_steps(mechanism)
     if run is None or adjacency not in ORDERS or method not in METHODS:
         return None
@@ -66,7 +66,7 @@ def questions_of_run(
 
 
 class EqualQuestions(Questions):
-    """Questions on equal steps: floats by a plan, and what that does not say by others."""
+    """Questions on equal steps: few floats by a plan, all else by the registry's engine."""
 
     is_light = True
 
@@ -76,7 +76,7 @@ class EqualQuestions(Questions):
 
     @property
     def others(self) -> Questions:
-        """Questions that are asked what the plan does not answer."""
+        """Questions by the registry's engine, made on first use."""
         if self._others is None:
             self._others = self._make()
         return self._others
@@ -95,7 +95,7 @@ class EqualQuestions(Questions):
         return self.others.values(name, x) if few is None else few.value
 
     def _few(self, name: str, x: FloatArray) -> Answer | None:
-        """Few values with the bits and words of others; None where the plan does not say all."""
+        """Few values, with the same bits as the others'; None unless the plan answers all."""
         if not 0 < x.size <= FEW:
             return None
         rows = []
@@ -108,5 +108,5 @@ class EqualQuestions(Questions):
         return Answer(value, lower, upper, names("certified", x.size), True)
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """What the others answer."""
+        """The others' answer."""
         return question(self.others, x)

@@ -1,7 +1,7 @@
-"""Many mechanisms in one call: equal Gaussian steps in the C core, on all cores.
+"""Many mechanisms in one call: equal Gaussian steps in the C core, on all processors.
 
-Each answer has the bits that it has alone.  What the core does not prove, and other mechanisms, are
-asked one by one by whoever called.
+Each answer has the same bits as alone.  Questions that the core does not answer, and other
+mechanisms, are left to the caller, who asks them one by one.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from pyengine.mechanisms.many import Mechanisms
 __all__ = ["AskedTogether", "answered_together", "listed"]
 
 ORDERS = {"add": lib.PE_ADD, "remove": lib.PE_REMOVE, "add_remove": lib.PE_ADD_REMOVE}
-CHUNK = 32  # answers between two looks for the next chunk: 1 to 10 ms
-LONGEST = 1024  # of a mechanism that is asked often, whose lines are made anew in each chunk
-FEW = 4  # answers that no thread is woken for
-MOMENT = 0.2  # seconds
+CHUNK = 32  # questions of a chunk, about: 1 to 10 ms
+LONGEST = 1024  # questions of a chunk at most: each chunk makes a mechanism's lines anew
+FEW = 4  # questions up to which no threads are used
+MOMENT = 0.2  # seconds between two checks for signals
 
 Flags = npt.NDArray[np.bool_]
 
 
 def listed(thing: Any) -> Mechanisms | npt.NDArray[np.object_] | None:
-    """Mechanisms in an array, where a caller gave several; None for everything else."""
+    """An array of mechanisms if a caller gave several; None for anything else."""
     if isinstance(thing, Mechanisms):
         return thing
     if isinstance(thing, list | tuple):
@@ -53,9 +53,9 @@ def listed(thing: Any) -> Mechanisms | npt.NDArray[np.object_] | None:
 
 
 class AskedTogether(NamedTuple):
-    """Questions of one name to mechanisms and arguments that were broadcast.
+    """Questions of one name, with mechanisms and arguments broadcast.
 
-    ``which`` has the place of each question's mechanism in the flattened array.
+    ``which`` is the index of each question's mechanism in the flattened array.
     """
 
     name: str
@@ -67,7 +67,7 @@ class AskedTogether(NamedTuple):
 def answered_together(
     asked: AskedTogether, adjacency: str, method: str
 ) -> tuple[FloatArray, Flags]:
-    """Values, lower and upper bounds of what the C core answers, shape (n, 3), and where."""
+    """Values, lower and upper bounds from the C core, of shape (n, 3), and where it answers."""
     n = asked.x.size
     out, answered = np.empty((n, 3)), np.zeros(n, dtype=np.bool_)
     if adjacency not in ORDERS or method not in METHODS or not n:
@@ -76,7 +76,7 @@ def answered_together(
     serves = (rate > 0.0) & (rate < 1.0) & (steps >= 2.0) & (noise > 0.0)
     places = np.flatnonzero(serves[asked.which])
     which = asked.which[places]
-    if (which[1:] < which[:-1]).any():  # what is asked of one mechanism stands together
+    if (which[1:] < which[:-1]).any():  # group by mechanism
         order = np.argsort(which, kind="stable")
         places, which = places[order], which[order]
     if places.size:
@@ -92,7 +92,7 @@ def _is_one(thing: object) -> bool:
 
 
 def _numbers(mechanisms: Mechanisms | npt.NDArray[np.object_]) -> Sequence[FloatArray]:
-    """Noise, rates and steps of equal steps; 0 for other mechanisms."""
+    """Noise, rates and numbers of equal steps; 0 for other mechanisms."""
     if isinstance(mechanisms, Mechanisms):
         parts = mechanisms.noise_multiplier, mechanisms.sampling_probability, mechanisms.steps
         return [part.ravel().astype(np.float64) for part in parts]
@@ -101,7 +101,7 @@ def _numbers(mechanisms: Mechanisms | npt.NDArray[np.object_]) -> Sequence[Float
 
 
 class _Chunks:
-    """Chunks of questions, which threads take one after the other."""
+    """Chunks of questions, from which threads take the next one in turn."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class _Chunks:
         self._stop = np.zeros(1, dtype=np.uint8)
 
     def done(self) -> None:
-        """All of it; interrupted by Ctrl-C as soon as each thread has its answer."""
+        """Answer all questions; Ctrl-C interrupts once each thread has finished its answer."""
         chunks = len(self._edges) - 1
         workers = min(os.cpu_count() or 1, chunks)
         if self.answered.size <= FEW:
@@ -129,7 +129,7 @@ class _Chunks:
         pool = shared_pool()
         futures = [pool.submit(self._run) for _ in range(workers)]
         try:
-            # looks up now and then: not every system wakes who waits for a lock by a signal
+            # wait in intervals: not on every system does a signal interrupt a wait
             open_ = set(futures)
             while open_:
                 done, open_ = wait(open_, MOMENT, FIRST_EXCEPTION)
@@ -168,7 +168,7 @@ class _Chunks:
 
 
 def _edges(which: npt.NDArray[np.intp]) -> list[int]:
-    """Where chunks begin and end: at another mechanism, if that is not far."""
+    """Ends of chunks: where the mechanism changes, but after at most `LONGEST` questions."""
     n = which.size
     starts = np.flatnonzero(np.concatenate(([True], which[1:] != which[:-1], [True])))
     near = starts[np.searchsorted(starts, np.arange(0, n + CHUNK, CHUNK).clip(max=n))]

@@ -37,16 +37,16 @@ __all__ = [
 LEAST = 2.0**-1074  # the smallest positive double
 TRIPLE = ffi.typeof("double[3]")
 
-# Noise, which is to be divided by the second number, sampling probability and number of the steps.
+# Noise multiplier, its divisor (the distance of the query), sampling probability, number of steps.
 GaussianRows = list[tuple[Number, int, Number, int]]
 
 
 class GaussianPair(NamedTuple):
-    """Composition of Poisson-subsampled Gaussian steps as a pair of laws.
+    """Composition of Poisson-subsampled Gaussian steps as an ordered pair of laws.
 
-    Per step the law without the record is N(0, 1) and the law with it (1 - p) N(0, 1) + p
-    N(1/noise, 1): the dominating pair of the sampled mechanism.  Each kind of step has one entry, p
-    in (0, 1]; A is the law with the record if reversed.
+    Without the record a step has the law N(0, 1), with it (1 - p) N(0, 1) + p N(1/noise, 1): the
+    dominating pair of the sampled mechanism.  One entry for each kind of step, p in (0, 1]; if
+    reversed A is the law with the record.
     """
 
     noise: tuple[float, ...]
@@ -56,12 +56,12 @@ class GaussianPair(NamedTuple):
 
     @property
     def is_trivial(self) -> bool:
-        """Whether the two laws are equal: nothing that depends on the record is released."""
+        """Whether both laws are equal: there are no steps that use the record."""
         return not self.steps
 
 
 def exact_steps(rows: GaussianRows) -> list[tuple[Fraction, Fraction, int]]:
-    """Return noise, sampling probability and number of the steps, exactly."""
+    """Return noise, sampling probability and number of each kind of steps, exactly."""
     return [
         (
             Fraction(noise) if farther == 1 else Fraction(noise) / farther,
@@ -73,9 +73,9 @@ def exact_steps(rows: GaussianRows) -> list[tuple[Fraction, Fraction, int]]:
 
 
 def gaussian_rows(mechanism: Mechanism, adjacency: str) -> GaussianRows | None:
-    """Return the steps of a mechanism as it has them, without those that never look at the record.
+    """Return the Gaussian steps of a mechanism, those of sampling probability 0 left out.
 
-    None where a step is not a Gaussian, or, under ``substitute``, is sampled.
+    None where a step is not Gaussian or, under ``substitute``, is sampled.
     """
     rows = []
     for step, number in steps_of(mechanism):
@@ -83,7 +83,7 @@ def gaussian_rows(mechanism: Mechanism, adjacency: str) -> GaussianRows | None:
         noise = inner.noise
         if noise is None or noise.family != "gaussian":
             return None
-        # without replacement the record pushes another one out: the query moves twice as far
+        # batches of fixed size: the record replaces another, and the query moves twice as far
         farther = 2 if step.scheme == "without_replacement" else 1
         if adjacency == "substitute":
             if probability > 0 and inner is not step:
@@ -95,7 +95,7 @@ def gaussian_rows(mechanism: Mechanism, adjacency: str) -> GaussianRows | None:
 
 
 def ordered_pair(rows: GaussianRows, adjacency: str) -> GaussianPair:
-    """Return the pair of steps for adjacency ``add``, ``remove`` or ``substitute``, in doubles."""
+    """Return the pair for ``add``, ``remove`` or ``substitute``, parameters rounded to doubles."""
     noise, probabilities, steps = [], [], []
     for multiplier, farther, p, number in rows:
         noise.append(float(multiplier) / farther)
@@ -105,10 +105,10 @@ def ordered_pair(rows: GaussianRows, adjacency: str) -> GaussianPair:
 
 
 def enclosing_pairs(rows: GaussianRows, adjacency: str) -> tuple[GaussianPair, GaussianPair]:
-    """Return pairs of doubles that are at least and at most as private as that of the steps.
+    """Return pairs with parameters in doubles, one at least and one at most as private.
 
-    They differ where a noise multiplier or a sampling probability is no double: more noise and a
-    smaller probability are more private, as they can be had by adding noise and leaving out more.
+    They differ only where a parameter is no double.  More noise and a smaller probability are more
+    private, as they result from adding noise and from leaving out more records.
     """
     if all(map(_are_doubles, rows)):
         pair = ordered_pair(rows, adjacency)
@@ -128,14 +128,14 @@ def enclosing_pairs(rows: GaussianRows, adjacency: str) -> tuple[GaussianPair, G
 
 
 def _are_doubles(row: tuple[Number, int, Number, int]) -> bool:
-    """Whether noise and probability of a row are doubles as they are given."""
+    """Whether noise, divided, and probability of a row are doubles."""
     noise, farther, p, _ = row
     exact = isinstance(noise, float) and noise / farther * farther == noise
     return exact and (isinstance(p, float) or p == 1)
 
 
 def _rounded(x: Fraction, up: bool) -> float:
-    """The next double that is not below, or not above, a number."""
+    """A number rounded up, or down, to a double."""
     near = float(x)
     if Fraction(near) == x or (Fraction(near) > x) == up:
         return near
@@ -143,10 +143,9 @@ def _rounded(x: Fraction, up: bool) -> float:
 
 
 def largest_epsilon(pair: GaussianPair, rates: Sequence[float | Fraction]) -> Triple:
-    """The ε at which the profile vanishes, between bounds: the supremum of the loss of A against B.
+    """The least ε with a profile of 0, and bounds of it: the supremum of log dA/dB.
 
-    That is -Σ n log(1 - p), of rates p as they were given: one that only rounds to 1 has a largest
-    loss.
+    That is -Σ n log(1 - p), with the exact rates: one below 1 may round to 1.
     """
     if pair.reversed or any(rate == 1 for rate in rates):
         return math.inf, math.inf, math.inf

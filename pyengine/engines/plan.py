@@ -1,6 +1,6 @@
-"""Parameters in, answer out: floats that one call of the C core answers (``csrc/plan.c``).
+"""Questions about one float that a single call of the C core answers (``csrc/plan.c``).
 
-Answers have the bits of those of arrays.
+Answers have the same bits as those for arrays.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = [
     "settings",
 ]
 
-FEW_STEPS = 32_768  # of which laws of the loss may know more than lines do
-FEWEST_STEPS = 150  # whose laws are as close as lines have to be, and made sooner than far ones
-# Logs of values below are left to lines: where one order's profile is next to nothing beside the
-# other one's, Chernoff's bound says all that is asked, and a law would be made for nothing.
+FEW_STEPS = 32_768  # up to which sector laws may be closer than lines
+FEWEST_STEPS = 150  # up to which sector laws are close enough, and sooner made than lines far out
+# Log of the smallest values for sector laws.  Smaller ones are left to lines: where one order's
+# profile is negligible beside the other's, Chernoff's bound is enough and a law would be wasted.
 SMALLEST = -720.0
 
 ASKS: dict[str, int] = {
@@ -45,7 +45,7 @@ NULL, plan_one = ffi.NULL, lib.pe_plan_one
 
 
 def settings(widest: tuple[float, float]) -> Any:
-    """How the C core is to ask, as it takes it; widths as of `CertifiedPair`."""
+    """A C plan with the settings of all questions; widths as of `CertifiedPair`."""
     plan = ffi.new(PLAN)
     plan.widest = widest
     plan.few, plan.fewest = FEW_STEPS, FEWEST_STEPS
@@ -54,9 +54,9 @@ def settings(widest: tuple[float, float]) -> Any:
 
 
 class FloatPlan:
-    """Questions about floats, of one order, or of ``add`` and ``remove``.
+    """Questions about single floats, on one order, or on both ``add`` and ``remove``.
 
-    The plan is that of `settings`, not to be given to others.
+    ``plan`` is one of `settings`, used by no other object.
     """
 
     __slots__ = ("_first", "_lock", "_out", "_plan", "_proven", "_second")
@@ -68,7 +68,7 @@ class FloatPlan:
         self._lock, self._out = allocate_lock(), ffi.new(ANSWER)
 
     def one(self, name: str, x: float) -> Judged | None:
-        """A value, its bounds, and whether they are proven; None where arrays may know more."""
+        """A value, its bounds, and whether they are proven; None where arrays have to answer."""
         out, plan, asked = self._out, self._plan, ASKS[name]
         first, second = self._first.prover(), self._second
         if second is None:
@@ -87,9 +87,9 @@ class FloatPlan:
 
 
 def plan_of(first: CertifiedPair, second: CertifiedPair | None = None) -> FloatPlan | None:
-    """Questions about floats on one pair, or on those of ``add`` and ``remove``.
+    """Return a plan for one pair, or for the two of ``add`` and ``remove``.
 
-    None for pairs whose floats arrays answer.
+    None for pairs whose floats are answered as arrays.
     """
     one, two = first.lines, None if second is None else second.lines
     if one is None or (second is not None and two is None):

@@ -1,4 +1,4 @@
-"""What is asked of an engine, as it sees it before any work, and what an engine declares."""
+"""A problem, as engines see it before any work, and the interface of an engine."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["Ask", "Engine", "Problem"]
 DP = DifferentialPrivacy()
 
 
-@dataclass(eq=False)  # frozen would take its constructor twice as long
+@dataclass(eq=False)  # not frozen: that takes twice as long to construct
 class Problem:
-    """A mechanism and the circumstances of the questions on it; not to be changed.
+    """A mechanism, an adjacency, and how to answer questions on them; not to be changed.
 
-    Engines on pairs see one order of the adjacency at a time.  The tolerance is the relative width
-    of a certified bracket, of both errors of a trade-off function or of the one that is wanted.
-    Laws may be given in the place of the mechanism's, of the first order, for a pair of data sets
-    that is not the dominating one or for laws that enclose those of the mechanism.  `rows` are
-    Gaussian steps as the mechanism has them; None for other problems.
+    Engines on pairs see one order of the adjacency at a time.  The tolerance is the largest
+    relative width of bounds, of both errors of a trade-off function or of the ``wanted`` one.
+    ``given`` laws, of the order `order`, replace those of the mechanism: for pairs of data sets
+    that do not dominate, and for laws that enclose others.  `rows` are the parameters of Gaussian
+    steps; None unless all steps are such.
     """
 
     mechanism: Mechanism
@@ -51,7 +51,7 @@ class Problem:
         self.rows = None if known else gaussian_rows(self.mechanism, self.order)
 
     def ordered(self, order: str) -> Problem:
-        """The same for one order of the pair, which both see the same distances."""
+        """The same for one order of the pair; both orders share `distances`."""
         if order == self.adjacency:
             return self
         given = self.given
@@ -64,14 +64,14 @@ class Problem:
 
     @property
     def order(self) -> str:
-        """One order of the pair, the first one where both are asked for."""
+        """The order of the pair: for ``add_remove`` the first one, ``add``."""
         return "add" if self.adjacency == "add_remove" else self.adjacency
 
     @cached_property
     def distances(self) -> tuple[tuple[MagnitudePair, int], ...]:
-        """The distances that the adversary of the relaxed threat model sees.
+        """The pairs of lengths that the adversary of the relaxed threat model observes.
 
-        Other mechanisms and adjacencies than those of the model are refused.
+        Refuses mechanisms and adjacencies that the model does not define.
         """
         if self.adjacency not in ("add", "remove", "add_remove"):
             raise NotDefinedError(
@@ -85,7 +85,7 @@ class Problem:
 
     @cached_property
     def laws(self) -> Laws:
-        """Laws of the steps of one order of the pair, which the mechanism has to define."""
+        """Laws of the steps in the order `order`; refused where the mechanism defines none."""
         if self.given is not None:
             return list(self.given)
         if not self.is_relaxed:
@@ -104,7 +104,7 @@ class Problem:
 
     @property
     def attained(self) -> list[Problem]:
-        """Pairs of data sets with one record substituted, where the laws are only dominating."""
+        """Actual pairs of data sets under ``substitute``, where the laws only dominate these."""
         if self.is_relaxed or self.adjacency != "substitute" or self.given is not None:
             return []
         from pyengine.laws.composition import real_substitutions
@@ -119,11 +119,10 @@ Ask = Callable[[Problem], Questions]
 class Engine:
     """What an engine declares, and how it is asked.
 
-    `name` is the word of ``method=`` that asks for it, and `methods` are further words that
-    consider it, in the order of the registry.  Of a certified engine every bound is proven,
-    floating point included, and it is considered for ``method="certified"``; its proofs may need
-    that the errors of all steps' masses are proven.  An engine has only bounds where none knows
-    more.
+    `name` is its word of ``method=``, and `methods` are further words that consider it, in the
+    order of the registry.  All bounds of a `certified` engine are proven, floating point included,
+    and ``method="certified"`` considers it; if it `needs_masses`, only where the errors of all
+    steps' masses are proven.  `only_bounds`: its bounds may be far apart, as no engine has better.
     """
 
     name: ClassVar[str]
@@ -134,31 +133,31 @@ class Engine:
     words: ClassVar[frozenset[str]] = frozenset()  # of ``method=`` that consider it
 
     def __init_subclass__(cls) -> None:
-        """Gather the words: the registry looks at them for every question."""
+        """Gather `words`, which the registry looks up for every question."""
         words = {getattr(cls, "name", ""), *cls.methods} - {"certified"}
         cls.words = frozenset(words | {"certified"} if cls.certified else words)
 
     def supports(self, problem: Problem) -> bool:
-        """Whether it can answer, decided before any work that is not kept for the answer."""
+        """Whether it can answer; work done to decide this must be kept for the answer."""
         raise NotImplementedError
 
     def refusal(self, problem: Problem) -> Exception:
-        """Why it does not support a problem, with advice, for those who name it."""
+        """The error, with advice, for a caller who named the engine for such a problem."""
         return AccuracyError(f"method={problem.method!r} cannot answer for {problem.mechanism}")
 
     def narrows(self, problem: Problem) -> bool:
-        """Whether bounds that are apart by themselves come closer where less is tolerated."""
+        """Whether a smaller tolerance narrows bounds of an engine with `only_bounds`."""
         del problem
         return False
 
     def prover(self) -> Engine | None:
-        """The engine that proves bounds of what this one estimates; None where none is asked."""
+        """The engine that proves bounds where this one estimates; None without one."""
         return None
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
-        """What answers for the adjacency as a whole, made from its pairs where not said otherwise.
+        """Questions for the whole adjacency, by default made from those on its pairs.
 
-        Other mechanisms, or the same one by another method, are had from ``ask``.
+        ``ask`` returns the questions on another problem, by whatever engine it has.
         """
         if problem.adjacency == "add_remove":
             pairs = (self.pair(problem.ordered(order)) for order in ("add", "remove"))
@@ -167,12 +166,12 @@ class Engine:
         return substituted(pair, [ask(other) for other in attained]) if attained else pair
 
     def both(self, problem: Problem, ask: Ask, add: Any, remove: Any) -> Questions:
-        """What answers on both orders, from what answers on each."""
+        """Questions on ``add_remove`` from those on each order."""
         from pyengine.engines.hull import joined
 
         del problem, ask
         return joined(add, remove)
 
     def pair(self, problem: Problem) -> Questions:
-        """What answers on one ordered pair."""
+        """Questions on one ordered pair."""
         raise NotImplementedError

@@ -1,7 +1,7 @@
-"""Which engine answers: the one place where that is decided.
+"""The choice of an engine.
 
-Of the engines that are declared (`pyengine.engines.declared`) and that the word of ``method=``
-considers, the first one that supports the problem answers.
+The first engine of `pyengine.engines.declared` answers that the word of ``method=`` considers and
+that supports the problem.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FORMER = ("spectral", "convolution")  # engines of earlier versions: "auto"
 
 
 def considered(method: str) -> list[Engine]:
-    """Return the engines that a word of ``method=`` may take, in the order of the registry."""
+    """Return the engines that a word of ``method=`` considers, in the order of the registry."""
     return [engine for engine in ENGINES if method in engine.words]
 
 
@@ -47,7 +47,7 @@ def _chosen(problem: Problem) -> Engine:
     for engine in ENGINES:
         if method in engine.words and engine.supports(problem):
             return engine
-    # that the adjacency is not defined comes before what an engine cannot do
+    # an adjacency that is not defined is reported before an engine's refusal
     if problem.is_relaxed:
         _ = problem.distances
     elif problem.method != "closed_form":
@@ -64,13 +64,13 @@ def questions(
     tolerance: float | None,
     wanted: str | None = None,
 ) -> Questions:
-    """Return what answers questions on a mechanism, ready to be asked.
+    """Return the `Questions` on a mechanism, by the engine that is chosen for it.
 
-    Words are those of `ADJACENCIES`, `METHODS` and `THREAT_MODELS`; the tolerance is the relative
-    width of a certified bracket, of both errors of a trade-off function or of the one that is
-    wanted.  Where ``method="auto"`` estimates, its `Questions.proving` are what proves bounds; what
-    cannot be proven either keeps estimates, as each answer says.  An adjacency that the mechanism
-    does not define is a `ValueError`, and an `AccuracyError` says that no engine answers.
+    Words are those of `ADJACENCIES`, `METHODS` and `THREAT_MODELS`; the tolerance is the largest
+    relative width of bounds, of both errors of a trade-off function or of the one that is wanted.
+    Where ``method="auto"`` estimates, `Questions.proving` has proven bounds; answers without a
+    proof stay estimates, as each says.  An adjacency that the mechanism does not define raises
+    `ValueError`; where no engine answers `AccuracyError` is raised.
     """
     model = threat_model_of(threat_model)
     method = "auto" if method in FORMER else method
@@ -81,7 +81,7 @@ def questions(
 
 
 def _of_first_engine(problem: Problem) -> Questions:
-    """Questions that the first engine answers, which know what proves where that estimates."""
+    """Questions of the chosen engine, with those of its prover attached where it estimates."""
     engine = _chosen(problem)
     asked = _asked_of(engine, problem)
     by_name = problem.method == engine.name and engine.prover() is not None
@@ -91,7 +91,7 @@ def _of_first_engine(problem: Problem) -> Questions:
 
     def proving() -> Questions:
         found = _proofs(engine, problem)
-        # an estimate tells that there is an answer, which nothing proves
+        # where the prover refuses the estimate remains
         found.otherwise = estimates
         return found
 
@@ -102,7 +102,7 @@ def _of_first_engine(problem: Problem) -> Questions:
 
 
 def _proofs(engine: Engine, problem: Problem) -> Questions:
-    """Questions that prove what an engine estimates."""
+    """Questions with proven bounds of what an engine estimates."""
     prover = engine.prover()
     if prover is not None and prover.supports(problem):
         return _asked_of(prover, problem)
@@ -110,12 +110,12 @@ def _proofs(engine: Engine, problem: Problem) -> Questions:
 
 
 def answered(problem: Problem) -> Questions:
-    """Questions that the engine of a problem answers."""
+    """Questions on a problem by its engine."""
     return _asked_of(_chosen(problem), problem)
 
 
 def _asked_of(engine: Engine, problem: Problem) -> Questions:
-    """Questions that one engine answers, held to the tolerance that was asked for."""
+    """Questions on a problem by one engine, checked against the tolerance."""
     if problem.tolerance is None:
         return _unjudged(engine, problem)
     from pyengine.engines.within import WithinTolerance
@@ -123,7 +123,7 @@ def _asked_of(engine: Engine, problem: Problem) -> Questions:
     only_bounds = engine.only_bounds or bool(problem.attained)
 
     def make(tolerance: float) -> Questions:
-        # what is apart by itself does not come closer with the accuracy of either side
+        # bounds that are apart by nature do not come closer with the accuracy of each
         is_of_use = not only_bounds or engine.narrows(problem)
         return _unjudged(engine, replace(problem, tolerance=tolerance if is_of_use else None))
 
@@ -131,7 +131,7 @@ def _asked_of(engine: Engine, problem: Problem) -> Questions:
 
 
 def _unjudged(engine: Engine, problem: Problem) -> Questions:
-    """Questions that one engine answers, proven only where the masses of all steps are."""
+    """Questions by one engine without that check; unproven where the steps' masses are."""
     found = engine.questions(problem, answered)
     if engine.certified and engine.needs_masses and not problem.has_proven_masses:
         return Unproven(found)
@@ -139,5 +139,5 @@ def _unjudged(engine: Engine, problem: Problem) -> Questions:
 
 
 def questions_on_pair(problem: Problem) -> Questions:
-    """Return what answers questions on one ordered pair of laws."""
+    """Return the questions on one ordered pair of laws."""
     return _chosen(problem).pair(problem)

@@ -1,7 +1,7 @@
-"""Another record in its place, where no pair of both data sets is known: by the one without it.
+"""Substitution of a record where no dominating pair is known: by removing one, adding another.
 
-What the record tells beside none, and none beside the other one, bound both together
-(docs/theory/allocation, theorem 7).
+The profiles of both orders of the pairs without and with a record compose to a bound
+(docs/theory/allocation, Theorem 7).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["ThroughTheRest", "needs_the_rest", "summed"]
 
-ROOM = 1.0 + 4.0 * (ELEMENTARY + 4.0) * UNIT  # what rounding takes from sums of a few terms
-ROUNDS = 32  # of golden section: 2e-7 of the interval, and the least value is flat
-HALVINGS = 50
-FARTHEST = 50.0
-LARGEST = 600.0  # of the ε that e^ε' is formed beside
+ROOM = 1.0 + 4.0 * (ELEMENTARY + 4.0) * UNIT  # covers the rounding of a few operations
+ROUNDS = 32  # of golden section, to 2e-7 of the interval: the minimum is flat
+HALVINGS = 50  # of bisection
+FARTHEST = 50.0  # largest distance of the best ε' from [0, ε]
+LARGEST = 600.0  # ε from which on ε' is not optimised: e^ε' may overflow
 
 
 def needs_the_rest(mechanism: Mechanism) -> bool:
-    """Whether a step has no pair of two data sets with one record replaced, but these bounds."""
+    """Whether a step has no dominating pair under ``substitute``, only these bounds."""
     return any(_is_bounded(step) for step, _ in steps_of(mechanism))
 
 
@@ -38,7 +38,7 @@ def _is_bounded(step: Step) -> bool:
 
 
 def summed(mechanism: Mechanism) -> Mechanism:
-    """What is dominated: of epochs the sum of the releases, of selections nothing."""
+    """A dominated mechanism: epochs release their sums, and selections nothing."""
 
     def below(step: Step) -> Mechanism:
         return (step.summed or compose()) if _is_bounded(step) else step
@@ -47,13 +47,13 @@ def summed(mechanism: Mechanism) -> Mechanism:
 
 
 class ThroughTheRest(Questions):
-    """Upper bounds from both orders of the pairs without and with a record."""
+    """Upper bounds under ``substitute`` from questions on ``add`` and on ``remove``."""
 
     def __init__(self, add: Questions, remove: Questions) -> None:
         self._add, self._remove = add, remove
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """γ of the one order at γ of the other, and β there."""
+        """γ_add(γ_remove(α)), and β there."""
         inner = self._remove.trade_off(alpha).gamma
         levels = np.minimum(np.concatenate([inner.value, inner.upper]), 1.0)
         beta, gamma = self._add.trade_off(levels)
@@ -67,7 +67,7 @@ class ThroughTheRest(Questions):
         )  # fmt: skip
 
     def profile(self, epsilon: FloatArray) -> Answer:
-        """The least δ_remove(ε') + e^ε' δ_add(ε - ε'), which is convex in e^ε'."""
+        """The least δ_remove(ε') + e^ε' δ_add(ε - ε') over ε'; it is convex in e^ε'."""
         found = Answer.exact(np.zeros(epsilon.size))
         inside = epsilon < LARGEST
         if inside.any():
@@ -80,7 +80,7 @@ class ThroughTheRest(Questions):
         return found
 
     def epsilon(self, delta: FloatArray) -> Answer:
-        """The least ε' + ε_add(e^-ε' (δ - δ_remove(ε'))), whose lower level sets are intervals."""
+        """The least ε' + ε_add(e^-ε' (δ - δ_remove(ε'))) over ε'; it is quasi-convex."""
         first = self._remove.epsilon(delta)
         found = Answer.exact(np.where(delta < 1.0, np.inf, 0.0))
         inside = np.isfinite(first.upper) & (delta < 1.0)
@@ -118,7 +118,7 @@ class ThroughTheRest(Questions):
         return total(at, delta)
 
     def _before(self, delta: FloatArray) -> FloatArray:
-        """The s >= 0 with δ_remove(-s) at most δ, up to `FARTHEST`; 0 where δ_remove(0) is more."""
+        """The largest s in [0, `FARTHEST`] with δ_remove(-s) <= δ; 0 where there is none."""
 
         def fits(s: FloatArray) -> Any:
             return _signed(self._remove, self._add, -s).upper <= delta
@@ -127,7 +127,7 @@ class ThroughTheRest(Questions):
         return bisected(fits, *ends, rounds=HALVINGS)[0]
 
     def _far(self) -> float:
-        """How far beyond 0 and ε the least value may lie."""
+        """How far outside of [0, ε] the search for ε' goes."""
         ends = [asked.epsilon(np.array([0.01])).upper[0] for asked in (self._add, self._remove)]
         return float(np.clip(max(ends), 0.1, FARTHEST))
 
@@ -141,7 +141,7 @@ class ThroughTheRest(Questions):
 
 
 def _signed(asked: Questions, other: Questions, x: FloatArray) -> Answer:
-    """A profile at any x: below 0 it is 1 - e^x + e^x times that of the other order at -x."""
+    """A profile at any x: for x < 0 it is 1 - e^x + e^x δ_other(-x)."""
     found = Answer.exact(np.zeros(x.size))
     right, left = x >= 0.0, x < 0.0
     if right.any():
@@ -154,12 +154,12 @@ def _signed(asked: Questions, other: Questions, x: FloatArray) -> Answer:
 
 
 def _upper(like: Answer, value: FloatArray, upper: FloatArray, sure: Any) -> Answer:
-    """A value and its upper bound; from below nothing is told, as others tell that."""
+    """An answer with an upper bound; the lower one is the value, and is replaced by others."""
     return Answer(value, value, np.maximum(upper, value), like.engine, like.certified & sure)
 
 
 def _least(f: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray) -> FloatArray:
-    """Where functions that fall and then rise are smallest, by golden section."""
+    """Where unimodal functions have their minima, by golden section."""
     place, value = lowest(f, low, high, rounds=ROUNDS)
     if not np.isfinite(value).all():
         raise AccuracyError("no bound by the data set without the record was found")

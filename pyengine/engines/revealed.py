@@ -1,7 +1,6 @@
-"""Mixtures of which the release names the part that ran, by questions on their parts.
+"""Mixtures whose release names the part that ran, by questions on the parts.
 
-Whoever sees the release knows the part, so that profiles add up: H = Σ wᵢ Hᵢ, in each order of the
-pair.
+As the release reveals the part, profiles add up: H = Σ wᵢ Hᵢ in each order of the pair.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ __all__ = ["RevealedPair"]
 
 BoolArray = npt.NDArray[np.bool_]
 
-STEEPEST = 700.0  # e^c of a larger c is beyond all doubles, or below them
-BESIDE = 1e-6  # relative, of slopes of the parts' curves
-ROUNDS, ROUNDS_OF_ALL = 44, 80  # of a search between slopes of the parts, and among all of them
-CLOSEST, TIMES, TRIES = 2.0**-24, 4.0, 12  # distances from a line's slope where a valley is shown
+STEEPEST = 700.0  # largest |c|: e^c overflows beyond
+BESIDE = 1e-6  # relative margin of the search for c about those of the parts
+ROUNDS, ROUNDS_OF_ALL = 44, 80  # of golden section, between the parts' slopes or over all
+CLOSEST, TIMES, TRIES = 2.0**-24, 4.0, 12  # first distance, factor and number of enclosing steps
 TINIEST = 5e-324
-COARSE = 1e-9  # bracket of ε between whose ends profiles are as good as straight
-FINE = 1e-8  # and of slopes, between which chords say the rest
-LINE = 2.0 * (ELEMENTARY + 4.0) * UNIT  # of the few operations of a line, of the sizes of its terms
+COARSE = 1e-9  # relative width of a bracket of ε in which the profile is nearly straight
+FINE = 1e-8  # relative width of a bracket of c at which golden section stops; chords do the rest
+LINE = 2.0 * (ELEMENTARY + 4.0) * UNIT  # rounding of a line's height, relative to its terms
 
 
 class Heights(NamedTuple):
-    """What is convex in e^c, between its bounds, and whether these are proven."""
+    """Heights at α of lines below T, convex in e^c: values, bounds, whether they are proven."""
 
     value: FloatArray
     lower: FloatArray
@@ -44,21 +43,21 @@ class Heights(NamedTuple):
     proven: BoolArray
 
     def taken(self, at: npt.NDArray[np.intp]) -> Heights:
-        """Some of them."""
+        """Those at some indices."""
         value, lower, upper, proven = self
         return Heights(value[at], lower[at], upper[at], proven[at])
 
 
 # Map: revealed mixtures by their parts | test_revealed | theory/adjacency
 class RevealedPair(Questions):
-    """Questions on one order of a mixture, of which the release names the part.
+    """Questions on one order of a mixture whose release names the part.
 
     Parameters
     ----------
     shares : sequence of Fraction
         Probabilities of the parts, which add up to 1.
     forward, reverse : sequence of Questions
-        On the pairs (A, B) and (B, A) of the parts; proven answers make proven ones.
+        On the pairs (A, B) and (B, A) of the parts; answers are proven if all of these are.
     """
 
     def __init__(
@@ -84,9 +83,9 @@ class RevealedPair(Questions):
         return Answer(np.clip(value, lower, upper), lower, upper, answers[0].engine, proven)
 
     def epsilon(self, delta: FloatArray) -> Answer:
-        """Between the smallest ε and the largest one of the parts, where the sum is δ."""
+        """The ε at which the sum is δ, between the smallest and the largest ε of the parts."""
         ends = [part.epsilon(delta) for part in self._forward]
-        found = reduce(larger, ends)  # which is it where δ is 0
+        found = reduce(larger, ends)  # the answer for δ = 0
         found.certified = np.all([end.certified for end in ends], axis=0)
         asked = np.flatnonzero((delta > 0.0) & (found.upper > 0.0))
         if not asked.size:
@@ -112,7 +111,7 @@ class RevealedPair(Questions):
     def _enclosed(
         self, delta: FloatArray, first: FloatArray, last: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
-        """Lower bounds, values and upper bounds of ε between such, and which are proven."""
+        """Lower bounds, values and upper bounds of ε within [first, last], and whether proven."""
 
         def over(x: FloatArray) -> Any:
             with np.errstate(divide="ignore"):
@@ -144,7 +143,7 @@ class RevealedPair(Questions):
         return lower, np.clip(value, lower, upper), upper, proven
 
     def _met(self, delta: FloatArray, low: FloatArray) -> FloatArray:
-        """An ε for which δ is certainly met; infinite where none up to `STEEPEST` is known."""
+        """An ε at which δ is certainly met, at most `STEEPEST`; infinite where none is found."""
         at = np.maximum(2.0 * low, 1.0)
         while True:
             is_met = self.profile(np.minimum(at, STEEPEST)).upper <= delta
@@ -153,7 +152,7 @@ class RevealedPair(Questions):
             at = np.where(is_met, at, 2.0 * at)
 
     def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
-        """At 0 what A never shows, and nothing at 1."""
+        """At α = 0 γ is B's mass where A has none; at α = 1 the trivial values."""
         curve, none = ErrorCurve.trivial(alpha), alpha == 0.0
         curve.c = np.where(none, np.inf, -np.inf)
         if none.any():
@@ -163,7 +162,7 @@ class RevealedPair(Questions):
         return curve, none | (alpha == 1.0)
 
     def _inside(self, alpha: FloatArray) -> ErrorCurve:
-        """The highest line below T, which the sum of the profiles has, and how close T is to it."""
+        """T at α as the highest of the lines below it, from the sum of profiles, with bounds."""
         curves = [part.trade_off(alpha) for part in self._forward]
         slopes = [curve.c for curve in curves]
         if all(c.size for c in slopes):
@@ -175,9 +174,9 @@ class RevealedPair(Questions):
         room = BESIDE * (1.0 + np.maximum(abs(low), abs(high)))
         odds = partial(self._odds, alpha)
         c, _ = lowest(odds, low - room, high + room, rounds=rounds, is_close=_are_close)
-        of_gamma = c >= 0.0  # which has the digits there, as β has for others
+        of_gamma = c >= 0.0  # γ is small there and keeps its digits; elsewhere β does
         found = self._height(alpha, c, of_gamma)
-        # one level for all parts is a test as well
+        # the tests of level α in every part are one test of the mixture
         rounded = (len(curves) + 4.0) * UNIT
         rows = list(zip(self._shares, curves, strict=True))
         power = reduce(np.add, [w * curve.gamma.lower for w, curve in rows]) * (1.0 - rounded)
@@ -205,7 +204,7 @@ class RevealedPair(Questions):
         return ErrorCurve(beta, gamma, c)
 
     def _odds(self, alpha: FloatArray, c: FloatArray) -> FloatArray:
-        """Log of γ/β on the line of slope -e^c, which has the digits of whichever is small."""
+        """log(γ/β) at α on the line of slope -e^c, accurate for small γ and for small β."""
         of_gamma = c >= 0.0
         height = self._height(alpha, c, of_gamma).value
         value = np.clip(np.where(of_gamma, height, -height), 0.0, 1.0)
@@ -225,7 +224,7 @@ class RevealedPair(Questions):
             if where.any():
                 found.put(where, self._sum(parts, abs(c[where])))
         scale = np.where(right, 1.0, slope)
-        # what stands beside the profile, and the size of all terms
+        # the terms beside the profile, and the sum of all terms' sizes
         rest = np.where(right, alpha * slope, alpha * slope - fn.expm1(c))
         alone = np.where(right, alpha * slope - 1.0, slope * (alpha - 1.0))
         beside = np.where(of_gamma, rest, alone)
@@ -244,10 +243,10 @@ class RevealedPair(Questions):
         heights: Heights,
         known: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
-        """Lower bounds of the least height of all lines, and slopes next to that.
+        """Lower bounds of the least height over c, and a c next to the minimum.
 
-        Where heights are surely larger on either side of c the least one lies between, and a convex
-        function is above its chords on either side.
+        Where heights are proven larger on both sides of c the minimum lies between, where a convex
+        function is above the extensions of its chords from both sides.
         """
         found, place, apart = known.copy(), c.copy(), CLOSEST
         open_ = np.ones(c.size, dtype=np.bool_)
@@ -283,13 +282,13 @@ def _are_close(low: FloatArray, high: FloatArray) -> BoolArray:
 def _between(
     apart: float, c: FloatArray, middle: Heights, near: list[Heights], across: Heights
 ) -> tuple[FloatArray, FloatArray]:
-    """The least that chords allow between c and c + apart, and where from c.
+    """A lower bound between c and c + apart by extended chords, and the distance from c.
 
-    One chord passes c + apart and c + 2 apart, the other one c and c - apart.
+    One chord is through c + apart and c + 2 apart, the other through c and c - apart.
     """
     step, back = abs(fn.expm1(apart)), abs(fn.expm1(-apart))  # of e^c
     outer = abs(fn.expm1(2.0 * apart) - fn.expm1(apart))
-    room = 1.0 + 16.0 * UNIT * (1.0 + abs(c)) / abs(apart)  # of quotients of rounded distances
+    room = 1.0 + 16.0 * UNIT * (1.0 + abs(c)) / abs(apart)  # rounding of quotients of distances
     first, second = near
 
     def carried(known: Heights, behind: Heights, share: float) -> FloatArray:
@@ -308,7 +307,7 @@ def _between(
 
 
 def _rest(answer: Answer) -> Answer:
-    """One minus what is answered."""
+    """One minus an answer."""
     lower = np.maximum(np.nextafter(1.0 - answer.upper, -1.0), 0.0)
     upper = np.minimum(np.nextafter(1.0 - answer.lower, 2.0), 1.0)
     return Answer(1.0 - answer.value, lower, upper, answer.engine, answer.certified)
