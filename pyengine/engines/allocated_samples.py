@@ -1,16 +1,16 @@
 """Monte Carlo for records in k random steps of an epoch, beside plain Gaussian steps.
 
 Q = N(0, Iₜ) is the law without the record, P the mean of N(μ 1_S, Iₜ) over the sets S of k steps.
-Samples come from such a mean again, with S fixed, as no order of the steps matters: its selected
-steps from a mixture of N(aₘ, 1), all others from N(v, 1).  Weights are exact, by the elementary
-symmetric polynomials of `csrc/random_steps.c` (2605.07072 has the recursion); the numbers aₘ, v and
-the mixture are chosen by samples of their own, so that a question's event is likely.
+Importance samples have a fixed S, as the order of steps does not matter: the selected steps come
+from a mixture of N(aₘ, 1), all others from N(v, 1).  Weights are exact, by the elementary symmetric
+polynomials of `csrc/random_steps.c` (2605.07072 has the recursion); aₘ, v and the mixture are
+fitted to samples of their own, so that the event of a question is likely.
 
-No weight is bounded.  So no upper end of an interval comes from the samples alone: blocks of the
-epoch dominate, and what their profile δ' is above the true one is the mean of a variable G >= 0
-(docs, theory/allocation).  Means of variables >= 0 are bounded from below whatever their range is,
-by cutting them: the lower end is that of the profile's own variable X, the upper one δ' minus that
-of G.
+Weights are unbounded, so samples alone give no upper end of an interval.  But blocks of the epoch
+dominate it, and the distance from the true profile up to their profile δ' is the mean of a variable
+G >= 0 (docs/theory/allocation).  Means of non-negative variables have lower bounds whatever their
+range, by truncation: the lower end is that of the profile's own variable X, the upper end is δ'
+minus that of G.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ from pyengine.numerics import golden_section
 __all__ = ["AllocatedSampleQuestions"]
 
 SEED = 0
-WORK, FEWEST, MOST = 3e9, 2000, 150_000  # nanoseconds or so of a sample, and groups in it
-PILOT = 8  # groups for each one of the pilot that chooses where variables are cut
+WORK, FEWEST, MOST = 3e9, 2000, 150_000  # time of a sample in about ns, and numbers of groups
+PILOT = 8  # the pilot, which chooses where variables are truncated, has 1/PILOT as many groups
 REPLICATES = 8  # draws of the selected steps for each draw of the others
-TUNING, ROUNDS = 512, (6, 30)  # groups of a round that moves the law, and numbers of rounds
-SHARE = 0.1  # of a round's samples that are in the event which it moves to
-SHIFTS, LEAST_WEIGHT = 8, 2e-3  # normal laws of a mixture, 1 apart, and the least weight of one
-LANES = 2**14  # normal numbers that a call of the kernel takes
-ROOM = 4e6  # normal numbers of a round that are in memory at once
+TUNING, ROUNDS = 512, (6, 30)  # groups of a round of fitting; fewest and most rounds
+SHARE = 0.1  # fraction of a round's samples that are at least in the event that it is fitted to
+SHIFTS, LEAST_WEIGHT = 8, 2e-3  # components of a mixture, 1 apart, and the least weight of one
+LANES = 2**14  # normal numbers of one call of the C core
+ROOM = 4e6  # normal numbers of a round in memory at once
 MOST_NORMALS = 1e6  # of one loss
-CUTS = tuple(2.0**j for j in range(-8, 5))  # over the largest one of the pilot
-DECADES = 300
-# relative distances of an ε from the estimate that are tested in turn
+CUTS = tuple(2.0**j for j in range(-8, 5))  # truncations tried, over the pilot's largest value
+DECADES = 300  # one sample serves all profiles of a decade of δ
+# relative distances of ε from the estimate at which it is tested, the farthest first
 CANDIDATES = tuple(4.0 * 0.7**j for j in range(26))
-AROUND = (-1.0, -0.5, -0.25, -0.12, 0.0, 0.12, 0.25, 0.5, 1.0)  # slopes beside that of a level
+AROUND = (-1.0, -0.5, -0.25, -0.12, 0.0, 0.12, 0.25, 0.5, 1.0)  # log slopes about the best line's
 
 
 class _Epochs(NamedTuple):
-    """Equal epochs; a plain Gaussian step is one of one step."""
+    """Equal epochs; plain Gaussian steps of one kind are a single epoch of one step."""
 
     mu: float
     steps: int
@@ -75,7 +75,7 @@ class _Epochs(NamedTuple):
 
 
 class _Proposal(NamedTuple):
-    """What the samples of one kind of epochs come from."""
+    """The law of the samples for one kind of epochs: aₘ, their weights, and v."""
 
     means: tuple[float, ...]
     weights: tuple[float, ...]
@@ -110,11 +110,11 @@ def _kinds(mechanism: Mechanism) -> _Kinds:
 
 
 class _Batch:
-    """Losses of groups of samples: one draw of the steps without the record for each group.
+    """Losses of groups of samples; the replicates of a group share the steps without the record.
 
-    Of all replicates and groups, `loss` is log dP/dQ, `ratio` the log of the sampled law's ratio to
-    Q, and `blocks` the loss of random blocks; `selected` and `mean` are, of each kind, the selected
-    steps' values and the others' mean values.
+    For all replicates and groups `loss` is log dP/dQ, `ratio` the log ratio of the sampled law to
+    Q, and `blocks` the loss of random blocks.  For each kind `selected` are the values of the
+    selected steps, and `mean` the mean values of the others.
     """
 
     def __init__(
@@ -158,9 +158,10 @@ class _Batch:
         self.loss, self.ratio, self.blocks = total.reshape(3, -1)
 
     def terms(self, c: float) -> tuple[FloatArray, FloatArray]:
-        """Means over each group of X, whose mean is the profile at c, and of G, see above.
+        """Means over each group of X and of G.
 
-        The profile is E_P(1 - e^{c-L})₊ where P is the target, E_Q(1 - e^{c+L})₊ where Q is.
+        The mean of X is the profile at c: E_P(1 - e^{c-L})₊ for the target P, E_Q(1 - e^{c+L})₊
+        for Q.
         """
         x, gap = (
             np.bincount(places % self.groups, weights=values, minlength=self.groups)
@@ -170,7 +171,7 @@ class _Batch:
         return np.asarray(x * share), np.asarray(gap * share)
 
     def weights(self, c: float) -> FloatArray:
-        """X and G of each sample, both with the mean 1, of shape (replicates, groups)."""
+        """X + G of each sample, each divided by its sum, of shape (replicates, groups)."""
         total = np.zeros(self.loss.size)
         for places, values in self._each(c):
             whole = float(values.sum())
@@ -179,7 +180,7 @@ class _Batch:
         return total.reshape(-1, self.groups)
 
     def _each(self, c: float) -> tuple[tuple[Places, FloatArray], tuple[Places, FloatArray]]:
-        """Samples whose X or G may not be 0, and the values of these."""
+        """Indices of samples with X, and of those with G, that may not be 0; and the values."""
         with np.errstate(over="ignore", under="ignore"):
             edge = c if self.of_p else -c
             over = self.loss > edge
@@ -190,7 +191,7 @@ class _Batch:
             else:
                 x = np.exp(-ratio) * -np.expm1(np.minimum(c + loss, 0.0))
             other = np.flatnonzero(over != (self.blocks > edge))
-            height = c if self.of_p else 0.0  # log of what E(e^L - e^edge)₊ is multiplied by
+            height = c if self.of_p else 0.0  # edge + lift: G = e^lift |e^blocks - e^edge|
             lift = 0.0 if self.of_p else c
             more = np.exp(self.blocks[other] + lift - self.ratio[other])
             gap = np.abs(more - np.exp(height - self.ratio[other]))
@@ -205,7 +206,7 @@ def _drawn(
     part: slice,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean values of the other steps, values of the selected ones, and the rows of `_Batch`."""
+    """Mean values of the other steps, values of the selected ones, and three rows of losses."""
     n, others = part.stop - part.start, kind.steps - placed
     means, weights = np.array(law.means), np.array(law.weights)
     z = rng.standard_normal((others, n))
@@ -220,7 +221,7 @@ def _drawn(
     s.mu, s.odds = kind.mu, kind.selected / kind.steps
     t, k = kind.steps, kind.selected
     s.log_choices = math.lgamma(t + 1) - math.lgamma(k + 1) - math.lgamma(t - k + 1)
-    # ratios of the selected steps' law to that of the others, N(v, 1)
+    # likelihood ratios of the selected steps' law to the others', N(v, 1)
     s.shifts, s.base = means.size if placed else 0, means[0] - law.shift
     s.level = 0.5 * (law.shift**2 - means[0] ** 2)
     s.spacing = means[1] - means[0] if means.size > 1 else 0.0
@@ -238,7 +239,7 @@ def _drawn(
 
 
 def _tuned(kinds: _Kinds, of_p: bool, c: float, mixes: bool, seed: int) -> tuple[_Proposal, ...]:
-    """Laws moved, round by round, to where X and G of a profile at c are decided."""
+    """Laws fitted, round by round, to samples weighted with X and G of the profile at c."""
     laws = [_start(kind, mixes) for kind in kinds]
     normals = sum(kind.number * (kind.selected if of_p else 0) for kind in kinds) * REPLICATES
     groups = int(min(max(ROOM / max(normals, 1), 64), TUNING)) * (1 if of_p else REPLICATES)
@@ -274,7 +275,7 @@ def _moved(
     weights: FloatArray,
     mixes: bool,
 ) -> _Proposal:
-    """The law nearest to the weighted samples, by one step of expectation and maximisation."""
+    """The law after one step of expectation maximisation on the weighted samples."""
     total = float(weights.sum())
     alone = kind.steps == values.shape[1] // kind.number  # no other steps
     shift = 0.0 if alone else float(weights.sum(axis=0) @ mean) / total
@@ -294,7 +295,7 @@ def _moved(
 
 
 class _Moments(NamedTuple):
-    """Sample means of X, of G and of products, without any cut."""
+    """Sample means of X, G and their products, without truncation."""
 
     x: float
     gap: float
@@ -310,7 +311,7 @@ class _Moments(NamedTuple):
         return cls(*(float(row) / n for row in rows))
 
     def best(self) -> float:
-        """The share λ of δ' - G beside 1 - λ of X that has the least variance."""
+        """The λ in [0, 1] for which (1 - λ) X + λ (δ' - G) has the least variance."""
         vx, vg = self.xx - self.x**2, self.gg - self.gap**2
         both = vx + vg + 2.0 * (self.xg - self.x * self.gap)
         if not both > 0.0:
@@ -326,7 +327,7 @@ class _Moments(NamedTuple):
 
 
 class _AllocatedSample:
-    """Samples of one law, and a pilot of it, which chooses all that theirs must not."""
+    """Samples of one law, and an independent pilot, by which laws and truncations are chosen."""
 
     def __init__(self, kinds: _Kinds, of_p: bool, c: float, size: int, seed: int) -> None:
         self.size, pilot = size, max(size // PILOT, FEWEST // 4)
@@ -341,7 +342,7 @@ class _AllocatedSample:
         self.main = _Batch(kinds, laws, of_p, size, (SEED, seed, 0))
 
     def lowest(self, values: FloatArray, tried: FloatArray, failure: float) -> float:
-        """Proven lower end of the mean of values >= 0, cut where the pilot's would be best."""
+        """Lower end for the mean of values >= 0, truncated where the pilot's is largest."""
         top = float(tried.max())
         if not top > 0.0:
             top = 1.0
@@ -367,8 +368,8 @@ Profile = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 class _AllocatedTarget:
     """The profile of one law against the other, from samples and from the blocks' profile.
 
-    The target is P or Q; `blocks` gives the blocks' profile at numbers c with its upper bounds, and
-    `place` the c where the blocks' profile has a value.
+    The target is P or Q.  `blocks` returns the blocks' profile at numbers c and upper bounds of it,
+    and `place` the c at which the blocks' profile has a given value.
     """
 
     def __init__(
@@ -383,14 +384,14 @@ class _AllocatedTarget:
         self.size = int(min(max(WORK / cost, FEWEST), MOST))
 
     def sample(self, c: float) -> _AllocatedSample:
-        """Samples for a profile at c: those of its decade, as the blocks' profile tells it."""
+        """Samples for a profile at c: those for the decade of the blocks' profile there."""
         level = float(self.blocks(np.array([c]))[0][0])
         decade = min(int(-math.log10(max(level, 10.0**-DECADES))), DECADES)
         at = self._place(10.0 ** -(decade + 0.5))
         return _sampled(self._kinds, self._of_p, at, self.size, decade)
 
     def profile(self, c: float, failure: float, sample: _AllocatedSample | None = None) -> Drawn:
-        """Value and interval, whose ends fail together with probability ``failure`` at most."""
+        """Value and interval, which fails with probability at most ``failure``."""
         sample = self.sample(c) if sample is None else sample
         blocks, highest = (float(row[0]) for row in self.blocks(np.array([c])))
         x, gap = sample.main.terms(c)
@@ -401,7 +402,7 @@ class _AllocatedTarget:
         share = _Moments.of(*tried).best()
         found = _Moments.of(x, gap)
         value = (1.0 - share) * found.x + share * (blocks - found.gap)
-        # as many equal samples would say as much
+        # effective numbers of samples, mean² size/square
         enough = found.x**2 * sample.size >= HITS * found.xx > 0.0
         enough |= self._is_exact
         if share > 0.5:
@@ -410,17 +411,17 @@ class _AllocatedTarget:
         return Drawn(min(max(value, lower), max(upper, lower)), lower, max(upper, lower), error)
 
     def estimate(self, c: float, sample: _AllocatedSample) -> float:
-        """The value alone."""
+        """The value of the profile alone."""
         found = _Moments.of(*sample.main.terms(c))
         share = _Moments.of(*sample.pilot.terms(c)).best()
         blocks = float(self.blocks(np.array([c]))[0][0])
         return (1.0 - share) * found.x + share * (blocks - found.gap)
 
     def epsilon(self, delta: float, failure: float) -> Drawn:
-        """ε at a δ in (0, 1): candidates that the estimate chooses are tested in turn.
+        """ε at a δ in (0, 1), with ends from tests at candidates about the estimate.
 
-        They are tested from the safest one on, until one fails: the first wrong one passes with the
-        probability of a single test at most.  The blocks' ε is an upper end without any test.
+        Candidates are tested from the farthest one until a test fails, so that an end is wrong with
+        at most the failure probability of one test.  The blocks' ε is an upper end without a test.
         """
         most = self._place(delta)
         if not most > 0.0:
@@ -449,7 +450,7 @@ class _AllocatedTarget:
             if self.profile(point, failure, sample).upper > delta:
                 break
             upper = point
-        # the value is known where the profile there is
+        # the value counts as known if the profile there is
         there = self.profile(value, failure, sample)
         known = there.error <= DIGIT * there.value
         return Drawn(min(max(value, lower), upper), lower, upper, 0.0 if known else math.inf)
@@ -458,10 +459,10 @@ class _AllocatedTarget:
 class AllocatedSampleQuestions(Questions):
     """Questions on epochs of random allocation beside plain Gaussian steps.
 
-    Each value's interval holds the truth with probability 0.99 at least, for itself; the samples of
-    several values are the same ones.  Proven but for the rounding of the samples and for the errors
-    of the blocks' answers, which are estimates.  What neither samples nor interval tell a digit of
-    is refused; of a trade-off function only the error ``wanted``.
+    Each interval contains the truth with probability at least 0.99, for itself; several values
+    share samples.  That is proven but for the rounding of the samples and for the errors of the
+    blocks' answers.  Values without a known digit are refused, for trade-off functions only if they
+    are those of the ``wanted`` error.
     """
 
     def __init__(
@@ -493,7 +494,7 @@ class AllocatedSampleQuestions(Questions):
         return values, np.minimum(uppers * (1.0 + 1e-15), 1.0)
 
     def _target(self, order: str) -> _AllocatedTarget:
-        """The profile of the law that is first in an order: with the record for ``remove``."""
+        """The profile of the first law of an order, which has the record for ``remove``."""
 
         def place(level: float) -> float:
             found = self._asked[order].epsilon(np.array([min(level, 1.0)]))
@@ -512,13 +513,13 @@ class AllocatedSampleQuestions(Questions):
         return self._target("add")
 
     def _sides(self, *, of_b: bool) -> list[_AllocatedTarget]:
-        """Targets: A of each order for profiles, B for tests."""
+        """The targets of all orders: A for profiles, B for tests."""
         if self._adjacency == "add_remove":
             return [self._with, self._without]
         return [self._with if (self._adjacency == "remove") != of_b else self._without]
 
     def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]]:
-        """Nothing at 0 and at 1."""
+        """The trivial values at 0 and 1."""
         return ErrorCurve.trivial(alpha), (alpha == 0.0) | (alpha == 1.0)
 
     def _inside(self, alpha: FloatArray) -> ErrorCurve:
@@ -535,7 +536,7 @@ class AllocatedSampleQuestions(Questions):
         return ErrorCurve(beta, gamma)
 
     def _gamma(self, alpha: float) -> Drawn:
-        """γ(α), the least of αK + D(K), D the larger profile, at slopes K about that of blocks."""
+        """γ(α), the least of αK + D(K) over K = e^c, D the larger profile; near the blocks' K."""
         sides = self._sides(of_b=True)
 
         def line(c: FloatArray) -> FloatArray:
@@ -571,7 +572,7 @@ class AllocatedSampleQuestions(Questions):
         return Drawn(min(max(middle, lowest), highest), lowest, highest, error)
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """The largest profile, or ε, of all orders."""
+        """The largest profile, or ε, over all orders."""
         sides = self._sides(of_b=False)
         failure, is_profile = (1.0 - CONFIDENCE) / len(sides), question is PROFILE
 
@@ -587,15 +588,15 @@ class AllocatedSampleQuestions(Questions):
 
 
 def _least_line(alpha: float, k: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
-    """Lower bound of αK + D(K) over K >= 0, D >= 0 convex, decreasing, between the bounds at k.
+    """Lower bound of αK + D(K) over K >= 0, for D >= 0 convex, decreasing, within bounds at k.
 
-    Beyond two places the line through the nearer one's lower end and the farther one's upper end
-    lies below D, as does the lower end of the next place on the right.
+    On the far side of two points the line through the nearer one's lower end and the farther one's
+    upper end lies below D; so does the lower end of the next point on the right.
     """
     least = math.inf
     last = k.size - 1
     ends = [0.0, *k.tolist(), math.inf]
-    for i in range(k.size + 1):  # between ends i and i + 1: places i - 1 and i
+    for i in range(k.size + 1):  # the interval of ends i and i + 1, points i - 1 and i
         lines = [(0.0, 0.0)]  # slopes and heights at K = 0
         if i <= last:
             lines.append((0.0, float(lower[i])))

@@ -1,9 +1,9 @@
 """Confidence intervals of means of bounded variables.
 
-For n independent variables in [0, M] with mean m the variance is at most M m, and Bennett's
-inequality with that variance says: a sample mean x with x log(x/m) - x + m >= t M/n on a given side
-of m has probability at most e^{-t}.  Inverted in m it is an interval.  Where the sample variance is
-far below that, the inequality of Maurer and Pontil says more.
+n independent variables in [0, M] with mean m have a variance of at most M m.  Bennett's inequality
+then says: the sample mean x lies on a given side of m with x log(x/m) - x + m >= t M/n with
+probability at most e^{-t}.  Solved for m this is an interval.  Where the sample variance is far
+below M m, the inequality of Maurer and Pontil is narrower.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ FloatArray = npt.NDArray[np.float64]
 def empirical_bernstein(
     mean: FloatArray, square: FloatArray, width: FloatArray, samples: int, failure: float
 ) -> FloatArray:
-    """How far the mean of variables lies above their sample mean at most; below it as well.
+    """How far the mean lies above the sample mean at most, or below it, up to ``failure``.
 
-    ``mean`` and ``square`` are sample means of at least two variables and of their squares,
-    ``width`` is the length of an interval that holds every value, and ``failure`` the probability
-    that the mean lies further off, for each of both sides (Theorem 4 of A. Maurer, M. Pontil,
-    Empirical Bernstein Bounds and Sample Variance Penalization, COLT 2009).
+    ``mean`` and ``square`` are the sample means of at least two variables and of their squares,
+    ``width`` is the length of an interval that contains all values, and ``failure`` the probability
+    that the bound fails, for each side (Theorem 4 of A. Maurer, M. Pontil, Empirical Bernstein
+    Bounds and Sample Variance Penalization, COLT 2009).
     """
     log = math.log(2.0 / failure)
     variance = np.maximum(square - mean * mean, 0.0) * (samples / (samples - 1.0))
@@ -38,10 +38,10 @@ def empirical_bernstein(
 
 
 def rank_range(level: FloatArray, samples: int, failure: float) -> tuple[FloatArray, FloatArray]:
-    """Range of the share of samples for which something of probability ``level`` happens.
+    """Range of the fraction of samples in an event of probability ``level``.
 
-    Chernoff's bound with the relative entropy of two coins; both sides together fail with
-    probability ``failure`` at most.
+    By Chernoff's bound with the binary relative entropy; both sides together fail with probability
+    at most ``failure``.
     """
     limit = math.log(2.0 / failure) / samples
 
@@ -71,10 +71,10 @@ def deviation(x: FloatArray, mean: FloatArray | float) -> FloatArray:
 def bennett_interval(
     low: FloatArray, high: FloatArray, bound: FloatArray, samples: int, failure: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Proven interval for the mean of variables in [0, bound] whose sample mean is in [low, high].
+    """Interval for the mean of variables in [0, bound] whose sample mean is in [low, high].
 
-    A bound of ∞ leaves nothing to say above; the mean lies outside with the probability
-    ``failure``, for both sides together.
+    The mean lies outside with probability at most ``failure``, both sides together.  With a bound
+    of ∞ the interval is [0, ∞].
     """
     limit = math.log(2.0 / failure) * bound / samples
     finite = np.isfinite(limit)

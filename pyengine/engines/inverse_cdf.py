@@ -1,9 +1,9 @@
-"""A step's loss as a function of one standard normal variate, for sampling.
+"""A step's loss as a function of one standard normal variate, for sampling by inversion.
 
-The law of a step under A, tilted by e^{λL}, is carried over from the normal law by the increasing
-map x -> z with equal distribution functions; the loss L(z(x)) is tabulated as cubics.  What lies
-beyond the table is an atom (Laplace) or has probability below 1e-18 (Gaussian).  Samples of the sum
-are seeded, and the same for any number of threads.
+The increasing map x -> z that carries the normal law to the law of z under A tilted by e^{λL} is
+tabulated, and so is the loss L(z(x)), by cubics.  Beyond the table lies an atom (Laplace) or a
+probability below 1e-18 (Gaussian).  Samples of the summed loss are seeded, and do not depend on
+the number of threads.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ __all__ = ["LossTable", "loss_table", "sample_losses"]
 
 FloatArray = npt.NDArray[np.float64]
 
-REACH = 9.5  # standard deviations beyond the outermost mode
-WIDEST = 9.0  # range of the normal variate
-FINEST, MAX_CELLS = 1.0 / 64.0, 2**17
-MAX_NODES = 2**20  # of the map, at 48 bytes for each in several arrays
+REACH = 9.5  # standard deviations of z beyond the outermost mode
+WIDEST = 9.0  # largest |x| of the table
+FINEST, MAX_CELLS = 1.0 / 64.0, 2**17  # largest cell of z in the map; cells of a table
+MAX_NODES = 2**20  # of the map, with 48 bytes each in several arrays
 CHUNK = 2**15  # samples of one task
-BIAS = 1e-7  # mean error of the sum of all losses that interpolation may add
+BIAS = 1e-7  # mean absolute error of the summed loss by interpolation, at most
 
 
 @dataclass(frozen=True, eq=False)
 class LossTable:
-    """Loss of one step under a tilted law, as the kernel reads it.
+    """The loss of one step under a tilted law as a function of x, for the C core.
 
-    Cells begin at ``low``, ``per_width`` of them to a unit, up to ``last``; each has the
-    coefficients of a cubic in the position within it.  ``log_mgf`` is K(λ) = log E_A e^{λL} of one
-    step.
+    Cells start at ``low``, ``per_width`` of them per unit of x; ``last`` is the largest position in
+    cells.  Each has the coefficients of a cubic in the position within it.  ``log_mgf`` is
+    K(λ) = log E_A e^{λL} of one step.
     """
 
     low: float
@@ -55,7 +55,7 @@ class LossTable:
 def loss_table(step: Step, steps: int, tilt: float, *, reversed_: bool) -> LossTable:
     """Tabulate the loss of a Gaussian or Laplace step, sampled or not, under A tilted by e^{λL}.
 
-    The number of steps decides how fine the table must be; 2^17 cells are the most.
+    Cells are refined until the error of all ``steps`` is below `BIAS`.
     """
     noise, probability = parts(step)
     mu = 1.0 / float(noise.multiplier)
@@ -78,7 +78,7 @@ def loss_table(step: Step, steps: int, tilt: float, *, reversed_: bool) -> LossT
 
     cell = min(FINEST, 1.0 / (16.0 * mu))
     if not gaussian:
-        cell = min(cell, 0.5 / (1.0 + abs(power)))  # the density may change e-fold in each
+        cell = min(cell, 0.5 / (1.0 + abs(power)))  # the density changes less than e-fold in a cell
     if not (ends[1] - ends[0]) / cell < MAX_NODES:
         raise AccuracyError(_too_steep(step, MAX_NODES, "nodes"))
     z = np.linspace(*ends, max(16, math.ceil((ends[1] - ends[0]) / cell)) + 1)
@@ -95,7 +95,7 @@ def loss_table(step: Step, steps: int, tilt: float, *, reversed_: bool) -> LossT
         return sign * gain(_inverse(points, x, z, log_density(z) - total))
 
     inside = np.flatnonzero(np.abs(x) <= WIDEST)
-    low, high = x[inside[0]], x[inside[-1]]  # atoms begin there, or hardly any mass is left
+    low, high = x[inside[0]], x[inside[-1]]  # beyond are atoms, or negligible mass
     cells = 512
     while cells <= MAX_CELLS:
         table, bias = _cubics(loss_at, float(low), float(high), cells)
@@ -117,7 +117,7 @@ def _too_steep(step: Step, most: int, of: str) -> str:
 def _cumulative(
     z: FloatArray, log_density: object, atoms: tuple[float, float]
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Logs of the mass left and right of each node, normalised, and of the whole mass."""
+    """Logs of the masses left and right of each node, normalised, and of the total mass."""
     nodes, weights = np.polynomial.legendre.leggauss(6)
     half = 0.5 * np.diff(z)[:, None]
     values = log_density((z[:-1, None] + half) + half * nodes)  # type: ignore[operator]
@@ -134,7 +134,7 @@ def _cumulative(
 def _inverse(
     points: FloatArray, x: FloatArray, z: FloatArray, log_density: FloatArray
 ) -> FloatArray:
-    """Map normal variates to z: cubics through the nodes with the slopes φ(x)/density."""
+    """The map x -> z at ``points``, by Hermite cubics with the slopes φ(x)/density."""
     finite = np.isfinite(x) & np.append(True, x[1:] > x[:-1])
     x, z, log_density = x[finite], z[finite], log_density[finite]
     k = np.clip(np.searchsorted(x, points, side="right") - 1, 0, x.size - 2)
@@ -147,7 +147,7 @@ def _inverse(
 
 
 def _cubics(loss_at: object, low: float, high: float, cells: int) -> tuple[FloatArray, float]:
-    """Cubics through four points of each cell, and their mean absolute error between these."""
+    """Cubics through four points of each cell, and their mean absolute error at the middles."""
     width = (high - low) / cells
     start = low + width * np.arange(cells)
     grid = loss_at(low + width / 3.0 * np.arange(3 * cells + 1))  # type: ignore[operator]
@@ -167,7 +167,7 @@ def _cubics(loss_at: object, low: float, high: float, cells: int) -> tuple[Float
 def sample_losses(
     tables: Sequence[LossTable], samples: int, seed: int, threads: int | None = None
 ) -> FloatArray:
-    """Sums of the losses of all steps; memory is that of the result, whatever their number."""
+    """Samples of the summed loss of all steps; memory is that of the result alone."""
     kernel_tables = ffi.new("pe_loss_table[]", max(1, len(tables)))
     kept = [np.ascontiguousarray(table.coefficients) for table in tables]
     for target, table, coefficients in zip(kernel_tables, tables, kept, strict=False):

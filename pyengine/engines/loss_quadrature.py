@@ -1,10 +1,10 @@
-"""One step as a discrete measure of its privacy loss, for the approximations of the papers.
+"""The privacy loss of one step as a discrete measure, for the approximations of the papers.
 
-Without the record a step's log-likelihood ratio s has the weights w, with it w e^s; Poisson
-sampling makes the ratio 1 + p (e^s - 1).  The Gaussian's nodes are a trapezoidal rule in z, the
-Laplace's two atoms and Gauss-Legendre panels between them.
+Nodes are log-likelihood ratios s of the unsampled step, with the weights w without the record and
+w e^s with it; Poisson sampling makes the ratio 1 + p (e^s - 1).  Gaussian steps have a trapezoidal
+rule in z, Laplace steps two atoms and Gauss-Legendre panels between them.
 
-The central limit approximation takes a subsampled composition as one Gaussian mechanism of the
+The central limit approximation replaces a subsampled composition by one Gaussian mechanism of the
 distance μ̃ = √(Σ n p² χ²), χ² the divergence of one step without sampling: for Gaussian noise
 p √(n (e^{μ²} - 1)), μ = 1/noise (Bu et al. 2020).  Kaissis et al. 2023 print e^{μ}; their own
 footnote has the square.
@@ -27,18 +27,18 @@ __all__ = ["Loss", "base_nodes", "clt_distance", "losses", "parts", "pearson", "
 
 FloatArray = npt.NDArray[np.float64]
 
-REACH = 36.0  # standard deviations on both sides of the two means: tilted laws lie far out
-PANEL = 2.0  # length of a panel of the Laplace's continuous part
-POINTS = 24  # of Gauss and Legendre on each panel
-MOST_NODES = 2**21
+REACH = 36.0  # standard deviations beyond both means, as tilted laws lie far out
+PANEL = 2.0  # largest length of a Laplace step's panels in z
+POINTS = 24  # Gauss-Legendre nodes on a panel
+MOST_NODES = 2**21  # of a Gaussian step
 
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """Loss L = log dB/dA of one step, with weights under both laws that sum to 1, and repetitions.
+    """The loss L = log dB/dA of one kind of step: nodes, weights under A and B, number of steps.
 
-    ``largest`` and ``highest`` are the suprema of -L and of L: beyond ε = ``largest`` the profile
-    of one step vanishes.
+    Weights sum to 1.  ``largest`` and ``highest`` are the suprema of -L and of L; one step's
+    profile is 0 from ε = ``largest`` on.
     """
 
     loss: FloatArray
@@ -50,10 +50,10 @@ class Loss:
 
 
 def losses(mechanism: Mechanism, adjacency: str) -> list[Loss]:
-    """Loss of each kind of step that releases something; A has the record for ``remove``.
+    """The loss of each kind of step, those of sampling probability 0 left out.
 
-    Other adjacencies, and steps that are neither Gaussian nor Laplace, plain or on a Poisson
-    sample, are refused.
+    For adjacency ``add`` and ``remove``, and for Gaussian and Laplace steps, plain or on a Poisson
+    sample; others are refused.
     """
     if adjacency not in ("add", "remove"):
         raise NotDefinedError(
@@ -68,7 +68,7 @@ def losses(mechanism: Mechanism, adjacency: str) -> list[Loss]:
 
 
 def parts(step: Step) -> tuple[Noise, float]:
-    """Noise and sampling probability of a step that the approximations know."""
+    """Noise and sampling probability of a Gaussian or Laplace step; others are refused."""
     noise = step.inner.noise if step.scheme in ("none", "poisson") else None
     if noise is None:
         raise NotDefinedError(
@@ -85,7 +85,7 @@ def ratio(s: FloatArray, probability: float) -> FloatArray:
 
 @kept(256)
 def base_nodes(noise: Noise) -> tuple[FloatArray, ...]:
-    """Ratios s, and their weights without and with the record."""
+    """Log-likelihood ratios s, and their weights without and with the record."""
     mu = 1.0 / float(noise.multiplier)
     if noise.family == "gaussian":
         # the loss is analytic for |Im z| < π/μ: the rule's error is below e^{-2π²/(μh)}
@@ -133,10 +133,9 @@ def _loss(
 
 
 def pearson(mechanism: Mechanism) -> float:
-    """Sum over all steps of the χ² divergence of the law with the record from that without.
+    """Σ χ² of the law with the record from that without, over all steps; infinite if it overflows.
 
-    For a Gaussian step with probability p and μ = 1/noise it is p² (e^{μ²} - 1); inf beyond the
-    range of a double.
+    For a Gaussian step with probability p and μ = 1/noise χ² is p² (e^{μ²} - 1).
     """
     total = 0.0
     for step, number in steps_of(mechanism):
@@ -153,7 +152,7 @@ def pearson(mechanism: Mechanism) -> float:
 
 # Map: central limit of Bu et al. (2020) | test_approximations | approximations
 def clt_distance(mechanism: Mechanism) -> float:
-    """Distance μ̃ of the Gaussian pair in the place of a composition."""
+    """The distance μ̃ of the Gaussian pair that approximates a composition."""
     distance = math.sqrt(pearson(mechanism))
     if not math.isfinite(distance):
         raise AccuracyError(

@@ -3,10 +3,10 @@
 Algorithm 1 of Hayes et al. 2023 draws losses under A and sums the likelihood ratios of the largest
 ones.  Memory is one number for each sample, not one for each sample and step.
 
-Intervals: a pilot of independent samples chooses a threshold c and finds a range of the true one.
-The line of slope -e^c that touches the trade-off function, and the test at c, moved to the level
-with the true slope, bound β from both sides by means of bounded variables whose variance is seen
-(docs/approximations).  `pyengine.engines.tilted` is for levels that this cannot reach.
+Intervals: a pilot of independent samples chooses a threshold c and a range of the true one.  β is
+bounded from below by the line of slope -e^c that touches the trade-off function, and from above by
+the test at c, moved to the level α with a slope in that range; both are means of bounded variables
+(docs/approximations).  `pyengine.engines.tilted` is for levels that are too small for this.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ __all__ = ["CONFIDENCE", "MOST_SAMPLES", "SAMPLES", "MonteCarloPair", "Sample", 
 NAME = "monte_carlo"
 SAMPLES, SEED, CONFIDENCE = 10**6, 0, 0.99
 MOST_SAMPLES = 10**10  # whose losses take 80 GB
-PILOT, FEWEST = 8, 200  # samples for each one of the pilot, and the pilot's fewest
-OTHER = 0x9E3779B97F4A7C15  # bits that make the pilot's seed another one
+PILOT, FEWEST = 8, 200  # the pilot has 1/PILOT as many samples, and at least FEWEST
+OTHER = 0x9E3779B97F4A7C15  # xor of the pilot's seed and that of the samples
 
 
 class Sample:
@@ -60,7 +60,8 @@ class Sample:
         drawn = sample_losses(tables, samples, seed, threads)
         drawn.sort()
         self.loss = drawn[::-1]
-        # means of A's and B's weights over the k largest losses, and of B's over all others
+        # index k: sums of A's and B's weights over the k largest losses, and of B's over the rest,
+        # divided by the number of samples
         self.a_above = self._sums(-tilt, self.loss)
         self.b_above = self._sums(1.0 - tilt, self.loss)
         self.b_below = self._sums(1.0 - tilt, drawn)[::-1]
@@ -78,7 +79,7 @@ class Sample:
         return total
 
     def at(self, sums: FloatArray, rank: FloatArray) -> FloatArray:
-        """Cumulative sums at fractional ranks, a loss counted in part."""
+        """Cumulative sums at fractional ranks, by linear interpolation."""
         rank = np.clip(rank, 0.0, self.size)
         k = np.minimum(rank.astype(np.int64), self.size - 1)
         return np.asarray(sums[k] + (rank - k) * (sums[k + 1] - sums[k]))
@@ -99,7 +100,7 @@ def pilot_of(
     tilt: float = 0.0,
     threads: int | None = None,
 ) -> Sample:
-    """Samples that are independent of those of the seed: they may choose what those are asked."""
+    """Samples independent of those of the seed, by which thresholds may be chosen for those."""
     size = max(samples // PILOT, FEWEST)
     return Sample(mechanism, adjacency, size, seed ^ OTHER, tilt, threads)
 
@@ -133,7 +134,7 @@ class MonteCarloPair(ApproximatePair):
 
     def _inside(self, alpha: FloatArray) -> ErrorCurve:
         s, rank = self._sample, alpha * self._sample.size
-        # the paper prints the mean of the kept ratios; their sum over all samples is meant
+        # the paper prints the mean over the kept ratios; it means their sum over the sample size
         lower, upper = (np.clip(end, 0.0, 1.0 - alpha) for end in self._interval(alpha))
         beta = np.clip(1.0 - s.at(s.b_above, rank), lower, upper)
         gamma, c = np.maximum(1.0 - beta, alpha), s.threshold(rank, up=False)
@@ -145,12 +146,12 @@ class MonteCarloPair(ApproximatePair):
         )
 
     def _interval(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bounds of β: a line below T, and a test beside α moved there with the true slope."""
+        """Bounds of β: by a line below T, and by a test near α, moved to α with the true slope."""
         s, pilot, failure = self._sample, self._pilot, 0.25 * self._failure
         fewest, most = (x * pilot.size for x in rank_range(alpha, pilot.size, failure))
         c = pilot.loss[np.minimum((alpha * pilot.size).astype(np.int64), pilot.size - 1)]
         with np.errstate(over="ignore", divide="ignore"):
-            # A(S > c) = α and E_A e^S = 1 leave e^c at most 1/α
+            # e^c <= 1/α, as A(S > c) = α and E_A e^S = 1
             steepest = np.minimum(np.exp(pilot.threshold(fewest, up=True)), 1.0 / alpha)
             flattest = np.exp(pilot.threshold(most, up=False))
         rank = np.searchsorted(-s.loss, -c)  # how many losses are above c
@@ -168,12 +169,12 @@ class MonteCarloPair(ApproximatePair):
 
             lower = mean(slope, -1.0)
             upper = np.maximum(mean(flattest, 1.0), mean(steepest, 1.0))
-        # slopes beyond all doubles say nothing
+        # no bound where the slope overflows
         return np.nan_to_num(lower, nan=0.0, neginf=0.0), np.nan_to_num(upper, nan=1.0, posinf=1.0)
 
     @cached_property
     def _squares(self) -> FloatArray:
-        """Mean squares of B's weights over all but the k largest losses."""
+        """Index k: sum of squares of B's weights but for the k largest losses, over the size."""
         s = self._sample
         with np.errstate(over="ignore", under="ignore"):
             squares = np.exp(2.0 * s.loss[::-1]) / s.size
@@ -186,10 +187,9 @@ class MonteCarloPair(ApproximatePair):
         return rank / s.size, float(s.b_below[rank])
 
     def delta(self, epsilon: FloatArray) -> FloatArray:
-        """The mean of variables in [0, 1]."""
+        """Estimates of the profile: sample means of (1 - e^{S+ε})₊, which is in [0, 1]."""
         s, small = self._sample, self._sample.loss[::-1]
         below = np.searchsorted(small, -epsilon)  # how many losses are smaller than -ε
-        # an estimate of E_A max(0, 1 - e^{S+ε}) from the same ratios
         with np.errstate(over="ignore", invalid="ignore"):
             second = np.exp(epsilon + np.log(np.maximum(s.b_below[s.size - below], 1e-320)))
         value = below / s.size - np.where(below > 0, second, 0.0)
@@ -198,12 +198,12 @@ class MonteCarloPair(ApproximatePair):
     def interval(
         self, question: LawQuestion[Any], x: FloatArray, value: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """By Bennett's inequality; of ε where the sample's profile is close enough to δ."""
+        """By Bennett's inequality; for ε, those whose sample profile is consistent with δ."""
         s, failure = self._sample, self._failure
         if question is PROFILE:
             lower, upper = bennett_interval(value, value, np.ones(value.size), s.size, failure)
             return lower, np.minimum(upper, 1.0)
-        # at the true ε the sample mean deviates from δ no further than Bennett's inequality allows
+        # at the true ε the sample mean deviates from δ by no more than Bennett's inequality allows
         limit = math.log(2.0 / failure) / s.size
 
         def apart(e: FloatArray, side: float) -> FloatArray:

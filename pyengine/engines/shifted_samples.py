@@ -1,12 +1,11 @@
 """Monte Carlo for records in random bins: the normal law N(0, I) beside a mean of N(mᵢ, I).
 
-The law without the record is Q = N(0, I), that with it P = mean of N(mᵢ, I).  With a number h >= 0
-the samples come from a law that is moved to where a question is decided: from the mean of
-N((1 + h) mᵢ, I) where the target is P, from N(-h m, I), m the mean of all mᵢ, where it is Q.  The
-weight w = d(target)/d(sampled) obeys log w <= K - h l, l = log of the ratio of the target to the
-other law, with a known K (docs/theory/allocation), so that the variables whose means are asked for
-are bounded, and the intervals of `pyengine.engines.intervals` are proven but for the rounding of
-the samples.
+The law without the record is Q = N(0, I), that with it P = mean of N(mᵢ, I).  Importance samples
+come from a shifted law with a parameter h >= 0: for P from the mean of N((1 + h) mᵢ, I), for Q
+from N(-h m, I), m the mean of all mᵢ.  The weight w = d(target)/d(sampled) obeys log w <= K - h l
+with a known K, l being the log ratio of the target to the other law (docs/theory/allocation).  So
+the variables are bounded, and the intervals of `pyengine.engines.intervals` are proven but for the
+rounding of the samples.
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ __all__ = ["CONFIDENCE", "DIGIT", "HITS", "Drawn", "answer_of", "bins_profile", 
 
 NAME = "monte_carlo"
 SEED, CONFIDENCE = 0, 0.99
-MOVES = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)  # values of h that a pilot tries
-PILOT, HITS = 4000, 20
-DIGIT = 0.25  # standard error, relative to a value, from which on no digit of it is known
-CLEAR = 2.0  # ends of an interval, one over the other, that tell the value's size by themselves
-WORK, FEWEST, MOST = 2e8, 2000, 400_000  # normal numbers of a sample of all, and its size
-ROOM = 2**21  # numbers that are in memory at once
+MOVES = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)  # values of h that pilots try
+PILOT, HITS = 4000, 20  # pilot samples, and the effective number of samples for a standard error
+DIGIT = 0.25  # relative standard error above which no digit is known
+CLEAR = 2.0  # ratio of an interval's ends below which it is an answer without a standard error
+WORK, FEWEST, MOST = 2e8, 2000, 400_000  # normal numbers of all samples, and numbers of samples
+ROOM = 2**21  # normal numbers in memory at once
 
 
 @dataclass(frozen=True, eq=False)
 class _Bins:
-    """b places mᵢ, the rows of a matrix, one of them drawn uniformly."""
+    """The means mᵢ of the bins, rows of a matrix, one of which is drawn uniformly."""
 
     shifts: FloatArray
 
     @property
     def steps(self) -> int:
-        """Normal numbers of a loss."""
+        """Dimension: normal numbers of one loss."""
         return int(self.shifts.shape[1])
 
     @property
@@ -78,7 +77,7 @@ class _Bins:
 def bins_profile(
     shifts: FloatArray, epsilon: FloatArray, adjacency: str
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Lower ends, values and upper ends of δ(ε), each interval of 99 %, of places in given rows."""
+    """Lower ends, values and upper ends of δ(ε), with confidence 99 %, for means in rows."""
     places = _Bins(shifts)
     sides = {"remove": [True], "add": [False], "add_remove": [True, False]}[adjacency]
     targets = [_OneTarget(places, of_p) for of_p in sides]
@@ -90,7 +89,7 @@ def bins_profile(
 
 
 class Drawn(NamedTuple):
-    """A value in its interval, and its standard error, inf where no digit is known."""
+    """A value, its interval, and its standard error; infinite where too few samples count."""
 
     value: float
     lower: float
@@ -99,7 +98,7 @@ class Drawn(NamedTuple):
 
 
 def largest_of(rows: Sequence[Drawn]) -> Drawn:
-    """The largest of several values, known where those that are not known are smaller."""
+    """The largest of several values; known if all unknown ones are certainly smaller."""
     value, lower, upper, _ = map(max, zip(*rows, strict=True))
     known = [row for row in rows if row.error <= DIGIT * row.value]
     best = max(known, key=lambda row: row.value, default=None)
@@ -109,7 +108,7 @@ def largest_of(rows: Sequence[Drawn]) -> Drawn:
 
 
 class _Sample:
-    """Log ratios l of the target to the other law, in decreasing order, with logs of weights."""
+    """Samples: log ratios l of the target to the other law, decreasing, and logs of weights."""
 
     def __init__(self, places: _Bins, of_p: bool, h: float, size: int, seed: int) -> None:
         rng = np.random.default_rng([seed, int(of_p), int(1000 * h), size])
@@ -127,15 +126,15 @@ class _Sample:
         self._falling = -self.ratio
 
     def above(self, x: float) -> int:
-        """How many ratios are above a number."""
+        """Number of log ratios above x."""
         return int(np.searchsorted(self._falling, -x))
 
     def profile(self, epsilon: float) -> tuple[float, float, float]:
-        """Sample means of w(1 - e^{ε-l})₊ and of its square, and the largest value possible."""
+        """Sample means of X = w(1 - e^{ε-l})₊ and of X², and an upper bound of X."""
         above = self.above(epsilon)
         gap = epsilon - self.ratio[:above]
         terms = np.exp(self.log_weight[:above]) * -np.expm1(gap)
-        h = self.h  # the largest e^{-hu}(1 - e^{-u})
+        h = self.h  # factor: log of the maximum of e^{-hu}(1 - e^{-u}) over u > 0
         factor = h * math.log(h) - (1.0 + h) * math.log1p(h) if h else 0.0
         largest = math.exp(min(self.bound - h * epsilon + factor, 700.0))
         return self._moments(terms, largest)
@@ -144,15 +143,15 @@ class _Sample:
         return float(terms.sum()) / self.size, float(terms @ terms) / self.size, largest
 
     def error(self, moments: tuple[float, float, float]) -> float:
-        """Standard error of a sample mean; inf where too few samples say anything of it."""
+        """Standard error of a sample mean; infinite for fewer than `HITS` effective samples."""
         mean, square, _ = moments
         variance = max(square / self.size - mean * mean / self.size, 0.0)
-        # as many equal samples would say as much; squares near the end of doubles say nothing
+        # effective number mean² size/square; squares near underflow count as none
         enough = mean * mean * self.size >= HITS * square >= 1e-290
         return math.sqrt(variance) if enough else math.inf
 
     def far(self, moments: tuple[float, float, float], failure: float, size: int = 0) -> float:
-        """How far the mean may lie from the sample mean, on one side; of more samples if said."""
+        """Largest distance of mean and sample mean on one side, for ``size`` samples if given."""
         mean, square, largest = (np.array([x]) for x in moments)
         return float(empirical_bernstein(mean, square, largest, size or self.size, failure)[0])
 
@@ -163,7 +162,7 @@ def _sampled(places: _Bins, of_p: bool, h: float, size: int, seed: int) -> _Samp
 
 
 class _OneTarget:
-    """Questions on the hockey-stick divergence of one law from the other."""
+    """The profile of one law, P or Q, against the other, from samples."""
 
     def __init__(self, places: _Bins, of_p: bool) -> None:
         self._places, self._of_p = places, of_p
@@ -193,7 +192,7 @@ class _OneTarget:
         return sharpest[0], lowest[0], highest[0]
 
     def profile(self, epsilon: float, failure: float) -> Drawn:
-        """Value and interval, whose ends fail together with probability ``failure`` at most."""
+        """Value and interval, which fails with probability at most ``failure``."""
         value, low, high = (self._main(pilot.h) for pilot in self._chosen(epsilon, 0.5 * failure))
         below, above = low.profile(epsilon), high.profile(epsilon)
         lower = max(below[0] - low.far(below, 0.5 * failure), 0.0)
@@ -203,7 +202,7 @@ class _OneTarget:
 
 
 def answer_of(rows: Sequence[Drawn]) -> Answer:
-    """Values in their intervals; refused where neither these nor the samples tell a digit."""
+    """Values with intervals; refused where neither interval nor standard error gives a digit."""
     for row in rows:
         if row.error > DIGIT * row.value and row.upper > CLEAR * row.lower:
             raise AccuracyError(

@@ -1,9 +1,9 @@
-"""Monte Carlo at any level: losses from a law that is tilted to where the level is decided.
+"""Monte Carlo at any level: importance sampling of losses from an exponentially tilted law.
 
-Every step's density under A is multiplied by e^{λL}.  The weights of A and B on the events asked
-for are then bounded by their value at the threshold, and the relative error does not grow when κ
-falls.  Intervals are those of `pyengine.engines.monte_carlo`; the range of the true threshold comes
-from Bennett's inequality, as the mean of A's weights above it is κ.
+Every step's density under A is multiplied by e^{λL}, normalised.  The weights of A and B beyond
+the threshold are then at most those at it, and relative errors do not grow when κ falls.  Intervals
+are those of `pyengine.engines.monte_carlo`; the range of the true threshold comes from Bennett's
+inequality, as the mean of A's weights above it is κ.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pyengine.numerics.bracketing import bisected
 
 __all__ = ["saddle_tilt", "tilted_gamma"]
 
-STEEPEST = 1e4  # largest tilt times the range of a step's loss
-STEPS_DOWN = (1.0, 2.0, 4.0)  # from the centre to where the threshold is not, in units of 1/λ
-ROUNDING = 1e-12  # of a bound that may be attained
+STEEPEST = 1e4  # largest tilt, times the range of a step's loss
+STEPS_DOWN = (1.0, 2.0, 4.0)  # points below the centre, in 1/λ, tested to be below the threshold
+ROUNDING = 1e-12  # relative, of the bound κ e^{highest loss}, which may be attained
 
 
 def _cumulants(terms: list[Loss], tilt: float) -> tuple[float, float, float]:
@@ -43,7 +43,7 @@ def _cumulants(terms: list[Loss], tilt: float) -> tuple[float, float, float]:
 
 
 def saddle_tilt(terms: list[Loss], kappa: float) -> float:
-    """λ >= 0 such that A tilted by λ is centred about where A's tail is roughly κ."""
+    """λ >= 0 such that the mean of S under A tilted by λ is about the threshold of level κ."""
 
     def log_tail(tilt: float) -> float:
         k, slope, curvature = _cumulants(terms, tilt)
@@ -51,7 +51,7 @@ def saddle_tilt(terms: list[Loss], kappa: float) -> float:
         return k - tilt * slope - fn.log(2.0 * mills)
 
     target = fn.log(kappa)
-    # where κ is below the largest loss's atom, no tilt is large enough
+    # for κ below the mass of the largest loss no tilt is large enough
     largest = STEEPEST / max(float(np.ptp(t.loss)) for t in terms)
     low, high = 0.0, min(1.0, largest)
     while high < largest and log_tail(high) > target:
@@ -69,10 +69,7 @@ def tilted_gamma(
     confidence: float,
     threads: int | None = None,
 ) -> tuple[float, float, float]:
-    """γ(κ) from tilted samples: estimate, lower and upper end of its interval.
-
-    At least the share ``confidence`` of such intervals holds the truth.
-    """
+    """γ(κ) from tilted samples: an estimate, and the ends of a confidence interval."""
     terms = losses(mechanism, adjacency)
     tilt = saddle_tilt(terms, kappa)
     pilot = pilot_of(mechanism, adjacency, samples, seed, tilt, threads)
@@ -83,7 +80,7 @@ def tilted_gamma(
     k, part = _rank(s, kappa)
     rank = np.array([k + part])
     value = s.at(s.b_above, rank)[0] if tilt >= 1.0 else 1.0 - s.at(s.b_below, rank)[0]
-    # dB/dA is at most e^{highest loss}: attained where κ is below that loss's probability
+    # γ <= κ e^{highest loss}, attained for κ below that loss's probability
     with np.errstate(over="ignore"):
         most_of_all = kappa * fn.exp(math.fsum(t.steps * t.highest for t in terms))
     ceiling = float(min(most_of_all * (1.0 + ROUNDING), 1.0))
@@ -94,10 +91,10 @@ def tilted_gamma(
 def _interval(
     s: Sample, kappa: float, c: float, known: tuple[float, float], failure: float
 ) -> tuple[float, float]:
-    """Bounds of γ from samples that had no part in c and in the known range of the threshold.
+    """Bounds of γ; c and the ``known`` range of the threshold must be independent of ``s``.
 
-    Weights of B and, times a slope, of A are taken in units of B's at c: beyond c the latter are
-    at most 1 for tilts of 1 and more, below c for others.
+    The weights of B, and those of A times the slope, are divided by B's weight at c.  B's are then
+    at most 1 above c for tilts >= 1, and below c for smaller tilts; means are taken on that side.
     """
     beyond = s.loss > c
     with np.errstate(over="ignore", under="ignore"):
@@ -105,10 +102,10 @@ def _interval(
         of_a, of_b = (fn.exp((shift - s.tilt) * (s.loss - c)) for shift in (0.0, 1.0))
 
     def bound(log_slope: float, side: float) -> float:
-        """B(S > c) + slope (κ - A(S > c)), moved to one side by what it may be off."""
+        """B(S > c) + slope (κ - A(S > c)), plus ``side`` times the bound of its error."""
         with np.errstate(over="ignore", invalid="ignore"):
             found = at_slope(log_slope, side)
-        return found if math.isfinite(found) else side * math.inf  # beyond all doubles: nothing
+        return found if math.isfinite(found) else side * math.inf  # an overflow bounds nothing
 
     def at_slope(log_slope: float, side: float) -> float:
         slope = fn.exp(min(log_slope - c, 709.0))  # in units of e^c
@@ -126,18 +123,18 @@ def _interval(
 
 
 def _rank(s: Sample, kappa: float) -> tuple[int, float]:
-    """How many losses, and which part of the next one, the estimate of A's tail needs for κ."""
+    """Number of largest losses, and fraction of the next one, with A-weights that sum to κ."""
     k = min(int(np.searchsorted(s.a_above, kappa, side="right")) - 1, s.size - 1)
     rest, weight = float(kappa - s.a_above[k]), float(s.a_above[k + 1] - s.a_above[k])
-    # only the last weight, beyond which nothing is left for κ to take, may be lost in the sum
+    # rest >= weight only where the last weight is lost in the rounding of the sum
     return k, rest / weight if rest < weight else 1.0
 
 
 def _known(s: Sample, kappa: float, centre: float, failure: float) -> tuple[float, float]:
     """Range of the threshold of level κ, up to a failure probability.
 
-    The weights at a threshold are bounded by their value there, which says nothing far below; that
-    the threshold does not lie there is tested at points that the samples had no part in.
+    Weights above a threshold are bounded by the weight at it, which is useless far below; that the
+    threshold is not there is tested at fixed points, independent of the samples.
     """
     limit = fn.log((2.0 + len(STEPS_DOWN)) / failure) / s.size
     with np.errstate(over="ignore"):
@@ -152,10 +149,10 @@ def _known(s: Sample, kappa: float, centre: float, failure: float) -> tuple[floa
         if mean > kappa and deviation(mean, kappa) > limit * largest:
             lowest = max(lowest, point)
             possible[rank + 1 :] = False
-    found = np.flatnonzero(possible)  # how many losses may lie above the threshold
-    if not found.size:  # as improbable as the failure: nothing is known then
+    found = np.flatnonzero(possible)  # possible numbers of losses above the threshold
+    if not found.size:  # happens with at most the failure probability
         return -math.inf, -fn.log(kappa)
     first, last = (np.array([float(found[i])]) for i in (0, -1))
     lowest = max(float(s.threshold(last, up=False)[0]), lowest)
-    # E_A e^S = 1 leaves e^c at most 1/κ
+    # e^c <= 1/κ, as E_A e^S = 1
     return lowest, min(float(s.threshold(first, up=True)[0]), -fn.log(kappa))
