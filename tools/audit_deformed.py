@@ -155,7 +155,7 @@ TERMS = (
          "1.01 * max(1.0, float(fn.exp(log_mean - float(self.log_mean))))", "sums", COARSE),
     times("step: its nodes, on ellipses", N, "return np.asarray(", "8.0 * total * SLACK", "nodes",
          {}),
-    times("step: losses", N, "of v\n    return ",
+    times("step: losses", N, "    return ",
          "EXTENDED * (64.0 * (largest_loss(shape) + d) + 16.0 * mu * steepest)", "sums",
          {"losses": LOUD}, PART_WIDE),
     times("step: masses", N, "mass_error = gauss.error + ",
