@@ -62,7 +62,17 @@ CUTS = tuple(2.0**j for j in range(-8, 5))  # truncations tried, over the pilot'
 DECADES = 300  # one sample serves all profiles of a decade of δ
 # relative distances of ε from the estimate at which it is tested, the farthest first
 CANDIDATES = tuple(4.0 * 0.7**j for j in range(26))
-AROUND = (-1.0, -0.5, -0.25, -0.12, 0.0, 0.12, 0.25, 0.5, 1.0)  # log slopes about the best line's
+LOG_SLOPES = (
+    -1.0,
+    -0.5,
+    -0.25,
+    -0.12,
+    0.0,
+    0.12,
+    0.25,
+    0.5,
+    1.0,
+)  # log slopes about the best line's
 
 
 class _Epochs(NamedTuple):
@@ -548,8 +558,8 @@ class AllocatedSampleQuestions(Questions):
             c = float(slopes[int(np.argmin(line(slopes)))])
             slopes = np.linspace(c - (slopes[1] - slopes[0]), c + (slopes[1] - slopes[0]), 17)
         samples = [side.sample(c) for side in sides]
-        failure = (1.0 - CONFIDENCE) / (len(AROUND) * len(sides))
-        places = [c + x for x in AROUND]
+        failure = (1.0 - CONFIDENCE) / (len(LOG_SLOPES) * len(sides))
+        places = [c + x for x in LOG_SLOPES]
         found = [
             largest_of([s.profile(x, failure, y) for s, y in zip(sides, samples, strict=True)])
             for x in places
@@ -567,7 +577,7 @@ class AllocatedSampleQuestions(Questions):
 
         ends = (np.array([place]) for place in (places[0], places[-1]))
         middle = float(golden_section.lowest(value, *ends, rounds=10)[1][0])
-        error = found[len(AROUND) // 2].error
+        error = found[len(LOG_SLOPES) // 2].error
         highest = max(highest, lowest)
         return Drawn(min(max(middle, lowest), highest), lowest, highest, error)
 

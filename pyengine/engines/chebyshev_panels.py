@@ -41,7 +41,7 @@ NEGLIGIBLE = 2e-13
 HALVINGS = 2  # of a panel, tried
 FALL = 8.0  # if the largest coefficient falls by this factor from four to the last four
 LARGE_LEVEL = 31.0 / 32.0  # larger α are asked one by one: 1 - α has few digits there
-LEVELS = 8.0  # scale of α above 1/2: panels are 1/32 wide
+LEVEL_SCALE = 8.0  # scale of α above 1/2: panels are 1/32 wide
 
 DEGREE = lib.PE_CHEBYSHEV
 _ANGLES = math.pi * (np.arange(DEGREE) + 0.5) / DEGREE
@@ -76,14 +76,14 @@ def _from_depth(s: FloatArray) -> FloatArray:
 
 
 def _place_of_level(x: FloatArray) -> FloatArray:
-    """sqrt(-log α) for levels up to 1/2; -`LEVELS` α above, on panels before those."""
+    """sqrt(-log α) for levels up to 1/2; -`LEVEL_SCALE` α above, on panels before those."""
     large = x > 0.5
     s = _depth(np.where(large, 0.25, x))
-    return np.where(large, np.where(x < LARGE_LEVEL, -LEVELS * x, np.nan), s)
+    return np.where(large, np.where(x < LARGE_LEVEL, -LEVEL_SCALE * x, np.nan), s)
 
 
 def _level_at(s: FloatArray) -> FloatArray:
-    return np.where(s < 0.0, -s / LEVELS, _from_depth(np.maximum(s, 0.0)))
+    return np.where(s < 0.0, -s / LEVEL_SCALE, _from_depth(np.maximum(s, 0.0)))
 
 
 _LEVELS = _Axis(_place_of_level, _level_at, True)

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 FEW = 8  # size of arrays up to which one call a float is quicker
-LEAST = 1e-69  # smaller upper bounds are left to arrays, for which sector laws may be closer
+LEAST_UPPER = 1e-69  # smaller upper bounds are left to arrays, for which sector laws may be closer
 ORDERS = {"add": (False,), "remove": (True,), "add_remove": (False, True)}  # whether A has it
 METHODS = ("auto", "certified")
 
@@ -101,7 +101,7 @@ class EqualQuestions(Questions):
         rows = []
         for each in x.tolist():
             found = self.plan.one(name, each)
-            if found is None or not found[2] >= LEAST:
+            if found is None or not found[2] >= LEAST_UPPER:
                 return None
             rows.append(found[:3])
         value, lower, upper = np.array(rows).T.copy()

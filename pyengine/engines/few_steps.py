@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FewSteps"]
 
-NEAR = 0.2  # thresholds that miss by less than this part of the row's error are not moved
-OFF = 1e-3  # largest miss of the log of a functional at a solved threshold
+LEAST_MOVE = 0.2  # thresholds that miss by less than this part of the row's error are not moved
+MOST_MISS = 1e-3  # largest miss of the log of a functional at a solved threshold
 
 
 class FewSteps(LineSide):
@@ -50,7 +50,7 @@ class FewSteps(LineSide):
             return table
         put = self.laws.improve(functional, table[:, 0].copy(), table, CLOSE)
         # where lines prove little their thresholds are wrong, too
-        off = np.isfinite(log_target) & ~(abs(table[:, 2 + functional] - log_target) < OFF)
+        off = np.isfinite(log_target) & ~(abs(table[:, 2 + functional] - log_target) < MOST_MISS)
         if off.any():
             table[off] = self.table(functional, self.threshold(functional, log_target[off]))
         self._approach(functional, log_target, table, put | off | elsewhere)
@@ -67,7 +67,12 @@ class FewSteps(LineSide):
         error = table[:, ERRORS + functional]
         aim = beyond(functional, log_target, error)
         miss = table[:, 2 + functional] - aim
-        far = chosen & (error < OFF) & (abs(miss) > NEAR * error) & (abs(miss) < OFF)
+        far = (
+            chosen
+            & (error < MOST_MISS)
+            & (abs(miss) > LEAST_MOVE * error)
+            & (abs(miss) < MOST_MISS)
+        )
         if not far.any():
             return
         step = miss[far] / log_slope(functional, table[far])

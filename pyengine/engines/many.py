@@ -32,7 +32,7 @@ ORDERS = {"add": lib.PE_ADD, "remove": lib.PE_REMOVE, "add_remove": lib.PE_ADD_R
 CHUNK = 32  # questions of a chunk, about: 1 to 10 ms
 LONGEST = 1024  # questions of a chunk at most: each chunk makes a mechanism's lines anew
 FEW = 4  # questions up to which no threads are used
-MOMENT = 0.2  # seconds between two checks for signals
+POLL_SECONDS = 0.2  # seconds between two checks for signals
 
 Flags = npt.NDArray[np.bool_]
 
@@ -132,7 +132,7 @@ class _Chunks:
             # wait in intervals: not on every system does a signal interrupt a wait
             open_ = set(futures)
             while open_:
-                done, open_ = wait(open_, MOMENT, FIRST_EXCEPTION)
+                done, open_ = wait(open_, POLL_SECONDS, FIRST_EXCEPTION)
                 for future in done:
                     future.result()
         except BaseException:

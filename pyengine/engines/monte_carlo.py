@@ -36,7 +36,7 @@ NAME = "monte_carlo"
 SAMPLES, SEED, CONFIDENCE = 10**6, 0, 0.99
 MOST_SAMPLES = 10**10  # whose losses take 80 GB
 PILOT, FEWEST = 8, 200  # the pilot has 1/PILOT as many samples, and at least FEWEST
-OTHER = 0x9E3779B97F4A7C15  # xor of the pilot's seed and that of the samples
+PILOT_SEED = 0x9E3779B97F4A7C15  # xor of the pilot's seed and that of the samples
 
 
 class Sample:
@@ -102,7 +102,7 @@ def pilot_of(
 ) -> Sample:
     """Samples independent of those of the seed, by which thresholds may be chosen for those."""
     size = max(samples // PILOT, FEWEST)
-    return Sample(mechanism, adjacency, size, seed ^ OTHER, tilt, threads)
+    return Sample(mechanism, adjacency, size, seed ^ PILOT_SEED, tilt, threads)
 
 
 @kept(4, grows=True)

@@ -25,13 +25,19 @@ __all__ = ["RevealedPair"]
 BoolArray = npt.NDArray[np.bool_]
 
 STEEPEST = 700.0  # largest |c|: e^c overflows beyond
-BESIDE = 1e-6  # relative margin of the search for c about those of the parts
+MARGIN = 1e-6  # relative margin of the search for c about those of the parts
 ROUNDS, ROUNDS_OF_ALL = 44, 80  # of golden section, between the parts' slopes or over all
-CLOSEST, TIMES, TRIES = 2.0**-24, 4.0, 12  # first distance, factor and number of enclosing steps
+FIRST_STEP, GROWTH, TRIES = (
+    2.0**-24,
+    4.0,
+    12,
+)  # first distance, factor and number of enclosing steps
 TINIEST = 5e-324
-COARSE = 1e-9  # relative width of a bracket of ε in which the profile is nearly straight
-FINE = 1e-8  # relative width of a bracket of c at which golden section stops; chords do the rest
-LINE = 2.0 * (ELEMENTARY + 4.0) * UNIT  # rounding of a line's height, relative to its terms
+EPSILON_WIDTH = 1e-9  # relative width of a bracket of ε in which the profile is nearly straight
+SLOPE_WIDTH = (
+    1e-8  # relative width of a bracket of c at which golden section stops; chords do the rest
+)
+LINE_ERROR = 2.0 * (ELEMENTARY + 4.0) * UNIT  # rounding of a line's height, relative to its terms
 
 
 class Heights(NamedTuple):
@@ -117,7 +123,7 @@ class RevealedPair(Questions):
             with np.errstate(divide="ignore"):
                 return fn.log(self.profile(x).value) - fn.log(delta)
 
-        low, high = falling_bracket(over, first, last, room=COARSE * (1.0 + last))
+        low, high = falling_bracket(over, first, last, room=EPSILON_WIDTH * (1.0 + last))
         near, far = self.profile(low), self.profile(high)
         with np.errstate(divide="ignore", invalid="ignore"):
             fall = near.value - far.value
@@ -139,7 +145,7 @@ class RevealedPair(Questions):
                 open_ &= ~shown
                 if not open_.any():
                     break
-                step *= TIMES
+                step *= GROWTH
         return lower, np.clip(value, lower, upper), upper, proven
 
     def _met(self, delta: FloatArray, low: FloatArray) -> FloatArray:
@@ -171,7 +177,7 @@ class RevealedPair(Questions):
             low, high = np.full(alpha.size, -np.inf), np.full(alpha.size, np.inf)
             rounds = ROUNDS_OF_ALL
         low, high = (np.clip(end, -STEEPEST, STEEPEST) for end in (low, high))
-        room = BESIDE * (1.0 + np.maximum(abs(low), abs(high)))
+        room = MARGIN * (1.0 + np.maximum(abs(low), abs(high)))
         odds = partial(self._odds, alpha)
         c, _ = lowest(odds, low - room, high + room, rounds=rounds, is_close=_are_close)
         of_gamma = c >= 0.0  # γ is small there and keeps its digits; elsewhere β does
@@ -232,7 +238,7 @@ class RevealedPair(Questions):
         value, lower, upper = (
             beside + scale * part for part in (found.value, found.lower, found.upper)
         )
-        off = LINE * (size + scale * found.upper) + TINIEST
+        off = LINE_ERROR * (size + scale * found.upper) + TINIEST
         return Heights(value, lower - off, upper + off, found.certified)
 
     def _bottom(
@@ -248,7 +254,7 @@ class RevealedPair(Questions):
         Where heights are proven larger on both sides of c the minimum lies between, where a convex
         function is above the extensions of its chords from both sides.
         """
-        found, place, apart = known.copy(), c.copy(), CLOSEST
+        found, place, apart = known.copy(), c.copy(), FIRST_STEP
         open_ = np.ones(c.size, dtype=np.bool_)
         for _ in range(TRIES):
             at = np.flatnonzero(open_)
@@ -271,12 +277,12 @@ class RevealedPair(Questions):
             found[settled] = np.maximum(found[settled], bound[is_valley])
             place[settled] += moved[is_valley]
             open_[settled] = False
-            apart *= TIMES
+            apart *= GROWTH
         return np.minimum(found, heights.lower), place
 
 
 def _are_close(low: FloatArray, high: FloatArray) -> BoolArray:
-    return np.asarray(high - low <= FINE * (1.0 + np.maximum(abs(low), abs(high))))
+    return np.asarray(high - low <= SLOPE_WIDTH * (1.0 + np.maximum(abs(low), abs(high))))
 
 
 def _between(
@@ -303,7 +309,7 @@ def _between(
     share = np.where(crosses, gap[0] / np.where(crosses, gap[0] + gap[1], 1.0), 0.0)
     meet = falling[0] + share * (falling[1] - falling[0])
     least = np.where(crosses, np.minimum(meet, np.minimum(*ends)), np.minimum(*ends))
-    return least - LINE * abs(least), share * apart
+    return least - LINE_ERROR * abs(least), share * apart
 
 
 def _rest(answer: Answer) -> Answer:

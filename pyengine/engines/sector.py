@@ -31,8 +31,8 @@ __all__ = ["EpochKinds", "EpochLaws", "Kinds", "SectorLaws", "kinds_of"]
 
 # Four laws, each truncated farther out; most questions need the first only.  Logs:
 DEPTHS = (-75.0, -200.0, -760.0, -1500.0)  # of the density where a law is cut
-TOO_DEEP = (-45.0, -160.0, -375.0, SMALLEST)  # of the smallest values that a law is asked for
-SOLVED = (-45.0, -100.0, -375.0, SMALLEST)  # of the smallest values whose thresholds it finds
+LEAST_ASKED = (-45.0, -160.0, -375.0, SMALLEST)  # of the smallest values that a law is asked for
+LEAST_SOLVED = (-45.0, -100.0, -375.0, SMALLEST)  # of the smallest values whose thresholds it finds
 # Steps are cut on the left at a log density of at most this: of up to `FEWEST_STEPS` steps, unless
 # their sum needs less, and of more, whose sums of rare losses lose more there.
 LOWEST, LOWEST_OF_MANY = -200.0, -320.0
@@ -290,7 +290,9 @@ class SectorLaws:
             enough = (Limits(self.left, self.left), TOO_SHALLOW)
         self._levels = tuple(
             _Level(partial(_law_of, _composed, kinds, depth), least, solved, then)
-            for depth, least, solved, then in zip(DEPTHS, TOO_DEEP, SOLVED, enough, strict=False)
+            for depth, least, solved, then in zip(
+                DEPTHS, LEAST_ASKED, LEAST_SOLVED, enough, strict=False
+            )
         )
 
     def improve(

@@ -26,10 +26,12 @@ __all__ = ["CONFIDENCE", "DIGIT", "HITS", "Drawn", "answer_of", "bins_profile", 
 
 NAME = "monte_carlo"
 SEED, CONFIDENCE = 0, 0.99
-MOVES = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)  # values of h that pilots try
+SHIFTS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)  # values of h that pilots try
 PILOT, HITS = 4000, 20  # pilot samples, and the effective number of samples for a standard error
 DIGIT = 0.25  # relative standard error above which no digit is known
-CLEAR = 2.0  # ratio of an interval's ends below which it is an answer without a standard error
+WIDEST_RATIO = (
+    2.0  # ratio of an interval's ends below which it is an answer without a standard error
+)
 WORK, FEWEST, MOST = 2e8, 2000, 400_000  # normal numbers of all samples, and numbers of samples
 ROOM = 2**21  # normal numbers in memory at once
 
@@ -170,7 +172,7 @@ class _OneTarget:
 
     def _pilots(self) -> list[_Sample]:
         size = min(PILOT, self.size)
-        return [_sampled(self._places, self._of_p, h, size, SEED + 1) for h in MOVES]
+        return [_sampled(self._places, self._of_p, h, size, SEED + 1) for h in SHIFTS]
 
     def _main(self, h: float) -> _Sample:
         return _sampled(self._places, self._of_p, h, self.size, SEED)
@@ -204,7 +206,7 @@ class _OneTarget:
 def answer_of(rows: Sequence[Drawn]) -> Answer:
     """Values with intervals; refused where neither interval nor standard error gives a digit."""
     for row in rows:
-        if row.error > DIGIT * row.value and row.upper > CLEAR * row.lower:
+        if row.error > DIGIT * row.value and row.upper > WIDEST_RATIO * row.lower:
             raise AccuracyError(
                 f"too few samples tell of this value: with a confidence of {CONFIDENCE} it lies "
                 f"between {row.lower:.3g} and {row.upper:.3g}, and no digit of it is known; "

@@ -37,13 +37,13 @@ FEW_TERMS = 2**23  # up to which the first of `GOALS` is used
 GROWTH = 1.2  # ratio of two heights that are tried
 HEIGHTS = 48
 BITS = 20  # binary digits of a spacing
-ASIDE = 3.0  # standard deviations of a line's farthest thresholds from its mean
+FARTHEST = 3.0  # standard deviations of a line's farthest thresholds from its mean
 NEGLIGIBLE = 45.0  # -log of the part of a value that a truncated law may lack
-FAR_ABOVE = 0.5  # log of a proven K over the expected one for which a side still serves
+LOG_EXCESS = 0.5  # log of a proven K over the expected one for which a side still serves
 NEAR = 3.0  # distances of the table's nearest tilt within which a side is searched for again,
 NEAREST = 1e-3  # down to this part of that distance,
 BETWEEN = 31  # at so many tilts
-NEARER = 0.85  # factor by which a side without a good bound moves towards the line,
+SHRINK = 0.85  # factor by which a side without a good bound moves towards the line,
 MOST_MOVES = 9  # at most so often
 
 
@@ -145,8 +145,8 @@ def _log_lost(choice: Choice, index: int) -> float:
     """Logarithm of a probability that is negligible beside all values that a line serves."""
     tilt, log = float(choice.line[index]), float(choice.line_log[index])
     middle, spread = _place(choice, tilt)
-    root = float(np.sqrt(2.0 * max(tilt * middle - log, 0.0))) + ASIDE
-    of_b = min(middle - ASIDE * spread, 0.0)  # B's masses are e^loss of A's
+    root = float(np.sqrt(2.0 * max(tilt * middle - log, 0.0))) + FARTHEST
+    of_b = min(middle - FARTHEST * spread, 0.0)  # B's masses are e^loss of A's
     return -0.5 * root * root + of_b - NEGLIGIBLE
 
 
@@ -231,11 +231,11 @@ def _sides(
         for _ in range(MOST_MOVES):
             bound = sum(n * shape.log_above(tilt, lost, side.tilt) for shape, n in kinds)
             away = abs(side.tilt - tilt)
-            if bound <= expected + FAR_ABOVE:
+            if bound <= expected + LOG_EXCESS:
                 break
             period = (bound - total - sign * away * c - alias) / away
             side = AliasSide(side.tilt, period)
-            nearer = tilt + NEARER * (side.tilt - tilt)
+            nearer = tilt + SHRINK * (side.tilt - tilt)
             expected = float(np.interp(nearer, choice.tilt, choice.log_mean))
             apart = abs(nearer - tilt)
             side = AliasSide(nearer, (expected - total - sign * apart * c - alias) / apart)

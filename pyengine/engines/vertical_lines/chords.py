@@ -31,8 +31,8 @@ LEAST_CELLS, MOST_CELLS = 8, 96
 FARTHEST = 300  # largest μ: e^(2 μ) is a double
 REACH = 16.0  # least period of the lattice, in standard deviations; farther losses are folded
 MOST_POINTS = 2**13  # of a transform: more take longer than the question itself
-MOST_OFF = 1e-2  # log of the factor by which rounding may raise the bound
-MOST = 700.0  # larger exponents overflow
+MOST_ROUNDING = 1e-2  # log of the factor by which rounding may raise the bound
+MOST_LOG = 700.0  # larger exponents overflow
 
 
 class LatticeStep(NamedTuple):
@@ -91,7 +91,7 @@ def chord_bound(kinds: Kinds, tilt: float, epsilon: float, *, exchanged: bool) -
     wide = spacing * max(last, 1 << levels)  # the largest distance on the lattice
     c = epsilon if exchanged else -epsilon
     off += 32.0 * UNIT * (size * len(kinds) + abs(tilt * c) + abs(c) + rate * wide + 1.0)
-    if 1 << levels > MOST_POINTS or not off < MOST_OFF:
+    if 1 << levels > MOST_POINTS or not off < MOST_ROUNDING:
         return math.inf
     # roundings of lattice points, of the threshold and of each step's largest loss
     moved = 16.0 * UNIT * (abs(low) + abs(c) + wide) * len(kinds)
@@ -99,7 +99,7 @@ def chord_bound(kinds: Kinds, tilt: float, epsilon: float, *, exchanged: bool) -
     weight = _weights(beyond, rate, spacing, 1 << levels, exchanged=exchanged) + 2.0 * moved
     total, error = _mean(tilted, weight, levels)
     log += (c if exchanged else 0.0) - tilt * c + off
-    return (total + error) * fn.exp(log) if log < MOST else math.inf
+    return (total + error) * fn.exp(log) if log < MOST_LOG else math.inf
 
 
 def _weights(

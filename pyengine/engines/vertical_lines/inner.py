@@ -41,7 +41,7 @@ Laws = tuple[tuple[StepLaw, int], ...]
 
 TAILS = (A_ABOVE, A_BELOW, B_ABOVE, B_BELOW)
 FALLING = (A_ABOVE, B_ABOVE)
-UNKNOWN = 0.5  # bounds farther apart are those of a row that failed
+FAILED_WIDTH = 0.5  # bounds farther apart are those of a row that failed
 ROUNDED = 4.0 * UNIT  # relative error of expm1
 
 
@@ -192,7 +192,7 @@ class RowsOrder(Inner):
         low, high = self._tails(c, self._rough_rows).transpose(1, 0, 2)
         falls = np.array([which in FALLING for which in TAILS])[:, None]
         return np.asarray(
-            np.where(high - low > UNKNOWN, falls != (c >= self._middle), 0.5 * (low + high))
+            np.where(high - low > FAILED_WIDTH, falls != (c >= self._middle), 0.5 * (low + high))
         )
 
     def rough_profile(self, epsilon: FloatArray, weight: FloatArray) -> FloatArray:
@@ -200,7 +200,7 @@ class RowsOrder(Inner):
         del weight
         low, high = self._profiles(-epsilon, self._rough_rows(PROFILE, -epsilon))
         beyond = np.where(-epsilon >= self._middle, -fn.expm1(np.minimum(epsilon, 0.0)), 0.0)
-        return np.where(high - low > UNKNOWN, beyond, 0.5 * (low + high))
+        return np.where(high - low > FAILED_WIDTH, beyond, 0.5 * (low + high))
 
 
 class PiecesOrder(RowsOrder):

@@ -30,7 +30,7 @@ SLACK = 1.0 + 1e-9  # covers the rounding of a bound
 # masses over the heaviest one that separate groups of losses, which are summed heaviest first
 SHARES = (1.0, 1e-22, 1e-60, 1e-140, -1.0)
 LEAST, ABOUT = 1e-14, 1e-2  # relative errors wanted of sums, and of A's mass beside a profile
-EACH = np.ones((1, 1, 1))  # weight of thresholds that are not summed
+UNIT_WEIGHT = np.ones((1, 1, 1))  # weight of thresholds that are not summed
 COUNTS = 1e-17  # lighter groups with less than this of the sum are left out, as an error
 MOST_POINTS = 2**19  # thresholds of one call for the other steps
 MOST_JUMPS = 4096  # atoms of the sum above which none are listed
@@ -131,7 +131,7 @@ class WeightedOrder(LineOrder):
 
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """The four masses of `Tails`, each with a bound of its absolute error."""
-        return [(x[0, :, 0], x[1, :, 0]) for x in self.masses_for(c[:, None], EACH, LEAST)]
+        return [(x[0, :, 0], x[1, :, 0]) for x in self.masses_for(c[:, None], UNIT_WEIGHT, LEAST)]
 
     def masses_for(self, c: FloatArray, weight: FloatArray, least: float) -> FloatArray:
         """The same for thresholds whose values will be summed with weights; see `Inner`."""
@@ -238,7 +238,7 @@ class WeightedOrder(LineOrder):
 
     def _profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The profile at finite ε, and bounds of its errors."""
-        ((value, error),) = self.profiles_for(epsilon[:, None], EACH, LEAST)
+        ((value, error),) = self.profiles_for(epsilon[:, None], UNIT_WEIGHT, LEAST)
         return value[:, 0], error[:, 0]
 
     def profiles_for(self, epsilon: FloatArray, weight: FloatArray, least: float) -> FloatArray:

@@ -43,7 +43,7 @@ PIECE = 0.5  # largest length of a piece in w; pieces are bisected until rules a
 HALVED = 40  # at most so often
 MOST_PIECES = 4000
 LEFT = 36.0  # relative errors wanted of rules and of the ends of laws are e^-LEFT
-FIRST = -4.0  # log of the masses that are assumed at first
+FIRST_LOG = -4.0  # log of the masses that are assumed at first
 TURNS = 8  # attempts, each of which assumes masses not below e^-FURTHER of the last
 FURTHER = 80.0
 ENOUGH, ROUGH, TINY = (
@@ -60,7 +60,7 @@ SMALL, DEEPER = (
 SLACK = 1.0 + 1e-9  # covers the rounding of a bound
 CELLS = 600  # of the integrals K of Lemma 5
 WEDGE = 2.0**1.25 * (1.0 + 1e-6)  # factor 2^(5/4) of K: an integral along a ray over the real one
-UP = 1.25  # largest imaginary part of a distance from a corner, as Lemma 5 asks
+HIGHEST = 1.25  # largest imaginary part of a distance from a corner, as Lemma 5 asks
 NEAR = 0.4  # log of the factor e^0.4 of Lemma 5
 MERGED = 4.0 * UNIT  # relative distance below which places are one
 
@@ -350,7 +350,7 @@ class NodedOrder(Inner):
         meets = np.append(rising, np.inf)[at][:, None]
         in_wedge = middle + fn.hypot(real, imag) <= meets
         exponent = np.minimum(middle + real, MOST_LOG)
-        in_wedge &= fn.exp(exponent) * imag <= UP
+        in_wedge &= fn.exp(exponent) * imag <= HIGHEST
         way = (meets - middle) + real
         with np.errstate(invalid="ignore", over="ignore"):
             apart = np.where(
@@ -434,7 +434,7 @@ class NodedOrder(Inner):
         x = threshold - law.floor
         back = x - threshold
         x_low = ((threshold - (x - back)) - (law.floor + back)) - law.floor_low  # exact, Knuth
-        goal = np.full(2, FIRST - LEFT)
+        goal = np.full(2, FIRST_LOG - LEFT)
         if not math.isfinite(x):
             return self._beyond(above_all=(x > 0.0) != self._is_reversed)
         above = x - float(self._corners.places[0])

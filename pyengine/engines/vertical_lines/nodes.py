@@ -41,9 +41,9 @@ PANELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 HEIGHTS = 0.5 * math.pi * np.array([0.12, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0])  # half-axes in Im v
 SLACK = 1.0 + 1e-6  # covers the rounding of a bound
 PLACES = 1025  # points of the table of losses by which panels are placed
-TURN = 19.0  # radians of the angle t loss that need as many nodes as a unit of v
+RADIANS_PER_UNIT = 19.0  # radians of the angle t loss that need as many nodes as a unit of v
 LEAST_STEEP = 0.25  # below it panels are equal in v
-LEAST_NODES = 0.5  # per radian of the angle t loss: fewer cannot serve
+NODES_PER_RADIAN = 0.5  # per radian of the angle t loss: fewer cannot serve
 
 
 class PanelRule(NamedTuple):
@@ -184,9 +184,9 @@ def chosen_nodes(
 ) -> tuple[StepNodes, float] | None:
     """Return the fewest nodes with a `remainder` up to ``enough``, and it; None without any."""
     # nodes that the oscillation of e^(i t loss) needs, over those that the density needs
-    turns = frequency * float(shape.length) / (TURN * 2.0 * float(shape.distance))
+    turns = frequency * float(shape.length) / (RADIANS_PER_UNIT * 2.0 * float(shape.distance))
     steep = 2.0 ** round(fn.log2(turns)) if turns > LEAST_STEEP else 0.0
-    least = LEAST_NODES * frequency * float(shape.length) / shape.pieces
+    least = NODES_PER_RADIAN * frequency * float(shape.length) / shape.pieces
     best: tuple[int, PanelRule, float] | None = None
     for panels in PANELS:
         if panels * SIZES[-1] < least and panels < PANELS[-1]:

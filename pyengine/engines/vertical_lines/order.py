@@ -46,7 +46,7 @@ Indices = npt.NDArray[np.intp]
 
 SLACK = 1.0 + 1e-9  # covers the rounding of a bound
 LEAST_RATIO = 1e9  # of a value to the removed mass, for digits
-MOST = 600.0  # larger exponents overflow
+MOST_LOG = 600.0  # larger exponents overflow
 TINIEST = 1e-300
 MAKING = 4.0  # time to make a line, in values on it
 ROOM = 0.01  # half-width of the bracket of an expected threshold, in standard deviations
@@ -295,7 +295,7 @@ class LineOrder(Inner, ComposedLaw):
         log = self._log_mean_bound(tilt) - tilt * c
         log += (c if of_b else 0.0) - fn.log(float(weight[at]))
         log += 1e-9 * (1.0 + abs(tilt * c) + abs(c))
-        most = (fn.exp(log) if log < MOST else math.inf) + self.infinite()[0] + SUBNORMAL
+        most = (fn.exp(log) if log < MOST_LOG else math.inf) + self.infinite()[0] + SUBNORMAL
         if 0.0 < enough < most:
             close = chord_bound(self.kinds, tilt, epsilon, exchanged=of_b)
         return min(most, close)

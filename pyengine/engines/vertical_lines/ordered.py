@@ -1,4 +1,4 @@
-"""What is asked of one order of steps, and how masses become tails."""
+"""The interface of one order of steps that stand beside others, and masses as `Tails`."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ RoughTails = tuple[float, float, float, float]  # A above and below, B above and
 
 
 MASSES = 4  # A above and below a threshold, B above and below
-ROUGHLY = 1e-10  # part of sums that errors may be where thresholds are only placed
-SLACK, ROUNDED = 1.0 + 1e-15, 1.0 + 1e-14
-DOUBLED = 3  # times that a bound of single terms is doubled at once
-PLACE_TERMS = 2**9  # of a line, that take as long as one of what is no line
+ROUGHLY = 1e-10  # relative error wanted of estimates, which only place thresholds
+SLACK, ROUNDED = 1.0 + 1e-15, 1.0 + 1e-14  # cover the rounding of bounds
+DOUBLED = 3  # doublings of a step of the search in `_largest_kept`
+PLACE_TERMS = 2**9  # terms of a straight line that take as long as one place of a deformed one
 
 
 class Alone(NamedTuple):
-    """What one law of a composition shows at an infinite loss, where the other one has nothing.
+    """The mass of one law of a composition at an infinite loss, where the other law has none.
 
     Parameters
     ----------
     mass, rest : float
-        The mass and its complement to 1, each within a unit.
+        The mass and its complement to 1, each to a unit in the last place.
     low, error : float
-        What the mass has beyond its double, and a bound on the error of both together.
+        The low part of the mass as a sum of two doubles, and a bound of that sum's error.
     """
 
     mass: float
@@ -72,60 +72,61 @@ NOT_ALONE = Alone(0.0, 1.0, 0.0, 0.0)
 
 
 class Inner(ABC):
-    """One order of steps whose masses are known with bounds, as steps beside it ask."""
+    """One order of steps with bounds of masses and profiles, for sums over other steps' losses."""
 
     is_deformed: ClassVar[bool] = False
     losses: ClassVar[None] = None  # infinitely many
-    stages: int = 1  # of means, later ones of which are closer and take longer
-    alone_masses = 0.0, 0.0  # of the first law at the loss -∞, and of the second one at +∞
+    stages: int = 1  # number of methods, later ones closer and slower
+    alone_masses = 0.0, 0.0  # of the first law at the loss -∞, and of the second at +∞
 
     @property
     def terms(self) -> float:
-        """How many terms the lines next to both poles have; 0 where nothing lies on lines."""
+        """Number of terms of the lines next to both poles; 0 if there are no lines."""
         return 0.0
 
     @property
     def places(self) -> float:
-        """How many terms masses have, in places of a deformed line."""
+        """Time of a mass, in places of a deformed line."""
         return self.terms / PLACE_TERMS
 
     @property
     def has_atoms(self) -> bool:
-        """Whether atoms count, and thresholds are moved."""
+        """Whether atoms have mass that counts, so that errors of thresholds matter."""
         return True
 
     @property
     @abstractmethod
     def jumps(self) -> FloatArray:
-        """Losses with atoms that count, rising."""
+        """Losses of atoms with mass that counts, rising."""
 
     @property
     def least_known(self) -> float:
-        """What is smaller is known to be small alone: bounds of it may be far apart."""
+        """Values below this may have bounds that are far apart."""
         return 0.0
 
     @abstractmethod
     def lowest(self) -> tuple[float, float]:
-        """Numbers not above and not below the smallest finite loss; -inf if there is none."""
+        """Bounds of the smallest finite loss; -∞ if there is none."""
 
     @abstractmethod
     def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Masses as of `Tails`, each with a bound on its absolute error."""
+        """The four masses of `Tails`, each with a bound of its absolute error."""
 
     def masses_at(self, stage: int, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """The same by the means of one stage."""
+        """The same by the method of one stage."""
         del stage
         return self.masses(c)
 
     def masses_for(self, c: FloatArray, weight: FloatArray, least: float) -> FloatArray:
-        """Masses and their errors at places whose weighted values are summed, (4, 2, rows, n).
+        """Masses and errors, of shape (4, 2, rows, n), for thresholds c of shape (rows, n).
 
-        Means of a later stage are asked where errors are more than ``least`` of the sum of a row.
+        The values of each row will be summed with weights.  Later stages are used where the errors
+        of a row's sum would exceed ``least`` of the sum.
         """
         return self._refined(self.masses_at, c, weight, least)
 
     def profiles_for(self, epsilon: FloatArray, weight: FloatArray, least: float) -> FloatArray:
-        """The same of profiles, of shape (1, 2, rows, n)."""
+        """The same for profiles, of shape (1, 2, rows, n)."""
 
         def ask(stage: int, epsilon: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
             return [self.profile_at(stage, epsilon)]
@@ -139,7 +140,7 @@ class Inner(ABC):
         weight: FloatArray,
         least: float,
     ) -> FloatArray:
-        """Values with errors; what is no number is at most 1."""
+        """Values and errors; NaN becomes 1 with the error 1."""
 
         def asked(stage: int, x: FloatArray) -> FloatArray:
             pairs = np.array(ask(stage, x))
@@ -164,29 +165,29 @@ class Inner(ABC):
         return found.reshape(shape)
 
     def shift(self, c: FloatArray) -> FloatArray:
-        """By how much thresholds may be moved beside atoms."""
+        """Bounds of the errors of thresholds, which matter next to atoms."""
         return np.zeros(c.size)
 
     @abstractmethod
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The profile at any real ε, and a bound on absolute errors."""
+        """The profile at any real ε, and bounds of its absolute errors."""
 
     def profile_at(self, stage: int, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The same by the means of one stage."""
+        """The same by the method of one stage."""
         del stage
         return self.profile(epsilon)
 
     def rough_masses(self, c: FloatArray, weight: FloatArray) -> FloatArray:
-        """About the masses, of shape (4, n), whose weighted values are summed."""
+        """Estimates of the masses, of shape (4, n), for values that will be summed with weights."""
         return np.asarray(self.masses_for(c[None], weight[:, None], ROUGHLY)[:, 0, 0])
 
     def rough_profile(self, epsilon: FloatArray, weight: FloatArray) -> FloatArray:
-        """About the profile at any real ε, of which weighted values are summed."""
+        """Estimates of the profile at any real ε, for values that will be summed with weights."""
         return np.asarray(self.profiles_for(epsilon[None], weight[None, None], ROUGHLY)[0, 0, 0])
 
 
 def _largest_kept(terms: FloatArray, enough: FloatArray) -> FloatArray:
-    """Of terms of rows so large a one that up to it all together are enough."""
+    """A number for each row such that terms up to it sum to at most ``enough``, nearly maximal."""
     kept: FloatArray = enough / terms.shape[-1]
     for _ in range(((terms.shape[-1] - 1).bit_length() + DOUBLED - 1) // DOUBLED):
         higher = 2.0**DOUBLED * kept
@@ -196,7 +197,7 @@ def _largest_kept(terms: FloatArray, enough: FloatArray) -> FloatArray:
 
 
 def between(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the middle of bounds, and how far they are from it."""
+    """Return the middle of bounds, and the larger distance of a bound from it."""
     middle = 0.5 * (low + high)
     return middle, np.maximum(high - middle, middle - low) * SLACK
 
@@ -204,11 +205,10 @@ def between(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
 def profile_from(
     epsilon: FloatArray, most: FloatArray, alone: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the profile at ε, and a bound on its error, from masses that are at most so large.
+    """Return the profile at ε, and a bound of its error, from upper bounds of the four masses.
 
-    It is the first law's mass up to the loss -ε less a part of the second one's, and
-    (1 - e^ε)_+ and so much of the second law's mass above, less some of the first one's.  It is
-    at least what the first law has ``alone``.
+    It is at most A(S <= -ε), and for ε < 0 also 1 - e^ε + e^ε B(S > -ε); it is at least
+    (1 - e^ε)_+ and A's mass at infinite losses, ``alone``.
     """
     grown = fn.exp(np.minimum(epsilon, 0.0))
     least = -fn.expm1(np.minimum(epsilon, 0.0))
@@ -217,14 +217,14 @@ def profile_from(
 
 
 def tails_of(masses: Iterable[tuple[FloatArray, FloatArray]], shift: FloatArray) -> Tails:
-    """Return tails of masses and bounds on their absolute errors.
+    """Return `Tails` from masses with bounds of their absolute errors.
 
     Parameters
     ----------
     masses : iterable
-        A's mass above and below, and B's, each with its bound.
+        A's masses above and below, and B's, each with its bound.
     shift : ndarray
-        Of the thresholds.
+        Bounds of the errors of the thresholds.
     """
     given, out = np.array(list(masses)), np.empty((len(Tails._fields), shift.size))
     given, moved = np.ascontiguousarray(given), np.ascontiguousarray(shift)

@@ -1,6 +1,6 @@
-"""Questions on Laplace steps: proven bounds from lines, laws on panels, and the lattice.
+"""Questions answered with proven bounds from lines, and by other engines where these are wide.
 
-What is not narrow enough is asked of another engine as well, and lies within the bounds of both.
+Such an answer lies within the bounds of both.
 """
 
 from __future__ import annotations
@@ -40,39 +40,40 @@ __all__ = ["WIDEST", "LineBothOrders", "LineQuestions", "NobodyElseError", "Othe
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
-WIDEST = 1e-4  # the lattice's own width
+WIDEST = 1e-4  # default relative width of bounds, as of the lattice
 TINIEST = 5e-324
-FLATTEST, CLOSER = 1e-6, 1e-3  # widths of ε from which on δ is to leave so much less open
-CLOSEST = 1e-12  # bounds of ε of this relative distance are close without looking at δ
-FEW = 8  # questions of which each is asked a rough bound first
-SURE = 4.0  # how often δ is below δ(0) where that is sure without looking
-ASIDE = 2.0**-20  # part of the distance to either end over which a profile's slope is taken
-SEEN = 1e4  # roundings of a profile that are next to nothing of its fall over a step,
-FURTHER = 64.0  # and how much longer the next step is
-FLAT = 1e-9  # slope of a profile, relative to it, that says nothing
-CLOSELY = 1.1  # by how much a bound on δ(0) may be too large
-CLOSE = 2e-3  # logarithm of what a close bound on a profile may be off by where ε is looked for
-TRIES = 12
-STEP = 8.0  # by which an ε that is not surely on its side is moved further each time
-NEXT = 1e-3  # how far beyond one order's ε that of the other one is looked for first
+# relative width of ε above which the profile counts as flat, and the factor by which δ is then
+# wanted closer
+FLATTEST, CLOSER = 1e-6, 1e-3
+CLOSEST = 1e-12  # relative width of ε that is narrow enough, whatever δ is
+FEW = 8  # questions up to which each is given a rough bound first
+SURE = 4.0  # δ below δ(0) by this factor is so by estimates alone
+ASIDE = 2.0**-20  # step of a profile's difference quotient, relative to the distance of either end
+SEEN = 1e4  # least fall of the profile over that step, in its roundings; else the step
+FURTHER = 64.0  # grows by this factor
+FLAT = 1e-9  # relative slope below which Newton's step is not used
+CLOSELY = 1.1  # factor by which the quick bound of δ(0) may be too large
+CLOSE = 2e-3  # log of the accuracy of the bound of a profile by chords, in a search for ε
+TRIES = 12  # enclosing steps of ε
+STEP = 8.0  # factor of the next enclosing step
+NEXT = 1e-3  # relative width of the first bracket beyond the other order's ε
 ENGINE = "certified"
 
 
 class NobodyElseError(AccuracyError):
-    """No engine is left that may know more of what is known to the tolerance asked for."""
+    """No engine is left that may narrow an answer that is close enough."""
 
 
 class Others(NamedTuple):
-    """Whom lines hand over to.
+    """The engines that answer where an engine's bounds are too wide.
 
     Parameters
     ----------
     all, closer : callable
-        Make the questions of the next engine, which hands over in turn: with all others, and
-        without those that know less than what is close enough; `NobodyElseError` says that none is
-        left.
+        Make the questions of the next engine, which hands over in turn: among all engines, and
+        among those that may be closer than ``enough``; `NobodyElseError` if there is none.
     enough : float
-        Relative width of that.
+        Relative width of bounds that are close enough.
     """
 
     all: Callable[[], Any]
@@ -81,13 +82,13 @@ class Others(NamedTuple):
 
     @classmethod
     def of(cls, make: Callable[[], Questions]) -> Others:
-        """One engine that is asked whatever is known."""
+        """A single engine, asked however close the bounds are."""
         return cls(make, make, 0.0)
 
     def after(
         self, make: Callable[[Others], Questions], make_closer: Callable[[Others], Questions]
     ) -> Others:
-        """An engine that hands over to these, with all others and without those."""
+        """These engines after another one, made with ``all`` and with only ``closer`` of them."""
         closer = self._replace(all=self.closer)
         return Others(Once(partial(make, self)), Once(partial(make_closer, closer)), self.enough)
 
@@ -97,9 +98,9 @@ class Others(NamedTuple):
         is_close: BoolArray,
         ask: Callable[[Questions, BoolArray], Sequence[Answer]],
     ) -> None:
-        """Keep answers, each where it is wide, within the bounds of others.
+        """Intersect the bounds of answers, where these are wide, with those of other engines.
 
-        What is close enough stays as it is where those know no more.
+        Answers that are close enough stay where no closer engine is left.
         """
         wide = np.logical_or.reduce([at for _, at in answers])
         for make, is_enough, some in (
@@ -176,7 +177,7 @@ class HandingOver(LevelQuestions):
 
 
 class LineQuestions(HandingOver, ThresholdQuestions):
-    """Questions on one order; lines and laws are kept elsewhere.
+    """Questions on one order; its lines are kept elsewhere.
 
     Parameters
     ----------
@@ -185,7 +186,7 @@ class LineQuestions(HandingOver, ThresholdQuestions):
     tolerance : float or None
         Largest relative width of the bounds; None for that of the lattice.
     others : Others
-        Who answers what is wider.
+        Engines for answers with wider bounds.
     """
 
     is_light = True
@@ -224,7 +225,7 @@ class LineQuestions(HandingOver, ThresholdQuestions):
         finite = np.isfinite(epsilon)
         if finite.any():
             value[finite], error[finite] = self.law.profile(epsilon[finite])
-        # beyond all losses is what may have none
+        # at ε = ∞ remain A's mass at infinite losses, and what truncation removed
         alone = self.law.alone_masses[0]
         value[~finite] = alone
         error[~finite] = self.law.infinite()[0] + 8.0 * UNIT * alone + TINIEST * (alone > 0.0)
@@ -241,11 +242,11 @@ class LineQuestions(HandingOver, ThresholdQuestions):
         return answer
 
     def epsilon(self, delta: FloatArray, beyond: FloatArray | None = None) -> Answer:
-        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ; mostly a little ``beyond`` another ε."""
+        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ; ``beyond`` are lower estimates of it."""
         found = Answer.exact(np.zeros(delta.size))
         found.engine = names(ENGINE, delta.size)
         low, high = (max(-end, 0.0) for end in self.law.lowest()[::-1])
-        # no ε does where δ is below what the first law alone shows; the largest loss does at that
+        # with δ below A's mass at infinite losses no ε serves; with δ equal to it the largest loss
         alone, _, rest, unsure = self.law.first
         above = (delta - alone) - rest  # exact next to 0
         nothing = (above == 0.0) & (unsure == 0.0)
@@ -256,12 +257,12 @@ class LineQuestions(HandingOver, ThresholdQuestions):
         asked = (delta > 0.0) & (delta < 1.0) & ~never & ~nothing
         known = np.where(asked, delta, 0.5)
         ends = self.law.expected_epsilon(known)
-        # from δ(0) on, which is asked for only where it may not be much larger, ε is 0
+        # ε is 0 for δ >= δ(0), which is compared only where estimates leave that open
         near = asked if beyond is None else asked & ~(beyond > 0.0)
         if near.any():
             near = near & (self.law.expected_epsilon(SURE / self._spread() * known)[0] == 0.0)
         if near.any():
-            # a close bound on δ(0) mostly tells on which side of it δ is
+            # a quick bound of δ(0) first, and its value only where that decides nothing
             most = self.law.profile_most(0.0)
             asked &= ~(near & (delta >= most))
             asked &= ~self._is_zero(delta, asked & near & (delta >= most / CLOSELY))
@@ -275,16 +276,16 @@ class LineQuestions(HandingOver, ThresholdQuestions):
             lower, value, upper, left = self._enclosed(delta[asked], *(end[asked] for end in ends))
             label = names(ENGINE, value.size)
             found.put(asked, Answer(np.clip(value, lower, upper), lower, upper, label, True))
-            # bounds of ε are too far apart where they leave more open of δ than is allowed
+            # bounds of ε are too wide if the profiles at them are too far apart
             is_open, closer = ~np.isfinite(upper), self.widest < WIDEST
-            upper = np.where(is_open, 0.0, upper)  # whose difference is a number
-            # of a profile that is flat there an engine beside this one may leave less open
+            upper = np.where(is_open, 0.0, upper)  # avoids ∞ - ∞
+            # where the profile is flat another engine may be closer
             flat = (upper - lower > FLATTEST * upper) & closer
             widest = np.where(flat, CLOSER, 1.0) * self.widest
             wide = (upper - lower > CLOSEST * upper) & (left > widest * delta[asked])
             wide |= is_open
             wide &= delta[asked] >= self.law.least_known
-            # where δ is at least δ(0) no other engine is asked
+            # for δ >= δ(0) ε is 0, and no other engine is asked
             nothing = self._is_zero(delta, asked & (found.lower == 0.0))
             found.value[nothing] = found.upper[nothing] = 0.0
             wide &= ~nothing[asked]
@@ -298,13 +299,13 @@ class LineQuestions(HandingOver, ThresholdQuestions):
         return found
 
     def _spread(self) -> float:
-        """About the deviation of the loss, at most 1; next to 0 profiles are as much smaller."""
+        """The standard deviation of the loss, estimated, at most 1; it scales δ near ε = 0."""
         low, high = self.law.expected(np.array([0.16, 0.84]))
         middle = 0.5 * (low + high)
         return min(max(0.5 * abs(float(middle[0] - middle[1])), 1e-9), 1.0)
 
     def _is_zero(self, delta: FloatArray, at: BoolArray) -> npt.NDArray[np.bool_]:
-        """Whether ε is 0 at those of the δ that are asked about."""
+        """Where, among ``at``, δ >= δ(0), so that ε is 0."""
         if not at.any():
             return at
         value, error = self.law.profile(np.zeros(1))
@@ -313,9 +314,9 @@ class LineQuestions(HandingOver, ThresholdQuestions):
     def _enclosed(
         self, delta: FloatArray, low: FloatArray, high: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Lower bound, value and upper bound of ε, and what they leave open of δ.
+        """Lower bounds, values and upper bounds of ε, and the distance of δ at these bounds.
 
-        It is looked for between ``low`` and ``high`` first.
+        The search starts between ``low`` and ``high``.
         """
         law = self.law
         end, most = _farthest(law, float(high.max()))
@@ -329,14 +330,14 @@ class LineQuestions(HandingOver, ThresholdQuestions):
             slopes.append(max(_slope(profile, root, end), FLAT * goal, math.ulp(0.0)))
         value, slope = np.array(roots), np.array(slopes)
         first, off = law.profile(value)
-        # what the search kept at hand may be off by more than what serves there best
+        # one Newton step where the line of the search was less accurate than the best one
         step = (first - delta) / slope
         coarse = (np.abs(first - delta) > 0.1 * off + 4.0 * UNIT * delta) & (slope > FLAT * delta)
         coarse &= np.abs(step) <= ASIDE * value
         if coarse.any():
             value = np.where(coarse, np.minimum(value + step, end), value)
             first, off = law.profile(value)
-        # no slope is known at the largest ε, below which profiles rise
+        # at the largest ε there is no slope
         moved = np.where(value < end, 1.01 * (np.abs(first - delta) + off) / slope, 0.0)
         apart = moved + 4.0 * UNIT * value
         for _ in range(TRIES):
@@ -354,9 +355,9 @@ class LineQuestions(HandingOver, ThresholdQuestions):
 
 
 def _farthest(law: LineOrder, expected: float) -> tuple[float, float]:
-    """Where the search for ε ends, and the largest ε that there is: infinite if not known.
+    """The end of the search for ε, and an upper bound of all ε, which may be infinite.
 
-    Rare large losses lie beyond the ends of laws that have none, where tiny profiles are expected.
+    Truncated laws have rare larger losses beyond their ends, which tiny δ need.
     """
     least = law.lowest()[0]
     if least > -math.inf:
@@ -365,7 +366,7 @@ def _farthest(law: LineOrder, expected: float) -> tuple[float, float]:
 
 
 def _over(profile: Callable[[float], float], delta: float) -> Callable[[float], float]:
-    """The logarithm of a profile, over that of δ."""
+    """The function log profile(ε) - log δ."""
     goal = fn.log(delta)
 
     def over(epsilon: float) -> float:
@@ -376,9 +377,9 @@ def _over(profile: Callable[[float], float], delta: float) -> Callable[[float], 
 
 
 def _slope(profile: Callable[[float], float], root: float, end: float) -> float:
-    """By how much the profile falls at ε, by what the search for it has at hand.
+    """Minus the slope of the profile at ε, by a difference quotient; 0 at the largest ε.
 
-    Masses would tell as well, but may need another tilt or line.  At the largest ε there is none.
+    Masses would give it as well, but may need another line.
     """
     if root >= end:
         return 0.0
@@ -386,21 +387,21 @@ def _slope(profile: Callable[[float], float], root: float, end: float) -> float:
     at, apart = profile(root), max(ASIDE * reach, 16.0 * UNIT * root)
     while True:
         fall = profile(root - apart) - at
-        # next to 0 a profile is known to its rounding, beside which a small step shows nothing
+        # a fall that is too small is lost in the profile's rounding
         if fall > SEEN * UNIT * at or FURTHER * apart > reach:
             return fall / apart
         apart *= FURTHER
 
 
 class LineBothOrders(HandingOver, ExactBothOrders):
-    """Questions on both orders of Laplace steps: adjacency ``add_remove``.
+    """Questions on both orders: adjacency ``add_remove``.
 
     Parameters
     ----------
     add, remove : LineQuestions
         The ordered pairs.
     others : Others
-        Who answers what is wider.
+        Engines for answers with wider bounds.
     """
 
     is_light = True
@@ -433,7 +434,7 @@ class LineBothOrders(HandingOver, ExactBothOrders):
         found = first.epsilon(delta, near)
         if self._is_one_law:
             return found
-        # the other profile mostly is the smaller one, which a rough bound tells, or one look
+        # the other profile is mostly smaller: shown by a rough bound, or else by its value
         law, positive = second.law, found.lower > 0.0
         is_smaller = np.zeros(delta.size, dtype=np.bool_)
         if delta.size <= FEW:
@@ -449,9 +450,9 @@ class LineBothOrders(HandingOver, ExactBothOrders):
         return larger(found, second.epsilon(delta, found.lower if law.has_atoms else None))
 
     def _by_size(self, delta: FloatArray) -> tuple[LineQuestions, LineQuestions, FloatArray | None]:
-        """The order whose ε is expected to be the larger one, the other one, and where it is.
+        """The order with the larger ε, as expected, the other, and a lower estimate of that ε.
 
-        That is ``remove`` but next to the largest loss, where close bounds tell.
+        That is ``remove`` except next to its largest loss, where the bounds by chords decide.
         """
         first, second = self._remove, self._add
         if self._is_one_law or delta.size != 1 or not 0.0 < delta[0] < 1.0:
@@ -482,9 +483,9 @@ class LineBothOrders(HandingOver, ExactBothOrders):
 
 
 def is_small(answer: Answer, known: float, level: FloatArray | None = None) -> BoolArray:
-    """Return whether values are known to be small alone, of γ at levels.
+    """Return whether values, or levels of γ, are below ``known``, where bounds may be far apart.
 
-    What a level is off by moves γ by γ/κ times that at most, as γ is concave.
+    An error of a level κ moves γ by at most γ/κ times that, as γ is concave.
     """
     small = answer.upper < known
     return np.asarray(small if level is None else small | (level < known))
@@ -493,7 +494,7 @@ def is_small(answer: Answer, known: float, level: FloatArray | None = None) -> B
 def _is_wide(
     answer: Answer, most: float, known: float, level: FloatArray | None = None
 ) -> BoolArray:
-    """Whether bounds are further apart than ``most`` of the value, and not small alone."""
+    """Whether bounds are relatively wider than ``most``, of values that are not `is_small`."""
     return np.asarray((relative_width(answer) > most) & ~is_small(answer, known, level))
 
 
@@ -506,7 +507,7 @@ def _is_one_wide(found: Triple, most: float, known: float, level: float | None) 
 
 
 def _leave_open(beta: Answer, gamma: Answer, alpha: FloatArray, mass: float) -> None:
-    """Add what one law may have where the other one has nothing, at the level 0."""
+    """Widen bounds at the level 0 by B's mass where A may have none, which truncation removed."""
     if mass > 0.0:
         none = alpha == 0.0
         gamma.upper[none] = np.minimum(np.nextafter(gamma.upper[none] + mass, 2.0), 1.0)
@@ -514,12 +515,12 @@ def _leave_open(beta: Answer, gamma: Answer, alpha: FloatArray, mass: float) -> 
 
 
 def _is_whole(alpha: FloatArray | float, hidden: float) -> BoolArray:
-    """Whether levels have all of the first law but what it alone shows."""
+    """Whether levels include all of A but its mass ``hidden`` at infinite losses."""
     return np.asarray((alpha == 1.0) | (1.0 - alpha < hidden * (1.0 - 16.0 * UNIT)))
 
 
 def _show(beta: Answer, gamma: Answer, alpha: FloatArray, hidden: float, shown: float) -> None:
-    """Enter what is known at levels of all but what the first law alone shows, and at 0."""
+    """Put the exact values at the level 0, γ = ``shown``, and at levels from 1 - ``hidden`` on."""
     if shown > 0.0:
         none, off = alpha == 0.0, 16.0 * UNIT * shown
         gamma.value[none], gamma.lower[none], gamma.upper[none] = shown, shown - off, shown + off
@@ -532,14 +533,14 @@ def _show(beta: Answer, gamma: Answer, alpha: FloatArray, hidden: float, shown: 
 
 
 def _narrow(answer: Answer, at: BoolArray, other: Answer) -> None:
-    """Keep the bounds within those of another engine, which are as proven.
+    """Intersect bounds with those of another engine, which are proven as well.
 
     Raises
     ------
     AccuracyError
-        Where both have no number in common: one of the proofs fails there.
+        Where the intersection is empty: one of the proofs is wrong.
     """
-    # what is no number bounds nothing
+    # fmax and fmin: NaN is no bound
     lower = np.fmax(other.lower, answer.lower[at])
     upper = np.fmin(other.upper, answer.upper[at])
     if (lower > upper).any():

@@ -1,4 +1,7 @@
-"""Which compositions lines serve, decided before any question."""
+"""The choice of lines, deformed lines, sums over few losses or over nodes for a composition.
+
+It depends on the composition alone, not on questions.
+"""
 
 from __future__ import annotations
 
@@ -53,57 +56,55 @@ __all__ = [
     "order_on_rows",
 ]
 
-LEAST = 20  # Laplace steps
-MOST_WORK = 2**26  # of a value on a line before which laws on pieces are asked
-LEAST_RANGES = 20  # equal steps of bounded range that have no exact sums alone
+LEAST = 20  # Laplace steps from which on straight lines serve
+MOST_WORK = 2**26  # terms of a question on a line above which sector laws are tried first
+LEAST_RANGES = 20  # equal steps of bounded range, alone, from which on lines replace exact sums
 MOST_KINDS = 64
-FEW_TERMS = 2**23  # of a line, which take less time than sums over few losses
-SHORT_TERMS = 2**18
-FEW_LOSSES, MOST_LOSSES = 2**12, 2**17  # that sums of others are weighted over
-ROW_LOSSES = 2**10  # that rows of lines are
+FEW_TERMS = 2**23  # of a line that is quicker than sums over few losses
+SHORT_TERMS = 2**18  # of a line that is quicker than deformed lines beside few losses
+# most few losses of sums: where there is a line, where there is none, and over rows
+FEW_LOSSES, MOST_LOSSES = 2**12, 2**17
+ROW_LOSSES = 2**10
 FARTHEST_LOSS = 1e100
-FAINTEST_FINITE = -600.0  # logarithm of the mass of finite losses, which doubles hold
-# of orders that are asked at thousands of places: terms of a line, squares of steps in closed form,
-# and places of deformed lines
+FAINTEST_FINITE = -600.0  # least log of the mass of finite losses
+# Orders for thousands of thresholds, as sums over nodes need.  Largest number of terms of a line,
+# of few losses times squared steps in closed form, and of few losses times places of deformed lines
 QUICK_TERMS, QUICK_CLOSED, QUICK_PLACES = 2**13, 2**13, 160
-MOST_CLOSED = 12  # of those steps
-MOST_QUICK = 72  # of those places
-# of those of deformed lines that are tabled, and of losses beside them
+MOST_CLOSED = 12  # steps in closed form
+MOST_QUICK = 72  # places of a deformed line without interpolation
+# places from which on deformed lines are interpolated, and most places or few losses then
 FEW_PLACES, MOST_TABLED = 10, 200
-LOUD = 30.0  # variance of few losses over that of the others, from which on those have own lines
+LOUD = 30.0  # variance of few losses over that of the others above which one line is too costly
 Laws = tuple[tuple[StepLaw, int], ...]
 
 
 def line_order(laws: list[tuple[StepLaw, int]], *, far: bool = False) -> LineOrder | None:
-    """Return one order of a composition that lines serve; None of others.
+    """Return one order of a composition by lines, or by sums over few losses; None for others.
 
-    Laws of analytic densities that end ``far`` out take many times as long to make.
+    Laws of analytic densities truncated ``far`` out take many times as long to make.
     """
     return _whole(tuple(laws), far)
 
 
 def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> LineOrder | None:
-    """Return one order of few or rare sampled Gaussian steps beside few losses; None of others."""
+    """Return one order of sampled Gaussian steps by sector laws, beside few losses; else None."""
     return _beside_losses(tuple(laws), pieces_order)
 
 
 def are_long(line: LineOrder, laws: list[tuple[StepLaw, int]]) -> bool:
-    """Whether lines take so long that laws on pieces are asked before them.
-
-    Those of groups take longer.
-    """
+    """Whether lines take so long that sector laws, unless of groups, are tried before them."""
     known = sampled_steps(tuple(laws))
     return line.work > MOST_WORK and known is not None and known.pair is not None
 
 
 def may_have_rows(laws: list[tuple[StepLaw, int]]) -> bool:
-    """Whether there may be an `order_on_rows`, told without making a law."""
+    """Whether there may be an `order_on_rows`; makes no law."""
     known = sampled_steps(tuple(laws), plain=True)
     return known is not None and bool(known.others) and not _without_few(known.others)
 
 
 def may_have_samples(laws: list[tuple[StepLaw, int]]) -> bool:
-    """Whether there may be an `order_of_samples`, told without making a law."""
+    """Whether there may be an `order_of_samples`; makes no law."""
     known = sampled_steps(tuple(laws))
     if known is None or not known.others:
         return False
@@ -111,9 +112,9 @@ def may_have_samples(laws: list[tuple[StepLaw, int]]) -> bool:
 
 
 def order_of_samples(laws: Laws) -> LineOrder | None:
-    """Return one order of sampled Gaussian steps beside others, which knows more than lines.
+    """Return one order of sampled Gaussian steps beside others, closer than lines.
 
-    That is by nodes, by laws on pieces or by rows; None of others.
+    By nodes, by sector laws or by rows; None for other compositions.
     """
     if may_have_nodes(list(laws)):
         return order_on_nodes(laws)
@@ -122,12 +123,12 @@ def order_of_samples(laws: Laws) -> LineOrder | None:
 
 
 def order_on_rows(laws: Laws) -> LineOrder | None:
-    """Return one order of many sampled Gaussian steps, by their rows, beside a few losses."""
+    """Return one order of many sampled Gaussian steps, by rows, beside few losses."""
     return _beside_losses(laws, rows_order, ROW_LOSSES)
 
 
 def may_have_nodes(laws: list[tuple[StepLaw, int]]) -> bool:
-    """Whether there may be an `order_on_nodes`, told without making a law."""
+    """Whether there may be an `order_on_nodes`; makes no law."""
     known = sampled_steps(tuple(laws))
     if known is None or not _without_few(known.others):
         return False
@@ -138,7 +139,7 @@ def may_have_nodes(laws: list[tuple[StepLaw, int]]) -> bool:
 def order_on_nodes(laws: Laws) -> LineOrder | None:
     """Return one order of few or rare sampled Gaussian steps beside steps with corners.
 
-    Few losses may stand beside both; None of others.
+    Steps of few losses may be among them; None for other compositions.
     """
     inner = _on_nodes(laws)
     found = None if inner is None else _kinds(laws)
@@ -150,7 +151,7 @@ def order_on_nodes(laws: Laws) -> LineOrder | None:
 
 
 def _on_nodes(laws: Laws) -> NodedOrder | None:
-    """The order of all steps, by nodes of the law of the sampled Gaussian ones."""
+    """The order of all steps, by nodes of the sampled Gaussian steps' sector law."""
     known = sampled_steps(laws)
     if known is None:
         return None
@@ -187,7 +188,7 @@ def _on_nodes(laws: Laws) -> NodedOrder | None:
 
 
 def _quick(laws: Laws) -> Inner | None:
-    """The order of steps with corners, and of few losses, if it takes little time at a place."""
+    """The order of steps with corners, and of few losses, if it is quick at a threshold."""
     found = _kinds(laws)
     if found is None:
         return None
@@ -225,7 +226,7 @@ def _quick(laws: Laws) -> Inner | None:
 def _beside_losses(
     laws: Laws, make: Callable[[Laws], Inner | None], most: int = MOST_LOSSES
 ) -> LineOrder | None:
-    """One order of steps that have a certain order of their own beside few losses."""
+    """One order of steps of few losses beside others, whose own order ``make`` returns."""
     others = _without_few(laws)
     inner = make(others) if 0 < len(others) < len(laws) else None
     found = None if inner is None else _kinds(laws)
@@ -236,21 +237,21 @@ def _beside_losses(
 
 @kept(64)
 def _whole(laws: Laws, far: bool) -> LineOrder | None:
-    """The order that lines serve best."""
-    # exact sums know nothing of what is alone beside Laplace steps
+    """As `line_order`, kept."""
+    # exact sums with Laplace steps allow no masses at infinite losses
     is_whole = all(law.infinite() == (0.0, 0.0) for law, _ in laws)
     return _order(laws, far, has_exact=is_whole)
 
 
 def _are_laplace(laws: Iterable[tuple[StepLaw, int]]) -> bool:
-    """Whether all laws are those of Laplace steps."""
+    """Whether all steps are Laplace steps."""
     return all(law.laplace() is not None for law, _ in laws)
 
 
 def deformed_order(laws: list[tuple[StepLaw, int]]) -> LineOrder | None:
-    """Return one order of a composition that has deformed lines, be they the quickest or not.
+    """Return one order of a composition by deformed lines, be they the quickest way or not.
 
-    Few losses may stand beside the steps that have corners, unless a line of all is short.
+    Steps of few losses may be among them, unless a straight line of all is short.
     """
     all_ = tuple(laws)
     if (found := _deformed(all_)) is not None:
@@ -280,7 +281,7 @@ def _order(laws: Laws, far: bool, *, has_exact: bool = True) -> LineOrder | None
         return DeformedOrder(kinds, exchanged) if is_deformed(kinds) else None
     if has_exact and _has_few_ranges(laws) and exact_refusal(list(laws)) is None:
         return None
-    # a single step of analytic densities has no transform that falls far enough
+    # the transform of a single step with an analytic density does not fall far enough
     if len(laws) == 1 and laws[0][1] < 2 and laws[0][0].analytic() is not None:
         return None
     terms = terms_of_lines(kinds)
@@ -290,16 +291,16 @@ def _order(laws: Laws, far: bool, *, has_exact: bool = True) -> LineOrder | None
         return deformed
     beside = None
     if not has_exact or exact_refusal(list(laws)) is not None:
-        # sums over very many losses take longer than a line does, if there is one
+        # sums over very many losses take longer than a line
         most = FEW_LOSSES if terms < math.inf else MOST_LOSSES
         beside = _beside_few(laws, kinds, most, exchanged=exchanged)
     return LineOrder(kinds, exchanged) if beside is None and terms < math.inf else beside
 
 
 def _has_few_ranges(laws: Laws) -> bool:
-    """Whether a few steps of one bounded range are all that has more than few losses.
+    """Whether all steps but those of few losses are a few steps of one bounded range.
 
-    Their transform falls slowly, and sums in closed form are short.
+    Their transform falls slowly, and closed forms are short.
     """
     others = _without_few(laws)
     few = LEAST_RANGES if len(laws) == 1 else FEW_RANGES
@@ -307,10 +308,9 @@ def _has_few_ranges(laws: Laws) -> bool:
 
 
 def _is_loud(kinds: Kinds) -> bool:
-    """Whether few losses are much farther apart than all others spread.
+    """Whether the few losses have a much larger variance than all other steps.
 
-    One line for all would have to go as far up as the others need, with nodes as close as the few
-    losses need.
+    One line for all would need the height of the others with the spacing of the few losses.
     """
     variance = [0.0, 0.0]
     for shape, number in kinds:
@@ -320,12 +320,12 @@ def _is_loud(kinds: Kinds) -> bool:
 
 
 def _without_few(laws: Laws) -> Laws:
-    """The steps that have more than few losses."""
+    """The steps without those of few losses."""
     return tuple(part for part in laws if part[0].finite() is None)
 
 
 def _beside_few(laws: Laws, kinds: Kinds, most: int, *, exchanged: bool) -> WeightedOrder | None:
-    """Steps of few losses beside others that have an order of their own; None where they do not."""
+    """Steps of few losses beside others; None where those have no order of their own."""
     others = _without_few(laws)
     if not 0 < len(others) < len(laws):
         return None
@@ -335,7 +335,7 @@ def _beside_few(laws: Laws, kinds: Kinds, most: int, *, exchanged: bool) -> Weig
 
 
 def _few(laws: Laws) -> FiniteComposition | None:
-    """All few losses together."""
+    """The composition of all steps of few losses; None where it is refused."""
     found = ((law.finite(), number) for law, number in laws)
     with suppress(AccuracyError):
         return finite_composition([(law, number) for law, number in found if law is not None])
@@ -345,7 +345,7 @@ def _few(laws: Laws) -> FiniteComposition | None:
 def _weighted(
     laws: Laws, kinds: Kinds, most: int, inner: Inner, *, exchanged: bool
 ) -> WeightedOrder | None:
-    """The same beside some order of the others."""
+    """Steps of few losses beside the order ``inner`` of the others; None for too many losses."""
     made = _few(laws)
     if made is None or made.size > most:
         return None
@@ -353,7 +353,7 @@ def _weighted(
 
 
 def _masses_of(laws: Laws, made: FiniteComposition) -> Weights:
-    """The few losses with their masses: a single one has what is not alone, to all digits."""
+    """The few losses with masses; where each step has one loss, its masses to all digits."""
     weights = made.weights()
     few = [(found, number) for law, number in laws if (found := law.finite()) is not None]
     if weights.low is None or any(law.loss.size > 1 for law, _ in few):
@@ -367,7 +367,7 @@ def _masses_of(laws: Laws, made: FiniteComposition) -> Weights:
 
 
 def _has_nodes(law: FiniteLaw) -> bool:
-    """Whether lines hold the losses and masses of a law, and what is alone is known exactly."""
+    """Whether a finite law serves on lines: losses and masses in range, infinite ones exact."""
     return (
         (law.alone is not None or law.infinite() == (0.0, 0.0))
         and bool(law.loss.size)
@@ -378,11 +378,11 @@ def _has_nodes(law: FiniteLaw) -> bool:
 
 
 def _kinds(laws: Laws, *, far: bool = False) -> tuple[Kinds, bool] | None:
-    """The kinds of steps, and whether the pair is exchanged; None where there are no lines."""
+    """The kinds of steps as shapes, and whether the pair is exchanged; None without shapes."""
     if len(laws) > MOST_KINDS:
         return None
     kinds: list[tuple[LossShape, int]] = []
-    orders: set[bool] = set()  # of shapes that have one alone
+    orders: set[bool] = set()  # of steps that are not symmetric
     either: list[tuple[StepLaw, int]] = []
     variance = Fraction(0)
     for law, number in laws:
@@ -413,7 +413,7 @@ def _kinds(laws: Laws, *, far: bool = False) -> tuple[Kinds, bool] | None:
 
         kinds += [(MixtureShape(mixtures), 1)] * bool(mixtures)
         kinds += [(GaussianShape(variance), 1)] * bool(variance)
-    for i in (0, 1):  # next to nothing may be finite
+    for i in (0, 1):  # the mass of finite losses may underflow
         if sum(number * shape.log_masses[i] for shape, number in kinds) < FAINTEST_FINITE:
             return None
     return tuple(kinds), exchanged

@@ -28,12 +28,12 @@ Indices = npt.NDArray[np.intp]
 POINTS, EACH = 38, 0.55  # points of a panel, plus so many per step as its bound is more pessimistic
 RHO = 5.0  # of the ellipse about a panel
 LONG, HIGH = 0.5 * (RHO + 1.0 / RHO), 0.5 * (RHO - 1.0 / RHO)  # its half-axes over the half-width
-MOST, LEBESGUE = 149, 4.2  # most points, and a bound of their Lebesgue constant
-UP = 1.25  # largest imaginary part of a distance from a corner, as Lemma 5 asks
+MOST_POINTS, LEBESGUE = 149, 4.2  # most points, and a bound of their Lebesgue constant
+HIGHEST = 1.25  # largest imaginary part of a distance from a corner, as Lemma 5 asks
 STEEP = 0.5  # log by which masses may grow on half a panel, about
 SLACK = 1.0 + 1e-9  # covers the rounding of a bound
 CLOSE = 2e-11  # relative errors up to which interpolated masses serve
-FARTHEST = 1e4  # least distance of two corners for panels between them, in threshold errors
+LEAST_APART = 1e4  # least distance of two corners for panels between them, in threshold errors
 SHARE = 3  # a panel is made for a call with at least 1/SHARE as many thresholds as it has points
 CHUNK = 2**14  # thresholds evaluated at a time
 
@@ -69,7 +69,7 @@ class TabledOrder(Inner):
         # the order (A, B), of which masses below thresholds are interpolated
         self._own = DeformedOrder(inner.kinds, exchanged=False)
         wanted = POINTS + math.ceil(EACH * sum(number for _, number in inner.kinds))
-        self._points = min(wanted, MOST)
+        self._points = min(wanted, MOST_POINTS)
         self._bounds = CornerBounds(inner.kinds, np.zeros((2, 1)), np.ones(1), 0.0)
         self._masses: _Table = {}
         self._profiles: _Table = {}
@@ -97,7 +97,7 @@ class TabledOrder(Inner):
         """Panels between corners with ellipses on which Lemma 5 bounds the masses."""
         bounds = self._bounds
         places = bounds.places
-        least = FARTHEST * float(self._own.shift(places[[0, -1]]).max())
+        least = LEAST_APART * float(self._own.shift(places[[0, -1]]).max())
         rows = []
         for start, end in zip(places[:-1].tolist(), places[1:].tolist(), strict=True):
             if end - start < least:
@@ -109,7 +109,7 @@ class TabledOrder(Inner):
                 away = left - start
                 # the first ellipse fits into the disc about the corner, others into the wedge
                 disc = float(bounds.near[tilt]) / 3.0 / (SLACK * (1.0 + LONG))
-                wedge = min(away / (fn.hypot(LONG, HIGH) * SLACK - 1.0), UP / (HIGH * SLACK))
+                wedge = min(away / (fn.hypot(LONG, HIGH) * SLACK - 1.0), HIGHEST / (HIGH * SLACK))
                 half = min(disc if away == 0.0 else wedge, steepest, 0.5 * (end - left))
                 right = end if half >= 0.5 * (end - left) else left + 2.0 * half
                 half = 0.5 * (right - left)
