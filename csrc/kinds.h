@@ -1,4 +1,5 @@
-/* What kinds of steps offer to lines: nodes, transforms, and sums over them. */
+/* Kernels of lines that Python prepares (pyengine/engines/vertical_lines): nodes and transforms of kinds of steps, sums
+ * over them, and masses and profiles of one order; and sums over gradient norms. */
 #ifndef PE_KINDS_H
 #define PE_KINDS_H
 
@@ -60,15 +61,15 @@ void pe_ray_sums(size_t n, const double *factor, const int64_t *blocks, const in
                  const double *node_real, const double *node_imag, size_t kinds, const double *weight_real,
                  const double *weight_imag, double *out);
 
-/* Integrals beyond the turn of a line: ray_sums.c.  Nodes and weights of a ray; weights are rows of places of `kinds`
- * rows of `size` numbers. */
+/* Integrals beyond the turn of a line: ray_sums.c.  Nodes and weights of a ray; for each place `kinds` rows of `size`
+ * weights. */
 typedef struct {
     const double *node_real, *node_imag, *weight_real, *weight_imag;
     size_t size, kinds;
 } pe_ray;
 
-/* The sums over all places of the imaginary part of the sum of e^{x node} weight, on the ray to the right where the
- * place is at x < 0 from a threshold, else on that to the left, for some kinds from a first one on.
+/* For kinds first, first + 1, ...: the sum over all places of the imaginary part of the sum of e^{x node} weight, on the
+ * right ray where the place lies at x < 0 from the threshold, else on the left one.
  *
  * Domain          as of pe_ray_sums; a place takes about log2(reach/|x|) + 1 panels of `blocks` blocks of 8 nodes,
  *                 at least `least` and at most `most`, which both rays have
@@ -78,8 +79,8 @@ void pe_place_integrals(size_t places, const double *x, double reach, int64_t le
                         size_t blocks, const pe_ray *right, const pe_ray *left, size_t first, size_t kinds,
                         double *out);
 
-/* What atoms at those places have in the integrals of e^{-tilt x} over the poles' sides, added to `out`
- * (docs/theory/laplace): sums one after the other. */
+/* Adds to out the integrals on the line (docs/theory/line, Lemma 1) of atoms of masses `mass` at those places, by plain
+ * sums (docs/theory/laplace). */
 void pe_atom_integrals(size_t places, const double *x, const double *mass, double tilt, size_t first,
                        size_t kinds, double *out);
 
@@ -96,10 +97,11 @@ void pe_trig_sums(size_t n, const double *z, size_t size, const double *frequenc
 
 /* ---- integrals on a line: loss_lines.c ----------------------------------------------------------------------------
  *
- * What poles add to aliases, sign e^(constant + apart c), to a relative error `known` and one for |apart c|; one whose
- * constant is minus infinity adds nothing.  Bounds at a tilt beside a line: e^(log_mean - tilt c + fall)/over.  Beyond the
- * turn of a line: places as upper parts and lower ones, what atoms have there, and panels of both rays in `chunks`,
- * the first of which begins at begin[0]; up to each the errors of the kernels, and what they are for each place's distance.
+ * pe_line_pole: a residue sign e^(constant + apart c) in the aliases (Lemma 4) with the relative error `known` and one for
+ * |apart c|; none if constant is -infinity.  pe_line_side: bound e^(log_mean - tilt c + fall)/over of aliases by a tilt
+ * beside the line.  pe_line_turn: beyond the turn of a line, places as high and low parts, the masses of their atoms, and
+ * panels of both rays in `chunks`, which begin at begin[]; error[] and turned[] are the errors of each kernel up to a
+ * chunk, and those per distance of each place.
  */
 typedef struct {
     double sign, apart, constant, known;
@@ -111,36 +113,37 @@ typedef struct {
     size_t places, blocks, chunks;
     const double *place, *atom;
     double reach;
-    /* panels: of any place, next to it, of estimates, and that there are */
+    /* numbers of panels: least, most, most for values without errors, and those that are filled */
     int64_t least, most, about, known;
     pe_ray right, left;
     const int64_t *begin;
     const double *error, *turned;
 } pe_line_turn;
 
-/* A line: K at its tilt and the centre of the losses; what an angle, a threshold, the scale's exponent and logarithm and a
- * pole's exponent are off by, relative; for each kernel the errors that are the same for all thresholds, those for
- * angles, for angles beyond the lanes, and for what the sides bound; and weights of the sum up to the turn. */
+/* A line, with the parts of its errors that do not depend on the threshold. */
 typedef struct {
-    double tilt, log_error, off_centre;
-    pe_dd log_mean, centre;
+    double tilt, log_error, off_centre; /* errors of log_mean, and of the centre */
+    pe_dd log_mean, centre; /* K at the tilt, and the number taken off the losses */
+    /* relative errors of angles, thresholds, the exponent of the scale and its log, and exponents of poles */
     double angle_unit, threshold_unit, exponent_unit, log_unit, pole_unit;
+    /* for each kernel: error at any threshold, per distance from the centre, more for angles beyond the lanes, and
+     * factor of the bound by the sides; removed masses of A and B */
     double error[PE_KERNELS], per_distance[PE_KERNELS], far[PE_KERNELS], left[PE_KERNELS], removed[2];
     pe_line_pole poles[PE_KERNELS][2];
     pe_line_side sides[2];
-    size_t size;
+    size_t size; /* weights of the sum up to the turn; 0 if the line does not serve */
     const double *frequency, *real, *imag;
-    const pe_line_turn *turn; /* 0 where it is not turned */
+    const pe_line_turn *turn; /* NULL if it is not turned */
 } pe_loss_line;
 
-/* K(tilt) - tilt c, and bounds on the errors */
+/* K(tilt) - tilt c, the log of the scale, and bounds of its errors */
 void pe_loss_line_scale(const pe_loss_line *at, size_t n, const double *c, double *log, double *error);
 
-/* Integrals of some kernels at thresholds, and bounds on their errors unless `error` is 0, for which fewer panels do:
- * relative to the scale, with it, or with it and that of profiles times e^c.
+/* Integrals of kernels first, first + 1, ... at thresholds, and bounds of their errors; with error = NULL fewer panels are
+ * used.  form: over the scale, times it, or times it with an e^c for profiles.
  *
- * Domain          finite c; room for as many numbers as there are places
- * Returns         0, or how many panels are needed beside places, where there are fewer
+ * Domain          finite c; room: one number for each place
+ * Returns         0, or the number of panels that are needed if fewer are filled
  */
 enum { PE_RELATIVE = 0, PE_SCALED = 1, PE_SCALED_OF_B = 2 };
 int64_t pe_loss_line_at(const pe_loss_line *at, double *room, size_t n, const double *c, size_t first,
@@ -148,13 +151,12 @@ int64_t pe_loss_line_at(const pe_loss_line *at, double *room, size_t n, const do
 
 /* One order of a composition on its lines.
  *
- * Definition      the losses of A's law, or of the exchanged pair; `rest` are the masses of finite losses and what those
- *                 are off by, `alone` what the first law of the order has at the loss -infinity and the second one at
- *                 +infinity, none of which if `is_whole`; thresholds are moved by shift[0] (|c| + shift[1]), or by
- *                 shift[2] if that is more.  line[i] through tilt[i] serves masses from limit[i - 1] to limit[i], and errs
- *                 for profiles by about e^(log_weight[i] - tilt[i] c); one of no size says nothing.  `make` makes a line
- *                 that is NULL, and panels beside places, and returns a status.  `place` are deviations below losses, and
- *                 `room` is how far around one they are expected.
+ * Definition      exchanged: the lines are those of the pair (B, A).  rest: masses of finite losses of A and B, and their
+ *                 errors; alone: mass of the first law at the loss -infinity and of the second at +infinity, 0 if
+ *                 is_whole.  c has an error of at most max(shift[0] (|c| + shift[1]), shift[2]).  line[i] through tilt[i]
+ *                 serves masses for limit[i - 1] <= c <= limit[i], and has an error of about e^(log_weight[i] - tilt[i] c)
+ *                 for profiles.  make: makes a line that is NULL, or more of its panels, and returns a status.  place and
+ *                 loss: normal deviates and the losses with about their tails; room: margin of the former
  */
 typedef int (*pe_make_line)(void *order, size_t index, int64_t panels);
 typedef struct {
@@ -167,23 +169,23 @@ typedef struct {
     void *order;
 } pe_line_law;
 
-/* Masses of A above thresholds and below, and of B, each followed by bounds on absolute errors; those and tails as of
- * `pe_tests`; about the four masses at one threshold. */
+/* Masses of A above and below thresholds, and of B, each followed by bounds of absolute errors; tails, and estimates of
+ * the four masses at one threshold, as pe_tests takes them. */
 int pe_line_law_masses(const pe_line_law *law, size_t n, const double *c, double *out);
 int pe_line_law_tails(void *law, size_t n, const double *c, double *tails);
 int pe_line_law_roughly(void *law, double c, double *masses);
 
-/* The profile and a bound on its error, and about that at one epsilon, by the line of one nearby if that serves. */
+/* The profile and a bound of its error; and an estimate at one epsilon, by the line for `near` if that serves. */
 int pe_line_law_profile(const pe_line_law *law, size_t n, const double *epsilon, double *value,
                         double *error);
 int pe_line_law_profile_about(const pe_line_law *law, double near, double epsilon, double *out);
 
-/* Between which losses A's mass above is expected to come to alpha; not proven. */
+/* Thresholds between which A(S > c) is expected to be alpha; not proven. */
 void pe_line_law_expected(const pe_line_law *law, size_t n, const double *alpha, double *low, double *high);
 
 /* ---- n >= 2 Gauss-Legendre nodes on (0, 1), rising, and weights: gauss.c ---------------------------------
  *
- * Definition      sums of two doubles: n upper parts in each array, and n lower ones
+ * Definition      arrays of n sums of two doubles: n high parts, then n low parts
  * Method          Newton's method on the recurrence of the polynomials with maximum 1
  * Error           docs/theory/line
  */
@@ -191,9 +193,9 @@ void pe_gauss_nodes(size_t n, double *place, double *weight);
 
 /* ---- nodes of steps on lines: step_nodes.c -------------------------------------------------------------
  *
- * Definition      arrays of n sums of two doubles have n upper parts, and n lower ones behind them; a mass is one times a
- *                 power of 2.  Losses origin + sign log(1 + (e^v - 1)/slope) for v in (0, span), span <= 340, of the density
+ * Definition      nodes of the losses origin + sign log(1 + (e^v - 1)/slope), v in (0, span), span <= 340, with density
  *                 (falling e^(-v/2) + rising e^(v/2))/4, by Gauss's rules between the edges, the last of which is span.
+ *                 Arrays of n sums of two doubles: n high parts, then n low parts.
  * Error           docs/theory/line
  */
 typedef struct {
@@ -204,18 +206,18 @@ typedef struct {
 void pe_laplace_nodes(const pe_laplace_branch *branch, size_t panels, const double *edges, size_t size,
                       const double *place, const double *weight, double *loss, double *mass);
 
-/* value 2^power = e^x for x <= 16000; of x below -16000 nothing. */
+/* value 2^power = e^x for x <= 16000; 0 for x below -16000. */
 void pe_wide_exp(size_t n, const double *x, double *value, double *power);
 
 /* log(x 2^power) for x that are normal doubles, minus infinity for 0. */
 void pe_wide_log(size_t n, const double *x, const double *power, double *value);
 
-/* The log of the mean of e^(tilt loss), each node's share of it, and how far each loss is from the centre, which is
- * returned and next to the tilted mean. */
+/* The log of the mean of e^(tilt loss), each node's share of that mean, and each loss minus the centre; returns the
+ * centre, a number near the tilted mean. */
 double pe_step_at_tilt(size_t n, const double *loss, const double *mass, const double *power, double tilt,
                        pe_dd *log_mean, double *share, double *apart);
 
-/* That log less `top`, the largest term's. */
+/* That log minus `top`, the log of the largest term. */
 double pe_log_mean_of_nodes(size_t n, const double *loss, const double *log_mass, double tilt, double *top);
 
 /* Sums of the first 1, ..., n numbers */

@@ -1,4 +1,6 @@
-/* Kernels of the lattice engine; the bounds that rest on them are proven in docs/theory/lattice.md. */
+/* Kernels of the lattice engine: masses of normal cells, rounding of a step's losses to the lattice, powers of a
+ * spectrum, and sums over lattices.  Interface and errors in laws.h; bounds that rest on them are proven in
+ * docs/theory/lattice.md.  Called by pyengine/engines/lattice. */
 #include "doubles.h"
 #include "elementary.h"
 #include "functions.h"
@@ -59,13 +61,14 @@ void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass) 
 
 #define UNIT 0x1p-53
 
-/* What is the same for all cells of a lattice. */
+/* Constants of a lattice of spacing h: tilt h, e^h - 1, e^-(tilt h), 1 - e^-h, min(h, 1) */
 typedef struct {
     double h, per, rise, down, lost_share, wide;
 } lattice_step;
 
-/* A cell between points k - 1 and k: its mass of A, tilted, the log ratio of both masses less that of the
- * lower point, and bounds of the relative error of masses and of the errors of the ratio and of its ends. */
+/* A cell between points k - 1 and k: its tilted mass of A; `ratio`, the log ratio of both masses minus the loss of the
+ * lower point; bounds of the relative error of masses (error), of that of the ratio (doubt), and of the shift of the
+ * cell's ends (edge). */
 typedef struct {
     size_t k;
     int no_a, no_b;
@@ -88,23 +91,23 @@ PE_INLINE lattice_cell cell_of(const pe_lattice *grid, const lattice_step *step,
     c.edge = shift[0] > shift[1] ? shift[0] : shift[1];
     const double place = step->per * ((double)c.k - grid->centre);
     const double sizes = (c.no_a ? 0.0 : fabs(c.log_a)) + (c.no_b ? 0.0 : fabs(c.log_b));
-    /* masses and exponents, relative; then the log ratio */
+    /* relative errors of masses and exponents */
     c.error = cells->error[i] +
               UNIT * (12.0 + 3.0 * (sizes + fabs(place) + fabs(grid->log_scale_a) + fabs(grid->log_scale_b)));
     const double apart = c.no_a || c.no_b ? 0.0 : cells->log_ratio[i];
     c.ratio = c.no_b ? -INFINITY : c.no_a ? INFINITY : apart - below;
-    /* the shares of both points are of relative rounding, and lie h apart */
+    /* the error of the log ratio, and of the shares of both points, which lie h apart */
     c.doubt = cells->ratio_error[i] + UNIT * (24.0 * step->wide + 3.0 * (fabs(apart) + fabs(below)));
     c.mass = pe_d_exp(c.log_a + place - grid->log_scale_a);
     return c;
 }
 
-/* The cell's mass of A goes to points k, k - 1 and k - 2, so that the pair's profile is moved to one side. */
+/* Splits the cell's mass of A onto points k, k - 1 and k - 2 so that the profile can only grow (outer) or only fall. */
 PE_INLINE void spread_cell(const lattice_step *step, const lattice_cell *c, int outer,
                            pe_lattice_masses *out) {
     const double s = c->error;
     double spill = 0.0, whole = c->mass, g = c->ratio;
-    if (outer) { /* both masses may be too large by the same factor, not their ratio */
+    if (outer) { /* raising both masses by one factor is safe; the ratio is lowered by its error */
         whole *= 1.0 + 2.0 * s;
         g -= c->doubt + 2.0 * c->edge;
         spill = 4.0 * c->edge / step->lost_share;
@@ -122,7 +125,7 @@ PE_INLINE void spread_cell(const lattice_step *step, const lattice_cell *c, int 
         none = 0.0;
         one = (1.0 - two) * f;
         two += (1.0 - two) * (1.0 - f);
-        if (f < 0.0) { /* only where rounding exceeds the spacing, or B has no mass */
+        if (f < 0.0) { /* the ratio's error exceeds the spacing, or B has no mass here */
             out->lost += pe_d_exp(c->log_a) * (1.0 + 4.0 * s);
             one = two = 0.0;
         }
@@ -140,7 +143,7 @@ PE_INLINE void spread_cell(const lattice_step *step, const lattice_cell *c, int 
     }
 }
 
-/* Any function of the outcome is a test: the cell goes to the nearer point as a whole. */
+/* Puts the cell as a whole onto the nearer point, for masses of tests: any function of the outcome is a test. */
 PE_INLINE void place_cell(const pe_lattice *grid, const lattice_step *step, const lattice_cell *c,
                           pe_lattice_masses *out) {
     const int outer = grid->outer, up = c->ratio >= 0.25 * step->h;
@@ -149,11 +152,11 @@ PE_INLINE void place_cell(const pe_lattice *grid, const lattice_step *step, cons
         const double at =
             (up ? c->mass : c->mass * step->down) * (outer ? 1.0 - 2.0 * c->error : 1.0 + 2.0 * c->error);
         out->a[to] += at;
-        if (outer && !c->no_b) { /* here both are too small by the same factor */
+        if (outer && !c->no_b) { /* B's mass from A's, so that both are low by the same factor */
             const double scales = fabs(grid->log_scale_a) + fabs(grid->log_scale_b);
             const double move = up ? c->ratio - step->h : c->ratio;
             double image = at * pe_d_exp(move), units = 16.0;
-            if (fabs(move) < 0.25) { /* what is added has all digits, and few roundings follow */
+            if (fabs(move) < 0.25) { /* expm1 has all digits, so fewer roundings count */
                 const double away = pe_d_expm1(move);
                 image = at + at * away;
                 units = 4.0 + 16.0 * fabs(away);
@@ -190,7 +193,7 @@ PE_CLONES static void power_block(const double *re, const double *im, double ste
         zi[i] = im[i];
         m[i] = sqrt(re[i] * re[i] + im[i] * im[i]) * (1.0 + 0x1p-50) + error;
         slack[i] = steps * error / m[i];
-        /* what would underflow is 0, so that no time goes into subnormal numbers */
+        /* powers that underflow are set to 0, as arithmetic with subnormal numbers is slow */
         double dead = steps * pe_log(m[i]) < -600.0 ? 0.0 : 1.0;
         zr[i] *= dead;
         zi[i] *= dead;
@@ -268,7 +271,7 @@ void pe_exponential_sums(size_t n, const double *y, double centre, double rate, 
 
 /* ---- discounted sums ---------------------------------------------------------------------------------- */
 
-/* Powers of a discount within a block, which all blocks share: e^(rate (i + 1)) */
+/* e^(rate (i + 1)), i below the length of a block */
 static void fill_powers(size_t n, double rate, double *power) {
     const size_t count = n < PE_SUM_BLOCK ? n : PE_SUM_BLOCK;
     for (size_t i = 0; i < count; ++i) power[i] = pe_d_exp(rate * (double)(i + 1));

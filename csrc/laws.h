@@ -1,4 +1,4 @@
-/* Laws of losses: epochs, sums of few steps, samples, and masses on a lattice. */
+/* Laws of losses: epochs of random allocation, sums of few steps on pieces, samples, cells, and masses on a lattice. */
 #ifndef PE_LAWS_H
 #define PE_LAWS_H
 
@@ -22,8 +22,8 @@ int pe_epoch_new(double noise, double steps, double epochs, pe_epoch **out);
 void pe_epoch_free(pe_epoch *epoch);
 size_t pe_epoch_bytes(const pe_epoch *epoch);
 
-/* Four numbers: the least and the largest loss of the table, beyond which both laws have a mass below
- * e^-760; the masses of Q and P before they were made 1, less 1. */
+/* Four numbers: the least and the largest loss of the table, beyond which both laws have a mass below e^-760; the
+ * masses of Q and P before they were normalised to 1, minus 1. */
 void pe_epoch_ends(const pe_epoch *epoch, double *out);
 
 /* Log of the density of L under Q; -infinity beyond the ends. */
@@ -47,61 +47,65 @@ void pe_sector_pieces_free(pe_sector_pieces *p);
 /* The law under N(0, 1) of the loss of one Poisson-sampled Gaussian step, and of the sum of two independent losses.
  *
  * Definition      shift = 1/noise, ratio = p/(1 - p) and floor = log(1 - p), the smallest loss, each as a sum of two
- *                 doubles; `deepest` is the log density at the low end of the law, `rarest` about the log probability under
- *                 B above the high one; `steps` is how many steps sums will have, which makes the high end lie far
- *                 enough; `reach`, up to where tables go at least, is the largest pe_sector_reach of all steps of a sum;
- *                 `pieces` are nodes that sums of one thread share
+ *                 doubles; deepest: log density at the low end; rarest: about the log probability under B above the high
+ *                 end; steps: number of steps of the sums to come, for which the high end is placed; reach: least w up to
+ *                 which bounds are tabulated, the largest pe_sector_reach of all steps of a sum; pieces: nodes shared by
+ *                 the sums of one thread
  * Domain          0 < p < 1; *out must be freed in any case
- * Method          the density over the logarithm of the loss beyond the smallest one, polynomials on panels; sums by
- *                 Gauss's rule; what both are off by is proven (docs/theory/sector_laws)
- * Returns         a status: PE_TOO_COSTLY where no proof is found, or at too high a price
+ * Method          polynomials on panels for the density of the log of the loss above the smallest one; sums by Gauss's
+ *                 rule; errors of both are proven (docs/theory/sector_laws)
+ * Returns         a status: PE_TOO_COSTLY where no proof is found, or with too much work
  */
 int pe_sector_step(const double *shift, const double *ratio, const double *floor, double probability,
                    double deepest, double rarest, double steps, double reach, pe_sector **out);
-/* The same of a group of 2 to 32 records, each of which is in the batch with the same probability: ratios w_k/w_0 of the
+
+/* The same for a group of 2 to 32 records, each in the batch with the same probability: ratios w_k/w_0 of the
  * probabilities that k of them are, k = 1 to size, and floor = log(w_0), as sums of two doubles. */
 int pe_sector_group(const double *shift, size_t size, const double *ratios, const double *floor,
                     double deepest, double rarest, double steps, double reach, pe_sector **out);
-/* The law of one likelihood ratio of a plain Gaussian step, of as many as `steps` whose mean is asked. */
+
+/* The law of the likelihood ratio of one unsampled Gaussian step; `steps` of them will be averaged. */
 int pe_sector_ratio(const double *shift, double deepest, double steps, pe_sector **out);
+
+/* The law of the sum of two losses, or of two sums of ratios. */
 int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector_pieces *pieces, pe_sector **out);
-/* The law of both losses together, of means of ratios. */
+
+/* The law of the sum of two losses that are logs of means of ratios (epochs). */
 int pe_sector_compose(const pe_sector *a, const pe_sector *b, pe_sector_pieces *pieces, pe_sector **out);
 void pe_sector_free(pe_sector *a);
 size_t pe_sector_bytes(const pe_sector *a);
 size_t pe_sector_panels(const pe_sector *a);
-/* Nodes that were summed on the way to a law; what its loss has at both ends. */
-double pe_sector_work(const pe_sector *a);
-double pe_sector_reach(const pe_sector *a);
-void pe_sector_ends(const pe_sector *a, double *ends);
+double pe_sector_work(const pe_sector *a); /* nodes that were summed for a law and its parts */
+double pe_sector_reach(const pe_sector *a); /* w up to which bounds are tabulated */
+void pe_sector_ends(const pe_sector *a, double *ends); /* smallest and largest loss of the panels */
 double pe_sector_error(const pe_sector *a); /* proven bound of the relative error of densities */
 
-/* Keeps integrals beyond all edges of panels, which rows and thresholds of a law need: a status. */
+/* Computes and keeps the integrals beyond all edges of panels, which rows and thresholds need.  A status. */
 int pe_sector_keep(pe_sector *a);
 
 /* Rows as pe_pair_at gives them, whose errors are proven: a status. */
 int pe_sector_at(const pe_sector *a, int reversed, size_t n, const double *c, double *rows);
 
-/* Thresholds where the log of a functional has values, of a law that keeps its integrals: the ends of the law where they lie
- * beyond these, NaN for NaN.  They enter no bound. */
+/* Thresholds at which the log of a functional has given values, after pe_sector_keep; the ends of the law where they lie
+ * beyond these, NaN for NaN.  Choices: they enter no bound. */
 void pe_sector_solve(const pe_sector *a, int reversed, int functional, size_t n, const double *log_target,
                      double *c);
 
-/* What sums with other laws need of a law of losses over w, the logarithm of the loss beyond the smallest one: logs of
- * densities of w at n places from + step, NaN-free between both ends, with bounds of their errors, those of places within 4
- * units of `step` included; logs of bounds of its modulus on ellipses about [mid - half, mid + half], of shape (n, m), whose
- * half axes add up to rho half, INFINITY where it may not be analytic; and the smallest loss as a sum of two doubles, both
- * ends, and logs of bounds of the probabilities under A and B below the first one and above the last one. */
+/* For integrals against other laws, over w, the log of the loss above the smallest one.  pe_sector_densities: log
+ * densities at n points from + step, -infinity outside of the panels, with bounds of their errors, those by an error of
+ * 4 units of `step` included.  pe_sector_ellipses: logs of bounds of the modulus on ellipses about [mid - half, mid +
+ * half], of shape (n, m), whose half axes add up to rho half; infinite where it may not be analytic.  pe_sector_beyond:
+ * the smallest loss as a sum of two doubles, w of both ends, and logs of bounds of the probabilities below the first
+ * end under A and B, and above the last one. */
 void pe_sector_densities(const pe_sector *a, size_t n, const double *from, const double *step, double *value,
                          double *error);
 void pe_sector_ellipses(const pe_sector *a, size_t n, const double *mid, const double *half, size_t m,
                         const double *rho, double *bound);
 void pe_sector_beyond(const pe_sector *a, double *out);
 
-/* A loss as a function of a standard normal variate x: cubics on cells of equal width from `low` on,
- * in q = (x - low) per_width, held beyond the ends.  `last` is the largest q taken, below the number
- * of cells; cell k is c[4k] + c[4k+1] d + c[4k+2] d^2 + c[4k+3] d^3, d = q - k.  The loss is drawn
- * `steps` times, independently. */
+/* A loss as a function of a standard normal variate x: cubics on cells of equal width from `low` on, in
+ * q = (x - low) per_width, constant beyond the ends.  `last` is the largest q used, below the number of cells; cell k is
+ * c[4k] + c[4k+1] d + c[4k+2] d^2 + c[4k+3] d^3, d = q - k.  The loss is drawn `steps` times, independently. */
 typedef struct {
     uint64_t steps;
     double low, per_width, last;
@@ -125,14 +129,14 @@ void pe_sample_losses(uint64_t seed, uint64_t first, size_t n, size_t tables, co
 
 /* ---- samples of an epoch with k random steps of a record: random_steps.c ---------------------------
  *
- * One step's value is y(x) = e^(mu x - mu^2/2), the ratio of N(mu, 1) to N(0, 1), and
- * g(x) = e^(base x + level) sum_m weight[m] e^(m spacing x), m < shifts, that of the laws which samples come from.
+ * One step has the ratio y(x) = e^(mu x - mu^2/2) of N(mu, 1) to N(0, 1), and
+ * g(x) = e^(base x + level) sum_m weight[m] e^(m spacing x), m < shifts, the ratio of the law that x is drawn from.
  */
 typedef struct {
-    size_t others, degree, placed; /* steps without the record, k, and steps in x: k or 0 */
-    size_t replicates;             /* draws of the steps in x for one draw of the others */
-    double mu, odds, log_choices;  /* odds > 0 about k/t; log of the number of sets of k steps */
-    size_t shifts; /* 0 where the second row is not asked for, which is 0 then */
+    size_t others, degree, placed; /* steps without the record, k, and steps with it (k or 0) */
+    size_t replicates; /* draws of the steps with the record for one draw of the others */
+    double mu, odds, log_choices; /* odds > 0 about k/t; log of the number of sets of k steps */
+    size_t shifts; /* 0: the second row is not needed, and is 0 */
     double base, level, spacing;
     const double *weight;
 } pe_random_steps;

@@ -1,3 +1,7 @@
+/* Integrals with errors at thresholds on lines that Python has prepared (docs/theory/line.md, Lemmas 4 and 5;
+ * laplace.md), and from them masses and profiles of one order of a composition of any kinds.  Interface in kinds.h;
+ * called by pyengine/engines/vertical_lines. */
+
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
@@ -8,21 +12,20 @@
 #include "functions.h"
 #include "kinds.h"
 
-/* Integrals at thresholds, from what is the same for all of a line (docs/theory/line, docs/theory/laplace). */
-
 static const double UNIT = DBL_EPSILON / 2;
-static const double SLACK = 1.0 + 1e-9;
-static const double LARGEST = 600.0;        /* exponent of what says nothing */
-static const double FARTHEST = 0.999e8;     /* angles that sums take in lanes */
-static const double CHERNOFF = 1.0 + 1e-6; /* what an integral is at most, in its scale, and that rounded */
-static const double FUNCTION = 4.0; /* units that an exponential errs by */
-static const double SUBNORMAL = 2e-317; /* what rounding below the normal range may take from a sum */
+static const double SLACK = 1.0 + 1e-9; /* factor outwards, for the rounding of bounds */
+static const double LARGEST_EXPONENT = 600.0; /* bounds with larger exponents are infinite */
+static const double FARTHEST = 0.999e8; /* largest angle for which the lanes of pe_trig_sums are used */
+/* bound of an integral in units of its scale e^(K - tilt c) (Lemma 2) */
+static const double CHERNOFF = 1.0 + 1e-6;
+static const double FUNCTION = 4.0; /* error of an exponential, in units of 2^-53 */
+static const double SUBNORMAL = 2e-317; /* absolute rounding of a sum below the normal range */
 
 static double larger_exp(double x) {
-    return x < LARGEST ? pe_d_exp(x) : INFINITY;
+    return x < LARGEST_EXPONENT ? pe_d_exp(x) : INFINITY;
 }
 
-/* K(tilt) - tilt c, and a bound on its error */
+/* K(tilt) - tilt c, the log of the scale, and a bound of its error */
 static double scale_at(const pe_loss_line *at, double c, double *error) {
     const double log = pe_less_product(at->log_mean, at->tilt, c);
     const double size = fabs(at->log_mean.h) + fabs(at->tilt * c);
@@ -34,7 +37,8 @@ void pe_loss_line_scale(const pe_loss_line *at, size_t n, const double *c, doubl
     for (size_t i = 0; i < n; i++) log[i] = scale_at(at, c[i], error + i);
 }
 
-/* Distances of places from a threshold, and how many panels the nearest one takes */
+/* Sets the distances of the places (where the rays begin) from a threshold; returns the number of panels that the
+ * nearest one needs. */
 static int64_t set_apart(const pe_line_turn *turn, double c, int64_t most, double *x) {
     double nearest = INFINITY;
     for (size_t j = 0; j < turn->places; j++) {
@@ -46,18 +50,20 @@ static int64_t set_apart(const pe_line_turn *turn, double c, int64_t most, doubl
     return !(needed < (double)most) ? most : needed > (double)turn->least ? (int64_t)needed : turn->least;
 }
 
-/* What poles between the sides add to the values that a sum has from thresholds whole periods away, or that bounded */
+/* The part of the aliases that poles between the line and the side tilts add (Lemma 4), or a bound of its error */
 static double residues(const pe_loss_line *at, double c, size_t kernel, int is_error) {
     double sum = 0.0;
     for (int j = 0; j < 2; j++) {
         const pe_line_pole *pole = &at->poles[kernel][j];
         const double moved = pole->apart * c, exponent = pole->constant + moved;
         const double off = pole->known + at->pole_unit * fabs(moved);
-        sum += is_error ? larger_exp(exponent) * off : pole->sign * pe_d_exp(fmin(exponent, LARGEST));
+        sum +=
+            is_error ? larger_exp(exponent) * off : pole->sign * pe_d_exp(fmin(exponent, LARGEST_EXPONENT));
     }
     return sum;
 }
 
+/* The integrals over the scale: trapezoidal sum, minus residues, plus the rays and atoms beyond the turn */
 static void sums_at(const pe_loss_line *at, double c, int64_t panels, const double *x, size_t first,
                     size_t kinds, double *out) {
     const double z = -pe_less_product(at->centre, 1.0, c);
@@ -73,8 +79,9 @@ static void sums_at(const pe_loss_line *at, double c, int64_t panels, const doub
     pe_atom_integrals(turn->places, x, turn->atom, at->tilt, first, kinds, out);
 }
 
-/* Bound on what a sum has from other thresholds less the poles' part, or on what rules leave out, by tilts beside it */
-static double beside(const pe_loss_line *at, double c) {
+/* Bound over the scale of the aliases apart from the residues, or of the remainder of quadrature rules, by the side
+ * tilts */
+static double aliases(const pe_loss_line *at, double c) {
     double log_error, sum = 0.0;
     const double log = scale_at(at, c, &log_error);
     for (int i = 0; i < 2; i++) {
@@ -84,9 +91,10 @@ static double beside(const pe_loss_line *at, double c) {
     return sum;
 }
 
+/* Bounds of the errors of sums_at */
 static void errors_at(const pe_loss_line *at, double c, int64_t panels, const double *x, size_t first,
                       size_t kinds, double *out) {
-    const double z = fabs(pe_less_product(at->centre, 1.0, c)), left = beside(at, c);
+    const double z = fabs(pe_less_product(at->centre, 1.0, c)), left = aliases(at, c);
     const double angle = at->angle_unit * z + at->off_centre + at->threshold_unit * fabs(c);
     const int is_far = z * at->frequency[at->size - 1] >= FARTHEST;
     const pe_line_turn *turn = at->turn;
@@ -118,11 +126,11 @@ int64_t pe_loss_line_at(const pe_loss_line *at, double *room, size_t n, const do
         if (error) errors_at(at, c[i], panels, room, first, kinds, off);
         const double log = scale_at(at, c[i], &log_error);
         for (size_t k = 0; k < kinds; k++) {
-            /* what a sum does not know to the scale, Chernoff's bound on it, is between 0 and the bound */
+            /* with an error above 1 only Chernoff's bound is left: the value lies between 0 and the scale */
             const int of_b = first + k == 1 || (first + k == 2 && form == PE_SCALED_OF_B),
                       is_open = form != PE_RELATIVE && !(off[k] <= 1.0);
             const double exponent = of_b ? log + c[i] : log;
-            const double scale = form == PE_RELATIVE ? 1.0 : pe_d_exp(fmin(exponent, LARGEST));
+            const double scale = form == PE_RELATIVE ? 1.0 : pe_d_exp(fmin(exponent, LARGEST_EXPONENT));
             const double known = is_open ? 0.0 : sum[k], unknown = is_open ? CHERNOFF : off[k];
             const double rounding = (2.0 * FUNCTION + fabs(exponent) + fabs(c[i])) * UNIT;
             const double relative = 1.01 * (log_error + rounding) + 4.0 * UNIT;
@@ -139,7 +147,7 @@ int64_t pe_loss_line_at(const pe_loss_line *at, double *room, size_t n, const do
 
 enum { MASSES = 4 };
 
-/* Room for the distances of places from a threshold, which lines of one order share. */
+/* Memory for the distances of places from a threshold, shared by the lines of one order. */
 typedef struct {
     double *place;
     size_t size;
@@ -156,8 +164,8 @@ static int grow(places *room, const pe_loss_line *at) {
     return PE_OK;
 }
 
-/* Integrals of some kernels at a threshold by a line, which is made first where there is none, and 0 if none serves;
- * `error` may be 0. */
+/* Integrals of some kernels at a threshold by line `index`, which is made if needed; *line becomes NULL if the line does
+ * not serve.  `error` may be NULL. */
 static int integrals(const pe_line_law *law, size_t index, double c, places *room, size_t first, size_t kinds,
                      int form, const pe_loss_line **line, double *value, double *error) {
     int status = law->line[index] ? PE_OK : law->make(law->order, index, 0);
@@ -175,7 +183,7 @@ static int integrals(const pe_line_law *law, size_t index, double c, places *roo
     return status;
 }
 
-/* The line for masses at a loss */
+/* The line that serves masses at a loss, by bisection */
 static size_t line_for(const pe_line_law *law, double c) {
     size_t index = 0, last = law->lines - 1;
     while (index < last) {
@@ -186,7 +194,8 @@ static size_t line_for(const pe_line_law *law, double c) {
     return index;
 }
 
-/* That for profiles, whose error is the smallest; one at hand serves where its error is not much larger. */
+/* The line with the smallest error for profiles; `at_hand` is preferred if its error is at most e^SPARED times as
+ * large. */
 static size_t line_for_profile(const pe_line_law *law, double c, size_t at_hand) {
     static const double SPARED = 3.0;
     size_t best = 0;
@@ -205,11 +214,11 @@ static int is_inside(const pe_line_law *law, double c) {
                                                 c <= nextafter(law->ends[1], INFINITY)));
 }
 
-/* A's masses above and below a threshold and bounds on their errors, and B's, without exchange */
+/* A's masses above and below a threshold and bounds of their errors, then B's, in the order of the line's own law */
 static int masses_at(const pe_line_law *law, double c, places *room, double *out) {
     const pe_loss_line *line = NULL;
     double value[2], error[2];
-    for (size_t k = 0; k < 2 * MASSES; k++) out[k] = 1.0; /* where no line serves, that is all */
+    for (size_t k = 0; k < 2 * MASSES; k++) out[k] = 1.0; /* values and errors of 1 if no line serves */
     if (is_inside(law, c)) {
         const int status = integrals(law, line_for(law, c), c, room, 0, 2, PE_SCALED, &line, value, error);
         if (!status && line) pe_level_masses(line->tilt, value, error, law->rest, line->removed, out);
@@ -284,31 +293,32 @@ int pe_line_law_roughly(void *given, double threshold, double *masses) {
 
 /* ---- profiles ---- */
 
+/* e^epsilon, capped */
 static double grown(double epsilon) {
-    return pe_d_exp(fmin(epsilon, LARGEST));
+    return pe_d_exp(fmin(epsilon, LARGEST_EXPONENT));
 }
 
-/* The first law's mass of finite losses less e^epsilon times the second one's */
+/* Mass of finite losses of the first law minus e^epsilon times that of the second one */
 static double difference(const pe_line_law *law, double epsilon) {
     const double first = law->rest[law->exchanged], second = law->rest[!law->exchanged];
     const double own = -pe_d_expm1(epsilon) * first;
     return first == second ? own : own + grown(epsilon) * (first - second);
 }
 
-/* What its parts are off by where either law shows something alone */
+/* Bound of its error where either law has mass that the other lacks */
 static double off_difference(const pe_line_law *law, double epsilon) {
     const double first = law->rest[law->exchanged], second = law->rest[!law->exchanged];
-    const double factor = grown(epsilon), less = pe_d_expm1(fmin(epsilon, LARGEST));
+    const double factor = grown(epsilon), less = pe_d_expm1(fmin(epsilon, LARGEST_EXPONENT));
     const double apart = fabs(less) * first + factor * fabs(first - second);
     return UNIT * (1.01 * (first + factor * (first + second)) + (FUNCTION + 4.0) * apart);
 }
 
-/* At least e^epsilon, which is 1 less the difference of masses that are 1 */
+/* Upper bound of e^epsilon; 1 - difference if both masses are 1 */
 static double at_least(const pe_line_law *law, double epsilon, double less) {
     return law->is_whole ? 1.0 - less : SLACK * grown(epsilon);
 }
 
-/* What the poles between a line and that of the small profiles add: a mass if there is one, or a difference of two */
+/* What turns the integral on a line into the profile (Lemma 1): 0, the first law's mass, or the difference of masses */
 static double pole_of(const pe_line_law *law, double tilt, double epsilon) {
     if (law->exchanged ? tilt >= 1.0 : tilt <= 0.0) return 0.0;
     return 0.0 < tilt && tilt < 1.0 ? law->rest[law->exchanged] : difference(law, epsilon);
@@ -318,7 +328,7 @@ static int form_of(const pe_line_law *law) {
     return law->exchanged ? PE_SCALED_OF_B : PE_SCALED;
 }
 
-/* At a finite epsilon inside of the support, by a line, which may say nothing */
+/* The profile at an epsilon inside of the support, with its error and the removed mass; unchanged if no line serves */
 static int profile_inside(const pe_line_law *law, double epsilon, double c, places *room, double *value,
                           double *error, double *lost) {
     const pe_loss_line *line = NULL;
@@ -333,7 +343,7 @@ static int profile_inside(const pe_line_law *law, double epsilon, double c, plac
     *error = off * SLACK + (FUNCTION + 2.0) * UNIT * fabs(pole);
     if (has_pole && !law->is_whole) *error += is_one ? UNIT : off_difference(law, epsilon);
     *lost = line->removed[of_b];
-    /* e^epsilon in the pole stands for all mass of the second law */
+    /* the pole's part takes the second law for whole: e^epsilon times its removed mass */
     if (of_b ? tilt <= 0.0 : tilt >= 1.0) *error += at_least(law, epsilon, pole) * line->removed[!of_b];
     return status;
 }
@@ -382,9 +392,9 @@ int pe_line_law_profile_about(const pe_line_law *law, double near, double epsilo
     return status;
 }
 
-/* ---- what is expected ---- */
+/* ---- expected thresholds ---- */
 
-/* Linear between the places, which rise, and constant beyond them. */
+/* Linear interpolation between rising places, constant beyond them. */
 static double interpolated(size_t n, const double *place, const double *value, double x) {
     if (isnan(x)) return x;
     if (x > place[n - 1]) return value[n - 1];

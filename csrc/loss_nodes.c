@@ -1,3 +1,5 @@
+/* Nodes of sampled Gaussians, mixtures and tables, and cumulants by sums over them; interface in loss_nodes.h. */
+
 #include "loss_nodes.h"
 
 #include <math.h>
@@ -11,8 +13,9 @@
 #include "simd.h"
 
 static const double HALF_LOG_2PI = 0.91893853320467274178;
-static const double NOTHING = -100.0;  /* log of a term that no sum of others can be so small as to see */
-static const double NEGLIGIBLE = 50.0; /* -log of a weight that may be left out of a table, times n */
+static const double INVISIBLE = -100.0; /* log of terms that are below rounding in every centred sum */
+/* -log of n times a tilted weight, relative, that a table may leave out */
+static const double NEGLIGIBLE = 50.0;
 
 /* r - log1p(r), |r| <= 0.1, without cancellation */
 static inline double small_defect(double r) {
@@ -24,12 +27,12 @@ static inline double small_defect(double r) {
     return r * r * sum;
 }
 
-/* log of chi at a scaled distance x beyond which it falls */
+/* log(erfc(x)/2) */
 static double log_taper(double x) {
     return x > -7.0 ? pe_log_ndtr(-1.41421356237309504880 * x) : 0.0;
 }
 
-/* Nodes of the sampled Gaussian without their taper.  Where r leaves the doubles it is a large number. */
+/* Nodes of the sampled Gaussian without the taper.  Where r overflows it is set to a large number. */
 PE_CLONES static void plain_nodes(pe_nodes *nodes, double mu, double p, int reversed, double z0, double h,
                                   double log_h) {
     const double rest = 1.0 - p, log_p = pe_d_log(p); /* 1 - p is exact for p >= 1/2 */
@@ -39,7 +42,7 @@ PE_CLONES static void plain_nodes(pe_nodes *nodes, double mu, double p, int reve
             const double z = z0 + (double)(j + u) * h, s = mu * (z - 0.5 * mu);
             const double near = s < 700.0 ? s : 700.0, e = pe_vexp(near);
             const double up = p * pe_vexpm1(near, e);
-            /* from 1 - p + p e^s the logarithm keeps its relative accuracy at p -> 1 */
+            /* near r = -1, as p -> 1, 1 - p + p e^s has more digits than 1 + r */
             const int is_low = up < -0.5;
             const double ratio = is_low ? rest + p * e : 1.0 + up;
             const double left = is_low ? 0.0 : (up - (ratio - 1.0)) / ratio;
@@ -94,14 +97,14 @@ static void listed_nodes(pe_nodes *nodes, const pe_table *table, const pe_span *
 
 pe_span pe_table_window(const pe_table *table, double n, double lambda) {
     size_t blocks = (table->m + PE_TABLE_BLOCK - 1) / PE_TABLE_BLOCK, from = blocks, to = 0;
-    double known = -INFINITY; /* the largest tilted weight is at least this */
+    double known = -INFINITY; /* lower bound of the log of the largest tilted weight */
     for (size_t b = 0; b < blocks; b++) {
         size_t first = b * PE_TABLE_BLOCK,
                last = first + PE_TABLE_BLOCK < table->m ? first + PE_TABLE_BLOCK : table->m;
         double x = lambda * table->loss[first], y = lambda * table->loss[last - 1];
         known = fmax(known, table->peak[b] + fmin(x, y));
     }
-    /* centred sums subtract w (1 + lambda r), beside M or beside 1 */
+    /* a term of a centred sum is at most a tilted weight plus w (1 + |lambda r|); the sum is added to 1 */
     double least = known - NEGLIGIBLE - pe_d_log(n), own_least = fmax(known, 0.0) - NEGLIGIBLE - pe_d_log(n);
     for (size_t b = 0; b < blocks; b++) {
         size_t first = b * PE_TABLE_BLOCK,
@@ -196,22 +199,23 @@ void pe_nodes_free(pe_nodes *nodes) {
     nodes->l = NULL;
 }
 
+/* Weighted sums of (1+r)^lambda - 1 - lambda r, of l e^x - r and of l^2 e^x, x = lambda l */
 typedef struct {
-    double m, l1, l2; /* sums of the (1+r)^lambda - 1 - lambda r, of l e^x - r and of l^2 e^x */
+    double m, l1, l2;
 } sums;
 
-/* Whether PE_LANES nodes matter to no centred sum: a term is at most w (e^x + 1 + |lambda| e^l). */
-static inline int is_nothing(const pe_nodes *nodes, double lambda, double log_power, size_t j) {
+/* Whether PE_LANES nodes are below rounding in all centred sums: a term is at most w (e^x + 1 + |lambda| e^l). */
+static inline int is_invisible(const pe_nodes *nodes, double lambda, double log_power, size_t j) {
     const double first = nodes->l[j], last = nodes->l[j + PE_LANES - 1]; /* the loss is monotone */
-    /* comparisons in the place of fmax, which is a call */
+    /* comparisons, as fmax is a call */
     const double most = first > last ? first : last, x = lambda * first, y = lambda * last;
     const double tilted = x > y ? x : y, larger = most > tilted ? most : tilted;
-    return nodes->peak[j / PE_LANES] + (larger > 0.0 ? larger : 0.0) + log_power < NOTHING;
+    return nodes->peak[j / PE_LANES] + (larger > 0.0 ? larger : 0.0) + log_power < INVISIBLE;
 }
 
-/* Adds PE_LANES nodes, whose arguments x = lambda l are all below 1/2 in size, all above, or either.  With by_log the
- * product w e^x is formed in the exponent, for x beyond the range of exp.  Written without branches on lanes: the
- * inner loop becomes vector code. */
+/* Adds PE_LANES nodes.  near_only: all |x| < 1/2, where the difference is formed from the tail of exp; far_only: all
+ * above.  by_log: w e^x is formed in the exponent, for x beyond the range of exp.  No branches on lanes, so that the
+ * inner loop is vectorised. */
 static inline void add_centred(const pe_nodes *nodes, size_t j, double lambda, double by_log, int near_only,
                                int far_only, double m[PE_LANES], double l1[PE_LANES], double l2[PE_LANES]) {
     const double outside = 1.0 - by_log;
@@ -239,7 +243,7 @@ PE_CLONES static void centred_sums(const pe_nodes *nodes, double lambda, double 
     double m[PE_LANES] = {0}, l1[PE_LANES] = {0}, l2[PE_LANES] = {0};
     const double log_power = pe_d_log1p(fabs(lambda));
     for (size_t j = 0; j < nodes->m; j += PE_LANES) {
-        if (is_nothing(nodes, lambda, log_power, j)) continue;
+        if (is_invisible(nodes, lambda, log_power, j)) continue;
         const double x = lambda * nodes->l[j], y = lambda * nodes->l[j + PE_LANES - 1]; /* monotone between */
         const int is_near = fabs(x) < 0.5 && fabs(y) < 0.5;
         const int is_far = fabs(x) >= 0.5 && fabs(y) >= 0.5 && (x > 0.0) == (y > 0.0);

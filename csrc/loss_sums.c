@@ -1,7 +1,8 @@
-/* The density of a sum of losses: the integral of f(L - y) g(y) dy.
+/* The density of a sum of two losses, the integral of f(L - y) g(y) dy, by trapezoidal sums: an estimate
+ * (docs/estimates.md).  Called by allocation.c.
  *
- * Each part may be a sum of several large losses, so that the integrand has many maxima: a coarse lattice
- * tells where they are.
+ * Each part may be a sum of several large losses, so that the integrand has many maxima; a coarse lattice
+ * finds them.
  */
 #include <math.h>
 
@@ -9,17 +10,19 @@
 #include "doubles.h"
 #include "simd.h"
 
-#define AGREED 2e-13    /* a narrow maximum may hide below 3e-8 of a wide one */
-#define STRIDE 4        /* of the lattice that finds where terms matter */
-#define MOST_SCANS 8192 /* blocks of that lattice */
+#define AGREED                                                                                               \
+    2e-13    /* relative difference of two lattices that is accepted; 3e-8 might hide a narrow maximum */
+#define STRIDE 4        /* spacing of the coarse lattice, in those of the fine one */
+#define MOST_SCANS 8192 /* blocks of the coarse lattice */
 
-/* Sums of the terms at even and at odd numbers of the lattice, times e^-scale, and the difference of such
- * sums of the terms times a slope: errors at two maxima that are mirror images may cancel in the first. */
+/* Sums of the terms at even and at odd points of the lattice, times e^-scale, and the difference of both sums with terms
+ * times a slope (lean), as errors at two mirror-image maxima may cancel in the plain difference. */
 typedef struct {
     double even, odd, lean, scale;
 } sums;
 
-/* PE_BLOCK is even, so each block begins as the first one. */
+/* Adds a block of terms; the slope's values are from + l slope.  PE_BLOCK is even, so each block begins with an even
+ * point. */
 PE_CLONES
 static void add(sums *s, const double *exponent, double from, double slope) {
     double e[PE_BLOCK], one = 0.0, two = 0.0, lean = 0.0;
@@ -44,8 +47,8 @@ static double largest(const double *x) {
     return top;
 }
 
-/* Logs of f(x) g(y), y = k d, (k + stride) d, ... and x + y = loss = whole d + rest: both are as exact as
- * they are small. */
+/* Logs of f(x) g(y) at y = k d, (k + stride) d, ..., x + y = loss = whole d + rest; x and y have relative accuracy, also
+ * near 0. */
 PE_CLONES
 static void exponents(pe_parts *w, double k, double stride, double whole, double rest, double *out) {
     double x[PE_BLOCK], y[PE_BLOCK], a[PE_BLOCK], b[PE_BLOCK], d = w->spacing;
@@ -81,8 +84,8 @@ static double convolved(pe_parts *w, double loss) {
         sums s = {0.0, 0.0, 0.0, best};
         double width = highest - lowest;
         for (size_t i = 0; i < n; i++) {
-            /* a maximum between two places of the coarse lattice is little above them, but for the
-             * narrow ones where one part is next to 0 */
+            /* maxima between points of the coarse lattice are little above these, except narrow ones where x or y is
+             * near 0 */
             double from = first + (double)i * STRIDE * PE_BLOCK - PE_BLOCK;
             double to = from + (STRIDE + 2) * PE_BLOCK;
             int is_narrow = (from <= 0.0 && to >= 0.0) || (from <= whole && to >= whole);

@@ -1,13 +1,14 @@
+/* Transforms of laws with finitely many losses: docs/theory/laplace.md.  Interface and errors in kinds.h. */
+
 #include <stdlib.h>
 
 #include "kinds.h"
 #include "lane_trig.h"
 #include "simd.h"
 
-/* Losses are summed in parts, and those parts, so that the error does not grow with their number. */
-enum { PART = 256 };
+enum { PART = 256 }; /* losses that are summed before the parts are: the error grows with PART instead of m */
 
-/* Sums in lanes over blocks of losses; the last block is filled up with nothing. */
+/* Adds the sums over blocks of PE_LANES losses at one frequency. */
 PE_CLONES
 static void transform_at(double frequency, size_t blocks, const double *apart, const double *share,
                          double *real, double *imag) {
@@ -46,11 +47,11 @@ void pe_loss_transform(size_t n, const double *frequency, size_t m, const double
 /* ---- at multiples of a spacing -------------------------------------------------------------------------- */
 
 enum {
-    RUN = 32,
-    GROUP = 16
-}; /* frequencies of a run, and losses of a part that are summed before the others */
+    RUN = 32, /* frequencies of a run */
+    GROUP = 16 /* losses that are summed before the groups are */
+};
 
-/* What sums over a run take: cosines and sines of all losses at its frequencies, from its first one on. */
+/* Cosines and sines of all losses at the frequencies r spacing of the first run. */
 PE_CLONES
 static void run_table(double spacing, size_t m, const double *apart, double *cosine, double *sine) {
     for (size_t j = 0; j < m; j++)
@@ -63,7 +64,8 @@ static void run_table(double spacing, size_t m, const double *apart, double *cos
         }
 }
 
-/* Adds share (e^{ia} - 1) e^{ib} of the losses of a part, a the angle at the begin of a run and b that from there on. */
+/* Adds share (e^{ia} - 1) e^{ib} over the losses of a part, a being the angle at the begin of the run and b that
+ * within. */
 PE_CLONES
 static void add_run(double begin, size_t m, const double *apart, const double *share, const double *cosine,
                     const double *sine, double *real, double *imag) {

@@ -1,3 +1,6 @@
+/* Mixtures of normals as one kind of step on lines that other kinds share (docs/theory/kinds.md), by the parts of proven
+ * lines (certified.c).  Interface in contours.h; called by pyengine/engines/vertical_lines/normal_steps.py. */
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,11 +9,9 @@
 #include "contours.h"
 #include "pair.h"
 
-/* Mixtures of normals as one kind of step on lines that other kinds share: docs/theory/kinds.md. */
-
 struct pe_mixture_kind {
     pe_composition q;
-    pe_certified known; /* log M, mean and what is removed, once nodes are there */
+    pe_certified known; /* log M, mean and removed mass, once there are nodes */
 };
 
 void pe_mixture_kind_free(pe_mixture_kind *kind) {
@@ -26,7 +27,7 @@ int pe_mixture_kind_new(pe_pair *pair, double lambda, double farthest, pe_mixtur
     pe_pair_retry(pair);
     int status = pe_pair_is_exact(pair) ? pe_pair_contours(pair, 0, &contours) : PE_TOO_COSTLY;
     if (status) return status;
-    /* transforms are taken at lambda or at 1 - lambda, neither of which may be rounded */
+    /* both lambda and 1 - lambda must be doubles, as one of them is the power of the likelihood ratio */
     if (1.0 - (1.0 - lambda) != lambda || lambda == 0.0 || lambda == 1.0) return PE_TOO_COSTLY;
     pe_mixture_kind *kind = calloc(1, sizeof *kind);
     if (!kind) return PE_NO_MEMORY;
@@ -49,13 +50,13 @@ double pe_mixture_kind_log_above(const pe_mixture_kind *kind, double lambda) {
 }
 
 int pe_mixture_kind_finish(pe_mixture_kind *kind, double t_last, double t_top, pe_kind_at *out) {
-    /* no height is known yet from smaller t: all are tried, once */
+    /* no bound at smaller t tells the height: make find_best (envelope.c) try all, once */
     for (size_t i = 0; i < kind->q.n_kinds; i++)
         for (size_t j = 0; j < kind->q.kinds[i].n_parts; j++) kind->q.kinds[i].part[j].height.fall = INFINITY;
-    pe_modulus_beyond(&kind->q, t_last); /* in units of an estimate of M, before there are nodes, */
+    pe_modulus_beyond(&kind->q, t_last); /* in units of an estimate of M, which the next call converts to M */
     const int status = pe_finish_kinds(&kind->q, t_top, &kind->known);
     if (status) return status;
-    const double beyond = pe_known_beyond(&kind->q, t_last); /* and in those of M */
+    const double beyond = pe_known_beyond(&kind->q, t_last);
     const pe_certified *c = &kind->known;
     double nodes = 0.0;
     for (size_t i = 0; i < kind->q.n_kinds; i++) nodes += (double)kind->q.kinds[i].m;

@@ -8,9 +8,7 @@
 #include "lane_trig.h"
 #include "simd.h"
 
-/* docs/estimates.md, "Sums over nodes" */
-
-/* Adds the moments of PE_LANES nodes, from the second one on, by lanes. */
+/* Adds the moments of PE_LANES nodes, orders 2 on. */
 static inline void add_moments(const double *l, const double *w, double unit, double (*even)[PE_LANES],
                                double (*odd)[PE_LANES]) {
     for (int u = 0; u < PE_LANES; u++) {
@@ -25,8 +23,9 @@ static inline void add_moments(const double *l, const double *w, double unit, do
     }
 }
 
-/* Moves what is large to the front, by lanes; the number of those nodes. */
-PE_CLONES static size_t divide(double *l, double *w, size_t m, double limit, pe_node_sums *s) {
+/* Moves large nodes to the front, in whole lanes, and sums the moments of the others; returns the number of large
+ * nodes. */
+PE_CLONES static size_t split_nodes(double *l, double *w, size_t m, double limit, pe_node_sums *s) {
     double even[PE_SMALL_TERMS][PE_LANES] = {{0}}, odd[PE_SMALL_TERMS][PE_LANES] = {{0}};
     double weight[PE_LANES] = {0}, mean[PE_LANES] = {0}, size[PE_LANES] = {0};
     double small_mean[PE_LANES] = {0}, small_size[PE_LANES] = {0};
@@ -88,7 +87,7 @@ void pe_node_sums_new(pe_node_sums *s, double *l, double *w, double *const turn[
     s->w = w;
     s->turn[0] = turn[0];
     s->turn[1] = turn[1];
-    s->large = divide(l, w, m, 2.0 / t_top, s);
+    s->large = split_nodes(l, w, m, 2.0 / t_top, s);
     set_turns(l, s->large, ht, turn[0], turn[1]);
 }
 
@@ -103,7 +102,7 @@ PE_CLONES static void rotated(const pe_node_sums *s, double start, double *re, d
             double x = w * (1.0 + cm1), y = w * (smx + b);
             const double p = s->turn[0][j + u], q = s->turn[1][j + u];
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC unroll 16 /* with the loop over k rolled up, x and y would travel through memory */
+#pragma GCC unroll 16 /* else x and y are stored and loaded in each pass */
 #endif
             for (int k = 0; k < PE_RUN; k++) {
                 double a = x, b0 = y;
@@ -120,7 +119,7 @@ PE_CLONES static void rotated(const pe_node_sums *s, double start, double *re, d
     }
 }
 
-/* Adds the sums of small nodes and what centres those of the large ones. */
+/* Adds the sums of small nodes, and minus the weight of the large ones. */
 PE_CLONES static void add_small(const pe_node_sums *s, double first, double *re, double *im) {
     for (int k = 0; k < PE_RUN; k++) {
         const double x = 2.0 * ((first + k) * s->ht / s->t_top), square = x * x;

@@ -1,3 +1,7 @@
+/* Many sampled Gaussian kinds of one rate as interpolations between few: M of a step is an entire function of 1/noise^2
+ * for all practical purposes, so it is interpolated in that at Chebyshev points.  Errors are estimates
+ * (docs/estimates.md).  Called by pair.c and contour.c; never by proofs. */
+
 #include "noise_nodes.h"
 #include "doubles.h"
 
@@ -7,19 +11,15 @@
 
 #include "simd.h"
 
-/* M of a sampled Gaussian step is an entire function of 1/noise in all that matters: at one rate and one argument it is
- * interpolated in it.  docs/estimates.md says how the error is estimated. */
-
 static const double PI = 3.14159265358979323846;
-static const double OCTAVE = 2.0;     /* largest noise of a family over its smallest */
-static const double NARROWEST =
-    0.02; /* half a family's range of 1/noise, over its middle: points stay apart */
-static const double FEW_STEPS = 64.0; /* of a member: an error of M is multiplied by their number */
-/* Both values that are compared are rounded by some units, as every value is: that is counted elsewhere. */
-static const double ROUNDED = 8.0 * DBL_EPSILON;
+static const double OCTAVE = 2.0; /* largest noise of a family over its smallest */
+/* least half range of 1/noise^2 over its middle, so that points differ */
+static const double NARROWEST = 0.02;
+static const double FEW_STEPS = 64.0; /* steps of a member, below: they multiply the error of M */
+static const double ROUNDED = 8.0 * DBL_EPSILON; /* difference of two values by rounding, counted elsewhere */
 enum {
     ALL = PE_NOISE_POINTS + PE_CONTROLS,
-    WORTH = 2 * ALL, /* kinds from which on a family is the cheaper way */
+    WORTH = 2 * ALL, /* members from which on a family is cheaper */
 };
 
 /* ---- which kinds -------------------------------------------------------------------------------------- */
@@ -45,7 +45,8 @@ static void put(pe_kinds *out, double noise, double p, double steps, int family,
     out->point[i] = point;
 }
 
-/* M is an even function of 1/noise, and in its square the growth of a tilted loud step is an exponential. */
+/* The variable of interpolation: M is even in 1/noise, and grows like an exponential of 1/noise^2 where noise is
+ * small. */
 static double square(double noise) {
     return 1.0 / (noise * noise);
 }
@@ -64,7 +65,7 @@ static void lagrange(const double *v, double x, double *value) {
     for (int j = 0; j < PE_NOISE_POINTS; j++) value[j] /= sum;
 }
 
-/* Which of n kinds is farthest from the points, in the sense of their product. */
+/* The kind with the largest product of distances to the points, where the interpolation is expected to be worst. */
 static size_t farthest(const double *v, const kind *kinds, size_t n) {
     size_t best = 0;
     double most = -INFINITY;
@@ -80,7 +81,7 @@ static size_t farthest(const double *v, const kind *kinds, size_t n) {
     return best;
 }
 
-/* A family in the place of n kinds of one rate, whose noise rises. */
+/* Replaces n kinds of one rate, noise rising, by a family. */
 static int put_family(pe_kinds *out, const kind *kinds, size_t n) {
     const double low = square(kinds[n - 1].noise), high = square(kinds[0].noise), middle = 0.5 * (low + high);
     const double half = fmax(0.5 * (high - low), NARROWEST * middle);
@@ -95,7 +96,7 @@ static int put_family(pe_kinds *out, const kind *kinds, size_t n) {
     for (int j = 0; j < PE_NOISE_POINTS; j++) {
         const double noise = 1.0 / sqrt(middle + half * pe_d_cos(PI * (j + 0.5) / PE_NOISE_POINTS));
         put(out, noise, kinds->p, 0.0, number, j);
-        v[j] = square(noise); /* as the groups take it */
+        v[j] = square(noise); /* of the rounded noise, which the groups get */
     }
     for (size_t i = 0; i < n; i++) {
         lagrange(v, square(kinds[i].noise), set->share + PE_NOISE_POINTS * i);
@@ -110,6 +111,7 @@ static int put_family(pe_kinds *out, const kind *kinds, size_t n) {
     return PE_OK;
 }
 
+/* How many of the first kinds may form one family */
 static size_t octave(const kind *kinds, size_t n) {
     size_t count = 0;
     while (count < n && kinds[count].p == kinds->p && kinds[count].noise <= OCTAVE * kinds->noise &&
@@ -163,7 +165,7 @@ size_t pe_kinds_bytes(const pe_kinds *kinds) {
 
 /* ---- cumulants ---------------------------------------------------------------------------------------- */
 
-/* M and its derivatives at the points of one family; M - 1 as well, as M is next to 1. */
+/* M, M' and M'' at the points of one family, and M - 1, as M may be near 1. */
 typedef struct {
     double excess[PE_NOISE_POINTS], m[PE_NOISE_POINTS], first[PE_NOISE_POINTS], second[PE_NOISE_POINTS];
 } moments;

@@ -1,3 +1,5 @@
+/* Mixtures of normals as functions of z; interface in normals.h. */
+
 #include "normals.h"
 #include "doubles.h"
 #include "normal.h"
@@ -8,7 +10,7 @@ static double exponent(const pe_normals *s, size_t j, double z) {
     return s->shift[j] * (z - 0.5 * s->shift[j]);
 }
 
-/* sum of the weights times e^exponent - 1, and whether no term is beyond a double's range */
+/* sum of the weights times e^exponent - 1, and the largest exponent */
 static double change_at(const pe_normals *s, double z, double *largest) {
     double sum = 0.0;
     for (size_t j = 0; j < s->n; j++) {
@@ -26,7 +28,7 @@ static double log_sum_at(const pe_normals *s, double z) {
     return top + pe_d_log(sum);
 }
 
-/* log of 1 + change, where the sum itself has the digits if the change nearly cancels the 1 */
+/* log(1 + change), from the sum itself where change is near -1 or a term may overflow */
 static double log_of(const pe_normals *s, double z, double change, double largest) {
     return change < -0.5 || largest > 600.0 ? log_sum_at(s, z) : pe_d_log1p(change);
 }
@@ -83,8 +85,8 @@ double pe_mixtures_slope(const pe_mixtures *m, double z) {
     return mean_shift(&m->b, z) - mean_shift(&m->a, z);
 }
 
-/* log|s(z + iy)/s(z)| and the argument, which is continuous in y where the terms stay within a half
- * plane: turned by the smallest shift, their arguments lie between 0 and y times the range. */
+/* log|s(z + iy)/s(z)| and the argument, continuous in y: turned back by the smallest shift, the terms have arguments
+ * between 0 and y times the range, below pi. */
 static double moved_side(const pe_normals *s, double z, double y, double *angle) {
     double top = -INFINITY, sum = 0.0, re = 0.0, im = 0.0, low = s->shift[0];
     for (size_t j = 0; j < s->n; j++) top = fmax(top, pe_d_log(s->weight[j]) + exponent(s, j, z));
@@ -112,7 +114,7 @@ double pe_normals_above(const pe_normals *s, double x) {
     double sum = 0.0;
     for (size_t j = 0; j < s->n; j++)
         sum += s->weight[j] * pe_erfc((x - s->shift[j]) * 0.70710678118654752440);
-    return fmax(0.5 * sum * (1.0 + 1e-9), 5e-324); /* where erfc underflows, the smallest number does */
+    return fmax(0.5 * sum * (1.0 + 1e-9), 5e-324); /* the smallest double if erfc underflows */
 }
 
 double pe_normals_below(const pe_normals *s, double x) {

@@ -19,7 +19,7 @@ typedef struct {
     pe_normals a, b;
 } pe_mixtures;
 
-/* A pair of mixtures over all shifts of both, with numbers that are exact to the last digits of sums of two doubles. */
+/* A pair of mixtures over the union of their shifts, in sums of two doubles that are exact to their last digits. */
 typedef struct {
     size_t n;
     pe_dd share;                /* probability of this pair among its alternatives */
@@ -42,7 +42,7 @@ double pe_mixtures_change(const pe_mixtures *m);
 /* dl/dz */
 double pe_mixtures_slope(const pe_mixtures *m, double z);
 
-/* What becomes of log|a|, log|b| and arg b/a where z moves to z + iy inside of that strip. */
+/* Changes of log|a| and log|b|, and arg b/a, from z to z + iy inside of that strip. */
 typedef struct {
     double log_a, log_b, angle;
 } pe_moved;

@@ -1,3 +1,6 @@
+/* Integrals along rays, by which lines end beyond their turn (docs/theory/laplace.md).  Interface in kinds.h; called by
+ * loss_lines.c and pyengine/engines/vertical_lines. */
+
 #include <math.h>
 
 #include "doubles.h"
@@ -5,9 +8,9 @@
 #include "lane_trig.h"
 #include "simd.h"
 
-enum { MOST_KINDS = 3 };
+enum { MOST_KINDS = 3 }; /* of weights */
 
-/* Sums in lanes over blocks of nodes. */
+/* Sum over nodes of e^{factor node} weight for each kind, in lanes. */
 PE_CLONES
 static void sums_at(double real, double imag, size_t blocks, size_t stride, const double *node_real,
                     const double *node_imag, size_t kinds, const double *weight_real,
@@ -67,7 +70,8 @@ void pe_place_integrals(size_t places, const double *x, double reach, int64_t le
     }
 }
 
-/* What an atom counts in the three integrals on a line, at x from the threshold. */
+/* The value of the three integrals on the line of a tilt for a unit atom at distance x from the threshold (Lemma 1 of
+ * docs/theory/line.md). */
 static double atom_weight(size_t kind, double tilt, double x) {
     if (kind < 2) {
         const double apart = tilt - (double)kind;

@@ -1,3 +1,5 @@
+/* Trigonometric sums of lines: Lemma 5 (c) of docs/theory/line.md.  Interface in kinds.h; called by loss_lines.c. */
+
 #include <math.h>
 
 #include "doubles.h"
@@ -6,13 +8,13 @@
 #include "simd.h"
 
 enum {
-    MOST_KINDS = 3,
-    RUN = 8, /* blocks that are summed before the others */
+    MOST_KINDS = 3, /* of weights */
+    RUN = 8, /* blocks of lanes that are summed plainly before the total is compensated */
 };
 
-static const double FARTHEST = 1e8; /* angles that the lanes are proven for */
+static const double FARTHEST = 1e8; /* largest angle for which pe_vcosm1_sinmx is proven */
 
-/* Sums in lanes over blocks of nodes, those of runs of them with what each addition rounds off. */
+/* Sums in lanes; sums of runs are added with compensation. */
 PE_CLONES
 static void sums_at(double z, size_t blocks, size_t stride, const double *frequency, size_t kinds,
                     const double *real, const double *imag, double *out) {
@@ -46,7 +48,7 @@ static void sums_at(double z, size_t blocks, size_t stride, const double *freque
     for (size_t k = 0; k < used; k++) out[k] = pe_lane_sum(sum[k]) + pe_lane_sum(low[k]);
 }
 
-/* The same where angles are larger than the lanes take. */
+/* The same by pe_d_cos and pe_d_sin, for larger angles. */
 static void far_sums_at(double z, size_t size, const double *frequency, size_t kinds, const double *real,
                         const double *imag, double *out) {
     for (size_t k = 0; k < kinds; k++) out[k] = 0.0;
