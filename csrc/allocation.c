@@ -6,8 +6,9 @@
  *
  * as the map (x, y) -> (L, v) has the Jacobian 1.  The integrand is positive and analytic, so the
  * trapezoidal rule converges geometrically and nothing cancels; L_j has its bulk near 0, where
- * doubles are dense.  t needs floor(t/2^i) and ceil(t/2^i) only.  See docs/estimates; the integral
- * is in shares.c, pieces of the density in density_pieces.c, masses in panels.c.
+ * doubles are dense.  The densities for t need those for floor(t/2^i) and ceil(t/2^i) only.  Errors are
+ * estimates (docs/estimates).  The integral is in shares.c, that for sums of epochs in loss_sums.c, pieces
+ * of the density are made in density_pieces.c, masses in panels.c.  Interface in laws.h.
  */
 /* Map: random allocation, the law of one epoch | test_allocated_law | theory/allocation */
 #include "allocation.h"
@@ -23,11 +24,12 @@
 
 static const double HALF_LOG_2PI = 0.91893853320467274178;
 
-#define DEPTH 790.0             /* densities are known down to e^-DEPTH */
-#define MOST_LOSS 600.0         /* e^L stays a double */
-#define MARGIN (PE_FALL + 2.0) /* what lies beyond the right end of a part is e^-PE_FALL of its sum there */
+#define DEPTH 790.0     /* densities are tabulated down to e^-DEPTH */
+#define MOST_LOSS 600.0 /* largest loss, so that e^L is a double */
+#define MARGIN                                                                                               \
+    (PE_FALL + 2.0) /* nats by which a part reaches further than its sum, whose end it then does not affect */
 
-/* f_1, in pieces that keep values of one size together. */
+/* f_1, in pieces on which log values have about one size. */
 static int first_density(pe_log_density *f, double mu, double lowest, double highest) {
     double edge[64], mean = -0.5 * mu * mu, left = (mean - lowest) / mu, right = (highest - mean) / mu;
     int n = 0;
@@ -47,6 +49,7 @@ static int first_density(pe_log_density *f, double mu, double lowest, double hig
     return PE_OK;
 }
 
+/* The density of the sum of w->f and w->g, normalised. */
 static int doubled(pe_parts *w, pe_log_density *out, double left, double right, double *defect) {
     const pe_log_density *f = w->f, *g = w->g;
     int is_sum = w->convolved == pe_convolved_losses;
@@ -64,28 +67,29 @@ static int bits_above(long n) {
     return levels;
 }
 
-/* Which sums are made of which: sums of equal parts where that is possible, as unequal ones take twice the
- * time, and never of parts that differ much, whose integrands are wide and narrow at once. */
+/* One sum of a chain.  Parts are equal where possible, as unequal ones take twice the time, and never differ much, as
+ * the integrand would be wide and narrow at once. */
 typedef struct {
     long n, a, b; /* n = a + b */
-    int above;    /* sums on the longest way from here to the last one */
+    int above; /* number of sums on the longest way from here to the whole */
     pe_log_density density;
 } sum_of_parts;
 
-#define UNEQUAL 2.1 /* time of a sum of unequal parts, in units of that of equal ones */
+#define UNEQUAL 2.1 /* time of a sum of unequal parts over that of equal ones */
 
 enum { MOST_SUMS = 80 };
 
 typedef struct {
     int count;
-    sum_of_parts sums[MOST_SUMS]; /* each before its parts; the first one has index 0, one part the last */
+    sum_of_parts sums[MOST_SUMS]; /* n falling: the whole first, n = 1 last */
 } chain;
 
+/* Time of the sums of h and of h + 1 parts */
 static double cost_of_pair(long h) {
     return h > 1 ? 1.0 + UNEQUAL + cost_of_pair(h / 2) : 1.0;
 }
 
-/* Of 3 m as 2 m + m, of 5 m as 4 m + m, of other odd numbers from both halves. */
+/* Time of the sum of n parts, and how to divide n: 3 m as 2 m + m, 5 m as 4 m + m, else (divisor 2) into halves. */
 static double cost_of(long n, long *divisor) {
     long below;
     *divisor = 2;
@@ -117,7 +121,9 @@ static void make_chain(chain *c, long n) {
         if (n % 2 == 0) {
             add_sum(c, n, n / 2, n / 2);
         } else if (divisor == 2) {
-            long h = n / 2; /* h and h + 1 from halves of the even one and what the odd one has beside that */
+            long h =
+                n /
+                2; /* both h and h + 1 are needed: the even one from halves, the odd one from half and rest */
             add_sum(c, n, h, h + 1);
             while (h > 1) {
                 long even = h % 2 ? h + 1 : h, half = even / 2, odd = 2 * h + 1 - even;
@@ -136,7 +142,7 @@ static void make_chain(chain *c, long n) {
         n /= divisor;
     }
     add_sum(c, 1, 0, 0);
-    for (int i = 0; i < c->count; i++) { /* parts are smaller, so sums are judged from the largest one on */
+    for (int i = 0; i < c->count; i++) { /* sort by falling n; a sum's `above` follows from larger ones */
         for (int k = i + 1; k < c->count; k++) {
             if (c->sums[k].n <= c->sums[i].n) continue;
             sum_of_parts other = c->sums[i];
@@ -157,7 +163,7 @@ static const pe_log_density *density_of(const chain *c, long n) {
     return &c->sums[i].density;
 }
 
-/* Replaces a density, that of one part, by that of the chain's sum. */
+/* Replaces the density of one part by that of the whole sum of the chain. */
 static int of_parts(pe_parts *w, chain *c, pe_log_density *f, double left, double right, double *defect) {
     int status = PE_OK;
     c->sums[c->count - 1].density = *f;

@@ -20,7 +20,7 @@
 #define PE_INLINE static inline
 #endif
 
-/* What proofs count the errors of sums of two doubles in: an operation errs by far less, a function by less than one. */
+/* Unit of the errors of sums of two doubles in proofs: an operation has far less, a function less than one. */
 #define PE_WIDE_UNIT 0x1p-63
 
 #define PE_MAGIC 6755399441055744.0 /* 1.5 * 2^52: adding it rounds to an integer */

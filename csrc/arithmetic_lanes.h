@@ -1,11 +1,11 @@
-/* Sums of two doubles on lanes: loops over these become vector code. */
+/* Sums of two doubles on lanes: the compiler vectorises loops over these. */
 #ifndef PE_ARITHMETIC_LANES_H
 #define PE_ARITHMETIC_LANES_H
 
 #include "arithmetic.h"
 #include "lane_trig.h"
 
-/* One number for each of some lanes */
+/* One number for each of PE_LANES lanes */
 typedef struct {
     double h[PE_LANES], l[PE_LANES];
 } pe_dds;
@@ -32,7 +32,7 @@ PE_INLINE double pe_modulus(double re, double im) {
     return sqrt(re * re + im * im);
 }
 
-/* Within limits, a number of none too many bits */
+/* x clipped to [low, high]; NaN becomes low */
 PE_INLINE double pe_clamp(double x, double low, double high) {
     const double above = x > low ? x : low;
     return above < high ? above : high;

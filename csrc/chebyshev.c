@@ -6,9 +6,10 @@
 #include "lane_trig.h"
 #include "simd.h"
 
-static const double LEAST_LOG = -700.0; /* below it the exponential on lanes gives no subnormal numbers */
+/* smaller logs take pe_d_exp, as pe_vexp gives no subnormal numbers */
+static const double LEAST_LOG = -700.0;
 
-/* PE_LANES values by Clenshaw's rule for sums of c_j T_j(t); NaN beyond the panels. */
+/* PE_LANES values of sums of c_j T_j(t) by Clenshaw's rule; NaN outside of the panels. */
 static inline void panel_values(const double *s, double width, double first, size_t panels,
                                 const double *coefficients, double *out) {
     double t[PE_LANES], b1[PE_LANES] = {0}, b2[PE_LANES] = {0};

@@ -1,3 +1,11 @@
+/* Proven answers for one step of the sampled Gaussian, or for Gaussians under any composition: profile, epsilon,
+ * trade-off function and hull.  The constants and bounds are derived in docs/theory/closed_form.md;
+ * tools/prove_normal.py checks them.  Interface in answers.h; called by pyengine/engines/closed_form.py.
+ *
+ * A is N(0,1) and B = r N(0,1) + p N(mu,1), r = 1 - p, for PE_ADD; the other way round for PE_REMOVE.  Thresholds of z
+ * are sums of two doubles, so that their rounding does not matter.  Probabilities are kept times 2^200, so that values
+ * near the smallest doubles do not underflow. */
+
 #include <float.h>
 #include <math.h>
 
@@ -7,27 +15,20 @@
 #include "functions.h"
 #include "normal.h"
 
-/* One step of the subsampled Gaussian, or a Gaussian under any composition: answers between proven
- * bounds.  What the constants count, and why the bounds hold, is derived in docs/theory/closed_form.
- *
- * A is N(0,1) and B = r N(0,1) + p N(mu,1), r = 1 - p, for PE_ADD; the other way round for PE_REMOVE.
- * Thresholds of z are sums of two doubles, so that rounding them costs nothing.  Probabilities are
- * kept times 2^200: what is small as a double is then far from underflow. */
-
-#define U 0x1p-53
+#define U 0x1p-53 /* unit roundoff */
 _Static_assert(PE_ULP_ELEMENTARY <= 2, "docs/theory/closed_form.md counts no more");
 /* Bounds of relative errors in units of U. */
-#define TAIL 32.0   /* of tail() */
-#define MIXED 36.0  /* of mixture() */
-#define WITHIN 40.0 /* of what is lost in a profile near 1 */
+#define TAIL 32.0 /* of tail() */
+#define MIXED 36.0 /* of a sum of two tails in mixture_residual() */
+#define WITHIN 40.0 /* of 1 - profile, where the profile is near 1 */
 #define BEYOND 96.0 /* of a profile as a difference of Mills ratios */
 
 static const double SCALE = 0x1p200, UNSCALE = 0x1p-200;
 static const pe_dd LOG_SCALE = {0x1.1542457337d43p+7, -0x1.e3948c376279dp-49};
 static const double INV_SQRT_2PI = 0x1.9884533d43651p-2;
-static const double FAR = 60.0;         /* e^(-60^2/2) is 0, also times 2^200 */
-static const double SMALLEST = 0x1p-1074;
-static const double ORDINARY = 1.0;     /* from this epsilon on, losses are formed as sums */
+static const double FAR = 60.0; /* 2^200 e^(-60^2/2) underflows */
+static const double SMALLEST = 0x1p-1074; /* added to bounds for underflow */
+static const double ORDINARY = 1.0; /* epsilon from which on s is a sum of logs; below it log1p of expm1 */
 
 static pe_dd minus(pe_dd a) {
     return pe_dd_make(-a.h, -a.l);
@@ -67,8 +68,8 @@ typedef struct {
     double slope; /* density of the mixture, times 2^200 */
 } residual;
 
-/* The difference has three forms: of both lower tails, of both upper ones, and, where alpha is near
- * r, of the two small tails in between.  The one with the smallest error is taken. */
+/* F(x) - alpha in three forms: from both lower tails, from both upper tails, and, where alpha is near r, from the two
+ * small tails in between.  The one with the smallest error is taken. */
 static residual mixture_residual(const pe_step *q, pe_dd x, double alpha) {
     const pe_dd y = pe_dd_add(x, minus(q->mu));
     const double stay_phi = density(x), go_phi = density(y), r = q->rest.h, p = q->p.h;
@@ -103,12 +104,12 @@ static residual mixture_residual(const pe_step *q, pe_dd x, double alpha) {
 typedef struct {
     double value; /* times 2^200 */
     double error; /* bound of its relative error */
-    double rate;  /* -d log value / d argument, roughly */
-    double lost;  /* 2^200 - value/weight where that is the small one, else infinite */
+    double rate; /* about -d log value / d argument */
+    double lost; /* 2^200 - value/weight where that is the smaller one, else infinite */
     double lost_error; /* bound of its absolute error */
 } profile;
 
-/* Phi(-t) - e^s Phi(-t - mu), s = mu t + mu^2/2 >= 0; rate by s. */
+/* Profile of N(0,1) against N(mu,1) at epsilon = s: Phi(-t) - e^s Phi(-t - mu), s = mu t + mu^2/2 >= 0; rate by s. */
 static profile gaussian_profile(const pe_step *q, pe_dd t) {
     profile g = {0.0, 0.0, 0.0, INFINITY, INFINITY};
     const double x = t.h + q->mu.h, phi = density(t), second = phi * pe_mills(x);
@@ -125,7 +126,7 @@ static profile gaussian_profile(const pe_step *q, pe_dd t) {
     return g;
 }
 
-/* Whether epsilon is certainly at least the largest loss. */
+/* Whether epsilon is proven to be at least the largest loss. */
 static int beyond_largest(const pe_step *q, double epsilon) {
     return q->order == PE_ADD && !q->plain && pe_dd_add_d(q->floor, epsilon).h > 0x1p-103 * fabs(q->floor.h);
 }
@@ -139,8 +140,8 @@ static profile profile_at(const pe_step *q, double epsilon) {
         s = pe_dd_make(epsilon, 0.0);
         s_error = 0.0;
     } else if (q->order == PE_ADD && epsilon > 0.0) { /* at 0 both orders agree */
-        const pe_dd y = pe_dd_add_d(q->floor, epsilon); /* minus what is left to the largest loss */
-        if (!(y.h < 0.0)) { /* at or beyond the largest loss, or too near to it to say */
+        const pe_dd y = pe_dd_add_d(q->floor, epsilon); /* epsilon minus the largest loss */
+        if (!(y.h < 0.0)) { /* at or beyond the largest loss, or too near to it to tell */
             profile end = none;
             end.error = beyond_largest(q, epsilon) ? 0.0 : INFINITY;
             return end;
@@ -221,7 +222,7 @@ static void one_profile(const pe_step *q, double epsilon, double *out) {
 
 /* ---- epsilon ------------------------------------------------------------------------------------ */
 
-/* A start: Newton's method on the concave log of the profile, in s, from where it is too small. */
+/* Estimate by Newton's method in s on the log of the profile, which is concave, from where the profile is too small. */
 static double rough_epsilon(const pe_step *q, double delta) {
     const double log_target = pe_d_log(delta), log_p = q->plain ? 0.0 : q->log_p.h;
     const double quantile = -pe_ndtri_exp(fmin(log_target - log_p, -1e-17));
@@ -254,7 +255,7 @@ static difference profile_difference(const pe_step *q, const profile *h, double 
     difference d;
     d.value = h->value - delta * SCALE;
     d.error = h->value * (h->error + 2.0 * U) + 2.0 * U * fabs(d.value);
-    if (q->plain || q->order != PE_ADD || epsilon == 0.0) { /* p - delta, less what p loses */
+    if (q->plain || q->order != PE_ADD || epsilon == 0.0) { /* (p - delta) - p lost, if more accurate */
         const pe_dd rest = pe_dd_add_d(q->p, -delta);
         const double lost = q->p.h * h->lost, other = rest.h * SCALE - lost + rest.l * SCALE;
         const double other_error =
@@ -268,7 +269,7 @@ static difference profile_difference(const pe_step *q, const profile *h, double 
     return d;
 }
 
-/* 1 where H(epsilon) is certainly at least delta, -1 where it is certainly at most, else 0. */
+/* 1 if H(epsilon) is proven to be at least delta, -1 if at most, else 0. */
 static int compare(const pe_step *q, double epsilon, double delta) {
     if (delta > q->p.h || (delta == q->p.h && q->p.l == 0.0)) return -1; /* profiles are below p */
     const profile h = profile_at(q, epsilon);
@@ -301,7 +302,7 @@ static void one_epsilon(const pe_step *q, double delta, double *out) {
         at = moved;
         h = profile_at(q, at);
     }
-    /* whatever led here: the bounds hold because profiles were compared there */
+    /* the bounds are proven by comparing profiles at both ends, whatever the estimate */
     double ends[2] = {0.0, bounded ? nextafter(largest, INFINITY) : INFINITY};
     const double first = 1.5 * known / h.rate + 2.0 * U * at;
     for (int side = 0; side < 2; side++) {
@@ -324,7 +325,7 @@ typedef struct {
     pe_dd at, low, high;
 } threshold;
 
-/* F(x) - target of the tail or of the mixture, with the bound of its error. */
+/* Phi(x) - level with a bound of its error. */
 static residual tail_residual(pe_dd x, double level) {
     const double phi = density(x), small = small_tail(x, phi);
     const double value = x.h > 0.0 ? SCALE - small : small;
@@ -336,7 +337,7 @@ static residual residual_at(const pe_step *q, pe_dd x, double alpha, int mixed) 
     return mixed ? mixture_residual(q, x, alpha) : tail_residual(x, alpha);
 }
 
-/* Widens [at, at] until the signs of the residual at both ends are certain. */
+/* Widens [at, at] until the signs of the residual at both ends are proven. */
 static threshold checked(const pe_step *q, pe_dd at, double alpha, int mixed) {
     const residual here = residual_at(q, at, alpha, mixed);
     const double first = 1.5 * (here.error + fabs(here.value)) / here.slope;
@@ -369,12 +370,12 @@ static threshold solve_tail(const pe_step *q, double level) {
 
 /* x with F(x) = alpha for the mixture, between checked bounds: Newton's method inside a bracket. */
 static threshold solve_mixture(const pe_step *q, double alpha) {
-    /* F lies between Phi(x - mu) and Phi(x), */
+    /* bracket: F lies between Phi(x - mu) and Phi(x), */
     const int up = alpha > 0.5;
     const double level = up ? 1.0 - alpha : alpha, z = (up ? -1.0 : 1.0) * pe_ndtri(level);
     double low = z - 1e-12 * (1.0 + fabs(z)), high = z + q->mu.h + 1e-12 * (1.0 + fabs(z));
-    /* and is between the larger term of the level's side and twice that: these ends are nearer, but
-     * where a term is all but the level they are rounded much */
+    /* and between the larger term of its side and twice that; these ends are nearer, but rounded more where one term is
+     * nearly the level, so their signs are checked */
     const double shares[] = {level / q->rest.h, level / q->p.h};
     for (int k = 0; k < 4; k++) {
         const double share = shares[k % 2] * (k < 2 ? 1.0 : 0.5);
@@ -385,13 +386,13 @@ static threshold solve_mixture(const pe_step *q, double alpha) {
         else high = end;
     }
     pe_dd x = pe_dd_make(0.5 * (low + high), 0.0);
-    double before = INFINITY; /* the size of the last step */
+    double before = INFINITY; /* length of the last step */
     for (int it = 0; it < 200; it++) {
         const residual f = mixture_residual(q, x, alpha);
         const double ratio = f.value / (level * SCALE);
         if (f.value < 0.0) low = x.h;
         else high = x.h;
-        /* far away the tail's logarithm is nearer to a line */
+        /* far from the root Newton's step for the logarithm of the tail, which is nearly linear */
         const double signed_ratio = up ? -ratio : ratio;
         double step = -f.value / f.slope;
         if (fabs(ratio) > 1e-3 && signed_ratio > -1.0)
@@ -402,7 +403,7 @@ static threshold solve_mixture(const pe_step *q, double alpha) {
             if (last) x = moved;
             break;
         }
-        /* between two tails that are both tiny, steps are short long before the root */
+        /* halve where steps do not shrink fast, as between two tiny tails */
         const int fast = fabs(step) < 0.5 * before && moved.h > low && moved.h < high;
         const pe_dd next = fast ? moved : pe_dd_make(0.5 * (low + high), 0.0);
         before = fabs(next.h - x.h);
@@ -420,13 +421,13 @@ static double loss_at(const pe_step *q, pe_dd x) {
     return r < -0.5 ? pe_d_log(q->rest.h + q->p.h * pe_d_exp(s.h)) : pe_d_log1p(r);
 }
 
-/* Without the record first: alpha = Phi(-x). */
+/* T(P, Q): alpha = Phi(-x). */
 static void trade_off_add(const pe_step *q, double alpha, double *out) {
-    /* above 1/2 the exact 1 - alpha = Phi(x) is solved for */
+    /* above 1/2 solve 1 - alpha = Phi(x), as 1 - alpha is exact */
     const int high = alpha > 0.5;
     const double rest = 1.0 - alpha;
     const threshold y = solve_tail(q, high ? rest : alpha);
-    /* y is -x, or x */
+    /* y is x if high, else -x */
     const pe_dd at = high ? y.at : minus(y.at);
     const pe_dd least = high ? y.low : minus(y.high), most = high ? y.high : minus(y.low);
     const double stay_above = q->rest.h * alpha * SCALE, stay_below = q->rest.h * rest * SCALE;
@@ -437,14 +438,14 @@ static void trade_off_add(const pe_step *q, double alpha, double *out) {
     for (int k = 0; k < 3; k++) {
         const pe_dd moved = pe_dd_add(places[k], mu);
         values[0][k] = stay_below + q->p.h * tail(minus(moved)); /* beta */
-        values[1][k] = stay_above + q->p.h * tail(moved);        /* gamma */
+        values[1][k] = stay_above + q->p.h * tail(moved); /* gamma */
     }
     put(out, values[0][0] * UNSCALE, below(values[0][1], error), above(values[0][2], error, 1.0));
     put(out + 3, values[1][0] * UNSCALE, below(values[1][2], error), above(values[1][1], error, 1.0));
     out[6] = loss_at(q, at);
 }
 
-/* With the record first: alpha is the mixture's mass below x. */
+/* T(Q, P): alpha is the mixture's mass below x. */
 static void trade_off_remove(const pe_step *q, double alpha, double *out) {
     const threshold x = solve_mixture(q, alpha);
     const double error = TAIL * U;
@@ -460,7 +461,7 @@ static void tangent(const pe_step *q, double alpha, double *out) {
     const profile h = profile_at(q, 0.0);
     const double gamma = h.value + alpha * SCALE;
     put(out + 3, gamma * UNSCALE, below(gamma, h.error + U), above(gamma, h.error + U, 1.0));
-    if (q->mu.h > 1.0) { /* 1 - alpha - p, exactly, and the rest of H(0) */
+    if (q->mu.h > 1.0) { /* 1 - alpha - p, exactly, plus p - H(0) */
         const pe_dd left = pe_two_sum(q->rest.h, -alpha);
         const double first = (left.h + (left.l + q->rest.l)) * SCALE;
         const double second = 2.0 * q->p.h * tail(middle), beta = fmax(first + second, 0.0);
@@ -492,7 +493,8 @@ static void trade_off_hull(const pe_step *q, double alpha, double *out) {
         return;
     }
     tangent(q, alpha, out);
-    if (left || right) { /* too near to the point to say: the tangent lies below the curve */
+    if (left ||
+        right) { /* too near to the point to tell: bounds of both, as the tangent lies below the curve */
         out[2] = fmax(out[2], curve[2]);
         out[4] = fmin(out[4], curve[4]);
     }
@@ -508,7 +510,7 @@ static void one_trade_off(const pe_step *q, double alpha, double *out) {
     if (q->plain || q->order == PE_ADD) trade_off_add(q, alpha, out);
     else if (q->order == PE_REMOVE) trade_off_remove(q, alpha, out);
     else trade_off_hull(q, alpha, out);
-    /* true of every trade-off function, and rounding must not hide it */
+    /* beta <= 1 - alpha and gamma >= alpha for every trade-off function */
     out[0] = fmax(fmin(out[0], 1.0 - alpha), out[1]);
     for (int k = 3; k < 6; k++) out[k] = fmax(out[k], alpha);
 }

@@ -4,7 +4,7 @@
 
 int pe_simd_level(void) {
 #ifdef PE_HAS_CLONES
-    /* the same questions, in the same order, as the resolver of the clones asks */
+    /* the same tests, in the same order, as in the resolver of the clones */
     __builtin_cpu_init();
     if (__builtin_cpu_supports("x86-64-v4")) return 4;
     if (__builtin_cpu_supports("x86-64-v3")) return 3;

@@ -1,7 +1,8 @@
-/* The density of two parts as piecewise polynomials, from loss 0 outwards.
+/* The density of a sum of two parts as polynomials on pieces, from loss 0 outwards: estimates (docs/estimates.md).
+ * Called by allocation.c.
  *
- * The log of the density is taken at the Chebyshev points of a piece, and the last two coefficients tell
- * whether they are enough, and how long the next piece should be.
+ * The log density is interpolated at the Chebyshev points of a piece; the last two coefficients tell whether the
+ * piece is short enough, and how long the next one may be.
  */
 #include <math.h>
 #include <string.h>
@@ -9,15 +10,15 @@
 #include "convolved.h"
 #include "doubles.h"
 
-#define LOOSE 5.0 /* how far from the depth that is asked for an end may lie */
+#define LOOSE 5.0 /* nats by which an end may miss the depth asked for */
 #define MOST_TRIALS 100000
-#define SHORTEST 1e-12 /* of a piece */
+#define SHORTEST 1e-12 /* length of a piece */
 
 enum { LAST = PE_DEGREE_NODES - 1 };
 
 typedef struct {
     double radius, value[PE_DEGREE_NODES], coef[PE_DEGREE_NODES];
-    double longer; /* factor for the next piece; below 1 where this one does not do */
+    double longer; /* factor of length for the next piece; below 1: this one is too long */
 } piece;
 
 static void sample(pe_parts *w, const pe_chebyshev *chebyshev, double a, double b, piece *p) {
@@ -27,7 +28,8 @@ static void sample(pe_parts *w, const pe_chebyshev *chebyshev, double a, double 
     p->radius = radius;
 }
 
-/* Large and small values do not share a piece, which would have the roundings of the large. */
+/* Coefficients of a piece, and `longer`.  Large and small log values do not share a piece, as its rounding is that of
+ * the large ones. */
 static void fit(const pe_chebyshev *chebyshev, piece *p) {
     double least = INFINITY, most = -INFINITY, size = 0.0, smallest = INFINITY;
     for (int i = 0; i < PE_DEGREE_NODES; i++) {
@@ -39,9 +41,9 @@ static void fit(const pe_chebyshev *chebyshev, piece *p) {
     }
     pe_chebyshev_fit(chebyshev, p->value, p->coef);
     double rest = fabs(p->coef[LAST]) + fabs(p->coef[LAST - 1]), goal = 4e-15 + 4e-16 * size;
-    if (rest > goal) { /* coefficient n goes with the n-th power of the length */
+    if (rest > goal) { /* coefficient n is proportional to the n-th power of the length */
         p->longer = fmax(fmin(0.95 * pe_d_pow(goal / rest, 1.0 / LAST), 0.9), 0.25);
-    } else { /* all of them from number n on are roundings: the length at which that is so from LAST on */
+    } else { /* coefficients from n on are rounding: a longer piece may have that from LAST on only */
         int n = LAST;
         while (n > 4 && fabs(p->coef[n - 1]) <= goal) n--;
         p->longer = fmin(fmax(0.95 * pe_d_exp(-pe_d_log(4e-16) * (1.0 / n - 1.0 / LAST)), 1.0), 2.0);
@@ -51,8 +53,8 @@ static void fit(const pe_chebyshev *chebyshev, piece *p) {
     else p->longer = fmin(p->longer, fmax(1.3 / range, 1.0));
 }
 
-/* Where the larger of both densities falls to e^-depth, by the values of a piece from `inner` to `outer`;
- * NaN where it does not within the piece. */
+/* Where the larger one of both laws' densities falls to e^-depth on the piece from `inner` to `outer`, by linear
+ * interpolation; NaN if it does not. */
 static double end_in(const pe_chebyshev *chebyshev, const piece *p, double inner, double outer,
                      double depth) {
     double before = inner, at_before = INFINITY;
@@ -70,7 +72,7 @@ static double end_in(const pe_chebyshev *chebyshev, const piece *p, double inner
     return NAN;
 }
 
-/* Pieces from 0 to `bound`, or to where the densities have fallen to e^-depth, nearest first. */
+/* Appends pieces from 0 to `bound`, or to where both densities have fallen to e^-depth. */
 static void outwards(pe_parts *w, const pe_chebyshev *chebyshev, double bound, double depth, double length,
                      pe_log_density *out) {
     double a = 0.0, reached = INFINITY;
@@ -107,7 +109,7 @@ static double first_length(const pe_log_density *f) {
     return f->edge[i + 1] - f->edge[i];
 }
 
-/* The loss where a density is largest, about. */
+/* About the loss at which a density is largest. */
 static double mode(const pe_log_density *f) {
     double at = 0.0, most = -INFINITY;
     for (size_t i = 0; i < f->n; i++) {

@@ -12,7 +12,7 @@
 #define PE_ULP_CURVED 4     /* sin, cos, atan2, hypot, pow */
 #define PE_ULP_ERFC 8       /* erfc, in units of 2^-52 of itself */
 
-#define PE_MOST_TURNED 0x1p50 /* sines and cosines of larger numbers are not a number */
+#define PE_MOST_TURNED 0x1p50 /* sines and cosines of larger numbers are NaN */
 
 static inline double pe_d_exp(double x) {
     double k;
@@ -21,7 +21,7 @@ static inline double pe_d_exp(double x) {
     return pe_scale(m, k);
 }
 
-/* 2 ((s - 1/2) + s (e^r - 1)) with e^(r + c) for e^r, for a c that is small */
+/* 2 ((s - 1/2) + s (e^(r + c) - 1)), small c */
 PE_INLINE double pe_expm1_near(double r, double c, double s) {
     const double rest = r * r * pe_exp_series(r) + (c + c * r);
     return 2.0 * pe_dd_add_d(pe_two_sum(s - 0.5, s * r), s * rest).h;
@@ -44,7 +44,7 @@ static inline double pe_d_log(double x) {
     return x > 0.0 ? (x < INFINITY ? value : x) : x == 0.0 ? -INFINITY : NAN;
 }
 
-/* With the error of the rounded 1 + x, but next to 0, where x is the f of log(1 + f) itself */
+/* Near 0 from x itself, else from the rounded 1 + x and its error */
 static inline double pe_d_log1p(double x) {
     double k;
     const int is_near = x > -0.29 && x < 0.41;
@@ -55,7 +55,7 @@ static inline double pe_d_log1p(double x) {
     return x > -1.0 ? (x < INFINITY ? shown : x) : x == -1.0 ? -INFINITY : NAN;
 }
 
-/* x = k pi/2 + the result, of which `low` is the error: below 0.786 for |x| < 2^50 */
+/* r with x = k pi/2 + r + low, |r| < 0.786 for |x| < 2^50 */
 PE_INLINE double pe_without_turns(double x, double *k, double *low) {
     const double t = x * 0x1.45f306dc9c883p-1 + PE_MAGIC, n = t - PE_MAGIC;
     const pe_dd first = pe_two_prod(n, 0x1.921fb54442d18p+0), second = pe_two_prod(n, 0x1.1a62633145c07p-54);
@@ -67,7 +67,7 @@ PE_INLINE double pe_without_turns(double x, double *k, double *low) {
     return r.h;
 }
 
-/* The sine of r + c for |r| < 0.786 and a c that is small */
+/* sin(r + c) for |r| < 0.786 and small c */
 PE_INLINE double pe_sine_near(double r, double c) {
     const double z = r * r;
     double p = 1.0 / 355687428096000.0;
@@ -81,7 +81,7 @@ PE_INLINE double pe_sine_near(double r, double c) {
     return r + (r * z * p + c * (1.0 - 0.5 * z));
 }
 
-/* The cosine there */
+/* cos(r + c) */
 PE_INLINE double pe_cosine_near(double r, double c) {
     const double z = r * r;
     double p = -1.0 / 6402373705728000.0;
@@ -96,7 +96,7 @@ PE_INLINE double pe_cosine_near(double r, double c) {
     return pe_dd_add_d(whole, z * z * p - r * c).h;
 }
 
-/* The sine of x + `quarters` pi/2; x of PE_MOST_TURNED and more is not a number. */
+/* sin(x + quarters pi/2); NaN for |x| >= PE_MOST_TURNED. */
 PE_INLINE double pe_turned_sine(double x, double quarters) {
     double k, c;
     const double r = pe_without_turns(x, &k, &c);

@@ -1,8 +1,8 @@
-/* Rows of one epoch of random allocation: one-sided integrals of its density.
+/* Rows (tails and profiles with estimated errors) of the law of an epoch of random allocation; interface in laws.h.
  *
- * Every integral is a sum of positive terms: Gauss-Legendre rules between the threshold and the ends
- * of its panel, and the masses of the panels beyond, which are kept.  So each tail has the relative
- * accuracy of the density there.
+ * Every integral is a sum of positive terms: Gauss-Legendre rules from the threshold to the ends of its
+ * panel, and the tabulated masses of the panels beyond.  So each tail has the relative accuracy of the
+ * density there.
  */
 #include <math.h>
 
@@ -14,11 +14,10 @@
  * profiles, E_Q(1 - e^{L-k})+ from below and E_Q(e^L - e^k)+ from above. */
 enum { Q_BELOW, Q_ABOVE, P_BELOW, P_ABOVE, LOW_PROFILE, HIGH_PROFILE, TAILS };
 
-#define BEYOND 42.0 /* what is e^-BEYOND of a sum is left out of it */
+#define BEYOND 42.0 /* parts below e^-BEYOND of a sum are left out */
 
-/* Relative error of a mass of log m: EACH for every rounding that all values share, and PER_LOG for
- * each unit of |m|, as errors of a density count once for each unit by which a law is tilted, and half as
- * much again for each doubling of epochs; both are estimates (docs/estimates). */
+/* Estimated relative error of a mass with log m: EACH + PER_LOG |m|, and half as much again for each doubling of epochs
+ * (docs/estimates). */
 #define EACH 2e-13
 #define PER_LOG 4e-15
 
@@ -32,8 +31,7 @@ static double log_rest(double x) {
     return x < -0.6931 ? pe_d_log1p(-pe_d_exp(x)) : pe_d_log(-pe_d_expm1(x));
 }
 
-/* Integrals over [a, b] in one piece, in units of e^unit at the threshold k: of the density f, of
- * e^{L-k} f and of |e^{L-k} - 1| f. */
+/* Integrals over [a, b], within one panel, of f, e^{L-k} f and |e^{L-k} - 1| f, in units of e^unit. */
 static void integrate(const struct pe_epoch *e, size_t panel, double a, double b, double k, double unit,
                       double *out) {
     const pe_log_density *f = &e->density;
@@ -54,7 +52,7 @@ static void integrate(const struct pe_epoch *e, size_t panel, double a, double b
     }
 }
 
-/* The panel with the threshold, and the log density there. */
+/* A threshold, its panel, and the log density there. */
 typedef struct {
     size_t panel;
     double k, level;
@@ -78,7 +76,7 @@ static place place_of(const struct pe_epoch *e, double k) {
     return p;
 }
 
-/* Masses at a threshold inside of the table; the larger of two tails from the smaller one. */
+/* The four masses at a threshold inside of the table; the larger one of two tails is 1 minus the smaller one. */
 static void masses(const struct pe_epoch *e, place p, double *out) {
     double low[3], high[3], a = e->edge[p.panel], b = e->edge[p.panel + 1];
     integrate(e, p.panel, a, p.k, p.k, p.level, low);
@@ -94,12 +92,12 @@ static void masses(const struct pe_epoch *e, place p, double *out) {
     }
 }
 
-/* Log of one of the two profiles.  Panels farther than 1 from the threshold enter with what is kept
- * of them: the difference of their masses then loses no digits. */
+/* Log of one of the two profiles.  Panels farther than 1 from the threshold enter by the difference of their tabulated
+ * masses under both laws, which then loses few digits. */
 static double profile(const struct pe_epoch *e, place p, int high) {
     double sum = 0.0, part[3];
     size_t i = p.panel;
-    /* the mass that the integral is about: what lies at the threshold may be e^-700 of it */
+    /* unit: the mass of the tail, as the density at the threshold may be e^-700 of it */
     double whole = high ? e->above[1][i] - p.k : e->below[0][i + 1];
     double unit = whole > p.level ? whole : p.level;
     double from = high ? p.k : e->edge[i], to = high ? e->edge[i + 1] : p.k;
@@ -158,7 +156,7 @@ static void row_at(const struct pe_epoch *e, int reversed, double c, double *row
     }
 }
 
-/* Log of one tail, and its derivative by the threshold. */
+/* Log of one tail or profile, and its derivative by the threshold. */
 static double value_at(const struct pe_epoch *e, int which, double k, double *slope) {
     place p = place_of(e, k);
     double tail[TAILS], rate;
@@ -177,7 +175,8 @@ static double value_at(const struct pe_epoch *e, int which, double k, double *sl
     return tail[which];
 }
 
-/* The threshold where the log of a tail is `target`; NaN where the table does not reach it. */
+/* The threshold at which the log of a tail or profile is `target`, by Newton's method in a bracket; NaN if it is
+ * outside of the table. */
 static double threshold(const struct pe_epoch *e, int which, double target) {
     int rising = which == Q_BELOW || which == P_BELOW || which == LOW_PROFILE;
     size_t low = 0, high = e->panels;

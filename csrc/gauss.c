@@ -1,9 +1,11 @@
+/* Gauss-Legendre nodes and weights in sums of two doubles.  Interface in kinds.h. */
+
 #include "arithmetic.h"
 #include "doubles.h"
 #include "kinds.h"
 
-/* P_n and P_{n-1} with maximum 1, and the sum of the squares of p_0 to p_{n-1}. */
-static void ends_of_recurrence(size_t n, pe_dd t, pe_dd *last, pe_dd *before, pe_dd *squares) {
+/* Legendre polynomials P_n and P_{n-1} at t, and the sum over k < n of (2k + 1) P_k^2, whose inverse is the weight. */
+static void recurrence(size_t n, pe_dd t, pe_dd *last, pe_dd *before, pe_dd *squares) {
     pe_dd two = pe_dd_of(0.0), one = pe_dd_of(1.0), sum = pe_dd_of(0.0);
     for (size_t k = 0; k < n; k++) {
         const double m = (double)k;
@@ -35,10 +37,10 @@ void pe_gauss_nodes(size_t n, double *place, double *weight) {
         pe_dd s = pe_dd_of(0.5 + 0.5 * (1.0 - (1.0 - 1.0 / order) / (8.0 * order * order)) * pe_d_cos(angle));
         pe_dd last, before, squares;
         double change = 1.0;
-        /* Newton's method: the error after a step is some n^2 times the square of its change */
+        /* Newton's method: the error after a step is about n^2 times the square of its change */
         for (int step = 0; step < 6 && fabs(change) > 1e-13; step++) {
             const pe_dd t = twice_less_1(s);
-            ends_of_recurrence(n, t, &last, &before, &squares);
+            recurrence(n, t, &last, &before, &squares);
             const pe_dd apart = pe_dd_sub(before, pe_dd_mul(t, last));
             const pe_dd slope =
                 pe_dd_div(pe_dd_mul_d(apart, order), pe_dd_add_d(pe_dd_neg(pe_dd_square(t)), 1.0));
@@ -46,7 +48,7 @@ void pe_gauss_nodes(size_t n, double *place, double *weight) {
             s = pe_dd_sub(s, moved);
             change = moved.h;
         }
-        ends_of_recurrence(n, twice_less_1(s), &last, &before, &squares);
+        recurrence(n, twice_less_1(s), &last, &before, &squares);
         const pe_dd share = pe_dd_div(pe_dd_of(1.0), squares);
         set(place, n, i, s);
         set(weight, n, i, share);

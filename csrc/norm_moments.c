@@ -1,9 +1,10 @@
+/* Moments of gradient norms for individual accounting: docs/theory/individual.md, "Sums of polynomials".  Interface in
+ * kinds.h; called by pyengine/accounting/records.py. */
+
 #include <stdint.h>
 #include <string.h>
 
 #include "kinds.h"
-
-/* docs/theory/individual.md, "Sums of polynomials" */
 
 /* Adds weight times the polynomials of a row of the basis. */
 static inline void add_row(double *moments, const double *row, int degree, double weight) {
@@ -52,7 +53,7 @@ void pe_norm_moments(const pe_norm_grid *grid, size_t records, size_t columns, c
     }
 }
 
-enum { SIDE = 4 }; /* records side by side */
+enum { SIDE = 4 }; /* independent records, to hide the latency */
 
 void pe_turned_sums(size_t records, size_t n, const double *parts, const double *turn, double *out) {
     for (size_t i = 0; i < records; i += SIDE) {

@@ -1,4 +1,5 @@
-/* Panels of a density, with their masses under both laws. */
+/* Panels of an epoch's density, with their masses under both laws: estimates (docs/estimates.md).  Called by
+ * allocation.c. */
 #include "panels.h"
 
 #include <math.h>
@@ -28,7 +29,7 @@ static int append_panel(panels *p, double end, size_t piece) {
     return PE_OK;
 }
 
-#define CHANGE 5.0 /* of the logs between an end of a panel and its middle */
+#define CHANGE 5.0 /* largest change of either log density between an end of a panel and its middle */
 
 static int split_panels(panels *p, const pe_log_density *f, size_t piece, double a, double b, double at_a,
                         double at_b) {
@@ -69,7 +70,6 @@ static int make_panels(panels *p, const pe_log_density *f) {
     return PE_OK;
 }
 
-/* Divides a density by its mass, which is 1 but for the errors of the step that made it. */
 int pe_normalise(pe_log_density *f, double *defect) {
     panels p;
     double total[2] = {0.0, 0.0};
@@ -112,7 +112,7 @@ int pe_epoch_masses(struct pe_epoch *epoch) {
     for (int law = 0; law < 2 && !status; law++) {
         double *below = epoch->below[law], *above = epoch->above[law];
         below[0] = above[n] = -INFINITY;
-        /* sums in units that follow them, so that rounding counts relative to each sum */
+        /* units that follow the sums, so that each partial sum has relative accuracy */
         double unit = level[0], sum = 0.0;
         for (size_t i = 0; i < n; i++) {
             if (level[i] > unit + 50.0) {

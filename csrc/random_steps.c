@@ -1,3 +1,10 @@
+/* Losses of samples of an epoch with a record in k of t steps, drawn with the set of the k steps fixed; interface in
+ * laws.h, called by pyengine/laws/random_steps.py.
+ *
+ * The elementary symmetric polynomial e_k comes from the coefficients of prod (1 + u y_i), each factor divided by its
+ * value at u y_i: then they are the probabilities of k successes of independent coins with odds u y_i, sums of positive
+ * terms below 1.  The coefficients of the steps without the record are shared by all replicates.  / */
+
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -6,17 +13,10 @@
 #include "elementary.h"
 #include "laws.h"
 
-/* Losses of an epoch with a record in k of t steps, drawn with the set of the k steps fixed.
- *
- * e_k is taken from the coefficients of prod (1 + u y_i), each factor divided by its value at 1: they are the
- * probabilities of k successes among independent coins of odds u y_i, sums of positive terms that stay below 1.
- * Draws of the other steps are shared by several draws of the k: the coefficients of the first are made once.
- */
+#define LARGEST 690.0 /* largest exponent for which a value is formed */
+#define LEAST 1e-280 /* smallest coefficient with all digits: what underflows is negligible beside it */
 
-#define LARGEST 690.0  /* exponents up to which values are formed */
-#define LEAST 1e-280 /* of a coefficient whose digits are known: parts below the least double do not matter */
-
-/* odds[l] = e^at(x), both laws: for the mechanism in y, for the one that samples in g; bad[l] != 0 where beyond */
+/* y(x) and g(x) of laws.h; bad[l] is raised where an exponent exceeds LARGEST */
 PE_CLONES static void values(const pe_random_steps *s, size_t n, const double *x, double *y, double *g,
                              double *bad) {
     for (size_t l = 0; l < n; l++) {
@@ -39,7 +39,7 @@ PE_CLONES static void values(const pe_random_steps *s, size_t n, const double *x
     }
 }
 
-/* Multiplies by (1 + u y)/(1 + u y at 1); adds the log of the divisor.  `yes` and `no` are for its own use. */
+/* Multiplies the polynomials p by (no + yes v), yes = u y/(1 + u y), no = 1/(1 + u y); adds log(1 + u y) to log_of. */
 PE_CLONES static void factor(size_t n, size_t degree, double u, const double *y, double *p, double *log_of,
                              double *yes, double *no) {
     for (size_t l = 0; l < n; l++) {
@@ -57,6 +57,7 @@ PE_CLONES static void factor(size_t n, size_t degree, double u, const double *y,
     for (size_t l = 0; l < n; l++) p[l] *= no[l];
 }
 
+/* The coefficient of v^degree in p q, q of degree `placed` */
 PE_CLONES static void product(size_t n, size_t degree, const double *p, size_t placed, const double *q,
                               double *out) {
     for (size_t l = 0; l < n; l++) out[l] = 0.0;
@@ -66,18 +67,19 @@ PE_CLONES static void product(size_t n, size_t degree, const double *p, size_t p
     }
 }
 
+/* The polynomial 1 */
 static void unit(size_t n, size_t degree, double *p) {
     memset(p, 0, (degree + 1) * n * sizeof *p);
     for (size_t l = 0; l < n; l++) p[l] = 1.0;
 }
 
-/* The steps before block j, of which the first ones have a step less than the last ones. */
+/* Number of steps before block j; the first blocks have one step less than the last ones if k does not divide t. */
 static size_t first_of(const pe_random_steps *s, size_t j) {
     size_t steps = s->others + s->placed, size = steps / s->degree, shorter = s->degree - steps % s->degree;
     return j * size + (j > shorter ? j - shorter : 0);
 }
 
-/* Steps of a block that are among the others wherever the k are: all but `placed` at its end. */
+/* End of the steps of block j that stay in it wherever the `placed` steps with the record are. */
 static size_t core_end(const pe_random_steps *s, size_t j) {
     size_t first = first_of(s, j), end = first_of(s, j + 1);
     return end - first > s->placed ? end - s->placed : first;
@@ -96,7 +98,7 @@ static double of_blocks(const pe_random_steps *s, size_t n, size_t l, const doub
             if (at < room) break;
             at -= room;
         }
-        while (taken[j] == first_of(s, j + 1) - first_of(s, j)) j--; /* a share that was rounded up */
+        while (taken[j] == first_of(s, j + 1) - first_of(s, j)) j--; /* full, where rounding chose it */
         taken[j]++;
         sum[j] += mine[i * n + l];
     }

@@ -1,10 +1,10 @@
-/* The density of a sum of shares, at 16 places at once: the integral over v of docs/estimates.
+/* The density of L with e^L = p e^x + q e^y at PE_BLOCK losses at once, by trapezoidal sums over v = x - y: an estimate
+ * (docs/estimates.md).  Called by allocation.c.
  *
- * With e^L = p e^x + q e^y and v = x - y the half of v >= 0 has the larger x; the other half is the same with
- * both parts exchanged.  All places share the lattice of v, so that a number of the lattice is a loop over
- * places that the compiler vectorises.  Terms matter about v = 0, where both parts share the sum, and about
- * the v where y is typical and x is nearly the whole sum.  Where these are far apart each has a lattice of
- * its own, the second one from a v that differs from place to place.
+ * On the half v >= 0 x is the larger part; the other half is the same with both parts exchanged.  All losses share the
+ * lattice of v, so that a term is a loop over losses that the compiler vectorises.  The integrand has maxima near v = 0,
+ * where both parts share the sum, and at the v where y is typical and x is nearly the whole sum.  Where these are far
+ * apart each has a lattice of its own, the second one starting from a v that differs from loss to loss.
  */
 #include <math.h>
 #include <string.h>
@@ -13,28 +13,28 @@
 #include "doubles.h"
 #include "simd.h"
 
-#define AGREED 3e-8    /* two lattices agree to this: their union has the square of it */
-#define WIDEST 0.25    /* spacing of the lattice */
-#define BEND 0.1       /* the second lattice: u = bend k, v = start + (d / bend) sinh u, bend <= BEND */
-#define NOTHING (-4e6) /* log of a sum without terms */
+#define AGREED 3e-8 /* relative difference of the even and odd lattices; their union errs by its square */
+#define WIDEST 0.25 /* largest spacing of the lattice */
+#define BEND 0.1 /* the second lattice: u = bend k, v = start + (d / bend) sinh u, bend <= BEND */
+#define NO_TERMS (-4e6) /* log of an empty sum */
 
-enum { STEPS = 8 };          /* numbers of the lattice between two looks at whether terms still matter */
-/* of the second lattice, and of the first one up to the second maximum, for the second lattice to be used */
+enum { STEPS = 8 }; /* lattice points of a chunk, after which the sum may end */
+/* Points of the second lattice at most, and of the first one up to the second maximum for the second to be used */
 enum { MOST_NUMBERS = 200, LEAST_NUMBERS = 40 };
 
-/* The half of the integral where x >= y: the larger value has the weight 1 - q. */
+/* The half of the integral where x >= y: the larger value x has the weight 1 - q, the smaller one q. */
 typedef struct {
     const pe_log_density *large, *small;
-    double q, mode; /* of the smaller value */
+    double q, mode; /* mode: of the smaller value's law */
     size_t *near;
 } half;
 
-/* Sums of the terms at even and at odd numbers of the lattice, times e^-scale, for each place. */
+/* Sums of the terms at even and at odd points of the lattice, times e^-scale, for each loss. */
 typedef struct {
     double even[PE_BLOCK], odd[PE_BLOCK], scale[PE_BLOCK];
 } sums;
 
-/* Logs of the terms of one chunk of numbers. */
+/* Logs of the terms of STEPS lattice points. */
 typedef struct {
     double log[STEPS][PE_BLOCK];
 } chunk;
@@ -94,7 +94,7 @@ static void about_start(const half *h, const double *loss, const double *start, 
     }
 }
 
-/* Adds a chunk that begins with an even number; its largest terms. */
+/* Adds a chunk that begins with an even point; `top`: its largest term for each loss. */
 PE_CLONES
 static void add(sums *restrict s, const chunk *restrict c, double *restrict top) {
     for (int l = 0; l < PE_BLOCK; l++) top[l] = c->log[0][l];
@@ -108,7 +108,7 @@ static void add(sums *restrict s, const chunk *restrict c, double *restrict top)
         s->scale[l] = scale;
     }
     for (int i = 0; i < STEPS; i += 2) {
-        for (int l = 0; l < PE_BLOCK; l++) { /* e^-700 is nothing beside the term that is 1 */
+        for (int l = 0; l < PE_BLOCK; l++) { /* e^-700 is negligible beside the largest term */
             double one = c->log[i][l] - s->scale[l], two = c->log[i + 1][l] - s->scale[l];
             s->even[l] += pe_exp(one < -700.0 ? -700.0 : one);
             s->odd[l] += pe_exp(two < -700.0 ? -700.0 : two);
@@ -119,11 +119,11 @@ static void add(sums *restrict s, const chunk *restrict c, double *restrict top)
 static void clear(sums *s) {
     for (int l = 0; l < PE_BLOCK; l++) {
         s->even[l] = s->odd[l] = 0.0;
-        s->scale[l] = NOTHING;
+        s->scale[l] = NO_TERMS;
     }
 }
 
-/* Whether at every place the terms have fallen far enough by the last one, and fall there. */
+/* Whether for every loss the last term is below e^-PE_FALL of the largest one, and terms fall. */
 static int is_spent(const sums *s, const double *top, const double *last, const double *before) {
     for (int l = 0; l < PE_BLOCK; l++) {
         if (top[l] <= 0.5 * PE_NOWHERE) continue;
@@ -132,8 +132,8 @@ static int is_spent(const sums *s, const double *top, const double *last, const 
     return 1;
 }
 
-/* The first number of a chunk, from its first or from its last one on, at which all terms have fallen far
- * enough and, unless something beside them is known, fall.  Terms beyond it are left out. */
+/* The first point of a chunk (from its end if backwards) at which the terms of all losses have fallen by e^-PE_FALL and,
+ * unless `beside` (the other lattice covers what follows), fall; removes the terms beyond it.  -1 if there is none. */
 static int cut(const sums *s, chunk *c, int backwards, int beside) {
     for (int i = 1; i < STEPS; i++) {
         int now = backwards ? STEPS - 1 - i : i, before = backwards ? now + 1 : now - 1, all = 1;
@@ -149,14 +149,15 @@ static int cut(const sums *s, chunk *c, int backwards, int beside) {
     return -1;
 }
 
+/* Counts a chunk; returns whether the work is within its limit. */
 static int counts(pe_parts *w) {
     w->blocks += STEPS;
     if (w->blocks > PE_MOST_BLOCKS && !w->failed) w->failed = PE_TOO_COSTLY;
     return !w->failed;
 }
 
-/* The lattice from 0, that of v = 0 counted half as it belongs to the other half as well, up to `least` at
- * least; or, where the second maximum is known, up to where nothing counts beside it.  Its end. */
+/* Sums the lattice from v = 0 (half weight, as both halves share it) up to `least` or further; with `beside`, where the
+ * second maximum has its own lattice, until the terms are negligible.  Returns its end. */
 static double add_from_zero(pe_parts *w, const half *h, const double *loss, double least, int beside,
                             sums *s) {
     double d = w->spacing, top[PE_BLOCK];
@@ -174,8 +175,8 @@ static double add_from_zero(pe_parts *w, const half *h, const double *loss, doub
     return INFINITY;
 }
 
-/* The second lattice, in both directions.  How far down from `start` it reaches; infinite where it cannot
- * be told from the first one. */
+/* Sums the second lattice in both directions from `start`.  Returns how far down it reaches; infinite if it meets the
+ * first one. */
 static double add_about(pe_parts *w, const half *h, const double *loss, const double *start, double least,
                         sums *s) {
     double d = w->spacing, top[PE_BLOCK];
@@ -196,7 +197,7 @@ static double add_about(pe_parts *w, const half *h, const double *loss, const do
     return INFINITY;
 }
 
-/* Where y is the mode of its law in a half, 0 where there is no such place; the least and the largest of them. */
+/* The v at which y is the mode of its law, 0 if there is none, for each loss; the least and the largest of them. */
 static void second_maxima(const half *h, const double *loss, double *start, double *ends) {
     double p = 1.0 - h->q;
     ends[0] = INFINITY;
@@ -209,7 +210,7 @@ static void second_maxima(const half *h, const double *loss, double *start, doub
     }
 }
 
-/* Whether at every place the integrand falls far enough between the second maximum and v = 0. */
+/* Whether for every loss the integrand falls by e^-PE_FALL between the second maximum and v = 0. */
 static int are_apart(pe_parts *w, const half *h, const double *loss, const double *start) {
     double half_way[PE_BLOCK];
     chunk between, at;
@@ -221,7 +222,8 @@ static int are_apart(pe_parts *w, const half *h, const double *loss, const doubl
     return counts(w);
 }
 
-/* Both halves with one spacing: the logs of the integrals, and how far two lattices are apart at worst. */
+/* Both halves with one spacing: the logs of the integrals; returns the largest relative difference of even and odd
+ * sums. */
 static double integrate(pe_parts *w, const double *loss, double *out) {
     int same = w->f == w->g, n = same ? 1 : 2;
     half halves[2] = {{w->f, w->g, 1.0 - w->p, w->mode[1], w->near[0]},
@@ -244,7 +246,7 @@ static double integrate(pe_parts *w, const double *loss, double *out) {
         int beside = reach[i] < INFINITY;
         double end = add_from_zero(w, &halves[i], loss, beside ? 0.0 : ends[i][1], beside, &centre);
         if (!beside || end <= ends[i][0] - reach[i]) continue;
-        /* both lattices meet: one for all, and once more from the beginning */
+        /* both lattices meet: start again with one for this half */
         reach[i] = INFINITY;
         clear(&side[i]);
         centre = before;
@@ -272,7 +274,7 @@ void pe_convolved_shares(pe_parts *w, const double *loss, double *out) {
         double d = w->spacing, off = integrate(w, loss, out);
         if (off < AGREED) {
             double next = fmin(pe_next_spacing(d, off, 0.1 * AGREED), WIDEST);
-            w->spacing = next * fmax(fmin(next / w->last, 1.0), 0.8); /* as it went so far */
+            w->spacing = next * fmax(fmin(next / w->last, 1.0), 0.8); /* extrapolates a falling trend */
             w->last = next;
             w->bend = fmin(1.2 * w->bend, BEND);
             return;

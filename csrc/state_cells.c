@@ -1,23 +1,24 @@
-/* Sums and pair products of random numbers, of two groups together, put on nodes or into cells.  Definition, domain
- * and error are in laws.h.
+/* Sums and pair products of two independent groups of random numbers together, on nodes or in cells.  Definition, domain
+ * and error are in laws.h; called by pyengine/laws/state_bounds.py (docs/theory/epochs.md).
  */
 #include "laws.h"
 
-/* Products of masses below this are left out: what is kept has all its digits. */
+/* Products of masses below this are left out, as smaller ones might lose digits. */
 static const double LEAST = 0x1p-1000;
 
+/* x clipped to [0, 1] */
 static double within(double x) {
     return x > 0.0 ? x < 1.0 ? x : 1.0 : 0.0;
 }
 
-/* Cell of a row of increasing nodes, from one near it. */
+/* The cell of x between increasing nodes, searched from cell k. */
 static size_t cell_of(size_t nodes, const double *node, double x, size_t k) {
     while (k + 2 < nodes && x > node[k + 1]) k++;
     while (k && x < node[k]) k--;
     return k;
 }
 
-/* Share of what lies in a cell that goes to its upper node, and to its lower one: either to all its digits. */
+/* Shares of the upper and the lower node of a cell, each with relative accuracy next to the ends of [0, 1]. */
 static void shares(size_t rows, const double *node, size_t k, double rho, double rest, double *up,
                    double *down) {
     if (k == 0) {

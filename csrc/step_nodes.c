@@ -1,4 +1,5 @@
-/* Nodes of steps on lines, in sums of two doubles. */
+/* Nodes of Laplace steps on lines, and transforms of nodes at a tilt, in sums of two doubles: docs/theory/laplace.md,
+ * line.md.  Interface in kinds.h; called by pyengine/engines/vertical_lines. */
 #include <stddef.h>
 
 #include "arithmetic.h"
@@ -6,8 +7,8 @@
 #include "kinds.h"
 #include "simd.h"
 
-#define LEAST_EXPONENT -16000.0 /* what exponentials in parts take */
-#define NOTHING -800.0          /* log of a term beside the largest one, which is no double */
+#define LEAST_EXPONENT -16000.0 /* smallest argument of pe_dd_exp_parts */
+#define UNDERFLOW_LOG -800.0 /* log of a term, over the largest one, below which it underflows */
 
 static const pe_dd LOG_2 = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
 
@@ -28,7 +29,7 @@ PE_INLINE pe_dd grown(pe_dd x) {
     return pe_dd_choose(near, small, large);
 }
 
-/* m 2^k = e^x; of what is below all that is held m is 0. */
+/* m 2^k = e^x; m is 0 for x <= LEAST_EXPONENT. */
 PE_INLINE pe_dd exp_parts(pe_dd x, double *k) {
     const int is_nothing = !(x.h > LEAST_EXPONENT);
     const pe_dd m = pe_dd_exp_parts(pe_dd_choose(is_nothing, pe_dd_of(0.0), x), k);
@@ -69,13 +70,13 @@ void pe_wide_log(size_t n, const double *x, const double *power, double *value) 
     }
 }
 
-/* Terms over e^top in both arrays of n, of which the first has logs of them before. */
+/* Replaces the logs of the terms in `high` by the terms over e^top, as sums of two doubles in high and low. */
 PE_CLONES
 static void put_terms(size_t n, const double *loss, const double *mass, const double *power, double tilt,
                       double top, double *high, double *low) {
     for (size_t i = 0; i < n; i++) {
         double k;
-        const int counts = high[i] - top > NOTHING;
+        const int counts = high[i] - top > UNDERFLOW_LOG;
         const pe_dd x = pe_dd_add_d(pe_dd_mul_d(at(loss, n, i), tilt), -top);
         const pe_dd m = pe_dd_mul(at(mass, n, i), exp_parts(x, &k));
         const pe_dd term = pe_dd_raise(m, counts ? k + power[i] : -2000.0);
@@ -107,7 +108,7 @@ double pe_step_at_tilt(size_t n, const double *loss, const double *mass, const d
     return centre;
 }
 
-/* The log of a term, where it has mass */
+/* The log of term i; -infinity if it has no mass */
 PE_INLINE pe_dd log_term(size_t n, const double *loss, const double *log_mass, double tilt, size_t i) {
     const int has_mass = log_mass[i] > -INFINITY;
     const pe_dd log = pe_dd_choose(has_mass, at(log_mass, n, i), pe_dd_of(0.0));

@@ -1,3 +1,5 @@
+/* Log densities as polynomials on pieces; interface in tabulated.h. */
+
 #include "tabulated.h"
 
 #include <math.h>
@@ -9,7 +11,7 @@
 
 static const double HALF_PI = 1.57079632679489661923;
 
-/* cos(pi m / 32), from an argument of at most pi/4, so that high orders keep their digits */
+/* cos(pi m / 32), reduced to an argument of at most pi/4 */
 static double cosine(int m) {
     const int half = 2 * PE_DEGREE_NODES;
     m %= 2 * half;
@@ -28,7 +30,7 @@ void pe_chebyshev_init(pe_chebyshev *c) {
 }
 
 void pe_chebyshev_fit(const pe_chebyshev *c, const double *value, double *coef) {
-    double base = value[PE_DEGREE_NODES / 2]; /* differences have fewer roundings */
+    double base = value[PE_DEGREE_NODES / 2]; /* differences round less */
     for (int i = 0; i < PE_DEGREE_NODES; i++) {
         double sum = 0.0;
         for (int j = 0; j < PE_DEGREE_NODES; j++) sum += c->matrix[i][j] * (value[j] - base);
@@ -43,7 +45,7 @@ static int grown(double **rows, size_t size) {
     return now ? PE_OK : PE_NO_MEMORY;
 }
 
-/* A piece without its coefficients. */
+/* Appends a piece without coefficients. */
 static int append(pe_log_density *f, double a, double b) {
     if (f->n == f->room) {
         size_t room = 2 * f->room + 32;
@@ -61,7 +63,7 @@ static int append(pe_log_density *f, double a, double b) {
 }
 
 int pe_log_density_append(pe_log_density *f, double a, double b, const double *coef) {
-    /* coefficients of the Chebyshev polynomials of degrees i - 1 and i, which are whole numbers */
+    /* coefficients of T_(i-1) and T_i, which are integers */
     double before[PE_DEGREE_NODES] = {0.0}, now[PE_DEGREE_NODES] = {1.0};
     int status = append(f, a, b);
     if (status) return status;

@@ -8,11 +8,11 @@
 
 enum { PE_DEGREE_NODES = 16, PE_BLOCK = 16, PE_GROUP = 8 };
 
-#define PE_NOWHERE (-1e6) /* log density outside of the pieces */
+#define PE_NOWHERE (-1e6) /* stands for the log density outside of the pieces */
 
-/* n pieces between n + 1 increasing edges; on each a polynomial of 16 coefficients of u = (x - middle) scale,
- * which goes from -1 to 1.  Outside the density counts as 0.  Coefficients of Chebyshev polynomials fall by a
- * factor of 9 or so each, so that those of powers, which are up to 2.4 times as large each, cost no digits. */
+/* n pieces between n + 1 increasing edges; on each a polynomial of 16 monomial coefficients in u = (x - middle) scale,
+ * from -1 to 1.  Chebyshev coefficients fall by a factor of about 9 each, so the change to monomials, which grow by at
+ * most 2.4 each, costs no digits. */
 typedef struct {
     size_t n, room;
     double *edge, *middle, *scale, *coef;
@@ -26,19 +26,19 @@ typedef struct {
 void pe_chebyshev_init(pe_chebyshev *c);
 void pe_chebyshev_fit(const pe_chebyshev *c, const double *value, double *coef);
 
-/* Appends a piece by the coefficients of Chebyshev polynomials; edges may also decrease.  A status. */
+/* Appends a piece, given by Chebyshev coefficients; edges may also decrease.  A status. */
 int pe_log_density_append(pe_log_density *f, double a, double b, const double *coef);
 /* Appends piece i of another density; a status. */
 int pe_log_density_copy(pe_log_density *f, const pe_log_density *other, size_t i);
 void pe_log_density_free(pe_log_density *f);
 
-/* Values at PE_BLOCK places in increasing or decreasing order; *hint is a piece near the first one. */
+/* Values at PE_BLOCK increasing or decreasing x; *hint is a piece near the first one. */
 void pe_log_density_block(const pe_log_density *f, const double *x, size_t *hint, double *out);
 
-/* Gauss-Legendre rule of 16 points: halves of its places, and weights. */
+/* Gauss-Legendre rule of 16 nodes on [-1, 1]: the positive nodes, and their weights. */
 extern const double pe_gauss_place[8], pe_gauss_weight[8];
 
-/* The polynomial of 16 coefficients, in Estrin's order, which keeps the chain short. */
+/* The polynomial of 16 coefficients by Estrin's scheme, for a short chain of dependent operations. */
 PE_INLINE double pe_polynomial(const double *c, double u) {
     double u2 = u * u, u4 = u2 * u2;
     double q0 = (c[0] + c[1] * u) + (c[2] + c[3] * u) * u2;
