@@ -1,3 +1,6 @@
+/* Nodes on a line Im z = y, also of tapered laws, in sums of two doubles, and M - 1, with bounds of their errors: Lemma
+ * 5 of docs/theory/gaussian.md.  Lanes are consecutive nodes.  Called by shifted_nodes.c. */
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -5,22 +8,19 @@
 #include "simd.h"
 #include "wide_nodes.h"
 
-/* Nodes on a line Im z = y; docs/theory/gaussian.md proves what stands here.  Lanes are nodes next to each other. */
-
-static const double FAR_TERM =
-    200.0; /* exponent of a term from which on sides have a power of 2 of their own */
-static const double NEAR_1 = 0x1p-6;  /* |r| below which log(1 + r) - r is a series */
-static const double MOST_EXPONENT = 30000.0; /* of what is formed at a node */
+static const double FAR_TERM = 200.0; /* exponent from which on a power of 2 is kept apart from the sides */
+static const double NEAR_1 = 0x1p-6; /* |r| below which log(1 + r) - r is a series */
+static const double MOST_EXPONENT = 30000.0; /* largest exponent at a node */
 static const pe_dd LOG_2 = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
 
-/* A term of both sides, with what does not depend on the node: e^{icy} and bounds of errors. */
+/* A term of both sides (the same shift c, with its weights in a and in b): e^{icy}, and parts of its error. */
 typedef struct {
     pe_dd shift, of_a, of_b, moving;
     pe_ddc turn;
     double weight_a, weight_b, fixed, per_x; /* error of the exponential: fixed + per_x |x| */
 } wide_term;
 
-/* A side over phi and a power of 2, with sums of the moduli of its terms and of their roundings. */
+/* A side over a power of 2, the sum of the moduli of its terms, and a bound of its error. */
 typedef struct {
     pe_dds re, im;
     double moduli[PE_LANES], rounding[PE_LANES];
@@ -32,24 +32,24 @@ typedef struct {
     size_t n;
     pe_dd s, unit; /* power of W, and log of the unit of W^s */
     double y, h, count;
-    pe_wide_sums sums; /* of the real parts of what M adds up, of their errors, and ends of W^s */
+    pe_wide_sums sums; /* M - 1, its error, and the range of s log W */
 } wide_line;
 
-/* What is known of some nodes on the way to their columns. */
+/* PE_LANES nodes in the making. */
 typedef struct {
-    double x[PE_LANES], near[PE_LANES],
-        turned[PE_LANES]; /* whether r is small, and whether an angle is asked */
+    /* near: 1 if r is small; turned: 1 if log W needs an angle, as r is not small enough for the series */
+    double x[PE_LANES], near[PE_LANES], turned[PE_LANES];
     double r[PE_LANES], ratio_error[PE_LANES], log_error[PE_LANES];
     double rounding[PE_LANES], size[PE_LANES];
-    double power[PE_LANES]; /* of 2, that size and bell lack */
-    double counts[PE_LANES]; /* positive where a node counts */
+    double power[PE_LANES]; /* exponent of 2 that size and bell are to be multiplied by */
+    double counts[PE_LANES]; /* positive for nodes; the others fill the lanes */
     wide_side a, b, moved;
     pe_dds ratio_re, ratio_im; /* r, where 1/W = 1 + r */
     pe_dds log_re, log_im, tail_re, tail_im; /* log W, and log(1 + r) - r */
     pe_dds bell_re, bell_im;
 } wide_lanes;
 
-/* The power of 2 of the larger part, |z| from 2^-1000 to 2^1000 */
+/* The exponent of 2 of the larger one of both parts, |z| from 2^-1000 to 2^1000 */
 PE_INLINE double power_of(pe_ddc z) {
     const double re = fabs(z.re.h), im = fabs(z.im.h), most = re > im ? re : im;
     return pe_from_bits((pe_bits(most) >> 52) | UINT64_C(0x4330000000000000)) - (0x1p52 + 1023.0);
@@ -63,7 +63,7 @@ PE_INLINE void add_term(wide_side *s, int u, pe_dd weight, double size, pe_ddc t
     s->rounding[u] += size * (e * units);
 }
 
-/* Sides at some nodes over 2^power, and their difference as the sum of its terms less 1 each */
+/* Both sides over 2^power, and their difference as the sum of (of_a - of_b)(e - 1) */
 PE_CLONES static void set_sides(const wide_line *line, wide_lanes *at) {
     double top[PE_LANES];
     memset(&at->a, 0, sizeof at->a);
@@ -90,7 +90,7 @@ PE_CLONES static void set_sides(const wide_line *line, wide_lanes *at) {
             const pe_dd m =
                 pe_dd_exp_parts(pe_dd_make(is_low ? -10000.0 : exponent.h, is_low ? 0.0 : exponent.l), &k);
             const pe_dd e = pe_dd_scale(m, pe_power_of_2(pe_clamp(k - at->power[u], -1020.0, 1020.0)));
-            /* differences of the weights add up to 0: the 1 is taken where it is of the terms' size */
+            /* the differences of the weights add up to 0, so 1 may be subtracted or not: it is, unless terms are far */
             const double one = at->power[u] == 0.0 ? 1.0 : 0.0;
             const double units = t->fixed + t->per_x * fabs(at->x[u]);
             pe_ddc term = pe_ddc_times(t->turn, e);
@@ -103,7 +103,7 @@ PE_CLONES static void set_sides(const wide_line *line, wide_lanes *at) {
     }
 }
 
-/* r with its error, over sides whose larger part is near 1, and log(1 + r) - r where r is small */
+/* r = a/b - 1 with its error and, where r is small, log(1 + r) - r and log W = -log(1 + r) */
 PE_CLONES static void set_ratios(wide_lanes *at) {
     for (int u = 0; u < PE_LANES; u++) {
         const pe_ddc b = pe_lane_pair(&at->b.re, &at->b.im, u),
@@ -120,7 +120,7 @@ PE_CLONES static void set_ratios(wide_lanes *at) {
         const int is_near = (f.h > -0.29) & (f.h < 0.41) & (modulus < 0.5);
         const pe_dd rest = pe_dd_f_minus_log1p(pe_dd_make(is_near ? f.h : 0.0, is_near ? f.l : 0.0));
         const pe_dd tail = pe_dd_scale(pe_dd_sub(size, rest), 0.5);
-        /* and its series, r^2 (-1/2 + r/3 - ...), of which all but the first are doubles */
+        /* the series r^2 (-1/2 + r/3 - ...), in doubles after the first term */
         const int is_next = modulus < NEAR_1;
         const double x = is_next ? r.re.h : 0.0, y = is_next ? r.im.h : 0.0;
         double p = -1.0 / 12.0, q = 0.0;
@@ -147,7 +147,7 @@ PE_CLONES static void set_ratios(wide_lanes *at) {
     }
 }
 
-/* The imaginary part of log W where r is small and no series serves */
+/* The imaginary part of log W where r is small but too large for the series */
 PE_CLONES static void set_angles(wide_lanes *at) {
     pe_dds angle;
     for (int u = 0; u < PE_LANES; u++) {
@@ -161,7 +161,7 @@ PE_CLONES static void set_angles(wide_lanes *at) {
     }
 }
 
-/* log of a side but for what its sign and power of 2 are, and the relative error of it */
+/* log of a side (without its power of 2 `power`), and the relative error of the side */
 PE_INLINE pe_ddc log_of_side(const wide_side *s, int u, double *error) {
     const pe_ddc z = pe_lane_pair(&s->re, &s->im, u);
     const double power = power_of(z);
@@ -193,7 +193,7 @@ PE_CLONES static void set_far_logs(wide_lanes *at) {
     }
 }
 
-/* phi b h over a power of 2, and what it errs by */
+/* phi b h over a power of 2, and its relative error */
 PE_CLONES static void set_bells(const wide_line *line, wide_lanes *at) {
     const pe_dd height = pe_two_square(line->y);
     for (int u = 0; u < PE_LANES; u++) {
@@ -215,7 +215,7 @@ PE_CLONES static void set_bells(const wide_line *line, wide_lanes *at) {
     }
 }
 
-/* Multiplies nodes by a taper of their law. */
+/* Multiplies the bells by a taper. */
 static void taper_lanes(const wide_line *line, const pe_taper *taper, wide_lanes *at) {
     pe_tapered factor;
     pe_taper_at(taper, at->x, line->y, &factor);
@@ -230,7 +230,7 @@ static void taper_lanes(const wide_line *line, const pe_taper *taper, wide_lanes
     }
 }
 
-/* e^z for z = s log W - unit over a power of 2, and e^z - 1 - z where z has none and turns by less than a quarter */
+/* e^z over a power of 2; and e^z - 1 - z if is_small: the power is 0 and |Im z| below about pi/4 */
 typedef struct {
     pe_ddc raised, tail;
     pe_dd modulus;
@@ -256,15 +256,15 @@ PE_INLINE wide_power power_at(pe_ddc z) {
     return (wide_power){raised, tail, modulus, k, fabs(k) + fabs(quarters) == 0.0};
 }
 
-/* What the sum for M has of some nodes but for their bells, and its error over their sizes */
+/* The factors of the bells in the sum for M (re, im), and W^s e^-unit (raised) */
 typedef struct {
     pe_dds re, im, raised_re, raised_im;
-    double modulus[PE_LANES], up[PE_LANES],
-        error[PE_LANES]; /* of raised; the bell's power of 2; of the term */
-    double power[PE_LANES], angle[PE_LANES];                 /* s log W */
+    /* modulus of raised; exponent of 2 that is moved from it to the bell; error of the factor, in units */
+    double modulus[PE_LANES], up[PE_LANES], error[PE_LANES];
+    double power[PE_LANES], angle[PE_LANES]; /* real part and |imaginary part| of s log W */
 } wide_terms;
 
-/* W^s e^-unit */
+/* Factors of a tapered law: W^s e^-unit */
 PE_CLONES static void plain_terms(const wide_line *line, const wide_lanes *at, wide_terms *out) {
     const pe_dd s = line->s, unit = line->unit;
     const double size_of_s = fabs(s.h), size_of_unit = fabs(unit.h), count = line->count;
@@ -283,7 +283,7 @@ PE_CLONES static void plain_terms(const wide_line *line, const wide_lanes *at, w
     }
 }
 
-/* W^s - 1 - s log W - s (log(1 + r) - r) */
+/* Factors of a whole law, centred: W^s - 1 - s log W - s (log(1 + r) - r) */
 PE_CLONES static void centred_terms(const wide_line *line, const wide_lanes *known, wide_terms *out) {
     const wide_lanes at = *known;
     wide_terms found;
@@ -303,7 +303,7 @@ PE_CLONES static void centred_terms(const wide_line *line, const wide_lanes *kno
         const pe_ddc centre = pe_ddc_scale(tails, -one);
         const pe_dd re = pe_dd_add(pe_dd_choose(w.is_small, w.tail.re, large.re), centre.re);
         const pe_dd im = pe_dd_add(pe_dd_choose(w.is_small, w.tail.im, large.im), centre.im);
-        /* moduli are bounds, where their squares are below all doubles as well */
+        /* upper bounds also where the squares underflow */
         const double of_log = pe_modulus(log_of.re.h, log_of.im.h) + 1e-150;
         const double of_term = pe_modulus(re.h, im.h) + 1e-150 * one;
         pe_set_lane_pair(&found.re, &found.im, u, (pe_ddc){re, im});
@@ -318,7 +318,7 @@ PE_CLONES static void centred_terms(const wide_line *line, const wide_lanes *kno
     *out = found;
 }
 
-/* Puts nodes into their columns, and adds up what the sum for M has of those that count. */
+/* Writes the nodes, and adds their terms to the sum for M. */
 PE_CLONES static void put_lanes(wide_line *line, const wide_lanes *at, const wide_terms *terms,
                                 const pe_wide_nodes *nodes, size_t i) {
     pe_wide_sums sums = line->sums;
@@ -418,7 +418,7 @@ int pe_plane_nodes(const pe_part *s, const pe_wide_nodes *nodes, size_t at, pe_d
     free(line.terms);
     *above_one = pe_dd_of(0.0);
     *error = 0.0;
-    /* where W^s is below all numbers what it misses is a part of the error of the 1 beside it */
+    /* W^s may underflow beside the 1 of a centred term, but not in a tapered law */
     const double lowest = s->law.log_taper ? -PE_MOST_POWER : -INFINITY;
     int status = PE_OK;
     for (int u = 0; u < PE_LANES; u++) {

@@ -1,25 +1,26 @@
+/* Nodes on the real line in sums of two doubles, and M - 1, with bounds of their errors: Lemma 5 of
+ * docs/theory/gaussian.md.  Lanes are consecutive nodes; within a run exponentials follow by products from those of its
+ * first nodes, which is cheaper.  Called by shifted_nodes.c. */
+
 #include <math.h>
 #include <stdlib.h>
 
 #include "simd.h"
 #include "wide_nodes.h"
 
-/* Nodes on the real line, where all is real; docs/theory/gaussian.md proves what stands here.  Lanes are nodes next to
- * each other, and those of a run take their exponentials from its first ones, whose products cost less. */
+enum { RUN = 8 }; /* blocks of PE_LANES nodes */
 
-enum { RUN = 8 }; /* times PE_LANES nodes */
+/* largest exponent at a node, so that nothing over- or underflows */
+static const double MOST_EXPONENT = 600.0;
+static const double OF_RUN = 24.0; /* error of the products of a run, in units of PE_WIDE_UNIT */
 
-static const double MOST_EXPONENT = 600.0; /* of what is formed at a node */
-static const double OF_RUN =
-    24.0; /* products of a run, and the constants in them, in units of PE_WIDE_UNIT */
-
-/* A term of both sides, with what does not depend on the node. */
+/* A term of both sides (the same shift, with its weights in a and in b): parts that do not depend on the node. */
 typedef struct {
     pe_dd shift, of_a, of_b, moving;
     double weight_a, weight_b;
     double fixed, per_x; /* error of the exponential: fixed + per_x |x| */
-    pe_dd rise[RUN];     /* e^{c k h}, k in lanes */
-    pe_dds first;        /* e^{c (x - c/2)} at the first nodes of this run */
+    pe_dd rise[RUN]; /* e^{c k h}, k in lanes */
+    pe_dds first; /* e^{c (x - c/2)} at the first nodes of this run */
 } real_term;
 
 typedef struct {
@@ -28,12 +29,13 @@ typedef struct {
     size_t n;
     pe_dd s;
     double h, count;
-    pe_dd narrow[RUN]; /* h e^{-(k h)^2/2} over the root of 2 pi, k in lanes */
-    pe_dds bell, fall; /* e^{-x^2/2 - k x h} at this step of the run, and by what it falls to the next */
-    pe_wide_sums sums; /* of what M adds up, of its errors, and ends of s log W */
+    pe_dd narrow[RUN]; /* h e^{-(k h)^2/2}/sqrt(2 pi), k in lanes */
+    /* e^{-x^2/2 - k x h} at step k of the run, x its first nodes, and the factor to step k + 1 */
+    pe_dds bell, fall;
+    pe_wide_sums sums; /* M - 1, its error, and the largest s log W */
 } real_line;
 
-/* What a side or a difference of sides is at some nodes, and the error of that. */
+/* A side, or the difference of both, at PE_LANES nodes, and its error. */
 typedef struct {
     pe_dds sum;
     double rounding[PE_LANES];
@@ -85,12 +87,12 @@ PE_CLONES static void start_run(real_line *line, double first) {
     }
 }
 
-/* Both sides, and the sum of the terms' differences times what they are above 1 */
+/* Both sides, and their difference as the sum of (of_a - of_b)(e - 1), which does not cancel */
 PE_INLINE void add_terms(const real_line *line, int k, const double *x, real_side *a, real_side *b,
                          real_side *moved) {
     for (size_t j = 0; j < line->n; j++) {
         const real_term *t = &line->terms[j];
-        /* where nothing moves there is no error either */
+        /* a term with shift 0 has e = 1 exactly */
         const double moving = t->moving.h == 0.0 ? 0.0 : t->weight_a + t->weight_b;
         for (int u = 0; u < PE_LANES; u++) {
             const pe_dd e = pe_dd_mul(pe_lane(&t->first, u), t->rise[k]);
@@ -106,7 +108,7 @@ PE_INLINE void add_terms(const real_line *line, int k, const double *x, real_sid
     }
 }
 
-/* log W, and log(1 + r) - r, where they are no functions of a small ratio */
+/* log W, and log(1 + r) - r, from the logs of both sides where r is not small */
 PE_CLONES static void put_far_logs(const real_side *a, const real_side *b, const pe_dds *ratio,
                                    const double *near, pe_dds *log_of, pe_dds *log_tail) {
     pe_dds far, tail;
@@ -122,8 +124,8 @@ PE_CLONES static void put_far_logs(const real_side *a, const real_side *b, const
     }
 }
 
-/* Nodes of step k of a run from place `at` on, of which `live` count: e^{s log W} - 1 - s log W + s (log W + r) times the
- * bell is added to the sum. */
+/* Writes the nodes of step k of a run from index `at` on, and adds their terms of M - 1, bell times (e^{s log W} - 1 -
+ * s log W + s (log W + r)); only the first `live` are nodes. */
 PE_CLONES static void add_nodes(real_line *line, int k, double first, const pe_wide_nodes *nodes, size_t at,
                                 double live) {
     real_side a = {{{0}, {0}}, {0}}, b = a, moved = a;

@@ -1,3 +1,6 @@
+/* The spacing of nodes in z that one line allows, from the integrand's moduli in the strip of analyticity.
+ * docs/estimates.md derives the bounds used here.  Called by contour.c. */
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +10,6 @@
 #include "lane_trig.h"
 #include "simd.h"
 #include "strips.h"
-
-/* How far nodes in z may stand apart on one line; docs/estimates.md derives every bound used here. */
 
 static const double PI = 3.14159265358979323846;
 static const double QUADRATURE_TOL = 2e-16; /* absolute error allowed in n log M */
@@ -21,7 +22,7 @@ static double taper_growth(double x, double y) {
     return d > 40.0 ? d : pe_d_log(2.0 + pe_d_exp(d));
 }
 
-/* What the terms of a tilted law weigh, with those that centred sums subtract, these in units of 1/scale. */
+/* Sizes of the nodes' terms: the tilted weight, plus `scale` times the terms that centred sums subtract. */
 PE_CLONES static void set_sizes(const pe_nodes *s, double lambda, double scale, const double *tilted,
                                 double *size) {
     const double power = fabs(lambda), *W = s->w, *R = s->r;
@@ -33,7 +34,7 @@ PE_CLONES static void set_sizes(const pe_nodes *s, double lambda, double scale, 
     }
 }
 
-/* Range of z in which the group's terms matter, from the coarse grid; 0 where there is none. */
+/* Sets the range of z outside of which the group's terms are negligible, from the coarse grid; 0 if there is none. */
 static int strip_window(const pe_group *g, double lambda, double log_m, const double *tilted, double *size,
                         size_t *from, size_t *to, pe_strip *st) {
     const pe_nodes *s = &g->part;
@@ -42,15 +43,15 @@ static int strip_window(const pe_group *g, double lambda, double log_m, const do
     set_sizes(s, lambda, pe_d_exp(-fmax(log_m, 0.0)), tilted, size);
     while (lo < s->m && !(size[lo] > small)) lo++;
     while (hi > lo && !(size[hi] > small)) hi--;
-    if (lo == s->m) { /* another alternative has all the weight, or nothing has any */
+    if (lo == s->m) { /* no weight: acceptable for one of several alternatives */
         st->z_hi = st->z_lo - 1.0;
         return g->log_share < 0.0;
     }
     while (s->w[end] == 0.0 && s->logw[end] < -1e8) end--; /* padding */
-    if (tilted[end] * fmax(g->n, 1.0) > 1e-18) return 0; /* the tilt goes on beyond the window */
+    if (tilted[end] * fmax(g->n, 1.0) > 1e-18) return 0; /* weight beyond the coarse grid */
     if (g->law && tilted[0] * g->n > 1e-18) return 0;
     st->z_lo = s->z0 + (double)lo * s->h - (lo ? s->h : 0.0);
-    /* what falls below the limit falls within one spacing, unless the law is cut there */
+    /* one spacing further, unless the grid ends there */
     st->z_hi = s->z0 + (double)hi * s->h + (hi < end ? s->h : 0.0);
     for (*from = 0; *from < s->m && tilted[*from] < 1e-60;) ++*from;
     for (*to = s->m; *to > *from && tilted[*to - 1] < 1e-60;) --*to;
@@ -59,7 +60,7 @@ static int strip_window(const pe_group *g, double lambda, double log_m, const do
     return 1;
 }
 
-/* Sets the logs of the tilted weights that matter, and the slopes of the loss there, of the sampled Gaussian. */
+/* Sets the logs of the tilted weights and the slopes of the loss of the sampled Gaussian. */
 PE_CLONES static void set_local(const pe_strip *st, const pe_group *g, double log_m) {
     const pe_nodes *s = &g->part;
     const double sign = g->reversed ? -1.0 : 1.0, rest = 1.0 - g->p;
@@ -86,7 +87,8 @@ static void set_mixed_local(const pe_strip *st, const pe_group *g, double log_m)
     }
 }
 
-/* Moves the integrand of the sampled Gaussian to the lines Im z = +-a, in units of the likelihood ratio. */
+/* Log modulus of the integrand on Im z = +-a (but for the normal density's e^{a^2/2}), and the argument of the
+ * likelihood ratio, of the sampled Gaussian. */
 PE_CLONES static void move_sampled(const pe_strip *st, const pe_group *g, double a, double *moved) {
     const double power = g->reversed ? 1.0 - st->lambda : st->lambda;
     const double co = pe_d_cos(g->mu * a), si = pe_d_sin(g->mu * a), per_mu = 1.0 / g->mu;
@@ -129,7 +131,7 @@ static double lane_total(const double *x, size_t m) {
 int pe_strip_new(pe_strip *st, const pe_group *g, double lambda, double log_m, const double *tilted,
                  double *room) {
     const pe_nodes *s = &g->part;
-    if (g->table) { /* its nodes are what they are, unless the tilt goes on beyond them */
+    if (g->table) { /* has its own nodes; only check that there is no weight beyond them */
         double ends[2];
         for (int end = 0; end < 2; end++) {
             size_t j = end ? g->table->m - 1 : 0;
@@ -158,7 +160,7 @@ int pe_strip_new(pe_strip *st, const pe_group *g, double lambda, double log_m, c
     return PE_OK;
 }
 
-/* The integrand on the lines of a shift, moved there when it is first asked for. */
+/* The integrand on the lines of shift i, computed when first asked for. */
 static const double *moved_to(pe_strip *st, const pe_group *g, int i) {
     double *moved = st->block + 2 * (size_t)i * st->m;
     if (!st->is_moved[i]) {
@@ -184,8 +186,8 @@ PE_CLONES static double strip_log_sum(const double *moved, const double *angle, 
     return top + pe_d_log(pe_lane_sum(sum));
 }
 
-/* The largest of the frequencies that nodes must resolve: t times the slope of the loss, and a Gaussian's width
- * besides, where a node has `room` above what may be missed of it. */
+/* The largest local frequency that the nodes must resolve: t times the slope of the loss plus sqrt(2 x), x being the
+ * log of the node's weight over the error allowed, e^-room. */
 PE_CLONES static double top_frequency(const double *local, const double *slope, size_t m, double t,
                                       double room) {
     double tops[PE_LANES] = {0}, top = 0.0;
@@ -199,11 +201,10 @@ PE_CLONES static double top_frequency(const double *local, const double *slope, 
     return top;
 }
 
-/* Node spacing for arguments lambda + i t, |t| <= t_top: the trapezoidal rule errs by at most
- * 2 exp(-2 pi a/h) times the integral of |integrand| on Im z = +-a; the best shift a is taken, of those for
- * which an integral of 1, the least that it can be at t = 0, would allow more than another one does.  The
- * Gaussians that centre the sums are no smaller on wider strips: by Poisson's formula they err by
- * 2 exp(-2 pi^2/h^2), and limit the spacing by themselves. */
+/* Node spacing for |t| <= t_top.  The trapezoidal rule errs by at most 2 exp(-2 pi a/h) times the integral of the
+ * modulus on Im z = +-a; the best shift a is taken (one is skipped if even an integral of 1, its least value at t = 0,
+ * would not make it better).  The Gaussians that centre the sums err by 2 exp(-2 pi^2/h^2), by Poisson's formula, on
+ * any strip, and limit the spacing as well. */
 static double strip_spacing(pe_strip *st, const pe_group *g, double t_top) {
     const double log_target = pe_d_log(2.0 * fmax(g->n, 1.0) / QUADRATURE_TOL);
     const double widest = PI * sqrt(2.0 / (log_target + st->log_centring));
@@ -216,8 +217,8 @@ static double strip_spacing(pe_strip *st, const pe_group *g, double t_top) {
         const double bound = least + strip_log_sum(moved, moved + st->m, st->m, t_top);
         best = fmax(best, 2.0 * PI * a / fmax(bound, 1.0));
     }
-    /* The strip is that of the window alone: beyond its ends e^{t arg W} may grow without limit.  At
-     * each z the spacing must resolve the local frequency t dl/dz, and a Gaussian's width besides. */
+    /* moduli are known inside of the window only, and e^{t arg W} may grow beyond its ends: so the spacing must resolve
+     * the local frequency at each z, too */
     const double frequency =
         top_frequency(st->local, st->local + st->m, st->m, t_top, log_target - st->log_h);
     if (frequency > 0.0) best = fmin(best, 2.0 * PI / frequency);
