@@ -205,7 +205,7 @@ static void set_window(pe_span *w, const removal *removed, double s, double rang
 }
 
 /* How far below 0 the nodes of a sampled Gaussian reach.  The tilted law of a line with signed root w has divergence
- * w^2/2 from A, so each of n equal steps at most w^2/(2n), and z has a tilted mean of at least -w/sqrt(n).  Where the
+ * w^2/2 from A, so each of n equal steps at most w^2/(2n), and z has a tilted mean of at least -|w|/sqrt(n).  Where the
  * mean is negative the tilt is log-concave, and the weight is below 1e-55 at 16 from the mean. */
 static double left_reach(const pe_group *g) {
     return fmin(REACH, 16.0 + 2.0 * PE_HALF_PITCH * (PE_PLACES + 1) / sqrt(g->n > 1.0 ? g->n : 1.0));
