@@ -23,7 +23,7 @@
 #include <fenv.h>
 #endif
 
-/* What a thread had. */
+/* The environment that a thread had. */
 typedef struct {
 #if defined(PE_SSE)
     uint32_t mxcsr;
@@ -38,11 +38,11 @@ typedef struct {
     int differs; /* from the default environment */
 } pe_environment;
 
-/* What the two below call where the environment is not the default one. */
+/* Called by the two below if the environment is not the default one. */
 void pe_environment_set(pe_environment *host);
 void pe_environment_restore(const pe_environment *host);
 
-/* Whether the thread has another environment than the default one; flags of what was raised do not count. */
+/* Whether the thread's environment differs from the default one, apart from exception flags. */
 static inline int pe_environment_differs(void) {
 #if defined(PE_SSE)
     /* the bits of DAZ, of the masks, of rounding and of FTZ */
@@ -67,7 +67,7 @@ static inline void pe_environment_enter(pe_environment *host) {
     if (host->differs) pe_environment_set(host);
 }
 
-/* What ran since may have changed the environment as well. */
+/* Also restores if the code that ran since has changed the environment. */
 static inline void pe_environment_leave(const pe_environment *host) {
     if (host->differs || pe_environment_differs()) pe_environment_restore(host);
 }

@@ -6,11 +6,11 @@
 
 #define BLOCK PE_NCX2_BLOCK
 #define MAX_EVALUATIONS 120
-#define LARGEST 0x1p200      /* of the known arguments */
+#define LARGEST 0x1p200      /* largest value of a known argument */
 #define FAR_LOG (-0x1p280)   /* below: the leading term of the exponent is the answer */
-#define NEAR 1e-3            /* residuals of logs from which differences of normal quantiles are taken */
+#define NEAR 1e-3 /* residual of logs below which the step uses differences of normal quantiles */
 #define NOISE 1e-14
-#define SLACK (8 * 0x1p-52)  /* by which p may be above what no parameter exceeds */
+#define SLACK (8 * 0x1p-52) /* by which log p may exceed the largest value that any parameter has */
 
 /* Where y is measured for secants: there the normal quantile of the tail is nearly linear. */
 static double place(const pe_ncx2_parameter *t, double y, int in_log) {
@@ -27,7 +27,7 @@ static void set_row(pe_ncx2_block *b, int m, const pe_ncx2_parameter *t) {
     pe_ncx2_set_tail(b, m, t->x, t->of_df ? y.h : t->d, lam);
 }
 
-/* The log of the tail that is asked for, less its goal, positive where y is too small. */
+/* The log of the tail minus its goal, signed so that it is positive where y is too small. */
 static double residual(const pe_ncx2_parameter *t, const pe_ncx2_block *b, int i) {
     int below = b->side[i] < 0.0, lower = t->log_lower.h < t->log_upper.h;
     pe_dd goal = lower ? t->log_lower : t->log_upper;
@@ -57,14 +57,14 @@ static double in_quantiles(const pe_ncx2_parameter *t, double r) {
     return lower ? apart : -apart;
 }
 
-/* Between the ends of the bracket, whatever their sizes. */
+/* A point between the ends of the bracket, also where they differ by orders of magnitude. */
 static double between(double low, double high, double y) {
     if (high == INFINITY) return fmax(16.0 * y, 1.0);
     if (low == 0.0) return high * 0x1p-40;
     return low < 0.25 * high ? sqrt(low) * sqrt(high) : 0.5 * (low + high);
 }
 
-/* Where a normal law with the mean and the variance has the goal: v^2 + c v = x + ..., v as in `place`. */
+/* The y at which a normal law of the same mean and variance has the goal: v^2 + c v = x + ..., v as in `place`. */
 static double normal_guess(const pe_ncx2_parameter *t) {
     int lower = t->log_lower.h < t->log_upper.h;
     double z = pe_ndtri_exp(lower ? t->log_lower.h : t->log_upper.h), half, rest, v;
@@ -88,7 +88,7 @@ static void advance(pe_ncx2_parameter *t, double r) {
     else t->high = y;
     v = place(t, y, in_log);
     slope = has_last ? t->slope : (t->of_df ? -1.4142135623730951 : -1.0);
-    /* rounding alone tells two residuals apart: the slope from before is better, and y good enough */
+    /* two residuals that differ by rounding only: keep the last slope, and y is accurate enough */
     is_noise = t->count > 1 && fabs(r) < NEAR &&
                fabs(g - t->last_g) < NOISE * fmax(1.0, -fmin(t->log_lower.h, t->log_upper.h));
     if (has_last && !is_noise) { /* the difference of roots by that of their squares */
@@ -109,11 +109,11 @@ static void advance(pe_ncx2_parameter *t, double r) {
         t->open = 0;
         return;
     }
-    if (y == 0.0) { /* far from the answer a difference of quantiles says little */
+    if (y == 0.0) { /* far from the answer a difference of quantiles is of little use */
         double guess = normal_guess(t);
         if (fabs(g) > 1.0 && guess > 0.0) next = guess;
     }
-    /* a bracket that shrinks slowly is halved now and then */
+    /* halve a bracket that shrinks slowly */
     if (!(slope < 0.0 && next > t->low && next < t->high) || (t->count > 12 && t->count % 3 == 0))
         next = between(t->low, t->high, y);
     next = fmin(next, PE_NCX2_MAX);
@@ -126,7 +126,7 @@ static void advance(pe_ncx2_parameter *t, double r) {
     t->last_g = g;
     t->slope = slope;
     t->count++;
-    if (!(next > t->low && next < t->high) || next == y) { /* nothing is left between the ends */
+    if (!(next > t->low && next < t->high) || next == y) { /* no double is left between the ends */
         t->open = 0;
         return;
     }
@@ -153,7 +153,7 @@ static void begin(pe_ncx2_parameter *t) {
     t->last_g = 0.0;
     t->count = 0;
     t->open = 1;
-    /* 0 is asked first, as it tells whether there is an answer; but a tail is 1 at df = nc = 0 */
+    /* y = 0 comes first, as it shows whether there is an answer; but a tail is 1 at df = nc = 0 */
     t->y = pe_dd_make(0.0, 0.0);
     if (t->of_df && t->lam.h == 0.0) t->y.h = fmin(fmax(normal_guess(t), 0.25), PE_NCX2_MAX);
     if (t->log_lower.h < FAR_LOG) {
@@ -232,7 +232,7 @@ static pe_dd without_df(const pe_ncx2_parameter *t) {
     return root.x;
 }
 
-/* What the answer is where p is 0 or 1: `end` as of pe_ncx2_target. */
+/* The answer where p is 0 or 1; `end` as returned by pe_ncx2_target. */
 static double at_end(const pe_ncx2_parameter *t, int end) {
     if (end < 0) return INFINITY;
     return (t->of_df ? t->lam.h == 0.0 : t->d == 0.0) ? 0.0 : NAN;

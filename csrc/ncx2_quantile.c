@@ -30,7 +30,7 @@ static double start(const pe_ncx2_root *t) {
     double z = pe_ndtri_exp(lower ? t->log_lower.h : t->log_upper.h);
     double lam = t->lam.h, d = fmax(t->d, 1e-100), scale = sqrt(lam + 0.5 * d);
     double low = -LOG_U_LIMIT, high = LOG_U_LIMIT;
-    double enough = fmax(1e-3, fmin(0.1, 0.1 / scale)); /* r* itself is off by about 1/scale^3 */
+    double enough = fmax(1e-3, fmin(0.1, 0.1 / scale)); /* tolerance: r* itself errs by about 1/scale^3 */
     double w, step;
     z = lower ? z : -z;
     step = z / scale;
@@ -59,7 +59,7 @@ static double start(const pe_ncx2_root *t) {
 }
 
 #define CENTRAL_PARAMETER 20.0
-#define CENTRAL_MOST 0.3 /* of w: what is left out is up to 4e-3 w there, and 3e-6 w at 0.07 */
+#define CENTRAL_MOST 0.3 /* largest w: the remainder is up to 4e-3 w there, and 3e-6 w at 0.07 */
 
 /* Start of a central quantile in the lower tail: with a = d/2, y = x/2 and w^a = p Gamma(1+a) the
    lower tail is y^a (1 - a y/(a+1) + ...)/Gamma(1+a), whose reversion is y = w (1 + w/(a+1) + ...).
@@ -104,7 +104,7 @@ static void advance(pe_ncx2_root *t, const pe_ncx2_block *b, int i) {
         step /= factor > 0.5 ? (factor < 2.0 ? factor : 2.0) : 0.5;
     }
 
-    /* What the step leaves, relative to x, is about step^3 h1^2.  Stop where that is a twentieth of
+    /* The error after the step, relative to x, is about step^3 h1^2.  Stop where that is a twentieth of
        u/2 + eps/h1. */
     size = fabs(step);
     if ((size * size * size * (1.0 + h1) * (1.0 + h1) < 5e-18 + 1e-17 / h1 && size < 0.01) ||
@@ -121,7 +121,7 @@ static void advance(pe_ncx2_root *t, const pe_ncx2_block *b, int i) {
         if (hi == INFINITY) next = x * (in_log ? 0x1p40 : 4.0);
         else if (lo == 0.0) next = x * 0x1p-40;
         else next = lo < 0.25 * hi ? sqrt(lo) * sqrt(hi) : 0.5 * (lo + hi);
-        /* nothing left between the ends */
+        /* no double is left between the ends */
         if (!(next > lo && next < hi) || (hi < INFINITY && hi - lo <= 0x1p-52 * hi)) {
             t->open = 0;
             if (lo == 0.0) t->x = pe_dd_make(0.0, 0.0);

@@ -1,4 +1,4 @@
-/* Inside of the C core: what the closed forms need of the normal distribution. */
+/* Functions of the normal distribution for other files of the core. */
 #ifndef PE_NORMAL_H
 #define PE_NORMAL_H
 

@@ -17,9 +17,9 @@
 #include "pair.h"
 
 static const double NEAR_LEVEL = 3.0; /* by how much the log of an approximated value may be wrong */
-/* Shortfall (pe_row_shortfall: error over what is good enough of an estimate) up to which a proven row is accepted, */
+/* Largest shortfall (pe_row_shortfall: error over that of a good estimate) of a proven row that is accepted; and the one
+ * above which its sum is formed again in sums of two doubles, if rounding makes at least ROUNDED of its error. */
 static const double SETTLED = 8.0;
-/* and from which on its sum is formed again in sums of two doubles, if so much of its error is rounding. */
 static const double REFINED = 2.0;
 static const double ROUNDED = 0.25;
 

@@ -1,4 +1,4 @@
-/* What libpyengine offers to programs in C: pyengine/include/libpyengine.h.
+/* The functions of libpyengine for programs in C, declared in pyengine/include/libpyengine.h.
  *
  * Each function calls the kernel of the ufunc or the function of that name, in the default environment.
  */

@@ -54,7 +54,7 @@ static PyObject *guarded_get(PyObject *self, PyObject *object, PyObject *type) {
     return PyObject_CallFunctionObjArgs(method_type, self, object, NULL);
 }
 
-/* What it does not have itself, its function has: __code__, __kwdefaults__ and the like. */
+/* Attributes that it lacks are those of its function: __code__, __kwdefaults__ and the like. */
 static PyObject *guarded_getattro(PyObject *self, PyObject *name) {
     PyObject *found = PyObject_GenericGetAttr(self, name);
     if (found == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
@@ -64,7 +64,7 @@ static PyObject *guarded_getattro(PyObject *self, PyObject *name) {
     return found;
 }
 
-/* The name under which a module holds it: what pickle and copy want to know. */
+/* The name under which a module holds it, for pickle and copy. */
 static PyObject *guarded_reduce(PyObject *self, PyObject *unused) {
     (void)unused;
     return PyObject_GetAttrString(self, "__qualname__");

@@ -14,7 +14,7 @@
 #include "environment.h"
 #include "pyengine.h"
 
-/* What the loop of one ufunc has to call. */
+/* The kernel that the loop of one ufunc calls. */
 typedef struct {
     int what, inverse;
 } selector;
@@ -106,7 +106,7 @@ static PyObject *call_scalars(PyObject *self, PyObject *const *args, size_t narg
     return result;
 }
 
-/* What NumPy does before and after the loop, such as conversions, belongs to the call. */
+/* NumPy's own work before and after the loop, such as conversions, is part of the call. */
 static PyObject *call_guarded(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     pe_environment host;
     PyObject *result;
