@@ -1,8 +1,8 @@
 """Logarithms of sums of exponentials without large terms, and exponentials without logarithms.
 
 For large w, log(1 + e^w) is computed as w + log(1 + e^-w): e^w may overflow in doubles, and a ball
-about w would give a ball about e^w that is too wide for its logarithm.  A density whose logarithm is
-a sum of logarithms is written as a product, which takes fewer functions.
+about w would give a ball about e^w that is too wide for its logarithm.  A density whose logarithm
+is a sum of logarithms is written as a product, which takes fewer functions.
 """
 
 from __future__ import annotations

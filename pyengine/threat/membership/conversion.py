@@ -190,6 +190,15 @@ def noise_for_gmip(
     gmip = _noise_of_step(each, float(n), d, k)
     share = min(gmip, gdp)  # of the clipping norm, as both are
     mu_dp = sgd_mu(2.0 / n / share, participation) if share > 0.0 else math.inf
-    # what is below the smallest double is not without noise
-    scaled = (max(norm * x, math.ulp(0.0)) if x > 0.0 else 0.0 for x in (share, gmip, gdp))
-    return NoiseLevels(*scaled, each, mu_dp)
+    return NoiseLevels(
+        noise=_scaled(norm, share),
+        gmip=_scaled(norm, gmip),
+        gdp=_scaled(norm, gdp),
+        step_mu=each,
+        mu_dp=mu_dp,
+    )
+
+
+def _scaled(norm: float, noise: float) -> float:
+    """``norm`` times ``noise``; no noise > 0 is rounded to 0."""
+    return max(norm * noise, math.ulp(0.0)) if noise > 0.0 else 0.0
