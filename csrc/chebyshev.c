@@ -1,3 +1,6 @@
+/* Values of Chebyshev polynomials on panels, from which thousands of answers without bounds are interpolated
+ * (docs/estimates.md).  Interface in answers.h. */
+
 #include <math.h>
 #include <string.h>
 

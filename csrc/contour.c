@@ -31,7 +31,7 @@ static double value_log(const pe_line *ln) {
     return ln->k0 - ln->lambda * ln->c_ref - pe_d_log(3.0 * ln->sd * (fabs(ln->lambda) + 1.0));
 }
 
-/* What period times |theta - lambda| must exceed for aliases below ALIAS_TOL, given k0 = K(theta). */
+/* The number that period times |theta - lambda| must exceed for aliases below ALIAS_TOL, given k0 = K(theta). */
 static double needed(const pe_line *ln, double theta, double k0) {
     const double small = k0 - theta * ln->c_ref - value_log(ln) - pe_d_log(ALIAS_TOL);
     /* left of 0 the profile has another pole factor, and its aliases a factor 1/(1 + |theta|) */

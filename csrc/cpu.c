@@ -1,3 +1,5 @@
+/* Which clone of the array kernels runs: see functions.h and simd.h. */
+
 #include "functions.h"
 
 #include "simd.h"

@@ -1,3 +1,5 @@
+/* Sets and restores the floating-point environment: see environment.h. */
+
 #include "environment.h"
 
 #if defined(PE_SSE)

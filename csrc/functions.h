@@ -9,7 +9,7 @@
 
 #include "types.h"
 
-/* Which clone of the array kernels this machine runs.
+/* The clone of the array kernels that this machine runs.
  *
  * Definition      4 or 3 for the clone of x86-64-v4 or -v3, 1 for the default one, 0 where the
  *                 compiler made no clones (csrc/simd.h)

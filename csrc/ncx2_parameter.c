@@ -12,7 +12,7 @@
 #define NOISE 1e-14
 #define SLACK (8 * 0x1p-52) /* by which log p may exceed the largest value that any parameter has */
 
-/* Where y is measured for secants: there the normal quantile of the tail is nearly linear. */
+/* The variable of the secant steps, in which the normal quantile of the tail is nearly linear. */
 static double place(const pe_ncx2_parameter *t, double y, int in_log) {
     if (in_log) return pe_d_log(y);
     return sqrt(y + (t->of_df ? 2.0 * t->lam.h : 0.5 * t->d) + 0.5);

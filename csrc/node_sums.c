@@ -1,3 +1,5 @@
+/* Sums over nodes by moments and by rotation; interface in node_sums.h. */
+
 #include "node_sums.h"
 
 #include <math.h>

@@ -15,7 +15,7 @@ static const double ROOT_2 = 0x1.6a09e667f3bcdp+0;
 static const double ROOT_2_OVER_PI = 0x1.9884533d43651p-1;
 static const double EXP_MINUS_40 = 0x1.39792499b1a24p-58;
 
-/* Where one approximation hands over to the next. */
+/* Limits between approximations. */
 #define CENTRAL_X 0.7             /* CENTRAL is fitted up to x^2 = 1/2 */
 #define FAR_X 6.0                 /* NEAR below, FAR above */
 #define ZERO_X 40.0               /* Phi(-40) < 2^-1100 */

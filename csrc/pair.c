@@ -178,7 +178,7 @@ static double normal_reach(double log_mass) {
     return sqrt(fmax(0.0, -2.0 * (log_mass + 0.69)));
 }
 
-/* What a level cuts off the ends of z. */
+/* How much a level cuts off the ends of z. */
 typedef struct {
     int whole; /* nothing is cut off */
     double log_mass; /* log of the probability that one step may lose at each end */

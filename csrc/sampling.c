@@ -1,3 +1,8 @@
+/* Sums of random losses; interface in laws.h, called by pyengine/engines/inverse_cdf.py.  Sample i takes its normal
+ * variates 2j and 2j+1 of table g from the block (i, j) of Threefry-2x64-20 (Salmon et al. 2011) with key (seed, g): any
+ * split of the samples over threads gives the same numbers, and so does any machine, as elementary.h has the same bits
+ * everywhere. */
+
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -5,11 +10,7 @@
 #include "elementary.h"
 #include "laws.h"
 
-/* Sums of random losses.  Sample i takes its normal variates 2j and 2j+1 of table g from the block
- * (i, j) of Threefry-2x64-20 (Salmon et al. 2011) with key (seed, g): any split of the samples over
- * threads gives the same numbers, and so does any machine, since elementary.h is bit-reproducible. */
-
-enum { BLOCK = 128 }; /* samples side by side */
+enum { BLOCK = 128 }; /* samples computed together */
 
 PE_INLINE uint64_t rotated(uint64_t x, int by) {
     return (x << by) | (x >> (64 - by));
