@@ -17,9 +17,10 @@ typedef struct pe_certified {
     double uncertain[4]; /* bounds of the sums of the errors of the weights, as line.mass */
     double omitted[4]; /* bounds of the sums of the moduli beyond the last t */
     double removed[2]; /* bounds of the probabilities under A and B that are cut off at the ends of z */
-    int is_divided; /* whether only paths with a large loss are summed; the others have at most */
-    double zero_lost[2]; /* these probabilities under A and under B and, beyond c, */
-    double zero_theta, zero_k; /* e^(zero_k - zero_theta c) under A and e^c times that under B */
+    int is_divided; /* whether only paths with a large loss are summed (divided.c) */
+    /* The paths without one: mass that is cut off under A and B, and Chernoff's bound beyond c, e^(zero_k -
+     * zero_theta c) under A and e^c times that under B. */
+    double zero_lost[2], zero_theta, zero_k;
     struct pe_certified *others; /* the line of the paths without a large loss; NULL if that bound is used */
 } pe_certified;
 
