@@ -1,4 +1,4 @@
-"""Calibration: the parameter of a mechanism that just meets a target."""
+"""Calibration: the smallest noise, or another extreme parameter, that meets a privacy target."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Calibration:
     Parameters
     ----------
     value : float, int or ndarray
-        The parameter; an array of the shape of the target if that has one.
+        The parameter; an array of the target's shape if the target holds arrays.
     achieved : Target or tuple of Target
-        The targets with the figures of the calibrated mechanism on their safe side, in the order in
-        which they were given; arrays where ``value`` is one.
+        The targets in the order given, with the figures that the calibrated mechanism achieves,
+        rounded to the safe side; with arrays if ``value`` is an array.
     mechanism : Mechanism or ndarray of object
         The calibrated mechanism.
     evaluations : int
-        Number of mechanisms that were tried, for all entries together.
+        Total number of mechanisms that were evaluated.
     """
 
     value: Any
@@ -60,7 +60,7 @@ class Calibration:
         return int(self.value)
 
     def _repr_html_(self) -> str:
-        """The result as a notebook shows it."""
+        """The result in HTML, for notebooks."""
         from pyengine._support.markup import html_table
 
         achieved = self.achieved if isinstance(self.achieved, tuple) else (self.achieved,)
@@ -224,46 +224,46 @@ def calibrate(
     start: float | None = None,
     rtol: float = 1e-11,
 ) -> Calibration:
-    """Smallest noise, largest sampling probability or most steps that meet a target.
+    """Find the smallest noise, largest sampling probability or most steps that meet a target.
 
     Parameters
     ----------
     make : callable
-        From the parameter, a positive float or, with ``integer``, an int >= 0, to a mechanism.  The
-        privacy loss must be monotone in the parameter.  A ValueError says that a value lies outside
-        the parameter's domain; the domain must be one interval.
+        Makes the mechanism from the parameter, a positive float or, with ``integer``, an int >= 0.
+        Privacy must be monotone in the parameter.  A ValueError of ``make`` means that the value is
+        outside the parameter's domain, which must be an interval.
     target : Target or sequence of Target
-        What is to be met, all of it if several are given.  Targets of arrays broadcast together,
-        and one parameter is found for each entry.
+        The target; of several, all must be met.  If they hold arrays, these broadcast together, and
+        a parameter is found for each entry.
     integer : bool
         Whether the parameter is an integer.
     maximize : bool, optional
-        Whether to return the largest parameter that meets the target, because privacy is lost as it
-        grows; found out if not given.
+        True finds the largest parameter that meets the target, for parameters such as steps whose
+        growth costs privacy; False the smallest.  Determined automatically if not given.
     start : float, optional
-        Where the search begins: any valid parameter; 1 if not given, 1024 for integers.
+        Any valid parameter, where the search begins; by default 1, or 1024 for integers.
     rtol : float
-        Distance from the boundary, relative to the parameter, that the answer may have, in
-        [1e-14, 0.1].  Without effect on integers, which are exact.
+        Largest relative distance of the answer from the boundary, in [1e-14, 0.1].  Integers are
+        always exact.
 
     Returns
     -------
     Calibration
         A parameter on the safe side of the boundary: its mechanism was evaluated and meets the
-        target by the bounds that the target asks for, estimated or proven (``bounds=True``).
+        target by the requested bounds, estimated or proven (``bounds=True`` of the target).
 
     Raises
     ------
     ValueError
-        For an argument outside its domain, a target that no parameter meets, saying what is the
-        best that can be achieved, or one that all parameters meet though they have no end.
+        For an argument outside its domain, for a target that no parameter meets (the message says
+        what can be achieved), or for one that every parameter meets without a largest or smallest.
     AccuracyError
-        Where no engine answers near the boundary.
+        If no engine has an answer near the boundary.
 
     Notes
     -----
-    Accuracy: within ``rtol`` of the boundary, up to what the engine's bounds add, usually below
-    1e-12; five to ten mechanisms are evaluated.  See docs/calibration.
+    Accuracy: ``rtol``, plus the width of the engine's bounds, usually below 1e-12.  Five to ten
+    mechanisms are evaluated.  See docs/calibration.
 
     Examples
     --------

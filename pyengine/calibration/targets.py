@@ -1,7 +1,7 @@
-"""Targets: what a mechanism is asked to achieve, for `pyengine.calibrate`.
+"""Privacy targets for `pyengine.calibrate` and budgets.
 
-A target is a value.  Its numbers may be arrays, which broadcast together: one target for each
-entry.  Whether a mechanism meets a target is judged by the engine's bound on the unfavourable side.
+Targets are immutable and compare by value.  Their numbers may be arrays, which broadcast together:
+one target for each entry.  A mechanism meets a target if the engine's less favourable bound does.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class Target:
     adjacency, method, threat_model, tolerance
         As in the public function that the target refers to; keyword-only.
     bounds : {"estimated", True}
-        Which bound on the unfavourable side decides: one that may be an estimate, or one that is
-        proven, floating point included; keyword-only.
+        Whether the decision uses bounds that may be estimates, or only (True) bounds that are
+        proven, rounding included; keyword-only.
     """
 
     adjacency: str = field(default="add_remove", kw_only=True)
@@ -192,23 +192,23 @@ class Target:
         return f"{type(self).__name__}({self.in_words().replace(' ', '=').replace(',=', ', ')})"
 
     def excess(self, mechanism: Mechanism) -> float:
-        """How far a mechanism is from a single target, on a smooth scale.
+        """Signed distance of a mechanism from a single target, on a smooth scale.
 
         Parameters
         ----------
         mechanism : Mechanism
-            What is released.
+            The mechanism.
 
         Returns
         -------
         float
-            At most 0 exactly where the target is met, by the engine's safe bound; -inf and inf
-            where the figures are at an end of the scale.
+            At most 0 if and only if the target is met by the engine's safe bound; -inf or inf if
+            the figures are at an end of the scale.
 
         Raises
         ------
         ValueError
-            Where the mechanism's answers are the least that leaks, and no guarantee.
+            If the mechanism has only lower bounds of the privacy loss, which are no guarantee.
         """
         refuse_the_least(mechanism)
         return self.judged(mechanism)
@@ -254,22 +254,22 @@ class Target:
         return math.nan
 
     def achieved(self, mechanism: Mechanism) -> Self:
-        """Return the single target of this kind that a mechanism just meets.
+        """Return the tightest single target of this kind that a mechanism meets.
 
         Parameters
         ----------
         mechanism : Mechanism
-            What is released.
+            The mechanism.
 
         Returns
         -------
         Target
-            The same question with the mechanism's own figure, rounded to the safe side.
+            This target with the mechanism's figure, rounded to the safe side.
 
         Raises
         ------
         ValueError
-            As of `excess`.
+            As for `excess`.
         """
         refuse_the_least(mechanism)
         return self._achieved(mechanism)
@@ -284,17 +284,17 @@ class Target:
         Parameters
         ----------
         mechanism : Mechanism
-            What is released.
+            The mechanism.
 
         Returns
         -------
         bool
-            True where the bound, and not only the value, is within the target.
+            True if the bound, and not only the value, meets the target.
 
         Raises
         ------
         ValueError
-            As of `excess`.
+            As for `excess`.
         """
         return self.excess(mechanism) <= 0.0
 
@@ -306,9 +306,9 @@ class EpsilonDelta(Target):
     Parameters
     ----------
     epsilon : array_like
-        In [0, ∞].
+        ε in [0, ∞].
     delta : array_like
-        In [0, 1]; 0 asks for pure differential privacy.
+        δ in [0, 1]; 0 means pure differential privacy.
     adjacency, method, threat_model, tolerance, bounds
         As in `Target`, and in `pyengine.delta`; keyword-only.
     """
@@ -378,7 +378,8 @@ class Gamma(Target):
     kappa : array_like
         Success probability without the release, in [0, 1].
     gamma : array_like
-        Success probability allowed with it, in [0, 1]; not below ``kappa`` if it is to be met.
+        Largest success probability with the release, in [0, 1]; below ``kappa`` no mechanism
+        meets the target.
     adjacency, method, threat_model, tolerance, bounds
         As in `Target`, and in `pyengine.gamma_bound`, whose adjacency is "add"; keyword-only.
     """
@@ -418,7 +419,8 @@ class TradeOff(Target):
     Parameters
     ----------
     alpha, beta : array_like
-        Level of the test and its type-II error, in [0, 1]; β at most 1 - α if it is to be met.
+        Level α of the test and smallest type II error β, in [0, 1]; with β > 1 - α no mechanism
+        meets the target.
     adjacency, method, threat_model, tolerance, bounds
         As in `Target`, and in `pyengine.trade_off`; keyword-only.
     """
@@ -459,13 +461,13 @@ class Advantage(Target):
     Parameters
     ----------
     eta : array_like
-        In [0, 1].
+        Largest advantage η, in [0, 1].
     adjacency, method, threat_model, tolerance, bounds
         As in `Target`, and in `pyengine.delta`; keyword-only.
 
     Notes
     -----
-    The largest 1 - α - β of all tests is the total variation distance of both laws.
+    The largest 1 - α - β over all tests is the total variation distance of both laws.
     """
 
     eta: Real
@@ -498,26 +500,26 @@ class GaussianDP(Target):
     Parameters
     ----------
     mu : array_like
-        In [0, ∞].
+        μ in [0, ∞].
     slack : array_like
-        δ below which nothing is asked, in [0, 1].  0, the default, asks for T(α) >= G_μ(α) at
-        every α; otherwise δ(ε) <= max(δ_μ(ε), slack) at every ε.
+        Slack in δ, in [0, 1].  0, the default, requires T(α) >= G_μ(α) at every α; otherwise
+        δ(ε) <= max(δ_μ(ε), slack) is required at every ε.
     adjacency, method, threat_model, tolerance, bounds
-        As in `Target`, and in `pyengine.delta`; keyword-only.  T_add and T_remove are mirror
-        images, G_μ is its own, so "add", "remove" and "add_remove" are one question.
+        As in `Target`, and in `pyengine.delta`; keyword-only.  Since T_add and T_remove are mirror
+        images and G_μ is symmetric, "add", "remove" and "add_remove" are equivalent.
 
     Raises
     ------
     ValueError
-        When asked with ``slack=0`` of a mechanism whose losses are unbounded and which is not made
-        of Gaussian steps: its tails cannot be followed to the end.
+        If ``slack=0`` is used with a mechanism that has unbounded losses and is not made of
+        Gaussian steps: its tails cannot be checked completely.
 
     Notes
     -----
-    A composition of Gaussian steps, sampled or not, has T >= G_μ everywhere exactly where
+    A composition of Gaussian steps, sampled or not, has T >= G_μ everywhere if and only if
     μ² >= Σ 1/noise², over the steps with positive sampling probability: far out in the tail,
-    sampling no longer helps.  With a slack that tail is left out.  See docs/calibration for the
-    derivation and for how all ε are covered.
+    sampling does not help.  A slack excludes this tail.  See docs/calibration for the derivation,
+    and for how all ε are covered.
 
     References
     ----------
