@@ -1,8 +1,8 @@
 """Is a mechanism μ-Gaussian differentially private?  Comparison of two profiles at every ε.
 
-T >= G_μ everywhere exactly where δ(ε) <= δ_μ(ε) at every ε >= 0 and in both orders of the pair.
-Between two points of a grid both profiles are convex functions of e^ε: one stays below its chord,
-the other above its tangents, so that a finite comparison covers all ε (docs/calibration).
+T >= G_μ everywhere if and only if δ(ε) <= δ_μ(ε) at every ε >= 0 for both orders of the pair.
+Both profiles are convex functions of e^ε: between two grid points one lies below its chord, the
+other above its tangents, so that a finite comparison covers all ε (docs/calibration).
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ __all__ = ["largest_regret", "least_mu", "log_excess", "mu_from_below"]
 FloatArray = npt.NDArray[np.float64]
 
 GRID = 65  # points of the first grid
-TIGHT = 1e-12  # how far the bound on the largest ratio may lie above its value, relative
-LOOSE = 1e-2  # the same relative to the log of the ratio
-POINTS = 20_000  # of the finest grid: where the two profiles nearly agree, the bound stays loose
-SMALLEST = 1e-290  # profiles below are not compared
+TIGHT = 1e-12  # accepted relative distance of the bound on the largest ratio from its value
+LOOSE = 1e-2  # the same for the log of the ratio
+POINTS = 20_000  # most points of a grid; if both profiles nearly agree, the bound stays loose
+SMALLEST = 1e-290  # smaller δ are not compared
 ROUNDING = 8.0 * UNIT
-FAINT = 1e-12  # δ of the Gaussian beyond which its regret is bounded by that alone
-INSIDE = 1e-9  # share of the slack
-FOCUS = 5  # rounds, each of which divides a range of ε by 16
+FAINT = 1e-12  # δ of the Gaussian at the end of the grid; beyond, it bounds the regret by itself
+INSIDE = 1e-9  # relative distance of a δ from the slack
+FOCUS = 5  # rounds of a search, each of which divides a range of ε by 16
 REGRET, REGRET_FINEST = 1e-3, 1e-9  # width of the bounds on a regret, relative and absolute
 FEW = 16  # different steps up to which μ² is summed exactly: denominators grow with their number
 
 
 def log_excess(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -> float:
-    """Log of a bound on the largest δ(ε)/δ_μ(ε), or of the ratio of both μ where it is known.
+    """Log of a bound on the largest δ(ε)/δ_μ(ε), or of the ratio of both μ if that is smaller.
 
-    By the engines' bounds it is at most 0 only where the mechanism is μ-GDP up to ``slack``, the δ
-    below which nothing is asked.
+    It is at most 0 only if the mechanism is proven, by the engines' bounds, to be μ-GDP up to
+    ``slack`` in δ.
     """
     keywords = {**keywords, "adjacency": _both(keywords["adjacency"])}
     own = _gaussian_mu(mechanism) if keywords["adjacency"] == "add_remove" else None
@@ -59,8 +59,8 @@ def log_excess(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -
     end = _end(mechanism, mu, slack, **keywords)
     if end == 0.0 and slack == 0.0:  # nothing is released
         return -math.inf
-    # both are asked for though either settles the sign: a search compares excesses, and two scales
-    # in turn would send it the wrong way
+    # both are computed, though either may decide the sign: a search compares excesses, and would
+    # be misled by a change of scale
     try:
         return min(everywhere, _largest_log_ratio(mechanism, mu, end, **keywords))
     except AccuracyError:
@@ -81,8 +81,8 @@ def _gaussian_mu(mechanism: Mechanism) -> float | None:
             parts.append((number, noise.multiplier))
     if len(parts) <= FEW:
         return root_above(sum((n / Fraction(s) ** 2 for n, s in parts), start=Fraction(0)))
-    # each part errs by 4 units, its share of the largest by 6, the root by 7: squares of the parts
-    # themselves may be beyond all doubles
+    # scaled by the largest part, since squares may overflow; errors: 4 units of a part, 6 after
+    # scaling, 7 of the root
     sizes = [math.sqrt(n) / float(s) for n, s in parts]
     top = max(sizes)
     root = math.sqrt(math.fsum((x / top) * (x / top) for x in sizes))
@@ -113,7 +113,7 @@ def _end(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -> floa
 
 
 class _Profiles:
-    """Both profiles at growing ε: an upper bound of one, a lower one of the Gaussian's."""
+    """Upper bounds of the mechanism's profile and lower bounds of the Gaussian's."""
 
     def __init__(self, mechanism: Mechanism, mu: float, **keywords: Any) -> None:
         self._mechanism, self._mu, self._keywords = mechanism, mu, keywords
@@ -135,7 +135,7 @@ class _Profiles:
 
 
 def _largest_log_ratio(mechanism: Mechanism, mu: float, end: float, **keywords: Any) -> float:
-    """Log of a bound on the largest δ/δ_μ on [0, end]: halving where it may still be larger."""
+    """Log of a bound on the largest δ/δ_μ on [0, end]; intervals are halved where it is loose."""
     profiles = _Profiles(mechanism, mu, **keywords)
     rows = profiles.at(np.unique(np.linspace(0.0, end, GRID)))
     while True:
@@ -146,7 +146,7 @@ def _largest_log_ratio(mechanism: Mechanism, mu: float, end: float, **keywords: 
             return math.inf
         bound = _between(rows)
         top = max(best, float(bound.max(initial=0.0)))
-        # far from 0 a search asks for the sign and for a few digits of the log
+        # if the log is far from 0, a search needs its sign and a few digits only
         far = LOOSE * abs(fn.log(best)) if best > 0.0 else 0.0
         wide = bound > best * fn.exp(min(max(TIGHT, far), 1.0))
         middle = 0.5 * (rows[0, :-1] + rows[0, 1:])[wide]
@@ -158,7 +158,7 @@ def _largest_log_ratio(mechanism: Mechanism, mu: float, end: float, **keywords: 
 
 
 def _between(rows: FloatArray) -> FloatArray:
-    """Bound on δ/δ_μ inside each interval of the grid: chord over tangents."""
+    """Bound on δ/δ_μ inside each interval of the grid: chord of δ over tangents of δ_μ."""
     epsilon, upper, lower, slope, error = rows
     gap = np.diff(epsilon)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -178,7 +178,7 @@ def _between(rows: FloatArray) -> FloatArray:
 
 
 def least_mu(mechanism: Mechanism, start: float, slack: float, **keywords: Any) -> float:
-    """Return the least μ for which a mechanism is μ-GDP up to a slack, from above; inf if none."""
+    """Upper bound of the least μ for which a mechanism is μ-GDP up to a slack; inf if none."""
     keywords = {**keywords, "adjacency": _both(keywords["adjacency"])}
     own = _gaussian_mu(mechanism) if keywords["adjacency"] == "add_remove" else None
     if own is not None and slack == 0.0:
@@ -201,10 +201,10 @@ def least_mu(mechanism: Mechanism, start: float, slack: float, **keywords: Any) 
 
 
 def mu_from_below(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -> float:
-    """A bound below every μ for which a mechanism is μ-GDP up to a slack; 0 where none is found.
+    """Lower bound of all μ for which a mechanism is μ-GDP up to a slack; 0 if none is found.
 
-    It is the largest of some numbers below ``mu``, found by `least_mu`, whose δ_μ(ε) is exceeded at
-    some ε: close where one ε decides.
+    ``mu`` is the result of `least_mu`.  The bound is the largest of several numbers below it whose
+    δ_μ(ε) is exceeded at some ε; it is close if a single ε is decisive.
     """
     keywords = {**keywords, "adjacency": _both(keywords["adjacency"])}
     if mu == 0.0 or float(api.delta(mechanism, 0.0, **keywords).lower) <= slack:
@@ -212,7 +212,7 @@ def mu_from_below(mechanism: Mechanism, mu: float, slack: float, **keywords: Any
     if mu == math.inf:
         return 0.0
     if slack == 0.0 and keywords["adjacency"] == "add_remove" and _gaussian_mu(mechanism):
-        return mu * (1.0 - 2.0 * ROUNDING)  # it is the root of a sum, rounded up
+        return mu * (1.0 - 2.0 * ROUNDING)  # ``mu`` is exact up to rounding
     low, high = 0.0, _end(mechanism, mu, slack, **keywords)
     if slack > 0.0:  # just inside of where the profile is above the slack
         inside = api.epsilon(mechanism, slack * (1.0 + INSIDE), **keywords)
@@ -261,14 +261,14 @@ def largest_regret(mechanism: Mechanism, mu: float, **keywords: Any) -> tuple[fl
 
 
 def _both(adjacency: str) -> str:
-    """T_add and T_remove are mirror images, and G_μ is its own."""
+    """Replace one order by both, which is equivalent: G_μ is symmetric."""
     return "add_remove" if adjacency in ("add", "remove") else adjacency
 
 
 def _both_profiles(
     mechanism: Mechanism, gaussian: Mechanism, epsilon: FloatArray, **keywords: Any
 ) -> FloatArray:
-    """Rows ε, bounds on δ(ε) from both sides, and on δ_μ(ε)."""
+    """Rows: ε, lower and upper bounds of δ(ε), lower and upper bounds of δ_μ(ε)."""
     own = api.delta(mechanism, epsilon, **keywords)
     other = api.delta(gaussian, epsilon, adjacency="add", bounds=True)
     return np.stack([epsilon, own.lower, own.upper, other.lower, other.upper])

@@ -1,4 +1,4 @@
-"""Proven bounds, also where a faster engine only estimates its error."""
+"""Proven bounds, even if the fastest engine only estimates its error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyengine.mechanisms import Mechanism
 
 __all__ = ["proven_bounds", "proven_noise"]
 
-LOOSE = (1e-2, 0.1)  # relative widths of bounds where those of the default are out of reach
+LOOSE = (1e-2, 0.1)  # relative widths of bounds tried if those of the default are out of reach
 Found = TypeVar("Found")
 
 
@@ -30,10 +30,10 @@ def proven_bounds(
     adjacency: str = "add_remove",
     tolerance: float | None = None,
 ) -> Bounds:
-    """Bounds of a question that are proven, floating point included.
+    """Proven bounds of a question, rounding included.
 
-    Without a tolerance they are those of ``bounds=True``, and up to 0.1 wide where that cannot be
-    proven; else an AccuracyError has the estimate, where there is one.
+    Without a tolerance they are those of ``bounds=True`` or, if these cannot be proven, have
+    a relative width of up to 0.1.  If none can be proven, the AccuracyError contains the estimate.
     """
     widths = (None, *LOOSE) if tolerance is None else (tolerance,)
     words: dict[str, Any] = {"adjacency": adjacency, "bounds": True}
@@ -61,11 +61,10 @@ def proven_noise(
     *,
     adjacency: str = "add_remove",
 ) -> float:
-    """Noise whose mechanism is (ε, δ)-differentially private by a proven bound, δ > 0.
+    """Noise for which a mechanism is (ε, δ)-differentially private by a proven bound, δ > 0.
 
-    As of `pyengine.calibrate` with ``bounds=True``, whose bounds are as wide as in `proven_bounds`
-    where narrower ones cannot be proven.  ``make`` goes from noise to a mechanism, the more noise
-    the more private.
+    As by `pyengine.calibrate` with ``bounds=True``, but with wider bounds, as in `proven_bounds`,
+    if narrower ones cannot be proven.  ``make`` makes the mechanism from the noise.
     """
     target = EpsilonDelta(epsilon, delta, adjacency=adjacency, bounds=True)
 
@@ -76,7 +75,7 @@ def proven_noise(
 
 
 def _first(ask: Callable[[float | None], Found], widths: tuple[float | None, ...]) -> Found:
-    """What the first width gives that is not refused, else the refusal of the first one."""
+    """The result for the first width that is not refused; otherwise the first refusal is raised."""
     refused: list[AccuracyError] = []
     for width in widths:
         try:

@@ -1,8 +1,8 @@
-"""Search for the point where a monotone function changes sign, with few evaluations.
+"""Search for the sign change of a monotone function, with few evaluations.
 
-The function is the excess of a target over a parameter: positive where the target is missed.  A
-bracket is found by steps that grow; inside it, inverse interpolation through the nearest points
-proposes the root, and the last step lands just on the safe side of it.
+The function is the excess of a target as a function of a parameter, positive if the target is
+missed.  A bracket is found by growing steps; inside it, inverse interpolation through the nearest
+points proposes the root, and the last step lands just on the safe side of it.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from pyengine.errors import AccuracyError
 
 __all__ = ["Domain", "Guide", "NoiseSearch", "Unbounded", "Unreachable"]
 
-NEAR = 1.25  # factor of a first step, which shows the slope
-GROWTH = 4.0  # largest factor of the next step outwards; each further step may be its square
+NEAR = 1.25  # factor of the first step, which determines a slope
+GROWTH = 4.0  # largest factor of the second step outwards; it is squared for each further step
 MAX_EVALUATIONS = 200
-POINTS = 4  # of the inverse interpolation
-STALLED = 3  # steps without progress before the bracket is bisected
-SAFE = 0.25  # share of the tolerance by which the last step keeps clear of the root
-MOST_GUIDED = 1  # points, after which their slope says more than the guide
-BEYOND, LEAST_BEYOND = 1.1, 1e-9  # of the way that a guide shows
-GUIDED_STEPS = 24
-NEARBY = 0.25  # excess from which on the guide is not trusted to lead to the boundary
-STEEP = 3.0  # strength that grows by more powers of the parameter tells of rare large losses
-LARGEST_STEP = 3.0  # of the logarithm of the parameter
-DIFFERENT = 1e-9  # two excesses that differ by less may do so by rounding
+POINTS = 4  # most points of the inverse interpolation
+STALLED = 3  # steps without progress after which the bracket is bisected
+SAFE = 0.25  # distance of the last step from the root, in units of the tolerance
+MOST_GUIDED = 1  # with more points than this, their slope is used instead of the guide
+BEYOND, LEAST_BEYOND = 1.1, 1e-9  # how far to go beyond the guide's estimate: factor, and least
+GUIDED_STEPS = 24  # most secant steps in the guide
+NEARBY = 0.25  # |excess| up to which a step may land on the boundary and needs full accuracy
+STEEP = 3.0  # |d strength / d log parameter| above which rare large losses make the guide useless
+LARGEST_STEP = 3.0  # largest secant step in the log of the parameter
+DIFFERENT = 1e-9  # excesses that differ by less count as equal, up to rounding
 
 
 @dataclass(frozen=True)
 class Domain:
-    """Where a parameter may lie, both ends included."""
+    """The closed interval of a parameter."""
 
     low: float
     high: float
@@ -42,20 +42,23 @@ class Domain:
 
 
 class Guide(Protocol):
-    """What a cheap figure says of the parameter; it chooses where to ask, and nothing else."""
+    """A cheap estimate of the boundary, which only determines where to evaluate.
+
+    It uses a ``strength``, the logarithm of a figure that decreases as privacy grows.
+    """
 
     def strength(self, x: float) -> float:
-        """Logarithm of a figure that is smaller where more privacy is; NaN where unknown."""
+        """Strength at a parameter; NaN if unknown."""
 
     def missing(self, excess: float) -> float:
-        """By how much about the strength should grow where the excess is this; NaN if unknown."""
+        """Estimated strength at the boundary less that at an excess; NaN if unknown."""
 
     def goal(self) -> float:
-        """About the strength at the boundary; NaN where unknown."""
+        """Estimated strength at the boundary; NaN if unknown."""
 
 
 class Unbounded(ValueError):  # noqa: N818 - named like `Unreachable`
-    """Every value of the parameter that was tried, from ``low`` to ``high``, meets the target."""
+    """All values that were tried, from ``low`` to ``high``, meet the target."""
 
     def __init__(self, low: float, high: float) -> None:
         super().__init__(
@@ -67,7 +70,7 @@ class Unbounded(ValueError):  # noqa: N818 - named like `Unreachable`
 class Unreachable(Exception):  # noqa: N818 - the caller says what is the best achievable
     """No value of the parameter up to ``best`` meets the target.
 
-    ``best`` is the end of the domain, or ``error`` says why no engine answers beyond.
+    ``best`` is the end of the domain, or ``error`` is why no engine has an answer beyond it.
     """
 
     def __init__(self, best: float, error: AccuracyError | None = None) -> None:
@@ -78,15 +81,15 @@ class Unreachable(Exception):  # noqa: N818 - the caller says what is the best a
 
 @dataclass
 class NoiseSearch:
-    """One search for the boundary of where a target is met.
+    """One search for the boundary of the region where a target is met.
 
-    - ``excess``: <= 0 where the target is met; monotone; an AccuracyError where nothing is known
-    - ``valid``: whether a parameter may be asked for; cheap, and true on one interval
-    - ``rtol``: how far from the boundary the answer may lie, relative to it
-    - ``rough``: the excess to some digits where that is quicker and it is far from 0, else NaN
-    - ``guide``: says where the boundary is expected
-    - ``ceiling``: an upper bound of the excess without engines, for when one has refused
-    - ``starts_near``: whether to begin at the start, whatever the guide expects
+    - ``excess``: monotone function, <= 0 if the target is met; AccuracyError without an answer
+    - ``valid``: whether a parameter is in the domain, an interval; cheap
+    - ``rtol``: largest distance of the answer from the boundary, relative to it
+    - ``rough``: a quick estimate of the excess if that is far from 0, otherwise NaN
+    - ``guide``: estimates the boundary
+    - ``ceiling``: an upper bound of the excess that needs no engine, if engines refuse
+    - ``starts_near``: whether to begin at the start instead of the guide's estimate
     """
 
     excess: Callable[[float], float]
@@ -99,10 +102,10 @@ class NoiseSearch:
     starts_near: bool = False
     points: dict[float, float] = field(default_factory=dict)
     unknown: dict[float, AccuracyError] = field(default_factory=dict)
-    has_ceiling: bool = False  # that told of a point where no engine answers
+    has_ceiling: bool = False  # whether ``ceiling`` has decided a point without an engine's answer
 
     def ask(self, x: float, *, on_the_way: bool = False) -> float:
-        """Excess at x, NaN where no engine answers; to some digits on the way to a bracket."""
+        """Excess at x, NaN without an answer; may be an estimate if ``on_the_way`` to a bracket."""
         if x in self.points:
             return self.points[x]
         if x in self.unknown:
@@ -127,16 +130,16 @@ class NoiseSearch:
         return y
 
     def _is_surely_met(self, x: float) -> bool:
-        """Whether the target is met at x whatever engines say, which is then kept."""
+        """Whether the upper bound shows that the target is met at x; if so, it is stored."""
         bound = math.inf if self.ceiling is None else self.ceiling(x)
         if bound <= 0.0:
             self.points[x] = bound
         return bound <= 0.0
 
     def refuse_what_all_meet(self, start: float) -> None:
-        """Raise `Unbounded` where no engine has to say that a domain without ends meets the target.
+        """Raise `Unbounded` if by the upper bound all of a domain without ends meets the target.
 
-        The upper bound is monotone in the parameter, as the excess is.
+        Checking the ends suffices, since the upper bound is monotone in the parameter.
         """
         domain = self.domain
         if self.ceiling is None or self.ceiling(start) > 0.0:
@@ -149,7 +152,7 @@ class NoiseSearch:
     # ---- the way to a bracket
 
     def direction(self, start: float) -> bool:
-        """Whether the excess grows with the parameter, from points around a start."""
+        """Whether the excess grows with the parameter, judged by points around a start."""
         guided = self._guided_direction(start)
         if guided is not None:
             return guided
@@ -171,11 +174,11 @@ class NoiseSearch:
             factor *= factor
 
     def undirected(self, start: float, *, monotone: bool) -> tuple[float, bool]:
-        """Return `boundary` and whether the excess grows, where that has to be found out.
+        """Return `boundary` and whether the excess grows with the parameter, if that is not known.
 
-        Where the sign of the excess alone is monotone, two excesses on one side of the boundary
-        only suggest the direction; if the search that they suggest finds no boundary, the other
-        direction is searched before that is believed.
+        If only the sign of the excess is monotone (not ``monotone``), two values on one side of the
+        boundary may suggest the wrong direction: if the search finds no boundary there, the other
+        direction is searched, too.
         """
         grows = self.direction(start)
         try:
@@ -189,14 +192,15 @@ class NoiseSearch:
                 raise first from None
 
     def boundary(self, start: float, grows: bool) -> float:
-        """A point that meets the target, up to the tolerance the last; the domain's end if all do.
+        """A point that meets the target within the tolerance of the boundary.
 
-        `Unreachable` where none does, `Unbounded` where all do and the domain has no end.
+        The end of the domain if all points meet the target; `Unbounded` if it has no end, and
+        `Unreachable` if no point meets the target.
         """
         if self._guided_direction(start) not in (None, grows):
-            self.guide = None  # whoever names a direction is believed
+            self.guide = None  # a given direction takes precedence over the guide
         first = start if self.points else self._guided(start)
-        # where the guide expects the boundary, some digits would not do
+        # near the boundary an estimate of the excess would not suffice
         if math.isnan(self.ask(first, on_the_way=first == start)):
             self._known(first)
         growth = GROWTH
@@ -221,7 +225,7 @@ class NoiseSearch:
         return self._refine(*((max(met), min(missed)) if grows else (min(met), max(missed))))
 
     def _guided_direction(self, start: float) -> bool | None:
-        """Whether strength grows with the parameter; None where that is not known."""
+        """Whether the strength grows with the parameter; None if unknown."""
         if self.guide is None:
             return None
         other = self._step(start, 2.0)
@@ -233,7 +237,7 @@ class NoiseSearch:
         return (second > first) == (other > start)
 
     def _guided(self, start: float) -> float:
-        """Where the guide expects the boundary; the start where it expects nothing."""
+        """The guide's estimate of the boundary; the start if it has none."""
         if self.guide is None or self.starts_near:
             return start
         found = self._where(start, self.guide.goal())
@@ -244,7 +248,7 @@ class NoiseSearch:
         return found if change <= STEEP * abs(math.log(other / found)) else start
 
     def _beyond(self, edge: float, up: bool) -> float | None:
-        """A point somewhat beyond where the guide expects the boundary from the edge; or none."""
+        """A point slightly beyond the guide's estimate of the boundary; None if it has none."""
         if self.guide is None or len(self.points) > MOST_GUIDED:
             return None
         missing = self.guide.missing(self.points[edge])
@@ -253,7 +257,7 @@ class NoiseSearch:
         return found if found is not None and (found > edge) == up and found != edge else None
 
     def _where(self, start: float, goal: float) -> float | None:
-        """The parameter of a strength, by secants on logarithms; None where they do not find it."""
+        """The parameter with a given strength, by the secant method; None if it fails."""
         guide, domain = self.guide, self.domain
         if guide is None or not math.isfinite(goal) or start <= 0.0:
             return None
@@ -275,7 +279,7 @@ class NoiseSearch:
         return None
 
     def _outward(self, edge: float, up: bool, growth: float) -> float:
-        """The next point beyond the edge: a little beyond where the root seems to be."""
+        """The next point beyond the edge: a little beyond the extrapolated root."""
         factor = growth if len(self.points) > 1 else NEAR
         guess = self._interpolated(2)
         if guess is not None and guess > 0.0:
@@ -285,7 +289,7 @@ class NoiseSearch:
         return self._step(edge, factor if up else 1.0 / factor)
 
     def _step(self, x: float, factor: float) -> float:
-        """The valid point at a factor from x, or the last valid one on the way there."""
+        """The point x times a factor, or the last valid point on the way there."""
         domain = self.domain
         y = x * factor
         if domain.integer:
@@ -294,7 +298,7 @@ class NoiseSearch:
         if y == x or self.valid(y):
             return y
         inside, outside = x, y
-        while True:  # the edge of the parameter's own domain: no engine is asked
+        while True:  # bisection for the end of the parameter's domain, without engines
             middle = 0.5 * (inside + outside)
             if domain.integer:
                 middle = math.floor(middle)
@@ -306,14 +310,14 @@ class NoiseSearch:
                 outside = middle
 
     def _known(self, start: float) -> None:
-        """Find a point near the start at which an engine answers."""
+        """Find a point near the start at which an engine has an answer."""
         for factor in (2.0, 0.5, 8.0, 0.125, 64.0, 1.0 / 64.0):
             if self.points or not math.isnan(self.ask(self._step(start, factor))):
                 return
         raise self.unknown[start]
 
     def _towards(self, known: float, unknown: float, met: bool) -> None:
-        """Find the other side of the boundary before a point where no engine answers."""
+        """Look for the other side of the boundary between a known point and one without answer."""
         error = self.unknown[unknown]
         for _ in range(30):
             middle = self._middle(known, unknown)
@@ -357,7 +361,7 @@ class NoiseSearch:
         return met
 
     def _close(self, met: float, missed: float) -> bool:
-        """Whether no point that meets the target lies much nearer to the boundary."""
+        """Whether the point that meets the target is within the tolerance of the boundary."""
         if self.domain.integer:
             return abs(met - missed) <= 1.0
         tolerance = self.rtol * abs(met)
@@ -366,8 +370,8 @@ class NoiseSearch:
         y = self.points[met]
         if not math.isfinite(y):
             return False
-        # the distance that the slopes to the nearest points give, with a margin; points that are
-        # too near tell more about rounding than about slopes
+        # distance by the slopes to the nearest points, with a margin; slopes to points that are
+        # too near would be mostly rounding
         near = [x for x in self._nearest(4) if abs(x - met) > 10.0 * tolerance]
         slopes = [abs((self.points[x] - y) / (x - met)) for x in near[:2]]
         return len(slopes) == 2 and -2.0 * y <= tolerance * min(slopes)
@@ -390,7 +394,7 @@ class NoiseSearch:
         return math.exp(values[0]) if abs(values[0]) < 700.0 else None
 
     def _proposal(self, met: float, missed: float) -> float | None:
-        """Interpolated root inside the bracket, moved to the safe side once it is certain."""
+        """Interpolated root inside the bracket, moved to the safe side once it is accurate."""
         low, high = min(met, missed), max(met, missed)
         guesses = [self._interpolated(count) for count in range(2, POINTS + 1)]
         inside = [x for x in guesses if x is not None and low < x < high]
@@ -410,7 +414,7 @@ class NoiseSearch:
         return x if low < x < high else None
 
     def _middle(self, a: float, b: float) -> float:
-        """Middle on the logarithmic scale, or of integers."""
+        """Geometric mean; for integers near each other the arithmetic mean, rounded down."""
         if self.domain.integer:
             if min(a, b) > 0.0 and max(a, b) > 4.0 * min(a, b):
                 return float(math.floor(math.sqrt(a * b)))
@@ -420,7 +424,7 @@ class NoiseSearch:
     # ---- ways to fail
 
     def _no_direction(self) -> NoReturn:
-        """Raise: no two values of the parameter differ in their excess."""
+        """Raise the error for an excess that is the same at all parameters."""
         if not self.points:
             raise next(iter(self.unknown.values()))
         if max(self.points.values()) > 0.0:
@@ -428,7 +432,7 @@ class NoiseSearch:
         raise Unbounded(min(self.points), max(self.points))
 
     def _end(self, edge: float) -> float:
-        """The end of the domain, if the whole domain meets the target."""
+        """The end of a domain that meets the target completely; `Unbounded` if it has no end."""
         domain = self.domain
         if edge != domain.high and (edge != domain.low or domain.integer):
             return edge
