@@ -94,3 +94,21 @@ def test_beta_between_two_doubles_at_its_largest() -> None:
     gamma = pe.gamma_bound(mechanism, alpha, adjacency="remove", method="lattice")
     beta = pe.trade_off(mechanism, alpha, adjacency="remove", method="lattice", bounds=True)
     assert Fraction(beta.lower) <= 1 - Fraction(gamma) <= Fraction(beta.upper)
+
+
+@pytest.mark.parametrize("adjacency", ["add", "add_remove"])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        pe.LaplaceMechanism(1e17).composed(3),
+        pe.LaplaceMechanism(1e16).poisson_sampled(0.1),
+        pe.ExponentialMechanism(1e-16).composed(3),
+    ],
+)
+def test_losses_below_the_rounding_of_thresholds(mechanism: pe.Mechanism, adjacency: str) -> None:
+    """The ends of the losses are nearer to each other than thresholds are searched."""
+    alpha = np.array([1e-9, 0.01, 0.3, 0.5, 0.7, 0.99])
+    found = pe.trade_off(mechanism, alpha, adjacency=adjacency, method="exact", bounds=True)
+    assert np.all(found.lower <= 1.0 - alpha)
+    assert np.all(found.upper >= (1.0 - alpha) * (1.0 - 1e-15))
+    assert np.all(found.upper - found.lower <= 1e-14)

@@ -95,7 +95,7 @@ class ExactBothOrders(LevelQuestions, BothOrders):
         return super()._is_inside(level) and not self._is_one_law
 
     def _expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Between which thresholds the mass of the better order's event comes to α, about."""
+        """Brackets of the thresholds at which A's mass of the better event falls to α."""
         return brackets(_BetterOrder(self._add.law, self._remove.law), alpha)
 
     def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:

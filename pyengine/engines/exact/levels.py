@@ -117,12 +117,12 @@ class ComposedLaw(Thresholds, Protocol):
         return 0.0, 0.0, 0.0
 
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Between which thresholds A's mass above comes to α, about."""
+        """Brackets in which the thresholds of levels α are expected."""
         return brackets(self, alpha)
 
     @property
     def tests(self) -> LawTests:
-        """Tests {S > c} as the C core asks about them, where they are expected."""
+        """Tests {S > c} for the C core, which takes thresholds where they are expected."""
         return LawTests(self, (ffi.new_handle(self), lib.python_tails, ffi.NULL))
 
     def formulas(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray] | None:
@@ -147,9 +147,9 @@ class ClosedLaw(ComposedLaw, Protocol):
 
 
 def brackets(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Between which thresholds A's mass comes to be at most α, to a rounding of a threshold or few.
+    """Brackets of the thresholds at which A's mass falls to α, a few roundings wide.
 
-    Inside of an atom they lie on both sides of its loss.
+    A level inside an atom has the bracket around the atom's loss.
     """
     low, high = law.support()
     # room for the rounding of losses, so that no atom at an end is outside
@@ -165,11 +165,11 @@ def brackets(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, FloatArray
 
     if law.losses is not None:
         return falling_bracket(over, *_beside_loss(law, law.losses, alpha), room=8.0 * UNIT)
-    # both ends mostly are atoms
-    places = low - room, low + room, high - room, high + room
+    # many levels lie inside the atoms at both ends
+    places = sorted((low - room, low + room, high - room, high + room))
     before = sum(over(np.full(alpha.size, place)) > 0.0 for place in places[1:3])
     ends = np.take(places, before), np.take(places, before + 1)
-    if high - low > FAR:  # on an axis that is logarithmic far out first
+    if high - low > FAR:  # first on an axis that is logarithmic far out
         far = falling_bracket(lambda x: over(fn.sinh(x)), *(fn.arcsinh(end) for end in ends))
         ends = fn.sinh(far[0]), fn.sinh(far[1])
     return falling_bracket(over, *ends, room=8.0 * UNIT)
@@ -256,15 +256,15 @@ class LevelQuestions(Questions):
 
 
 class LawTests:
-    """Tests {S > c} of a law as the C core asks about them.
+    """Tests {S > c} of a law for the C core.
 
     Parameters
     ----------
     law : Thresholds
         The law.
     calls : tuple
-        What both functions of the core are given, the one that says masses at many thresholds, and
-        that which says about those at one, NULL where thresholds are expected closely.
+        A handle, the function of the core that returns masses at many thresholds, and the one that
+        estimates those at one threshold: NULL where the expected brackets are closed.
     jumps : ndarray, optional
         Losses that may be atoms, rising.
     has_atoms : bool

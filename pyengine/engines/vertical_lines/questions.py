@@ -477,7 +477,7 @@ class LineBothOrders(HandingOver, ExactBothOrders):
         return super()._is_inside(level) and not self._is_alone(np.array([level]))[0]
 
     def _expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """As of either order."""
+        """The brackets that hold those of both orders."""
         first, second = (order.law.expected(alpha) for order in (self._add, self._remove))
         return np.minimum(first[0], second[0]), np.maximum(first[1], second[1])
 
