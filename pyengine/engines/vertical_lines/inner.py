@@ -211,7 +211,7 @@ class PiecesOrder(RowsOrder):
     steps : SampledSteps
         The steps.
     laws : SectorLaws
-        Their laws on pieces, of several depths.
+        Their sector laws, of several depths.
     """
 
     def __init__(self, steps: SampledSteps, laws: SectorLaws) -> None:
@@ -227,7 +227,7 @@ class PiecesOrder(RowsOrder):
         return self._rows(functional, c, 1)
 
     def _rows(self, functional: int, c: FloatArray, stage: int) -> LogBounds:
-        """Rows of the first ``stage`` laws, each of which ends farther out."""
+        """Rows of the first ``stage`` laws, each truncated farther out."""
         table = np.full((c.size, WIDTH), np.nan)
         self._laws.improve(functional, c, table, CLOSE, stage)
         return LogBounds.of_rows(c, table)

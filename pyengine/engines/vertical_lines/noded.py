@@ -44,7 +44,7 @@ HALVED = 40  # at most so often
 MOST_PIECES = 4000
 LEFT = 36.0  # relative errors wanted of rules and of the ends of laws are e^-LEFT
 FIRST_LOG = -4.0  # log of the masses that are assumed at first
-TURNS = 8  # attempts, each of which assumes masses not below e^-FURTHER of the last
+TURNS = 8  # attempts; each assumes masses of at least e^-FURTHER times those of the last
 FURTHER = 80.0
 ENOUGH, ROUGH, TINY = (
     3e-13,
@@ -487,7 +487,7 @@ class NodedOrder(Inner):
         if epsilon is None:
             least = value.reshape(2, 2).min(axis=1)
             return np.asarray(least[::-1] if self._is_reversed else least)
-        # the profile is a difference of both, one of which has the weight e^ε
+        # the profile is A's mass minus e^ε times B's, so errors of A count 1 and those of B e^ε
         grown = fn.exp(min(max(c, -MOST_LOG), MOST_LOG))
         return np.asarray(np.array([1.0 / grown if self._is_reversed else 1.0, grown]) * value)
 

@@ -53,7 +53,7 @@ class GaussianShape(LossShape):
     Parameters
     ----------
     variance : Fraction
-        Of the loss: Σ N/σ².
+        That of the summed loss, Σ N/σ².
     """
 
     variance: Fraction
@@ -68,7 +68,7 @@ class GaussianShape(LossShape):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Losses outside of which no mass is a double."""
+        """Losses beyond which all masses underflow."""
         v = float(self.variance)
         reach = 0.5 * v + REACH * math.sqrt(v)
         return -reach, reach
@@ -181,7 +181,7 @@ class MixtureShape(LossShape):
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """Losses outside of which no mass is a double; not proven."""
+        """Losses beyond which all masses underflow; not proven."""
         _, mean, variance = self.cumulants(np.array([0.0, 1.0]))
         spread = REACH * np.sqrt(variance)
         far = float(np.abs(mean).max() + spread.max())

@@ -120,10 +120,10 @@ class Others(NamedTuple):
 
 
 class HandingOver(LevelQuestions):
-    """Questions that others are asked where bounds are wide: of one error where that is asked.
+    """Questions handed over to other engines where bounds are too wide.
 
-    Bounds that are wider than ``widest`` are wide, unless they are of what is small alone: values,
-    and γ at levels, below ``least_known``.
+    That is, relatively wider than ``widest``, unless the value, or the level of γ, is below
+    ``least_known``.  Of trade-off functions only the error ``wanted`` counts, if one is.
     """
 
     wanted: str | None = None
@@ -132,11 +132,11 @@ class HandingOver(LevelQuestions):
 
     @property
     def least_known(self) -> float:
-        """What is smaller is known to be small alone."""
+        """Values below this may have bounds that are far apart."""
         raise NotImplementedError
 
     def _hands_over(self, found: Triple, level: float, *, is_gamma: bool) -> bool:
-        """As what is handed over."""
+        """Whether one answer is handed over, as `_inside` decides for arrays."""
         return _is_one_wide(found, self.widest, self.least_known, level if is_gamma else None)
 
     def wanting(self, wanted: str | None) -> HandingOver:
@@ -152,7 +152,7 @@ class HandingOver(LevelQuestions):
         return super(HandingOver, asked)._own(name, x)
 
     def _inside(self, alpha: FloatArray) -> ErrorCurve:
-        """From masses, and within another engine's bounds where those leave too much open."""
+        """β and γ from masses, intersected with other engines' bounds where they are too wide."""
         curve, most, known = super()._inside(alpha), self.widest, self.least_known
         wanted, others = self.wanted, self._others
         parts = [(curve.beta, None), (curve.gamma, alpha)]
@@ -204,7 +204,7 @@ class LineQuestions(HandingOver, ThresholdQuestions):
 
     @property
     def least_known(self) -> float:
-        """As of the law."""
+        """That of the composed steps."""
         return self.law.least_known
 
     def _is_inside(self, level: float) -> bool:
@@ -415,11 +415,11 @@ class LineBothOrders(HandingOver, ExactBothOrders):
 
     @property
     def least_known(self) -> float:
-        """As of the order of which less is known."""
+        """The larger one of both orders."""
         return max(order.law.least_known for order in (self._add, self._remove))
 
     def _decides(self, question: LawQuestion[Any], x: FloatArray, lower: FloatArray) -> BoolArray:
-        """By a rough bound, as the other profile mostly is the smaller one by far."""
+        """As for exact sums, with rough bounds first: mostly the other profile is far smaller."""
         decides = super()._decides(question, x, lower)
         if x.size <= FEW:
             law = self._add.law

@@ -25,7 +25,7 @@ __all__ = ["TabledOrder"]
 FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
-POINTS, EACH = 38, 0.55  # points of a panel, plus so many per step as its bound is more pessimistic
+POINTS, EACH = 38, 0.55  # points of a panel, and more per step, whose bounds are pessimistic
 RHO = 5.0  # of the ellipse about a panel
 LONG, HIGH = 0.5 * (RHO + 1.0 / RHO), 0.5 * (RHO - 1.0 / RHO)  # its half-axes over the half-width
 MOST_POINTS, LEBESGUE = 149, 4.2  # most points, and a bound of their Lebesgue constant
@@ -66,7 +66,7 @@ class TabledOrder(Inner):
 
     def __init__(self, inner: DeformedOrder) -> None:
         self.inner = inner
-        # the order (A, B), of which masses below thresholds are interpolated
+        # masses below thresholds in the order (A, B) are interpolated, for both orders
         self._own = DeformedOrder(inner.kinds, exchanged=False)
         wanted = POINTS + math.ceil(EACH * sum(number for _, number in inner.kinds))
         self._points = min(wanted, MOST_POINTS)
