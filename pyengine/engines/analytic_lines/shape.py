@@ -62,6 +62,7 @@ HEIGHTS = np.array([0.5, 1.0, 2.0])  # of ellipses, in half-lengths of the panel
 WIDENED = fn.hypot(HEIGHTS, 1.0)  # how far they reach on the line
 LOG_RHO = fn.log(HEIGHTS + WIDENED)  # of their parameters
 LOG_REST = fn.log(-fn.expm1(-LOG_RHO))
+LOG_2 = float(fn.log(2.0))
 STRIPS = 3  # boxes that cover the upper half of an ellipse
 PLACES = np.linspace(-1.0, 1.0, STRIPS + 1)  # of their ends
 LEAST = -50.0  # log of what a rule of `PROBED` nodes may miss on a panel
@@ -305,8 +306,8 @@ class AnalyticShape(LossShape):
         """
         log_half = float(fn.log(half))
         mass = max(box.log_density + max(box.high, 0.0) for box in boxes[0]) + log_half
-        enough = max(LEAST + min(mass + math.log(2.0), 0.0), self.faintest + OF_FAINTEST)
-        missed = 2.0 * PROBED * LOG_RHO + LOG_REST - log_half - math.log(8.0)
+        enough = max(LEAST + min(mass + LOG_2, 0.0), self.faintest + OF_FAINTEST)
+        missed = 2.0 * PROBED * LOG_RHO + LOG_REST - log_half - 3.0 * LOG_2
         most = (enough + missed).tolist()
         return any(
             all(
