@@ -21,7 +21,7 @@ from pyengine.reference.cumulants import WeightedLosses
 from pyengine.reference.inversion.line import LineNodes, Modulus, turned_sums
 from pyengine.reference.recent import Recent
 
-__all__ = ["FiniteStep"]
+__all__ = ["FinitePart"]
 
 SPARE = 60  # bits beyond those of what normal laws are cut off by
 KEPT = 4
@@ -41,7 +41,7 @@ class FiniteAtoms:
         return len(self.losses)
 
 
-class FiniteStep:
+class FinitePart:
     """See `pyengine.reference.inversion.line.Part`; by what returns masses."""
 
     highest, ratio = math.inf, Fraction(1)
@@ -88,7 +88,7 @@ def _bits(cut: float) -> int:
 class _FiniteSizes:
     """Sizes of the transform on one line, which need not fall."""
 
-    def __init__(self, step: FiniteStep) -> None:
+    def __init__(self, step: FinitePart) -> None:
         self.step = step
 
     def best(self, t: float) -> tuple[float, None]:  # noqa: ARG002 - the same everywhere

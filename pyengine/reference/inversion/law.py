@@ -14,7 +14,7 @@ from pyengine.reference.atomic.sums import FiniteSource
 from pyengine.reference.balls import exact, key_of, log_magnitude, precision
 from pyengine.reference.cumulants import Cumulants
 from pyengine.reference.inversion.anchors import Anchors
-from pyengine.reference.inversion.finite import FiniteStep
+from pyengine.reference.inversion.finite import FinitePart
 from pyengine.reference.inversion.line import (
     Line,
     LinePlan,
@@ -46,7 +46,7 @@ class InvertedLaw:
         self, parts: tuple[tuple[Part, int], ...], finite: FiniteSource | None = None
     ) -> None:
         self._finite = finite or FiniteSource([])
-        self.parts = (*parts, *((FiniteStep(make), n) for make, n in self._finite.parts))
+        self.parts = (*parts, *((FinitePart(make), n) for make, n in self._finite.parts))
         self.steps = sum(number for _, number in parts)
         self._lower = min(part.highest for part, _ in parts) <= 1
         self._largest = max(getattr(part, "largest", 0.0) for part, _ in parts)
