@@ -32,7 +32,7 @@ CHOSEN = [row for row in ROWS if (row["sigma"], row["steps"], row["epochs"]) in 
 SLACK = 1e-12  # relative to a value, beside what estimates say that they err by
 
 
-@sampled(2)
+@sampled(4)
 @pytest.mark.parametrize("row", CHOSEN)
 def test_published_digits_lie_between_the_bounds(row: dict[str, Any]) -> None:
     run = pe.dp_sgd_allocated(float(row["sigma"]), row["steps"], row["epochs"])

@@ -357,7 +357,7 @@ def test_compositions_and_blocks() -> None:
     )
 
 
-@sampled(2)
+@sampled(8)
 @pytest.mark.parametrize("seed", range(40))
 def test_blocks_bound_laplace_steps(seed: int) -> None:
     """Means over all sets of steps, of samples: below the bound, and less than half below it."""

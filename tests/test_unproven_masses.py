@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from scipy import stats
+from thorough import sampled
 
 import pyengine as pe
 from pyengine.api import answers
@@ -34,6 +35,7 @@ RUNS = {
 ASKED = (("delta", 0.3), ("epsilon", 1e-3), ("gamma_bound", 0.01), ("trade_off", 0.7))
 
 
+@sampled(2)
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
 @pytest.mark.parametrize("method", ["auto", "certified", "lattice"])
