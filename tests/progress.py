@@ -1,7 +1,7 @@
 """``--progress``: where nobody watches a terminal, a line a minute instead of a dot a test.
 
-The first line says how many tests there are and how long a whole run takes, the limit of all its
-processor time being twice what was measured (tests/processor_time.py).
+The first line says how many tests there are and how long a whole run takes, by the processor time
+that one took when it was last measured (tests/processor_time.py).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Progress:
         self.all = tests
         number = processes(self.config)
         limits = Limits.read(self.config.getoption("limits_list", LIST))
-        minutes = limits.all / 2.0 / number / 60.0
+        minutes = limits.measured / number / 60.0
         cores = "1 free core" if number == 1 else f"{number} free cores"
         self.line(f"{tests:,} tests; a whole run takes about {minutes:.0f} min on {cores}")
 

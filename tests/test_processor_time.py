@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from plugin_run import WORKERS, plugin_run
+from processor_time import Limits
 
 TESTS = Path(__file__).parent
 MODULE = """
@@ -55,6 +56,13 @@ def test_what_takes_long_fails_the_run(tmp_path: Path, options: tuple[str, ...])
     long = ["test_child", "test_long[0.3]", "shared"]
     assert faults == sorted(f"test_module.py::{name}" for name in long), printed
     assert "4 passed" in printed
+
+
+@pytest.mark.parametrize("name", ["processor_limits.toml", "thorough_limits.toml"])
+def test_limits_leave_room_and_are_not_far(name: str) -> None:
+    """What is measured says how long a run takes, so it may not stay behind."""
+    limits = Limits.read(TESTS / "data" / name)
+    assert limits.measured < limits.all <= 2.0 * limits.measured
 
 
 def test_listed_names_and_the_sum(tmp_path: Path) -> None:
