@@ -220,7 +220,7 @@ def _bracket(tails: Any, x: Any) -> Any:
 )
 def test_no_lattice_is_laid_out_for_nothing(stays: float, finest: float, made: int) -> None:
     rungs = _Rungs(0.2, stays, finest)
-    search = refine.Search(rungs, True, "a", 1e-4, 0.0, 0, None)  # type: ignore[arg-type]
+    search = refine.Search(rungs, True, "a", 1e-4, 0.0, 0)  # type: ignore[arg-type]
     none = np.zeros(1, dtype=np.int64)
     if made == 3:
         found = search.brackets(_bracket, np.ones(1), none)
@@ -245,7 +245,7 @@ class _SlowRungs(_Rungs):
 def test_twice_as_many_points_do_not_refuse_what_more_answer() -> None:
     """Three γ of 2,145,083 steps (1e-121 to 1e-220) had been refused for it."""
     rungs = _SlowRungs(0.2, 0.0, 0.0)
-    search = refine.Search(rungs, True, "a", 1e-4, 0.0, 0, None)  # type: ignore[arg-type]
+    search = refine.Search(rungs, True, "a", 1e-4, 0.0, 0)  # type: ignore[arg-type]
     found = search.brackets(_bracket, np.ones(1), np.zeros(1, dtype=np.int64))
     assert found.upper[0] - found.lower[0] <= 1e-4
     assert len(rungs.made) == 3
