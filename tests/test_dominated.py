@@ -76,3 +76,23 @@ def test_a_menu_without_them_has_the_same_bounds() -> None:
     assert (found.lower, found.value, found.upper) == (same.lower, same.value, same.upper)
     best = {choice for *_, choice in whole.strategy(0.3).intervals()}
     assert {3} <= best <= {-1, 0, 3}
+
+
+def test_choices_that_release_nothing_or_everything() -> None:
+    """Exact steps by corners, steps beside Gaussian ones by tables; beside filters, too."""
+    nothing = pe.FinitePair(["1/2", "1/2"], ["1/2", "1/2"])
+    everything = pe.FinitePair([1, 0], [0, 1])
+    loud, quiet = pe.GaussianMechanism(3.0), pe.GaussianMechanism(6.0)
+    assert pe.delta(pe.adaptive([nothing, everything], 2), 0.3) == 1.0
+    assert pe.gamma_bound(pe.adaptive([everything, nothing], 2), 0.25) == 1.0
+    alone = pe.delta(loud.composed(3), 0.3, adjacency="remove")
+    for menu in ([nothing, loud], [loud, nothing, quiet], [nothing, nothing, loud]):
+        found = pe.delta(pe.adaptive(menu, 3), 0.3, adjacency="remove", bounds=True)
+        assert found.lower <= alone <= found.upper <= alone * (1.0 + 1e-5)
+    unsampled = loud.poisson_sampled(0)
+    for menu in ([unsampled], [unsampled, nothing]):
+        assert pe.delta(pe.adaptive(menu, 3, budget=2, costs=[1] * len(menu)), 0.3) <= 1e-12
+    odometer = pe.Odometer([nothing, loud])
+    assert all(odometer.spend(choice) for choice in (0, 1, 0))
+    spent = pe.delta(odometer.run, 0.3, adjacency="remove")
+    assert pe.delta(loud, 0.3, adjacency="remove") <= spent <= alone * (1.0 + 1e-5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -14,11 +14,12 @@ from pyengine.accounting.recursion import StatePlan
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["NEGLIGIBLE", "without_dominated"]
+__all__ = ["NEGLIGIBLE", "least_variation", "without_dominated"]
 
 FloatArray = npt.NDArray[np.float64]
 NEGLIGIBLE = 1e-290  # by how much V of a left-out choice may exceed that of the others
 GROWTH, WIDEST = 1.0 + 1.0 / 128.0, 0.02  # ratio of neighbouring cells; largest cell, in log k
+NONE = 0.125  # variation that is used where no choice releases anything
 GLANCES = 40  # points on each side of 0 at which pairs are preselected
 LEAST_RANGE = 0.02  # least length of the interval of mixture weights that work at these points
 
@@ -43,6 +44,11 @@ def without_dominated(menu: Sequence[StepProfile], plan: StatePlan) -> tuple[lis
     )
 
 
+def least_variation(menu: Iterable[StepProfile]) -> float:
+    """Return the smallest total variation distance of choices that release anything at all."""
+    return min((x for x in (profile.variation for profile in menu) if x > 0.0), default=NONE)
+
+
 # Map: choices below a mean of two others | test_dominated | theory/adaptive
 @kept(64)
 def _undominated(menu: tuple[StepProfile, ...]) -> tuple[int, ...]:
@@ -51,7 +57,7 @@ def _undominated(menu: tuple[StepProfile, ...]) -> tuple[int, ...]:
     if len(menu) < 2:
         return tuple(left)
     down, up = (max(profile.end(NEGLIGIBLE, side) for profile in menu) for side in (-1, 1))
-    least = min(profile.variation for profile in menu)
+    least = least_variation(menu)
     near = 0.1 * least
     glances = np.concatenate([-np.geomspace(down, near, GLANCES), np.geomspace(near, up, GLANCES)])
     seen = [profile.at(glances)[1] for profile in menu]
@@ -84,7 +90,7 @@ def _is_below(
     choice: StepProfile, one: StepProfile, two: StepProfile, ends: tuple[float, float]
 ) -> bool:
     """Whether upper bounds of a V lie below a mixture of lower bounds of two others everywhere."""
-    nodes = _nodes(min(choice.variation, one.variation, two.variation) / 16.0, ends)
+    nodes = _nodes(least_variation((choice, one, two)) / 16.0, ends)
     value = choice.at(nodes)[1]
     below = [values_below(each, nodes) * (1.0 - 8.0 * UNIT) for each in (one, two)]
     if max(float(value[0]), float(value[-1])) > NEGLIGIBLE:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.accounting.bells import READ, Bells
-from pyengine.accounting.dominated import NEGLIGIBLE, without_dominated
+from pyengine.accounting.dominated import NEGLIGIBLE, least_variation, without_dominated
 from pyengine.accounting.kernels import GradedLaw, StepProfile, between, graded, kernel
 from pyengine.accounting.recursion import COARSER, MOST_COMPUTED, Recursion, StatePlan, Values
 from pyengine.accounting.smooth import SmoothRecursion
@@ -203,7 +203,7 @@ class Choosing:
         # by how much left-out choices may increase δ; 0 if none is left out
         self._more = plan.depth * len(menu) * NEGLIGIBLE if len(self._used) < len(menu) else 0.0
         self._ends_of_windows: dict[Detail, tuple[float, float, float]] = {}
-        smallest = min(2.5 * profile.variation for profile in self.menu)
+        smallest = 2.5 * least_variation(self.menu)
         self.coarse = 2.0 ** math.floor(fn.log2(min(COARSE * smallest, 0.125)))
 
     def points(self, detail: Detail, sides: int = 1) -> float:
