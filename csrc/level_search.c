@@ -177,9 +177,11 @@ static int over_level(void *handle, double c, double *out) {
 }
 
 /* The next distance of a threshold from the root, by steps outwards and then bisection; `unsure` is the largest one that
- * is not proven to be on its side, `sure` the smallest one that is.  Returns whether the tails there are still missing. */
+ * is not proven to be on its side, `sure` the smallest one that is.  Errors of tails depend on the other thresholds of
+ * the call, so what was proven may no longer be.  Returns whether the tails there are still missing. */
 static int is_moved(double *apart, double *unsure, double *sure, int is_open) {
     *(is_open ? unsure : sure) = *apart;
+    if (*unsure >= *sure) *sure = INFINITY;
     if (*sure == INFINITY) *apart *= FURTHER;
     else if (*sure - *unsure > FLAT) *apart = 0.5 * (*sure + *unsure);
     else *apart = *sure;
