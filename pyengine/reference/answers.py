@@ -1,4 +1,4 @@
-"""Questions on ordered pairs of laws, and how answers on two orders become one."""
+"""Questions on an ordered pair of laws, and the joint answer for both orders of a pair."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pyengine.reference.balls import exact, precision, to_fraction
 
 __all__ = ["BallAnswer", "Pair", "hull", "larger"]
 
-MOST_HALVINGS = 60
+MOST_HALVINGS = 60  # bisections of u in `hull`, besides 4 for each digit
 
 
 @dataclass(frozen=True)
 class BallAnswer:
     """A ball with the answer, proven to enclose the truth if ``certified``.
 
-    ``threshold`` of a trade-off function is a u with the tangent of slope -exp(u) in ``value`` as
-    well.
+    For a trade-off function, the tangent of slope -exp(``threshold``) passes through the ball at
+    alpha, too.
     """
 
     value: arb
@@ -40,11 +40,11 @@ class Pair(Protocol):
     ) -> BallAnswer:
         """Return H_{exp(epsilon)}(A || B), for epsilon of either sign.
 
-        An absolute error of ``enough`` is small enough, too: zero has no relative one.
+        An absolute error below ``enough`` is accepted, too: an answer of 0 has no relative error.
         """
 
     def epsilon(self, delta: Fraction, sign: int, digits: float) -> BallAnswer:
-        """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""
+        """Return the epsilon >= 0 where the profile is delta, for 0 < delta < profile at 0."""
 
     def infinite(self, sign: int) -> arb:
         """Return the mass of A where B has none."""
@@ -60,11 +60,13 @@ def larger(one: BallAnswer, two: BallAnswer) -> BallAnswer:
 
 
 def hull(pair: Pair, alpha: Fraction, wanted: str, digits: float) -> BallAnswer:
-    """Return the lower convex hull of T(P, Q) and T(Q, P) at 0 < alpha < 1 (or 1 - that).
+    """Return the lower convex hull of T(P, Q) and T(Q, P) at 0 < alpha < 1, or 1 minus it.
 
-    It is the largest of the lines 1 - max(H_{exp(u)}(Q || P), H_{exp(u)}(P || Q)) - exp(u) alpha.
-    Where the steepest tangent of one function belongs to its own larger divergence, the hull meets
-    that function; otherwise the line is that of the one u between both where both agree.
+    ``wanted`` is "beta" for the hull and "gamma" for 1 minus it.  The hull is the supremum over u
+    of 1 - max(H_{exp(u)}(Q || P), H_{exp(u)}(P || Q)) - exp(u) alpha.  If at the u of the tangent
+    of T(P, Q) the divergence of (Q, P) is the larger one, the hull equals T(P, Q) there, and
+    likewise with P and Q exchanged.  Otherwise the supremum is at the u between both tangents'
+    where the divergences are equal, which bisection finds.
     """
     ends = []
     for sign in (1, -1):
@@ -93,11 +95,11 @@ def hull(pair: Pair, alpha: Fraction, wanted: str, digits: float) -> BallAnswer:
 def _met(
     pair: Pair, answer: BallAnswer, sign: int, wanted: str, digits: float
 ) -> BallAnswer | None:
-    """Return a function's value if the hull meets it there, None if the hull lies below.
+    """Return the hull if it equals T(A, B) at alpha, whose ``answer`` is given; None if it is less.
 
-    The hull is lower by no more than the other divergence exceeds the function's own one, which
-    must be told to the digits of the value and not to those of the divergences: both are near 1
-    where β is tiny.
+    The hull is lower by at most the excess of the other order's divergence over T's own.  This
+    excess needs the absolute accuracy of the value; where β is tiny, both divergences are near 1
+    and need more digits than the value.
     """
     assert answer.threshold is not None
     u = to_fraction(answer.threshold)
@@ -106,7 +108,7 @@ def _met(
         missing = float((-size.log() / arb(10).log()).mid()) if size > 0 else 0.0
         enough = (size * arb(10) ** -int(digits + 2)).lower()
     for places in (digits, digits + max(missing, 0.0) + 3.0):
-        # T(P, Q) belongs to H(Q || P) and the other way round.
+        # the conjugate of T(P, Q) is H(Q || P), and that of T(Q, P) is H(P || Q)
         own = pair.profile(u, -sign, places, enough)
         other = pair.profile(u, sign, places, enough)
         if own.value < other.value:
@@ -123,10 +125,9 @@ def _met(
 
 
 def _line(pair: Pair, u: Fraction, alpha: Fraction, wanted: str, digits: float) -> BallAnswer:
-    """Return the line of slope -exp(u) below both functions, for a u where they nearly agree.
+    """Return the tangent of slope -exp(u) to both functions, at a u where their divergences agree.
 
-    Between the two best lines one divergence falls and the other grows, so that the truth lies
-    between the two values.
+    Near it one divergence falls and the other grows, so the truth lies between the lines of both.
     """
     extra = 4.0
     for _ in range(6):

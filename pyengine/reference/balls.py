@@ -1,4 +1,4 @@
-"""Exact numbers into ball arithmetic, at a working precision that is given back."""
+"""Ball arithmetic: conversion of exact numbers, working precision, and accuracy of balls."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = [
     "upper_normal",
 ]
 
-ZERO = 400  # what may be zero and is below 10^-ZERO is known well enough
+ZERO = 400  # a ball that holds 0 and is within 10^-ZERO of it is accurate enough
 LN10 = math.log(10)
 Ball = TypeVar("Ball", arb, acb)
 
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """Work at a precision in bits, then return to the one before."""
+    """Work at a precision in bits, and restore the old one afterwards."""
     before, ctx.prec = ctx.prec, bits
     try:
         yield
@@ -49,29 +49,32 @@ def to_fraction(number: arb) -> Fraction:
 
 
 def key_of(ball: arb) -> tuple[str, str]:
-    """Return what tells a ball from all others, unlike its comparisons."""
+    """Return a dictionary key for a ball: its exact midpoint and radius."""
     return str(ball.mid().man_exp()), str(ball.rad().man_exp())
 
 
 def spread(radius: arb) -> arb:
-    """Return the ball around 0 with the absolute value of a ball as radius."""
+    """Return the ball around 0 with an upper bound of |radius| as radius; NaN if it is infinite."""
     bound = abs(radius).upper()
     return arb(0, bound) if bound.is_finite() else arb("nan")
 
 
 def upper_normal(x: arb) -> arb:
-    """Return the upper tail of the standard normal law."""
+    """Return 1 - Phi(x), the upper tail of the standard normal law."""
     return (x / arb(2).sqrt()).erfc() / 2
 
 
 def log_magnitude(x: arb) -> float:
-    """Return the natural logarithm of |x|, roughly; -inf for 0."""
+    """Return the natural logarithm of |midpoint of x| in double precision; -inf for 0."""
     middle = abs(x.mid())
     return float(middle.log()) if middle > 0 else -math.inf
 
 
 def lacking_digits(value: arb, digits: float) -> float:
-    """Return how many decimal digits a ball lacks; an enclosure of zero may be tiny instead."""
+    """Return how many of so many significant decimal digits a ball lacks; <= 0 if none.
+
+    A ball that holds 0 lacks none if it is within 10^-ZERO of 0.
+    """
     if not value.is_finite():
         return 12.0
     if value == 0:

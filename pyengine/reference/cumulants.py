@@ -1,4 +1,4 @@
-"""Double-precision cumulants, saddle points and tail estimates: they plan, they decide nothing."""
+"""Cumulants, saddle points and tail estimates in double precision, for planning only."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-_SPACING = 0.025
-HALVINGS = 44  # to 7e-12 of a tilt; who plans needs no more
+_SPACING = 0.025  # largest spacing of the grid of z
+HALVINGS = 44  # bisections of an interval of 120, to 7e-12; planning needs no more
 _LOG_2PI = math.log(2 * math.pi)
 
 
 class StepCumulants(Protocol):
-    """The law of the loss of one step."""
+    """The law of the loss L of one step."""
 
     def log_moment(self, tilt: float) -> float:
         """Return log E exp(tilt L)."""
@@ -37,7 +37,7 @@ class StepCumulants(Protocol):
 
 @dataclass(frozen=True)
 class WeightedLosses:
-    """Losses with the logarithms of their masses."""
+    """Finitely many losses with the logarithms of their masses."""
 
     log_mass: Array
     loss: Array
@@ -59,12 +59,12 @@ class WeightedLosses:
 
 @dataclass(frozen=True)
 class NormalGrid(WeightedLosses):
-    """Those at places z of a normal law, which may be cut off."""
+    """Losses and log masses at equidistant places z of a normal law, which may be truncated."""
 
     z: Array
 
     def runs_off(self, tilt: float, depth: float = 75.0) -> bool:
-        """Whether the tilted weight is not small at an end."""
+        """Whether the tilted weight at an end exceeds exp(-depth - 15) of its peak."""
         exponent = self.log_mass[::8] + tilt * self.loss[::8]
         return bool(max(exponent[0], exponent[-1]) > exponent.max() - depth - 15)
 
@@ -77,7 +77,10 @@ class NormalGrid(WeightedLosses):
 
 
 def normal_places(cut: float, span: float, steepest: float) -> tuple[Array, Array]:
-    """Return places in [-span, cut] and the logarithms of their normal masses."""
+    """Return equidistant places in [-span, cut] and the logs of their normal masses.
+
+    ``steepest`` bounds the slope of the loss in z: neighbouring losses differ by 0.2 at most.
+    """
     spacing = min(_SPACING, 0.2 / steepest)
     z = np.arange(-span, cut + spacing / 2, spacing)
     return z, -(z**2) / 2 + math.log(spacing) - _LOG_2PI / 2
@@ -86,7 +89,8 @@ def normal_places(cut: float, span: float, steepest: float) -> tuple[Array, Arra
 class Cumulants:
     """Cumulant generating function K of a sum of independent losses, in double precision.
 
-    The total loss exceeds the sum of the rows, each as often as it enters, by ``shift``.
+    ``rows`` are laws and their numbers of steps; the total loss is their sum plus ``shift``, which
+    K leaves out.
     """
 
     def __init__(self, rows: list[tuple[StepCumulants, int]], shift: float = 0.0) -> None:
@@ -96,7 +100,7 @@ class Cumulants:
         """Return K(tilt)."""
         return sum(number * measure.log_moment(tilt) for measure, number in self.rows)
 
-    log_moment = value  # a sum is a measure, too
+    log_moment = value  # so that a sum is a `StepCumulants`, too
 
     def mean_variance(self, tilt: float) -> tuple[float, float]:
         """Return K'(tilt) and K''(tilt)."""
@@ -108,13 +112,13 @@ class Cumulants:
         return mean, variance
 
     def saddle(self, threshold: float) -> float:
-        """Return the tilt where K' equals the offset threshold."""
+        """Return the tilt where K' equals the threshold (of the sum without ``shift``)."""
         return self._bisect(lambda tilt: self.mean_variance(tilt)[0] - threshold)
 
     def exponent(self, tilt: float) -> float:
-        """Return tilt * c - K(tilt) at the threshold c = K'(tilt), with the sign of the tilt.
+        """Return the rate function tilt * c - K(tilt) at c = K'(tilt), with the sign of the tilt.
 
-        The tail beyond c is about as large as the exponential of minus its absolute value.
+        The log of the tail beyond c is about minus its absolute value.
         """
         size = tilt * self.mean_variance(tilt)[0] - self.value(tilt)
         return math.copysign(max(size, 0.0), tilt)
@@ -124,13 +128,16 @@ class Cumulants:
         return self._bisect(lambda tilt: self.exponent(tilt) - exponent)
 
     def threshold(self, measure: str, log_tail: float) -> float:
-        """Return an offset threshold where a tail, such as "p_above", is near exp(log_tail)."""
+        """Return a threshold, less ``shift``, where the tail ``measure`` is about exp(log_tail)."""
         sign = 1.0 if measure.endswith("above") else -1.0
         tilt = self._bisect(lambda x: sign * (log_tail - self.log_tail(measure, x)))
         return self.mean_variance(tilt)[0]
 
     def log_tail(self, measure: str, tilt: float) -> float:
-        """Return the saddle-point estimate of a log tail at the threshold K'(tilt)."""
+        """Return the saddle-point estimate of the log of a tail at the threshold K'(tilt).
+
+        It is Barndorff-Nielsen's log Phi(-(r + log(q/r)/r)), for Q with the tilt counted from 1.
+        """
         threshold, variance = self.mean_variance(tilt)
         base = 0.0 if measure.startswith("p") else 1.0
         away = tilt - base
@@ -144,7 +151,7 @@ class Cumulants:
         return log_upper_normal(r if measure.endswith("above") else -r)
 
     def chernoff(self, threshold: float) -> float:
-        """Return the smallest value of K(tilt) - tilt * threshold."""
+        """Return the log of the Chernoff bound, min over the tilt of K(tilt) - tilt * threshold."""
         tilt = self.saddle(threshold)
         return self.value(tilt) - tilt * threshold
 
@@ -161,7 +168,7 @@ class Cumulants:
 
 
 def log_upper_normal(x: float) -> float:
-    """Return the log of the upper normal tail, roughly."""
+    """Return about log(1 - Phi(x))."""
     if x < 25:
         return math.log(max(0.5 * math.erfc(x / math.sqrt(2)), 1e-300))
     return -x * x / 2 - _LOG_2PI / 2 - math.log(x) - 1 / x**2

@@ -1,4 +1,4 @@
-"""One question at a time: the working precision of FLINT is one for all threads of a process."""
+"""A lock around questions: FLINT has one working precision for all threads of a process."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["exclusive"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-START_BITS = 128  # whatever precision a caller has set
+START_BITS = 128  # working precision at the start of a question, whatever the caller has set
 
 
 def exclusive(question: Callable[P, R]) -> Callable[P, R]:
-    """Let a function wait until no other thread asks, and begin at the same precision always.
+    """Make a function run in one thread at a time, from the same working precision always.
 
-    Threads would change each other's precision in the middle of a sum.  They lose nothing by
-    waiting, as ball arithmetic keeps the interpreter to itself.
+    Otherwise threads would change each other's precision in the middle of a sum.  Waiting costs
+    nothing, as ball arithmetic holds the interpreter's lock.
     """
 
     @functools.wraps(question)

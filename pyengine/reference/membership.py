@@ -50,7 +50,7 @@ def log_one_step_trade_off(
     Returns
     -------
     mpmath.mpf
-        log β(α); two computations agree on so many digits.
+        log β(α), an estimate: two computations agree on ``digits`` digits.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""From a mechanism and an adjacency to the pair of laws, and to the orders to be asked."""
+"""The pair of laws of a mechanism under an adjacency, and the orders (A, B) to ask."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ __all__ = ["ADJACENCIES", "SIGNS", "pair_of"]
 
 ADJACENCIES = ("add", "remove", "add_remove", "substitute")
 SIGNS = {"add": (1,), "remove": (-1,), "add_remove": (1, -1)}
-# Unsampled steps, besides additive noise, whose orders have the same answers: they say what
-# another record does.
+# Steps without sampling, besides additive noise, that have the same answers in both orders, and
+# are defined under substitution.
 SYMMETRIC = (RandomizedResponse, GenericMechanism)
 Number = float | Fraction
 Finite = list[tuple[Callable[[], Masses], int]]
 
 
 def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[int, ...]]:
-    """Return the pair (without the record, with it) and the orders whose worst is the answer.
+    """Return the pair (P, Q) and the orders whose worst answer is the answer.
 
-    ``substitute`` has a pair (with one record, with another); None if both laws are the same.
-    Order 1 is (P, Q), -1 is (Q, P).  ValueError if the mechanism does not say what another record
-    would do, AccuracyError if no ground truth exists for it.
+    P is the law without the record and Q the law with it; for ``substitute``, with one record and
+    with another.  The pair is None if P = Q.  Order 1 is (P, Q), -1 is (Q, P).  Raises
+    NotDefinedError where substitution is not defined, AccuracyError where there is no reference.
     """
     steps = tuple((step, number) for step, number in steps_of(mechanism) if _moves(step))
     if adjacency != "substitute":
@@ -81,9 +81,10 @@ def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[in
 
 @kept(16, grows=True)
 def _pair(steps: tuple[tuple[Step, int], ...], *, substitution: bool) -> Pair:
-    """Return the pair of steps for adjacency add or remove, or for substitution.
+    """Return the pair of a composition for adjacency add or remove, or for substitution.
 
-    Without replacement the record pushes another one out: the sensitivity is that of substitution.
+    In a batch without replacement the record takes the place of another one, so the sensitivity is
+    that of substitution, twice that of adding.
     """
     phases: list[EqualSteps] = []
     lines: list[tuple[Part, int]] = []
@@ -123,7 +124,7 @@ def _pair(steps: tuple[tuple[Step, int], ...], *, substitution: bool) -> Pair:
     normal: NormalTails | None = closed if sum(number for _, number in lines) == 1 else None
     if len(phases) == len(lines) and applies(tuple(phases)):
         normal = ClosedGaussian(tuple(phases))
-    # The transform of one sampled step alone hardly falls.
+    # the transform of a single sampled step hardly decays, so the closed form is needed
     single = len(phases) == len(lines) == phases[0].steps == 1 and not phases[0].full_batch
     few = sum(part.pieces for part in laplace) <= MOST_PIECES
     if normal is not None and (not laplace or (single and few)):
@@ -136,7 +137,7 @@ def _pair(steps: tuple[tuple[Step, int], ...], *, substitution: bool) -> Pair:
 
 
 def _own_part(step: Step, substitution: bool) -> Part | None:
-    """Return the transform of a mixture or of an epoch of random allocation, else None."""
+    """Return the transform of a Gaussian mixture or of an epoch of random allocation; else None."""
     if isinstance(step, GaussianMixtureMechanism):
         noise = Fraction(step.noise_multiplier)
         mixture = Mixture(step.weights, tuple(Fraction(shift) / noise for shift in step.shifts))
@@ -187,7 +188,7 @@ def _finite(base: Step) -> Step:
 
 
 def _moves(step: Step) -> bool:
-    """Whether a record changes the law at all."""
+    """Whether the record changes the law of the step."""
     still = type(step) is GaussianMixtureMechanism and max(step.shifts) == 0
     return step.share != 0 and not still
 
@@ -197,12 +198,12 @@ def _is_additive(step: Step) -> bool:
 
 
 def _doubled(step: Step) -> Step:
-    """Return the step with twice the sensitivity; one without a sensitivity as it is."""
+    """Return the step with twice the sensitivity; unchanged if it has none."""
     if not _is_additive(step):
         return step
     given = {field.name: getattr(step, field.name) for field in fields(step)}
     given["noise_multiplier"] = Fraction(given["noise_multiplier"]) / 2
-    if "sensitivity" in given:  # that of a query with integer values
+    if "sensitivity" in given:  # of discrete noise on an integer query
         given["sensitivity"] *= 2
     return type(step)(**given)
 

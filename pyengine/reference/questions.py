@@ -1,4 +1,4 @@
-"""The four questions, in arbitrary precision."""
+"""Trade-off function, γ(κ), δ(ε) and ε(δ) in arbitrary precision."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pyengine.reference.value import MOST_DIGITS, Value, make
 
 __all__ = ["delta", "epsilon", "gamma_bound", "trade_off"]
 
-FEW_DIGITS = 6
+FEW_DIGITS = 6  # of δ(0), where a comparison with δ needs no more
 Asked = tuple[Pair | None, tuple[int, ...], int]  # the pair, its orders, digits
 
 
@@ -40,22 +40,21 @@ def trade_off(
     Parameters
     ----------
     mechanism : Mechanism
-        What is released; parameters given as strings or fractions are exact, floats are taken as
-        the binary numbers that they are.
+        Strings and fractions as parameters are exact; floats are taken as their binary values.
     alpha : float or exact number (str, Fraction, Decimal)
         Level of the test, in [0, 1].
     adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.trade_off`.
     threat_model : {"dp", "relaxed"} or ThreatModel
-        As in `pyengine.trade_off`; relaxed answers are estimates, on which two computations agree.
+        As in `pyengine.trade_off`; relaxed answers are estimates on which two computations agree.
     digits : int
         Significant decimal digits, in [1, 200].
 
     Returns
     -------
     Value
-        β with its ``error``, relatively at most 10^-digits, and whether it is ``certified``
-        (proven) or an estimate.
+        β with ``error`` (at most 10^-digits of it) and ``certified``: True if the error is proven,
+        False if it is an estimate.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a law keeps between questions, so that an answer cannot tell what was asked before."""
+"""A small cache that cannot change answers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ V = TypeVar("V")
 
 
 class Recent(Generic[V]):
-    """The values used last, by what they depend on.
+    """The ``most`` values used last, by key.
 
-    A value must depend on its key and on the owner alone: whether it is still kept or made again
-    then changes how long an answer takes, and no bit of it.
+    A value must depend on its key and the owner alone.  Then keeping it or making it again changes
+    the time of an answer, but no bit of it.
     """
 
     def __init__(self, most: int) -> None:
@@ -22,7 +22,7 @@ class Recent(Generic[V]):
         self._values: dict[Hashable, V] = {}
 
     def get(self, key: Hashable, make: Callable[[], V]) -> V:
-        """Return the value of a key, made if it is not kept."""
+        """Return the value of a key; make it if it is not kept."""
         value = self._values.pop(key) if key in self._values else make()
         self._values[key] = value
         while len(self._values) > self._most:

@@ -1,8 +1,8 @@
 """The relaxed threat model in arbitrary precision.
 
 Trade-off functions of Theorems 1 and 2, Corollary 1 and Lemmas 8 and 9 of Kaissis et al. (2023),
-"Optimal privacy guarantees for a relaxed threat model", computed from the laws of the distance:
-roots of distribution functions, not the closed forms that the engines use.
+"Optimal privacy guarantees for a relaxed threat model".  They are computed as roots of distribution
+functions of the distance, not by the closed forms of the engines.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def log_trade_off(
     alpha : float, decimal string or Fraction
         Level in (0, 1), meant exactly.
     adjacency : {"add", "remove"}
-        j or its inverse.
+        The trade-off function j of the paper, or its inverse.
     dimension : int
         Dimension of a Gaussian query, >= 1.
     digits : int
@@ -51,7 +51,8 @@ def log_trade_off(
     Returns
     -------
     mpmath.mpf
-        log β(α); two computations agree on so many digits (of log β, or of β where it is near 1).
+        log β(α), an estimate: two computations agree on ``digits`` digits of log β, or of β where
+        that is near 1.
 
     Raises
     ------
@@ -86,7 +87,7 @@ def log_trade_off(
 
 
 def length_pair(mechanism: Mechanism, model: Relaxed) -> AtomicPair | None:
-    """Return the pair of laws of the length; None if nothing about the record is released."""
+    """Return the pair of laws of the length; None if the record is in no step."""
     dimension = model.dimension
     steps = [
         (step, n)

@@ -1,4 +1,4 @@
-"""Points on both sides of the zero of an increasing function whose values are balls."""
+"""A bracket of the zero of an increasing function with ball values."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from flint import arb
 
 __all__ = ["bracket"]
 
-FIRST, MOST = 1 / 64, 1 / 8  # of the way to where the zero seems to be: how far to go beyond it
-STEPS = 400
+# first and largest overshoot beyond the estimated zero, over its distance from the nearer end
+FIRST, MOST = 1 / 64, 1 / 8
+STEPS = 400  # most evaluations
 
 
 def bracket(
@@ -17,9 +18,10 @@ def bracket(
 ) -> tuple[arb, arb] | None:
     """Return two exact points around the zero of an increasing function, by false position.
 
-    Each step goes beyond the zero by what the one before was wrong, so that both ends close in;
-    where one does not, the interval is halved.  The points differ by less than 10^-digits of their
-    size; the zero is looked for ``near`` a place first.
+    Each step overshoots the estimated zero by about the last error of the estimate, so that both
+    ends close in; after a step that does not halve the interval, it is bisected.  The points differ
+    by less than 10^-digits of their size.  Points next to ``near`` are tried first.  None if a
+    value is not finite, or the balls are too wide to tell the signs.
     """
     low, high = low.mid(), high.mid()
     width, share, fine = high - low, arb(FIRST), arb(10) ** -arb(digits)
@@ -57,7 +59,7 @@ def bracket(
 def _around(
     gap: Callable[[arb], arb], middle: arb, width: arb, digits: float
 ) -> tuple[arb, arb] | None:
-    """Return points on both sides of one where the sign cannot be told."""
+    """Return points on both sides of ``middle``, where the ball of the value holds 0; or None."""
     away = (width / 1000 * arb(10) ** -arb(digits)).mid()
     low, high = (middle - away).mid(), (middle + away).mid()
     return (low, high) if gap(low) < 0 < gap(high) else None

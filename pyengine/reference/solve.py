@@ -1,7 +1,8 @@
-"""Questions on ordered pairs without atoms, answered from tails and divergences at thresholds.
+"""Questions on pairs whose loss has no atoms, answered from tails and divergences at thresholds.
 
-The pair is (P, Q) for ``sign`` = 1 and (Q, P) for ``sign`` = -1; u = sign * c, so that the level of
-a test falls as u grows.  Convexity turns approximate thresholds into enclosures.
+(A, B) is (P, Q) for ``sign`` = 1 and (Q, P) for ``sign`` = -1.  With c a threshold of log dQ/dP,
+u = sign * c: the level of the test falls as u grows.  By convexity, values at two thresholds on
+either side of the root enclose the answer.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from pyengine.reference.tails import BallTails
 __all__ = ["AtomlessLaw", "Continuous", "Local"]
 
 GUARD = 4.0  # decimal digits beyond those asked for
-ROUNDS = 8
-ROUGH = 25.0  # depth of the rounds that look for the place
-SURE_BITS = 900  # that tell a level from the masses of one law alone
+ROUNDS = 8  # attempts, each at more depth
+ROUGH = 25.0  # depth (natural log) of the evaluations that improve a first guess
+SURE_BITS = 900  # working precision for comparing a level with the mass where B has none
 LN10 = math.log(10)
 
 
 class Local(Protocol):
-    """A law ready to be evaluated near a threshold."""
+    """A law prepared for evaluation near a threshold, at a working precision in bits."""
 
     certified: bool
     bits: int
@@ -44,7 +45,7 @@ class AtomlessLaw(Protocol):
         """Return a threshold at which a quantity of `BallTails` has about the given logarithm."""
 
     def near(self, c: arb, depth: float) -> Local:
-        """Prepare evaluation near a threshold to a relative error of exp(-depth)."""
+        """Prepare evaluation near a threshold with relative errors of about exp(-depth)."""
 
     def lowest(self) -> arb | None:
         """Return the infimum of the total loss; None if there is none."""
@@ -73,7 +74,7 @@ class Continuous:
         return _profile(self.law, epsilon, sign, digits, enough)
 
     def epsilon(self, delta: Fraction, sign: int, digits: float) -> BallAnswer:
-        """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""
+        """Return the epsilon >= 0 where the profile is delta, for 0 < delta < profile at 0."""
         return _epsilon(self.law, delta, sign, digits)
 
     def infinite(self, sign: int) -> arb:
@@ -110,7 +111,7 @@ def _trade_off(
             return None
         moved = low.union(high).exp() * excess
         value = getattr(one, value_name)
-        # The same ball holds the line of slope -exp(low) through the point at low.
+        # the ball also holds the tangent of slope -exp(low) at alpha
         return (value + moved if wanted == "beta" else value - moved), low
 
     return _solve(law, sign, name, target, digits, enclose, order=2)
@@ -164,9 +165,9 @@ def _solve(
     enclose: Callable[[Local, arb, float, float], tuple[arb, arb] | None],
     order: int,
 ) -> BallAnswer:
-    """Solve for the threshold where a quantity has a value, then enclose the answer.
+    """Find the threshold where a quantity of `BallTails` is ``target``, then enclose the answer.
 
-    An error of the threshold enters the answer in the given order.
+    An error h of the threshold changes the answer by O(h^order).
     """
     log_target = _log(target)
     depth, fine = (digits + GUARD) * LN10, digits / order + 2
@@ -193,7 +194,7 @@ def _solve(
 
 
 def _nearer(law: AtomlessLaw, sign: int, name: str, target: Fraction, u: arb) -> arb:
-    """Improve a guess in low precision, until the plan for it serves the root."""
+    """Improve a guess at low precision until the value there is within a factor e of the target."""
     for _ in range(ROUNDS):
         with precision(int(2 * ROUGH) + 200):
             local = law.near(sign * u, ROUGH)
@@ -208,7 +209,10 @@ def _nearer(law: AtomlessLaw, sign: int, name: str, target: Fraction, u: arb) ->
 def _root(
     local: Local, law: AtomlessLaw, sign: int, name: str, target: Fraction, start: arb, fine: float
 ) -> tuple[arb, float]:
-    """Return a threshold u by secant steps on the logarithm, and the slope there."""
+    """Return a threshold u, by secant steps on the log of the quantity, and the slope of that log.
+
+    The log is within 0.2 * 10^-fine of the target's unless rounding or 60 steps end the search.
+    """
     goal = exact(target)
     floor = law.lowest()
 
@@ -250,7 +254,7 @@ def _root(
 
 
 def _shortfall(value: arb, digits: float) -> float:
-    """Return how many decimal digits a ball lacks."""
+    """Return how many of so many significant decimal digits a ball lacks; <= 0 if none."""
     if not value.is_finite():
         return 10.0
     middle, radius = abs(value.mid()), abs(value.rad())

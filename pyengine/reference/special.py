@@ -26,7 +26,7 @@ __all__ = [
     "ncx2_sf",
 ]
 
-ROUNDS = 7
+ROUNDS = 7  # precisions tried, each twice the last
 Number = float | Fraction
 
 
@@ -231,7 +231,7 @@ def _tail(
 
 
 def _reach(question: Callable[[int], tuple[arb, bool]], digits: int) -> tuple[arb, bool]:
-    """Raise the precision until the answer has the digits."""
+    """Double the precision until the ball has so many significant digits."""
     bits = int(3.33 * digits) + 60
     for _ in range(ROUNDS):
         value, certified = question(bits)
@@ -242,7 +242,7 @@ def _reach(question: Callable[[int], tuple[arb, bool]], digits: int) -> tuple[ar
 
 
 def _evaluate(x: Number | arb, df: Number, nc: Number, side: str, bits: int) -> tuple[arb, bool]:
-    """Return a tail and whether its ball is proven."""
+    """Return a tail ("cdf" or "sf") at x, and whether its ball is proven."""
     with precision(bits + 40):
         z = x if isinstance(x, arb) else exact(x)
         d, lam = exact(df), exact(nc)
@@ -252,13 +252,13 @@ def _evaluate(x: Number | arb, df: Number, nc: Number, side: str, bits: int) -> 
         near = "sf" if z >= d + lam else "cdf"
         one = inversion(z, d, lam, near, FIRST, bits)
         two = inversion(z, d, lam, near, SECOND, bits)
-        # Ten times the difference, and the rounding of both.
+        # estimate of the error: ten times the difference; the radii cover rounding
         ball = one + spread(10 * (one - two))
         return (ball if near == side else 1 - ball), False
 
 
 def _quantile(target: Fraction, df: Number, nc: Number, side: str, digits: int) -> Value:
-    """Solve for the logarithm of x by false position on the log of a tail."""
+    """Return the x where a tail equals ``target``, by false position in log x on the log tail."""
     proofs = dict[tuple[str, str], bool]()
 
     def gap(log_x: arb, bits: int) -> arb:

@@ -38,11 +38,12 @@ def integrated(
     lost: tuple[arb, arb] = NONE,
     infinite: tuple[arb, arb] = NONE,
 ) -> BallTails:
-    """Return tails from integrals over a contour that meets the real axis at a place, not 0 or 1.
+    """Return tails and divergences from three integrals along one contour.
 
-    The integrals are of exp(-lambda c) E_P exp(lambda S), S finite, over lambda, lambda - 1 and
-    both; ``lost`` are the masses of P and of Q that are left out, ``infinite`` those that one law
-    has alone.
+    The contour crosses the real axis at ``place``, which is not 0 or 1.  ``zero``, ``one`` and
+    ``both`` are 1/(2 pi i) times the integrals of exp(-lambda c) E_P[exp(lambda S); S finite]
+    divided by lambda, lambda - 1 and lambda (lambda - 1).  ``lost`` bounds the masses of P and of Q
+    that truncation left out; ``infinite`` are their masses where the other law has none.
     """
     only_p, only_q = infinite
     grow = c.exp()
@@ -51,7 +52,7 @@ def integrated(
     p, q = 1 - only_p - lost_p, 1 - only_q - lost_q
     p_above, p_below = (p + zero, -zero) if place < 0 else (zero, p - zero)
     q_above, q_below = (q + one, -one) if place < 1 else (one, q - one)
-    # dQ = exp(S) dP, also for laws that are cut off, whose total masses are p and q.
+    # dQ = exp(S) dP also holds for the truncated laws, whose total masses are p and q
     if place > 1:
         h_qp, h_pq = grow * both, both - q / grow + p
     elif place > 0:

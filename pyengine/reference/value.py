@@ -1,4 +1,4 @@
-"""The result of the ground truth: an mpmath number that carries its error."""
+"""The result of a reference computation: an mpmath number with its error."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pyengine.reference.balls import precision
 
 __all__ = ["MOST_DIGITS", "Value"]
 
-MOST_DIGITS = 200  # that may be asked for
+MOST_DIGITS = 200  # largest number of significant decimal digits that may be asked for
 
 
 class Value(mpmath.mpf):  # type: ignore[misc]
     """A number of arbitrary precision with a bound or an estimate of its error.
 
-    It is an ``mpmath.mpf``: printing it shows the digits that the error leaves, arithmetic follows
-    ``mpmath.mp.prec`` and gives plain numbers.
+    It is an ``mpmath.mpf``: printing shows the digits that the error leaves; arithmetic follows
+    ``mpmath.mp.prec`` and gives plain ``mpmath.mpf`` numbers.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Value(mpmath.mpf):  # type: ignore[misc]
 
 
 def make(ball: arb, *, certified: bool) -> Value:
-    """Turn a ball into a value: its midpoint with its radius."""
+    """Turn a ball into a value: the midpoint, with the radius as error."""
     with precision(30):
         radius = abs(ball.rad()).upper()
     return _restore(_raw(ball.mid()), _raw(radius), certified)
