@@ -1,4 +1,4 @@
-"""Steps with finitely many losses: their masses, at any precision."""
+"""Masses of steps with finitely many losses, in ball arithmetic."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__ = ["FINITE", "NOISE", "Masses", "masses", "sampled", "substituted"]
 
 @dataclass(frozen=True)
 class Masses:
-    """Masses of one step under P (without the record) and Q (with it), where both have some.
+    """Masses of one step under P (without the record) and Q (with it), by outcome.
 
-    ``only_p`` and ``only_q`` are those of outcomes possible under one law only; ``lost`` bounds
-    what is left out, under either law.  On a ``lattice`` the losses log(q/p) are equidistant, in
-    this order.
+    ``p`` and ``q`` are positive masses of the outcomes that both laws have; ``only_p`` and
+    ``only_q`` are the masses of outcomes of one law alone; ``lost`` bounds the mass left out under
+    either law.  If ``lattice``, the losses log(q/p) are equidistant, in the order of the lists.
     """
 
     p: list[arb]
@@ -40,7 +40,7 @@ class Masses:
     lattice: bool
 
 
-# Masses around 0, -shift and shift, and a bound on the mass that is left out.
+# masses of the noise around 0, -shift and shift, and a bound on the mass left out
 Shifted = tuple[list[arb], list[arb], list[arb], arb]
 
 
@@ -50,9 +50,9 @@ def masses(step: Step) -> Masses:
 
 
 def sampled(one: Masses, probability: float | Fraction) -> Masses:
-    """Return the masses of a step on a Poisson sample: Q becomes (1 - r) P + r Q.
+    """Return the masses of a step on a Poisson sample of probability r: Q becomes (1 - r) P + r Q.
 
-    Outcomes that only P had are possible under both laws then, at the loss log(1 - r).
+    Outcomes that only P had now have mass under both laws, and the loss log(1 - r).
     """
     r, rest = exact(probability), exact(1 - Fraction(probability))
     p, q = list(one.p), [rest * a + r * b for a, b in zip(one.p, one.q, strict=True)]
@@ -67,7 +67,7 @@ def _finite_pair(step: FinitePair) -> Masses:
 
 
 def _from_pairs(p: list[Fraction], q: list[Fraction]) -> Masses:
-    """Merge outcomes of equal loss; floats are divided by their sum."""
+    """Return the masses, with outcomes of equal loss merged and each law divided by its sum."""
     total_p, total_q = sum(p), sum(q)
     merged: dict[Fraction, list[Fraction]] = {}
     only_p = only_q = Fraction(0)
@@ -111,7 +111,7 @@ def _generic(step: GenericMechanism) -> Masses:
 
 
 def _discrete_laplace(step: DiscreteLaplaceMechanism) -> Masses:
-    """Noise beyond either value of the query has the largest and the smallest loss."""
+    """Return the masses; each tail of the noise, where the loss is constant, is one outcome."""
     shift = step.sensitivity
     decay = (-1 / (exact(step.noise_multiplier) * shift)).exp()
     unit = (1 - decay) / (1 + decay)
@@ -131,24 +131,25 @@ def _discrete_gaussian(step: DiscreteGaussianMechanism) -> Masses:
 
 
 def _scale(step: DiscreteGaussianMechanism) -> tuple[arb, int]:
-    """Return sigma and how far the noise is followed."""
+    """Return sigma, and the largest noise kept: weights beyond it are below 2^(-2 prec)."""
     spread = exact(step.noise_multiplier) * step.sensitivity
     return spread, int(float(spread) * (2.8 * ctx.prec) ** 0.5) + 2
 
 
 def _normaliser(spread: arb, reach: int) -> tuple[arb, arb]:
-    """Return the sum of all weights, and a bound on those beyond the reach on one side."""
+    """Return the sum of all weights exp(-x^2/(2 sigma^2)), and a bound on those beyond one end."""
     total = 1 + 2 * sum(((-(x**2) / (2 * spread**2)).exp() for x in range(1, reach + 1)), arb(0))
-    # Beyond the reach the weights fall faster than a geometric series.
+    # beyond the reach a geometric series bounds the weights
     first = (-((reach + 1) ** 2) / (2 * spread**2)).exp()
     tail = first / (1 - (-(2 * reach + 3) / (2 * spread**2)).exp())
     return total + arb(0, (2 * tail).upper()), tail
 
 
 def substituted(step: Step, probability: float | Fraction) -> Masses:
-    """Return the masses of noise on a Poisson sample with one record or with its opposite.
+    """Return the masses of a step on a Poisson sample under substitution.
 
-    P is (1 - r) D(0) + r D(-shift), Q is (1 - r) D(0) + r D(shift), D the law of the noise.
+    P is (1 - r) D(0) + r D(-shift), Q is (1 - r) D(0) + r D(shift), where D(x) is the law of the
+    noise around x and r the sampling probability.
     """
     r, rest = exact(probability), exact(1 - Fraction(probability))
     zero, down, up, lost = NOISE[type(step)](step)
@@ -158,13 +159,13 @@ def substituted(step: Step, probability: float | Fraction) -> Masses:
 
 
 def _three_laplaces(step: DiscreteLaplaceMechanism) -> Shifted:
-    """Return the masses of noise around 0, -shift and shift, its tails as one outcome each."""
+    """Return the masses of noise around 0, -shift and shift, with each tail as one outcome."""
     shift = step.sensitivity
     decay = (-1 / (exact(step.noise_multiplier) * shift)).exp()
     unit = (1 - decay) / (1 + decay)
 
     def tail(x: int) -> arb:
-        """Return the mass at x or beyond, away from 0."""
+        """Return the mass of the noise at x and above."""
         return decay**x / (1 + decay) if x > 0 else 1 - decay ** (1 - x) / (1 + decay)
 
     inner = range(1 - shift, shift)
@@ -175,7 +176,7 @@ def _three_laplaces(step: DiscreteLaplaceMechanism) -> Shifted:
 
 
 def _three_gaussians(step: DiscreteGaussianMechanism) -> Shifted:
-    """Return the masses of noise around 0, -shift and shift on one range."""
+    """Return the masses of noise around 0, -shift and shift on one range of integers."""
     shift = step.sensitivity
     spread, reach = _scale(step)
     total, tail = _normaliser(spread, reach)
@@ -187,7 +188,7 @@ def _three_gaussians(step: DiscreteGaussianMechanism) -> Shifted:
     return zero, down, up, 2 * tail / total
 
 
-# Steps with finitely many losses, and how their masses are made.
+# functions that make the masses, by class of step
 FINITE: dict[type[Step], Callable[[Any], Masses]] = {
     DiscreteGaussianMechanism: _discrete_gaussian,
     DiscreteLaplaceMechanism: _discrete_laplace,
@@ -195,7 +196,7 @@ FINITE: dict[type[Step], Callable[[Any], Masses]] = {
     GenericMechanism: _generic,
     RandomizedResponse: _randomized_response,
 }
-# Those with noise on the integers.
+# the same for noise on the integers, around three places
 NOISE: dict[type[Step], Callable[[Any], Shifted]] = {
     DiscreteGaussianMechanism: _three_gaussians,
     DiscreteLaplaceMechanism: _three_laplaces,

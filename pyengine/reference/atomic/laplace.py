@@ -1,10 +1,10 @@
 """Laplace steps without sampling: exact sums over the knots of a spline.
 
 With mu = 1/noise, a step has loss -mu with P-mass 1/2, mu with P-mass exp(-mu)/2, and in between
-the density exp(-(x + mu)/2)/4.  Times exp(x/2) these are two equal atoms and a uniform piece, so
-that exp(S/2) dP of n steps is [A (1 + E) + B (1 - E) I]^n applied to the unit mass at -n mu: A =
-exp(-mu/2)/2, B = exp(-mu/2)/4, E a shift by 2 mu, I integration.  Under Q, -S has the law of S
-under P.
+the density exp(-(x + mu)/2)/4.  Multiplied by exp(x/2) these are two equal atoms and a uniform
+density.  So exp(S/2) dP of n steps is [A (1 + E) + B (1 - E) I]^n applied to the unit mass at
+-n mu, with A = exp(-mu/2)/2, B = exp(-mu/2)/4, the shift E by 2 mu and the integration I.  The law
+of -S under Q is that of S under P.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from pyengine.reference.balls import exact
 
 __all__ = ["LaplaceSource"]
 
-MOST_KNOTS = 3000
-MOST_STEPS = 1200
+MOST_KNOTS = 3000  # limits the time
+MOST_STEPS = 1200  # limits the time, and the bits lost to cancellation: 4 for each step
 
 
 class LaplaceSource:
-    """The law of Laplace steps, by noise and number; see `pyengine.reference.atomic.law.Source`."""
+    """The law of Laplace steps without sampling; see `pyengine.reference.atomic.law.Source`.
+
+    ``parts`` are noise multipliers and numbers of steps.
+    """
 
     certified = True
 
@@ -40,7 +43,7 @@ class LaplaceSource:
 
     @staticmethod
     def feasible(parts: list[tuple[float | Fraction, int]]) -> bool:
-        """Whether the sums are short enough."""
+        """Whether there are at most `MOST_KNOTS` knots and `MOST_STEPS` steps."""
         knots = math.prod(steps + 1 for _, steps in parts)
         return knots <= MOST_KNOTS and sum(steps for _, steps in parts) <= MOST_STEPS
 
@@ -63,7 +66,11 @@ class LaplaceSource:
 
 
 class Spline:
-    """exp(S/2) dP as atoms and truncated powers at its knots, at one precision."""
+    """exp(S/2) dP as atoms and truncated powers at its knots, at the working precision.
+
+    The coefficients at a knot are those of the m-fold integrals I^m of the unit mass there, m = 0,
+    1, ...; m = 0 is the atom.
+    """
 
     def __init__(self, parts: list[tuple[float | Fraction, int]]) -> None:
         knots: dict[Fraction, list[arb]] = {Fraction(0): [arb(1)]}
@@ -86,7 +93,7 @@ class Spline:
         self._found: dict[int, tuple[arb, arb]] = {}  # tails at knots
 
     def masses(self, c: arb) -> ThresholdMasses:
-        """Return masses at a threshold; Q's are P's mirrored."""
+        """Return masses at a threshold; those of Q are those of P mirrored."""
         k, at = hit(self.knots, c)
         last = len(self.knots) - 1
         if at:
@@ -105,7 +112,7 @@ class Spline:
         return self._found[k]
 
     def _below(self, c: arb, count: int) -> arb:
-        """Return P(S < c) with c above so many knots."""
+        """Return P(S < c) for a c above the first ``count`` knots."""
         if count == len(self.knots):
             return arb(1)
         total = arb(0)
@@ -116,9 +123,11 @@ class Spline:
 
 
 def _tails(row: list[arb]) -> tuple[arb, arb_poly]:
-    """Return what makes the mass below of a knot: constant - exp(-y) polynomial(y).
+    """Return the constant and the polynomial by which a knot x with coefficients ``row`` counts.
 
-    It is row[0] + the sum of row[m] 2^m P(m, y), P the regularised lower gamma function.
+    With y = (c - x)/2 it adds exp(-x/2) (constant - exp(-y) polynomial(y)) to P(S < c).  The last
+    factor is row[0] plus the sum over m >= 1 of row[m] 2^m P(m, y), where P(m, y) is the
+    regularised lower incomplete gamma function.
     """
     total, factors = arb(0), [arb(0)] * (len(row) - 1)
     for m in range(len(row) - 1, 0, -1):
@@ -128,7 +137,7 @@ def _tails(row: list[arb]) -> tuple[arb, arb_poly]:
 
 
 def _rows(mu: arb, steps: int) -> list[list[arb]]:
-    """Return by knot the factors of the powers m = 0..steps of I."""
+    """Return the coefficients of equal steps: row k for the power E^k, column m for I^m."""
     a, b = (-mu / 2).exp() / 2, (-mu / 2).exp() / 4
     rows = [[arb(0)] * (steps + 1) for _ in range(steps + 1)]
     plus, minus = fmpz_poly([1, 1]), fmpz_poly([1, -1])

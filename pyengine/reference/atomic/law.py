@@ -1,7 +1,8 @@
-"""Questions on laws of the total loss with atoms at known knots and no jumps between them.
+"""Questions on laws of the total loss that have atoms at known knots only.
 
-A law says what lies above, at and below a threshold.  Knots whose balls overlap are one group: what
-is mixed up within a group changes a slope by no more than the group's width, which its ball tells.
+A law gives the masses above, at and below a threshold.  Knots whose balls overlap are merged to one
+knot: the loss, and so the log slope of the trade-off function, is then known to the width of the
+merged ball.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from pyengine.reference.roots import bracket
 
 __all__ = ["AtomicLaw", "AtomicPair", "Source", "ThresholdMasses", "grouped", "hit"]
 
-ROUNDS = 9
-SPARE = 5  # digits that the factor of an estimate and cancellation take
-STEP = 5.0  # depths are multiples of it, so that questions share laws
-MOST_KEPT = 3
+ROUNDS = 9  # attempts, each at more depth
+SPARE = 5  # decimal digits lost to cancellation and to the factor 10 of the error estimate
+STEP = 5.0  # depths, in decimal digits, are multiples of it, so that questions share laws
+MOST_KEPT = 3  # laws, by depth
 
 
 class ThresholdMasses(NamedTuple):
@@ -43,28 +44,28 @@ class ThresholdMasses(NamedTuple):
 
 
 class AtomicLaw(Protocol):
-    """The law of the total loss log dQ/dP in one discretisation.
+    """The law of the total loss log dQ/dP, at one precision.
 
     Infinite losses count as above or below every threshold.
     """
 
     @property
     def knots(self) -> list[arb]:
-        """Places of atoms and of kinks of the density: disjoint balls that increase.
+        """Places of atoms and of kinks of the density: disjoint balls in increasing order.
 
-        Below the first and above the last one lies too little mass to matter, or none.
+        The mass below the first and above the last one is zero or negligible.
         """
 
     @property
     def cost(self) -> int:
-        """How many sums of some hundred terms a threshold takes, roughly."""
+        """About how many sums of a hundred terms or so `masses` takes."""
 
     def masses(self, c: arb) -> ThresholdMasses:
-        """Return masses at a threshold; one that overlaps a knot is taken for it."""
+        """Return masses at a threshold; a c that overlaps a knot is taken to equal it."""
 
 
 class Source(Protocol):
-    """What makes a law."""
+    """A law that can be computed at any precision; ``certified`` if its balls are proven."""
 
     certified: bool
 
@@ -74,7 +75,7 @@ class Source(Protocol):
     def law(self, depth: float, variant: int) -> AtomicLaw:
         """Return the law at the working precision.
 
-        Laws that are no exact sums have two variants, which differ in every parameter.
+        Laws that are not certified have two variants with different discretisations.
         """
 
     def ends(self) -> tuple[arb, arb]:
@@ -86,7 +87,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class _Faced:
-    """A point seen along u = sign * loss, in which tests of A against B reject large values."""
+    """Masses of A and B above, at and below u = sign * loss; tests of A reject large values."""
 
     a_above: arb
     a_at: arb
@@ -106,8 +107,8 @@ def _faced(point: ThresholdMasses, sign: int) -> _Faced:
 class AtomicPair:
     """Questions on a law with knots; see `pyengine.reference.answers.Pair`.
 
-    Unless its source is certified, the error is ten times the difference of its two variants, and
-    their rounding.
+    If its source is not certified, the error is estimated: ten times the difference of its two
+    variants, and their rounding.
     """
 
     def __init__(self, source: Source) -> None:
@@ -163,7 +164,7 @@ class AtomicPair:
         return self._ask(digits, question, enough)
 
     def epsilon(self, delta: Fraction, sign: int, digits: float) -> BallAnswer:
-        """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""
+        """Return the epsilon >= 0 where the profile is delta, for 0 < delta < profile at 0."""
         before: list[arb] = []
 
         def question(law: AtomicLaw, depth: float) -> BallAnswer | None:
@@ -176,7 +177,7 @@ class AtomicPair:
                 return None
             if not gap(places[k]) > 0:
                 k += 1
-            if k == len(places):  # delta is that of the test of the largest losses, or nearly
+            if k == len(places):  # the root is at the largest losses, or cannot be told from them
                 top = _faced(law.masses(-sign * places[-1]), sign)
                 least = (top.a_below + top.a_at - exact(delta)) / (top.b_below + top.b_at)
                 return BallAnswer(least.log().union(places[-1]), True, None)
@@ -210,7 +211,10 @@ def _joined(answers: list[BallAnswer], depth: float) -> BallAnswer | None:
 
 
 class _TradeOff:
-    """One point of a trade-off function."""
+    """One point of a trade-off function of one law, at a depth in decimal digits.
+
+    ``before`` holds the root found with the other variant, near which to look first.
+    """
 
     def __init__(
         self,
@@ -231,13 +235,13 @@ class _TradeOff:
         return _faced(self.law.masses(self.sign * u), self.sign)
 
     def excess(self, there: _Faced) -> arb:
-        """Return what the level leaves once all above is rejected."""
+        """Return the level less A's mass above u."""
         if self.small:
             return self.level - there.a_above
         return there.a_at + there.a_below - self.rest
 
     def answer(self) -> BallAnswer | None:
-        """Return the value, or None where more precision must decide."""
+        """Return the value, or None where the balls are too wide to find the threshold."""
         low = bisect_left(self.places[:-1], True, key=lambda u: not self.excess(self.at(u)) < 0)
         u, there = self.places[low], self.at(self.places[low])
         excess = self.excess(there)
@@ -245,13 +249,12 @@ class _TradeOff:
             return None
         inside = there.a_at - excess
         if inside < 0 and low == 0:
-            # All knots are rejected; what is left has no mass under B, or it lies below the knots.
+            # all knots are rejected: what is left of B lies below them or is 0
             beta = there.b_below.union(arb(0))
             return BallAnswer(beta if self.wanted == "beta" else 1 - beta, True, None)
         if inside < 0:
             return self._between(self.places[low - 1], u)
-        # Where an edge of the atom cannot be told from the level, the slope there may be any up to
-        # the next knot.
+        # if the level may lie at an edge of the atom, the slope may be any up to the next knot's
         slope = u.exp()
         if not excess > 0:
             slope = slope.union(self.places[low + 1].exp())
@@ -283,7 +286,7 @@ class _TradeOff:
 def _bracket(
     gap: Callable[[arb], arb], low: arb, high: arb, digits: float, before: list[arb]
 ) -> tuple[arb, arb] | None:
-    """Return points around a zero, first next to that of the law that was asked before."""
+    """Return points around a zero, looking next to the other variant's zero first."""
     ends = bracket(gap, low, high, digits, before.pop() if before else None)
     before += ends[:1] if ends else ()
     return ends
@@ -300,18 +303,18 @@ def _profile(law: AtomicLaw, epsilon: arb, sign: int) -> arb:
     value = there.a_below - scale * there.b_below
     k, at = hit(law.knots, c)
     if there.a_at != 0 and not (at and c == law.knots[k]):
-        value += spread(there.a_at - scale * there.b_at)  # the atom is close, or not even that
+        value += spread(there.a_at - scale * there.b_at)  # the atom may lie on either side
     return value.max(arb(0)) if value.overlaps(arb(0)) else value
 
 
 def hit(knots: list[arb], c: arb) -> tuple[int, bool]:
-    """Return the index of the knot that c overlaps, or how many lie below c.
+    """Return the index of the knot that c overlaps and True, or the number below c and False.
 
-    Raises nothing: for a c that overlaps two knots, the first one counts and its neighbour's mass
-    is on a wrong side, so callers keep knots disjoint and c narrow.
+    Knots must be disjoint and c narrow: if c overlaps two knots, the first one is returned, and the
+    mass of the second one is taken to lie above c.
     """
     k = bisect_left(knots, float(c.mid()), key=_double)
-    # Doubles find the neighbourhood; balls decide.
+    # doubles find the neighbourhood, balls decide
     while k > 0 and not knots[k - 1] < c:
         k -= 1
     while k < len(knots) and knots[k] < c:
@@ -324,7 +327,7 @@ def _double(knot: arb) -> float:
 
 
 def grouped(knots: Iterable[arb]) -> list[arb]:
-    """Return balls in increasing order, those that overlap as one."""
+    """Return balls in increasing order, overlapping ones merged."""
     result: list[arb] = []
     for knot in sorted(knots, key=lambda ball: ball.mid()):
         if result and result[-1].overlaps(knot):

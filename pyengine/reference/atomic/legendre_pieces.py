@@ -1,14 +1,14 @@
-"""The law of sampled Laplace steps, piece by piece in polynomials.
+"""The law of equal sampled Laplace steps, by a polynomial on each piece of its density.
 
-With P the law without the record, a step has loss L = log(1 - p + p exp(l)), where l is the loss
-of the plain Laplace step: atoms at both ends a < b of the range of L, and a smooth density between.
-So the total loss of n steps, less n a, has atoms at multiples of D = b - a, and a density that is
-analytic between them.  One more step takes the density on [jD, (j+1)D] to
+A step has loss L = log(1 - p + p exp(l)), where l is the loss of the Laplace step without sampling.
+Under P (without the record), L has atoms at both ends a < b of its range and a smooth density g
+between.  So the total loss of n steps, less n a, has atoms at multiples of D = b - a and a density
+that is analytic between them: f_j on [jD, (j+1)D].  One more step maps f_j to
 
     A_a f_j + A_b f_(j-1) + (part of g * f_j) + (part of g * f_(j-1)) + atoms times g,
 
-which is a fixed linear map of the values at the nodes of two neighbouring pieces: all pieces and
-all steps share two matrices.  All terms are positive.
+where A_a and A_b are the atoms of the step.  This is linear in the values of f_j and f_(j-1) at the
+nodes, with two matrices that are the same for all pieces and steps.  All terms are positive.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from pyengine.reference.balls import Ball, exact
 
 __all__ = ["MOST_PIECES", "Pieces", "PiecesSource"]
 
-MOST_PIECES = 150
-MOST_ORDER = 260
-SMOOTH = 20.0  # gain per node that is counted on where nothing is near
+MOST_PIECES = 150  # of all steps; above it `pyengine.reference.mixed.many_laplace` answers
+MOST_ORDER = 260  # nodes on a piece, which limits the time
+SMOOTH = 20.0  # assumed gain of accuracy per node where singularities are far away
 
 
 class PiecesSource:
     """The law of equal sampled Laplace steps; see `pyengine.reference.atomic.law.Source`.
 
-    The probability lies in (0, 1]; if another record takes the record's place, in (0, 1).
+    The probability lies in (0, 1], or in (0, 1) if ``substituted``: then P is not the law without
+    the record but that with another one.
     """
 
     certified = False
@@ -50,7 +51,10 @@ class PiecesSource:
         self.pieces = 2 * steps if substituted else steps
 
     def order(self, depth: float, variant: int = 0) -> int:
-        """Return how many nodes resolve the density, whose singularity lies left of its range."""
+        """Return the number of nodes on a piece for a depth in decimal digits.
+
+        The nearest singularity of the density lies left of the piece and sets the ellipse.
+        """
         rate = SMOOTH
         away = self.nearest()
         if away < math.inf:
@@ -64,7 +68,7 @@ class PiecesSource:
         return order + 9 * variant
 
     def nearest(self) -> float:
-        """Return how far left of a piece its density is singular, relative to its width."""
+        """Return how far left of a piece its density is singular, in widths of a piece."""
         if self.probability == 1:
             return math.inf
         mu, p = 1 / float(self.noise), float(self.probability)
@@ -75,7 +79,7 @@ class PiecesSource:
 
     def bits(self, depth: float, variant: int) -> int:
         """Return the working precision for a depth in decimal digits."""
-        # The radii of recurrences grow by 1.3 bits for each degree.
+        # the radii of Legendre recurrences grow by 1.3 bits for each degree
         return int(3.4 * depth) + 90 + 2 * self.order(depth, variant) + 3 * self.steps + 8 * variant
 
     def law(self, depth: float, variant: int) -> Pieces:
@@ -83,7 +87,7 @@ class PiecesSource:
         return Pieces(self.step(), self.steps, self.order(depth, variant))
 
     def step(self) -> SampledStep | SubstitutedStep:
-        """Return any of the steps at the working precision."""
+        """Return one step at the working precision."""
         return (SubstitutedStep if self.substituted else SampledStep)(self.noise, self.probability)
 
     def ends(self) -> tuple[arb, arb]:
@@ -98,10 +102,10 @@ class PiecesSource:
 
 
 class SampledStep:
-    """One sampled step without and with a record, probability in (0, 1].
+    """One sampled step without and with the record, probability in (0, 1].
 
-    ``low`` is the smallest loss, ``width`` that of each piece of the density, ``atoms`` are masses
-    under P where the loss is smallest, a piece further, and so on.
+    ``low`` is the smallest loss, ``width`` the width of each piece of the density of the loss, and
+    ``atoms`` are the masses under P at low, low + width, and so on.
     """
 
     def __init__(self, noise: float | Fraction, probability: float | Fraction) -> None:
@@ -120,10 +124,10 @@ class SampledStep:
 
 
 class SubstitutedStep:
-    """One sampled step with one record at -1 and another one at 1, in sensitivities; p in (0, 1).
+    """One sampled step with one record at -1 or another at 1, in sensitivities; p in (0, 1).
 
-    With w = exp(-mu), P = (1 - p) Lap(0) + p Lap(-1) and Q its mirror image, the loss is constant
-    beyond -1 and 1, and (1 - p + p w) e^L = 1 - p + p w e^(2 mu x) for 0 < x < 1.
+    P = (1 - p) Lap(0) + p Lap(-1), and Q is its mirror image.  The loss is constant below -1 and
+    above 1; for 0 < x < 1 it is given by (1 - p + p w) e^L = 1 - p + p w e^(2 mu x), w = exp(-mu).
     """
 
     def __init__(self, noise: float | Fraction, probability: float | Fraction) -> None:
@@ -146,7 +150,7 @@ class SubstitutedStep:
 
 
 class Pieces:
-    """Masses of the total loss of equal steps under P and Q; ``order`` nodes on a piece."""
+    """The law of the total loss of equal steps under P and Q, with ``order`` nodes on a piece."""
 
     cost = 1
 
@@ -190,7 +194,7 @@ class Pieces:
         self._finish(pieces, atoms)
 
     def _finish(self, pieces: arb_mat, atoms: list[arb]) -> None:
-        """Keep atoms, densities and masses under P and Q."""
+        """Store atoms, Legendre series of densities and integrals, and masses, under P and Q."""
         n, order = self.pieces, self.order
         self.knots = [self.start + j * self.width for j in range(n + 1)]
         grown = [knot.exp() for knot in self.knots]
@@ -199,7 +203,7 @@ class Pieces:
             order, n, [pieces[i, j] * grown[j] * within[i] for i in range(order) for j in range(n)]
         )
         self.atoms = atoms, [mass * scale for mass, scale in zip(atoms, grown, strict=True)]
-        # Densities of s on each piece, and their integrals from 0 to s.
+        # Legendre series of the density of s in [0, 1] on each piece, and of its integral from 0
         series = [_columns(self._to_legendre * law) for law in (pieces, values_q)]
         self._densities = [[_column(one) for one in law] for law in series]
         self._integrals = [[_column(_integral(one)) for one in law] for law in series]
@@ -214,11 +218,11 @@ class Pieces:
             self._above.append(above[::-1])
 
     def _legendre(self, s: arb, count: int) -> arb_mat:
-        """Return the first Legendre polynomials of 2 s - 1, in a row."""
+        """Return the first ``count`` Legendre polynomials at 2 s - 1, as a row."""
         return arb_mat(1, count, _legendre(2 * s - 1, self._ratios, count))
 
     def densities(self, j: int, s: arb) -> tuple[arb, arb]:
-        """Return the densities of s on a piece under P and Q."""
+        """Return the densities of s in [0, 1] on piece j under P and Q."""
         row = self._legendre(s, self.order)
         p, q = self._densities
         return (row * p[j])[0, 0], (row * q[j])[0, 0]
@@ -238,7 +242,10 @@ class Pieces:
         return self._above[law][j], self.atoms[law][j], self._below[law][j]
 
     def _inside(self, law: int, j: int, row: arb_mat | None) -> tuple[arb, arb, arb]:
-        """Return masses above, at and below a point of a piece, from the polynomials there."""
+        """Return masses above, at and below a point inside piece j.
+
+        ``row`` has the Legendre polynomials there; None for a point outside all pieces.
+        """
         below, above, atoms = self._below[law], self._above[law], self.atoms[law]
         if row is None:  # beyond the ends
             if j < 0:
@@ -250,12 +257,12 @@ class Pieces:
 
 
 def _maps(step: SampledStep | SubstitutedStep, order: int) -> list[tuple[arb_mat, arb_mat]]:
-    """Return what convolution with each piece of a step does to the node values of a piece.
+    """Return two matrices for each piece of a step: convolution with it, on values at the nodes.
 
-    The first map is into the piece where both begin: the integral over y = s (1 - x) with nodes x,
-    where a polynomial is asked for at s - y = s x.  The second is into the one after it, for the
-    node 1 - s over y = 1 - s (1 - x), where it is at 1 - s x: there odd Legendre polynomials have
-    the other sign.
+    The convolution of two functions on [0, 1] lies on [0, 2].  The first matrix gives it on [0, 1]:
+    at s, the integral over y = s (1 - x) with Gauss nodes x, the polynomial taken at s - y = s x.
+    The second gives it on [1, 2]: at the node 1 - s there, y = 1 - s (1 - x) and the polynomial is
+    taken at 1 - s x, where odd Legendre polynomials have the opposite sign.
     """
     nodes, ratios = _nodes(order), _ratios(order)
     to_legendre = _to_legendre(nodes)
@@ -281,7 +288,7 @@ def _maps(step: SampledStep | SubstitutedStep, order: int) -> list[tuple[arb_mat
 
 
 def _nodes(order: int) -> list[tuple[arb, arb]]:
-    """Return the nodes and weights of Gauss and Legendre on [0, 1], in ascending order."""
+    """Return the Gauss-Legendre nodes and weights on [0, 1], in ascending order."""
     return [
         ((1 + x) / 2, weight / 2)
         for x, weight in (
@@ -291,12 +298,12 @@ def _nodes(order: int) -> list[tuple[arb, arb]]:
 
 
 def _ratios(count: int) -> list[tuple[arb, arb]]:
-    """Return what the recurrence of Legendre polynomials needs."""
+    """Return (2k+1)/(k+1) and k/(k+1), for the recurrence of Legendre polynomials."""
     return [(arb(2 * k + 1) / (k + 1), arb(k) / (k + 1)) for k in range(count)]
 
 
 def _legendre(x: arb, ratios: list[tuple[arb, arb]], count: int) -> list[arb]:
-    """Return P_0(x), P_1(x), ...; the radii grow by 1.3 bits for each degree."""
+    """Return P_0(x), ..., P_(count-1)(x); the radii grow by 1.3 bits for each degree."""
     values = [arb(1), x]
     for one, two in ratios[1 : count - 1]:
         values.append(one * x * values[-1] - two * values[-2])
@@ -304,7 +311,7 @@ def _legendre(x: arb, ratios: list[tuple[arb, arb]], count: int) -> list[arb]:
 
 
 def _to_legendre(nodes: list[tuple[arb, arb]]) -> arb_mat:
-    """Return what turns values at the nodes into a series of Legendre polynomials of 2 s - 1."""
+    """Return the matrix from values at the nodes to the Legendre coefficients in 2 s - 1."""
     order = len(nodes)
     ratios = _ratios(order)
     at_nodes = [_legendre(2 * s - 1, ratios, order) for s, _ in nodes]
@@ -330,7 +337,7 @@ def _columns(matrix: arb_mat) -> list[list[arb]]:
 
 
 def _integral(series: list[arb]) -> list[arb]:
-    """Return the Legendre series of the integral from 0 to s of one in 2 s - 1."""
+    """Return the Legendre series of the integral from 0 to s of a series in 2 s - 1."""
     result = [arb(0)] * (len(series) + 1)
     result[0] += series[0] / 2
     result[1] += series[0] / 2
@@ -342,7 +349,7 @@ def _integral(series: list[arb]) -> list[arb]:
 
 
 def _shifted(matrix: arb_mat, columns: int, by: int) -> arb_mat:
-    """Return a matrix moved to the right among so many columns, zero elsewhere."""
+    """Return a matrix moved ``by`` columns to the right, padded with zeros to so many columns."""
     own = matrix.ncols()
     before, after = [arb(0)] * by, [arb(0)] * (columns - by - own)
     entries = matrix.entries()

@@ -1,4 +1,4 @@
-"""Compositions of steps with finitely many losses: exact sums."""
+"""Compositions of steps with finitely many losses, by all their atoms."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from pyengine.reference.balls import spread
 
 __all__ = ["ComposedAtoms", "FiniteSource"]
 
-MOST_ATOMS = 400_000
-MOST_DEGREE = 3_000_000
+MOST_ATOMS = 400_000  # limits time and memory
+MOST_DEGREE = 3_000_000  # of a power of a polynomial, for losses on a lattice
 
 
 @dataclass
 class ComposedAtoms:
-    """Atoms in increasing order of loss; see `pyengine.reference.atomic.law.AtomicLaw`."""
+    """Atoms in increasing order of loss; see `pyengine.reference.atomic.law.AtomicLaw`.
+
+    ``only_p``, ``only_q`` and ``lost`` are as in `pyengine.reference.atomic.finite.Masses`.
+    """
 
     p: list[arb]
     q: list[arb]
@@ -37,18 +40,18 @@ class ComposedAtoms:
 
     @cached_property
     def knots(self) -> list[arb]:
-        """Losses, those that cannot be told apart as one."""
+        """Losses, overlapping balls merged."""
         return grouped(self.losses) or [arb(0)]
 
     @cached_property
     def _starts(self) -> list[int]:
-        """The first atom of each knot, and the number of all."""
+        """The index of the first atom of each knot, and the number of atoms."""
         starts = (bisect_left(self.losses, x.lower(), key=arb.mid) for x in self.knots)
         return [*starts, len(self.p)]
 
     @cached_property
     def _sums(self) -> list[list[arb]]:
-        """Sums of the masses from both ends: of P above and below, of Q above and below."""
+        """Cumulative masses: of P from above and from below, of Q from above and from below."""
         lost = spread(self.lost)
         rows = (
             (self.p[::-1], lost),
@@ -59,7 +62,7 @@ class ComposedAtoms:
         return [list(accumulate(masses, initial=start)) for masses, start in rows]
 
     def masses(self, c: arb) -> ThresholdMasses:
-        """Return masses at a threshold; what is left out may be anywhere."""
+        """Return masses at a threshold; the mass left out widens both tails."""
         k, at = hit(self.knots, c)
         first, size = self._starts[k], len(self.p)
         after = self._starts[k + 1] if at else first
@@ -75,7 +78,10 @@ class ComposedAtoms:
 
 
 class FiniteSource:
-    """Finite steps, by what returns their masses at the working precision; see `law.Source`."""
+    """Steps with finitely many losses; see `pyengine.reference.atomic.law.Source`.
+
+    ``parts`` are functions that return masses at the working precision, and numbers of steps.
+    """
 
     certified = True
 
@@ -112,7 +118,7 @@ class FiniteSource:
 
 
 def _composed(parts: list[tuple[Masses, int]]) -> ComposedAtoms:
-    """Return the atoms of a composition of finite steps, each with a number of steps."""
+    """Return the atoms of a composition, from masses and numbers of steps."""
     p, q = [arb(1)], [arb(1)]
     keep_p, keep_q, lost = arb(1), arb(1), arb(0)
     for one, steps in parts:
@@ -134,7 +140,7 @@ def _composed(parts: list[tuple[Masses, int]]) -> ComposedAtoms:
 
 
 def _powers(one: Masses, steps: int) -> tuple[list[arb], list[arb]]:
-    """Return the masses of all sums of losses of equal steps."""
+    """Return the masses under P and Q of all sums of losses of equal steps."""
     kinds = len(one.p)
     if kinds == 0:
         return [], []

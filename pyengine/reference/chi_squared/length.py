@@ -1,8 +1,9 @@
-"""Laws of a length, without the record and with it.
+"""Laws of the length of the output, for the relaxed threat model.
 
-P and Q are laws of a distance (squared for Gaussian noise) with an increasing likelihood ratio, so
-every threshold of the loss is one of the distance.  All numbers come from the tails there; nothing
-here is proven, and each answer is computed twice (see `pyengine.reference.chi_squared.noncentral`).
+P (without the record) and Q (with it) are laws of a distance, squared for Gaussian noise.  The
+likelihood ratio increases with it, so a threshold of the loss is one of the distance, and all
+answers follow from tails there.  Nothing is proven; each answer is computed twice (see
+`pyengine.reference.chi_squared.noncentral`).
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from pyengine.reference.chi_squared.noncentral import RUNS, solve, tails
 
 __all__ = ["LengthSource"]
 
-LOWEST = -2000.0  # log of a distance below all that matters
+LOWEST = -2000.0  # log of a distance below all relevant ones
 LN10 = math.log(10)
-MOST_DEPTH = 1500
-SPARE = 160  # bits of sums of an inversion beyond what is aimed at
-LOST = 40  # bits that the library may lose where its method is asked
+MOST_DEPTH = 1500  # decimal digits of tails
+SPARE = 160  # working bits beyond those aimed at in an inversion
+LOST = 40  # bits that FLINT's 0F1 may lose before the series is summed instead
 
 
 @dataclass(frozen=True)
 class LengthSource:
-    """Gaussian noise in some dimension or Laplace noise, on a Poisson sample.
+    """Gaussian noise of some dimension, or Laplace noise, on a Poisson sample.
 
-    ``square`` is that of the effect: sensitivity over standard deviation or scale; the probability
-    lies in (0, 1].  See `pyengine.reference.atomic.law.Source`.
+    ``square`` is the square of the effect mu = sensitivity / (standard deviation or scale); the
+    probability lies in (0, 1].  See `pyengine.reference.atomic.law.Source`.
     """
 
     square: Fraction
@@ -67,28 +68,31 @@ class LengthSource:
         return arb(0), arb(0)
 
     def effect(self) -> arb:
-        """Return the effect at the working precision."""
+        """Return the effect mu at the working precision."""
         return exact(self.square).sqrt()
 
     def loss(self, ratio: arb) -> arb:
-        """Return the loss for a likelihood ratio without sampling."""
+        """Return the loss on the sample at a place with a likelihood ratio without sampling."""
         p = exact(self.probability)
         return ratio.log() if p == 1 else (p * (ratio - 1)).log1p()
 
     def ratio(self, loss: arb) -> arb:
-        """Return the likelihood ratio without sampling for a loss."""
+        """Return the likelihood ratio without sampling for a loss: the inverse of `loss`."""
         p = exact(self.probability)
         return loss.exp() if p == 1 else loss.expm1() / p + 1
 
     def masses(self, p: tuple[arb, arb, arb], q: tuple[arb, arb, arb]) -> ThresholdMasses:
-        """Return those on the sample, from masses above, at and below without sampling."""
+        """Return the masses on the sample, from those above, at and below without sampling."""
         share = exact(self.probability)
         mixed = (share * b + (1 - share) * a for a, b in zip(p, q, strict=True))
         return ThresholdMasses(*p, *mixed)
 
 
 class LaplaceLength:
-    """See `pyengine.reference.atomic.law.AtomicLaw`: beyond the effect the loss is the largest."""
+    """The law for Laplace noise: for distances above mu the loss is constant and the largest.
+
+    See `pyengine.reference.atomic.law.AtomicLaw`.
+    """
 
     cost = 1
 
@@ -114,7 +118,7 @@ class LaplaceLength:
 
 
 class GaussianLength:
-    """See `pyengine.reference.atomic.law.AtomicLaw`; there are no atoms."""
+    """The law for Gaussian noise, without atoms; see `pyengine.reference.atomic.law.AtomicLaw`."""
 
     cost = 1
 
@@ -124,7 +128,7 @@ class GaussianLength:
 
     @cached_property
     def knots(self) -> list[arb]:
-        """The smallest loss, one in the middle and one that little is above."""
+        """The smallest loss, one in the middle, and one with a negligible mass above it."""
         d, square, depth = (
             self.source.dimension,
             float(self.source.square),
@@ -149,7 +153,7 @@ class GaussianLength:
             none = arb(0)
             return self.source.masses((arb(1), none, none), (arb(1), none, none))
         goal, bits = ratio.log() + self.mu**2 / 2, ctx.prec
-        if goal.rad() > arb(2) ** ((SPARE - bits) // 2):  # a place of which the tests are the best
+        if goal.rad() > arb(2) ** ((SPARE - bits) // 2):  # too inexact for the place of a threshold
             return ThresholdMasses(*[arb("nan")] * 6)
         x = self._distance(goal.mid())
         found = [self._tails(x, lam, bits) for lam in (arb(0), exact(self.source.square))]
@@ -157,7 +161,7 @@ class GaussianLength:
         return self.source.masses(p, q)
 
     def _tails(self, x: arb, lam: arb, bits: int) -> tuple[arb, arb]:
-        """Return what lies below and above a distance."""
+        """Return the masses of chi^2_d(lam) below and above x."""
         d = 2 * self.half
         upper = bool(x > d + lam)
         tail = proven(x, d, lam, "sf" if upper else "cdf", bits - SPARE + 20)
@@ -166,7 +170,7 @@ class GaussianLength:
         return (1 - tail, tail) if upper else (tail, 1 - tail)
 
     def _distance(self, goal: arb) -> arb:
-        """Return the distance with a log likelihood ratio, plus mu^2/2."""
+        """Return the squared distance where the log likelihood ratio plus mu^2/2 is ``goal``."""
         square, a = self.mu**2 / 4, self.half
 
         def gap(x: arb, _: int) -> arb:  # at the working precision
@@ -179,7 +183,7 @@ class GaussianLength:
 
 
 def _0f1(a: arb, z: arb) -> arb:
-    """0F1(; a; z) for positive arguments; by its series where the library's method cancels."""
+    """0F1(; a; z) for positive arguments; by its series where FLINT's method cancels."""
     found = z.hypgeom_0f1(a)
     if found.rel_accuracy_bits() > ctx.prec - LOST:
         return found

@@ -11,16 +11,16 @@ from pyengine.reference.balls import precision
 __all__ = ["FIRST", "SECOND", "Curve", "inversion", "proven"]
 
 Curve = tuple[str, float, float]
-FIRST: Curve = ("0.25", 0.7, 1.0)  # bend, distance from the pole, fineness
+FIRST: Curve = ("0.25", 0.7, 1.0)  # bend, distance from the pole, fineness: see `inversion`
 SECOND: Curve = ("0.4", 0.95, 1.12)
-LONGEST = 6000
-MOST_TERMS = 200_000
+LONGEST = 6000  # x + d + lam from which on the series is too long
+MOST_TERMS = 200_000  # of a series, and nodes of an inversion
 
 
 def proven(x: arb, d: arb, lam: arb, side: str, bits: int) -> arb | None:
-    """Return an enclosure of a tail, "cdf" or "sf"; None where that takes too many terms.
+    """Return an enclosure of a tail of chi^2_d(lam) at x, "cdf" or "sf"; None from `LONGEST` on.
 
-    It is a Poisson mixture, all of whose terms are positive, of incomplete gamma functions.
+    It is a Poisson mixture of incomplete gamma functions, with positive terms.
     """
     if not x + d + lam < LONGEST:
         return None
@@ -36,7 +36,10 @@ def proven(x: arb, d: arb, lam: arb, side: str, bits: int) -> arb | None:
 
 
 def _mixture_below(y: arb, a: arb, el: arb, g: arb, bits: int) -> arb:
-    """Return the sum of g_k P(J <= k), J Poisson of mean el."""
+    """Return the sum over k >= 0 of g_k P(J <= k), J Poisson of mean el.
+
+    g_k = y^(a+k) e^-y / Gamma(a+k+1), of which g is the first.
+    """
     p = (-el).exp()
     below, total = p, arb(0)
     for k in range(1, MOST_TERMS):
@@ -51,7 +54,10 @@ def _mixture_below(y: arb, a: arb, el: arb, g: arb, bits: int) -> arb:
 
 
 def _mixture_above(y: arb, a: arb, el: arb, g: arb, bits: int) -> arb:
-    """Return Q(a, y) + the sum of g_k P(J > k), the last factor by its own sum from the back."""
+    """Return Q(a, y) + the sum over k >= 0 of g_k P(J > k), summed from the last term.
+
+    So P(J > k) is a sum of positive terms, too.
+    """
     p = (-el).exp()
     least = math.ceil(float(el) + 3 * math.sqrt(float(el)) + 40)
     probabilities, terms = [], []
@@ -72,15 +78,15 @@ def _mixture_above(y: arb, a: arb, el: arb, g: arb, bits: int) -> arb:
     for j in range(len(terms) - 1, -1, -1):
         result += terms[j] * above
         above += probabilities[j]
-    return result + arb(0, left.upper())  # the g_k beyond add up to at most 1
+    return result + arb(0, left.upper())  # the further g_k add up to at most 1
 
 
 def inversion(x: arb, d: arb, lam: arb, side: str, curve: Curve, bits: int) -> arb:
-    """Return a tail by the midpoint rule on z = c + i t - bend t^2, without a bound.
+    """Return a tail by the midpoint rule on the parabola z = c + i t - bend t^2; an estimate.
 
-    ``curve`` holds bend, distance of the base point c from the pole, and fineness of the nodes.
-    Two calls that differ in all three share no node and no discretisation error; the radii cover
-    rounding only.
+    ``curve`` has the bend, the distance of c from the pole (in units of 1/sqrt(kappa), the width of
+    the integrand) and the fineness of the nodes.  Curves that differ in all three share no node and
+    no discretisation error.  The radius covers rounding only.
     """
     bend, away, fineness = curve
     work = bits + 40 + max(0, math.ceil(math.log2(float(x + d + lam))))
@@ -93,7 +99,7 @@ def inversion(x: arb, d: arb, lam: arb, side: str, curve: Curve, bits: int) -> a
         if abs(u - 1) < gap:
             c = u - min(gap, 0.45 * u) if side == "sf" else u + min(gap, 0.45)
         distance = min(abs(float(1 / w - arb(c))), 0.5, 2.5 / math.sqrt(kappa))
-        # exp(-2 pi distance / h) is the error of the rule.
+        # the error of the rule is about exp(-2 pi distance / h)
         h = arb(distance / (fineness * (0.122 * bits + 0.2)))
         tail = arb(0)
         first = arb(0)

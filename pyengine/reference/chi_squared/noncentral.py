@@ -1,7 +1,7 @@
 """Noncentral chi-squared tails and their roots in arbitrary precision.
 
-The inversion integral has no proven error bound here: each number is computed on two parabolas that
-differ in bend, base point and step, and only what both agree on is returned.
+The inversion has no proven error bound: each number is computed on two parabolas that differ in
+bend, base point and spacing, and only digits on which both agree are returned.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ __all__ = ["agreed", "solve", "tails"]
 
 
 RUNS = (FIRST, SECOND)
-APART = 12  # bits between two runs
-NEAR_BITS = 50  # precision that finds the neighbourhood of a root
+APART = 12  # bits of precision by which the second run exceeds the first
+NEAR_BITS = 50  # precision of the first search for a root
 
 
 def tails(x: arb, d: arb, lam: arb, run: Curve, bits: int) -> tuple[arb, arb]:
-    """What χ²_d(lam) has below and above x: the smaller one is the integral."""
+    """Masses of χ²_d(lam) below and above x, the smaller one by inversion; no bound."""
     upper = bool(x > d + lam)
     tail = inversion(x, d, lam, "sf" if upper else "cdf", run, bits).mid()
     return (1 - tail, tail) if upper else (tail, 1 - tail)
 
 
 def solve(gap: Callable[[arb, int], arb], low: float, high: float, bits: int) -> arb:
-    """Root in x of a function that increases with log x, first at low precision."""
+    """Root x, with log x in [low, high], of an increasing function ``gap(x, bits)``."""
     ends = arb(low), arb(high)
     for asked in (NEAR_BITS, bits):
         found = bracket(partial(_along, gap, asked), *ends, 0.3 * asked - 5)
@@ -47,9 +47,9 @@ def _along(gap: Callable[[arb, int], arb], bits: int, log_x: arb) -> arb:
 
 
 def agreed(compute: Callable[[Curve, int], arb], digits: int) -> arb:
-    """Compute by both runs, at more precision until they agree on so many digits.
+    """Compute by both runs, with more and more bits, until they agree on so many digits.
 
-    The second one has more bits, so that both do not miss a root alike.
+    The second run has more bits, so that roundings differ, too.
     """
     old = ctx.prec
     try:

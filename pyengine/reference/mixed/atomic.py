@@ -1,7 +1,7 @@
 """Laws with knots composed with finite steps, and with sampled Laplace steps of another kind.
 
-Both condition on the part that comes first: a sum over its atoms, an integral over its density, of
-what the rest does at the threshold less the loss of that part.
+Both condition on the loss x of the first part: the masses at c are a sum over its atoms, and an
+integral over its density, of the masses of the rest at c - x.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pyengine.reference.balls import spread
 __all__ = ["JoinedSource", "MixedSource"]
 
 MOST_KNOTS = 200_000
-MOST_VALUES = 300_000  # values of the rest that one threshold takes
+MOST_VALUES = 300_000  # evaluations of the rest for one threshold, times their cost
 
 
 class MixedSource:
-    """What makes the law of finite steps and others; see `pyengine.reference.atomic.law.Source`."""
+    """The law of finite steps and a rest; see `pyengine.reference.atomic.law.Source`."""
 
     def __init__(self, finite: FiniteSource, rest: Source) -> None:
         self.finite, self.rest = finite, rest
@@ -65,7 +65,7 @@ def _check(knots: int, values: float) -> None:
 
 
 class AtomMixture:
-    """A sum over the atoms of finite steps."""
+    """The law of finite steps and a rest, by a sum over the atoms of the finite steps."""
 
     def __init__(self, finite: ComposedAtoms, rest: AtomicLaw) -> None:
         self.finite, self.rest = finite, rest
@@ -95,7 +95,10 @@ class AtomMixture:
 
 
 class JoinedSource:
-    """What makes the law of sampled Laplace steps of one kind and of others; an estimate."""
+    """The law of sampled Laplace steps of one kind and a rest; an estimate.
+
+    See `pyengine.reference.atomic.law.Source`.
+    """
 
     certified = False
 
@@ -125,9 +128,9 @@ class JoinedSource:
 
 
 class Joined:
-    """A sum over the atoms and an integral over the pieces of steps of one kind.
+    """The law of sampled Laplace steps and a rest: a sum over atoms and an integral over pieces.
 
-    The integral is split where the rest has a knot, and Gauss's rule of the pieces taken between.
+    The integral is split at the knots of the rest, with Gauss's rule of the pieces on each part.
     """
 
     def __init__(self, first: Pieces, rest: AtomicLaw) -> None:
@@ -156,7 +159,7 @@ class Joined:
         return ThresholdMasses(*total)
 
     def _parts(self, j: int, c: arb) -> list[tuple[arb, arb]]:
-        """Return the intervals of a piece between which a knot of the rest passes the threshold."""
+        """Return the parts of [0, 1] of piece j, split where c - loss is a knot of the rest."""
         first = self.first
         places = [(c - knot - first.start) / first.width - j for knot in self.rest.knots]
         inside = [place for place in reversed(places) if 0 < place < 1]

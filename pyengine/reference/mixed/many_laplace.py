@@ -1,12 +1,12 @@
-"""Many Laplace steps of any kinds, sampled or not: the transform of what is not nearly all atoms.
+"""The transform of many Laplace steps of any kinds, sampled or not.
 
-A step's transform is alpha + G, that of its atoms and that of its density.  alpha does not fall
-along a line and G only like 1/t, so, but beside steps whose transform falls, that of all steps is
-taken without the terms of fewer than `FEWEST` factors G.  Their probability, that so few steps have
-a loss that is no atom, is what is left out.
+The transform of a step is alpha + G, of its atoms and of its density.  Along a vertical line alpha
+does not decay, and G decays like 1/t only.  So the terms with fewer than `FEWEST` factors G are
+left out of the product over all steps, unless other steps make the whole decay.  Their mass, the
+probability that so few steps have a loss that is not an atom, widens the answer.
 
-On a piece the density times exp(tilt L) is log-convex, so its variation is at most the sum of its
-values at both ends, and integration by parts gives |G| <= 2 (h(0) + h(1))/(t width).
+On a piece the density times exp(tilt L), h, is log-convex, so its variation is at most h(0) + h(1),
+and integration by parts gives |G| <= 2 (h(0) + h(1))/(t width).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from pyengine.reference.inversion.line import LineNodes, Modulus, NotFeasibleErr
 
 __all__ = ["ManyLaplace"]
 
-FEWEST = 4
-PLANNED = 256  # nodes on a piece that plan
-MOST_ORDER = 1500
-ARCS = 64  # of half an ellipse on which a density is bounded
+FEWEST = 4  # factors G of the terms that are kept, which decay like 1/t^FEWEST
+PLANNED = 256  # Gauss nodes on a piece for cumulants in doubles
+MOST_ORDER = 1500  # Gauss nodes on a piece
+ARCS = 64  # parts of the upper half of an ellipse, on each of which a density is bounded
 
 
 class ManyLaplace:
-    """All steps as one, without the terms of few factors G unless there are ``others`` that fall.
+    """All Laplace steps as one; see `pyengine.reference.inversion.line.Part`.
 
-    See `pyengine.reference.inversion.line.Part`.
+    ``others``: whether there are other steps whose transform decays, so that no terms are left out.
     """
 
     highest, ratio = math.inf, Fraction(1)
@@ -62,7 +62,7 @@ class ManyLaplace:
         return Cumulants(rows)
 
     def measure(self, *_: float) -> Cumulants:
-        """Return the law of the loss in doubles, whatever the cut."""
+        """Return the law of the loss in doubles; there is no normal law to truncate."""
         return self._measure
 
     def sizes(self, measure: Cumulants, tilt: float) -> _LaplaceSizes:
@@ -70,14 +70,14 @@ class ManyLaplace:
         return _LaplaceSizes(self, tilt, measure.log_moment(tilt))
 
     def nodes(self, *given: Any) -> _Rules:
-        """Choose Gauss's rule for each kind."""
+        """Choose a Gauss rule for each kind."""
         _, _, reach, depth, _ = given
         return _Rules([_rule(part, reach, depth) for part in self.parts])
 
 
 @dataclass(frozen=True)
 class _Rules:
-    """Gauss's rule of each kind: its order, and the ellipse that bounds its error."""
+    """The Gauss rule of each kind: its order, and the parameter of the Bernstein ellipse."""
 
     rules: list[tuple[int, float]]
 
@@ -87,7 +87,7 @@ class _Rules:
 
 
 def _rule(part: PiecesSource, reach: float, depth: float) -> tuple[int, float]:
-    """Return an order and an ellipse for errors of about exp(-depth), in doubles."""
+    """Return an order and a Bernstein ellipse for errors of about exp(-depth), in doubles."""
     with precision(100):
         width = float(part.step().width)
     nearest = part.nearest()
@@ -107,7 +107,7 @@ def _rule(part: PiecesSource, reach: float, depth: float) -> tuple[int, float]:
 
 
 class _LaplaceSizes:
-    """Sizes of the transform on one line."""
+    """Sizes of the transform on the line Re lambda = tilt, where log M is ``log_moment``."""
 
     def __init__(self, many: ManyLaplace, tilt: float, log_moment: float) -> None:
         self.many, self.tilt, self._log_moment = many, tilt, log_moment
@@ -135,7 +135,7 @@ class _PlacedLaplace:
 
     @property
     def lost(self) -> tuple[arb, arb]:
-        """The probabilities under P and under Q that few losses are no atoms."""
+        """The probabilities under P and Q that fewer than `FEWEST` losses are not atoms."""
         found = []
         for law in (0, 1):
             few = _FewFactors(self.many.fewest, arb(1))
@@ -146,7 +146,7 @@ class _PlacedLaplace:
         return found[0], found[1]
 
     def values(self) -> list[acb]:
-        """Return balls that hold M at the nodes of the line."""
+        """Return balls that enclose M at the nodes of the line."""
         line, count = self.line, self.line.count
         power = [acb(1)] * count
         few = [_FewFactors(self.many.fewest, acb(1)) for _ in power]
@@ -169,7 +169,7 @@ class _PlacedLaplace:
         return [x - y.total for x, y in zip(power, few, strict=True)]
 
     def log_above(self, theta: arb) -> arb:
-        """Return a ball with log M at a real place, and all that is above."""
+        """Return a ball whose upper end is at least log M at a real theta."""
         total = arb(0)
         for part, rule, *sides in self.rows:
             one = sum((m * (theta * loss).exp() for rows in sides for loss, m in rows), arb(0))
@@ -177,14 +177,14 @@ class _PlacedLaplace:
         return total
 
     def modulus(self, log_goal: float) -> Modulus:  # noqa: ARG002 - it is in closed form
-        """Return bounds on |M| from the end of the line on, where each G falls like 1/t."""
+        """Return bounds on |M| beyond the nodes, where each G decays like 1/t."""
         size = _many(self.many, self.line.tilt, self.line.reach)
         far = (size * self.line.reach).upper() if self.many.fewest else arb("inf")
         return Modulus(size.upper(), far)
 
 
 def _nodes(part: PiecesSource, order: int) -> tuple[list[tuple[arb, arb]], list[tuple[arb, arb]]]:
-    """Return losses and P-masses of the atoms of a step, and of Gauss nodes for its density."""
+    """Return (loss, P-mass) of the atoms of a step, and of Gauss nodes for its density."""
     step = part.step()
     atoms = [(step.low + k * step.width, mass) for k, mass in enumerate(step.atoms) if mass > 0]
     nodes = []
@@ -198,10 +198,10 @@ def _nodes(part: PiecesSource, order: int) -> tuple[list[tuple[arb, arb]], list[
 
 
 def _error(part: PiecesSource, rule: tuple[int, float], tilt: arb, reach: arb) -> arb:
-    """Bound the error of Gauss's rule for all t <= reach.
+    """Bound the error of Gauss's rule for all |t| <= reach.
 
     Trefethen, Approximation Theory and Approximation Practice, Theorem 19.3, with the largest
-    modulus on the ellipse: that on arcs of its upper half, where it is as large as on the lower.
+    modulus on the ellipse, bounded on arcs of its upper half; the bound is symmetric.
     """
     order, size = rule
     step, ellipse = part.step(), arb(size)
@@ -222,7 +222,7 @@ def _error(part: PiecesSource, rule: tuple[int, float], tilt: arb, reach: arb) -
 
 
 def _sizes(part: PiecesSource, tilt: arb, t: arb) -> tuple[arb, arb]:
-    """Return bounds on |alpha| and, from t on, on |G|."""
+    """Return bounds on |alpha|, and on |G| for all imaginary parts >= t."""
     step = part.step()
     atoms = density = arb(0)
     for k, mass in enumerate(step.atoms):
@@ -235,7 +235,7 @@ def _sizes(part: PiecesSource, tilt: arb, t: arb) -> tuple[arb, arb]:
 
 
 def _many(many: ManyLaplace, tilt: arb, t: arb) -> arb:
-    """Bound the transform from t on."""
+    """Bound |M| for all imaginary parts >= t."""
     power, few = arb(1), _FewFactors(many.fewest, arb(1))
     for part in many.parts:
         atom, density = _sizes(part, tilt, t)
@@ -245,7 +245,10 @@ def _many(many: ManyLaplace, tilt: arb, t: arb) -> arb:
 
 
 class _FewFactors(Generic[Ball]):
-    """The terms with few densities of a product of powers (atom + density)^steps."""
+    """The terms with fewer than ``most`` densities of a product of powers (atom + density)^steps.
+
+    ``one`` is the number 1 of the wanted type.
+    """
 
     def __init__(self, most: int, one: Ball) -> None:
         self._most = most
@@ -254,12 +257,12 @@ class _FewFactors(Generic[Ball]):
 
     @property
     def total(self) -> Ball:
-        """Their sum."""
+        """The sum of these terms."""
         total: Ball = sum(self._terms, self._zero)
         return total
 
     def times(self, atom: Ball, density: Ball, steps: int) -> None:
-        """Multiply by such a power."""
+        """Multiply the product by (atom + density)^steps."""
         new = [
             math.comb(steps, m) * atom ** (steps - m) * density**m
             for m in range(min(self._most, steps + 1))
