@@ -1,1 +1,1 @@
-"""Gaussian steps on Poisson samples: contours, nodes, transforms and inversion, all enclosed."""
+"""Gaussian steps on Poisson samples: transforms and their inversion, with every error enclosed."""

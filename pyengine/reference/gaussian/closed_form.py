@@ -1,4 +1,4 @@
-"""Gaussian steps with a closed form: one step, or every record in every step."""
+"""Gaussian steps with a closed form: a single step, or steps without sampling."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def applies(phases: tuple[EqualSteps, ...]) -> bool:
 
 
 class ClosedGaussian:
-    """Tails by the normal law, of a composition that `applies` accepts."""
+    """Tails, by the normal law, of a composition that `applies` accepts."""
 
     def __init__(self, phases: tuple[EqualSteps, ...]) -> None:
         self.phases = phases
@@ -40,7 +40,7 @@ class ClosedGaussian:
         return sum((phase.steps * phase.mu() ** 2 for phase in self.phases), arb(0)).sqrt()
 
     def tails(self, c: arb) -> Four:
-        """Return P above and below a threshold, and Q."""
+        """Return P(S > c), P(S <= c), Q(S > c), Q(S <= c)."""
         if self.full:
             root = self._root()
             under_p = c / root + root / 2
@@ -58,7 +58,7 @@ class ClosedGaussian:
         return p_above, p_below, q_above, rest * p_below + p * upper_normal(mu - z)
 
     def places(self, reach: int) -> list[arb]:
-        """Return the least or the middle loss and, so many standard deviations out, the ends."""
+        """Return the losses at -reach, 0, reach standard deviations; or the least and the upper."""
         if self.full:
             root = self._root()
             low, high = (root * (root / 2 * sign + sign * reach) for sign in (-1, 1))
@@ -74,17 +74,17 @@ class ClosedGaussian:
 
 
 class SubstitutedNormalStep:
-    """One sampled step in which one record takes the place of another, p in (0, 1).
+    """One sampled step under substitution, p in (0, 1).
 
     With mu = 1/noise, P = (1 - p) N(0, 1) + p N(-mu, 1) and Q is its mirror image (Lebeda et al.,
-    2024, Proposition 13); both orders have one law.
+    2024, Proposition 13), so both orders have the same answers.
     """
 
     def __init__(self, noise: float | Fraction, probability: float | Fraction) -> None:
         self.step = EqualSteps(noise, probability, 1)
 
     def tails(self, c: arb) -> Four:
-        """Return the tails at mu y = c/2 + asinh((1 - p) e^(mu²/2) sinh(c/2) / p)."""
+        """Return P and Q above and below y, mu y = c/2 + asinh((1 - p) e^(mu²/2) sinh(c/2) / p)."""
         mu, p, rest = self.step.mu(), self.step.exact_probability(), self.step.complement()
         y = (c / 2 + (rest / p * (mu**2 / 2).exp() * (c / 2).sinh()).asinh()) / mu
         above, below = rest * upper_normal(y), rest * upper_normal(-y)
@@ -96,7 +96,7 @@ class SubstitutedNormalStep:
         )
 
     def places(self, reach: int) -> list[arb]:
-        """Return the middle loss and, so many standard deviations out, the ends."""
+        """Return the middle loss, and those ``reach`` standard deviations out on both sides."""
         mu, p, rest = self.step.mu(), self.step.exact_probability(), self.step.complement()
         up, down = ((rest + p * (s * mu * (mu + reach) - mu**2 / 2).exp()).log() for s in (1, -1))
         top = (up - down).mid()
@@ -108,23 +108,23 @@ class SubstitutedNormalStep:
 
 
 class NormalTails(Protocol):
-    """What both have in common."""
+    """Tails of a total loss in closed form."""
 
     def tails(self, c: arb) -> Four:
-        """Return P above and below a threshold, and Q."""
+        """Return P(S > c), P(S <= c), Q(S > c), Q(S <= c)."""
 
     def places(self, reach: int) -> list[arb]:
-        """Return the middle or least loss and, so many standard deviations out, the ends."""
+        """Return increasing losses, from the least or -reach to reach standard deviations."""
 
     def ends(self) -> tuple[arb, arb]:
         """Return the infimum and the supremum of the loss."""
 
 
 class NormalSource:
-    """The same as laws with knots; see `pyengine.reference.atomic.law.Source`.
+    """Closed tails as a law with knots; see `pyengine.reference.atomic.law.Source`.
 
-    Narrow steps of a distribution function, far from each other, are found by bisection between
-    knots, which are the law's places.
+    The knots are the ``places`` of the tails; bisection between them also finds thresholds where
+    the distribution function has narrow steps far apart.
     """
 
     certified = True
@@ -147,7 +147,7 @@ class NormalSource:
 
 
 class NormalLaw:
-    """See `pyengine.reference.atomic.law.AtomicLaw`; there are no atoms."""
+    """A law without atoms, by closed tails; see `pyengine.reference.atomic.law.AtomicLaw`."""
 
     cost = 1
 
@@ -156,7 +156,7 @@ class NormalLaw:
 
     @cached_property
     def knots(self) -> list[arb]:
-        """Places between which answers are searched."""
+        """Places between which thresholds are searched, out to tails of 10^-(depth + 20)."""
         return self.closed.places(math.ceil(math.sqrt(2 * 2.303 * (self.depth + 20))))
 
     def masses(self, c: arb) -> ThresholdMasses:

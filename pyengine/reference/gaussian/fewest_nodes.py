@@ -14,18 +14,18 @@ from pyengine.reference.inversion.line import NotFeasibleError
 
 __all__ = ["HyperbolaSide", "best_curve", "log_sizes"]
 
-MOST_NODES = 3000
-SHAPES = ((0.38, 0.33, 0.3), (0.25, 0.22, 0.36))  # angle, and distances of the sides
-SIZES = np.geomspace(1.0, 1000.0, 9)  # of the scale, times the threshold
-COARSE = range(0, LINES, 3)
+MOST_NODES = 3000  # on a hyperbola
+SHAPES = ((0.38, 0.33, 0.3), (0.25, 0.22, 0.36))  # angle, and distances of both sides, in radians
+SIZES = np.geomspace(1.0, 1000.0, 9)  # trial values of scale * threshold
+COARSE = range(0, LINES, 3)  # lines tried for the sides of the strip
 
 
 @dataclass(frozen=True)
 class HyperbolaSide:
-    """lambda(u) = corner + scale sin(angle + i u), its strip and its nodes.
+    """The hyperbola lambda(u) = corner + scale sin(angle + i u), its strip and its nodes.
 
-    ``widths`` are the distances of the sides of the strip, left and right; ``reach`` is where the
-    nodes end in u.
+    ``widths`` are how far the strip of analyticity extends to the left and right, in the angle; the
+    nodes are ``spacing`` apart in u, up to ``reach``.
     """
 
     corner: float
@@ -36,12 +36,12 @@ class HyperbolaSide:
     reach: float = 0.0
 
     def places(self, u: Array, away: float = 0.0) -> Array:
-        """Return lambda on the curve or on one of another angle."""
+        """Return lambda on the hyperbola of angle ``angle + away``."""
         result: Array = self.corner + self.scale * np.sin(self.angle + away + 1j * u)
         return result
 
     def log_kernel(self, u: Array, threshold: float, away: float = 0.0) -> Array:
-        """Return log |lambda'(u) exp(-lambda c') / lambda|."""
+        """Return log |lambda'(u) exp(-lambda c') / lambda| at a threshold c'."""
         place = self.places(u, away)
         front = np.abs(self.scale * np.cos(self.angle + away + 1j * u) / place)
         result: Array = np.log(front) - place.real * threshold
@@ -49,7 +49,7 @@ class HyperbolaSide:
 
 
 def log_sizes(sketches: list[IntegrandSizes], tables: list[Array]) -> Array:
-    """Return the log of the least bound on |F| without exp(-lambda c')."""
+    """Return the log of the bound on |product of M^n|, each phase by its best line (first axis)."""
     total: Array = np.zeros(1)
     for sketch, table in zip(sketches, tables, strict=True):
         total = total + sketch.steps * table.min(axis=0)
@@ -61,8 +61,8 @@ def best_curve(
 ) -> HyperbolaSide:
     """Return the hyperbola with the fewest nodes, or `NotFeasibleError`.
 
-    It is for the threshold of the sum of Y, crosses the real axis at one of the vertices, and
-    ``goal`` is the logarithm of the absolute error allowed.
+    ``threshold`` is that of the sum of Y, ``vertices`` are places where it may cross the real axis,
+    and ``goal`` is the log of the allowed absolute error.
     """
     u: Array = np.linspace(0.0, 9.0, 30)
     best: tuple[float, HyperbolaSide] | None = None
@@ -71,7 +71,7 @@ def best_curve(
         curve = HyperbolaSide(vertex - scale * math.sin(angle), scale, angle, (left, right))
         logs = []
         for away in (-left, right, 0.0):
-            # Beyond the nodes a line must turn by the contour's angle at least.
+            # beyond the nodes a line must be turned by the contour's angle at least
             lines = COARSE if away else range(math.ceil(angle / TURN), LINES, 2)
             places = curve.places(u, away)
             log = log_sizes(sketches, [sketch.table(places, lines, 2) for sketch in sketches])

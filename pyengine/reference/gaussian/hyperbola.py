@@ -20,15 +20,17 @@ from pyengine.reference.tails import BallTails, integrated
 
 __all__ = ["Hyperbola"]
 
-COARSE, FINE = 0.4, 0.3  # widths of boxes, the second over the root of the number of steps
-PARTS, PIECES = 8, 40
+COARSE, FINE = 0.4, 0.3  # widths of the boxes of a `Majorant`; FINE is divided by sqrt(steps)
+PARTS, PIECES = 8, 40  # parts of a piece for distances from the poles, and pieces of a side
 
 
 @dataclass(frozen=True)
 class _StripSide:
-    """A side of the strip, and what bounds the transform beyond its end.
+    """One side of the strip, with bounds on the integrals along it.
 
-    Pieces have their least Re lambda, and integrals of |F| exp(lambda c') over the three kernels.
+    ``share`` is the factor of these in the error of the trapezoidal rule.  Each of ``pieces`` has
+    its least Re lambda and bounds on the integrals of |product of M^n| divided by |lambda|, by
+    |lambda - 1| and by both.  From ``end`` in u on, ``product`` bounds |product of M^n|.
     """
 
     angle: arb
@@ -39,7 +41,10 @@ class _StripSide:
 
 
 class Hyperbola:
-    """One transform of a composition with p < 1, ready for any threshold; sharp near its plan's."""
+    """The transform of a composition with all p < 1 on a hyperbola; valid for any threshold.
+
+    It is sharp near the threshold of its plan; see `pyengine.reference.solve.Local`.
+    """
 
     certified = True
 
@@ -48,7 +53,7 @@ class Hyperbola:
         self._majorants: dict[tuple[int, int, float], Majorant] = {}
         with precision(plan.bits):
             self._prepare()
-        self._majorants.clear()  # most of the memory, and of no more use
+        self._majorants.clear()  # most of the memory, and no longer needed
 
     def _prepare(self) -> None:
         curve = self.plan.curve
@@ -73,7 +78,7 @@ class Hyperbola:
             self.end = last, self._product(self.places[-1:], least)
 
     def _bound(self, phase: int, line: int, place: acb, width: float) -> arb:
-        """Bound |M| of a phase by B on a line, at a place or at all where s is smaller."""
+        """Bound |M| of one step by B on a line, at ``place`` and wherever s is smaller."""
         key = phase, abs(line), width
         if key not in self._majorants:
             self._majorants[key] = Majorant(self.phases[phase], abs(line) * TURN, width)
@@ -81,15 +86,15 @@ class Hyperbola:
             return self._majorants[key].bound((place * acb(0, arb(line * TURN)).exp()).real)
 
     def _aliased(self, phase: int, line: int, strip: int, nodes: Nodes, place: acb) -> arb:
-        """Bound the error of the trapezoidal rule on a line."""
+        """Bound the error of the trapezoidal rule for M on a line, by B on the lines beside it."""
         sides = self._bound(phase, line + strip, place, COARSE)
         sides += self._bound(phase, line - strip, place, COARSE)
         return sides / (2 * arb.pi() * strip * arb(TURN) / nodes.spacing).expm1()
 
     def _product(self, places: list[acb], least: int = 0) -> arb:
-        """Bound the product of all M^n where every s is at most the larger one of the places.
+        """Bound |product of M^n| wherever every s is at most its largest value at the places.
 
-        Lines are the best ones in doubles, from ``least`` on.
+        The line of each phase is the best one in doubles, of index ``least`` at least.
         """
         result, near = arb(1), np.array([complex(place) for place in places])
         for i, (phase, sketch) in enumerate(zip(self.phases, self.plan.sketches, strict=True)):
@@ -100,7 +105,7 @@ class Hyperbola:
         return result
 
     def _edge(self, side: int) -> _StripSide:
-        """Cut a side of the strip into pieces, as far as it matters, and bound the integral."""
+        """Bound the integrals along a side of the strip (0: left, 1: right), on pieces."""
         plan, curve = self.plan, self.plan.curve
         away = curve.widths[side] * (1 if side else -1)
         least = math.ceil((curve.angle + away) / TURN)
@@ -159,7 +164,7 @@ class Hyperbola:
             return integrated(vertex, zero, one, both, c)
 
     def _errors(self, threshold: arb) -> tuple[arb, arb, arb]:
-        """Bound the errors of the three sums: the trapezoidal rule's and what is left out."""
+        """Bound the errors of the three sums: of the trapezoidal rule, and of truncation."""
         with precision(BOUND_BITS):
             total = list(self._rest(self.angle, *self.end, threshold))
             for side in self.edges:
@@ -171,7 +176,7 @@ class Hyperbola:
             return total[0], total[1], total[2]
 
     def _rest(self, angle: arb, start: arb, size: arb, threshold: arb) -> tuple[arb, arb, arb]:
-        """Bound the integrals beyond a place, where |F| exp(lambda c') is at most ``size``."""
+        """Bound the three integrals from u = ``start`` on, where |product of M^n| <= ``size``."""
         rate = threshold * self.scale * angle.sin()
         if not (rate > 0 and start > 0):
             return (arb("inf"),) * 3
@@ -180,7 +185,7 @@ class Hyperbola:
         return result, result, result / (self.scale * angle.cos() * start.sinh())
 
     def _residue(self, pole: int) -> arb:
-        """Return what a pole in the strip, of residue 1, adds to the trapezoidal sum."""
+        """Return the correction of the sum for a pole in the strip, 0 or 1, of residue 1."""
         sine = (pole - self.corner) / self.scale
         if sine > 1 or sine < -1:
             return arb(0)

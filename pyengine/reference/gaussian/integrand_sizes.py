@@ -1,4 +1,4 @@
-"""Sizes of a step's integrand on turned lines in double precision: they plan, nothing more."""
+"""Sizes of a step's integrand on turned lines, in double precision and for planning only."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from pyengine.reference.gaussian.steps import EqualSteps, log_odds
 
 __all__ = ["LINES", "TURN", "IntegrandSizes"]
 
-# Between neighbouring lines of `rotated_transform`; a dyadic number, so that sums are exact.
+# angle between neighbouring lines of `rotated_transform`: dyadic, so that multiples are exact
 TURN = 3 / 64
-LINES = 17  # the last one is below pi/4
-TINY = -40.0  # log w below which Y is w
+LINES = 17  # the largest angle, 16 * 3/64, is below pi/4
+TINY = -40.0  # log w below which Y = log(1 + w) equals w in doubles
 
 
 class IntegrandSizes:
-    """log B(angle, s) of one phase in double precision."""
+    """log B(angle, s) of one step of a phase; see `pyengine.reference.gaussian.rotated_transform`.
+
+    ``depth`` is the natural log of the relative accuracy for which the grid reaches far enough.
+    """
 
     def __init__(self, phase: EqualSteps, depth: float) -> None:
         self.steps = phase.steps
@@ -42,7 +45,7 @@ class IntegrandSizes:
         self.log_g += np.log(np.gradient(v)) - math.log(mu * math.sqrt(2 * math.pi))
 
     def log_bound(self, line: int, s: Array, every: int = 1) -> Array:
-        """Return log B on a line for several s, from every few nodes."""
+        """Return log B on a line for several s, by every ``every``-th node; inf off the grid."""
         exponent = self.log_g[line, ::every] + s[..., None] * self.r[::every] + math.log(every)
         top = exponent.max(axis=-1)
         result: Array = top + np.log(np.exp(exponent - top[..., None]).sum(axis=-1))
@@ -51,7 +54,7 @@ class IntegrandSizes:
         return np.where((mode > self.r[-1]) | (exponent[..., -1] > top - 60), np.inf, result)
 
     def table(self, places: Array, lines: Iterable[int], every: int = 1) -> Array:
-        """Return log B for some lines at several lambda."""
+        """Return log B for some lines (first axis) at several lambda."""
         return np.array(
             [
                 self.log_bound(abs(line), np.real(places * cmath.exp(1j * TURN * line)), every)
@@ -60,11 +63,11 @@ class IntegrandSizes:
         )
 
     def start(self, angle: float, depth: float) -> float:
-        """Return a log r below which |g| is negligible."""
+        """Return a log r below which |g| is below about exp(-depth)."""
         return min(self.low - self.mu * math.sqrt(2 * depth + (angle / self.mu) ** 2), -3.0)
 
     def stop(self, angle: float, s: float, depth: float) -> float:
-        """Return a log r above which |g| exp(s r) is negligible."""
+        """Return a log r above which |g| exp(s r) is below about exp(-depth)."""
         square, size = math.cos(2 * angle), 2 * self.mu**2
         half = (2 * self.low * math.cos(angle) + size * s) / 2
         rest = self.low**2 - size * depth

@@ -1,4 +1,4 @@
-"""Sampled Gaussian steps: a closed form, a line or a hyperbola."""
+"""Compositions of sampled Gaussian steps, by inversion on a line or on a hyperbola."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pyengine.reference.solve import Local
 
 __all__ = ["SampledGaussianLaw"]
 
-ALONE = 100  # steps, of which one alone may make a tail
-MOST_FEW, MOST_KINDS = 1000, 10
-QUICK = 1.5e6  # products of nodes in z and in t; some 0.5 s
+ALONE = 100  # steps up to which one large loss alone may make the tail
+MOST_FEW, MOST_KINDS = 1000, 10  # steps and kinds up to which a hyperbola may be quicker
+QUICK = 1.5e6  # products of nodes in z and in t up to which a line comes first: about 0.5 s
 
 
 class SampledGaussianLaw(InvertedLaw):
-    """The total loss of a composition of different subsampled Gaussian steps."""
+    """The total loss of a composition of sampled Gaussian steps of any kinds."""
 
     def __init__(self, phases: tuple[EqualSteps, ...]) -> None:
         super().__init__(tuple((phase.part(), phase.steps) for phase in phases))
@@ -33,7 +33,7 @@ class SampledGaussianLaw(InvertedLaw):
         self._few = self.steps <= MOST_FEW and len(phases) <= MOST_KINDS
 
     def guess(self, name: str, log_target: float) -> arb:
-        """Return a threshold at which a quantity has about the given logarithm."""
+        """Return a threshold at which a quantity of `BallTails` has about the given logarithm."""
         found = super().guess(name, log_target)
         upper = name.endswith("above") or name == "h_qp"
         if not upper or self.steps > ALONE or self.lowest() is None:
@@ -54,7 +54,7 @@ class SampledGaussianLaw(InvertedLaw):
         return repr(self.phases[0])
 
     def _methods(self, threshold: float, c: float, depth: float) -> Iterator[Callable[[], Local]]:
-        """Yield ways of inversion, the quick ones first."""
+        """Yield functions that make an inversion, the quick ones first."""
         plan = self._planner(threshold, c, depth)
         lines = [partial(self._line, plan, stretch) for stretch in STRETCHES]
 

@@ -1,7 +1,7 @@
-"""Inversion on a hyperbola: which contour and which nodes, decided in double precision.
+"""Choice of the contour and the nodes of an inversion on a hyperbola, in double precision.
 
-Nothing here is proven and nothing here needs to be: `pyengine.reference.gaussian.hyperbola` bounds
-every error that the choices leave.
+Nothing here needs a proof: `pyengine.reference.gaussian.hyperbola` bounds every error of the
+choices.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from pyengine.reference.inversion.line import NotFeasibleError
 
 __all__ = ["HyperbolaPlan", "NodeLines", "make_bend"]
 
-MOST_TERMS = 8.0e6
-APART = 3  # lines that get nodes: tables cost more than a few terms
+MOST_TERMS = 8.0e6  # of all sums, which limits the time
+APART = 3  # only every third line gets nodes: a table of nodes costs more than longer sums
 ALL = range(-LINES + 1, LINES)
 
 
 @dataclass(frozen=True)
 class NodeLines:
-    """How one phase's transform is computed.
+    """How the transform of one phase is computed at the nodes of the contour.
 
-    ``lines`` and ``strips`` are by node of the contour: the line of the integral and how far its
-    strip reaches.  ``rules`` have by line the first node, how many there are to a doubling of the
-    loss, and in all.  ``bits`` says how far terms are above their errors.
+    ``lines`` and ``strips`` have, by node of the contour, the index of the line of integration and
+    the half width of the strip around it, in lines.  ``rules`` have, by line, the first node in log
+    r, the number of nodes to a doubling of r, and the number of nodes.  ``bits`` is the log2 of the
+    largest term over its allowed error.
     """
 
     lines: list[int]
@@ -41,7 +42,7 @@ class NodeLines:
 
 @dataclass(frozen=True)
 class HyperbolaPlan:
-    """Discretisation for one threshold of the sum of Y, with sketches and columns of the phases."""
+    """Discretisation for one threshold of the sum of Y; sketches and columns are by phase."""
 
     curve: HyperbolaSide
     threshold: float
@@ -50,25 +51,24 @@ class HyperbolaPlan:
 
     @property
     def count(self) -> int:
-        """How many nodes there are on the contour."""
+        """Number of nodes on the contour."""
         return len(self.columns[0].lines)
 
     @property
     def bits(self) -> int:
-        """Working precision."""
+        """Working precision in bits."""
         return int(max(column.bits for column in self.columns)) + 70
 
 
 def make_bend(phases: tuple[EqualSteps, ...], threshold: float, depth: float) -> HyperbolaPlan:
     """Choose the discretisation; NotFeasibleError if a step has p = 1, or it takes too many nodes.
 
-    ``threshold`` is that of the sum of Y, ``depth`` the logarithm of the relative precision aimed
-    at.
+    ``threshold`` is that of the sum of Y, exp(-``depth``) the relative accuracy aimed at.
     """
     if threshold <= 0 or any(phase.full_batch for phase in phases):
         raise NotFeasibleError("the loss has no lower end there")
     steps = sum(phase.steps for phase in phases)
-    # One step beyond the threshold, or several steps below it.
+    # either one step alone exceeds the threshold, or all are below it and their sum exceeds it
     alone = min(place_of(phase, threshold) for phase in phases)
     cumulants = cumulants_of(phases, min(max(alone, 1.0), 1e3) + 0.5)
     saddle = cumulants.saddle(threshold)
@@ -102,7 +102,10 @@ def make_bend(phases: tuple[EqualSteps, ...], threshold: float, depth: float) ->
 
 
 def _lines(sketch: IntegrandSizes, table: Array, places: Array, error: Array) -> NodeLines:
-    """Choose a line for every node of the contour, and the nodes on each line."""
+    """Choose a line for every node of the contour, and the nodes on each line.
+
+    ``table`` has log B by line and node; ``error`` the allowed relative errors of M, as logs.
+    """
     centre, count = LINES - 1, len(places)
     error = error + table[centre:].min(axis=0)
     best, line, strip = np.zeros(count), np.zeros(count, dtype=int), np.ones(count, dtype=int)

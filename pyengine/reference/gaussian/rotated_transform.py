@@ -1,11 +1,12 @@
-"""One step's transform along lines where the loss Y turns in the complex plane, and bounds there.
+"""The transform of one step as an integral along a turned line, and bounds on it.
 
 With Y = exp(y) and z = (Y + log(1 - exp(-Y)) - log odds + mu^2/2) / mu,
 
     M(lambda) = integral of g(y) exp(lambda e^y) dy,  g(y) = phi(z) Y / (mu (1 - exp(-Y))),
 
-along Im y = angle, for any angle below pi/4 in modulus.  There |g exp(lambda e^y)| is |g| exp(s r)
-with r = |Y| and s = Re(lambda e^{i angle}): its integral B(angle, s) bounds |M| and grows with s.
+along the line Im y = angle, for any |angle| < pi/4: the loss Y is then on a ray.  There
+|g exp(lambda e^y)| = |g| exp(s r) with r = |Y| and s = Re(lambda e^{i angle}); its integral
+B(angle, s) bounds |M| and increases with s.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from pyengine.reference.gaussian.steps import EqualSteps
 
 __all__ = ["Majorant", "Nodes", "RotatedStep"]
 
-BOUND_BITS = 64
-SQUARINGS = 10  # each costs a bit
-MORE, MOST_BOXES = 16, 100_000
+BOUND_BITS = 64  # working precision of bounds
+SQUARINGS = 10  # of exp(lambda Y) before it is computed anew; each costs a bit
+MORE, MOST_BOXES = 16, 100_000  # boxes added at a time, and in all
 
 
 class RotatedStep:
-    """The density g of y = log Y off the real axis, p < 1, at the working precision."""
+    """The density g of y = log Y at complex y, for p < 1, at the working precision."""
 
     def __init__(self, phase: EqualSteps) -> None:
         self.mu = phase.mu()
@@ -46,7 +47,7 @@ class RotatedStep:
         return loss, (-z * z / 2).exp() * ratio * self.front
 
     def left(self, v: arb, angle: arb, s: arb) -> arb:
-        """Bound B from the part below v, by a function that grows with v.
+        """Bound the part of B below log r = v, by a function that increases with v.
 
         For |Y| < 1/2, |mu z + log odds - mu^2/2 - y| <= 2 |Y| and |Y / (1 - exp(-Y))| < 3/2.
         """
@@ -58,9 +59,9 @@ class RotatedStep:
         return upper_normal(away) * grown.exp() * 3 / 2
 
     def right(self, v: arb, angle: arb, s: arb) -> arb:
-        """Bound B from the part above v, by a function that falls there.
+        """Bound the part of B above log r = v, by a function that decreases with v.
 
-        |log(1 - exp(-Y))| is at most exp(-Re Y) / (1 - exp(-Re Y)); what remains of the exponent is
+        |log(1 - exp(-Y))| is at most exp(-Re Y) / (1 - exp(-Re Y)), and the rest of the exponent is
         concave in r.
         """
         r, cosine, sine = v.exp(), angle.cos(), angle.sin()
@@ -75,7 +76,7 @@ class RotatedStep:
 
 
 class _Box(NamedTuple):
-    """What bounds the integral over one box, for the s of one sign.
+    """Coefficients of the bound on the integral over one box, for s of one sign.
 
     The log of W |g| exp(|s| R W/2) sinh(x)/x, x = ``at_zero`` + s ``rate``, is at most
     ``constant`` + s ``slope`` + s^2 ``square``, from sinh(x)/x <= exp(x^2/6), and at most
@@ -97,21 +98,21 @@ class Majorant:
     """Upper bounds on B(angle, s) of one line, angle in [0, pi/4).
 
     On a box of width W around v the exponent h = log|g| + s r has a derivative between D - R and D
-    + R, so that the integral is at most W exp(h(v) + R W/2) sinh(x)/x, x = D W/2.  There are as
-    many boxes as it takes for the rest, which has closed bounds, to be small.  ``width`` is that of
-    a box, in units of min(1, mu, mu / r).
+    + R, so the integral is at most W exp(h(v) + R W/2) sinh(x)/x, x = D W/2.  Boxes are added until
+    the closed bounds on the parts left and right of them are small.  ``width`` is the width of a
+    box in units of min(1, mu, mu / r).
     """
 
     def __init__(self, phase: EqualSteps, angle: float, width: float) -> None:
         with precision(BOUND_BITS):
             self.step, self.angle = RotatedStep(phase), arb(angle)
             self.width, self._mu = width, 1 / float(phase.noise)
-            # Dyadic numbers, so that boxes meet.
+            # dyadic numbers, so that boxes meet exactly
             self._ends = [float(math.floor(float(self.step.low)))] * 2
             self._boxes = list[_Box](), list[_Box]()
 
     def _extended(self, side: int) -> list[tuple[_Box, _Box]]:
-        """Add boxes to the left (0) or to the right (1), and return them."""
+        """Add `MORE` boxes on the left (0) or on the right (1), and return them."""
         added = []
         for _ in range(MORE):
             at = self._ends[side]
@@ -125,7 +126,7 @@ class Majorant:
         return added
 
     def _box(self, middle: arb, half: arb) -> tuple[_Box, _Box]:
-        """Return what bounds the integral for s >= 0 and for s < 0."""
+        """Return the coefficients of the bounds for s >= 0 and for s < 0."""
         loss, z, ratio = self.step.parts(acb(middle, self.angle))
         log_size = (ratio.real**2 + ratio.imag**2).log() / 2 - (z * z).real / 2
         wide = acb(middle + arb(0, half), self.angle)
@@ -146,7 +147,7 @@ class Majorant:
     def bound(self, s: arb) -> arb:
         """Return an upper bound on B(angle, s)."""
         with precision(BOUND_BITS):
-            s = s.upper()  # B grows with s, and this one has a sign
+            s = s.upper()  # B increases with s, and an exact s has a sign
             if not s.is_finite():
                 return arb("inf")
             total = self._over(self._boxes[s < 0], s)
@@ -164,7 +165,7 @@ class Majorant:
         """Bound the integral over boxes."""
         total, near = arb(0), float(s)
         for constant, slope, square, size, push, at_zero, rate, here, turn in boxes:
-            # Both bounds hold for all x: doubles choose the smaller one.
+            # both bounds hold for all x; doubles choose the smaller one
             if -6 < here + near * turn < 6:
                 exponent = constant + s * (slope + s * square)
             else:
@@ -174,9 +175,9 @@ class Majorant:
 
 
 class Nodes:
-    """Nodes of the trapezoidal rule on one line, log 2 / ``halves`` apart.
+    """Nodes of the trapezoidal rule on one line, log 2 / ``halves`` apart from ``start`` on.
 
-    So Y doubles every ``halves`` nodes, where exp(lambda Y) is a square.
+    So Y doubles every ``halves`` nodes, and exp(lambda Y) is the square of an earlier one.
     """
 
     def __init__(
@@ -191,7 +192,7 @@ class Nodes:
             self.weights.append(density * self.spacing)
 
     def sum(self, place: acb) -> tuple[acb, arb]:
-        """Return the sum over the nodes, and a bound on what others would add."""
+        """Return the sum over the nodes for lambda = ``place``, and a bound on the truncation."""
         total, count = acb(0), len(self.losses)
         for begin in range(0, count, SQUARINGS * self.halves):
             grown = [(place * loss).exp() for loss in self.losses[begin : begin + self.halves]]

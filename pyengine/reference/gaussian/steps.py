@@ -20,7 +20,7 @@ from pyengine.reference.inversion.normal_pair import Mixture, NormalPair
 
 __all__ = ["EqualSteps", "cumulants_of", "log_odds", "offset", "place_of", "single_threshold"]
 
-SPAN = 45.0
+SPAN = 45.0  # standard deviations at which planning truncates the normal law
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class EqualSteps:
         return self.probability == 1
 
     def part(self) -> Part:
-        """Return the transform of a step."""
+        """Return one step, known by its transform."""
         noise, p = Fraction(self.noise), Fraction(self.probability)
         if p == 1:
             return PlainGaussian(noise)
@@ -69,12 +69,12 @@ class EqualSteps:
 
 
 def offset(phases: tuple[EqualSteps, ...]) -> arb:
-    """Return the sum of n log(1 - p): what the total loss exceeds the sum of Y by."""
+    """Return the sum of n log(1 - p): the total loss less the sum of Y."""
     return sum((phase.shift() for phase in phases), arb(0))
 
 
 def cumulants_of(phases: tuple[EqualSteps, ...], cut: float = SPAN) -> Cumulants:
-    """Return those of the sum of Y, for z in [-SPAN, cut]."""
+    """Return the cumulants of the sum of Y, with z truncated to [-SPAN, cut]."""
     return Cumulants([(phase.part().measure(cut, SPAN), phase.steps) for phase in phases])
 
 
@@ -91,13 +91,16 @@ def log_rest(phase: EqualSteps) -> float:
 
 
 def place_of(phase: EqualSteps, loss: float) -> float:
-    """Return the z where Y = log(1 + odds * exp(mu z - mu^2 / 2)) has a value, for p < 1."""
+    """Return the z where Y = log(1 + odds * exp(mu z - mu^2 / 2)) is ``loss``, for p < 1."""
     mu = 1 / float(phase.noise)
     return (loss + math.log(-math.expm1(-loss)) - log_odds(phase)) / mu + mu / 2
 
 
 def single_threshold(phases: tuple[EqualSteps, ...], measure: str, log_tail: float) -> float:
-    """Return a Y that about exp(log_tail) steps exceed, under P or Q (``measure``), for p < 1."""
+    """Return a Y that exp(log_tail) steps exceed on average, for p < 1.
+
+    Under P if ``measure`` starts with "p", else under Q.
+    """
 
     def log_mass(loss: float) -> float:
         logs = []
