@@ -1,1 +1,1 @@
-"""Laws that are known by their transform, and their inversion on vertical lines."""
+"""Inversion on vertical lines, of laws that are known by their transform."""

@@ -1,4 +1,4 @@
-"""One epoch of random allocation: the transform of its loss, in balls.
+"""The transform of the loss of one epoch of random allocation, in ball arithmetic.
 
 A record takes part in exactly one of t steps, drawn uniformly (Chua et al., 2024; Feldman and
 Shenfeld, 2025).  Without the record x ~ N(0, I_t), with it the law is the mean of N(mu e_i, I_t),
@@ -7,9 +7,9 @@ hence e^L = S/t with S = sum Y_i and Y = exp(mu x - mu^2/2).  With l(z) = E exp(
     M(lambda) = E (S/t)^lambda = t^(-lambda) / Gamma(1 - lambda) * I(lambda),
     I(lambda) = int_R exp(-lambda w) t l(z)^(t-1) (-z l'(z)) dw,  z = exp(w),  Re lambda < 1,
 
-Mellin's integral after one integration by parts.  Both integrals are trapezoidal sums, and the
-nodes of both lie on one lattice of spacing mu h, so that l at all nodes is one product of
-polynomials.
+Mellin's integral after one integration by parts.  I and l are computed by the trapezoidal rule.
+With spacing h in x and mu h in w the nodes of both lie on one lattice, so that the values of l at
+all nodes are the coefficients of one product of polynomials.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from pyengine.reference.inversion.line import LineNodes, Modulus
 
 __all__ = ["AllocatedEpoch"]
 
-SHORT = 0.1  # what the strips' half widths lack of pi/2, so that cosines stay away from 0
-MOST_LATTICE = 400_000
-MOST_BITS = 5e8  # of all nodes; more take gigabytes and half an hour
+SHORT = 0.1  # pi/2 less the half width of a strip, so that its cosine is not near 0
+MOST_LATTICE = 400_000  # nodes
+MOST_BITS = 5e8  # nodes times bits; more take gigabytes and half an hour
 LN2 = math.log(2)
-STEP = 1e-3  # of differences in doubles
+STEP = 1e-3  # of the tilt, in difference quotients in doubles
 
 
 @dataclass(frozen=True)
 class _LossLattice:
-    """l(z) and -z l'(z) in balls at log z = (first + k) step.
+    """Balls of l(z) (``transform``) and -z l'(z) (``slope``) at log z = (first + k) step.
 
-    ``period`` steps make a whole turn at the first t above 0.
+    ``period`` * step = 2 pi / (spacing in t), so exp(-i t log z) has this period for all nodes t.
     """
 
     step: arb
@@ -51,7 +51,10 @@ class _LossLattice:
 
 
 class AllocatedEpoch:
-    """See `pyengine.reference.inversion.line.Part`; plans and places itself as well; sigma 1/mu."""
+    """One epoch of ``steps`` steps, mu = 1/noise; see `pyengine.reference.inversion.line.Part`.
+
+    It is its own `pyengine.reference.cumulants.StepCumulants`.
+    """
 
     highest, ratio = -1e-3, Fraction(1)
 
@@ -63,7 +66,7 @@ class AllocatedEpoch:
         return -arb("inf"), arb("inf")
 
     def measure(self, *_: float) -> AllocatedEpoch:
-        """Return the law of the loss in doubles, whatever the cut."""
+        """Return the law of the loss in doubles; there is no normal law to truncate."""
         return self
 
     def sizes(self, measure: object, tilt: float) -> _EpochSizes:  # noqa: ARG002
@@ -71,7 +74,7 @@ class AllocatedEpoch:
         return _EpochSizes(self, tilt)
 
     def nodes(self, *_: object) -> None:
-        """Return None: the nodes are chosen with the values."""
+        """Return None: `values` chooses the nodes."""
 
     @cached_property
     def _coarse(self) -> tuple[Array, Array, Array]:
@@ -101,14 +104,14 @@ class AllocatedEpoch:
         return places, values, least
 
     def _amplification(self, tilt: float) -> float:
-        """Return the log by which an error of l or of -z l' may enter I(tilt), relative to it."""
+        """Return the log of the relative error of I(tilt) over the error of l or -z l'."""
         w, value, least = self._coarse
         known = np.isfinite(value) & np.isfinite(least)
         exponent = (value - tilt * w)[known]
         return float((exponent - least[known]).max() - exponent.max())
 
     def log_moment(self, tilt: float) -> float:
-        """Return log M(tilt) in double precision; inf where the grid does not reach its peak."""
+        """Return log M(tilt) in double precision; inf if the grid of w ends too early for it."""
         w, value, _ = self._coarse
         exponent = (value - tilt * w)[np.isfinite(value)]
         top = float(exponent.max())
@@ -118,14 +121,15 @@ class AllocatedEpoch:
         return total - tilt * math.log(self.steps) - math.lgamma(1.0 - tilt)
 
     def mean_variance(self, tilt: float) -> tuple[float, float]:
-        """Return the first two derivatives of that, by differences."""
+        """Return the first two derivatives of log M, by difference quotients."""
         low, mid, high = (self.log_moment(tilt + k * STEP) for k in (-1, 0, 1))
         return (high - low) / (2 * STEP), max((high - 2 * mid + low) / STEP**2, 1e-12)
 
     def values(self, reach: LineNodes) -> list[acb]:
-        """Return balls that hold M at the nodes."""
+        """Return balls that enclose M at the nodes of a line."""
         t = self.steps
-        # the sum over w: what rotation by b < pi/2 costs, and Gamma's fall by half of a turn
+        # the sum over w must be more accurate than M: its terms grow by exp(t pi/2) on the strip's
+        # sides, and 1/Gamma(1 - lambda) grows by exp(t pi/2)
         half = math.pi / 2 - SHORT
         tilt = float(reach.tilt)
         cost = float(reach.reach) * math.pi + (1 - tilt) * -math.log(math.sin(SHORT))
@@ -163,7 +167,7 @@ class AllocatedEpoch:
         return found
 
     def _beyond(self, tilt: arb, first: arb, last: arb, step: arb) -> tuple[arb, arb]:
-        """Bound the terms left of ``first`` and from ``last`` on.
+        """Bound the sums of the terms with w < ``first`` and w >= ``last``.
 
         Left: t l^(t-1) (-z l') <= t z.  Right: e^(-x) <= (m/(e x))^m gives
         l(z) <= (m/(e z))^m exp(mu^2 m (m+1)/2) =: g(m), and -z l' <= ((m+1)/e)^(m+1) z^(-m) E Y^-m.
@@ -185,7 +189,7 @@ class AllocatedEpoch:
         return left.upper(), right.upper()
 
     def _lattice(self, reach: LineNodes, depth: float, half: float) -> _LossLattice:
-        """Return l and -z l' on a lattice that is fine and long enough."""
+        """Return l and -z l' on a lattice whose errors leave exp(-depth) of I."""
         mu, t = 1 / exact(self.noise), self.steps
         slope = float(mu)
         tilt = float(reach.tilt)
@@ -218,14 +222,14 @@ class AllocatedEpoch:
         none = arb(0, (limit * (-limit).exp()).upper())
         for i in range(low - side, high + side + 1):
             v = (i * step - mu**2 / 2).exp()
-            if v > limit:  # v exp(-v) falls there
+            if v > limit:  # where v exp(-v) decreases, so `none` encloses both
                 values.append(none)
                 slopes.append(none)
                 continue
             value = (-v).exp()
             values.append(value)
             slopes.append(v * value)
-        # the kernel is symmetric, so the product of polynomials is the sum wanted
+        # the kernel is symmetric, so that correlation and convolution are the same
         kernel = [gauss[abs(j)] for j in range(-side, side + 1)]
         count = high - low + 1
         one, two = (_correlation(kernel, row, bits, count) for row in (values, slopes))
@@ -236,7 +240,7 @@ class AllocatedEpoch:
         return _LossLattice(step, low, period, [x + first for x in one], [x + second for x in two])
 
     def _range(self, tilt: float, depth: float, step: float) -> tuple[int, int]:
-        """Return the first and the last index of the lattice, from bounds on what is beyond."""
+        """Return the first and last index of w, beyond which the terms are negligible by bounds."""
         t, mu = self.steps, 1.0 / float(self.noise)
         whole = self.log_moment(tilt) + tilt * math.log(t) + math.lgamma(1 - tilt)
         goal = whole - depth - 5
@@ -254,11 +258,11 @@ class AllocatedEpoch:
 
 
 class _EpochSizes:
-    """Sizes on one line.
+    """Bounds of |M| on the line Re lambda = tilt.
 
-    On the ray arg z = -(pi/2 - d + a), 0 < d <= a < pi/2, the lognormal's path is moved by a/mu, at
-    the price of exp(a^2/(2 mu^2)) for each of n factors, and |l(z)| <= that times l(|z| sin d).
-    With |Gamma(x + i s)| >= Gamma(x) cosh(pi s)^(-1/2), x >= 1/2, which grows like half a turn,
+    Take z on the ray arg z = -(pi/2 - d + a), 0 < d <= a < pi/2.  Shifting the path of x by a/mu
+    gives |l(z)| <= exp(a^2/(2 mu^2)) l(|z| sin d) for each of the n factors.  Together with
+    |Gamma(x + i s)| >= Gamma(x) cosh(pi s)^(-1/2), x >= 1/2, this bounds
     |M(tilt + i s)| <= M(tilt) exp(-s (a - d) + n a^2/(2 mu^2)) sin(d)^(tilt - 1).
     """
 
@@ -266,7 +270,7 @@ class _EpochSizes:
         self.epoch, self.tilt = epoch, tilt
 
     def angles(self, t: float) -> tuple[float, float]:
-        """Return a and d."""
+        """Return a and d, nearly the best ones at t."""
         angle = min(1.5, t / (float(self.epoch.noise) ** 2 * self.epoch.steps))
         return angle, min(0.9 * angle, (1.0 - self.tilt) / t)
 
@@ -304,7 +308,7 @@ class _PlacedEpoch:
         return self.sizes.epoch.values(line)[0].real.log()
 
     def modulus(self, log_goal: float) -> Modulus:  # noqa: ARG002 - it is in closed form
-        """Return bounds from t on: s exp(-s rate) is at most t exp(-t rate) where t rate >= 1."""
+        """Return bounds for all s >= t: s exp(-s rate) <= t exp(-t rate) if t rate >= 1."""
         tilt, t, epoch = self.line.tilt, self.line.reach, self.sizes.epoch
         angle, gap = self.sizes.angles(float(t))
         a, d = arb(angle), arb(gap)
@@ -317,7 +321,10 @@ class _PlacedEpoch:
 
 
 def _correlation(kernel: list[arb], values: list[arb], bits: int, count: int) -> list[arb]:
-    """Return the sums of kernel[j] values[k + j], in fixed point, where no value is above 1."""
+    """Return sum_j kernel[j] values[k + j] for k < count, in fixed point with so many bits.
+
+    Neither list may have an entry above 1 in modulus.
+    """
     rows, errors = [], []
     for row in (kernel, values):
         scaled = [(x * arb(2) ** bits) for x in row]

@@ -1,8 +1,8 @@
 """Thresholds for which contours are made, so that neighbouring questions share a transform.
 
-A contour serves thresholds around the one that it was made for.  Were that the one that happened to
-be asked first, the error of an answer would depend on what came before it.  So the line of
-thresholds is cut into cells, by the law alone, and each cell has one threshold: its anchor.
+A contour serves thresholds around the one that it was made for.  If that were the threshold asked
+first, answers would depend on earlier questions.  So the law alone divides the thresholds into
+cells, and each cell has one threshold for which its contour is made: its anchor.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from pyengine.reference.recent import Recent
 __all__ = ["Anchors"]
 
 WIDTH = 10.0  # of a cell, in the exponent of Chernoff's bound
-ORDINARY = 4  # cells on either side of the mean; tails beyond have few neighbours
-RATIO = 1.6  # of the ends of a cell, as distances from the least loss, for a hyperbola
-SHARE = 0.65  # where in a cell the anchor lies: a contour loses more outwards than inwards
-MOST_KEPT = 16
+ORDINARY = 4  # cells on either side of the mean; farther out there are none
+RATIO = 1.6  # largest ratio of the ends of a cell, as distances from the least loss, if narrow
+SHARE = 0.65  # place of the anchor in a cell: a contour loses more accuracy outwards than inwards
+MOST_KEPT = 16  # ends of cells
 
 
 class Anchors:
     """Cells of the thresholds of a law and their anchors, by its cumulants in double precision.
 
-    ``narrow``: whether contours serve a bounded ratio of thresholds only, as hyperbolas do.
+    ``narrow``: whether a contour serves only thresholds of a bounded ratio, as a hyperbola does.
     """
 
     def __init__(self, cumulants: Cumulants, *, narrow: bool) -> None:
@@ -32,13 +32,13 @@ class Anchors:
         self._ends: Recent[tuple[float, float]] = Recent(MOST_KEPT)
 
     def of(self, threshold: float) -> float | None:
-        """Return the anchor of the cell of a threshold of the sum of Y; None far in the tails."""
+        """Return the anchor for a threshold of the sum of Y; None in the far tails."""
         exponent = self._cumulants.exponent(self._cumulants.saddle(threshold))
         index = math.floor(exponent / WIDTH)
         if not -ORDINARY <= index < ORDINARY:
             return None
         low, high = self._ends.get(index, lambda: self._between(index))
-        if not low <= threshold < high:  # by rounding, at an end
+        if not low <= threshold < high:  # rounding, at an end of the cell
             return None
         if self._narrow:
             if not low > 0:
@@ -50,7 +50,7 @@ class Anchors:
         return low + share * (high - low)
 
     def _between(self, index: int) -> tuple[float, float]:
-        """Return the ends of a cell."""
+        """Return the ends of the cell of an index: thresholds."""
         cumulants = self._cumulants
         low, high = (
             cumulants.mean_variance(cumulants.tilt_of((index + k) * WIDTH))[0] for k in (0, 1)

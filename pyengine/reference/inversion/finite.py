@@ -1,6 +1,6 @@
-"""One step with finitely many losses, beside others that make the total loss smooth.
+"""The transform of a step with finitely many losses, for compositions with smooth steps.
 
-Its transform is a sum over the losses that both laws have, and does not fall along a line.
+It is a sum over the losses that are finite, and does not decay along a vertical line.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from pyengine.reference.recent import Recent
 
 __all__ = ["FinitePart"]
 
-SPARE = 60  # bits beyond those of what normal laws are cut off by
-KEPT = 4
+SPARE = 60  # bits beyond those of the truncated normal tails
+KEPT = 4  # precisions
 
 
 @dataclass(frozen=True)
 class FiniteAtoms:
-    """Masses of a step and their losses, at a precision in bits."""
+    """Masses of a step and their losses, at a working precision in bits."""
 
     masses: Masses
     losses: list[arb]
@@ -42,7 +42,7 @@ class FiniteAtoms:
 
 
 class FinitePart:
-    """See `pyengine.reference.inversion.line.Part`; by what returns masses."""
+    """A step, by the function of its masses; see `pyengine.reference.inversion.line.Part`."""
 
     highest, ratio = math.inf, Fraction(1)
 
@@ -65,7 +65,7 @@ class FinitePart:
         return FiniteSource([(self._make, 1)]).ends()
 
     def measure(self, cut: float, span: float) -> WeightedLosses:  # noqa: ARG002 - it has no span
-        """Return the law of the loss in doubles; masses beyond those of the cut may be left out."""
+        """Return the law of the loss in doubles; ``cut`` sets the precision of the masses."""
         atoms = self.atoms(_bits(cut))
         log_p = [log_magnitude(p) for p in atoms.masses.p]
         return WeightedLosses(np.array(log_p), np.array([float(x.mid()) for x in atoms.losses]))
@@ -81,12 +81,12 @@ class FinitePart:
 
 
 def _bits(cut: float) -> int:
-    """Return a precision at which windows leave out less than a normal law does beyond a cut."""
+    """Return a precision, in bits, at which less mass is lost than a normal law has above a cut."""
     return 64 * math.ceil((cut * cut / 2 / math.log(2) + SPARE) / 64)
 
 
 class _FiniteSizes:
-    """Sizes of the transform on one line, which need not fall."""
+    """Sizes of the transform on one line, bounded by M(tilt): it need not decay."""
 
     def __init__(self, step: FinitePart) -> None:
         self.step = step
@@ -108,7 +108,7 @@ class _PlacedFinite:
 
     @property
     def lost(self) -> tuple[arb, arb]:
-        """Bounds on the masses of P and of Q that a window leaves out."""
+        """Bounds on the masses left out under P and Q."""
         return self.masses.lost, self.masses.lost
 
     def _tilted(self, theta: arb) -> list[arb]:
@@ -116,14 +116,14 @@ class _PlacedFinite:
         return [p * (theta * loss).exp() for p, loss in rows]
 
     def values(self) -> list[acb]:
-        """Return balls that hold M at the nodes."""
+        """Return balls that enclose M at the nodes."""
         line = self.line
         return turned_sums(self.losses, self._tilted(line.tilt), line.spacing, line.count)
 
     def log_above(self, theta: arb) -> arb:
-        """Return a ball with log M at a real place."""
+        """Return a ball with log M at a real theta."""
         return sum(self._tilted(theta), arb(0)).log()
 
     def modulus(self, log_goal: float) -> Modulus:  # noqa: ARG002 - it is at most M(tilt)
-        """Return the largest value, which it may have again and again."""
+        """Return M(tilt), which |M| may come near again and again, and no 1/t bound."""
         return Modulus(sum(self._tilted(self.line.tilt), arb(0)).upper(), arb("inf"))

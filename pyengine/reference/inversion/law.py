@@ -1,4 +1,4 @@
-"""The total loss of steps that are known by their transform: which contour answers."""
+"""The total loss of steps that are known by their transform, and the choice of a contour."""
 
 from __future__ import annotations
 
@@ -29,17 +29,20 @@ from pyengine.reference.tails import BallTails
 
 __all__ = ["InvertedLaw"]
 
+# A contour with at most FEW_BITS in both tails of P is of no use, one with SHARE of the bits asked
+# for is taken at once, and the one of an anchor is used if it has NEARLY all of them.
 FEW_BITS, SHARE, NEARLY = 10, 0.5, 0.9
-MARGIN = 8.0  # what a contour loses, as a logarithm, between an anchor and the ends of its cell
-MOST_KEPT = 4
-SPAN = 45.0
-STRETCHES = (1.0, 1.15, 1.35, 1.6)  # a cut further out lowers the weight at it
+MARGIN = 8.0  # natural log of the accuracy lost between an anchor and the ends of its cell
+MOST_KEPT = 4  # contours, shared and own
+SPAN = 45.0  # standard deviations at which planning truncates normal laws
+STRETCHES = (1.0, 1.15, 1.35, 1.6)  # factors of the cut: farther out the tilted weight is less
 
 
 class InvertedLaw:
-    """The total loss of different independent steps; see `pyengine.reference.solve.AtomlessLaw`.
+    """The total loss of independent steps; see `pyengine.reference.solve.AtomlessLaw`.
 
-    Some of them may be ``finite``, if others make the total loss smooth.
+    ``parts`` are steps and their numbers; ``finite`` are steps with atoms, which need others that
+    make the total loss smooth.
     """
 
     def __init__(
@@ -54,18 +57,18 @@ class InvertedLaw:
         self._own: Recent[Local] = Recent(MOST_KEPT)
 
     def measured(self, cut: float = SPAN, span: float = SPAN) -> Cumulants:
-        """Return double-precision cumulants of the loss less its offset, of normal laws cut off."""
+        """Return cumulants of the sum of Y in doubles, with normal laws truncated."""
         rows = [(part.measure(cut, span), number) for part, number in self.parts]
         with precision(100):
             return Cumulants(rows, float(self.offset()))
 
     @cached_property
     def cumulants(self) -> Cumulants:
-        """Double-precision cumulants that plan."""
+        """Cumulants of the sum of Y in doubles, for planning."""
         return self.measured()
 
     def offset(self) -> arb:
-        """Return what the total loss exceeds the sum of Y by."""
+        """Return the total loss less the sum of Y."""
         return sum((n * exact(part.ratio - 1).log1p() for part, n in self.parts), arb(0))
 
     def ends(self) -> tuple[arb, arb]:
@@ -75,7 +78,7 @@ class InvertedLaw:
         return low, high
 
     def lowest(self) -> arb | None:
-        """Return the infimum of the loss; None if there is none."""
+        """Return the infimum of the loss; None if it is -inf."""
         low = self.ends()[0]
         return low if low.is_finite() and not self.infinite()[0] > 0 else None
 
@@ -84,19 +87,19 @@ class InvertedLaw:
         return self._finite.infinite()
 
     def guess(self, name: str, log_target: float) -> arb:
-        """Return a threshold at which a quantity has about the given logarithm."""
+        """Return a threshold at which a quantity of `BallTails` has about the given logarithm."""
         if name.startswith("h_"):
             log_target = min(log_target, -1e-3)
         if self._lower:
             return self._searched(name, log_target)
         if name.startswith("h_"):
             name = "q_above" if name == "h_qp" else "p_below"
-        # Beyond the cut is little of the tail; without it, rare large steps mislead.
+        # little of the tail is beyond the cut; without it, rare large losses spoil the estimate
         cut = math.sqrt(2 * (9 - log_target + math.log(self.steps))) + self._largest
         return (self.offset() + self.measured(cut).threshold(name, log_target)).mid()
 
     def _searched(self, name: str, log_target: float) -> arb:
-        """Return the same from rough answers, where there are no tilts above 0."""
+        """Return `guess` by bisection on rough answers, for laws without tilts above 0."""
         rising, depth = name in ("p_below", "q_below", "h_pq"), max(12 - log_target, 8.0)
 
         def above(c: float) -> bool:
@@ -107,7 +110,7 @@ class InvertedLaw:
 
         mean, variance = self.cumulants.mean_variance(-2e-3)
         low, high = mean - math.sqrt(variance), mean + math.sqrt(variance)
-        for _ in range(60):  # a bracket, then halves
+        for _ in range(60):  # find a bracket, then bisect
             if above(low) == rising:
                 low -= high - low
             elif above(high) != rising:
@@ -120,7 +123,7 @@ class InvertedLaw:
         return arb((low + high) / 2)
 
     def near(self, c: arb, depth: float) -> Local:
-        """Prepare evaluation near a threshold to a relative error of exp(-depth)."""
+        """Prepare evaluation near a threshold with relative errors of about exp(-depth)."""
         if self._past(c):
             return _Beyond(self, int(depth / math.log(2)) + 64)
         place = None if self._lower else self._anchors.of(float(c - self.offset()))
@@ -135,7 +138,7 @@ class InvertedLaw:
         return Anchors(self.cumulants, narrow=False)
 
     def _at_anchor(self, place: float, depth: float) -> Local | None:
-        """Return what serves the neighbourhood of an anchor; None where nothing does."""
+        """Return the contour made for an anchor; None if there is none."""
         with precision(int(2 * depth) + 200):
             c = (arb(place) + self.offset()).mid()
             try:
@@ -144,11 +147,11 @@ class InvertedLaw:
                 return None
 
     def _past(self, c: arb) -> bool:
-        """Whether no finite loss is larger."""
+        """Whether no finite loss is above c."""
         return bool(c > self.ends()[1])
 
     def _inversion(self, c: arb, depth: float, *, rough: bool = False) -> Local:
-        """Return what the first method with sharp bounds gives, or else the sharpest."""
+        """Return the first method whose bounds are sharp enough, or else the sharpest."""
         threshold = float(c - self.offset())
         best: tuple[float, Local] | None = None
         reason = NotFeasibleError("no method")
@@ -173,19 +176,19 @@ class InvertedLaw:
             "steps or more noise make the loss smoother"
         )
 
-    _few = False  # whether another contour may be quicker than a line
+    _few = False  # whether a contour other than a line may do better
 
     def _named(self) -> str:
         return "the composition"
 
     def _methods(self, threshold: float, c: float, depth: float) -> Iterator[Callable[[], Local]]:
-        """Yield ways of inversion, the quick ones first."""
+        """Yield functions that make an inversion, the quick ones first."""
         plan = self._planner(threshold, c, depth)
         for stretch in STRETCHES:
             yield partial(self._line, plan, stretch)
 
     def _planner(self, threshold: float, c: float, depth: float) -> Callable[[float], LinePlan]:
-        """Return what plans a line for a cut that is stretched by a factor."""
+        """Return a function that plans a line for the cut times a factor."""
         span = max(SPAN, 2 * math.sqrt(2 * depth))
         cut = self._cut(c, threshold, depth)
         return lambda stretch: make_plan(self.parts, threshold, depth, stretch * cut, span)
@@ -196,7 +199,7 @@ class InvertedLaw:
             return Line(plan, self.offset(), self.infinite())
 
     def _cut(self, c: float, threshold: float, depth: float) -> float:
-        """Return where normal laws may be cut off, from an estimate of the tail."""
+        """Return where to truncate normal laws: the mass lost is negligible beside the tail."""
         low, high = 8.0, SPAN + math.sqrt(2 * depth)
         for _ in range(9):
             cut = (low + high) / 2
@@ -213,7 +216,7 @@ class InvertedLaw:
 
 
 class _Beyond:
-    """Where no finite loss is larger than the threshold."""
+    """Tails at thresholds above all finite losses."""
 
     certified = True
 
@@ -221,7 +224,7 @@ class _Beyond:
         self.law, self.bits = law, bits
 
     def at(self, c: arb) -> BallTails:
-        """Return tails and divergences at a threshold; NaN where there are larger losses."""
+        """Return tails and divergences at a threshold; NaN if finite losses may be above it."""
         if not c > self.law.ends()[1]:
             return BallTails(*[arb("nan")] * 6)
         only_q = self.law.infinite()[1]
@@ -230,6 +233,6 @@ class _Beyond:
 
 
 def _bits(local: Local, c: arb) -> list[int]:
-    """Return how many bits of each quantity of `BallTails` are known at a threshold."""
+    """Return the relative accuracy in bits of each quantity of `BallTails` at a threshold."""
     six = local.at(c)
     return [getattr(six, name).rel_accuracy_bits() for name in BallTails.__dataclass_fields__]

@@ -1,19 +1,19 @@
-"""Inversion on one vertical line, proven for every law that bounds its own transform.
+"""Inversion on a vertical line, proven for every law that bounds its own transform.
 
 S = log dQ/dP is the sum of independent losses, M(lambda) = E_P exp(lambda S).  With F(lambda) =
-M(lambda) exp(-lambda c) the tails of S and both divergences at c are (1/2 pi i) times integrals of
-F over lambda, lambda - 1 or both factors along Re lambda = tilt.  The errors (derived in
+M(lambda) exp(-lambda c), the tails of S and both divergences at c are 1/(2 pi i) times integrals of
+F divided by lambda, lambda - 1 or their product along Re lambda = tilt.  The errors (derived in
 docs/theory/ground_truth.md):
 
-aliases
+aliasing
     The trapezoidal rule in t gives the answer plus positive terms (Poisson summation), bounded by
     Chernoff bounds at the tilts ``plan.beyond`` or by the residue at a pole.
 values
-    Each part encloses its own.
-what is left out in t
+    Each part encloses its own transform at the nodes.
+truncation in t
     Each part bounds its modulus from the last node on.
-cut
-    Masses that parts leave out are added to the answer as an interval.
+truncation of the laws
+    Masses that parts leave out widen the answer.
 rounding
     Ball arithmetic.
 """
@@ -52,20 +52,20 @@ __all__ = [
     "turned_sums",
 ]
 
-MOST_PRODUCTS = 4.0e8
-MOST_EXPONENTIALS = 4.0e6
-MOST_NODES = 60_000  # of a line
-MOST_EXPONENT = 1e12  # in double precision
+MOST_PRODUCTS = 4.0e8  # of nodes in t and in z, which limits the time
+MOST_EXPONENTIALS = 4.0e6  # which limits time and memory
+MOST_NODES = 60_000  # in t
+MOST_EXPONENT = 1e12  # |tilt| times the largest loss, which doubles still resolve
 Parts = tuple[tuple["Part", int], ...]
 
 
 class NotFeasibleError(Exception):
-    """A method cannot serve the question at a bearable cost."""
+    """A method cannot answer the question, or only at too great a cost."""
 
 
 @dataclass(frozen=True)
 class Modulus:
-    """Bounds on |M(tilt + i t)| for all t >= T: the ``largest`` value, and ``far``/t."""
+    """Bounds on |M(tilt + i t)| for all t >= T: ``largest``, and ``far``/t."""
 
     largest: arb
     far: arb
@@ -75,7 +75,7 @@ class Modulus:
 class LineNodes:
     """Nodes t = 0, spacing, 2 spacing, ... of the line Re lambda = tilt.
 
-    Values are to have errors below exp(-depth) M(tilt).
+    The values of M should have errors below exp(-depth) M(tilt).
     """
 
     tilt: arb
@@ -85,7 +85,7 @@ class LineNodes:
 
     @property
     def reach(self) -> arb:
-        """The first node that is left out."""
+        """The first t that is not a node."""
         return self.count * self.spacing
 
 
@@ -97,31 +97,31 @@ class PlacedPart(Protocol):
         """Bounds on the masses of P and of Q that it leaves out."""
 
     def values(self) -> list[acb]:
-        """Return balls that hold M at the nodes."""
+        """Return balls that enclose M at the nodes."""
 
     def log_above(self, theta: arb) -> arb:
-        """Return a ball with log M at a real place and all that is above."""
+        """Return a ball whose upper end is at least log M at a real theta."""
 
     def modulus(self, log_goal: float) -> Modulus:
-        """Return bounds on |M| from the end of the line on, as sharp as exp(log_goal)."""
+        """Return bounds on |M| beyond the nodes, sharp to a relative error of exp(log_goal)."""
 
 
 class LineSizes(Protocol):
-    """Sizes of a transform on a line, in double precision: they plan."""
+    """Sizes of a transform on a line in double precision, for planning."""
 
     def best(self, t: float) -> tuple[float, Any]:
-        """Return about the log of the bound on |M(tilt + i t)| / M(tilt)."""
+        """Return about the log of the best bound on |M(tilt + i t)| / M(tilt), and its path."""
 
     def placed(self, nodes: Any, line: LineNodes) -> PlacedPart:
         """Return the transform at the nodes of a line, at the working precision."""
 
 
 class Part(Protocol):
-    """One step: M(lambda) = E_P exp(lambda Y), where its loss is Y + log(ratio)."""
+    """One step of loss Y + log(ratio), known by the transform M(lambda) = E_P exp(lambda Y)."""
 
     @property
     def highest(self) -> float:
-        """M is known for Re lambda below it."""
+        """M is computed for Re lambda below it."""
 
     @property
     def ratio(self) -> Fraction:
@@ -131,7 +131,7 @@ class Part(Protocol):
         """Return the infimum and the supremum of the loss."""
 
     def measure(self, cut: float, span: float) -> StepCumulants:
-        """Return the law of Y in doubles, for a normal law cut off to [-span, cut]."""
+        """Return the law of Y in doubles, with the normal law truncated to [-span, cut]."""
 
     def sizes(self, measure: Any, tilt: float) -> LineSizes:
         """Return sizes on a line, in doubles."""
@@ -139,10 +139,10 @@ class Part(Protocol):
     def nodes(
         self, measure: Any, tilts: list[float], reach: float, depth: float, cut: float
     ) -> Any:
-        """Choose how the transform is computed; with a ``count`` of nodes if that is a sum.
+        """Choose how the transform is computed: None, or nodes with their number ``count``.
 
-        ``tilts`` are that of the line, and of the bounds on aliases; ``reach`` is the last t,
-        ``depth`` as of `LineNodes`, and beyond ``cut`` the normal law may be cut off.
+        ``tilts`` are the line's and those of the bounds on aliases; ``reach`` is the largest t,
+        ``depth`` is as in `LineNodes`, and ``cut`` is where the normal law may be truncated.
         """
 
 
@@ -165,11 +165,11 @@ class PlainGaussian:
         return WeightedLosses(log_mass, mu * z - mu**2 / 2)
 
     def sizes(self, measure: Any, tilt: float) -> PlainGaussian:  # noqa: ARG002
-        """Return the same on every line."""
+        """Return itself: the sizes are the same on every line."""
         return self
 
     def nodes(self, *_: Any) -> None:
-        """Return that a closed form takes none."""
+        """Return None: a closed form has no nodes."""
 
     def best(self, t: float) -> tuple[float, None]:
         """Return the log of |M(tilt + i t)| / M(tilt)."""
@@ -208,11 +208,12 @@ class _PlacedGaussian:
 class LinePlan:
     """Discretisation of an inversion.
 
-    - ``tilt``, ``spacing``, ``count``: the line, not through 0 or 1, and its nodes; the period is 2
-      pi / spacing
-    - ``depth``: logarithm of the relative precision of values
-    - ``parts``: what places each part, and how often it enters
-    - ``beyond``: tilts on both sides whose Chernoff bounds limit the aliases, where there are such
+    - ``tilt``, ``spacing``, ``count``: the line, not through 0 or 1, and its nodes in t; aliases
+      are 2 pi / spacing apart in the loss
+    - ``depth``: values of M have relative errors of about exp(-depth)
+    - ``parts``: sizes and nodes of each step, and the number of equal steps
+    - ``beyond``: tilts below and above the line whose Chernoff bounds limit the aliases, or None
+    - ``bits``: working precision
     """
 
     tilt: float
@@ -225,16 +226,16 @@ class LinePlan:
 
     @property
     def products(self) -> int:
-        """Number of products of nodes of transforms and of the line."""
+        """Number of nodes in t times the number of nodes of all transforms."""
         return self.count * _nodes(self.parts)
 
 
 def make_plan(parts: Parts, threshold: float, depth: float, cut: float, span: float) -> LinePlan:
-    """Choose the discretisation, in double precision: nothing here is proven or needs to be.
+    """Choose the discretisation, in double precision; nothing here needs a proof.
 
-    ``threshold`` is that of the sum of Y, ``depth`` the logarithm of the relative precision aimed
-    at; above ``cut`` and below ``span`` normal laws may be cut off.  NotFeasibleError if a mode
-    beyond the nodes matters, or too many nodes would be needed.
+    ``threshold`` is that of the sum of Y, exp(-``depth``) the relative accuracy aimed at; normal
+    laws are truncated to [-span, cut].  NotFeasibleError if the tilted weight has a second mode
+    beyond the cut, or too many nodes would be needed.
     """
     measures = [part.measure(cut, span) for part, _ in parts]
     numbers = [number for _, number in parts]
@@ -251,7 +252,7 @@ def make_plan(parts: Parts, threshold: float, depth: float, cut: float, span: fl
             tilt = away_from_poles(_calm(grids, tilt, depth), 1 / sd)
     else:
         tilt = lower_tilt(cumulants, threshold, depth)
-    # On the wrong side of the poles terms are larger than the answer.
+    # where the tilt is far from the saddle point, terms are larger than the answer
     excess = max(0.0, cumulants.value(tilt) - tilt * threshold)
     depth += excess
     period, beyond = _period(cumulants, tilt, threshold, depth + 4, highest)
@@ -288,7 +289,7 @@ def _nodes(parts: list[tuple[LineSizes, Any, int]]) -> int:
 
 
 def lower_tilt(cumulants: Cumulants, threshold: float, depth: float) -> float:
-    """Return a tilt for laws whose transform is known left of 0."""
+    """Return a tilt below 0, for laws whose transform is computed there only."""
     mean, variance = cumulants.mean_variance(-2e-3)
     tilt = -math.sqrt(depth) / 2 / math.sqrt(variance)
     if threshold < mean:
@@ -304,7 +305,7 @@ def lower_tilt(cumulants: Cumulants, threshold: float, depth: float) -> float:
 
 
 def _calm(grids: list[NormalGrid], tilt: float, depth: float) -> float:
-    """Return the largest tilt below a given one whose weight is negligible at the cut."""
+    """Return the largest tilt in [0, tilt] whose weight is negligible at the ends of the grids."""
     low, high = 0.0, tilt
     for _ in range(40):
         middle = (low + high) / 2
@@ -316,12 +317,12 @@ def _calm(grids: list[NormalGrid], tilt: float, depth: float) -> float:
 def _period(
     cumulants: Cumulants, tilt: float, threshold: float, depth: float, highest: float
 ) -> tuple[float, tuple[float | None, float | None]]:
-    """Return a period with aliases below exp(-depth) of exp(K(tilt) - tilt c), and the tilts."""
+    """Return a period of the loss with aliases below exp(-depth), relatively, and the tilts."""
     base = cumulants.value(tilt) - tilt * threshold
     sd = math.sqrt(cumulants.mean_variance(tilt)[1])
     if not sd > 1e-300:
         raise NotFeasibleError("degenerate saddle point")
-    # Relative to the tail that belongs to the pole.
+    # by pole: relative to the tail of P (0) or Q (1)
     bases = {0.0: base, 1.0: base + threshold + cumulants.shift}
     pole_depth = {p: depth - min(b, 0.0) for p, b in bases.items()}
     sides, chosen = [], []
@@ -342,7 +343,7 @@ def _period(
 
 
 def _reach(all_sizes: list[LineSizes], numbers: list[int], depth: float, unit: float) -> float:
-    """Return t beyond which the transform is below exp(-depth) M(tilt)."""
+    """Return a t beyond which |M| is below exp(-depth) M(tilt) for the whole composition."""
 
     def total(t: float) -> float:
         return sum(n * one.best(t)[0] for one, n in zip(all_sizes, numbers, strict=True))
@@ -360,10 +361,10 @@ def _reach(all_sizes: list[LineSizes], numbers: list[int], depth: float, unit: f
 
 
 class Line:
-    """One transform, ready for any threshold; see `pyengine.reference.solve.Local`.
+    """A transform on a line, for inversion at any threshold; see `pyengine.reference.solve.Local`.
 
-    Its plan is sharp near the threshold that it was made for, valid everywhere; the total loss
-    exceeds the sum of Y by ``offset``, ``infinite`` are the masses that only P, and only Q, has.
+    Answers are valid everywhere and sharp near the threshold of the plan.  ``offset`` is the total
+    loss less the sum of Y; ``infinite`` are the masses that only P, and only Q, has.
     """
 
     certified = True
@@ -436,7 +437,7 @@ class Line:
                 size = (log_moment - arb(theta) * threshold).exp()
                 chernoff.append(size * _geometric(gap * period))
         below, above = chernoff
-        # By the residue at 0 or at 1: |tail| <= 1 beyond the threshold, on the side of the pole.
+        # on the side of a pole the integral at a shifted threshold is a tail, at most 1 in modulus
         at_zero = _geometric(abs(tilt) * period)
         at_one = (-c).exp() * _geometric(abs(tilt - 1) * period)
         if tilt < 0:
@@ -452,7 +453,7 @@ class Line:
 
 
 def _turns(line: LineNodes, threshold: arb) -> list[acb]:
-    """Return exp(-i t c') at the nodes, each of two factors, so that radii do not pile up."""
+    """Return exp(-i t c') at the nodes, each as a product of two, so that radii do not pile up."""
     giant = math.isqrt(line.count - 1) + 1
     steps = [acb(0, -k * line.spacing * threshold).exp() for k in range(giant)]
     leaps = [acb(0, -k * giant * line.spacing * threshold).exp() for k in range(giant)]
@@ -460,11 +461,11 @@ def _turns(line: LineNodes, threshold: arb) -> list[acb]:
 
 
 def _rest(bounds: list[tuple[Modulus, int]], line: LineNodes) -> arb:
-    """Bound the sum of spacing |M|/t over the nodes that are left out.
+    """Bound the sum of spacing |M|/t over the t >= T that are left out.
 
-    With X the largest of all far/largest, the parts are at most largest, and from X on
-    largest X/t: the sum of 1/t up to X is at most log(X/T) + spacing/T, that of X^n/t^(n+1) beyond
-    at most 1/n.
+    With X the largest far/largest of all parts, the modulus of a part is at most ``largest``, and
+    from X on at most largest X/t.  The sum of spacing/t up to X is at most log(X/T) + spacing/T,
+    and the sum of spacing X^n/t^(n+1) beyond it at most 1/n.
     """
     near, place, steps = arb(1), line.reach, 0
     for one, number in bounds:
@@ -490,7 +491,10 @@ def _power(base: acb, exponent: int) -> acb:
 
 
 def turned_sums(losses: list[arb], weights: list[arb], spacing: arb, count: int) -> list[acb]:
-    """Return the sums of weight exp(i t loss) at t = 0, spacing, ..., by a product of matrices."""
+    """Return sum of weight exp(i t loss) at t = 0, spacing, ..., by one product of matrices.
+
+    Every t is j giant spacing + k spacing with j, k < giant, about the square root of the count.
+    """
     giant = math.isqrt(count - 1) + 1
     small: list[acb] = []
     columns = []

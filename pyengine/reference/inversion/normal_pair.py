@@ -1,10 +1,10 @@
-"""One step whose laws are mixtures of shifted normal laws: its transform, with proven errors.
+"""The transform of a step whose laws are mixtures of shifted normal laws, with proven errors.
 
 P = sum_i v_i N(-d_i, 1) and Q = sum_j w_j N(c_j, 1), all shifts >= 0, or P = N(0, 1).  With phi the
 standard normal density the densities are phi A and phi B, A = sum_i v_i exp(-d_i z - d_i^2/2) and
-B = sum_j w_j exp(c_j z - c_j^2/2), and the loss log(B/A) increases with z.  Poisson sampling of one
-record is v = 1, w = (1 - p, p), c = (0, 1/noise); where another record takes its place, P is the
-mirror image of Q.  What is transformed is phi A^(1 - lambda) B^lambda.
+B = sum_j w_j exp(c_j z - c_j^2/2), and the loss log(B/A) increases with z.  A Poisson-sampled
+Gaussian step has v = 1, d = 0, w = (1 - p, p) and c = (0, 1/noise); under substitution P is the
+mirror image of Q.  The transform is the integral over z of phi A^(1 - lambda) B^lambda.
 
 On Im z = y with y max(c, d) <= pi/2 all terms of B have arguments in [0, c y], hence beta = arg B
 is in [0, c y] and grows with y, |B| falls with y, and beta >= (2/pi) y B'/B at the real point
@@ -14,9 +14,9 @@ below, as sin x >= 2x/pi; so for 1/A with alpha = -arg A.  The modulus of the in
 
 and on Im z = -y it is the same with exp(+t (alpha + beta)).
 
-For large tilts there are further modes far out, where nothing happens in truth.  So the law of z is
-cut off half a spacing beyond the first and the last node, and the bounds have terms for the
-vertical ends of the strip.
+For large tilts the integrand has further modes far out, which are irrelevant to the answer.  So the
+law of z is truncated half a spacing beyond the first and the last node, and the bounds have terms
+for the vertical ends of the strip.
 """
 
 from __future__ import annotations
@@ -36,16 +36,18 @@ from pyengine.reference.inversion.line import LineNodes, Modulus, NotFeasibleErr
 
 __all__ = ["Mixture", "NormalPair"]
 
-INTEGRAL_BITS = 100
+INTEGRAL_BITS = 100  # working precision of bounds
 PIECES = 100  # of a vertical end
-COARSE = 0.2, 0.4  # distance of the places that plan, the second over the largest shift
+COARSE = 0.2, 0.4  # largest spacing in z of the planning grid; the second over the largest shift
 Number = float | Fraction
 
 
 class Mixture:
-    """sum_j w_j exp(c_j z - c_j^2/2), over its weight at the shift 0 where there is one.
+    """B / ``least``, B = sum_j w_j exp(c_j z - c_j^2/2).
 
-    Weights are positive and sum to 1; shifts are different, >= 0, and at least one is positive.
+    ``least`` is the weight of the shift 0, or 1 if no shift is 0 (``one`` tells which), so that the
+    quotient is 1 + a sum over positive shifts, or that sum.  Weights are positive and sum to 1;
+    shifts are different, >= 0, and at least one is positive.
     """
 
     def __init__(self, weights: tuple[Number, ...], shifts: tuple[Number, ...]) -> None:
@@ -61,14 +63,14 @@ class Mixture:
         ]
 
     def log(self, z: Array) -> Array:
-        """Return the logarithm in double precision."""
+        """Return the logarithm at real z in double precision."""
         total = np.zeros_like(z) if self.one else np.full_like(z, -np.inf)
         for log_r, c in self._doubles:
             total = np.logaddexp(total, log_r + c * z)
         return total
 
     def log_turned(self, z: Array, height: Any) -> Any:
-        """Return the complex logarithm at z + i height in double precision."""
+        """Return the logarithm at z + i height in double precision."""
         exponents = [log_r + c * z for log_r, c in self._doubles]
         top = np.maximum.reduce([*exponents, np.zeros_like(z)] if self.one else exponents)
         total = np.exp(-top) if self.one else np.zeros_like(z)
@@ -85,30 +87,30 @@ class Mixture:
         return result
 
     def balls(self) -> _BallMixture:
-        """Return the same in ball arithmetic at the working precision."""
+        """Return the same function in ball arithmetic at the working precision."""
         return _BallMixture(
             [(exact(r).log() - exact(c) ** 2 / 2, exact(c)) for r, c in self.rows], self.one
         )
 
     def beyond(self, z: arb) -> arb:
-        """Return the mass above z of the mixture of normal laws."""
+        """Return the mass above z of sum_j w_j N(c_j, 1)."""
         masses = (exact(w) * upper_normal(z - exact(c)) for c, w in self.whole)
         return sum(masses, arb(0))
 
 
 @dataclass(frozen=True)
 class _BallMixture:
-    """Logarithms of weights less c^2/2, and shifts; ``one`` adds 1."""
+    """A `Mixture` in balls: rows of log weight - c^2/2 and shift c; ``one`` adds 1."""
 
     rows: list[tuple[arb, arb]]
     one: bool
 
     def at(self, z: Any) -> Any:
-        """Return the sum."""
+        """Return the value at a real or complex z."""
         return sum(((log_r + c * z).exp() for log_r, c in self.rows), arb(int(self.one)))
 
     def log(self, z: arb) -> arb:
-        """Return the logarithm at a real place, precise where it is small."""
+        """Return the logarithm at a real z, with small relative error where it is small."""
         inner: arb = sum(((log_r + c * z).exp() for log_r, c in self.rows), arb(0))
         return inner.log1p() if self.one else inner.log()
 
@@ -123,14 +125,17 @@ class _BallMixture:
 
 @dataclass(frozen=True)
 class _Path:
-    """z + i tau(z), 1/tau = 1/(gain t L'(z)) + 1/height; without a gain tau is the height."""
+    """The path z + i tau(z), 1/tau = 1/(gain t L'(z)) + 1/height; tau = height without a gain."""
 
     gain: float | None
     height: float
 
 
 class NormalPair:
-    """See `pyengine.reference.inversion.line.Part`; by default P, of -z, is N(0, 1)."""
+    """The step of B (``upper``) and A(-z) (``lower``; by default 1, so that P = N(0, 1)).
+
+    See `pyengine.reference.inversion.line.Part`.
+    """
 
     highest = math.inf
 
@@ -146,7 +151,7 @@ class NormalPair:
         return exact(self.ratio - 1).log1p(), arb("inf")
 
     def measure(self, cut: float, span: float) -> NormalGrid:
-        """Return the law of the loss less its offset, for z below the cut."""
+        """Return the law of the loss less its offset on a grid of z up to the cut, in doubles."""
         z, log_mass = normal_places(cut, cut if self.lower else span, self.largest)
         loss = self.upper.log(z)
         if self.lower:
@@ -178,7 +183,10 @@ class NormalPair:
 
 
 class _PairSizes:
-    """The tilted law of one step on a coarse grid: moduli of its transform off the real axis."""
+    """Moduli of the transform of one step off the real axis, in doubles on a coarse grid of z.
+
+    ``weight`` is the tilted law on the grid, normalised; ``slope`` the derivative of the loss.
+    """
 
     def __init__(self, pair: NormalPair, measure: NormalGrid, tilt: float) -> None:
         self.pair, self.tilt = pair, tilt
@@ -196,7 +204,7 @@ class _PairSizes:
         self.slope = upper.slope(self.z) + (lower.slope(-self.z) if lower else 0.0)
 
     def _shrunk(self, tau: Any) -> tuple[Array, Array]:
-        """Return by what the log of the modulus falls on z + i tau, and the angle, for t = 1."""
+        """Return log |A^(1 - tilt) B^tilt| at z + i tau less that at z, and alpha + beta there."""
         upper = self.pair.upper.log_turned(self.z, tau)
         shrunk, angle = self.tilt * (upper.real - self._log_upper), upper.imag
         if self.pair.lower:
@@ -206,11 +214,11 @@ class _PairSizes:
         return shrunk, angle
 
     def log_ratio(self, tau: Any, t: float, slope: Any = 0.0) -> float:
-        """Return log of the integral of the modulus on z + i tau, over M(tilt)."""
+        """Return the log of the integral of the modulus along z + i tau, over M(tilt)."""
         shrunk, angle = self._shrunk(tau)
         growth = tau**2 / 2 + shrunk - t * angle + np.log1p(slope**2 / 2)
         if growth.max() < 1:
-            # Relative to 1, not to the largest term: the result is raised to the number of steps.
+            # as log1p, since the result is multiplied by the number of steps
             change = float(self.weight @ np.expm1(growth))
             if change > -0.9:
                 return math.log1p(change)
@@ -219,7 +227,7 @@ class _PairSizes:
         return top + math.log(float(np.sum(np.exp(total - top))))
 
     def log_end(self, down: float, t: float, step: float) -> float:
-        """Return log of what the ends of the strip below the axis add to the error, over M."""
+        """Return the log of the error from the vertical ends of the lower strip, over M(tilt)."""
         worst = -math.inf
         for z, log_weight in self._ends:
             y = np.linspace(0.0, down, 60)
@@ -235,17 +243,17 @@ class _PairSizes:
         return worst
 
     def spacing(self, height: float, t: float, depth: float) -> float:
-        """Return the spacing of nodes that a strip of some height allows, below the axis."""
+        """Return the spacing of nodes for errors of exp(-depth), from a strip below the axis."""
         growth = self.log_ratio(height, -t)
         return 2 * math.pi * height / (depth + max(growth, 0.0))
 
     def strip(self, t: float, depth: float) -> float:
-        """Return the height with the widest spacing."""
+        """Return the height of the strip with the widest spacing."""
         wide = math.sqrt(2 * depth)
         return max(self._heights(wide), key=lambda height: self.spacing(height, t, depth))
 
     def lowest(self, t: float, rate: float) -> float:
-        """Return the height with the smallest error of nodes 2 pi/rate apart."""
+        """Return the height of the strip with the smallest error bound for spacing 2 pi/rate."""
         return min(self._heights(rate), key=lambda y: self.log_ratio(y, -t) - rate * y)
 
     def _heights(self, wide: float) -> list[float]:
@@ -277,7 +285,7 @@ class _PairSizes:
 
 @dataclass(frozen=True)
 class NormalNodes:
-    """Nodes in z."""
+    """Equidistant nodes in z."""
 
     start: float
     spacing: float
@@ -285,7 +293,10 @@ class NormalNodes:
 
 
 class PlacedPair:
-    """See `pyengine.reference.inversion.line.PlacedPart`."""
+    """The transform on a line, by the trapezoidal rule in z.
+
+    See `pyengine.reference.inversion.line.PlacedPart`.
+    """
 
     def __init__(self, sizes: _PairSizes, nodes: NormalNodes, line: LineNodes) -> None:
         self.pair, self.line, self.sizes = sizes.pair, line, sizes
@@ -311,17 +322,17 @@ class PlacedPair:
 
     @property
     def lost(self) -> tuple[arb, arb]:
-        """The masses of P and Q that are cut off."""
+        """The masses of P and Q outside of ``ends``."""
         left, right = self.ends
         upper, lower = self.pair.upper, self.pair.lower
-        # What is below z is above -z of the mirror image.
+        # the mass of P below z is that of its mirror image, the mixture `lower`, above -z
         of_q = upper.beyond(right) + _below(upper, left)
         of_p = lower.beyond(-left) + _below(lower, -right) if lower else None
         return upper_normal(right) + upper_normal(-left) if of_p is None else of_p, of_q
 
     @cached_property
     def log_size(self) -> arb:
-        """Log of the sum at the tilt of the line, a scale."""
+        """Log of the trapezoidal sum at the tilt of the line, about log M(tilt)."""
         return self._sum(self.line.tilt).log()
 
     def _sum(self, theta: arb) -> arb:
@@ -331,12 +342,12 @@ class PlacedPair:
         )
 
     def log_above(self, theta: arb) -> arb:
-        """Return a ball with log M at a real place, and all that is above."""
+        """Return a ball whose upper end is at least log M at a real theta."""
         total = self._sum(theta)
         return (total + self._error(theta, arb(0), total)).log()
 
     def values(self) -> list[acb]:
-        """Return balls that hold M at the nodes of the line, which start on the real axis."""
+        """Return balls that enclose M at the nodes of the line, of which the first is real."""
         line = self.line
         tilted = [
             w * (line.tilt * loss).exp() for loss, w in zip(self.losses, self.weights, strict=True)
@@ -346,15 +357,15 @@ class PlacedPair:
         return [x + wide for x in turned_sums(self.losses, tilted, line.spacing, line.count)]
 
     def _error(self, theta: arb, reach: arb, size: arb) -> arb:
-        """Bound the error of the trapezoidal rule for 0 <= t <= reach; M(theta) is about a size.
+        """Bound the error of the trapezoidal rule for 0 <= t <= reach; M(theta) is about ``size``.
 
-        Above the axis the modulus falls with t, below it grows.
+        Above the axis the modulus decreases with t, so t = 0 bounds it; below the axis t = reach.
         """
         sizes, rate = self.sizes, 2 * arb.pi() / self.spacing
         if theta != self.line.tilt:
             sizes = _PairSizes(self.pair, self._cut_law, float(theta))
         total = arb(0)
-        # Both sides are alike for t = 0.
+        # for t = 0 both sides of the axis are alike
         for t in (arb(0), reach):
             height = sizes.lowest(float(t), float(rate))
             inside = self._integral(theta, -t, _Path(None, height), size, -4.0)
@@ -372,7 +383,7 @@ class PlacedPair:
         return (-z * z / 2).exp() / (2 * arb.pi()).sqrt() * self._front
 
     def _sizes(self, end: arb, theta: arb, low: arb, high: arb) -> arb:
-        """Bound |A|^(1 - theta) |B|^theta at an end for heights between two."""
+        """Bound |A|^(1 - theta) |B|^theta at z = end, for heights in [low, high]."""
         size: arb = abs(self._upper.at(acb(end, low if theta >= 0 else high))) ** theta
         if self._lower:
             size *= abs(self._lower.at(acb(-end, low if theta <= 1 else high))) ** (1 - theta)
@@ -387,9 +398,10 @@ class PlacedPair:
         return slope + self._lower.slopes(-z)[0] if self._lower else slope
 
     def _vertical(self, end: arb, theta: arb, t: arb, top: float) -> arb:
-        """Bound what an end of the strip, up to a height, adds below the axis (above for t = 0).
+        """Bound the error from the vertical end of the strip at z = end, up to the height ``top``.
 
-        There the kernel of the rule is at most exp(-2 pi y / spacing).
+        It is the end below the axis, or either end for t = 0; the kernel of the rule there is at
+        most exp(-2 pi y / spacing).
         """
         with precision(INTEGRAL_BITS):
             rate, piece = 2 * arb.pi() / self.spacing, arb(top) / PIECES
@@ -403,7 +415,10 @@ class PlacedPair:
             return (self._density(end) * piece * total).upper()
 
     def _integral(self, theta: arb, t: arb, path: _Path, size: arb, log_goal: float) -> arb:
-        """Bound the integral of the modulus along a path, with a relative goal."""
+        """Bound the integral of the modulus along a path.
+
+        ``size`` is about the result's scale, exp(``log_goal``) the tolerance relative to it.
+        """
         with precision(INTEGRAL_BITS):
             goal = arb(log_goal).exp()
             log_size = size.log()
@@ -423,7 +438,10 @@ class PlacedPair:
     def _modulus(
         self, z: acb, theta: arb, t: arb, path: _Path, analytic: bool
     ) -> tuple[acb, acb, Any]:
-        """Return log of the modulus without phi's factor, the angle, and tau', analytic in z."""
+        """Return the log of the modulus without 1/sqrt(2 pi), the angle alpha + beta, and tau'.
+
+        All are analytic continuations in z, as the proven integrator needs.
+        """
         height = arb(path.height)
         if path.gain is None:
             tau, slope = height, arb(0)
@@ -447,10 +465,10 @@ class PlacedPair:
         return (tau**2 - z * z + size) / 2 - t * angle, angle, slope
 
     def modulus(self, log_goal: float) -> Modulus:
-        """Return bounds on |M| from the end of the line on.
+        """Return bounds on |M| beyond the nodes.
 
-        From the end of the path the way back is vertical: with ``s`` the steepness there, the
-        integral over y of exp(-2 t y s/pi) is at most pi/(2 t s).
+        From the ends of the path the contour returns to the real axis vertically: with ``s`` the
+        slope of the loss there, the integral over y of exp(-2 t y s/pi) is at most pi/(2 t s).
         """
         line, log_size = self.line, self.log_size
         log_ratio, path = self.sizes.best(float(line.reach))
@@ -470,7 +488,7 @@ class PlacedPair:
                 near += self._way_back(end, tau) * tau.min(fall / line.reach)
                 far += self._way_back(end, high) * fall
 
-            # On the path of constant height exp(-t angle) <= 1/(e t angle).
+            # for `far`, on a path of constant height: exp(-t angle) <= 1/(e t angle)
             def over_angle(z: acb, analytic: bool) -> acb:
                 constant = _Path(None, float(high))
                 exponent, angle, _ = self._modulus(z, line.tilt, arb(0), constant, analytic)
@@ -485,6 +503,6 @@ class PlacedPair:
 
 
 def _below(mixture: Mixture, z: arb) -> arb:
-    """Return the mass below z of the mixture of normal laws."""
+    """Return the mass below z of sum_j w_j N(c_j, 1)."""
     masses = (exact(w) * upper_normal(exact(c) - z) for c, w in mixture.whole)
     return sum(masses, arb(0))
