@@ -1,14 +1,14 @@
-"""Objects of other libraries, and other descriptions of a mechanism, in both directions.
+"""Conversion from and to objects of other libraries, and accountants for other libraries.
 
-The questions of `pyengine` accept all of these as they are: events, accountants and privacy loss
-distributions of dp_accounting; privacy engines, accountants and histories of Opacus, and riskcal's
+The questions of `pyengine` accept all of these directly: events, accountants and privacy loss
+distributions of dp_accounting; privacy engines, accountants and histories of Opacus; riskcal's
 CTDAccountant; privacy random variables and accountants of prv_accountant; callable privacy
-profiles; sampled trade-off functions.  No other library is imported before one of its objects is
+profiles; sampled trade-off functions.  Another library is imported only when one of its objects is
 made here.
 
-Accountants that other libraries take in the place of their own are `HistoryAccountant`, for
-riskcal, and those of the modules ``opacus``, ``dp_accounting``, ``prv_accountant`` and ``pfl``,
-which are imported by themselves.
+Other libraries accept `HistoryAccountant` (riskcal) and the accountants of the modules ``opacus``,
+``dp_accounting``, ``prv_accountant`` and ``pfl`` in the place of their own.  Import these modules
+explicitly.
 """
 
 from pyengine.accounting.interop.flower import from_flower

@@ -1,4 +1,4 @@
-"""Whether batches that an optimizer of Opacus had can be Poisson samples, by their sizes."""
+"""A test whether batches of an Opacus optimizer can be Poisson samples, by their sizes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 __all__ = ["SeenBatches"]
 
-UNLIKELY = 1e-9  # probability under Poisson sampling below which sizes are not those of samples
+UNLIKELY = 1e-9  # sizes less probable than this under Poisson sampling are not Poisson samples'
 
 
 class SeenBatches:
-    """Sizes of the batches that a hook has seen, and how many of each.
+    """Numbers of batches that a hook has seen, by size.
 
-    ``mode`` is the largest probability that Poisson sampling gives to any size; ``added`` counts
-    steps whose gradients are those of several batches, added up, ``hidden`` those whose batch was
-    run in parts, so that its size is not known.
+    ``mode`` bounds the probability of any one size under Poisson sampling; ``added`` counts steps
+    that added up the gradients of several batches, ``hidden`` steps whose batch was run in parts,
+    so that its size is unknown.
     """
 
     def __init__(
@@ -28,15 +28,15 @@ class SeenBatches:
         self.sizes, self.mode, self.added, self.hidden = dict(sizes or {}), mode, added, hidden
 
     def as_dict(self) -> dict[str, Any]:
-        """The parameters, for a checkpoint."""
+        """The arguments of the constructor, for a checkpoint."""
         return {**vars(self), "sizes": dict(self.sizes)}
 
     def see(self, optimizer: Any, sample_rate: float) -> None:
-        """Note the batch of a step, in the hook of the optimizer, which still has its gradients."""
+        """Record a step's batch, in the optimizer's hook, which still has the gradients."""
         if getattr(optimizer, "accumulated_iterations", 1) > 1:
             self.added += 1
             return
-        # a batch that is run in parts shows the last of them only
+        # of a batch that is run in parts only the last part is seen
         size = None if getattr(optimizer, "_is_last_step_skipped", False) else _size_of(optimizer)
         expected = getattr(optimizer, "expected_batch_size", None)
         if size is None or not expected or not 0.0 < sample_rate <= 1.0:
@@ -46,16 +46,16 @@ class SeenBatches:
         self.mode = max(self.mode, _largest_mass(expected / sample_rate, sample_rate))
 
     def are_not_poisson(self) -> bool:
-        """Whether no Poisson samples are like this, but with a probability below 1e-9.
+        """Whether Poisson samples have so few different sizes with probability below 1e-9 only.
 
-        k batches have at most d different sizes if those that are no first of their size have one
-        of d sizes: with a probability of at most C(k, d) (d p)^(k - d), p being the largest
-        probability of any size.  Gradients of several batches are added up only where Opacus does
-        not draw Poisson samples.
+        If k batches have at most d different sizes, then for some d of them the other k - d repeat
+        one of their sizes.  The probability of this is at most C(k, d) (d p)^(k - d), p the largest
+        probability of any size.  Steps that added up gradients are not Poisson samples, either:
+        Opacus adds them up only with other samplers.
         """
         if self.added:
             return True
-        if self.hidden or not self.sizes:  # batches that are whole are small ones: no fair part
+        if self.hidden or not self.sizes:  # the sizes seen are those of small batches: biased
             return False
         total, sizes = sum(self.sizes.values()), len(self.sizes)
         if sizes * self.mode >= 1.0:
@@ -64,11 +64,11 @@ class SeenBatches:
         return ways + (total - sizes) * math.log(sizes * self.mode) < math.log(UNLIKELY)
 
     def are_told(self) -> bool:
-        """Whether there are more sizes than a loader has that cuts a data set into batches."""
+        """Whether more than the two sizes occur that a loader of shuffled batches has."""
         return not self.hidden and len(self.sizes) > 2
 
     def in_words(self) -> str:
-        """What was seen, for messages."""
+        """The sizes seen, in words for messages."""
         if self.added:
             return f"{self.added:,} steps added up the gradients of several batches"
         if self.hidden:
@@ -81,7 +81,7 @@ class SeenBatches:
 
 
 def _size_of(optimizer: Any) -> int | None:
-    """Number of samples whose gradients an optimizer holds; None where it does not say."""
+    """Number of samples whose gradients an optimizer holds; None if unknown."""
     try:
         return len(optimizer.grad_samples[0])
     except (AttributeError, IndexError, TypeError, ValueError):
@@ -89,9 +89,9 @@ def _size_of(optimizer: Any) -> int | None:
 
 
 def _largest_mass(records: float, rate: float) -> float:
-    """Largest binomial probability of a number of records, each at the rate, from above.
+    """Upper bound of the probabilities of the binomial law Bin(n, p).
 
-    The mode has at most the mass 1/√(2e np(1-p)) (Herzog, 1947).
+    n is ``records`` and p ``rate``; the bound is 1/√(2e np(1-p)) (Herzog, 1947).
     """
     variance = max(records, 1.0) * rate * (1.0 - rate)
     return min(1.0, 1.0 / math.sqrt(2.0 * math.e * variance)) if variance > 0.0 else 1.0

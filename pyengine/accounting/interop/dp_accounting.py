@@ -1,4 +1,4 @@
-"""An accountant for dp_accounting, and for what takes one: its calibration, JAX Privacy."""
+"""An accountant for dp_accounting, its calibration, and JAX Privacy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ with needed("pyengine.interop.dp_accounting", "dp-accounting"):
 __all__ = ["PyengineAccountant", "PyengineAccountantConfig"]
 
 NON_PRIVATE = GenericMechanism(0, 1)
-LEVELS = np.geomspace(1e-12, 0.5, 500)  # those of dp_accounting's own estimate
+LEVELS = np.geomspace(1e-12, 0.5, 500)  # false positive rates of dp_accounting's own estimate
 
 
 class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
@@ -40,24 +40,24 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
         ``ADD_OR_REMOVE_ONE``, ``REPLACE_ONE`` or ``REPLACE_SPECIAL``.  Randomized response is not
         defined under the first, sampling without replacement not under the last.
     proven : bool
-        Whether answers are the safe ends of proven bounds; else they are the values of
-        `pyengine.epsilon` and its kin, which are more accurate, faster, and for several sampled
-        steps an estimate.
+        Whether answers are the safe ends of proven bounds.  Otherwise they are the values of
+        `pyengine.epsilon` and the other questions: closer to the truth and faster, but without a
+        guarantee.
     tolerance : float, optional
         Largest relative width of proven bounds; see ``method="certified"``.
 
     Notes
     -----
-    A ``PoissonSampledDpEvent`` says that batches are Poisson samples, and nothing here sees whether
-    they are: `pyengine.errors.SamplingWarning` says so once.
+    A ``PoissonSampledDpEvent`` says that batches are Poisson samples.  This cannot be checked here;
+    `pyengine.errors.SamplingWarning` says so once.
 
-    Supported are the events of `pyengine.interop.from_dp_event`.  Sampling without replacement
-    under ``REPLACE_ONE`` doubles the sensitivity: one record leaves and another one comes.
-    dp_accounting's Rényi accountant takes the noise multiplier as it is there, so its ε is that of
-    a mechanism whose noise is measured in units of the whole difference.
+    The events of `pyengine.interop.from_dp_event` are supported.  Sampling without replacement
+    under ``REPLACE_ONE`` doubles the sensitivity, as one record leaves and another one comes.
+    dp_accounting's Rényi accountant does not double it: its noise multiplier is in units of the
+    whole difference.
 
-    Threads may share it: what it answers counts every event that was composed.  Its ``ledger`` is
-    dp_accounting's own, which orders nothing.
+    Threads may share it: answers include every event that was composed.  Its ``ledger`` is
+    dp_accounting's own, which is not protected by a lock.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
 
     @property
     def adjacency(self) -> Adjacency:
-        """Word for the neighbouring relation in the questions of `pyengine`."""
+        """The neighbouring relation as ``adjacency`` of the questions of `pyengine`."""
         return ADJACENCY[self.neighboring_relation.name]
 
     @property
@@ -126,8 +126,8 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
         Returns
         -------
         float
-            inf where no ε will do and, as dp_accounting asks of accountants, at every δ after a
-            ``NonPrivateDpEvent``.
+            inf where no ε is enough and, as dp_accounting requires of accountants, at every δ after
+            a ``NonPrivateDpEvent``.
         """
         if any(step == NON_PRIVATE for step, _ in self._composed.parts):
             return math.inf
@@ -158,13 +158,13 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
         false_positive_rates : array_like
             In [0, 1].
         deltas : array_like, optional
-            Taken as dp_accounting's PLD accountant takes it, and of no use here: the trade-off
-            function itself is asked.
+            Ignored; dp_accounting's PLD accountant takes it.  Here the trade-off function itself is
+            computed.
 
         Returns
         -------
         float or ndarray of the shape of ``false_positive_rates``
-            Of the worse one of both orders of the neighbours.
+            For the worse of both orders of the neighbours.
         """
         del deltas
         return self._upper("gamma_bound", false_positive_rates)
@@ -186,8 +186,8 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
         Returns
         -------
         float
-            An estimate: between these rates a larger μ may be needed, and
-            `pyengine.targets.GaussianDP` asks for all of them.
+            An estimate: between these rates a larger μ may be needed.  The target
+            `pyengine.targets.GaussianDP` holds at all rates.
         """
         del deltas
         level = np.asarray(LEVELS if false_positive_rates is None else false_positive_rates, float)
@@ -206,12 +206,12 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
 
 @dataclass(frozen=True, kw_only=True)
 class PyengineAccountantConfig:
-    """What functions of JAX Privacy take that ask for a ``DpAccountantConfig``.
+    """A ``DpAccountantConfig`` for functions of JAX Privacy.
 
     Parameters
     ----------
     neighboring_relation, proven, tolerance
-        As of `PyengineAccountant`.
+        As in `PyengineAccountant`.
 
     Examples
     --------
@@ -225,7 +225,7 @@ class PyengineAccountantConfig:
     tolerance: float | None = None
 
     def create_accountant(self) -> PyengineAccountant:
-        """Return an accountant that has composed nothing yet."""
+        """Return an accountant without events."""
         return PyengineAccountant(
             self.neighboring_relation, proven=self.proven, tolerance=self.tolerance
         )

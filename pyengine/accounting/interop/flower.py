@@ -1,4 +1,4 @@
-"""Strategies of Flower with central differential privacy."""
+"""Conversion of Flower's strategies with central differential privacy."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ADAPTIVE = (
     "DifferentialPrivacyServerSideAdaptiveClipping",
     "DifferentialPrivacyClientSideAdaptiveClipping",
 )
-# of both of its interfaces
+# attributes of the wrapped strategy, in both of Flower's interfaces
 SHARES = ("fraction_fit", "fraction_train")
 LEAST = ("min_fit_clients", "min_train_nodes")
 
 
 def from_flower(strategy: Any, *, clients: int, rounds: int) -> Composition:
-    """Mechanism of a strategy of Flower, of one client beside none.
+    """Mechanism of a strategy of Flower; neighbours differ by one client.
 
     Parameters
     ----------
@@ -44,15 +44,16 @@ def from_flower(strategy: Any, *, clients: int, rounds: int) -> Composition:
     Raises
     ------
     ValueError
-        For another strategy, and where the wrapped one samples another number of clients.
+        For another strategy, and if the wrapped one samples another number of clients.
 
     Notes
     -----
-    Noise is scaled to ``clipping_norm / num_sampled_clients``, so the guarantee needs what nothing
-    here sees: that the wrapped strategy weights all clients equally (``FedAvg`` weights them by
-    their numbers of examples), and that no client fails or is left out.  Statements say so.
+    Noise is scaled to ``clipping_norm / num_sampled_clients``.  So the guarantee needs two things
+    that cannot be checked here: the wrapped strategy weights all clients equally (``FedAvg``
+    weights them by their numbers of examples), and no client fails or is left out.  Statements say
+    so.
 
-    Adaptive clipping is refused: it clips with one norm and scales its noise to the next one, which
+    Adaptive clipping is refused: it clips to one norm and scales the noise to the next one, which
     may be smaller, so that the noise multiplier has no lower bound.
 
     Examples
@@ -96,7 +97,7 @@ def from_flower(strategy: Any, *, clients: int, rounds: int) -> Composition:
 
 
 def _cohort(inner: Any, clients: int) -> int | None:
-    """How many clients the wrapped strategy samples; None where it does not say."""
+    """Number of clients that the wrapped strategy samples; None if unknown."""
     shares = [getattr(inner, name) for name in SHARES if hasattr(inner, name)]
     least = [int(getattr(inner, name)) for name in LEAST if hasattr(inner, name)]
     if not shares:

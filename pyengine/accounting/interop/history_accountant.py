@@ -23,15 +23,15 @@ from pyengine.mechanisms import Composition, in_words
 
 __all__ = ["HistoryAccountant"]
 
-# What accountants of Opacus and riskcal are told about their own discretisation.
+# keywords of the accountants of Opacus and riskcal for their own discretisation
 HOSTS = ("alphas", "delta_error", "eps_error", "grid_step", "poisson", "use_connect_dots")
 
 
 class HistoryAccountant:
-    """Steps of DP-SGD as they happen, and what they cost, by proven bounds.
+    """An accountant that records steps of DP-SGD and answers by proven bounds.
 
     It has the methods of an accountant of Opacus and of riskcal's ``CTDAccountant``, and needs
-    neither library.  `pyengine.interop.opacus` makes it one of Opacus' own.
+    neither library.  `pyengine.interop.opacus` registers it with Opacus.
 
     Attributes
     ----------
@@ -40,26 +40,26 @@ class HistoryAccountant:
 
     Notes
     -----
-    Adjacency is ``add_remove``, and batches must be Poisson samples.  The hook of an optimizer of
-    Opacus sees how many records each batch has: where so many have one size as no Poisson samples
-    do (probability below 1e-9), as with ``poisson_sampling=False``, answers are refused, and
-    `shuffled_composition` has what holds for a loader that shuffles.  Where no batch is seen, or
-    too few, `pyengine.errors.SamplingWarning` says so once.  By default answers are the safe
-    ends of proven bounds: no engine's estimate is passed for a guarantee.  With ``proven=False``
-    they are the values of `pyengine.epsilon` and its kin, which are more accurate, faster, and
-    for several sampled steps an estimate.
+    Adjacency is ``add_remove``, and batches must be Poisson samples.  The hook of an Opacus
+    optimizer sees the size of each batch.  If more batches have equal sizes than is plausible for
+    Poisson samples (probability below 1e-9), as with ``poisson_sampling=False``, answers are
+    refused; `shuffled_composition` answers for a loader that shuffles.  If too few batches were
+    seen to tell, `pyengine.errors.SamplingWarning` says so once.
+
+    By default answers are the safe ends of proven bounds.  With ``proven=False`` they are the
+    values of `pyengine.epsilon` and the other questions: closer to the truth and faster, but
+    without a guarantee.
 
     Keywords that set the discretisation of Opacus' and riskcal's own accountants (``alphas``,
-    ``delta_error``, ``eps_error``, ``grid_step``, ``poisson``, ``use_connect_dots``) are taken, so
-    that calls need no change, and are of no use here.
+    ``delta_error``, ``eps_error``, ``grid_step``, ``poisson``, ``use_connect_dots``) are accepted
+    and ignored, so that calls need no change.
 
-    Opacus adds up the gradients of k batches only where the loader is not a Poisson sampler, so
-    that such steps are refused, too.
+    Steps that added up the gradients of several batches are refused, too: Opacus adds them up only
+    if the loader is not a Poisson sampler.
 
-    Steps are taken as chosen beforehand; `take_filter` is for runs that adapt.
+    Steps must have been chosen beforehand; for runs that adapt, use `take_filter`.
 
-    Threads may share it: no step of `step` is lost.  What is put into ``history`` by other ways is
-    the caller's to order.
+    Threads may share it: `step` loses no step.  Changes of ``history`` itself are not protected.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class HistoryAccountant:
 
     @property
     def assumption(self) -> str:
-        """What must be true of the batches for the answers to hold, and what is seen of it."""
+        """What must be true of the batches for the answers to hold, and the sizes seen."""
         return f"{ASSUMED[0].upper()}{ASSUMED[1:]}; {self._batches.in_words()}"
 
     @classmethod
@@ -98,7 +98,7 @@ class HistoryAccountant:
         return sum(steps for _, _, steps in self.history)
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
-        """Note one step.
+        """Record one step.
 
         Parameters
         ----------
@@ -134,17 +134,18 @@ class HistoryAccountant:
             self._admitted += 1
 
     def take_filter(self, budget: Filter) -> None:
-        """Let a filter admit all steps, which may then be chosen in view of what was released.
+        """Let a filter admit all steps, which may then depend on what was released before.
 
         Each step is booked as the cheapest choice that covers it, `Filter.covering`.  Answers are
-        those of the worst strategy of all runs within the filter's budget, whatever was spent of
-        it, and hold whenever the run stops.
+        those of the worst run within the filter's whole budget, however much of it was spent, and
+        hold whenever the run stops.
 
         Parameters
         ----------
         budget : Filter
-            A filter that has no step of the run yet, or, after `load_state_dict`, the one that had
-            booked them: `state_dict` does not hold it, and it can be pickled.
+            A filter that has booked the steps so far; a new one if there are none.  After
+            `load_state_dict`, it is the filter that booked them: `state_dict` does not hold it, but
+            it can be pickled.
 
         Raises
         ------
@@ -166,12 +167,12 @@ class HistoryAccountant:
             self._filter, self._admitted = budget, len(self)
 
     def allows(self, *, noise_multiplier: float, sample_rate: float) -> bool:
-        """Whether the filter admits a step, and keeps its target whatever comes after it.
+        """Whether the filter admits a step: its target then holds whatever comes after it.
 
         Parameters
         ----------
         noise_multiplier, sample_rate : float
-            As of `step`.
+            As in `step`.
 
         Raises
         ------
@@ -186,9 +187,9 @@ class HistoryAccountant:
 
     @property
     def run(self) -> Composition | AdaptiveRun:
-        """What answers are about: the composition of all steps, or all runs that a filter admits.
+        """The object of all answers: the composition of all steps, or all runs a filter admits.
 
-        ValueError as of `composition`, or if a step was made that the filter did not admit.
+        ValueError as in `composition`, or if a step was made that the filter did not admit.
         """
         with Booking.lock:
             budget, refused = self._filter, len(self) - self._admitted
@@ -208,8 +209,8 @@ class HistoryAccountant:
         Raises
         ------
         ValueError
-            If the batches that were seen are no Poisson samples, or with a filter: no composition
-            is as bad as a run that adapts.
+            If the batches that were seen are not Poisson samples.  Also with a filter: a run that
+            adapts is no composition of fixed steps.
         """
         if self._filter is not None:
             raise ValueError(
@@ -218,7 +219,7 @@ class HistoryAccountant:
         return self._fixed()
 
     def _fixed(self) -> Composition:
-        """All steps so far, of batches that may be Poisson samples."""
+        """The composition of all steps; ValueError if batches cannot be Poisson samples."""
         run = composed_history(self.history)
         if all(step.scheme != "poisson" for step, _ in run.parts):
             return run
@@ -233,13 +234,13 @@ class HistoryAccountant:
         return run
 
     def shuffled_composition(self) -> Composition:
-        """Return what holds of the steps so far where a loader shuffled once an epoch.
+        """Return a mechanism for the steps so far if the loader shuffles once an epoch.
 
         Returns
         -------
         Composition
-            One Gaussian step for each epoch, without amplification.  Answers are upper bounds.  One
-            of two neighbours has an empty record in the place of the other's record.
+            One Gaussian step for each epoch, without amplification; answers are upper bounds.
+            Neighbours differ by one record that is replaced by an empty one.
 
         Raises
         ------
@@ -264,15 +265,15 @@ class HistoryAccountant:
             Whether the answer is the upper one of proven bounds; else it is the value of
             `pyengine.epsilon`.
         tolerance : float, optional
-            Largest relative width of proven bounds; see ``method="certified"``.  If it is not
-            given, they are up to 0.1 wide where nothing narrower can be proven.
+            Largest relative width of proven bounds; see ``method="certified"``.  By default up to
+            0.1 is accepted where nothing narrower can be proven.
         **host
-            Words of other accountants, of no use here; see the Notes of the class.
+            Keywords of other accountants, ignored; see the Notes of the class.
 
         Returns
         -------
         float
-            An upper bound, proven unless ``proven=False``; inf where no ε will do.
+            An upper bound, proven unless ``proven=False``; inf where no ε is enough.
 
         Raises
         ------
@@ -379,7 +380,7 @@ class HistoryAccountant:
         return Bounds(value, value, value)
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
-        """Return what an optimizer of Opacus calls after each step.
+        """Return the hook that an Opacus optimizer calls after each step.
 
         Parameters
         ----------
@@ -407,7 +408,7 @@ class HistoryAccountant:
         Returns
         -------
         mapping
-            ``history``, a copy, ``batches``, what was seen of them, and ``mechanism``.
+            ``history`` (a copy), ``batches`` (the sizes seen) and ``mechanism``.
         """
         found: MutableMapping[str, Any] = {} if destination is None else destination
         found["history"] = deepcopy(self.history)
@@ -416,17 +417,17 @@ class HistoryAccountant:
         return found
 
     def load_state_dict(self, state_dict: MutableMapping[str, Any]) -> None:
-        """Take the history of a checkpoint.
+        """Restore the history of a checkpoint.
 
         Parameters
         ----------
         state_dict : mapping
-            What `state_dict` returned.
+            The result of `state_dict`.
 
         Raises
         ------
         ValueError
-            For the state of another accountant, or none.
+            For the state of another accountant, or an empty one.
         """
         if not state_dict or not {"history", "mechanism"} <= set(state_dict):
             raise ValueError(

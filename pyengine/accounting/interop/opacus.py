@@ -14,9 +14,8 @@ __all__ = ["PyengineAccountant"]
 class PyengineAccountant(HistoryAccountant, IAccountant):  # type: ignore[misc]
     """Accountant of Opacus with proven bounds: ``PrivacyEngine(accountant="pyengine")``.
 
-    All that it does is said at `pyengine.interop.HistoryAccountant`: ``get_epsilon(delta)`` is a
-    proven upper bound, and there are ``get_delta``, ``get_beta``, ``get_gamma`` and
-    ``get_advantage`` beside it.
+    See `pyengine.interop.HistoryAccountant`: ``get_epsilon(delta)`` is a proven upper bound, and
+    there are ``get_delta``, ``get_beta``, ``get_gamma`` and ``get_advantage``.
 
     Examples
     --------
@@ -31,5 +30,5 @@ class PyengineAccountant(HistoryAccountant, IAccountant):  # type: ignore[misc]
     """
 
 
-# again where the module is reloaded
+# with force, so that the module can be reloaded
 register_accountant("pyengine", PyengineAccountant, force=True)

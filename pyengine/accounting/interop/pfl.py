@@ -1,4 +1,4 @@
-"""Privacy accountants for pfl-research: the dataclasses that its noise mechanisms are made from."""
+"""Privacy accountants for pfl-research: dataclasses from which it makes its noise mechanisms."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ NOISE = {"gaussian": GaussianMechanism, "laplace": LaplaceMechanism}
 class PyenginePrivacyAccountant:
     """``PrivacyAccountant`` of pfl-research with proven bounds; it needs no pfl.
 
-    Of ``epsilon``, ``delta`` and ``noise_parameter`` one is left out and found: ε and δ are proven
-    upper bounds, noise is proven to meet both.  If all three are given, they are checked.
+    Give two of ``epsilon``, ``delta`` and ``noise_parameter``; the third one is computed.  ε and δ
+    are proven upper bounds, and noise is proven to meet both.  If all three are given, they are
+    checked.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ class PyenginePrivacyAccountant:
     sampling_probability : float
         Probability with which a user takes part in a step, in [0, 1].
     mechanism : {"gaussian", "laplace"}
-        Noise of one step; capitals are no matter.
+        Noise of one step, in any case.
     epsilon : float, optional
         In [0, ∞).
     delta : float, optional
@@ -42,10 +43,10 @@ class PyenginePrivacyAccountant:
         Standard deviation of Gaussian noise or scale of Laplace noise, in units of the clipping
         bound, in (0, ∞).
     noise_scale : float
-        What noise is multiplied with where it is added, in (0, 1].  As in pfl-research, guarantees
-        are those of ``noise_parameter``: a scale below 1 is for experiments.
+        Factor of the noise that is added, in (0, 1].  As in pfl-research, guarantees are those of
+        ``noise_parameter``; a scale below 1 is for experiments.
     min_bound_noise_parameter, max_bound_noise_parameter : float, optional
-        Of no use here: the search finds its bracket.
+        Ignored: the search finds its bracket.
 
     Raises
     ------
@@ -53,14 +54,14 @@ class PyenginePrivacyAccountant:
         For an argument outside its domain, for fewer than two of the three, or for noise that is
         too small for the given ε and δ.
     AccuracyError
-        Where nothing can be proven.
+        If nothing can be proven.
 
     Notes
     -----
     Both kinds of noise are Poisson-sampled, as in pfl-research's PLD accountant; its other two do
-    not sample Laplace noise.  Adjacency is ``add_remove``, of users.  How cohorts are drawn is not
-    seen here: `pyengine.errors.SamplingWarning` says so once.  Threads may share it: nothing of it
-    changes once it is made.
+    not sample Laplace noise.  Adjacency is ``add_remove``, of users.  How cohorts are drawn cannot
+    be checked here; `pyengine.errors.SamplingWarning` says so once.  Threads may share it: it never
+    changes.
 
     Examples
     --------
@@ -145,7 +146,7 @@ class PyenginePrivacyAccountant:
 
 
 def _of_cohorts(mechanism: str, noise: float, rate: float, steps: int) -> Mechanism:
-    """Noise on Poisson samples of users, said in these words."""
+    """Noise on Poisson samples of users, with words for users and cohorts."""
     step = NOISE[mechanism](noise).poisson_sampled(rate)
     own = step.words
     batches = own.batches.replace("record", "user").replace("batch", "cohort")
@@ -153,47 +154,48 @@ def _of_cohorts(mechanism: str, noise: float, rate: float, steps: int) -> Mechan
     return said.composed(steps)
 
 
-SLACK = Fraction(1, 1000)  # of proportions that should have the sum 1, as in pfl-research
+SLACK = Fraction(1, 1000)  # largest error of the sum 1 of proportions, as in pfl-research
 
 
 @dataclass
 class PyengineJointPrivacyAccountant:
     """``JointPrivacyAccountant`` of pfl-research with proven bounds; it needs no pfl.
 
-    All mechanisms run on the same users and are composed as one.  Noise parameters are given, or
-    found: from each mechanism's own ε and δ, or from those of all together.
+    All mechanisms run on the same users and are composed.  Noise parameters are given, or computed
+    from each mechanism's own ε and δ, or from the total ε and δ.
 
     Parameters
     ----------
     mechanisms : sequence of {"gaussian", "laplace"}
-        Noise of each; capitals are no matter.
+        Noise of each, in any case.
     num_compositions : int or sequence of int
         Number of steps of each, >= 1.
     sampling_probability : float or sequence of float
         Probability with which a user takes part in a step of each, in [0, 1].
     total_epsilon, total_delta : float, optional
-        Of all together: both to find the noise or to check it, one to find the other.
+        Of the composition: give both to compute the noise or to check it, one to compute the other.
     mechanism_epsilons, mechanism_deltas : sequence of float, optional
-        Of each alone, to find its noise.
+        Of each mechanism alone, to compute its noise.
     budget_proportions : sequence of float, optional
-        Shares of the total, in (0, 1), with the sum 1; equal ones if not given.  Each mechanism has
-        the noise that its share of ε and δ asks for, and all noises are then scaled by one factor
-        so that they meet the total together.  (pfl-research scales the shares of ε instead.)
+        Shares of the total, in (0, 1), with the sum 1; equal shares by default.  The noise of each
+        mechanism is computed for its share of ε and δ; then all noises are scaled by one factor so
+        that the composition meets the total.  (pfl-research scales the shares of ε instead.)
     noise_parameters : sequence of float, optional
         Standard deviation of Gaussian noise or scale of Laplace noise, in (0, ∞).
     noise_scale : float
-        As of `PyenginePrivacyAccountant`.
+        As in `PyenginePrivacyAccountant`.
 
     Raises
     ------
     ValueError
-        For an argument outside its domain, too few of them, or noise that does not meet the total.
+        For an argument outside its domain, too few arguments, or noise that does not meet the
+        total.
     AccuracyError
-        Where nothing can be proven.
+        If nothing can be proven.
 
     Notes
     -----
-    Both kinds of noise are Poisson-sampled, apart from each other; adjacency is ``add_remove``.
+    Both kinds of noise are Poisson-sampled independently; adjacency is ``add_remove``.
 
     Examples
     --------
@@ -293,7 +295,7 @@ class PyengineJointPrivacyAccountant:
             )
 
     def _share_out(self) -> None:
-        """Noise of each share, and one factor for all."""
+        """Compute the noise for each share alone, then scale all by one factor for the total."""
         assert self.total_epsilon is not None
         assert self.total_delta is not None
         epsilon, delta = self.total_epsilon, self.total_delta
@@ -331,7 +333,7 @@ class PyengineJointPrivacyAccountant:
         return compose(*(self._one(i, noise) for i, noise in enumerate(noises)))
 
     def composition(self) -> Mechanism:
-        """Return the mechanism of all together, for the questions of `pyengine`."""
+        """Return the composition of all mechanisms, for the questions of `pyengine`."""
         assert self.noise_parameters is not None
         return self._made(self.noise_parameters)
 

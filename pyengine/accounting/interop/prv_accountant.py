@@ -1,8 +1,8 @@
-"""The classes and the calibration of prv_accountant, with the same signatures and our numbers.
+"""The classes and the calibration of prv_accountant, with the same signatures and proven answers.
 
-They need no prv_accountant; its privacy random variables are taken as they are, and mechanisms too.
-Batches of DP-SGD must be Poisson samples, which is not seen here: `pyengine.errors.SamplingWarning`
-says so once.
+They do not need prv_accountant, and accept its privacy random variables as well as mechanisms.
+Batches of DP-SGD must be Poisson samples.  This cannot be checked here;
+`pyengine.errors.SamplingWarning` says so once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pyengine.mechanisms import Composition, as_mechanism, compose, dp_sgd, in_w
 
 __all__ = ["Accountant", "DPSGDAccountant", "PRVAccountant", "find_noise_multiplier"]
 
-ATTEMPTS = 3  # at narrower bounds
+ATTEMPTS = 3  # tolerances tried for bounds within `eps_error`
 
 
 class PRVAccountant:
@@ -31,15 +31,15 @@ class PRVAccountant:
     Parameters
     ----------
     prvs : PrivacyRandomVariable, Mechanism, or sequence of them
-        One kind of step each.
+        The kinds of steps.
     eps_error : float
         Largest distance of the estimate of ε from its bounds, > 0.
     delta_error : float
-        Taken as it is there, > 0, and of no use here: see the Notes.
+        Ignored, > 0; see the Notes.
     max_self_compositions : int or sequence of int, optional
-        How often each is composed with itself at most; once if not given.
+        Largest number of steps of each kind; 1 by default.
     eps_max : float, optional
-        Of no use here: nothing is truncated.
+        Ignored: nothing is truncated.
 
     Raises
     ------
@@ -48,12 +48,11 @@ class PRVAccountant:
 
     Notes
     -----
-    prv_accountant allows δ an error of ``delta_error`` beside that of moving ε by ``eps_error``.
-    Bounds of δ are at most 1e-4 apart here, relative to δ, usually 1e-10.  Adjacency is
-    ``add_remove``.  An object is also a mechanism for all questions of `pyengine`: that of
-    ``max_self_compositions``.
+    prv_accountant allows an error of ``delta_error`` in δ and of ``eps_error`` in ε.  Here bounds
+    of δ are at most 1e-4 apart, relative to δ, usually 1e-10.  Adjacency is ``add_remove``.  The
+    questions of `pyengine` accept it as the mechanism with ``max_self_compositions`` steps.
 
-    Threads may share it: nothing of it changes.
+    Threads may share it: it never changes.
 
     Examples
     --------
@@ -104,12 +103,12 @@ class PRVAccountant:
         return [checks.count(name, number) for number in several]
 
     def composition(self, num_self_compositions: Any = None) -> Composition:
-        """Return the mechanism of some numbers of steps.
+        """Return the mechanism for given numbers of steps.
 
         Parameters
         ----------
         num_self_compositions : int or sequence of int, optional
-            How often each is composed with itself; ``max_self_compositions`` if not given.
+            Number of steps of each kind; ``max_self_compositions`` by default.
         """
         if num_self_compositions is None:
             numbers = self.max_self_compositions
@@ -125,7 +124,7 @@ class PRVAccountant:
         return compose(*(step.composed(number) for step, number in parts))
 
     def compute_composition(self, num_self_compositions: Any = None) -> ComposedPRV:
-        """Return what answers for some numbers of steps, as prv_accountant's composed variable."""
+        """Return the composition, as prv_accountant's composed privacy random variable."""
         return ComposedPRV(self._run(num_self_compositions))
 
     def compute_epsilon(
@@ -138,18 +137,17 @@ class PRVAccountant:
         delta : float
             In [0, 1].
         num_self_compositions : int or sequence of int, optional
-            How often each mechanism is composed with itself; once if not given, as in
-            prv_accountant.
+            Number of steps of each kind; 1 by default, as in prv_accountant.
 
         Returns
         -------
         tuple of float
-            Within ``eps_error`` of each other.
+            The bounds are within ``eps_error`` of the estimate.
 
         Raises
         ------
         AccuracyError
-            Where no bound so close can be proven.
+            If no bounds so close can be proven.
         """
         return _epsilon(self._run(num_self_compositions), delta, self.eps_error)
 
@@ -173,7 +171,7 @@ class PRVAccountant:
         Raises
         ------
         AccuracyError
-            Where no bound can be proven.
+            If no bound can be proven.
         """
         return tuple(proven_bounds("delta", self._run(num_self_compositions), epsilon))
 
@@ -182,9 +180,9 @@ class PRVAccountant:
 
 
 class ComposedPRV:
-    """What `PRVAccountant.compute_composition` returns: ε and δ of one composition.
+    """The result of `PRVAccountant.compute_composition`: ε and δ of one composition.
 
-    ``composition`` is the mechanism, for the questions of `pyengine`, too.
+    ``composition`` is the mechanism, for the questions of `pyengine`.
     """
 
     def __init__(self, composition: Composition) -> None:
@@ -193,20 +191,20 @@ class ComposedPRV:
     def compute_epsilon(
         self, delta: float, delta_error: float, epsilon_error: float
     ) -> tuple[float, float, float]:
-        """Lower bound, estimate and upper bound of ε, within ``epsilon_error`` of it; proven.
+        """Proven lower bound, estimate, and proven upper bound of ε, within ``epsilon_error``.
 
-        ``delta_error`` is of no use here.
+        ``delta_error`` is ignored.
         """
         del delta_error
         return _epsilon(self.composition, delta, checks.positive("epsilon_error", epsilon_error))
 
     def compute_delta_estimate(self, epsilon: float) -> float:
-        """δ(ε), as that of `pyengine.delta`."""
+        """δ(ε), as `pyengine.delta` gives it."""
         return float(delta(self.composition, epsilon, adjacency="add_remove"))
 
 
 def _epsilon(run: Composition, delta: float, error: Any) -> tuple[float, float, float]:
-    """Proven bounds around ε, within an error of it."""
+    """Lower bound, value and upper bound of ε, the proven bounds within ``error`` of the value."""
     found = proven_bounds("epsilon", run, delta)
     for _ in range(ATTEMPTS):
         missing = _distance(found) / float(error)
@@ -221,7 +219,7 @@ def _epsilon(run: Composition, delta: float, error: Any) -> tuple[float, float, 
 
 
 def _distance(found: Bounds) -> float:
-    """Distance of the value from the further one of its bounds; 0 where all are infinite."""
+    """Distance of the value from the farther one of its bounds; 0 if all are equal or infinite."""
     if found.lower == found.upper:
         return 0.0
     return float(max(found.upper - found.value, found.value - found.lower))
@@ -239,13 +237,13 @@ class Accountant:
     max_compositions : int
         Largest number of steps.
     eps_error : float, optional
-        As of `PRVAccountant`; 0.1 if not given.
+        As in `PRVAccountant`; 0.1 by default.
     mesh_size, verbose
-        Of no use here.
+        Ignored.
 
     Notes
     -----
-    Threads may share it: nothing of it changes.
+    Threads may share it: it never changes.
 
     Examples
     --------
@@ -276,7 +274,7 @@ class Accountant:
         )
 
     def compute_epsilon(self, num_compositions: int) -> tuple[float, float, float]:
-        """Lower bound, estimate and upper bound of ε at ``delta`` after some steps.
+        """Lower bound, estimate and upper bound of ε at ``delta`` after so many steps.
 
         Parameters
         ----------
@@ -313,13 +311,13 @@ class DPSGDAccountant(PRVAccountant):
     def compute_epsilon(  # type: ignore[override] # as there
         self, delta: float, num_steps: int
     ) -> tuple[float, float, float]:
-        """Lower bound, estimate and upper bound of ε after some steps."""
+        """Lower bound, estimate and upper bound of ε after so many steps."""
         return super().compute_epsilon(delta, num_steps)
 
     def compute_delta(  # type: ignore[override] # as there
         self, epsilon: float, num_steps: int
     ) -> tuple[float, float, float]:
-        """Lower bound, estimate and upper bound of δ after some steps."""
+        """Lower bound, estimate and upper bound of δ after so many steps."""
         return super().compute_delta(epsilon, num_steps)
 
 
@@ -331,7 +329,7 @@ def find_noise_multiplier(
     eps_error: float = 0.1,
     mu_max: float = 100.0,
 ) -> float:
-    """Noise multiplier of DP-SGD for a target, as ``prv_accountant.dpsgd`` calls it.
+    """Noise multiplier of DP-SGD for a target, with the signature of ``prv_accountant.dpsgd``.
 
     Parameters
     ----------
@@ -340,7 +338,7 @@ def find_noise_multiplier(
     target_epsilon, target_delta : float
         The target, in (0, ∞) and (0, 1).
     eps_error, mu_max : float
-        Of no use here.
+        Ignored.
 
     Returns
     -------

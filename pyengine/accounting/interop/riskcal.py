@@ -1,6 +1,6 @@
-"""riskcal's calls, answered here: each batch must be a Poisson sample.
+"""Functions of riskcal, answered by pyengine; each batch must be a Poisson sample.
 
-None of them sees how batches are drawn, as `pyengine.errors.SamplingWarning` says once.
+How batches are drawn cannot be checked here; `pyengine.errors.SamplingWarning` says so once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _asked(noise_multiplier: float, sample_rate: float, num_steps: int) -> Any:
 def get_beta_for_dpsgd(
     noise_multiplier: float, sample_rate: float, num_steps: int, alpha: npt.ArrayLike
 ) -> Any:
-    """False negative rate at a false positive rate, as ``riskcal`` calls it.
+    """Smallest false negative rate at a false positive rate, as ``riskcal`` names it.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def get_beta_for_dpsgd(
     Returns
     -------
     float or ndarray of the shape of ``alpha``
-        β(α) of adjacency ``add_remove``; an estimate, as that of `pyengine.trade_off`.
+        β(α) of adjacency ``add_remove``; the value of `pyengine.trade_off`, without bounds.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def get_beta_for_dpsgd(
 
 
 def get_advantage_for_dpsgd(noise_multiplier: float, sample_rate: float, num_steps: int) -> float:
-    """Largest difference of true and false positive rate, as ``riskcal`` calls it.
+    """Largest difference of true and false positive rate, as ``riskcal`` names it.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def get_advantage_for_dpsgd(noise_multiplier: float, sample_rate: float, num_ste
     Returns
     -------
     float
-        δ(0) of adjacency ``add_remove``; an estimate, as that of `pyengine.delta`.
+        δ(0) of adjacency ``add_remove``; the value of `pyengine.delta`, without bounds.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def _noise(target: Target, sample_rate: float, num_steps: int) -> float:
 def find_noise_multiplier_for_advantage(
     advantage: float, sample_rate: float, num_steps: int
 ) -> float:
-    """Smallest noise multiplier whose advantage is at most a given one, as ``riskcal`` calls it.
+    """Smallest noise multiplier whose advantage is at most a given one, as ``riskcal`` names it.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def find_noise_multiplier_for_advantage(
 def find_noise_multiplier_for_err_rates(
     alpha: float, beta: float, sample_rate: float, num_steps: int
 ) -> float:
-    """Smallest noise multiplier that keeps the false negative rate up, as ``riskcal`` calls it.
+    """Smallest noise multiplier for a least false negative rate, as ``riskcal`` names it.
 
     Parameters
     ----------
