@@ -29,33 +29,33 @@ SCHEMES = {
 
 @dataclass(frozen=True)
 class Setting:
-    """A run of DP-SGD or of another mechanism: the doubles that an accountant is called with.
+    """A run of DP-SGD or of another mechanism, with doubles as an accountant takes them.
 
     Parameters
     ----------
     name : str
         Short name.
     noise_multiplier, sampling_probability : float
-        As in `pyengine.dp_sgd`; the second is the share of the steps in which a record takes part
-        where batches are not Poisson samples.  Of mechanisms without noise the first is their own
-        parameter, which ``scheme`` names.
+        As in `pyengine.dp_sgd`; if batches are not Poisson samples, the second is the share of the
+        steps in which a record takes part.  For mechanisms without noise the first is the parameter
+        that ``scheme`` names.
     steps : int
         Number of steps, of all epochs together.
     scheme : str
-        How batches are drawn: ``poisson``; ``group``, each of ``group_size`` records of a user
+        How batches are drawn: ``poisson``; ``group``, each of the ``group_size`` records of a user
         independently; ``truncated_poisson``, cut to ``batch_size`` of ``dataset_size`` records;
-        ``without_replacement``, with batches of exactly that size; or ``random_allocation``, every
-        record in one step of each of ``epochs`` epochs of equal length.  Or what is released of all
+        ``without_replacement``, batches of exactly that size; or ``random_allocation``, every
+        record in one step of each of ``epochs`` epochs of equal length.  Or a release of all
         records: ``tree`` with ``steps`` leaves; ``selection``, the best of a geometric number of
-        ``runs`` in the mean; ``laplace``, ``discrete_laplace`` or ``discrete_gaussian`` noise;
+        runs with mean ``runs``; ``laplace``, ``discrete_laplace`` or ``discrete_gaussian`` noise;
         ``randomized_response`` of a bit, with the probability of a fair coin; ``exponential`` with
         its range ε; or ``zcdp`` with ρ.
     adjacency : {"add_remove", "substitute"}
         Which data sets are neighbours.
     group_size, batch_size, dataset_size, epochs : int
-        What the scheme needs, else 1, 0, 0 and 0.
+        As the scheme needs them; otherwise 1, 0, 0 and 0.
     runs : float
-        Mean number of runs of a selection, else 0.
+        Mean number of runs of a selection; otherwise 0.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Setting:
 
     @property
     def words(self) -> str:
-        """The run in one line of words."""
+        """The run in words, on one line."""
         steps = self.steps // self.epochs if self.epochs else self.steps
         order = ", substitution" if self.adjacency == "substitute" else ""
         many = f"{steps:,} step{'' if steps == 1 else 's'}{order}"
@@ -90,15 +90,15 @@ class Case:
     question : {"gamma", "delta", "epsilon"}
         γ at κ, δ at ε, or ε at δ.
     at : str
-        κ, ε or δ; the double nearest to it is meant.
+        κ, ε or δ; the nearest double is meant.
     truth : str
-        The answer to 16 digits, or to 12 for several epochs of random allocation.  γ has H0 without
-        the record; δ and ε are the larger ones of both orders.  Under substitution both orders are
-        the same.  Of a selection, and of exponential mechanisms, it is the most that is known to be
-        attained: no better bound from above is known to be tight.
+        The answer to 16 digits, or to 12 for several epochs of random allocation.  For γ, H0 is the
+        data without the record; δ and ε are the larger ones of both orders.  Under substitution
+        both orders are the same.  For selections and exponential mechanisms it is the largest value
+        that data sets are known to attain: no upper bound is known to be tight.
     attained : str
-        What two data sets are known to attain where that is less than ``truth``, which then is the
-        answer of a pair that dominates all neighbours; else empty.
+        The value that two data sets are known to attain, if it is less than ``truth``, which then
+        is the answer of a pair that dominates all neighbours; otherwise empty.
     """
 
     setting: Setting
@@ -109,7 +109,7 @@ class Case:
 
 
 def load() -> list[Case]:
-    """All questions, in the order of the settings."""
+    """All cases, in the order of the settings."""
     file = importlib.resources.files("pyengine.conformance").joinpath("grid.json")
     content = json.loads(file.read_text(encoding="utf-8"))
     settings = {name: _setting(name, row) for name, row in content["settings"].items()}

@@ -40,12 +40,12 @@ class AccountantQuestion(pytest.Item):
 def items(session: pytest.Session) -> Iterator[AccountantQuestion]:
     """The tests of all accountants named on the command line.
 
-    UsageError for a name that is no accountant, or a refusal that is no exception class.
+    UsageError for a name without an accountant, or a refusal that is not an exception class.
     """
     config = session.config
     here = str(config.invocation_params.dir)
     if here not in sys.path:
-        sys.path.append(here)  # as `python -m pytest` has it
+        sys.path.append(here)  # as with `python -m pytest`
     refusals = tuple(map(_exception, config.getoption("--pyengine-refusal")))
     settings = config.getoption("--pyengine-setting")
     for name in config.getoption("--pyengine-conformance"):

@@ -16,7 +16,7 @@ import pyengine._version as own
 __all__ = ["NoAnswerError", "Worker"]
 
 PACKAGE = Path(own.__file__).parents[1]
-START = 120.0  # most seconds for importing an accountant
+START = 120.0  # seconds allowed for importing an accountant
 
 
 class NoAnswerError(Exception):
@@ -24,7 +24,7 @@ class NoAnswerError(Exception):
 
 
 class Worker:
-    """An accountant, given by name, in a process of its own.
+    """An accountant, found by its name, in a process of its own.
 
     ``about`` holds ``version`` and ``methods``, or ``error`` if it cannot be used.
     """
@@ -62,9 +62,9 @@ class Worker:
         return answer
 
     def ask(self, request: dict[str, Any], limit: float) -> dict[str, Any]:
-        """Answer a request within some seconds; after a `NoAnswerError` the process has ended.
+        """Return the answer to a request, with ``method``, ``setting``, ``question`` and ``at``.
 
-        A request has ``method``, ``setting``, ``question`` and ``at``.
+        Raises `NoAnswerError` after ``limit`` seconds; then the process has ended.
         """
         assert self._process.stdin is not None
         try:
@@ -84,4 +84,4 @@ class Worker:
                 try:
                     stream.close()
                 except BrokenPipeError:
-                    continue  # what was still to be written is of no interest any more
+                    continue  # unsent requests do not matter any more

@@ -1,4 +1,4 @@
-"""The answers of accountants, as rows of tables for people and as objects for programs."""
+"""The answers of accountants as rows of tables and as objects for JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DASH = "\N{EN DASH}"  # shown instead of an answer for a setting that is not sup
 
 
 def times(results: list[Result]) -> dict[tuple[str, str, str], float]:
-    """Seconds that this package took, by name of the setting, question and argument."""
+    """Seconds that this package took, by name of the setting, question and argument (text)."""
     return {
         _place(result): result.seconds
         for result in results
@@ -33,7 +33,7 @@ def _place(result: Result) -> tuple[str, str, str]:
 def groups(
     results: list[Result], mark: Callable[[str], str]
 ) -> Iterator[tuple[Setting, list[list[str]]]]:
-    """Rows of each setting, questions in the order of the grid; ``mark`` shows ``UNSAFE``."""
+    """Rows of each setting, in the grid's order of questions; ``mark`` formats ``UNSAFE``."""
     own = times(results)
     settings = list(dict.fromkeys(result.case.setting for result in results))
     for setting in settings:

@@ -21,17 +21,17 @@ class Result:
     Parameters
     ----------
     accountant, version, method : str
-        Who answered and how; the version is that of its distribution.
+        The accountant, the version of its distribution, and its method.
     case : Case
         The question and its truth.
     value : float or None
         The answer; None if there is none.
     seconds : float or None
-        Processor time of the answer from nothing, once the accountant was imported.
+        Processor time of the answer without cached results, imports excluded.
     message : str
-        Why there is no answer, else empty.
+        Why there is no answer; otherwise empty.
     supported : bool
-        Whether the accountant says that it answers for the setting; it is not asked if not.
+        Whether the accountant answers for the setting; if not, it is not asked.
     """
 
     accountant: str
@@ -45,7 +45,7 @@ class Result:
 
     @property
     def error(self) -> float | None:
-        """Relative error, negative if the answer lies below the truth."""
+        """Relative error, negative if the answer lies below the truth; None without a number."""
         return self._beside(self.case.truth)
 
     @property
@@ -80,19 +80,19 @@ def run(
     Parameters
     ----------
     names : iterable of str
-        Accountants, as of `pyengine.conformance.adapters.find`.
+        Accountants, as in `pyengine.conformance.adapters.find`.
     cases : list of Case
         The questions.
     limit : float
-        Seconds that one answer may take; the process is ended then and a new one started.
+        Seconds allowed for one answer; after that the process is ended and a new one started.
     progress : callable
         Called with 1 after each answer.
 
     Returns
     -------
     list of Result, dict of str to str
-        The answers, without a value where a setting is not supported, and why an accountant did not
-        take part.
+        The answers, without a value where a setting is not supported; and, by name, why an
+        accountant did not take part.
     """
     results: list[Result] = []
     absent: dict[str, str] = {}

@@ -33,7 +33,7 @@ def assert_sound(
         Names of the runs to test (docs, Conformance); all that the accountant supports if not
         given.
     refusals : type of exception, or tuple of them
-        Exceptions by which the accountant refuses an answer; any other one is a failure.
+        Exceptions by which the accountant refuses an answer; any other exception is a failure.
     tolerance : float
         Largest relative error on the unsafe side that still passes, >= 0.
 
@@ -46,10 +46,10 @@ def assert_sound(
     ------
     AssertionError
         If an upper bound is NaN, or lies below the value attained on some data sets by more than
-        the tolerance; if another exception than a refusal was raised; or if no question was
+        the tolerance; if an exception other than a refusal was raised; or if no question was
         answered.  The message lists all failures.
     ValueError
-        For something that is no accountant, or an unknown setting.
+        For an object that is not an accountant, or an unknown setting.
 
     Notes
     -----
@@ -86,7 +86,7 @@ def assert_sound(
 
 
 def chosen(adapter: Adapter, settings: Collection[str] | None) -> Iterator[tuple[str, Case]]:
-    """All pairs of a method and a case that it answers, of the named runs or of all."""
+    """All pairs of a method and a case that it answers, for the named settings or for all."""
     cases = load()
     known = dict.fromkeys(case.setting.name for case in cases)
     for name in settings or ():
@@ -118,7 +118,7 @@ def judged(
 
 
 def verdict(result: Result, tolerance: float = UNSAFE) -> str:
-    """Describe in one line what is wrong with an answer; "" if it is sound.
+    """Return in one line what is wrong with an answer; "" if it is sound.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """The process of an accountant: ``python -m pyengine.conformance.worker NAME``.
 
-First it prints a line of JSON about the accountant; then it answers each line of JSON that it reads
-with another one.  Output of the accountant itself goes to standard error.
+First it prints a line of JSON about the accountant; then it answers each line of JSON on its input
+by a line of JSON.  Output of the accountant itself goes to standard error.
 
-Times are processor times, which other programs on the machine do not affect.
+Times are processor times, which other programs on the machine hardly affect.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ QUICK = 0.2  # seconds; shorter computations are timed five times
 
 def main(name: str) -> int:
     """Serve until the input ends."""
-    warnings.simplefilter("ignore")  # about the accountant's future, not about its answer
+    warnings.simplefilter("ignore")  # deprecations in the accountant, not about its answers
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
@@ -66,7 +66,7 @@ def _ask(adapter: Adapter, request: dict[str, Any]) -> dict[str, Any]:
             start = time.process_time()
             value = adapter.answer(*question, request["at"])
             times.append(time.process_time() - start)
-    except Exception as error:  # an accountant may raise anything, and that is what is measured
+    except Exception as error:  # an accountant may raise anything, which then is its result
         return {"error": f"{type(error).__name__}: {error}"}
     return {"value": value, "seconds": statistics.median(times)}
 

@@ -1,4 +1,4 @@
-"""What an accountant must be told to take part: one small class each."""
+"""Adapters, the small classes by which accountants take part in the conformance tests."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ __all__ = ["KNOWN", "Adapter", "find", "supports"]
 class Adapter(Protocol):
     """An accountant and the questions that it answers.
 
-    ``distribution`` is the name for pip.  ``methods`` are its ways of computing, each with the
-    questions (``gamma``, ``delta``, ``epsilon``) that it answers with what it calls an upper bound.
-    One that answers for other settings than Poisson samples of records has ``supports(method,
-    setting) -> bool``, too; see `supports`.  One that need not compute a run anew for each question
-    has ``answer_again``, which is called as ``answer`` is where no time is taken.
+    ``distribution`` is the name for pip.  ``methods`` maps each way of computing to the questions
+    (``gamma``, ``delta``, ``epsilon``) to which it gives upper bounds.  Optional are
+    ``supports(method, setting) -> bool``, for settings other than Poisson samples of records (see
+    `supports`), and ``answer_again``, which has the parameters of ``answer``, may reuse the run of
+    the last question, and is called where no time is measured.
     """
 
     distribution: str
     methods: Mapping[str, tuple[str, ...]]
 
     def answer(self, method: str, setting: Setting, question: str, at: float) -> float:
-        """Answer one question from nothing, with the accountant's own defaults."""
+        """Answer one question without cached results, with the accountant's own defaults."""
 
 
 def supports(adapter: Adapter, method: str, setting: Setting) -> bool:
-    """Whether an accountant has an answer for a setting; without its word, for Poisson samples."""
+    """Whether an accountant answers for a setting; if it does not say, for Poisson samples only."""
     asked = getattr(adapter, "supports", None)
     return setting.scheme == "poisson" if asked is None else bool(asked(method, setting))
 
@@ -46,7 +46,7 @@ KNOWN = {
 
 
 def find(name: str) -> Adapter:
-    """Return the adapter of a name or of a path ``module:Class``; ValueError if there is none.
+    """Return the adapter for a name or a path ``module:Class``; ValueError if there is none.
 
     The class is an adapter or an accountant; see `pyengine.conformance.adapters.classes.adapted`.
     """

@@ -1,4 +1,4 @@
-"""Accountants of the shapes of Opacus and of dp_accounting take part without an adapter."""
+"""Adapters made for accountants that have the methods of Opacus' or of dp_accounting's."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ ANSWERS = {"epsilon": "get_epsilon", "delta": "get_delta", "gamma": "get_gamma"}
 
 
 def adapted(thing: Any) -> Any:
-    """Adapter of an accountant: an adapter itself, or what makes one or an accountant.
+    """Return the adapter for an adapter, or for a callable that makes an adapter or an accountant.
 
-    An accountant of Opacus or riskcal has ``step``, ``history`` and ``get_epsilon``, one of
-    dp_accounting ``compose`` and ``get_epsilon``; ValueError for anything else.
+    An accountant like those of Opacus and riskcal has ``step``, ``history`` and ``get_epsilon``,
+    one like dp_accounting's has ``compose`` and ``get_epsilon``; ValueError for anything else.
     """
     made = thing() if callable(thing) else thing
     if hasattr(made, "methods") and hasattr(made, "answer"):
@@ -36,7 +36,7 @@ def adapted(thing: Any) -> Any:
 
 
 class _Made:
-    """What both shapes share: which questions there are answers to, and who answers."""
+    """An adapter of accountants that ``make`` makes, of which ``made`` is one."""
 
     def __init__(self, make: Callable[[], Any], made: Any) -> None:
         self._make = make
@@ -49,14 +49,14 @@ class _Made:
 
 
 class _Histories(_Made):
-    """Of Opacus and riskcal: a history of noise multiplier, sampling rate and steps."""
+    """Adapter for accountants like Opacus': a history of noise multiplier, rate and steps."""
 
     def _questions(self, made: Any) -> tuple[str, ...]:
         found = super()._questions(made)
         return (*found, "gamma") if hasattr(made, "get_beta") and "gamma" not in found else found
 
     def answer(self, method: str, setting: Setting, question: str, at: float) -> float:  # noqa: ARG002
-        """Hand over the history that as many steps would have written."""
+        """Ask an accountant with the history of the setting's steps."""
         accountant = self._make()
         accountant.history = [
             (setting.noise_multiplier, setting.sampling_probability, setting.steps)
@@ -69,16 +69,16 @@ class _Histories(_Made):
 
 
 class Events:
-    """What asks dp_accounting's accountants: the event of a run is composed."""
+    """Adapter for accountants like dp_accounting's, which compose the event of a run."""
 
     _last: tuple[Any, Any] | None = None  # the run that was composed last, and its accountant
 
     def made(self, method: str, setting: Setting) -> Any:
-        """A fresh accountant for the setting's neighbours."""
+        """A new accountant for the setting's neighbours."""
         raise NotImplementedError
 
     def supports(self, method: str, setting: Setting) -> bool:
-        """As the accountant itself says of the event, for its own relation of neighbours."""
+        """Whether the accountant has the setting's neighbours and supports its event."""
         return takes(self.made(method, setting), setting)
 
     def answer(self, method: str, setting: Setting, question: str, at: float) -> float:
@@ -87,7 +87,7 @@ class Events:
         return self.answer_again(method, setting, question, at)
 
     def answer_again(self, method: str, setting: Setting, question: str, at: float) -> float:
-        """As `answer`, but of the run that was asked about last nothing is composed again."""
+        """As `answer`, but the run of the last question is not composed again."""
         if self._last is None or self._last[0] != (method, setting):
             accountant = self.made(method, setting)
             accountant.compose(event(setting))
@@ -96,15 +96,15 @@ class Events:
 
 
 class _ByEvents(Events, _Made):
-    """Of the shape of dp_accounting's."""
+    """Adapter of accountants like dp_accounting's that ``make`` makes."""
 
     def made(self, method: str, setting: Setting) -> Any:  # noqa: ARG002
-        """What the class or function makes."""
+        """A new accountant, with its default neighbours."""
         return self._make()
 
 
 def _distribution(cls: type) -> str:
-    """Name under which pip knows what a class comes with; that of its module if pip does not."""
+    """Name of the distribution of a class for pip; its top module if pip has none."""
     module = cls.__module__.partition(".")[0]
     if module == "pyengine":
         return DISTRIBUTION  # also of a checkout that is not installed

@@ -25,6 +25,6 @@ class DpAccounting(Events):
         self._accountants = {"pld": pld.PLDAccountant, "rdp": rdp.RdpAccountant}
 
     def made(self, method: str, setting: Setting) -> Any:
-        """Its accountant of the setting's neighbours."""
+        """A new accountant for the setting's neighbours."""
         relation = self._relations[relation_of(setting)]
         return self._accountants[method](neighboring_relation=relation)

@@ -1,4 +1,4 @@
-"""Events of dp_accounting for the settings that it has events for."""
+"""Events of dp_accounting for settings."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ ALONE: dict[str, tuple[str, Callable[[float], tuple[float, ...]]]] = {  # events
 
 
 def event(setting: Setting) -> Any | None:
-    """Event of all steps, as dp_accounting documents its parameters, or None if it has none."""
+    """Event of all steps of a setting, as dp_accounting documents them; None if it has none."""
     import dp_accounting
 
     module: Any = dp_accounting.dp_event
     noise, p, k = setting.noise_multiplier, setting.sampling_probability, setting.group_size
     if setting.scheme in ALONE:
         name, parameters = ALONE[setting.scheme]
-        if not hasattr(module, name):  # of a later version
+        if not hasattr(module, name):  # an older version of dp_accounting
             return None
         return module.SelfComposedDpEvent(getattr(module, name)(*parameters(noise)), setting.steps)
     gaussian = module.GaussianDpEvent(noise)
@@ -53,15 +53,18 @@ def event(setting: Setting) -> Any | None:
 
 
 def relation_of(setting: Setting) -> str:
-    """Name of dp_accounting's relation for the setting's neighbours; a tree keeps every place."""
+    """Name of dp_accounting's neighbouring relation for a setting.
+
+    In a tree a record is replaced by an empty one, as its leaf stays.
+    """
     return "REPLACE_SPECIAL" if setting.scheme == "tree" else RELATIONS[setting.adjacency]
 
 
 def takes(accountant: Any, setting: Setting) -> bool:
-    """Whether a fresh accountant of dp_accounting has the setting's neighbours and its event.
+    """Whether a new accountant of dp_accounting has the setting's neighbours and its event.
 
-    Those without ``neighboring_relation`` or ``supports`` are taken at their word that they are of
-    add or remove, and of Poisson samples.
+    Without ``neighboring_relation`` it is taken to be for adding or removing a record, and without
+    ``supports`` for Poisson samples.
     """
     relation = getattr(accountant, "neighboring_relation", None)
     if getattr(relation, "name", RELATIONS["add_remove"]) != relation_of(setting):

@@ -1,4 +1,4 @@
-"""The package itself, from nothing: the yardstick of the time ratios."""
+"""The package itself, with empty caches: the yardstick of the time ratios."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Pyengine:
     methods = {"auto": ("gamma", "delta", "epsilon")}  # noqa: RUF012 - a constant
 
     def supports(self, method: str, setting: Setting) -> bool:  # noqa: ARG002
-        """Every setting."""
+        """True for every setting."""
         return True
 
     def answer(self, method: str, setting: Setting, question: str, at: float) -> float:
-        """Answer one question from nothing."""
+        """Answer one question with empty caches."""
         clear_cache()
         adjacency = setting.adjacency
         if question == "gamma" and adjacency == "add_remove":

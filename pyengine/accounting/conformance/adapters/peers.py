@@ -8,19 +8,19 @@ from pyengine.accounting.conformance.grid import Setting
 
 __all__ = ["GdpNum", "Opacus", "PrvAccountant", "RiskCal"]
 
-EPS_ERROR = 0.1  # what the documentation of prv_accountant calls typical
-DELTA_SHARE = 1e-3  # of δ, likewise
-DELTA_ERROR = 1e-10  # where δ is what is asked
+EPS_ERROR = 0.1  # eps_error, typical by prv_accountant's documentation
+DELTA_SHARE = 1e-3  # delta_error over δ for ε(δ), likewise
+DELTA_ERROR = 1e-10  # delta_error for δ(ε)
 
 
 def _stepped(accountant: Any, setting: Setting) -> Any:
-    """An accountant with the history that as many steps would have written."""
+    """The accountant, given the history of the setting's steps."""
     accountant.history = [(setting.noise_multiplier, setting.sampling_probability, setting.steps)]
     return accountant
 
 
 class GdpNum:
-    """Type-II errors from a privacy loss distribution."""
+    """Adapter for gdpnum: type-II errors from a privacy loss distribution."""
 
     distribution = "gdpnum"
     methods = {"ctd": ("gamma",)}  # noqa: RUF012
@@ -36,7 +36,7 @@ class GdpNum:
 
 
 class RiskCal:
-    """Type-II errors from two privacy loss distributions."""
+    """Adapter for riskcal: type-II errors from two privacy loss distributions."""
 
     distribution = "riskcal"
     methods = {"direct": ("gamma",)}  # noqa: RUF012
@@ -58,7 +58,7 @@ class RiskCal:
 
 
 class Opacus:
-    """Its PRV, RDP and Gaussian-DP accountants."""
+    """Adapter for Opacus' PRV, RDP and Gaussian-DP accountants."""
 
     distribution = "opacus"
     methods = {"prv": ("epsilon",), "rdp": ("epsilon",), "gdp": ("epsilon",)}  # noqa: RUF012
@@ -70,12 +70,12 @@ class Opacus:
         self._accountants: dict[str, Any] = dict(zip(self.methods, accountants, strict=True))
 
     def answer(self, method: str, setting: Setting, question: str, at: float) -> float:  # noqa: ARG002
-        """ε at a δ."""
+        """ε(δ)."""
         return float(_stepped(self._accountants[method](), setting).get_epsilon(delta=at))
 
 
 class PrvAccountant:
-    """The upper ends of its intervals."""
+    """Adapter for prv_accountant: the upper ends of its intervals."""
 
     distribution = "prv-accountant"
     methods = {"prv": ("delta", "epsilon")}  # noqa: RUF012
@@ -86,7 +86,7 @@ class PrvAccountant:
         self._module = prv_accountant
 
     def answer(self, method: str, setting: Setting, question: str, at: float) -> float:  # noqa: ARG002
-        """Compose and ask; the answer is a lower bound, an estimate and an upper bound."""
+        """Return the upper one of lower bound, estimate and upper bound."""
         accountant = self._module.PRVAccountant(
             prvs=self._module.PoissonSubsampledGaussianMechanism(
                 sampling_probability=setting.sampling_probability,
