@@ -25,15 +25,15 @@ __all__ = ["Calibration", "calibrate"]
 REALS = Domain(2.0**-200, 2.0**200, False)
 INTEGERS = Domain(0.0, 2.0**53, True)
 START, INTEGER_START = 1.0, 1024.0
-ROUNDED_UP = 1.0 + 2.0**-48  # a few roundings, each of which moves a chance by 2^-53 of itself
-NEARLY = 1e-9  # of chances that may be equal
-FAR = 1.0  # excess from which on some digits of it do
-APART = 1e-6  # of a parameter: how far what should be valid beside it lies
+ROUNDED_UP = 1.0 + 2.0**-48  # covers a few roundings of a probability, each of 2^-53 relatively
+NEARLY = 1e-9  # probabilities nearer than this may be equal
+FAR = 1.0  # an excess beyond it in modulus needs only a few digits
+APART = 1e-6  # relative distance of the neighbours that must be valid in an interval
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What `calibrate` returns; ``float()``, ``int()`` and ``numpy.asarray`` give its value.
+    """Result of `calibrate`; ``float()``, ``int()`` and ``numpy.asarray`` give its value.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class Calibration:
 class _Divergence:
     """The χ² divergence of a composition as a `Guide`.
 
-    By the central limit theorem a composition is about a Gaussian mechanism whose distance is the
-    root of its divergence, and a target says which Gaussian mechanism meets it.
+    By the central limit theorem a composition is close to the Gaussian mechanism whose μ is the
+    root of its divergence, and a target gives the μ of the Gaussian mechanism that just meets it.
     """
 
     def __init__(self, mechanism: Callable[[float], Mechanism], target: Target) -> None:
@@ -92,7 +92,7 @@ class _Divergence:
         self._goal = target.gaussian(0.0)
 
     def strength(self, x: float) -> float:
-        """See `Guide`: the logarithm of the distance."""
+        """See `Guide`: log μ; NaN where it is unknown."""
         try:
             squared = pearson(self._mechanism(x))
         except (ValueError, AccuracyError):
@@ -110,7 +110,7 @@ class _Divergence:
 
 
 class _Job:
-    """Calibration to single targets that must all hold."""
+    """Calibration to scalar targets that must all be met."""
 
     def __init__(
         self, make: Callable[[Any], Mechanism], targets: tuple[Target, ...], integer: bool
@@ -130,7 +130,7 @@ class _Job:
         return self._made[x]
 
     def valid(self, x: float) -> bool:
-        """Whether there is a mechanism at a parameter."""
+        """Whether the parameter is in the domain of ``make``."""
         try:
             self.mechanism(x)
         except ValueError:
@@ -138,7 +138,7 @@ class _Job:
         return True
 
     def check_interval(self, x: float) -> None:
-        """Raise the ValueError of a domain that holds x and nothing beside it: whole numbers."""
+        """Raise ValueError if x is valid but no real number next to it, as for integers."""
         try:
             self.mechanism(x * (1.0 + APART))
         except ValueError as error:
@@ -148,15 +148,15 @@ class _Job:
                 ) from None
 
     def excess(self, x: float) -> float:
-        """Excess of the target that is missed by most."""
+        """The largest excess of all targets; positive if one is missed."""
         mechanism = self.mechanism(x)
         return max(target.judged(mechanism) for target in self.targets)
 
     def rough(self, x: float) -> float:
-        """The excess to some digits if it is far from 0, else NaN.
+        """The excess to a few digits if it is far from 0, otherwise NaN.
 
-        Far from what is asked for the fast engines may not reach full accuracy, and the slow ones
-        take a second.
+        Far from the target the fast engines may not reach full accuracy, and the slow ones take a
+        second.
         """
         mechanism = self.mechanism(x)
         try:
@@ -171,7 +171,7 @@ class _Job:
         if chance is None or any(target.threat_model != "dp" for target in self.targets):
             return math.inf
         if chance > min(target.distance() for target in self.targets) + NEARLY:
-            return math.inf  # for certain, without an engine
+            return math.inf  # no engine is needed
         most = GenericMechanism(0.0, chance)
         free = (replace(target, method="auto", tolerance=None) for target in self.targets)
         try:
@@ -180,7 +180,7 @@ class _Job:
             return math.inf
 
     def guide(self) -> _Divergence | None:
-        """What says where the parameter is expected; several targets have none."""
+        """A guide to where the parameter is expected; None for several targets."""
         if len(self.targets) > 1 or self.targets[0].threat_model != "dp":
             return None
         found = _Divergence(self.mechanism, self.targets[0])
@@ -191,11 +191,11 @@ class _Job:
         return all(target.is_monotone() for target in self.targets)
 
     def slips(self) -> str:
-        """What may be slips in the targets, in sentences."""
+        """Likely mistakes in the targets, in sentences."""
         return " ".join(filter(None, (target.slip() for target in self.targets)))
 
     def achieved(self, x: float) -> tuple[Target, ...]:
-        """Return what the mechanism at a parameter achieves."""
+        """Return the targets with the figures that the mechanism at x achieves."""
         mechanism = self.mechanism(x)
         return tuple(target.achieved(mechanism) for target in self.targets)
 
@@ -203,10 +203,10 @@ class _Job:
 def _chance(mechanism: Mechanism) -> float | None:
     """An upper bound of the probability that a record takes part in any step; None without one.
 
-    Where it does not, both data sets have the same outcomes: their laws differ by that at most, and
-    `GenericMechanism(0, chance)` dominates all pairs of such laws.
+    If it takes part in none, both data sets have the same outcomes.  So their laws are within that
+    total variation distance, and `GenericMechanism(0, chance)` dominates all such pairs.
     """
-    logs = []  # of the probability to miss each kind of step
+    logs = []  # of the probabilities to be in no step of each kind
     for step, number in steps_of(mechanism):
         share = max(float(step.share), math.ulp(0.0))
         if step.scheme != "poisson" or share >= 1.0:
@@ -229,19 +229,19 @@ def calibrate(
     Parameters
     ----------
     make : callable
-        Makes the mechanism from the parameter, a positive float or, with ``integer``, an int >= 0.
-        Privacy must be monotone in the parameter.  A ValueError of ``make`` means that the value is
+        Returns the mechanism for a parameter, a positive float or, with ``integer``, an int >= 0.
+        Privacy must be monotone in the parameter.  If ``make`` raises ValueError, the value is
         outside the parameter's domain, which must be an interval.
     target : Target or sequence of Target
-        The target; of several, all must be met.  If they hold arrays, these broadcast together, and
-        a parameter is found for each entry.
+        The target, or several that must all be met.  Arrays in targets broadcast together, and a
+        parameter is found for each entry.
     integer : bool
         Whether the parameter is an integer.
     maximize : bool, optional
         True finds the largest parameter that meets the target, for parameters such as steps whose
-        growth costs privacy; False the smallest.  Determined automatically if not given.
+        growth costs privacy; False finds the smallest.  By default it is determined automatically.
     start : float, optional
-        Any valid parameter, where the search begins; by default 1, or 1024 for integers.
+        A valid parameter at which the search begins; by default 1, or 1024 for integers.
     rtol : float
         Largest relative distance of the answer from the boundary, in [1e-14, 0.1].  Integers are
         always exact.
@@ -256,7 +256,7 @@ def calibrate(
     ------
     ValueError
         For an argument outside its domain, for a target that no parameter meets (the message says
-        what can be achieved), or for one that every parameter meets without a largest or smallest.
+        what can be achieved), or for one that all meet if none of them is the largest or smallest.
     AccuracyError
         If no engine has an answer near the boundary.
 
@@ -303,7 +303,7 @@ def calibrate(
         search = NoiseSearch(
             job.excess, job.valid, domain, precision, job.rough, job.guide(), job.ceiling
         )
-        # the answer for another entry, or what the caller knows, is nearer than a guess
+        # the caller's start, or the answer for the entry before, is nearer than a guess
         search.starts_near = start is not None or evaluations > 0
         refuse_the_least(job.mechanism(where))  # a start outside the domain raises here, too
         began = where
@@ -369,5 +369,5 @@ def _start(start: Any, integer: bool) -> float:
 
 
 def _gathered(target: Target, single: list[Any], shape: tuple[int, ...]) -> Target:
-    """One target of arrays from the targets of all entries."""
+    """One target that holds arrays, from the targets of all entries."""
     return single[0] if not shape else target.gathered(single, shape)

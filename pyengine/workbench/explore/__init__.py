@@ -1,4 +1,4 @@
-"""An interactive page with sliders for a run and immediate answers, served on this machine only."""
+"""An interactive page, served to this machine only: sliders for a run, and immediate answers."""
 
 from pyengine.workbench.explore.server import explore
 

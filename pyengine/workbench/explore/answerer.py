@@ -1,4 +1,4 @@
-"""Computation of answers in a child process, which is ended if it takes too long."""
+"""Computation of answers in a child process, which is killed if it takes too long."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 __all__ = ["Answerer", "BusyError", "SupersededError"]
 
-GRACE = 0.5  # seconds that a superseded question may still take
+GRACE = 0.5  # seconds in all that a superseded question may take
 MOST = 16  # most waiting questions
 LONGEST = 1 << 22  # most bytes of a reply
 COMMAND = (sys.executable, "-m", "pyengine.explore.computing")
@@ -42,9 +42,9 @@ class _Question:
 class Answerer:
     """Answers questions one by one in a child process.
 
-    A question supersedes an older one of the same slot, which is dropped if it is waiting, and has
-    half a second to finish if it is being computed.  The command must answer each line of its input
-    with a line of JSON.
+    A question supersedes an older one of the same slot: it is dropped if it is waiting, and has
+    half a second since its start if it is being computed.  An answer may take ``seconds``.  The
+    command must answer each line of its input with a line of JSON.
     """
 
     def __init__(self, seconds: float, command: Sequence[str] = COMMAND) -> None:
@@ -86,8 +86,8 @@ class Answerer:
         return await job.answer
 
     async def _work(self) -> None:
-        with contextlib.suppress(OSError):  # said when a question comes
-            await self._start()  # it takes longer than most answers
+        with contextlib.suppress(OSError):  # reported when a question comes
+            await self._start()  # ahead of questions: it takes longer than most answers
         while True:
             await self._arrived.wait()
             while self._waiting:
@@ -105,7 +105,7 @@ class Answerer:
             self._arrived.clear()
 
     async def _reply(self, job: _Question) -> dict[str, Any]:
-        """Compute one answer; if it takes too long, the process is ended."""
+        """Compute one answer; kill the process if it takes too long."""
         process = self._process or await self._start()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -138,7 +138,7 @@ class Answerer:
             *self._command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            env={**os.environ, "PYTHONSAFEPATH": "1"},  # no module of the directory it runs in
+            env={**os.environ, "PYTHONSAFEPATH": "1"},  # import nothing from the working directory
             limit=LONGEST,
             start_new_session=True,
         )

@@ -1,6 +1,6 @@
-"""The process that computes: reads questions line by line, writes one line of JSON for each.
+"""The process that computes: it reads questions line by line, and writes a line of JSON for each.
 
-It ends with the server: when its input is closed, it is gone at once, whatever it computes.
+It exits at once when its input is closed, which happens when the server ends.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from pyengine.workbench.explore.settings import SettingError, Settings
 
 __all__ = ["answer", "main"]
 
-MEMORY = 4 << 30  # bytes of addresses
+MEMORY = 4 << 30  # bytes of address space
 
 
 def answer(question: str) -> dict[str, Any]:
-    """Reply to settings in JSON as `reply` does, or say what is wrong with them.
+    """Return the `reply` to settings in JSON, or what is wrong with them.
 
-    ``error`` is a sentence then, and ``setting`` the name of what it is about, if there is one.
+    In the second case ``error`` is a sentence and ``setting`` the name of the setting at fault, or
+    empty.
     """
     try:
         with warnings.catch_warnings():
@@ -34,7 +35,7 @@ def answer(question: str) -> dict[str, Any]:
             return reply(Settings.read(json.loads(question)))
     except SettingError as error:
         return {"error": str(error), "setting": error.name}
-    except RecursionError:  # of the reader of JSON
+    except RecursionError:  # raised by the JSON parser
         return {"error": "settings must be an object of names and values", "setting": ""}
     except AccuracyError as error:
         return {"error": f"refused: {error}", "setting": ""}
@@ -58,7 +59,7 @@ def main() -> None:
 def _read(questions: queue.SimpleQueue[str]) -> None:
     for line in sys.stdin:
         questions.put(line)
-    os._exit(0)  # nobody waits for what this process is doing
+    os._exit(0)  # nobody waits for the answer being computed
 
 
 def _limit_memory() -> None:

@@ -1,4 +1,4 @@
-"""The fragment of the page's address with the runs of a file."""
+"""The fragment of the page's address that holds the runs of a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["MOST", "link"]
 
 MOST = 4  # most runs on the page
 FIGURES = {"delta": "delta", "fpr": "false_positive_rate", "kappa": "kappa", "prior": "prior"}
-# Keys of a phase, by what the page calls its batches.
+# keys of a phase that the page can show: batches given by sizes, by a rate, or allocated
 SIZED = {"noise_multiplier", "batch_size", "dataset_size", "sampling", "steps", "epochs"}
 RATED = {"noise_multiplier", "sampling_probability", "steps", "epochs"}
 ALLOCATED = {"noise_multiplier", "steps_per_epoch", "steps", "epochs"}
@@ -24,10 +24,10 @@ WORDS = ("gaussian", "dp_sgd", "dp_sgd_allocated", "GaussianMechanism")
 
 
 def link(file: RunFile) -> str:
-    """Return what follows the address: ``#run=…``, for the first runs of a file.
+    """Return the fragment ``#run=…`` for the first `MOST` runs of a file.
 
-    Each has Gaussian steps of one kind; numbers are the nearest doubles.  ValueError for runs that
-    the sliders of the page cannot be.
+    Each must have Gaussian steps of one kind; numbers are rounded to doubles.  ValueError for runs
+    that the page has no sliders for.
     """
     grids = (choices(list(each.tables)) for each in file.described)
     found = itertools.islice(itertools.chain.from_iterable(grids), MOST)
@@ -50,7 +50,7 @@ def _number(name: str, value: Any) -> str:
 
 
 def _settings(tables: list[dict[str, Any]]) -> dict[str, str]:
-    """The sliders and words of one run."""
+    """The values of the sliders and menus for one run."""
     (table,) = tables if len(tables) == 1 else ({"mechanism": ""},)
     word = table.get("mechanism", "gaussian")
     keys = set(table) - {"mechanism"}
@@ -68,7 +68,7 @@ def _settings(tables: list[dict[str, Any]]) -> dict[str, str]:
         batch, records = checks.batch(table["batch_size"], table["dataset_size"])
         epochs = table.get("epochs", f"{steps * batch}/{records}")
         if table["sampling"] == "shuffle" and "epochs" not in keys:
-            epochs = str(steps)  # each is one release
+            epochs = str(steps)  # an epoch of a shuffled run is one release
         sizes = {"batch_size": str(batch), "dataset_size": str(records)}
         how = {"size": "batch", "sampling": table["sampling"]}
         return {**found, **how, **sizes, "epochs": _number("epochs", epochs)}

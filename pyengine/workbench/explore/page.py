@@ -14,7 +14,7 @@ __all__ = ["Control", "page", "style"]
 
 
 class Control(NamedTuple):
-    """A logarithmic slider with a number field, which may go beyond the ends of the slider."""
+    """A logarithmic slider with a number field, which also accepts numbers beyond the slider."""
 
     name: str
     label: str
@@ -28,7 +28,7 @@ class Control(NamedTuple):
         return RANGES[self.name][2]
 
 
-# Those of one run; `size` says which of them count.
+# controls of one run; the choice `size` says which of them are used
 OF_A_RUN = (
     Control("noise_multiplier", "Noise multiplier", 1.0, 0.3, 30.0),
     Control("batch_size", "Batch size", 256, 1, 100_000),
@@ -59,7 +59,7 @@ THREATS = {
 
 
 def page(version: str) -> str:
-    """HTML text of the page, which does not depend on the user."""
+    """HTML text of the page, the same for all users."""
     with needed("the page", "explore"):
         import jinja2
 
@@ -78,7 +78,7 @@ def page(version: str) -> str:
 
 
 def style() -> str:
-    """Style sheet of the page: that of reports with additions."""
+    """Style sheet of the page: the one of reports, with additions."""
     of_reports = files("pyengine.report").joinpath("templates", "style.css")
     own = files("pyengine.explore").joinpath("assets", "explore.css")
     return of_reports.read_text(encoding="utf-8") + own.read_text(encoding="utf-8")

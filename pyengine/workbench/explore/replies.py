@@ -22,17 +22,17 @@ __all__ = ["reply"]
 
 LEVELS = np.linspace(0.0, 1.0, 41)
 PRIORS = np.geomspace(1e-6, 1.0, 41)
-POINTS = 41  # of δ(ε)
-ENDS = (1e-10, 1e-5)  # δ at which its curve ends, where engines answer
-TOLERANCE = 1e-3  # relative width of proven bounds, of which the upper one is shown
+POINTS = 41  # of the curve δ(ε)
+ENDS = (1e-10, 1e-5)  # the curve δ(ε) ends at the largest known ε of these δ
+TOLERANCE = 1e-3  # largest relative width of proven bounds, of which the upper one is shown
 
 
 def reply(settings: Settings) -> dict[str, Any]:
     """Figures and curves, as an object for JSON.
 
-    ``mechanism``: what was understood, in words.  ``label``: how batches must have been drawn, and
-    what is protected.  ``figures``: upper bounds, rounded up, each with its certainty.  ``curves``:
-    points of the trade-off function, of γ(κ) and of δ(ε).  ``seconds`` that it took.
+    ``mechanism``: the run in words.  ``label``: how batches must have been drawn, and what is
+    protected.  ``figures``: upper bounds, rounded up, each with its certainty.  ``curves``: points
+    of the trade-off function, of γ(κ) and of δ(ε).  ``seconds``: the time taken.
     """
     began = time.perf_counter()
     run = settings.mechanism()

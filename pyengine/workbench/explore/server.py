@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["HOST", "application", "explore"]
 
 HOST = "127.0.0.1"
-LONGEST = 10_000  # most bytes of a question
+LONGEST = 10_000  # largest size of a question in bytes
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -55,9 +55,9 @@ def explore(
     Parameters
     ----------
     port : int
-        Where, in [0, 65535]; 0 for any that is free.
+        In [0, 65535]; 0 for any free port.
     seconds : float
-        How long an answer may be computed, > 0; then the page says that it took too long.
+        Time limit of an answer, > 0; after it the page says that it took too long.
     ready : callable
         Called with the address, which holds the token, once the server listens.
 
@@ -71,9 +71,8 @@ def explore(
     Notes
     -----
     Only this machine can reach the page, and only with the token of the address or the cookie that
-    it leaves.  Answers are computed in a process of their own, one after the other; a newer
-    question about a run takes the place of the one before.  It serves until it is interrupted, and
-    other threads may ask the package meanwhile.
+    it sets.  Answers are computed one by one in a process of their own; a newer question about a
+    run replaces an older one.  Other threads may use the package meanwhile.
     """
     limit = checks.positive("seconds", seconds)
     number = checks.count("port", port)
@@ -94,7 +93,7 @@ def explore(
             timeout_graceful_shutdown=1,
         )
         server = uvicorn.Server(config)
-        # that it drops what is under way when it is told to end is no error
+        # dropped requests at shutdown are not errors
         logging.getLogger("uvicorn.error").addFilter(lambda _: not server.should_exit)
         ready(f"http://{HOST}:{number}/?token={token}")
         with contextlib.suppress(KeyboardInterrupt):  # raised again once all is closed
@@ -102,7 +101,7 @@ def explore(
 
 
 def application(token: str, answerer: Answerer, port: int) -> Starlette:
-    """Application of the page, for a server that listens at a port of this machine."""
+    """ASGI application of the page, for a server that listens at a port of this machine."""
     with needed("the page", "explore"):
         from starlette.applications import Starlette
         from starlette.middleware import Middleware
@@ -111,8 +110,8 @@ def application(token: str, answerer: Answerer, port: int) -> Starlette:
         from starlette.responses import Response as Plain
         from starlette.routing import Route
 
-    cookie = f"pyengine-explore-{port}"  # browsers keep cookies by host alone
-    # nobody but a page of this server may ask: addresses as the browser may write them
+    cookie = f"pyengine-explore-{port}"  # with the port, as browsers keep cookies by host alone
+    # only pages of this server may ask; a browser sends one of these origins
     origins = {f"http://{name}:{port}" for name in (HOST, "localhost")}
     assets = {
         "/style.css": (style(), "text/css"),
@@ -195,7 +194,7 @@ def _asset(name: str) -> str:
 
 
 class _Headers:
-    """Adds the same headers to all answers, also to errors."""
+    """Middleware that adds the same headers to all responses, also to errors."""
 
     def __init__(self, app: Any) -> None:
         self._app = app

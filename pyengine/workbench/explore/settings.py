@@ -14,7 +14,7 @@ from pyengine.workbench.statement import ADJACENCIES
 
 __all__ = ["CHOICES", "RANGES", "SettingError", "Settings"]
 
-# What a number may be, and whether it is whole.  Steps are counted in all, however they are said.
+# least and largest value of a number, and whether it is an integer; steps are those of all epochs
 RANGES: dict[str, tuple[float, float, bool]] = {
     "noise_multiplier": (0.01, 10_000.0, False),
     "sampling_probability": (1e-9, 1.0, False),

@@ -1,7 +1,7 @@
-"""Figures and tables of the papers, regenerated.
+"""Figures and tables of papers, regenerated.
 
-One module for each paper holds ``PAPER``, a `Paper` of figures and tables (``item``), and is
-imported when it is asked for; ``run`` makes the files.
+Each paper has a module with ``PAPER``, a `Paper` of figures and tables (``item``), which is
+imported on first use; ``run`` writes the files.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMES", "paper"]
 
-# names on the command line and of modules
+# names of the papers on the command line, and of their modules
 NAMES = (
     *("kaissis2023_bounding", "lebeda2024", "leemann2023", "hayes2023"),
     "kaissis2023_relaxed",

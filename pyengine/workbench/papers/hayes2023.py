@@ -34,9 +34,9 @@ LABELS = {
     "fano_exact_information": "Fano, exact mutual information",
     "exact": "exact γ(κ)",
 }
-SAMPLES = 100_000  # of the paper's Monte Carlo
+SAMPLES = 100_000  # of the paper's Monte Carlo simulation
 
-# Table 2: noise multiplier in the columns
+# Table 2: advantages by prior size and method, noise multipliers in columns
 TABLE_2_NOISE = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 TABLE_2 = {
     (10, "fano"): "0.976 0.593 0.380 0.274 0.213 0.174",
@@ -49,7 +49,7 @@ TABLE_2 = {
 
 
 def _advantages(size: int, noise: float) -> dict[str, float]:
-    """Advantage (equation 4) of one step without sampling by all three bounds."""
+    """Advantage (equation 4) of one step without sampling, by each of the three bounds."""
     prior = 1.0 / size
     success = {
         # orthogonal gradients of norm 1 are √2 apart
@@ -68,7 +68,7 @@ def _advantage_table(sizes: Iterable[int], noises: Iterable[float]) -> Table:
 
 
 def _information_error(size: int, noise: float) -> float:
-    """Four standard deviations of the advantage when information is estimated from samples."""
+    """Four standard deviations of the advantage if the information is estimated from samples."""
     mu = 1.0 / noise
     draws = mu * np.random.default_rng(0).standard_normal((20_000, size))
     draws[:, 0] += mu * mu

@@ -30,11 +30,11 @@ __all__ = [
 
 STEPS, DELTA = 100, 1e-5
 RATES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13, 0.2, 0.3, 0.45, 0.6, 0.75, 0.9, 0.99)
-ATTACKS = 10_000  # of a simulation, as in the paper
+ATTACKS = 10_000  # in a simulation, as in the paper
 
 
 def _noise(spent: float, rate: float) -> float:
-    """Noise multiplier at (ε, 1e-5) and 100 steps."""
+    """Noise multiplier of 100 steps for (ε, 1e-5) at a sampling rate."""
     target = EpsilonDelta(spent, DELTA)
     return float(calibrate(lambda s: dp_sgd(s, rate, STEPS), target, rtol=1e-8))
 
@@ -69,7 +69,7 @@ def draw_prior_sizes(table: Table, figure: Figure) -> None:
 
 
 def sampling_rates(budgets: Sequence[float], sizes: Sequence[int]) -> Table:
-    """γ at one (ε, δ) for all sampling rates."""
+    """γ at each (ε, 1e-5) and prior size, for all sampling rates."""
     rows: list[tuple[Any, ...]] = []
     for spent, rate in itertools.product(budgets, RATES):
         noise = _noise(spent, rate)
@@ -152,10 +152,11 @@ def draw_figure_15(table: Table, figure: Figure) -> None:
 
 
 def _simulated_success(size: int, mu: float, correlation: float, generator: Any) -> float:
-    """Share of attacks that find the target among gradients of one correlation, full batch.
+    """Share of attacks that find the target among gradients with equal correlations, full batch.
 
-    Scores are inner products with the sum of all releases: μ times the Gram matrix's column plus
-    noise with the Gram matrix as covariance, in units of the noise.
+    In units of the noise, the score of a candidate is the inner product of its gradient with the
+    sum of all releases: μ times its entry in the target's column of the Gram matrix, plus normal
+    noise whose covariance is the Gram matrix.
     """
     common = generator.standard_normal((ATTACKS, 1))
     own: npt.NDArray[np.float64] = generator.standard_normal((ATTACKS, size))
@@ -166,7 +167,7 @@ def _simulated_success(size: int, mu: float, correlation: float, generator: Any)
 
 
 def _full_batches() -> Iterator[tuple[float, float, float]]:
-    """ε, γ at ten candidates, and the length of all gradients in units of the noise."""
+    """ε, γ at ten candidates, and the length μ of the sum of gradients in units of the noise."""
     for spent in (1.0, 2.0, 4.0, 7.0, 10.0, 20.0, 40.0):
         noise = _noise(spent, 1.0)
         yield spent, float(gamma_bound(dp_sgd(noise, 1.0, STEPS), 0.1)), math.sqrt(STEPS) / noise
@@ -184,7 +185,10 @@ def figure_9() -> Table:
 
 
 def figure_13() -> Table:
-    """The average gradient falls from 0.9 of the clipping norm at ε = 1 to 0.5 at ε = 40."""
+    """Success for two clipping norms.
+
+    For the larger one gradients have norms from 0.9 of it at ε = 1 down to 0.5 at ε = 40.
+    """
     generator = np.random.default_rng(13)
     rows: list[tuple[Any, ...]] = []
     for spent, gamma, mu in _full_batches():

@@ -1,4 +1,4 @@
-"""What a figure or a table is here: rows, a picture, and printed numbers with verdicts."""
+"""A figure or table of a paper: its rows, its picture, and checks of printed numbers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ AGREES, WITHIN, DIFFERS = "agrees", "within its error", "differs"
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of an item, one CSV file; a cell is None where it does not apply."""
+    """Rows of an item, one CSV file; a cell that does not apply is None."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Cell | None, ...]]
 
     def column(self, name: str) -> npt.NDArray[np.float64]:
-        """Return a column of numbers; NaN where there is none."""
+        """Return a column of numbers, with NaN for None."""
         at = self.columns.index(name)
         return np.array(
             [math.nan if row[at] is None else row[at] for row in self.rows], dtype=float
@@ -62,11 +62,11 @@ def curves(
 
 @dataclass(frozen=True)
 class Check:
-    """A printed number beside ours.
+    """A printed number compared with ours.
 
-    ``agrees``: ours rounds to the printed digits.  ``within its error``: it does not, but the
-    printed number is an estimate and ours lies within its stated error.  The reason says what that
-    error is, or why the numbers differ; it is empty where they agree.
+    The verdict is ``agrees`` if ours rounds to the printed digits, ``within its error`` if not but
+    the printed number is an estimate and ours lies within its error, otherwise ``differs``.  The
+    reason says what that error is, or why the numbers differ; it is empty if they agree.
     """
 
     what: str
@@ -79,7 +79,7 @@ class Check:
 def check(what: str, printed: str, value: float, *, error: float = 0.0, reason: str = "") -> Check:
     """Compare a printed number with ours.
 
-    ``error`` is that of the printed number, for example four standard deviations of a simulation.
+    ``error`` is the error of the printed number, such as four standard deviations of a simulation.
     """
     number = Decimal(printed.replace(",", ""))
     exponent = number.as_tuple().exponent
@@ -101,10 +101,10 @@ def _no_checks(_: Table) -> Iterable[Check]:
 class Item:
     """A figure or a table.
 
-    ``rows`` computes the table, ``draw`` draws it into an empty figure of a size in inches,
+    ``rows`` computes the table, ``draw`` draws it into an empty figure of ``size`` inches, and
     ``checks`` compares it with printed numbers.  ``chosen`` says which parameters the paper does
-    not print, and what they are chosen from; ``adjacency`` stands below the title of a picture
-    whose lines do not say who are neighbours.
+    not print and how they were chosen.  ``adjacency`` is printed below the title of a picture whose
+    lines do not name the neighbours.
     """
 
     name: str
@@ -123,13 +123,13 @@ class Item:
 
     @property
     def heading(self) -> str:
-        """Its name, and what it shows."""
+        """Its label and its title."""
         return f"{self.label}: {self.title}"
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper by its name on the command line, its items in their order, and what is left out."""
+    """A paper: its name on the command line, its items in order, and what is left out."""
 
     name: str
     reference: str

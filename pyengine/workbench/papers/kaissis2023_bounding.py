@@ -37,8 +37,8 @@ LABELS = {
 }
 DETERMINISTIC: tuple[Method, ...] = ("exact", "edgeworth", "clt")
 POINTS = 25  # of a line
-FINE = 100  # of lines that bend within a few hundredths of their range
-SPARSE = 12  # every twelfth of those by Monte Carlo
+FINE = 100  # points of lines that bend within a few hundredths of their range
+SPARSE = 12  # every twelfth of these points is also computed by Monte Carlo
 RATES = (0.1, 0.5, 0.9)
 GUARANTEE = (4.0, 1e-5)
 BOTH = "add for γ, add_remove for (ε, δ)"
@@ -48,7 +48,7 @@ BOTH = "add for γ, add_remove for (ε, δ)"
 class Panel:
     """One of Figures 1a to 1d: γ at one κ against the effect size, sensitivity/noise.
 
-    ``epsilon`` is the ε that the paper states for an effect size, that at δ = 1e-6 if not given.
+    ``epsilon`` gives the ε that the paper states for an effect size; by default ε at δ = 1e-6.
     """
 
     make: Callable[[float], Mechanism]
@@ -67,7 +67,7 @@ def _panel(name: str) -> Panel:
         return Panel(
             lambda x: LaplaceMechanism(1.0 / x).poisson_sampled(0.1).composed(50),
             (100.0 + math.log(10.0)) / 50.0,
-            # as the paper converts; N log(1 + p (e^x - 1)) is the smaller, right one
+            # the paper's conversion; the correct one is smaller: N log(1 + p (e^x - 1))
             epsilon=lambda x: math.log1p(0.1 * math.expm1(50.0 * x)),
         )
     if name == "c":

@@ -120,11 +120,11 @@ def _draw_power(table: Table, figure: Figure) -> None:
     axes.legend(frameon=False)
 
 
-# Audits with the Dirac canary: the attacker tests the length of the noisy gradient
+# Audits with a Dirac canary: the attacker tests the length of the noisy gradient
 
 
 def _audit(noise: str, effect: float, rate: float, seed: int) -> Table:
-    """Empirical trade-off functions of both tests, mean and standard deviation over repetitions."""
+    """Empirical trade-off functions of both tests: mean and standard deviation of repetitions."""
     rng = np.random.default_rng(seed)
     draw = rng.laplace if noise == "laplace" else rng.normal
     shape = (REPETITIONS, DRAWS)

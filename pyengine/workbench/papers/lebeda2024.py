@@ -165,8 +165,8 @@ def _check_table_1(table: Table) -> Iterable[Check]:
 def _profile(orders: tuple[str, str]) -> list[tuple[float, float]]:
     """Privacy profile of two halved Laplace steps, each in its own order of the pair.
 
-    A relative width cannot be kept where the profile vanishes, so that the last value lies before
-    its end, where it is 0.
+    No relative tolerance can be met where the profile is 0, so the last ε lies just below the end
+    of its support.
     """
     laws = tuple((step_law(HALVED, order), 1) for order in orders)
     end = -sum(law.support()[0] for law, _ in laws)

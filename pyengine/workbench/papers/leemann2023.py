@@ -117,7 +117,7 @@ def _clipped(norm: float) -> Draw:
 
 
 def _sum(draw: Draw, rng: np.random.Generator, terms: int, size: int, d: int) -> FloatArray:
-    """Sums of gradients; normal ones at once."""
+    """``size`` sums of ``terms`` gradients in R^d; normal ones are drawn as sums."""
     if draw is _normal:
         return math.sqrt(terms) * rng.standard_normal((size, d))
     total = np.zeros((size, d))
@@ -129,7 +129,7 @@ def _sum(draw: Draw, rng: np.random.Generator, terms: int, size: int, d: int) ->
 def _attack(draw: Draw, n: int, d: int, seed: int, trials: int = TRIALS) -> FloatArray:
     """True positive rates of the gradient likelihood ratio attack at the levels of AUDITED.
 
-    The attacker knows the mean and the covariance of the gradients, a multiple of the identity.
+    The attacker knows the mean and the covariance (a multiple of the identity) of the gradients.
     """
     rng = np.random.default_rng(seed)
     variance = float(np.mean(draw(rng, 20_000, d) ** 2))

@@ -1,4 +1,4 @@
-"""The pages about a run: the verdicts as CSV and all pictures as Markdown."""
+"""The verdicts of a run as CSV, and its pictures and verdicts as a Markdown page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyengine.workbench.tables.files import csv_text
 __all__ = ["checks_csv", "index_page"]
 
 COLUMNS = ("item", "number", "printed", "computed", "verdict", "reason")
-SHOWN = 12  # lines of verdicts of an item on the page; all are in printed.csv
+SHOWN = 12  # most lines of verdicts of an item on the page; all are in printed.csv
 
 
 def checks_csv(checks: Sequence[tuple[str, Sequence[Check]]]) -> str:
@@ -26,7 +26,7 @@ def checks_csv(checks: Sequence[tuple[str, Sequence[Check]]]) -> str:
 
 
 def index_page(papers: Sequence[Paper], checks: Mapping[tuple[str, str], Sequence[Check]]) -> str:
-    """Page with every picture and what came of every printed number."""
+    """Page with every picture and the verdicts on printed numbers."""
     lines = ["# Figures and tables of the papers", "", "Made by `pyengine papers`.", ""]
     for paper in papers:
         lines += [f"## {paper.reference}", ""]

@@ -1,4 +1,4 @@
-"""Regenerate papers: items in processes, files complete or absent, verdicts at the end."""
+"""Regenerate papers: items in parallel processes, complete files only, verdicts at the end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pyengine.workbench.tables.progress import Progress
 
 __all__ = ["Made", "make", "run"]
 
-CHARACTERS = 11.0  # of a title, for each inch of a picture's width
+CHARACTERS = 11.0  # of a title per inch of a picture's width
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def make(paper_name: str, item_name: str) -> Made:
     """Compute one item: its CSV file, its picture and its verdicts."""
     item = paper(paper_name).item(item_name)
     with warnings.catch_warnings():
-        # the papers ask approximations outside their range: that is what their figures show
+        # the papers' figures show approximations outside their range
         warnings.simplefilter("ignore", ApproximationWarning)
         table = item.rows()
     files = {f"{item.name}.csv": _csv(table).encode()}
@@ -70,7 +70,7 @@ def _png(item: Item, table: Table) -> bytes:
 
 
 def _filled(text: str, most: int) -> str:
-    """Lines of about equal length, which do not end beside an equals sign or within (ε, δ)."""
+    """Lines of about equal length, not broken beside an equals sign or within (ε, δ)."""
     whole = re.sub(r" (?==)|(?<==) |(?<=,) (?=\S+\))", "\N{NO-BREAK SPACE}", text)
 
     def wrapped(width: int) -> list[str]:
@@ -82,18 +82,18 @@ def _filled(text: str, most: int) -> str:
 
 
 def run(names: Sequence[str], output: Path, workers: int) -> int:
-    """Regenerate papers and print what came of their numbers.
+    """Regenerate papers and print the verdicts on their numbers.
 
     Each paper gets a directory of its own, and ``index.md`` shows all.  Returns 1 if a printed
-    number differs without a known reason.  OSError leaves all other files complete; BrokenExecutor
-    means that a worker process ended before its work was done.
+    number differs without a known reason, otherwise 0.  After an OSError all written files are
+    complete; BrokenExecutor means that a worker process died.
     """
     papers = [paper(name) for name in names]
     for name in names:
         prepare(output / name)
     jobs = [(p.name, item.name) for p in papers for item in p.items]
     made: dict[tuple[str, str], Made] = {}
-    # the results are closed at once when this is interrupted, so that the workers end
+    # after an interrupt the results are closed at once, so that the workers end
     with (
         Progress(len(jobs), "figures and tables", sys.stderr) as progress,
         closing(_results(jobs, workers)) as results,

@@ -1,4 +1,4 @@
-"""Figures as SVG inside a page: its fonts, its colours by day and by night, and no metadata."""
+"""Figures as SVG elements of an HTML page, in the page's fonts and (light or dark) colours."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["VARIABLES", "inline_svg"]
 
-# What goes: what describes the file, a style sheet, which would hold for the whole page, and
-# identifiers that nothing refers to.
+# replacements: remove metadata, the style sheet (it would apply to the whole page), identifiers
+# that nothing refers to, and fonts
 TIDIED = (
     (r"<metadata>.*?</metadata>", ""),
     (r"<defs>\s*<style.*?</defs>", ""),
@@ -24,7 +24,7 @@ TIDIED = (
     ("xlink:href", "href"),
     (r"(?<=[\" ])font-family: [^;\"]*;? ?", ""),
 )
-# Custom properties of CSS that the page sets, by the colours that figures are drawn in.
+# CSS custom properties that the page sets, by the colours of the figures
 VARIABLES = {
     **{colour.lower(): f"var(--series-{index})" for index, colour in enumerate(COLOURS)},
     "#000000": "var(--ink)",
@@ -35,17 +35,17 @@ VARIABLES = {
 
 
 def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
-    """Text of an ``<svg>`` element that scales with its place and loads nothing.
+    """Text of an ``<svg>`` element that fits its container and loads no other files.
 
-    The same for the same figure.  Identifiers depend on ``name``, of letters, figures and
-    hyphens.  Colours are ``var(--series-0)``, ``var(--ink)`` and so on, see `VARIABLES`; other
-    colours stay.  Title and description are for those who do not see the picture.
+    Equal figures give equal text.  Identifiers start with ``name``, of letters, digits and hyphens.
+    Colours in `VARIABLES` become ``var(--series-0)``, ``var(--ink)`` and so on; others stay.  Title
+    and description are for screen readers.
     """
     with needed("a picture", "plots"):
         from matplotlib import rc_context
 
     buffer = io.BytesIO()
-    # one font, for sizes: looking for those of the default list takes most of the time
+    # one font, for measuring: searching the fonts of the default list takes most of the time
     words: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": name}
     with rc_context({**words, "font.sans-serif": ["DejaVu Sans"]}):
         figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
@@ -64,5 +64,5 @@ def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
 
 
 def _styled(found: re.Match[str]) -> str:
-    """A style without its font, in the colours of the page."""
+    """The style attribute with the colours of the page."""
     return re.sub(r"#[0-9a-f]{6}", lambda c: VARIABLES.get(c[0], c[0]), found[0])

@@ -1,4 +1,4 @@
-"""γ(κ) of the runs of a table."""
+"""A picture of γ(κ) for the runs of a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZE = (11.0, 4.6)  # inches
 
 @dataclass(frozen=True)
 class Curve:
-    """A labelled γ(κ): a smooth line and its points in a table, as positive pairs."""
+    """A labelled γ(κ): a smooth line and the points of a table, as positive pairs (κ, γ)."""
 
     label: str
     line: Sequence[tuple[float, float]]
@@ -45,7 +45,7 @@ def gamma_png(curves: Sequence[Curve], title: str) -> bytes:
     for axes in (left, right):
         ticked(axes)
     titled(made, title)
-    # in the order of the lines, from the top
+    # legend in the order of the lines, from the top
     order = sorted(range(len(curves)), key=lambda index: _height(curves[index]), reverse=True)
     labels = [*(curves[index].label for index in order), "γ = κ\nthe release is no help"]
     entries = list(zip([*(handles[index] for index in order), equal], labels, strict=True))
@@ -55,7 +55,7 @@ def gamma_png(curves: Sequence[Curve], title: str) -> bytes:
 
 
 def _height(curve: Curve) -> float:
-    """Where a curve starts, for sorting."""
+    """γ at the smallest κ of a curve, for sorting."""
     return min(curve.line or curve.points, default=(0.0, 0.0))[1]
 
 

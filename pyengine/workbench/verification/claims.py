@@ -1,4 +1,4 @@
-"""Claims: the values of a file, with what they are said to be the answer to."""
+"""Claims: the values of a file, with the questions that they are said to answer."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from pyengine.workbench.tables.specials import FUNCTIONS, Special, argument_of, 
 __all__ = ["Claim", "ClaimsError", "read"]
 
 SUFFIXES = (".csv", ".json", ".jsonl")
-WORDS = ("mechanism", "runs", "participation", "sampling")  # keys of phases that are no numbers
+WORDS = ("mechanism", "runs", "participation", "sampling")  # keys of phases with words as values
 STANDARD_INPUT = Path("-")
 NUMBERS = ("value", "lower", "upper")
 ASKED = ("question", "adjacency", "threat_model", "argument", "at")
-# Columns of our own tables that say nothing about what is claimed.
+# columns of our own tables that are not part of a claim
 SILENT = ("error", "certainty", "engine", "message", "pyengine")
-# A value may lie far below the smallest double: β of many steps is 1e-4333.
+# a value may lie far below the smallest double, such as β = 1e-4333 of many steps
 VALUE = re.compile(r"[+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,5})?", re.ASCII)
 
 
@@ -47,15 +47,15 @@ class Claim:
     Parameters
     ----------
     row : int
-        Its number, from 1, without the header.
+        Its number, from 1; the header does not count.
     workflow : str
         The name that the file gives the run, or its parameters.
     mechanism : Mechanism or Special
-        What was asked about; a special function.
+        What was asked about.
     question, adjacency, at : str
-        What was asked; ``at`` is exact text.
+        The question, its adjacency, and its argument as exact text.
     value, lower, upper : str or None
-        What the file says: a decimal number, "inf" or "nan"; None where it says nothing.
+        The numbers of the file: a decimal number, "inf" or "nan"; None if it has none.
     threat_model : str
         What the adversary knows.
     """
@@ -81,14 +81,14 @@ def read(
     ----------
     path : str or path-like
         A ``.csv`` file with a header, a ``.jsonl`` file with an object on each line, or a ``.json``
-        file with a list of objects, or with one in its ``rows``; "-" is standard input, whose
-        format is told by how it begins.  Columns are parted by commas, semicolons or tabs, with
-        blanks around them or not.
+        file with a list of objects, or with an object that has such a list in ``rows``; "-" is
+        standard input, whose format is recognised by its beginning.  Columns are separated by
+        commas, semicolons or tabs, with or without blanks around them.
     doubles : bool
-        Whether the program worked on the doubles nearest to the numbers in the file; else they are
-        exact decimals.
+        Whether numbers mean the nearest doubles, as in the program that computed the values;
+        otherwise they are exact decimals.
     ignore : collection of str
-        Columns that mean something else.
+        Columns to leave out.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def read(
     Raises
     ------
     ClaimsError
-        For anything that is not understood: nothing is skipped in silence.
+        For anything that is not understood; nothing is skipped silently.
     OSError
         If the file cannot be read.
     """
@@ -129,7 +129,7 @@ def _text(content: bytes) -> str:
 
 
 def _suffix(text: str) -> str:
-    """Format of a text without a name: a list, objects on lines or in one, or a table."""
+    """Suffix for the format of a text: JSON list or object, JSON lines, or CSV."""
     start = text.lstrip()
     if start.startswith("["):
         return ".json"
@@ -180,7 +180,7 @@ def _csv_rows(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _separator(header: str) -> str:
-    """Return what parts the columns; no name of one has it."""
+    """Return the separator of the columns, which no name of a column has."""
     found = [mark for mark in SEPARATORS if mark in header]
     if len(found) > 1:
         raise ValueError(f"the header must have one kind of separator, got {header.strip()!r}")
@@ -216,7 +216,7 @@ def _question(row: Mapping[str, Any], question: str, doubles: bool) -> Asked:
 
 
 def _special(row: Mapping[str, Any], function: str, doubles: bool) -> Asked:
-    """Claim about a special function: no mechanism, adjacency or threat model."""
+    """Return the claim's parts for a special function, without adjacency; threat model "dp"."""
     argument = FUNCTIONS[function][0]
     checks.choice("argument", row.get("argument", argument), (argument,))
     rest = {
@@ -231,7 +231,7 @@ def _special(row: Mapping[str, Any], function: str, doubles: bool) -> Asked:
 
 
 def _workflow(row: Mapping[str, Any], doubles: bool) -> NamedRun:
-    """Run of a row: its mechanism is a name with parameters beside it, or JSON."""
+    """Return the run of a row: a mechanism's name with parameters in other columns, or JSON."""
     rest = {
         key: cell
         for key, cell in row.items()
@@ -247,7 +247,7 @@ def _workflow(row: Mapping[str, Any], doubles: bool) -> NamedRun:
             raise ValueError(f"mechanism must be a name or a list of objects, got {mechanism!r}")
         phases = mechanism
     else:
-        # a table has columns that only some of its kinds of mechanism have
+        # empty cells were dropped: not every mechanism of a table has all parameters
         phases = [rest if mechanism is None else {"mechanism": mechanism, **rest}]
     try:
         made = tuple(phase(_doubled(table) if doubles else table) for table in phases)
