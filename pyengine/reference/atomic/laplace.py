@@ -21,7 +21,7 @@ from pyengine.reference.balls import exact
 __all__ = ["LaplaceSource"]
 
 MOST_KNOTS = 3000  # limits the time
-MOST_STEPS = 1200  # limits the time, and the bits lost to cancellation: 4 for each step
+MOST_STEPS = 1200  # limits the time, and the working precision: 4 bits for each step
 
 
 class LaplaceSource:

@@ -29,8 +29,8 @@ from pyengine.reference.tails import BallTails
 
 __all__ = ["InvertedLaw"]
 
-# A contour with at most FEW_BITS in both tails of P is of no use, one with SHARE of the bits asked
-# for is taken at once, and the one of an anchor is used if it has NEARLY all of them.
+# a contour with at most FEW_BITS in both tails of P is of no use, one with SHARE of the bits asked
+# for in both is taken at once, and that of an anchor is used if all answers have NEARLY all bits
 FEW_BITS, SHARE, NEARLY = 10, 0.5, 0.9
 MARGIN = 8.0  # natural log of the accuracy lost between an anchor and the ends of its cell
 MOST_KEPT = 4  # contours, shared and own

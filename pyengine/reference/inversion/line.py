@@ -491,9 +491,9 @@ def _power(base: acb, exponent: int) -> acb:
 
 
 def turned_sums(losses: list[arb], weights: list[arb], spacing: arb, count: int) -> list[acb]:
-    """Return sum of weight exp(i t loss) at t = 0, spacing, ..., by one product of matrices.
+    """Return the sums of weight exp(i t loss) at t = 0, spacing, ..., by a product of matrices.
 
-    Every t is j giant spacing + k spacing with j, k < giant, about the square root of the count.
+    t = (j giant + k) spacing with j, k < giant, where giant is about the root of the count.
     """
     giant = math.isqrt(count - 1) + 1
     small: list[acb] = []

@@ -415,10 +415,7 @@ class PlacedPair:
             return (self._density(end) * piece * total).upper()
 
     def _integral(self, theta: arb, t: arb, path: _Path, size: arb, log_goal: float) -> arb:
-        """Bound the integral of the modulus along a path.
-
-        ``size`` is about the result's scale, exp(``log_goal``) the tolerance relative to it.
-        """
+        """Bound the integral of the modulus along a path, to exp(``log_goal``) times ``size``."""
         with precision(INTEGRAL_BITS):
             goal = arb(log_goal).exp()
             log_size = size.log()
@@ -438,10 +435,7 @@ class PlacedPair:
     def _modulus(
         self, z: acb, theta: arb, t: arb, path: _Path, analytic: bool
     ) -> tuple[acb, acb, Any]:
-        """Return the log of the modulus without 1/sqrt(2 pi), the angle alpha + beta, and tau'.
-
-        All are analytic continuations in z, as the proven integrator needs.
-        """
+        """Return the log of the modulus up to a constant, alpha + beta, and tau', analytic in z."""
         height = arb(path.height)
         if path.gain is None:
             tau, slope = height, arb(0)
