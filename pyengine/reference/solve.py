@@ -174,7 +174,7 @@ def _solve(
     with precision(int(2 * depth) + 200):
         u = sign * law.guess(name, log_target)
     if name.startswith("h_"):
-        u = _nearer(law, sign, name, target, u)
+        u = _refined_guess(law, sign, name, target, u)
     for _ in range(ROUNDS):
         with precision(int(2 * depth) + 200):
             local = law.near(sign * u, depth)
@@ -193,7 +193,7 @@ def _solve(
     raise _failed(digits)
 
 
-def _nearer(law: AtomlessLaw, sign: int, name: str, target: Fraction, u: arb) -> arb:
+def _refined_guess(law: AtomlessLaw, sign: int, name: str, target: Fraction, u: arb) -> arb:
     """Improve a guess at low precision until the value there is within a factor e of the target."""
     for _ in range(ROUNDS):
         with precision(int(2 * ROUGH) + 200):

@@ -86,7 +86,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class _Faced:
+class _Oriented:
     """Masses of A and B above, at and below u = sign * loss; tests of A reject large values."""
 
     a_above: arb
@@ -97,11 +97,11 @@ class _Faced:
     b_below: arb
 
 
-def _faced(point: ThresholdMasses, sign: int) -> _Faced:
+def _oriented(point: ThresholdMasses, sign: int) -> _Oriented:
     if sign > 0:
-        return _Faced(*point)
+        return _Oriented(*point)
     p, q = point[:3], point[3:]
-    return _Faced(*q[::-1], *p[::-1])
+    return _Oriented(*q[::-1], *p[::-1])
 
 
 class AtomicPair:
@@ -178,7 +178,7 @@ class AtomicPair:
             if not gap(places[k]) > 0:
                 k += 1
             if k == len(places):  # the root is at the largest losses, or cannot be told from them
-                top = _faced(law.masses(-sign * places[-1]), sign)
+                top = _oriented(law.masses(-sign * places[-1]), sign)
                 least = (top.a_below + top.a_at - exact(delta)) / (top.b_below + top.b_at)
                 return BallAnswer(least.log().union(places[-1]), True, None)
             ends = _bracket(gap, places[k - 1], places[k], depth + 3, before)
@@ -231,10 +231,10 @@ class _TradeOff:
         self.small = alpha <= Fraction(1, 2)
         self.places = _along(law.knots, sign)
 
-    def at(self, u: arb) -> _Faced:
-        return _faced(self.law.masses(self.sign * u), self.sign)
+    def at(self, u: arb) -> _Oriented:
+        return _oriented(self.law.masses(self.sign * u), self.sign)
 
-    def excess(self, there: _Faced) -> arb:
+    def excess(self, there: _Oriented) -> arb:
         """Return the level less A's mass above u."""
         if self.small:
             return self.level - there.a_above
@@ -299,7 +299,7 @@ def _along(knots: list[arb], sign: int) -> list[arb]:
 def _profile(law: AtomicLaw, epsilon: arb, sign: int) -> arb:
     """Return H_{exp(epsilon)}(A || B); an atom at the threshold adds nothing."""
     c, scale = -sign * epsilon, epsilon.exp()
-    there = _faced(law.masses(c), sign)
+    there = _oriented(law.masses(c), sign)
     value = there.a_below - scale * there.b_below
     k, at = hit(law.knots, c)
     if there.a_at != 0 and not (at and c == law.knots[k]):

@@ -124,7 +124,7 @@ class InvertedLaw:
 
     def near(self, c: arb, depth: float) -> Local:
         """Prepare evaluation near a threshold with relative errors of about exp(-depth)."""
-        if self._past(c):
+        if self._is_above_all(c):
             return _Beyond(self, int(depth / math.log(2)) + 64)
         place = None if self._lower else self._anchors.of(float(c - self.offset()))
         if place is not None:
@@ -146,7 +146,7 @@ class InvertedLaw:
             except AccuracyError:
                 return None
 
-    def _past(self, c: arb) -> bool:
+    def _is_above_all(self, c: arb) -> bool:
         """Whether no finite loss is above c."""
         return bool(c > self.ends()[1])
 

@@ -249,7 +249,7 @@ def make_plan(parts: Parts, threshold: float, depth: float, cut: float, span: fl
             raise NotFeasibleError("degenerate saddle point")
         tilt = away_from_poles(saddle, 1 / sd)
         if any(grid.runs_off(tilt, depth) for grid in grids):
-            tilt = away_from_poles(_calm(grids, tilt, depth), 1 / sd)
+            tilt = away_from_poles(_negligible_at_ends(grids, tilt, depth), 1 / sd)
     else:
         tilt = lower_tilt(cumulants, threshold, depth)
     # where the tilt is far from the saddle point, terms are larger than the answer
@@ -304,7 +304,7 @@ def lower_tilt(cumulants: Cumulants, threshold: float, depth: float) -> float:
     return max(min(tilt, -0.05), -1e5)
 
 
-def _calm(grids: list[NormalGrid], tilt: float, depth: float) -> float:
+def _negligible_at_ends(grids: list[NormalGrid], tilt: float, depth: float) -> float:
     """Return the largest tilt in [0, tilt] whose weight is negligible at the ends of the grids."""
     low, high = 0.0, tilt
     for _ in range(40):

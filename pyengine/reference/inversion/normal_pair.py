@@ -203,20 +203,20 @@ class _PairSizes:
         self._log_lower = lower.log(-self.z) if lower else np.zeros_like(self.z)
         self.slope = upper.slope(self.z) + (lower.slope(-self.z) if lower else 0.0)
 
-    def _shrunk(self, tau: Any) -> tuple[Array, Array]:
+    def _change_and_angle(self, tau: Any) -> tuple[Array, Array]:
         """Return log |A^(1 - tilt) B^tilt| at z + i tau less that at z, and alpha + beta there."""
         upper = self.pair.upper.log_turned(self.z, tau)
-        shrunk, angle = self.tilt * (upper.real - self._log_upper), upper.imag
+        log_change, angle = self.tilt * (upper.real - self._log_upper), upper.imag
         if self.pair.lower:
             lower = self.pair.lower.log_turned(-self.z, tau)
-            shrunk += (1 - self.tilt) * (lower.real - self._log_lower)
+            log_change += (1 - self.tilt) * (lower.real - self._log_lower)
             angle = angle + lower.imag
-        return shrunk, angle
+        return log_change, angle
 
     def log_ratio(self, tau: Any, t: float, slope: Any = 0.0) -> float:
         """Return the log of the integral of the modulus along z + i tau, over M(tilt)."""
-        shrunk, angle = self._shrunk(tau)
-        growth = tau**2 / 2 + shrunk - t * angle + np.log1p(slope**2 / 2)
+        log_change, angle = self._change_and_angle(tau)
+        growth = tau**2 / 2 + log_change - t * angle + np.log1p(slope**2 / 2)
         if growth.max() < 1:
             # as log1p, since the result is multiplied by the number of steps
             change = float(self.weight @ np.expm1(growth))
@@ -479,8 +479,8 @@ class PlacedPair:
                     lift = arb(path.gain) * line.reach * steep
                     tau = tau * lift / (tau + lift)
                 fall = arb.pi() / (2 * steep)
-                near += self._way_back(end, tau) * tau.min(fall / line.reach)
-                far += self._way_back(end, high) * fall
+                near += self._end_modulus(end, tau) * tau.min(fall / line.reach)
+                far += self._end_modulus(end, high) * fall
 
             # for `far`, on a path of constant height: exp(-t angle) <= 1/(e t angle)
             def over_angle(z: acb, analytic: bool) -> acb:
@@ -491,7 +491,8 @@ class PlacedPair:
             inside = self._integrated(over_angle, arb(0.01)) * size / arb(1).exp()
         return Modulus((largest + near).upper(), (inside + far).upper())
 
-    def _way_back(self, end: arb, height: arb) -> arb:
+    def _end_modulus(self, end: arb, height: arb) -> arb:
+        """Bound the modulus at z = end, without exp(-t angle), for heights up to a given one."""
         size = self._sizes(end, self.line.tilt, arb(0), height)
         return self._density(end) * (height**2 / 2).exp() * size
 
