@@ -1,8 +1,8 @@
-"""Lattice engine: certified bounds for every composition of steps given by their loss's law.
+"""Lattice engine: certified bounds for compositions of steps with tabulated loss laws.
 
-The laws of all steps are put on one lattice, twice: split so that the pair becomes more
-informative, and merged so that it becomes less.  One FFT composes each, and what is computed lies
-between bounds that cover discretisation, truncation, aliases and rounding (docs/theory/lattice).
+All losses are rounded to one lattice, twice: split, which makes the pair more informative, and
+merged, which makes it less informative.  One FFT composes each; the bounds cover discretisation,
+truncation, aliases and rounding (docs/theory/lattice).
 """
 
 from __future__ import annotations
@@ -16,5 +16,5 @@ if TYPE_CHECKING:
 
 __all__ = ["TOLERANCE", "LatticePair"]
 
-# Other engines use parts of this one, which are imported without the rest.
+# lazy: other engines import single modules of this package
 __getattr__ = finder(__name__, {"pair": "TOLERANCE LatticePair"})

@@ -24,7 +24,7 @@ FloatArray = npt.NDArray[np.float64]
 class LatticeBothOrders(BothOrders):
     """Questions on both orders of a composition: adjacency ``add_remove``.
 
-    Profiles are asked for as finely as the smaller error of a test needs.
+    Profiles are computed as precisely as the smaller error of a test needs.
     """
 
     def __init__(self, add: LatticePair, remove: LatticePair) -> None:
@@ -33,12 +33,12 @@ class LatticeBothOrders(BothOrders):
         self._is_one_law = add.parts == remove.parts
 
     def wanting(self, wanted: str | None) -> LatticeBothOrders:
-        """Questions of which one error is to be narrow, or both."""
+        """The same questions, with a narrow bracket of one error, or of both (None)."""
         add, remove = (pair.wanting(wanted) for pair in self._pairs)
         return LatticeBothOrders(add, remove)
 
     def hull(self, alpha: FloatArray, first: ErrorCurve, second: ErrorCurve) -> ErrorCurve:
-        """As the base class, refused where the bounds are too wide."""
+        """As the base class; AccuracyError where the bounds are too wide."""
         curve = super().hull(alpha, first, second)
         left = (alpha > 0.0) & (alpha < 1.0) & self._is_wide(curve.beta, curve.gamma)
         if left.any():
@@ -52,7 +52,7 @@ class LatticeBothOrders(BothOrders):
         return curve
 
     def profile(self, epsilon: FloatArray) -> Answer:
-        """The larger of both profiles at ε >= 0, which are the same at 0."""
+        """The larger of both profiles at ε >= 0; at 0 they are equal."""
         first, second = (pair.profile(epsilon) for pair in self._pairs)
         found = larger(first, second)
         same = epsilon == 0.0
@@ -62,14 +62,14 @@ class LatticeBothOrders(BothOrders):
         return found
 
     def _of_interest(self, beta: FloatArray, gamma: FloatArray) -> FloatArray:
-        """The error that is to be narrow, or the smaller one where both are."""
+        """The wanted error, or the smaller one if both are wanted."""
         wanted = self._pairs[0].wanted
         return np.minimum(beta, gamma) if wanted is None else beta if wanted == "beta" else gamma
 
     def _is_wide(
         self, beta: Answer, gamma: Answer, widths: tuple[FloatArray, FloatArray] | None = None
     ) -> BoolArray:
-        """Whether the error of interest is not known to twice the tolerance."""
+        """Whether the bracket of the error of interest is wider than twice the tolerance."""
         del widths
         tolerance, wanted = 2.0 * self._pairs[0].tolerance, self._pairs[0].wanted
         wide_beta, wide_gamma = (
@@ -81,14 +81,14 @@ class LatticeBothOrders(BothOrders):
         return np.asarray(wide_beta if wanted == "beta" else wide_gamma)
 
     def _chord(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """As the base class, from the best events of the profiles at the slope."""
+        """As the base class, from the optimal tests of both profiles at slope e^c."""
         points = [_points(pair, c) for pair in self._pairs]
         return mixed(alpha, [(level, np.ones(c.size), power) for level, power in points])
 
     def _differences(
         self, size: FloatArray, floor: FloatArray, first: LatticePair, second: LatticePair
     ) -> tuple[FloatArray, BoolArray]:
-        """As the base class; where profiles are near 1 from what is missing, which has digits."""
+        """As the base class; where both profiles are near 1, from 1 - H, which loses no digits."""
         size = np.minimum(size, STEEPEST)
         apart = first.is_mostly_apart(size) & second.is_mostly_apart(size)
         excess = np.zeros(size.size)
@@ -103,7 +103,7 @@ class LatticeBothOrders(BothOrders):
 
 
 def _points(pair: LatticePair, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Points near slope e^c of 1 - T(A, B): levels α, and lower bounds of γ there."""
+    """Points of 1 - T(A, B) near slope e^c: levels α, and lower bounds of 1 - T there."""
     level, gamma = np.zeros(c.size), np.zeros(c.size)
     falls = c <= 0.0
     if falls.any():

@@ -1,4 +1,7 @@
-"""Certified functionals of a composition between the means of its loss: both tails."""
+"""Certified functionals of a composition from A's upper and B's lower tail of its loss S.
+
+They serve thresholds between the means of S under A and B, where both tails are small.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,15 @@ __all__ = ["MiddleTails"]
 
 FloatArray = npt.NDArray[np.float64]
 
-SUBNORMAL = 1e-320  # what an exponential below the normal range may lose
+SUBNORMAL = 1e-320  # absolute error of an exponential below the normal range
 
 
 class MiddleTails(OnSumRange):
     """A's upper and B's lower tail, of a composition that is not ``outer``.
 
-    Relative to e^base and e^base_b: ``a``, ``b`` upper bounds of A(K > m) and B(K <= m);
-    ``spread_a``, ``spread_b`` lower bounds of the same of the spread pair.
+    ``a`` and ``b`` are upper bounds of A(K > m) and B(K <= m) for the index K of tests (merged
+    cells), in units of e^base and e^base_b; ``spread_a`` and ``spread_b`` are lower bounds of the
+    same tails of the split pair.
     """
 
     def __init__(self, composition: PlaceComposition) -> None:
@@ -55,7 +59,7 @@ class MiddleTails(OnSumRange):
 
     @property
     def bytes(self) -> int:
-        """Memory held."""
+        """Memory held, in bytes."""
         return 6 * self.a.nbytes
 
     def _tail(self, sums: Sum, base: float, above: bool, is_upper: bool) -> FloatArray:
@@ -75,7 +79,7 @@ class MiddleTails(OnSumRange):
         return values * part.factor(sums, base, part.index + sums.shift) * (1.0 - error)
 
     def overlap(self, c: FloatArray) -> Bracket:
-        """G_{e^-c}(A, B) = ∫ min(dA, e^-c dB)."""
+        """Bounds of G_{e^-c}(A, B) = ∫ min(dA, e^-c dB)."""
         part, size = self._slice, self.a.size
         position = part.relative(c)
         floor = np.floor((position - part.offset[0]) / part.h)
@@ -97,7 +101,7 @@ class MiddleTails(OnSumRange):
         return Bracket.of(lower, np.minimum(upper, 1.0), beyond, c)
 
     def second_from_first(self, alpha: FloatArray) -> Bracket:
-        """β = B(not E) for the best E with A(E) = α among upper sets of the loss."""
+        """Bounds of β(α): the smallest B(not E) of events E = {S > c} with A(E) = α."""
         part = self._slice
         error = UNIT * (16.0 + 4.0 * abs(self.base))
         scaled = fn.exp(fn.log(alpha) - self.base)
@@ -108,7 +112,8 @@ class MiddleTails(OnSumRange):
         smaller = np.minimum(index, self.a.size - 1)
         index = np.clip(index, 1, self.a.size - 1)
         upper = interpolate(-self.a, self.b, index, -less) * (1.0 + 16.0 * UNIT)
-        # or by chance nothing of B, where much of both laws lies on one loss beyond the slice
+        # or, where one loss beyond the slice has much mass of both laws, a test that rejects on a
+        # smaller event, and otherwise at random
         size = upper_times_exp(self.a[smaller], self.base) * (1.0 + error)
         part_of_b = np.divide(1.0 - alpha, 1.0 - size, where=size <= alpha, out=np.ones(alpha.size))
         upper = np.minimum(upper, self.b[smaller] * part_of_b * (1.0 + 16.0 * UNIT))

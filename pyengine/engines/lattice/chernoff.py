@@ -1,10 +1,10 @@
-"""Bounds that ask for no composition, where laws are all but told apart.
+"""Chernoff bounds for laws that are nearly disjoint; no composition is needed.
 
-Let M(λ) = ∫ (dA)^{1-λ} (dB)^λ, which of a composition is the product of those of its steps.  As
-min(x, y) <= x^{1-λ} y^λ for 0 < λ < 1, the overlap 1 - H_{e^ε}(A‖B) = ∫ min(dA, e^ε dB) is at most
-e^{λε} M(λ); and the event {S > c} with e^{λc} = M(λ)/α has A-mass at most α and leaves B a mass of
-at most M(λ)^{1/λ} α^{-(1-λ)/λ}.  By Hölder's inequality M of a step is at most the sum of
-a^{1-λ} b^λ over the cells of any partition.
+Let M(λ) = ∫ (dA)^{1-λ} (dB)^λ, 0 < λ < 1; M of a composition is the product over its steps.  As
+min(x, y) <= x^{1-λ} y^λ, the overlap 1 - H_{e^ε}(A‖B) = ∫ min(dA, e^ε dB) is at most e^{λε} M(λ).
+The test {S > c} with e^{λc} = M(λ)/α has level at most α and type-II error B(S <= c) at most
+M(λ)^{1/λ} α^{-(1-λ)/λ}.  By Hölder's inequality M of a step is at most the sum of a^{1-λ} b^λ over
+the cells of any partition (docs/theory/lattice, Lemma 6).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ __all__ = ["ChernoffBounds", "chernoff_bounds"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# The bounds hold for every order λ, and the least one is taken.
+# orders λ; a bound holds for each, and the smallest one is used
 BETWEEN = 1.0 / (1.0 + fn.exp(-np.linspace(-9.0, 9.0, 73)))
-LEAST = -1e280  # stands for the log of no mass
+LEAST = -1e280  # used for log 0
 
 
 class ChernoffBounds:
-    """Upper bounds of what both laws of a composition have in common."""
+    """Upper bounds of the overlap and of the trade-off function of a composition."""
 
     def __init__(self, parts: tuple[Part, ...]) -> None:
         log_moments = [number * _log_overlaps(law, survey_cells(law)[1]) for law, number in parts]
@@ -48,13 +48,13 @@ class ChernoffBounds:
 
 
 def _least(first: FloatArray, second: FloatArray) -> FloatArray:
-    """The least sums of two logs over all orders, rounded upwards."""
+    """Minimum of ``first`` + ``second`` over all orders (axis 0), rounded up."""
     sums = first + second + 16.0 * UNIT * (1.0 + np.abs(first) + np.abs(second))
     return np.asarray(sums.min(axis=0))
 
 
 def _total(terms: FloatArray) -> FloatArray:
-    """Logs of sums over cells, rounded upwards by what every addition may have lost."""
+    """Logs of sums over cells (axis 1) of e^terms, rounded up."""
     top = np.maximum(terms.max(axis=1, initial=-math.inf), LEAST)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(over="ignore", divide="ignore"):
@@ -64,7 +64,7 @@ def _total(terms: FloatArray) -> FloatArray:
 
 
 def _log_overlaps(law: StepLaw, cells: Cells) -> FloatArray:
-    """Log M(λ) of a step, 0 < λ < 1."""
+    """Upper bounds of log M(λ) of a step at all orders of `BETWEEN`."""
     both = (cells.log_a > -math.inf) & (cells.log_b > -math.inf)
     log_a, log_b = cells.log_a[both], cells.log_b[both]
     doubt = cells.error[both] + UNIT * (32.0 + 8.0 * (np.abs(log_a) + np.abs(log_b)))

@@ -1,4 +1,4 @@
-"""Composition of all terms at a place."""
+"""Composition of all terms on one planned lattice, at one place (one tilt)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Composed:
-    """One term at one place: the spread pair and both laws of the tests' index.
+    """One term at one place: the split pair, and the laws of the index K of tests.
 
-    Sums are made when asked for, and not kept: at 2^23 points each takes 64 MB.  The window of the
-    tests' index lies ``moved`` further than that of the loss, and ``offset`` is index 0 in the
-    coordinate of the first term.
+    Sums are computed on access and not kept: each takes 64 MB at 2^23 points.  The window of K
+    starts ``moved`` points after that of the loss; ``offset`` is the position of this term's index
+    0 in the indices of the first term.
     """
 
     plan: Plan
@@ -42,12 +42,12 @@ class Composed:
 
     @property
     def highest(self) -> int:
-        """The largest index that the sum can have."""
+        """The largest index of the sum with mass."""
         grids = zip(self.steps, self.plan.grids, strict=True)
         return sum(number * (grid.last - grid.centre) for number, grid in grids)
 
     def _sum(self, name: str, scales: list[float], moved: int) -> Sum:
-        """The composition of one of the step's arrays."""
+        """The composition of one array of `StepMasses`: ``spread``, ``a`` or ``b``."""
         h = self.plan.spacing
         rate = self.plan.place.tilt * h - (h if name == "b" else 0.0)
         arrays = [getattr(masses, name) for masses in self.masses]
@@ -55,23 +55,23 @@ class Composed:
 
     @property
     def spread(self) -> Sum:
-        """The pair with its cells split: masses of A."""
+        """Masses of A of the split pair."""
         return self._sum("spread", [grid.log_scale for grid in self.plan.grids], 0)
 
     @property
     def a(self) -> Sum:
-        """Law of the tests' index under A."""
+        """Law of the index K of tests under A."""
         return self._sum("a", [grid.log_scale for grid in self.plan.grids], self.moved)
 
     @property
     def b(self) -> Sum:
-        """Law of the tests' index under B."""
+        """Law of the index K of tests under B."""
         return self._sum("b", [masses.log_scale_b for masses in self.masses], self.moved)
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound e^{log_value - tilt c} on A(S <= c), for what is not composed."""
+    """An upper bound e^{log_value - tilt c} of A(S <= c), for terms that are not composed."""
 
     log_value: float
     tilt: float
@@ -79,10 +79,10 @@ class Bound:
 
 @dataclass(frozen=True)
 class PlaceComposition:
-    """All terms at one place, the first one first, and a bound of the rest.
+    """All terms at one place, and bounds of what is not composed.
 
-    ``lost`` bounds the A-mass at loss -infinity on both sides; ``shrunk`` is the log of the factor
-    by which the masses of tests may be too small, those of both laws alike.
+    ``lost`` is a lower and an upper bound of the A-mass at loss -∞; ``shrunk`` is the log of the
+    largest factor by which masses of tests are too small, the same for both laws.
     """
 
     terms: list[Composed]
@@ -92,7 +92,7 @@ class PlaceComposition:
 
 
 def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
-    """Compose on a planned lattice."""
+    """Compose all terms on a planned lattice."""
     uses: dict[StepLaw, list[tuple[StepGrid, Plan]]] = {}
     for own, plan in zip(layout.parts, layout.plans, strict=True):
         for (law, _), grid in zip(own, plan.grids, strict=True):
@@ -111,7 +111,7 @@ def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
     for own, plan in zip(layout.parts, layout.plans, strict=True):
         masses = [next(made[law]) for law, _ in own]
         steps = [number for _, number in own]
-        # a test's index rounds the loss of every step: the window goes with its mean
+        # K sums rounded losses of the steps, so its mean is shifted: shift the window with it
         moved = sum(
             number * (_mean(m.a) - _mean(m.spread)) for number, m in zip(steps, masses, strict=True)
         )
@@ -130,7 +130,7 @@ def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
 
 
 def _faint(terms: tuple[Term, ...], kept: dict[StepLaw, list[_OnLattice]]) -> list[Bound]:
-    """Bounds of terms by moments of their steps, one for each tilt."""
+    """Chernoff bounds of terms from moments of their steps, added up for each tilt."""
     logs: dict[float, list[float]] = {}
     for term in terms:
         log = term.log_weight + 8.0 * UNIT * abs(term.log_weight)
@@ -143,13 +143,13 @@ def _faint(terms: tuple[Term, ...], kept: dict[StepLaw, list[_OnLattice]]) -> li
 
 
 def _log_moment(places: list[_OnLattice], tilt: float) -> tuple[float, float]:
-    """Moment of a step on the lattice whose tilt is the nearest."""
+    """`_OnLattice.log_moment` of a step, from the lattice with the nearest tilt."""
     nearest = min(places, key=lambda place: abs(place.plan.place.tilt - tilt))
     return nearest.log_moment(tilt)
 
 
 class _OnLattice(NamedTuple):
-    """Split masses of a step, and their lattice."""
+    """Split masses of a step, tilted and scaled, and their lattice."""
 
     spread: FloatArray
     grid: StepGrid
@@ -170,10 +170,10 @@ class _OnLattice(NamedTuple):
 
 
 def _rest(rest: Rest, parts: tuple[Part, ...], kept: dict[StepLaw, list[_OnLattice]]) -> Bound:
-    """Bound of what has more than ``most`` large steps.
+    """Bound of all terms with more than ``most`` large steps (docs/theory/lattice, Theorem 8).
 
-    With moments a_i of the small and b_i of the large steps of a kind, the sum over k > most is at
-    most that of Π a_i^{N_i} ρ^k/k!, where ρ = Σ N_i b_i/a_i.
+    With moments a_i of the small and b_i of the large losses of a kind, it is the sum of
+    Π a_i^{N_i} ρ^k/k! over k > most, where ρ = Σ N_i b_i/a_i.
     """
     tilt, most = rest
     base, doubt, odds = 0.0, 0.0, 0.0
@@ -199,7 +199,7 @@ def _rest(rest: Rest, parts: tuple[Part, ...], kept: dict[StepLaw, list[_OnLatti
 
 
 def _mean(array: FloatArray) -> float:
-    """Mean index, without what is folded onto the first point."""
+    """Mean index, without the mass folded onto the first point."""
     total, first = moments(array[1:], 0.0, 0.0)
     if not total > 0.0:
         raise AccuracyError(
@@ -210,7 +210,7 @@ def _mean(array: FloatArray) -> float:
 
 
 def _lost(parts: tuple[Part, ...], lost: dict[StepLaw, float], blur: float) -> tuple[float, float]:
-    """Bounds on the A-mass at loss -infinity: the law's own, and with what folding added."""
+    """Bounds of the A-mass at loss -∞: the laws' own, and that plus what folding moved there."""
     lower, upper = 0.0, 0.0
     for law, steps in parts:
         alone = law.infinite()[0]

@@ -1,4 +1,4 @@
-"""Masses of one step on its lattice, tilted, with the rounding on the safe side."""
+"""Tilted masses of one step on its lattice, split and merged, rounded to the safe side."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ __all__ = ["StepMasses", "doubles", "step_masses"]
 
 FloatArray = npt.NDArray[np.float64]
 
-CHUNK = 2**18  # cells made at a time, which bounds the memory of the laws' own arrays
+CHUNK = 2**18  # cells computed at a time, to bound the memory of the laws' own arrays
 
 
 class StepMasses(NamedTuple):
-    """One step on the lattice: the pair with cells split onto their ends, and both laws of tests.
+    """One step on the lattice: A of the split pair, and both laws of the index of tests.
 
-    All are tilted and scaled as the plan says, ``b`` was divided by e^log_scale_b, and ``lost``
-    bounds the A-mass of ``spread`` at loss -infinity, not tilted.  ``blur`` bounds the relative
-    inflation of the masses of ``spread``, and how much too small the masses of tests may be.
+    All are tilted; ``spread`` and ``a`` are in units of e^log_scale of the step's grid, ``b`` in
+    units of e^log_scale_b.  ``lost`` bounds the untilted A-mass of the split pair at loss -∞.
+    ``blur`` bounds the log of the factor by which masses of ``spread`` are too large, and those of
+    tests too small.
     """
 
     spread: FloatArray
@@ -45,16 +46,16 @@ def doubles(array: FloatArray, writable: bool = False) -> Any:
 
 
 class _LatticeCells:
-    """Cells of a law between points of a lattice that holds several grids, each made once.
+    """Cells of a law on a lattice that contains several grids; each is computed once.
 
     Parameters
     ----------
     law : StepLaw
         The step, or a part of it.
     grids : list of StepGrid
-        With one anchor.
+        Grids with the same anchor.
     spacing : float
-        Of all of them.
+        Spacing of all grids.
     """
 
     def __init__(self, law: StepLaw, grids: list[StepGrid], spacing: float) -> None:
@@ -66,7 +67,7 @@ class _LatticeCells:
         self._made: dict[int, Cells] = {}
 
     def between(self, start: int, stop: int) -> Iterator[tuple[int, dict[str, FloatArray]]]:
-        """Cells from one point to another, in lots, each with the number of its first point."""
+        """Yield the cells between two points in chunks, each with the index of its first point."""
         at = start
         while at < stop:
             begin = at - at % CHUNK
@@ -89,7 +90,7 @@ class _LatticeCells:
             at = last
 
     def around(self, start: int, stop: int) -> Cells:
-        """Cells below, between and above points, which may be off by their own rounding, too."""
+        """Cells below, between and above points; ``shift`` includes the rounding of the points."""
         edges = self._origin + self._spacing * np.arange(start, stop + 1, dtype=np.float64)
         cells = self._law.cells(edges)
         moved = 4.0 * UNIT * (np.abs(edges) + abs(self._origin) + abs(self.anchor))
@@ -104,14 +105,14 @@ class _LatticeCells:
 
 
 def step_masses(law: StepLaw, grids: list[StepGrid], plans: list[Plan]) -> list[StepMasses]:
-    """Put one step on each of the lattices that it has, of one spacing."""
+    """Return the masses of one step on each of its grids, which have one spacing and anchor."""
     cells = _LatticeCells(law, grids, plans[0].spacing)
     return [_on_grid(cells, grid, plan) for grid, plan in zip(grids, plans, strict=True)]
 
 
 # Map: rounding losses to a lattice, up and down | test_lattice | theory/lattice
 def _on_grid(cells_of: _LatticeCells, grid: StepGrid, plan: Plan) -> StepMasses:
-    """Put one step on its lattice."""
+    """Masses of one step on one grid, with the mass outside folded onto its ends."""
     h, outer, tilt = plan.spacing, plan.place.outer, plan.place.tilt
     size = grid.last + 1
     spread, a, b = np.zeros(size), np.zeros(size), np.zeros(size)
@@ -152,7 +153,7 @@ def _margin(*terms: float) -> float:
 
 
 def _scaled(log_mass: float) -> float:
-    """Exponential of a log mass on the scale of the lattice."""
+    """Exponential of a log mass in the units of the lattice."""
     if log_mass > 700.0:
         raise AccuracyError(
             "mass beyond the lattice outweighs what is on it: the question is of a tail that "
@@ -165,10 +166,10 @@ def _scaled(log_mass: float) -> float:
 def _fold(
     cells: Cells, below: bool, plan: Plan, grid: StepGrid, lattice: Any, *arrays: FloatArray
 ) -> tuple[float, float]:
-    """Put what lies below or above the lattice on its first or last point.
+    """Add the mass below or above the lattice to its first or last point (Lemma 5).
 
-    Of what lies below a part goes to loss -infinity.  Returns the A-mass of that, and the relative
-    error of the mass that is moved.
+    Part of A's mass below goes to loss -∞.  Returns a bound of that part, and the relative error of
+    the folded mass.
     """
     spread, a, b = arrays
     end = 0 if below else -1

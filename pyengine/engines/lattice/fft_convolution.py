@@ -1,7 +1,7 @@
-"""The N-fold sum of lattice steps by one FFT, with a bound on its rounding.
+"""Law of a sum of lattice steps by one FFT, with a bound of its rounding.
 
-The rounding of a transform is of the order of its length's logarithm, whatever the frequency, and
-the power multiplies it by the number of steps.
+The rounding error of a transform is proportional to the log of its length at every frequency; the
+N-th power multiplies it by N (docs/theory/lattice, Theorem 11).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ __all__ = ["Sum", "moments", "sum_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
-FFT_ROUNDING = 10.0 * UNIT  # per level of the transform: docs/theory/lattice
-DIVISION = 2.0 * UNIT  # of the masses by their sum; that it is rounded moves no product
+FFT_ROUNDING = 10.0 * UNIT  # relative, per radix-2 level of the transform (Lemma 10)
+DIVISION = 2.0 * UNIT  # relative, of masses divided by their computed sum
 
 
 @dataclass(frozen=True)
 class Sum:
     """Tilted masses of the sum on the window.
 
-    ``first`` is the first index of the window, in the coordinate of the loss; a test's index lies
-    ``shift`` further.  The mass at index i = first + shift + j is ``mass[j] e^{log_scale - rate
-    i}`` up to absolute errors: ``noise`` on each mass, ``below`` and ``above`` for what lies
-    outside the window (its tilted mass, part of which may be counted inside), and the relative
-    error ``scale_error``.
+    ``first`` is the first index of the window for the loss; the window of the index of tests starts
+    ``shift`` later.  The mass at index i = first + shift + j is ``mass[j] e^{log_scale - rate i}``.
+    Absolute errors of tilted masses: ``noise`` of each (rounding); ``below`` and ``above`` bound
+    the mass outside the window, which may also be aliased into it.  ``scale_error`` is the relative
+    error of the factor.
     """
 
     mass: FloatArray
@@ -49,12 +49,12 @@ class Sum:
 
     @property
     def last(self) -> int:
-        """The last index of the window, in the coordinate of the loss."""
+        """The last index of the window for the loss."""
         return self.first + self.mass.size - 1
 
 
 def moments(array: FloatArray, centre: float, rate: float) -> tuple[float, float]:
-    """Sums of y_k e^{rate (k - centre)} and of k - centre times that."""
+    """Sums over k of y_k e^{rate (k - centre)} and of (k - centre) y_k e^{rate (k - centre)}."""
     out = np.empty(2)
     lib.pe_exponential_sums(array.size, doubles(array), centre, rate, doubles(out, True))
     return float(out[0]), float(out[1])
@@ -63,9 +63,9 @@ def moments(array: FloatArray, centre: float, rate: float) -> tuple[float, float
 def _outside(
     arrays: list[FloatArray], steps: list[int], first: int, plan: Plan
 ) -> tuple[float, float]:
-    """Chernoff bounds on the tilted mass of the sum below and above the window."""
+    """Chernoff bounds of the tilted mass of the sum below and above the window (Lemma 9)."""
     bounds = []
-    ends = [0.0, 0.0]  # of the support
+    ends = [0.0, 0.0]  # smallest and largest index of the sum
     for array, number, grid in zip(arrays, steps, plan.grids, strict=True):
         inside = np.flatnonzero(array)
         ends[0] += number * (float(inside[0]) - grid.centre)
@@ -94,14 +94,17 @@ def sum_of(
     plan: Plan,
     offset: int,
 ) -> Sum:
-    """Masses of a composition by FFT: of steps with given masses, scales and tilt of the masses."""
+    """Compose by FFT ``steps[i]`` steps with tilted masses ``arrays[i]``, in units e^``scales[i]``.
+
+    ``rate`` is the tilt per lattice point, ``shift`` that of the window (see `Sum`).
+    """
     points = plan.points
     half = points // 2 + 1
     folds = max(array.size // points for array in arrays)
     level_error = FFT_ROUNDING * (points - 1).bit_length() + UNIT * folds
     bound, slack = np.ones(half), np.zeros(half)
     product: npt.NDArray[np.complex128] | None = None
-    # in the coordinate of the first term, with the term's weight
+    # for indices of the first term, with this term's weight
     log_scale = plan.log_weight + rate * offset
     scale_error = 8.0 * UNIT * (abs(plan.log_weight) + abs(rate * offset))
     normal = []
@@ -139,7 +142,7 @@ def sum_of(
 
 
 def _wrapped(array: FloatArray, centre: int, points: int) -> FloatArray:
-    """The masses at index k - centre modulo the period."""
+    """Masses at index k - centre modulo the period ``points``."""
     start = -centre % points
     whole = np.zeros((start + array.size + points - 1) // points * points)
     whole[start : start + array.size] = array

@@ -1,10 +1,10 @@
-"""A composition as a sum over the numbers of its steps that have large losses.
+"""A composition as a sum over the number of steps with large negative losses.
 
-Where one step of large loss competes with many of small losses, no exponential tilt has its mass
-near the threshold.  The outcomes are then divided by how many steps of each kind have a loss in
-each of two or three intervals: every part is a composition of its own, with a tilt of its own, and
-what has very many large steps is bounded.  All choices here rest on the survey;
-docs/theory/lattice proves what is made of them.
+Where a tail comes from one large step as well as from many small ones, no exponential tilt puts the
+mass near the threshold.  Then outcomes are divided by the number of steps of each kind with a loss
+in each of two or three intervals: every term is a composition with its own tilt, and terms with
+very many large steps are only bounded.  All choices here come from the survey; the proof for
+whatever is chosen is Theorem 8 of docs/theory/lattice.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FloatArray = npt.NDArray[np.float64]
 class RestrictedLaw(StepLaw):
     """The pair (A, B) on the outcomes with low < L <= high: two measures of mass below 1.
 
-    The ends may be infinite; infinite losses belong to no interval.
+    ``low`` and ``high`` may be infinite; infinite losses belong to no interval.
     """
 
     law: StepLaw
@@ -42,44 +42,44 @@ class RestrictedLaw(StepLaw):
 
     @property
     def whole(self) -> StepLaw:
-        """The step that is cut."""
+        """The unrestricted step."""
         return self.law
 
     @property
     def is_above_cuts(self) -> bool:
-        """Whether nothing of the step is above."""
+        """Whether this is the interval of the small steps, with the largest losses."""
         return self.high == math.inf
 
     def support(self) -> tuple[float, float]:
-        """Support of the whole, cut."""
+        """Support of the whole step within the interval."""
         lowest, highest = self.law.support()
         return max(lowest, self.low), min(highest, self.high)
 
     def support_error(self) -> float:
-        """That of the whole."""
+        """As the whole step."""
         return self.law.support_error()
 
     def limits(self) -> tuple[float, float]:
-        """Limits of the whole, cut."""
+        """Limits of the whole step within the interval."""
         lowest, highest = self.law.limits()
         return max(lowest, self.low), min(highest, self.high)
 
     def left_out(self) -> float:
-        """That of the whole, at most."""
+        """As the whole step: an upper bound."""
         return self.law.left_out()
 
     def infinite(self) -> tuple[float, float]:
-        """None: masses at infinite losses belong to no interval."""
+        """Zero: infinite losses belong to no interval."""
         return 0.0, 0.0
 
     def spacing(self) -> tuple[float, float] | None:
-        """Lattice of the whole."""
+        """As the whole step."""
         return self.law.spacing()
 
     def cells(self, edges: FloatArray) -> Cells:
-        """Cells of the whole with the ends among the edges, without those beyond them.
+        """Cells of the whole step inside the interval, whose ends are added to the edges.
 
-        An edge's rounding depends on the edge alone, so that adjoining intervals share no outcome.
+        The rounding of an edge depends on the edge alone, so adjoining intervals are disjoint.
         """
         ends = np.array([x for x in (self.low, self.high) if math.isfinite(x)])
         inner = np.union1d(edges, ends)
@@ -101,27 +101,27 @@ class RestrictedLaw(StepLaw):
 
 
 class Term(NamedTuple):
-    """One part of the sum: e^log_weight times a composition, with its tilt."""
+    """One term of the sum: e^log_weight times a composition, with its tilt."""
 
     log_weight: float
     parts: tuple[Part, ...]
     survey: CoarseCumulants
     tilt: float
-    excess: float = 0.0  # nats by which its Chernoff bound exceeds the tail, at worst
+    excess: float = 0.0  # largest log of its Chernoff bound over the tail at the given losses
 
 
 class Rest(NamedTuple):
-    """More than ``most`` large steps, and the tilt of the bound on what they have."""
+    """All terms with more than ``most`` large steps, and the tilt of their bound."""
 
     tilt: float
     most: int
 
 
 class Partition(NamedTuple):
-    """A composition as a sum of terms, and what is only bounded.
+    """A composition as a sum of terms that are composed, and of what is only bounded.
 
-    ``unseen`` are parts of steps with too little mass for the survey, and ``faint`` are terms with
-    too little mass to be composed.
+    ``unseen`` are restricted steps without an atom in the survey; ``faint`` are terms with too
+    little mass to be composed.
     """
 
     parts: tuple[Part, ...]
@@ -139,9 +139,9 @@ class Partition(NamedTuple):
         unseen: tuple[StepLaw, ...],
         least: float,
     ) -> Partition:
-        """Those of terms apart whose excess is below ``least``.
+        """Terms with an excess below ``least`` become ``faint``.
 
-        Their bounds are made of masses of steps, so that all of those have to be in other terms.
+        Their bounds need moments of their steps, so every such step has to occur in another term.
         """
         composed = [term for term in terms if term.excess >= least]
         laws = {law for term in composed for law, _ in term.parts}
@@ -153,23 +153,27 @@ class Partition(NamedTuple):
         return cls(parts, tuple(composed), rest, unseen, tuple(faint))
 
 
-TILTS = 96
+TILTS = 96  # tilts tried, besides 0
+# distances of a cut from the mean loss of a step, relative to c minus the mean of the sum
 CUTS = np.array(
     [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 1.0, 1.05, 1.1, 1.3, 1.6, 2.0]
 )
-MOST_LARGE = 12  # steps of large loss that are counted
+MOST_LARGE = 12  # largest number of large steps in a term
 MOST_TERMS = 60
-NEGLIGIBLE = 25.0  # nats below the tail, for what is bounded and not composed
-GOOD = 7.0  # nats by which one tilt may miss a tail: its rounding is then far below tolerances
-SLACK = 1.0  # nats given up for a narrower window
-SLIGHT = 4.0  # nats below the tail, where a term's own precision matters little
-BETTER = 2.0  # nats that one more interval must gain
-FEW = 0.0  # log odds of large steps up to which the sum over their number is a short one
+NEGLIGIBLE = 25.0  # nats below the tail, from which terms are bounded and not composed
+GOOD = 7.0  # nats by which Chernoff's bound with one tilt may exceed a tail without a division
+SLACK = 1.0  # nats given up for a tilt nearer to 0, whose window is narrower
+SLIGHT = 4.0  # nats below the tail, from which the precision of a term matters little
+BETTER = 2.0  # least gain, in nats, of one more interval
+FEW = 0.0  # log of ρ (Theorem 8) below which the sum over more large steps is bounded
 LOG_FACTORIAL = np.array([fn.log(float(math.factorial(k))) for k in range(MOST_LARGE + 2)])
 
 
 class Tail:
-    """Lower tail of a composition, roughly; one tilt may miss it by so many nats as are allowed."""
+    """Estimated lower tail of a composition, and its division into terms.
+
+    A Chernoff bound with one tilt may exceed the tail by ``allowed`` nats.
+    """
 
     def __init__(
         self, parts: tuple[Part, ...], found: CoarseCumulants, allowed: float = GOOD
@@ -182,14 +186,14 @@ class Tail:
 
     @cached_property
     def tilts(self) -> FloatArray:
-        """Tilts tried, from 0 to where the farthest one counts."""
+        """The tilts tried, from 0 downwards."""
         farthest = max(self.mean - self.lowest, 2.0 * self.deviation)
         near = min(self.deviation, farthest)
         return -np.append(0.0, np.geomspace(1e-2 / farthest, 3e3 / near, TILTS))
 
     @cached_property
     def _sums(self) -> list[tuple[FloatArray, FloatArray]]:
-        """For each kind, logs of tilted masses before and from each atom on."""
+        """For each kind, tilts × atoms: logs of the tilted mass before an atom, and from it on."""
         sums = []
         none = np.full((self.tilts.size, 1), -math.inf)
         for loss, log_mass in zip(self.survey.loss, self.survey.log_mass, strict=True):
@@ -204,7 +208,7 @@ class Tail:
         return sums
 
     def _moments(self, cuts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Logs of the moment of all steps above each cut, and of the sum of odds at or below it."""
+        """For each tilt and cut, logs of Π a_i^{N_i} and of ρ = Σ N_i b_i/a_i (Theorem 8)."""
         shape = (self.tilts.size, cuts.size)
         base, odds = np.zeros(shape), np.full(shape, -math.inf)
         for loss, (below, above), number in zip(
@@ -217,16 +221,16 @@ class Tail:
         return base, np.where(np.isnan(odds), math.inf, odds)
 
     def _cuts(self, share: float | FloatArray, c: FloatArray) -> FloatArray:
-        """Losses of a step that take it some way to a total of c."""
+        """Losses of one step: its mean, plus a share of c minus the mean of the sum."""
         return self.mean / self.steps + share * np.minimum(c - self.mean, 0.0)
 
     def whole(self, c: FloatArray) -> FloatArray:
-        """Chernoff's bound of log A(S <= c) with one tilt."""
+        """Chernoff's bound of log A(S <= c) with the best tilt for each c."""
         total = self.survey.many(self.tilts)[0]
         return np.asarray(np.min(total[:, None] - self.tilts[:, None] * c, axis=0))
 
     def log_tail(self, c: FloatArray, coarse: bool = False) -> FloatArray:
-        """The same of the sum over the number of steps below the best cut."""
+        """The same for the sum over the number of large steps, each term with its best tilt."""
         best = self.whole(c)
         for share in CUTS[1:12:4] if coarse else CUTS[CUTS <= 1.0]:
             base, odds = self._moments(self._cuts(share, c))
@@ -245,7 +249,7 @@ class Tail:
     # ---- choice of the intervals -----------------------------------------------------------------
 
     def division(self, c: FloatArray, log_tail: FloatArray) -> Partition:
-        """Parts of the composition for the losses c, at which the tail is roughly given."""
+        """The terms to compose for losses c, given estimates of log A(S <= c)."""
         shape = self.tilts[:, None] * c + log_tail  # what a moment is compared with
         plain = self._excess(self.survey.many(self.tilts)[0], shape)
         whole = Partition(self.parts, (Term(0.0, self.parts, self.survey, plain[1], plain[0]),))
@@ -278,16 +282,16 @@ class Tail:
         return Rest(self._rest(base, odds, most, shape)[1], most)
 
     def _excess(self, log_moment: FloatArray, shape: FloatArray) -> tuple[float, float]:
-        """Least excess over the tail at the worst of the losses, and its tilt."""
+        """Excess over the tail at the worst loss, minimised over tilts, and the best tilt."""
         worst = np.max(log_moment[:, None] - shape, axis=1)
         worst = np.where(np.isnan(worst), math.inf, worst)
         best = int(np.argmin(worst))
         return float(worst[best]), float(self.tilts[best])
 
     def _mildest(self, log_moment: FloatArray, shape: FloatArray) -> tuple[float, float]:
-        """The same for the tilt nearest to 0 that is nearly as good or good enough.
+        """The same for the tilt nearest to 0 with an excess within `SLACK` or below -`SLIGHT`.
 
-        Its window is narrower, and what lies far below the tail may be less precise.
+        A tilt nearer to 0 has a narrower window; a term far below the tail may be less precise.
         """
         worst = np.max(log_moment[:, None] - shape, axis=1)
         worst = np.where(np.isnan(worst), math.inf, worst)
@@ -299,14 +303,14 @@ class Tail:
     ) -> tuple[float, float]:
         with np.errstate(invalid="ignore"):
             more = base + (most + 1) * odds - LOG_FACTORIAL[most + 1]
-            # the sum of all further terms is at most the first one's double
+            # the sum of all further terms is at most twice the first one
             more = np.where(odds < FEW, more + fn.log(2.0), math.inf)
         return self._excess(more, shape)
 
     def _divided(
         self, given: tuple[float, ...], candidates: list[float], shape: FloatArray
     ) -> Iterator[tuple[float, tuple[float, ...], int]]:
-        """Excess, cuts and largest number of large steps, for one more cut."""
+        """For each candidate as one more cut: excess, cuts, and largest number of large steps."""
         for cut in candidates:
             if cut in given or cut <= self.lowest:
                 continue
@@ -335,7 +339,7 @@ class Tail:
             yield total, cuts, most
 
     def _shares(self, cuts: tuple[float, ...]) -> list[FloatArray]:
-        """Log odds of each interval below the first cut, all kinds of steps together."""
+        """For each interval below the first cut, log Σ N_i b_i/a_i over kinds, at all tilts."""
         ends = (*cuts, -math.inf)
         shares = [np.full(self.tilts.size, -math.inf) for _ in cuts]
         for i, number in enumerate(self.survey.steps):
@@ -351,7 +355,7 @@ class Tail:
         return (loss > low) & (loss <= high)
 
     def _inside(self, kind: int, low: float, high: float) -> FloatArray:
-        """Log moments of the losses in an interval."""
+        """Log moments at all tilts of the losses in (low, high]."""
         if low == -math.inf or high == math.inf:
             below, above = self._sums[kind]
             end = high if low == -math.inf else low
@@ -364,7 +368,7 @@ class Tail:
         return np.asarray(fn.log_sum(weight, axis=1))
 
     def _listed(self, cuts: tuple[float, ...], most: int, shape: FloatArray) -> Iterator[Term]:
-        """Every number of steps of each kind in each interval, but for more than ``most`` large."""
+        """The terms: all numbers of steps of each kind in each interval, ``most`` of them large."""
         kinds, classes = len(self.parts), len(cuts)
         ends = (math.inf, *cuts, -math.inf)
         logs = [
@@ -389,14 +393,14 @@ class Tail:
                         log_mass.append(self.survey.log_mass[i][mask])
                         log_moment = log_moment + count * logs[i][j]
             if any(not x.size for x in loss):
-                continue  # no mass there that the survey can see
+                continue  # no atom of the survey there
             found = CoarseCumulants(tuple(loss), tuple(log_mass), tuple(n for _, n in parts))
             excess, tilt = self._mildest(log_weight + log_moment, shape)
             yield Term(log_weight, tuple(parts), found, tilt, excess)
 
 
 def _counts(classes: int, most: int) -> Iterator[tuple[int, ...]]:
-    """All numbers of things in classes, up to a total."""
+    """All tuples of ``classes`` counts >= 0 with a sum of at most ``most``."""
     for total in range(most + 1):
         for chosen in itertools.combinations_with_replacement(range(classes), total):
             yield tuple(chosen.count(i) for i in range(classes))

@@ -1,6 +1,6 @@
 """Certified functionals of a composition near one place: profile, tests, lower tails.
 
-Everything is kept relative to e^base, so that tails below the range of doubles lose nothing.
+All masses are in units of e^base, so that tails below the range of doubles keep their digits.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ __all__ = ["LowerTails"]
 FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-MOST_TESTS = 3 * 2**23  # indices of tests, of which some eight arrays are held
-LOG_LEAST = -700.0
-SUBNORMAL = 1e-320
+MOST_TESTS = 3 * 2**23  # length of the arrays of tests; about eight are held at once
+LOG_LEAST = -700.0  # smaller logs of upper bounds are rounded up to it
+SUBNORMAL = 1e-320  # absolute error of an exponential below the normal doubles
 
 
 class LowerTails(OnSumRange):
     """Lower tails {S <= c} of both laws, and the profile H(A‖B), of an ``outer`` composition.
 
-    Attributes, relative to e^base (masses of B to e^base_b): ``profile`` upper bounds of H at the
-    losses c = x_m of the slice, but for ``lost``; ``a`` lower bounds of A(K <= m) and ``b`` upper
-    bounds of B(K <= m) for the index K of tests, from a lower index on if K is shifted: steps with
-    atoms on the lattice shift it less than others.
+    In units of e^base (masses of B: e^base_b): ``profile`` are upper bounds of H, without ``lost``,
+    at the losses c = x_m of the slice; ``a`` are lower bounds of A(K <= m), ``b`` upper bounds of
+    B(K <= m) for the index K of tests.  These arrays start at a lower index if K is shifted up
+    against the loss, by merging cells.
     """
 
     def __init__(self, composed: PlaceComposition) -> None:
@@ -42,11 +42,11 @@ class LowerTails(OnSumRange):
         self.lost = composed.lost
         main = composed.terms[0]
         self._shift = main.moved
-        # of the tests, before their shift
+        # first index of the tests, before their shift
         self._first = part.first - max(self._shift, 0)
         last = part.last - min(self._shift, 0)
         if last - self._first >= MOST_TESTS:
-            # what the loss of steps that do not sample moves them by, times the number of steps
+            # K is shifted by the number of steps times the shift that merging adds to each mean
             raise AccuracyError(
                 f"tests of all losses would take sums at {last - self._first + 1} lattice points, "
                 f"at most {MOST_TESTS} are held in memory; fewer steps take fewer"
@@ -73,16 +73,16 @@ class LowerTails(OnSumRange):
         self.a = np.maximum.accumulate(self.a)
         self._log_b = np.minimum.accumulate(self._log_b[::-1])[::-1]
         with np.errstate(over="ignore"):
-            # not 0: an upper bound
+            # an upper bound must not underflow to 0
             self.b = fn.exp(np.maximum(self._log_b + composed.shrunk, LOG_LEAST))
-        # the event of the largest ratio, which is the best one at an end of the support
+        # the event with the largest ratio a/b, the best one at an end of the support
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(self.b > 0.0, self.a / self.b, 0.0)
         self._best = int(ratio.argmax())
         self._ratio = float(ratio[self._best])
 
     def _profile(self, spread: Sum) -> FloatArray:
-        """Upper bounds of one term's profile, but for `lost`."""
+        """Upper bounds of one term's profile, without `lost`."""
         part = self._slice
         log_q = min(spread.rate, 0.0)
         error = part.error(spread, log_q)
@@ -103,7 +103,7 @@ class LowerTails(OnSumRange):
         return np.asarray(np.maximum(sums, 0.0) * factor * (1.0 - error))
 
     def _second_law(self, b: Sum, index: FloatArray) -> FloatArray:
-        """Logs of upper bounds of one term's B(K <= m), which may be beyond all doubles."""
+        """Logs of upper bounds of one term's B(K <= m), which may overflow doubles."""
         part = self._slice
         error = part.error(b, b.rate) + 2.0 * part.position_error
         noise = b.noise * part.reach_of(b, b.rate) + b.below
@@ -113,7 +113,7 @@ class LowerTails(OnSumRange):
             return np.asarray(fn.log(sums) + part.exponent(b, self.base_b, index + b.shift) + error)
 
     def _bound(self, rest: Bound) -> FloatArray:
-        """What is not composed, at the indices of the slice."""
+        """Upper bounds of terms that are not composed, at the indices of the slice."""
         part = self._slice
         exponent = rest.log_value - rest.tilt * (part.loss + part.offset) - self.base
         doubt = UNIT * (64.0 + 8.0 * (abs(rest.tilt * part.loss) + abs(self.base)))
@@ -122,11 +122,11 @@ class LowerTails(OnSumRange):
 
     @property
     def bytes(self) -> int:
-        """Memory held."""
+        """Memory held, in bytes."""
         return self.profile.nbytes + 3 * self.a.nbytes
 
     def _around(self, index: Indices, size: int, sign: int) -> list[Indices]:
-        """Candidates in the other array for a loss's (sign 1) or a test's (-1) index."""
+        """Candidate indices of tests near an index of a loss (sign 1), or the reverse (-1)."""
         move = sign * (self._slice.first - self._first)
         ends = (move, move - sign * self._shift)
         centres = {ends[0], ends[1], (ends[0] + ends[1]) // 2}
@@ -136,7 +136,7 @@ class LowerTails(OnSumRange):
         return [*found, np.full_like(index, self._best)]
 
     def at(self, c: FloatArray) -> Bracket:
-        """H_{e^-c}(A‖B)."""
+        """Bounds of H_{e^-c}(A‖B), and the best test."""
         part, size = self._slice, self.profile.size
         position = part.relative(c)
         floor = np.floor((position - part.offset[0]) / part.h)
@@ -163,7 +163,7 @@ class LowerTails(OnSumRange):
             lower = np.maximum(lower, test)
         lower = lower_times_exp(lower, self.base) * (1.0 - 8.0 * UNIT) + self.lost[0]
         upper = np.minimum(upper * (1.0 + 16.0 * UNIT), 1.0)
-        upper = np.maximum(upper, SUBNORMAL)  # not 0 where only its exponential is
+        upper = np.maximum(upper, SUBNORMAL)  # not 0 where the exponential underflows
         error = 4.0 * part.position_error + UNIT * (64.0 + 8.0 * abs(self.base_b))
         a = lower_times_exp(self.a[best], self.base) * (1.0 - 8.0 * UNIT) + self.lost[0]
         b = upper_times_exp(self.b[best], self.base_b) * (1.0 + error)
@@ -174,7 +174,7 @@ class LowerTails(OnSumRange):
             return np.asarray(fn.exp(fn.log(np.maximum(mass - lost, 0.0)) - self.base))
 
     def epsilon(self, delta: FloatArray) -> Bracket:
-        """The ε = -c at which H_{e^ε}(A‖B) = δ."""
+        """Bounds of the ε = -c at which H_{e^ε}(A‖B) = δ."""
         part, size = self._slice, self.profile.size
         doubt = 2.0 * part.position_error + 16.0 * UNIT * (abs(part.loss) + np.abs(part.offset[-1]))
         tiny = 16.0 * UNIT * (1.0 + abs(self.base))
@@ -192,7 +192,7 @@ class LowerTails(OnSumRange):
             upper = np.where(none, math.inf, upper)
             large = self._scaled(delta, self.lost[0]) * (1.0 + tiny) + SUBNORMAL
             lower = np.full(delta.size, -math.inf)
-            # where the tail is flat beside a tolerance, the best test lies far from the threshold
+            # where the tail is nearly flat, the best test lies far from the threshold
             far = 2 ** np.arange(3, max(self.a.size.bit_length(), 3))
             start = index + self._slice.first - self._first
             beyond_near = [np.minimum(start + step, self.a.size - 1) for step in far.tolist()]
@@ -205,12 +205,12 @@ class LowerTails(OnSumRange):
         return Bracket.of(lower, upper, beyond, -upper)
 
     def _beyond(self, index: Indices) -> Indices:
-        """Whether the losses that belong to indices of tests lie outside the slice."""
+        """-1, 0, 1 where the loss at an index of tests lies below, inside, above the slice."""
         place = index + self._first - self._slice.first
         return np.where(place < 1, -1, np.where(place >= self.profile.size, 1, 0))
 
     def second_from_first(self, mass: FloatArray) -> Bracket:
-        """β = B(E) for the best E with A(E) = ``mass`` among lower sets of the loss."""
+        """Bounds of the smallest B(E) of events E = {S <= c} with A(E) = ``mass``."""
         part = self._slice
         tiny = 16.0 * UNIT * (1.0 + abs(self.base))
         enough = self._scaled(mass, self.lost[0]) * (1.0 + tiny) + SUBNORMAL
@@ -235,7 +235,7 @@ class LowerTails(OnSumRange):
         return Bracket.of(lower, upper, beyond, part.loss + c)
 
     def first_from_second(self, mass: FloatArray) -> Bracket:
-        """γ = A(E) for the best E with B(E) = ``mass`` among lower sets of the loss."""
+        """Bounds of the largest A(E) of events E = {S <= c} with B(E) = ``mass``."""
         part = self._slice
         error = 4.0 * part.position_error + 16.0 * UNIT * (1.0 + abs(self.base_b))
         with np.errstate(divide="ignore", over="ignore"):

@@ -37,17 +37,17 @@ __all__ = ["TOLERANCE", "LatticePair"]
 
 FloatArray = npt.NDArray[np.float64]
 
-TOLERANCE = 1e-4
-VANISHES = 710.0  # nats
-BEYOND_LOST = 1e-6
-JOINING = 4.0  # units: half of those of a square, a quotient and a sum, a root and a quotient
+TOLERANCE = 1e-4  # default relative width of a bracket
+VANISHES = 710.0  # -log of a profile below which one place serves all: e^-710 is subnormal
+BEYOND_LOST = 1e-6  # relative distance of δ above the mass at ε = ∞ that is surely resolved
+JOINING = 4.0  # relative error in u of a joined noise: half that of the sum of squares, and a root
 MANY = 2.0 * MOST_POINTS  # roundings: more than a sum over a lattice has
-CLOSE = 2e-11  # width of what is known without a composition, where that is had
-NEAR_END = 0.05  # of the tolerance: nearer to the smallest loss its ratio serves
+CLOSE = 2e-11  # relative width that is tried for answers without a composition
+NEAR_END = 0.05  # of the tolerance: a rung this near to the smallest loss serves all beyond
 
 
 def _joined(parts: list[Part]) -> tuple[Part, ...]:
-    """Gaussian steps as the one step that they are: their squares 1/noise² add up."""
+    """The parts with all Gaussian steps joined to one, for which Σ 1/noise² is the same."""
     squares, others, own = [], [], 0.0
     for law, number in parts:
         noise = law.rough_noise()
@@ -68,10 +68,10 @@ def _joined(parts: list[Part]) -> tuple[Part, ...]:
 
 
 class LatticePair(Questions):
-    """Questions on a composition of one-step laws.
+    """Questions on a composition of steps, answered with certified brackets.
 
-    Brackets are as narrow as the tolerance, relatively, those of a trade-off function of the error
-    ``wanted``, or of both; up to ``loosest`` they are answers where none so narrow are had.
+    ``tolerance`` is the relative width of a bracket; of a trade-off function, that of the error
+    ``wanted``, or of both (None).  Where it cannot be met, widths up to ``loosest`` are accepted.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class LatticePair(Questions):
         overflow = overflow_of(parts)
         if overflow is not None:
             raise AccuracyError(overflow)
-        # without a reversal that changes nothing
+        # double reversal removes reversals of symmetric laws, so that equal pairs compare equal
         self.parts = _joined([(reverse(reverse(law)), n) for law, n in parts if n > 0])
         self.tolerance, self.wanted = tolerance, wanted
         self.loosest = loosest
@@ -105,27 +105,27 @@ class LatticePair(Questions):
         return LatticePair(parts, self.tolerance, self.wanted, self.loosest)
 
     def wanting(self, wanted: str | None) -> LatticePair:
-        """Questions of which one error is to be narrow, or both."""
+        """The same questions, with a narrow bracket of one error, or of both (None)."""
         if wanted == self.wanted:
             return self
         return LatticePair(list(self.parts), self.tolerance, wanted, self.loosest)
 
     def beside(self, remove: LatticePair) -> Questions:
-        """The hull, from profiles as fine as the smaller error needs."""
+        """The hull of this order and of ``remove``."""
         from pyengine.engines.lattice.both import LatticeBothOrders
 
         return LatticeBothOrders(self, remove)
 
     def _search(self, rungs: TiltGrid, outer: bool, share: str, last: int | None = None) -> Search:
-        """What brackets questions on the given rungs, at most on the last one."""
+        """The search for brackets on the given rungs, up to rung ``last``."""
         if last is None:
             last = (rungs.lower_rungs if outer else rungs.middle_rungs()) - 1
         return Search(rungs, outer, share, self.tolerance, self.loosest, last)
 
     def tests(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """For each c in the range of the loss, an event with at least A and at most B of it.
+        """For each c, a lower bound of A(E) and an upper bound of B(E) of one event E.
 
-        It is the best one for the profile at c: near {S <= c}.
+        E is near {S <= c}, the best event for the profile at c; it is empty below all losses.
         """
         a, b = np.zeros(c.size), np.zeros(c.size)
         some = c >= self._lowest(False)
@@ -142,13 +142,13 @@ class LatticePair(Questions):
     def _profile(self, c: FloatArray, floor: FloatArray | None = None) -> Bracket:
         rungs = self.rungs(False)
         rung = np.searchsorted(-rungs.marks[0], -c)
-        # beyond all doubles a place nearer to the mean bounds it
+        # where the profile is below all doubles, a place nearer to the mean bounds it
         vanishes = int(np.searchsorted(-rungs.marks[3], VANISHES)) + 1
         search = self._search(rungs, True, "profile", min(vanishes, rungs.lower_rungs - 1))
         return search.brackets(lambda tails, x: tails.at(x), c, rung, floor)
 
     def rough_profile(self, epsilon: FloatArray, floor: FloatArray) -> Answer:
-        """H_{e^ε}(A‖B) at ε >= 0 with brackets as narrow as if it were at least ``floor``."""
+        """Bounds of H_{e^ε}(A‖B) at ε >= 0, of a width relative to max(H, ``floor``)."""
         if not self.parts:
             return Answer.exact(np.zeros(epsilon.size))
         loss, _, _, log_profile = self.rungs(False).marks
@@ -162,7 +162,7 @@ class LatticePair(Questions):
         return answer
 
     def profile(self, epsilon: FloatArray, floor: FloatArray | None = None) -> Answer:
-        """H_{e^ε}(A‖B) at ε >= 0: certified bounds."""
+        """Certified bounds of H_{e^ε}(A‖B) at ε >= 0."""
         if not self.parts:
             return Answer.exact(np.zeros(epsilon.size))
         answer, rest = self._simple.profile(epsilon)
@@ -189,10 +189,10 @@ class LatticePair(Questions):
         return np.asarray(-epsilon > self.rungs(False).survey.cumulants(0.0)[1])
 
     def _open_profile(self, epsilon: FloatArray, floor: FloatArray | None) -> Answer:
-        """The same where the laws have more in common."""
+        """The same where `Uncomposed` has no bracket narrow enough."""
         lower, upper = np.empty(epsilon.size), np.empty(epsilon.size)
         lost = self._simple.lost(False)
-        # within rounding of the smallest loss no relative width can be asked for
+        # within rounding of the smallest loss, relative widths cannot be met
         lowest, highest = self._simple.smallest(False)
         finite = np.minimum(epsilon, LARGEST)
         above = -finite - lowest
@@ -217,11 +217,11 @@ class LatticePair(Questions):
         return answer_of(lower, upper, EXCESS, MANY)
 
     def _lowest(self, is_reversed: bool) -> float:
-        """A number not above the smallest finite loss that a double can tell."""
+        """A lower bound of the smallest loss in the supports of the laws."""
         return self._simple.smallest(is_reversed)[0]
 
     def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ: certified bounds."""
+        """Certified bounds of the smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
         if not self.parts:
             return Answer.exact(np.zeros(delta.size))
         lower, upper = np.zeros(delta.size), np.zeros(delta.size)
@@ -235,8 +235,8 @@ class LatticePair(Questions):
             )
             if lost[1] > 0.0:
                 upper[never] = math.inf
-        # no double tells whether such a δ is above what is lost: ε may be infinite, and is at least
-        # that of a δ that is a little larger
+        # δ is within rounding of the mass at ε = ∞: ε may be infinite, and is at least that of a
+        # slightly larger δ
         unclear = ~never & (delta < lost[1])
         delta = np.where(unclear, min(lost[1] * (1.0 + BEYOND_LOST), 1.0), delta)
         end, share = self._simple.end(False), np.full(delta.size, EXCESS)
@@ -249,14 +249,14 @@ class LatticePair(Questions):
             if never.all():
                 return answer_of(np.maximum(lower, 0.0), np.maximum(upper, 0.0), share)
         rungs = self.rungs(False)
-        # far below δ(0) it need not be known
+        # δ(0) is computed only where δ may exceed it
         likely = float(np.interp(0.0, rungs.marks[0][::-1], rungs.marks[3][::-1])) - 2.0
         near = ~never & (delta > fn.exp(min(likely, -1.0)))
         some = ~never
         if near.any():
             try:
                 at_zero = self.profile(np.zeros(1), np.array([float(delta[near].min())]))
-            except AccuracyError:  # of losses within and far above the bulk: ε may still be told
+            except AccuracyError:  # losses of very different sizes: ε may still have a bracket
                 near[:] = False
             else:
                 some &= delta < at_zero.upper[0]
@@ -284,7 +284,7 @@ class LatticePair(Questions):
         return answer_of(np.maximum(lower, 0.0), np.maximum(upper, 0.0), share, MANY)
 
     def _between_profiles(self, delta: FloatArray, highest: float) -> tuple[FloatArray, FloatArray]:
-        """Bounds of ε from profiles: of laws whose bulk is so narrow that no lattice has both."""
+        """Bounds of ε by bisecting profiles, if no lattice resolves both the bulk and ε."""
         ends = np.zeros(delta.size), np.full(delta.size, highest)
 
         def is_close(low: FloatArray, high: FloatArray) -> FloatArray:
@@ -296,12 +296,12 @@ class LatticePair(Questions):
         return lower, upper
 
     def _near_end(self, found: Bracket) -> Bracket:
-        """No ε is larger than minus the smallest loss."""
+        """The bracket, cut at minus the smallest loss, which no ε exceeds."""
         end = -self._simple.smallest(False, of_all=True)[0]
         return found._replace(upper=np.minimum(found.upper, end))
 
     def _end_of_first(self, tails: LowerTails, mass: FloatArray) -> Bracket:
-        """γ; no ratio of B to A is above e^{-lowest} where the reversed loss has a smallest one."""
+        """Brackets of γ; B's masses are at most e^{-lowest} of A's, the smallest reversed loss."""
         found = tails.first_from_second(mass)
         lowest = self._lowest(True)
         if lowest == -math.inf:
@@ -313,7 +313,7 @@ class LatticePair(Questions):
         )
 
     def _end_of_second(self, tails: LowerTails, mass: FloatArray) -> Bracket:
-        """β, and the same for the smallest ratio."""
+        """Brackets of β; B's masses are at least e^{lowest} of A's, the smallest loss."""
         found = tails.second_from_first(mass)
         lowest = self._lowest(False)
         if lowest == -math.inf:
@@ -324,13 +324,13 @@ class LatticePair(Questions):
         )
 
     def _scale(self, computed: str, where: npt.NDArray[np.bool_]) -> FloatArray | None:
-        """Size that a width is relative to, where the error computed is not the one wanted."""
+        """Smallest size that a width is relative to, if the other error is wanted; else None."""
         if self.wanted in (None, computed):
             return None
         return np.full(int(where.sum()), 0.5)
 
     def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]]:
-        """What needs no composition: certified bounds."""
+        """Certified bounds that need no composition, and where they are narrow enough."""
         curve, rest = self._simple.curve(alpha)
         if (~rest & (alpha > 0.0) & (alpha < 1.0)).any() and self.tolerance > CLOSE:
             closer, wide = uncomposed(self.parts, CLOSE, self.wanted).curve(alpha)
@@ -338,7 +338,7 @@ class LatticePair(Questions):
         return curve, ~rest
 
     def _inside(self, alpha: FloatArray) -> ErrorCurve:
-        """Both errors and the losses at which the curve is touched, by composing."""
+        """Both errors at α in (0, 1) by composing, with the loss c of the best test."""
         curve, c = ErrorCurve.trivial(alpha), np.zeros(alpha.size)
         beta, gamma = curve
         log_alpha, log_rest = fn.log(alpha), fn.log1p(-alpha)

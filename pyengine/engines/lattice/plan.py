@@ -1,6 +1,6 @@
 """Where a composition is computed: ranges of the steps, the window of the sum, and lattices.
 
-All numbers here come from the survey and are guesses; the composition certifies what they lead to.
+All numbers here are estimates from the survey; the composition certifies whatever is chosen.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-MOST_POINTS = 2**24
+MOST_POINTS = 2**24  # of a window
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where on the line of losses a composition is to be accurate: in the reach.
+    """An interval ``reach`` of thresholds at which a composition has to be accurate, and a tilt.
 
-    Outside of the means lower tails of the loss are asked for, under both laws, and the tilt is at
-    most 0; between them A's upper and B's lower tail, and it lies in (0, 1).  ``log_least`` is the
-    log of the tail at the lower end of the reach, roughly, or inf.
+    ``outer``: below A's mean, for lower tails of the loss under both laws, with a tilt <= 0.
+    Otherwise between the means, for A's upper and B's lower tail, with a tilt in (0, 1).
+    ``log_least`` estimates the log of A's tail at the lower end of the reach, or is inf.
     """
 
     tilt: float
@@ -54,7 +54,7 @@ class Place:
 class StepGrid:
     """Lattice of one kind of step: points ``anchor + (first + k) spacing``, k = 0 ... last.
 
-    ``centre`` is the k near the tilted mean, ``log_scale`` the log of the mass, tilted around it.
+    ``centre`` is the k near the tilted mean; ``log_scale`` is the log of the mass, tilted about it.
     """
 
     anchor: float
@@ -66,7 +66,7 @@ class StepGrid:
 
 @dataclass(frozen=True)
 class Plan:
-    """A lattice of ``points`` points; index 0 of the sum is the loss ``centre``."""
+    """A window of ``points`` points from index ``first`` on; index 0 is the loss ``centre``."""
 
     place: Place
     spacing: float
@@ -88,7 +88,7 @@ class Layout(NamedTuple):
     faint: tuple[Term, ...] = ()
 
     def offset(self, plan: Plan) -> int:
-        """Index 0 of a plan in the coordinate of the first one."""
+        """Position of a plan's index 0 in the indices of the first plan."""
         away = (plan.centre - self.plans[0].centre) / Fraction(plan.spacing)
         if away.denominator != 1:
             raise AccuracyError("lattices of terms have no common points")
@@ -99,15 +99,18 @@ class Layout(NamedTuple):
 
 Range = tuple[float, float, npt.NDArray[np.bool_]]  # ends, and the atoms of the survey inside
 
-SMALL = 1e-3  # what truncation and aliases may take of the tolerance
-FACTORS = np.geomspace(2.0**-10, 64.0, 49)  # distances of tilts, in units of 1/sd
+SMALL = 1e-3  # share of the tolerance for truncation and aliases
+FACTORS = np.geomspace(2.0**-10, 64.0, 49)  # distances of tilts tried, in units of 1/sd
 
 
 # Map: truncation of a lattice to a window | test_lattice | theory/lattice
 def _window(
     found: CoarseCumulants, tilt: float, log_small: float
 ) -> tuple[float, float, float, float]:
-    """Losses beyond which the tilted law has little mass, and the tilts of Chernoff's bounds."""
+    """Both ends of the window, and the tilts of Chernoff's bounds below and above it.
+
+    Each end is the nearest with at most e^log_small of the tilted law beyond it, by those bounds.
+    """
     total, _, variance = found.cumulants(tilt)
     deviation = math.sqrt(max(variance, 1e-300))
     ends = []
@@ -131,9 +134,9 @@ def _range(
     log_small: float,
     log_lost: float,
 ) -> Range:
-    """Where one step's mass may be folded onto the ends of its range, and the atoms inside."""
+    """Range of one step, onto whose ends the mass outside is folded, and the atoms inside it."""
     bare = fn.log_sums(log_a)
-    # for a tilt <= 0, whatever the other steps do, a step adds no more than its bare mass
+    # for a tilt <= 0 it is enough that the untilted mass below is small: it bounds the effect
     outside = bare < log_lost if tilt <= 0.0 else bare + tilt * loss - log_scale < log_small
     low = int(np.argmin(outside))  # the first that must be inside
     above = fn.log_sums((log_a + tilt * loss - log_scale)[::-1])[::-1]
@@ -157,7 +160,7 @@ def _ranges(
     log_small: float,
     log_lost: float,
 ) -> list[Range]:
-    """Those of all kinds of steps."""
+    """The ranges of all kinds of steps."""
     return [
         _range(law, loss, log_a, tilt, scale, log_small, log_lost)
         for (law, _), loss, log_a, (scale, _) in zip(
@@ -167,7 +170,10 @@ def _ranges(
 
 
 def _folded(loss: FloatArray, log_a: FloatArray, inside: npt.NDArray[np.bool_]) -> FloatArray:
-    """Masses inside a range, with what is beyond it at its ends, for the larger of both laws."""
+    """Log masses of A inside a range, with the mass outside folded onto its ends.
+
+    Mass above is folded as B's mass at the end, which exceeds A's.
+    """
     first, last = np.flatnonzero(inside)[[0, -1]]
     kept = log_a[inside].copy()
     kept[0] = fn.log_sum(log_a[: first + 1])
@@ -178,7 +184,7 @@ def _folded(loss: FloatArray, log_a: FloatArray, inside: npt.NDArray[np.bool_]) 
 
 
 class _Windows(NamedTuple):
-    """Ranges of the steps, and ends and outer tilts of the window, for a tilt."""
+    """Ranges of the steps, and the window (see `_window`), for a tilt."""
 
     tilt: float
     ranges: list[Range]
@@ -193,7 +199,7 @@ class _Windows(NamedTuple):
 def _windows_at(
     parts: tuple[Part, ...], found: CoarseCumulants, place: Place, tilt: float, log_small: float
 ) -> _Windows:
-    """Ranges of the steps and window of the sum with a given tilt."""
+    """Ranges of the steps, and the window of the sum, for a given tilt."""
     log_each = log_small - fn.log(sum(found.steps))
     total = found.cumulants(tilt)[0]
     log_value = min(total - tilt * place.reach[0], place.log_least) if place.outer else 0.0
@@ -216,7 +222,7 @@ def _cut(found: CoarseCumulants, ranges: list[Range]) -> CoarseCumulants:
 
 
 def _windows_of_term(term: Term, place: Place, tolerance: float) -> _Windows:
-    """Ranges and window that take a small part of the tolerance."""
+    """Ranges and a window for which truncation and aliases cost `SMALL` of the tolerance."""
     found = term.survey
     variance = found.cumulants(place.tilt)[2]
     share = min(scaled_tail(abs(place.tilt) * math.sqrt(max(variance, 1e-300))), 1.0)
@@ -231,19 +237,20 @@ def _windows_of_term(term: Term, place: Place, tolerance: float) -> _Windows:
 # ---- lattices ------------------------------------------------------------------------------------
 
 LEAST_POINTS = 2**10
-SPARE = 64  # points beyond the window
-NEARLY_ALL = 0.9  # of the tilted mass of a step
-BESIDE = 1e-6  # of the distance of two atoms
-MOST_BYTES = 3 * 2**29  # of arrays at once
+SPARE = 64  # points added to the window
+NEARLY_ALL = 0.9  # share of the tilted mass of a step on two atoms
+BESIDE = 1e-6  # width of cells about two atoms, relative to their distance
+MOST_BYTES = 3 * 2**29  # of all arrays at once: 1.5 GB
 
 
 Landmarks = dict[StepLaw, tuple[float, float]]
 
 
 def landmarks_of(term: Term) -> Landmarks:
-    """The two atoms that hold nearly all of a step, tilted, for the kinds that have such.
+    """For kinds of steps with nearly all tilted mass on two atoms, the losses of these.
 
-    On the lattice they are split and merged exactly; off it the error is of the first order.
+    Atoms on lattice points are split and merged without error; elsewhere the error is of first
+    order in the spacing.
     """
     found: Landmarks = {}
     for (law, _), loss, log_mass in zip(
@@ -266,7 +273,7 @@ def landmarks_of(term: Term) -> Landmarks:
 def _anchors(
     parts: tuple[Part, ...], spacing: float, landmarks: Landmarks
 ) -> tuple[dict[StepLaw, float], float, float | None]:
-    """Anchors on which heavy atoms or ends of supports lie, a spacing and what it must divide."""
+    """Anchors (heavy atoms or ends of supports), a spacing, and the length that it must divide."""
     anchors = {}
     unit = None
     for law, _ in parts:
@@ -284,7 +291,7 @@ def _anchors(
             if len(finite) == 2 and highest > lowest:
                 unit = unit or highest - lowest
     if unit is not None and unit < 0.5 * spacing:
-        unit = None  # no such lattice can hold its points
+        unit = None  # shorter than the spacing
     if unit is not None:
         spacing = unit / max(math.ceil(unit / spacing - 1e-6), 1)
     return anchors, spacing, unit
@@ -297,9 +304,10 @@ def make_layout(
     tolerance: float,
     limit: int = MOST_POINTS,
 ) -> Layout:
-    """Lay out one lattice for all terms, of at most a given spacing.
+    """Return plans of all terms on one lattice with about the given spacing, or a finer one.
 
-    No window has more than about ``limit`` points.
+    The spacing is coarser where a window would need more than about ``limit`` points, or all
+    arrays more than `MOST_BYTES`.
     """
     terms = division.terms
     landmarks = landmarks_of(terms[0])
@@ -328,7 +336,7 @@ def make_layout(
 
 
 def _bytes(plans: list[Plan]) -> int:
-    """Memory that the masses of all steps and the largest transform take, roughly."""
+    """Approximate memory of the masses of all steps and of the largest transform."""
     masses = sum(grid.last for plan in plans for grid in plan.grids)
     transform = max(plan.points + sum(grid.last for grid in plan.grids) for plan in plans)
     return 8 * (3 * masses + 8 * transform)
@@ -337,7 +345,7 @@ def _bytes(plans: list[Plan]) -> int:
 def _plan(
     term: Term, chosen: _Windows, place: Place, anchors: dict[StepLaw, float], h: float
 ) -> Plan:
-    """Lattices of the steps and of their sum."""
+    """The grids of the steps of a term, and the window of their sum."""
     s_low, s_high, *aside = chosen.window
     points = _points((s_high - s_low) / h + SPARE)
     grids, centre = [], Fraction(0)
@@ -365,7 +373,7 @@ def _plan(
 
 
 def _points(needed: float) -> int:
-    """A number of points that the FFT likes."""
+    """The next length 2^k or 3·2^k of an FFT."""
     power: int = 2 ** math.ceil(math.log2(needed))
     return max(power * 3 // 4 if 4.0 * needed <= 3.0 * power else power, LEAST_POINTS)
 
@@ -373,7 +381,7 @@ def _points(needed: float) -> int:
 def common_lattice(parts: tuple[Part, ...]) -> float | None:
     """Spacing of a lattice with the losses of all steps on every other point, if there is one.
 
-    A loss on an edge may be counted on either side: no two losses are to be in one cell.
+    Every other: a loss on an edge may be counted on either side, and a cell must not have two.
     """
     lattices = [law.spacing() for law, _ in parts]
     units = [lattice[1] for lattice in lattices if lattice is not None]
@@ -394,7 +402,7 @@ def _spacing(
             "the sum of so many losses is rounded by more than its law is wide: the lattice has no "
             "window for it"
         )
-    # the points are there: use them
+    # use all points of the transform: at no cost, a finer spacing
     finer = width / (_points(width / h + SPARE) - SPARE)
     if unit is None:
         h = max(finer, 0.25 * h)

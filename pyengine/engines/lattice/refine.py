@@ -1,4 +1,4 @@
-"""From rung to rung and from coarse to fine until every bracket is narrow enough."""
+"""Search over rungs and finer and finer lattices until every bracket is narrow enough."""
 
 from __future__ import annotations
 
@@ -18,22 +18,25 @@ __all__ = ["Search"]
 
 FloatArray = npt.NDArray[np.float64]
 
-TRIES = 10
-FIRST_POINTS = 2**20  # of the first lattice tried
-MOVES = 6  # to other rungs, where the first guess was wrong
-VANISHES = 1e-300  # below, no relative width is asked for
-FINER = 0.8  # than a width needs that falls with the square of the spacing
-SPARE = 1.3  # of an advised tolerance over the width of a bracket that is at hand
-HOPELESS = 0.5  # relative width from which no tolerance is worth advising
-BLIND_POINTS = 2**21  # up to which a bracket that says nothing is asked for once more
-FAR = 16.0  # times as many points, more than so many, are laid out after twice as many have helped
+TRIES = 10  # lattices on a rung
+FIRST_POINTS = 2**20  # most points of the first lattice tried
+MOVES = 6  # most moves of a question to another rung
+VANISHES = 1e-300  # upper bounds below it count as narrow
+FINER = 0.8  # factor on the spacing that suffices if widths fall with its square
+SPARE = 1.3  # tolerance that is advised, relative to the width of the present bracket
+HOPELESS = 0.5  # relative width above which no tolerance is advised
+BLIND_POINTS = 2**21  # about the most points that are tried next after a relative width above 1
+# a lattice with more than 16 times as many points, and over `BLIND_POINTS`, is tried only if one
+# with twice as many narrowed the bracket
+FAR = 16.0
 
 
 class Search(NamedTuple):
-    """Questions of one sort on the rungs of one composition, at most on the last one.
+    """Search for brackets of one kind of question on rungs 0 to ``last`` of one composition.
 
-    Rungs are ``outer`` or between the means; ``share`` names the tail that sets the first spacing.
-    Brackets as wide as ``loosest`` are taken where none of the tolerance are had.
+    Rungs are ``outer`` or between the means; ``share`` names the quantity that sets the first
+    spacing (``a``, ``b``, ``profile`` or ``epsilon``).  Where the tolerance cannot be met, widths
+    up to ``loosest`` are accepted.
     """
 
     rungs: TiltGrid
@@ -43,7 +46,7 @@ class Search(NamedTuple):
     loosest: float
     last: int
 
-    # what overflows makes a bracket infinitely wide, and so no answer
+    # overflow makes a bracket infinitely wide, so it is never accepted
     @np.errstate(over="ignore", divide="ignore", invalid="ignore")
     def brackets(
         self,
@@ -52,7 +55,7 @@ class Search(NamedTuple):
         rung: npt.NDArray[np.int64],
         scale: FloatArray | None = None,
     ) -> Bracket:
-        """Brackets at x, first asked on the given rungs; widths are relative to scale at least."""
+        """Brackets at x, from the given rungs on; widths are relative to max(upper, scale)."""
         result = Bracket.empty(x.size)
         moved = np.zeros(x.size, dtype=np.int64)
         pending = np.ones(x.size, dtype=np.bool_)
@@ -89,7 +92,7 @@ class Search(NamedTuple):
 
 
 def _advice(width: float) -> str:
-    """What to do where a bracket has this relative width."""
+    """Advice for an error message, given the relative width of the present bracket."""
     wanted = SPARE * width
     if wanted > HOPELESS:
         return "ask for a level further from the ends of the loss, or for each kind of steps apart"
@@ -110,19 +113,19 @@ class _Tries:
         self._is_blind = self._is_probed = False
 
     def tails(self) -> Any:
-        """What is computed with the present spacing."""
+        """The composition with the present spacing."""
         return self._search.rungs.tails(*self._asked)
 
     @property
     def _asked(self) -> tuple[int, bool, float, float, int]:
-        """Which lattice."""
+        """Arguments of `TiltGrid.tails`: rung, outer, spacing, tolerance, limit of points."""
         search = self._search
-        # a first look is cheap: it tells how many points are really needed
+        # the first lattice is small: its width tells how many points are needed
         limit = MOST_POINTS if self._number else min(FIRST_POINTS, MOST_POINTS)
         return self._rung, search.outer, self._spacing, search.tolerance, limit
 
     def refine(self, tails: Any, now: float) -> None:
-        """Take a finer spacing after the widest bracket, or say that none will do."""
+        """Choose a finer spacing, given the widest bracket, or raise AccuracyError."""
         tolerance = self._search.tolerance
         self._number += 1
         self._stalls += now > 0.9 * self._worst and now < 1.0 and tails.spacing < 0.9 * self._used
@@ -132,9 +135,9 @@ class _Tries:
                 f"above the tolerance of {tolerance:g}: {_advice(now)}"
             )
         was_blind, self._is_blind = self._is_blind, now >= 1.0
-        is_lost = was_blind and self._is_blind  # much finer, and still nothing is known
+        is_lost = was_blind and self._is_blind  # much finer, and still wider than the answer
         is_far = now > 4.0 * tolerance * (MOST_POINTS / tails.points) ** 2
-        if is_lost or (is_far and not self._is_probed):  # one twice as fine tells little
+        if is_lost or (is_far and not self._is_probed):  # a probe narrows too little to judge
             if now > HOPELESS:
                 raise AccuracyError(
                     f"{tails.points} lattice points bound the answer within a factor of "

@@ -1,4 +1,7 @@
-"""Beside the smallest loss of a composition: bounds from the masses there of each step."""
+"""Bounds next to the smallest loss of a composition, from masses of single steps there.
+
+See docs/theory/lattice, Lemma 7.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,17 @@ __all__ = ["SmallestLoss", "profile_at_end", "smallest_loss"]
 
 FloatArray = npt.NDArray[np.float64]
 
-BESIDE = 0.05  # farther than this from the smallest loss nothing is tried
-PART = 2.0**-24  # of the distance that one atom may be taken to be wide
-LARGEST_ERROR = 1e-6
-LARGEST = 700.0  # log of what a double can hold
+BESIDE = 0.05  # largest distance of a threshold from the smallest loss that is tried
+PART = 2.0**-24  # half-width of the losses of an event, relative to that distance
+LARGEST_ERROR = 1e-6  # relative error from which a mass counts as unknown
+LARGEST = 700.0  # about the largest log of a double
 
 
 class SmallestLoss(NamedTuple):
     """The event F that every step is next to its smallest loss.
 
-    S >= ``least`` wherever it is finite, S <= ``most`` on F, and A(F) >= ``mass``; outcomes that
-    are ``left_out`` of the laws may have other losses.
+    Every finite S is at least ``least``; S <= ``most`` on F, and A(F) >= ``mass``.  A mass of at
+    most ``left_out``, not covered by the tables of the laws, may have other losses.
     """
 
     least: float
@@ -37,9 +40,9 @@ class SmallestLoss(NamedTuple):
     left_out: float
 
     def beta(self, alpha: FloatArray, lost: float) -> tuple[FloatArray, FloatArray]:
-        """Bounds of T(A, B) at α >= 1 - mass, where A has ``lost`` at most that B has not.
+        """Bounds of T(A, B) at α >= 1 - mass; A has at most ``lost`` at loss -∞.
 
-        B >= e^least A bounds it from below, and tests that keep a part of F from above.
+        From below by B >= e^least A, from above by tests that accept A on part of F.
         """
         kept = 1.0 - alpha
         lower = np.maximum(kept * (1.0 - 2.0 * UNIT) - lost - self.left_out, 0.0)
@@ -51,7 +54,7 @@ class SmallestLoss(NamedTuple):
     def gamma_of_reverse(
         self, alpha: FloatArray, lost: tuple[float, float]
     ) -> tuple[FloatArray, FloatArray]:
-        """Bounds of 1 - T(B, A) at α up to B(F), where A has ``lost`` that B has not."""
+        """Bounds of 1 - T(B, A) at α <= B(F); ``lost`` bounds A's mass at loss -∞."""
         lower = lower_times_exp(alpha, -self.most) * (1.0 - 16.0 * UNIT)
         steepest = fn.exp(-self.least) if -self.least < LARGEST else math.inf
         upper = alpha * steepest * (1.0 + 16.0 * UNIT) + 5e-324
@@ -60,14 +63,14 @@ class SmallestLoss(NamedTuple):
 
     @property
     def mass_of_second(self) -> float:
-        """A number not above B(F)."""
+        """A lower bound of B(F)."""
         found = lower_times_exp(np.array([self.mass]), self.least)
         return float(found[0]) * (1.0 - 16.0 * UNIT)
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bounds of what finite losses have in H_{e^ε}(A‖B)."""
+        """Bounds of the part of H_{e^ε}(A‖B) from finite losses."""
         lower, upper = (-fn.expm1(np.minimum(epsilon + x, 0.0)) for x in (self.most, self.least))
-        # of the sums, which are relative to the larger terms
+        # rounding of the sums ε + loss, relative to their terms
         doubt = 4.0 * UNIT * (np.abs(epsilon) + abs(self.least) + 1.0)
         lower = np.maximum((lower - doubt) * self.mass * (1.0 - 16.0 * UNIT), 0.0)
         return lower, (upper + doubt) * (1.0 + 16.0 * UNIT) + self.left_out
@@ -75,7 +78,7 @@ class SmallestLoss(NamedTuple):
     def epsilon(
         self, delta: FloatArray, lost: tuple[float, float]
     ) -> tuple[FloatArray, FloatArray]:
-        """Bounds of the ε at which the profile is δ, for δ in (0, mass)."""
+        """Bounds of the ε at which the profile is δ, for δ in (0, mass); ``lost`` as above."""
         doubt = 8.0 * UNIT * (1.0 + abs(self.least))
         more = np.clip((delta - lost[0]) / self.mass * (1.0 + 8.0 * UNIT), 0.0, 1.0)
         less = np.clip((delta - lost[1] - self.left_out) * (1.0 - 8.0 * UNIT), 0.0, 1.0 - UNIT)
@@ -86,13 +89,13 @@ class SmallestLoss(NamedTuple):
 
 
 def _blur(law: StepLaw, x: float) -> float:
-    """How far an edge beside the smallest loss, and that loss itself, may be off."""
+    """Bound of the errors of an edge x next to the smallest loss and of that loss together."""
     rounded = law.support_error() + 4.0 * UNIT * abs(law.support()[0])
     return float(law.cells(np.array([x])).shift[0]) + rounded
 
 
 def _mass_of(cells: Cells, sign: float) -> float:
-    """Bound on the log of the mass of the first cell from above (sign 1) or from below (-1)."""
+    """Upper (sign 1) or lower (-1) bound of log A of the first cell; NaN if it is too uncertain."""
     error = float(cells.error[0]) + UNIT * (64.0 + 4.0 * abs(float(cells.log_a[0])))
     return float(cells.log_a[0]) + 2.0 * sign * error if error < LARGEST_ERROR else math.nan
 
@@ -100,11 +103,11 @@ def _mass_of(cells: Cells, sign: float) -> float:
 def smallest_loss(
     parts: tuple[Part, ...], smallest: tuple[float, float], width: float
 ) -> SmallestLoss | None:
-    """The event that every step is next to its smallest loss, within about half a width in all.
+    """The event that every step is next to its smallest loss, within half of ``width`` in all.
 
-    ``smallest`` bounds the sum of all smallest losses on both sides, and losses on the event lie no
-    farther apart than the width but for rounding.  None where losses are unbounded or the masses
-    beside their ends are not known.
+    ``smallest`` is a lower and an upper bound of the sum of all smallest losses.  The losses on the
+    event span at most ``width``, except for rounding.  None if losses are unbounded, or if masses
+    next to their ends are not known.
     """
     least, most = smallest
     if not math.isfinite(least):
@@ -120,7 +123,7 @@ def smallest_loss(
         if float(cells.shift[0]) > 2.0 * blur or math.isnan(known):
             return None
         most += number * (near + 4.0 * blur)
-        # what is missing has the digits where that is little
+        # if little mass lies outside, 1 minus that mass is more precise
         missing = fn.exp(float(cells.log_a[1])) * (1.0 + 2.0 * float(cells.error[1]) + 1e-9)
         missing += law.infinite()[0] * (1.0 + 2.0**-48) + law.left_out() + 5e-324
         least_log = fn.log1p(-missing) * (1.0 + 2.0**-48) if missing < 0.5 else -math.inf
@@ -137,12 +140,12 @@ def smallest_loss(
 def profile_at_end(
     parts: tuple[Part, ...], c: float, smallest: tuple[float, float]
 ) -> tuple[float, float] | None:
-    """Bounds of the mass of finite losses in H at a threshold c, from the steps' own ends.
+    """Bounds of the part of H from finite losses at a threshold c next to the smallest loss.
 
-    With low the smallest loss of all, S <= c needs every step within c - low of its own smallest
-    loss, so H is at most the product of those masses times 1 - e^{low - c}; and the event that
-    every step is within η of it gives at least its mass times 1 - e^{low + Nη - c}.  None where c
-    is too far or the masses are not known well enough; ``smallest`` is as above.
+    Let low be the smallest loss of the sum.  S <= c needs every step within c - low of its own
+    smallest loss, so H is at most the product of those masses times 1 - e^{low - c}.  The event
+    that every step is within η of it gives a lower bound: its mass times 1 - e^{low + Nη - c}.
+    None if c is too far or the masses are too uncertain; ``smallest`` is as above.
     """
     above = (c - smallest[0]) * (1.0 + 2.0 * UNIT)
     if not 0.0 < above < BESIDE:

@@ -1,4 +1,4 @@
-"""Where on a composed law a question is answered: the indices in reach, and sums of tails there."""
+"""Sums over tails of a composed law, at the lattice points within the reach of its place."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ __all__ = ["NEAR", "Bracket", "OnSumRange", "SumRange", "interpolate"]
 FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-SUM_ERROR = 2.0**-51
-# around the best index, which is flat; any index is valid
+SUM_ERROR = 2.0**-51  # relative rounding of a sum per term of a block: 4u (Lemma 12)
+# offsets tried around the best index; bounds vary little there, and any index is valid
 NEAR = (-5, -3, -2, -1, 0, 1, 2, 4)
 
 
 class Bracket(NamedTuple):
-    """Bounds, and -1, 0 or 1 where the answer lies left of, within or right of the reach.
+    """Bounds; ``beyond`` is -1, 0 or 1 where the answer lies left of, within or right of the reach.
 
-    ``c`` is the loss at which a bound of the trade-off function touches its curve.  For a profile,
-    ``a`` and ``b`` are those of the best test: at least A(E) and at most B(E) of one event.
+    ``c`` is the threshold of the line that bounds a trade-off function.  For a profile, ``a`` and
+    ``b`` are a lower bound of A(E) and an upper bound of B(E) of the best event E.
     """
 
     lower: FloatArray
@@ -41,7 +41,7 @@ class Bracket(NamedTuple):
 
     @classmethod
     def empty(cls, size: int) -> Bracket:
-        """Arrays of zeros to be filled."""
+        """Return arrays of zeros, to be filled."""
         none = [np.zeros(size) for _ in range(5)]
         return cls(none[0], none[1], np.zeros(size, dtype=np.int64), *none[2:])
 
@@ -53,13 +53,13 @@ class Bracket(NamedTuple):
         beyond: Indices,
         c: FloatArray,
     ) -> Bracket:
-        """Without a test."""
+        """Return a bracket without a test."""
         none = np.zeros(lower.size)
         return cls(lower, upper, beyond, c, none, none)
 
 
 class SumRange:
-    """The indices within reach, and sums over tails of the whole window at them."""
+    """The slice: indices within reach, and tail sums over the whole window at these."""
 
     def __init__(self, composed: PlaceComposition) -> None:
         plan = composed.terms[0].plan
@@ -69,7 +69,7 @@ class SumRange:
         low, top = ((x - high) / self.h for x in plan.place.reach)
         starts = [term.plan.first + term.offset for term in composed.terms]
         ends = [
-            # no further than the largest loss of all
+            # at most up to the largest loss of the sum
             start + min(t.plan.points, max(t.highest - t.plan.first, 0) + 2) - 1
             for start, t in zip(starts, composed.terms, strict=True)
         ]
@@ -92,11 +92,11 @@ class SumRange:
 
     @property
     def position_error(self) -> float:
-        """Bound on the error of `loss` and of `relative`, but for that of rounding the result."""
+        """Bound of the absolute error of `loss` and `relative`, except rounding of the result."""
         return 4.0 * UNIT * (abs(self._centre[0]) + abs(self.h * self.middle))
 
     def exponent(self, part: Sum, base: float, index: FloatArray) -> FloatArray:
-        """log_scale - rate i - base at indices i."""
+        """log_scale - rate i - base at indices i: the log of a mass unit, relative to e^base."""
         at_middle = part.log_scale - part.rate * (self.middle + part.shift) - base
         return np.asarray(at_middle - part.rate * (index - (self.middle + part.shift)))
 
@@ -106,7 +106,7 @@ class SumRange:
             return np.asarray(fn.exp(self.exponent(part, base, index)))
 
     def error(self, part: Sum, log_q: float) -> float:
-        """Relative error of a sum with its factor."""
+        """Bound of the relative error of a tail sum times its factor."""
         blocks = 2.0 * float(lib.PE_SUM_BLOCK) + part.mass.size / lib.PE_SUM_BLOCK
         farthest = max(abs(self.index[0]), abs(self.index[-1])) + 2.0 * abs(part.shift)
         exponents = abs(part.rate) * farthest + abs(part.log_scale)
@@ -114,7 +114,7 @@ class SumRange:
         return float(part.scale_error + sums + UNIT * (32.0 + 8.0 * exponents))
 
     def reach_of_profile(self, part: Sum, log_q: float) -> float:
-        """The same in a sum of the profile: of (1 - e^{-jh}) q^j for the points j below."""
+        """Total weight of the noise in a sum of the profile: Σ (1 - e^{-jh}) q^j over j >= 0."""
         gain = -fn.expm1(-self.h)
         most = part.mass.size * -fn.expm1(-self.h * part.mass.size)
         if log_q == 0.0:
@@ -123,7 +123,7 @@ class SumRange:
         return min(q * gain / (fn.expm1(log_q) * fn.expm1(log_q - self.h)) * 1.001, most)
 
     def reach_of(self, part: Sum, log_q: float) -> float:
-        """Total weight of the noise in a sum."""
+        """Total weight of the noise in a discounted sum: Σ q^j over j >= 0."""
         return min(-1.0 / fn.expm1(log_q), part.mass.size) if log_q < 0.0 else part.mass.size
 
     def _up_to(self, part: Sum, last: int) -> FloatArray:
@@ -134,21 +134,21 @@ class SumRange:
         return np.concatenate([part.mass, np.zeros(size - part.mass.size)])
 
     def _from(self, sums: FloatArray, part: Sum, first: int, last: int) -> FloatArray:
-        """Sums at the indices first ... last, of sums from the window's first index on."""
+        """Restrict sums that start at the window's first index to indices first ... last."""
         if first >= part.first:
             return sums[first - part.first :]
         below = np.zeros(min(part.first, last + 1) - first)
         return np.concatenate([below, sums])
 
     def upward(self, part: Sum, log_q: float, first: int, last: int) -> FloatArray:
-        """Discounted sums of what lies at or below each index, before the shift of tests."""
+        """Discounted sums Σ y_k q^{m-k} over k <= m, m = first ... last; unshifted indices."""
         y = self._up_to(part, last)
         sums = np.empty(y.size)
         lib.pe_discounted_sums(y.size, doubles(y), log_q, doubles(sums, True))
         return self._from(sums, part, first, last)
 
     def profile(self, part: Sum, log_q: float) -> FloatArray:
-        """Sums of the profile at the indices of the slice."""
+        """Sums Σ y_k q^{m-k} (1 - e^{-h(m-k)}) over k <= m, at the indices m of the slice."""
         y = self._up_to(part, self.last)
         below, profile = np.empty(y.size), np.empty(y.size)
         lib.pe_profile_sums(
@@ -157,17 +157,17 @@ class SumRange:
         return self._from(profile, part, self.first, self.last)
 
     def downward(self, part: Sum, log_q: float) -> FloatArray:
-        """Discounted sums of what lies above each index of the slice, at that index."""
+        """Discounted sums Σ y_k q^{k-m} over k > m, at the indices m of the slice."""
         y = np.ascontiguousarray(part.mass[: self.first - part.first : -1])
         sums = np.zeros(y.size + 1)
         if y.size:
             lib.pe_discounted_sums(y.size, doubles(y), log_q, doubles(sums[1:], True))
-        # sums[i] is discounted to the last of its terms; one more step takes it to the index below
+        # sums[i] is discounted to its last term; one more factor q takes it to the index below
         return fn.exp(log_q) * sums[::-1][: self.index.size]
 
 
 class OnSumRange:
-    """What is computed on a slice, which is kept as ``_slice``."""
+    """Base of classes with arrays on a slice, kept as ``_slice``."""
 
     _slice: SumRange
 
@@ -183,7 +183,7 @@ class OnSumRange:
 
 
 def interpolate(x: FloatArray, y: FloatArray, at: Indices, x0: FloatArray) -> FloatArray:
-    """Chord of (x, y) between at - 1 and at, at x0; before index 0 there is (0, 0)."""
+    """Chord of (x, y) from index at - 1 to at, evaluated at x0; (0, 0) precedes index 0."""
     first = at == 0
     x1, y1 = (np.where(first, 0.0, z[np.maximum(at - 1, 0)]) for z in (x, y))
     span = x[at] - x1

@@ -1,7 +1,7 @@
-"""Places on which a composition is kept, and the cache of what was computed there.
+"""A fixed grid of tilts (rungs) at which a composition is computed, and the cache of results.
 
-Places (rungs) stand at signed roots w = 0, -2, -4, ... of the tilt for lower tails and at odd w
-between the means of A and B for the middle, so that answers do not depend on earlier questions.
+Rungs stand at signed roots w = 0, -2, -4, ... of the tilt for lower tails, and at odd w between the
+means of A and B.  The grid is fixed, so answers do not depend on earlier questions.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ __all__ = ["STEP", "TiltGrid", "rungs_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
-STEP = 2.0  # between rungs, in units of w
-OVERLAP = 1.5  # how far from its rung an answer may be taken, in units of w
-LOOKS = 10  # losses at which it is seen whether one tilt describes the tail
-LOSSES = 80  # of the table of a tail that is divided
-COARSE = 256.0  # units by which log masses are off, for each nat
-FINE = 120  # losses a decade of the survey of such a tail
-COMB = 2.0  # nats by which one tilt may miss the tail of a comb
-MANY_OF_TWO = 10_000  # steps of two losses from which it counts
-LEAST_LOSS, LARGEST_LOSS = 1e-150, 1e150  # whose squares, times numbers of steps, are doubles
+STEP = 2.0  # distance of rungs, in w
+OVERLAP = 1.5  # largest distance of an answer from its rung, in w
+LOOKS = 10  # losses at which Chernoff's bound with one tilt is compared with the tail
+LOSSES = 80  # rows of the table of a divided tail
+COARSE = 256.0  # rounding of log masses, in u per nat
+FINE = 120  # losses per decade in the survey for a divided tail
+COMB = 2.0  # nats by which Chernoff's bound with one tilt may exceed the tail of a comb
+MANY_OF_TWO = 10_000  # steps with nearly always one of two losses from which a sum is a comb
+LEAST_LOSS, LARGEST_LOSS = 1e-150, 1e150  # squares of losses, times steps, must be doubles
 NO_TILTS = (
     "the lattice has no doubles for the tilts of these steps, whose largest losses are too far "
     "from the others"
 )
-MATTERS = 10.0  # nats below the largest term
-HOPELESS = 32.0  # times as many points as there are: brackets would be a thousand times too wide
+MATTERS = 10.0  # nats below the largest term, from which a term does not limit the spacing
+HOPELESS = 32.0  # needed points over `MOST_POINTS`: brackets would be a thousand times too wide
 
 _compositions: Cache[LowerTails | MiddleTails] = Cache(256, lambda tails: tails.bytes)
 
@@ -89,7 +89,7 @@ class TiltGrid:
 
     @cached_property
     def _tail(self) -> Tail | None:
-        """The lower tail, where one tilt does not describe it."""
+        """The lower tail, if Chernoff's bound with one tilt is too far above it; else None."""
         tail = Tail(self.parts, self.survey, self._allowed)
         away = tail.mean - tail.lowest
         if not away > 0.0:  # nearly all mass has the smallest loss
@@ -103,10 +103,11 @@ class TiltGrid:
 
     @cached_property
     def _allowed(self) -> float:
-        """Nats by which one tilt may miss the lower tail.
+        """Nats by which Chernoff's bound with one tilt may exceed the lower tail.
 
-        The transform of many steps of nearly always one of two losses does not fall: it is that of
-        a comb of isolated sums, and at every frequency the number of steps multiplies its rounding.
+        With many steps that nearly always have one of two losses, the sum is a comb of isolated
+        atoms.  Its transform does not decay, and its rounding grows with the number of steps at
+        every frequency.
         """
         heavy = landmarks_of(Term(0.0, self.parts, self.survey, 0.0))
         numbers = [number for law, number in self.parts if law in heavy]
@@ -114,7 +115,7 @@ class TiltGrid:
 
     @cached_property
     def _lower(self) -> tuple[FloatArray, FloatArray]:
-        """Signed roots of lower tails, increasing, and the losses that belong to them."""
+        """Signed roots of lower tails, increasing, and the losses at these."""
         roots, _, means = self.survey.table
         tail = self._tail
         if tail is None:
@@ -133,7 +134,7 @@ class TiltGrid:
         )
 
     def _loss_at(self, root: float) -> float:
-        """Loss with a signed root."""
+        """The loss at a signed root."""
         return float(np.interp(root, *self._lower))
 
     def place(self, rung: int, outer: bool) -> Place:
@@ -176,12 +177,12 @@ class TiltGrid:
 
     @property
     def lowest(self) -> float:
-        """The smallest loss with a mass worth mentioning, roughly."""
+        """The smallest loss of the sum in the survey."""
         survey = self.survey
         return sum(n * float(x[0]) for n, x in zip(survey.steps, survey.loss, strict=True))
 
     def division(self, rung: int, outer: bool) -> Partition:
-        """What is composed at a place."""
+        """The terms to compose at a rung."""
         place = self.place(rung, outer)
         if not outer or self._tail is None:
             return Partition(self.parts, (Term(0.0, self.parts, self.survey, place.tilt),))
@@ -197,7 +198,7 @@ class TiltGrid:
 
     @cached_property
     def marks(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Between successive lower rungs: the loss, and roughly logs of A, B and the profile."""
+        """Halfway between successive lower rungs: loss, estimated logs of A, B and the profile."""
         found = self.survey
         roots = -STEP * (np.arange(max(self.lower_rungs - 1, 1)) + 0.5)
         if self._tail is not None:
@@ -223,7 +224,7 @@ class TiltGrid:
     def _marks_of(
         self, tail: Tail, roots: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """The same of a tail that is divided, from its slope."""
+        """The same for a divided tail, from its slope."""
         c = np.interp(roots, *self._lower)
         slope = self._slope(tail.mean, c)
         log_a = -0.5 * roots**2 - 1.0
@@ -232,13 +233,13 @@ class TiltGrid:
 
     @staticmethod
     def _shares(tilt: float, deviation: float) -> dict[str, float]:
-        """Tails of A and B and the profile at the saddle point, in parts of its value."""
+        """Tails of A and B and the profile at the saddle point, relative to e^{K(λ) - λc}."""
         a = scaled_tail(abs(tilt) * deviation)
         b = scaled_tail(abs(1.0 - tilt) * deviation)
         return {"a": a, "b": b, "profile": max(a - b, b * min(deviation, 1.0) * 0.3)}
 
     def near_end(self, distance: float) -> int:
-        """The first lower rung within some distance of the smallest loss."""
+        """The first lower rung within ``distance`` of the smallest loss, or the last rung."""
         losses = self.marks[0]
         near = np.flatnonzero(losses - self.lowest < distance)
         return min(int(near[0]) + 1 if near.size else self.lower_rungs - 1, self.lower_rungs - 1)
@@ -250,8 +251,8 @@ class TiltGrid:
     def first_spacing(self, rung: int, outer: bool, share: str, tolerance: float) -> float:
         """Spacing expected to give a bracket of a relative width.
 
-        The variance of splitting and of merging is N h²/4; it moves the profile by half of it times
-        the density of A.
+        Splitting and merging together change the variance by N h²/4, and so the profile by half of
+        that times the density of A.
         """
         common = common_lattice(self.parts)
         if common is not None:  # no loss lies between its points
@@ -262,7 +263,7 @@ class TiltGrid:
         slope = abs(terms[0].tilt)
         if outer and rung and self._tail is not None:
             slope = float(self._slope(self._tail.mean, np.array([loss]))[0])
-        if share == "epsilon":  # a relative error of ε moves the profile by slope ε times as much
+        if share == "epsilon":  # relative errors of the profile are slope × ε times those of ε
             share, tolerance = "profile", tolerance * min(max(slope * abs(loss), 1.0), 16.0)
         spacing = min(
             self._term_spacing(term, share, tolerance)
@@ -275,7 +276,7 @@ class TiltGrid:
         return max(spacing, self.least_spacing(rung))
 
     def least_spacing(self, rung: int) -> float:
-        """Spacing below which the rounding of log masses is wider than a cell, roughly."""
+        """Spacing below which a cell is narrower than the rounding of log masses, roughly."""
         return COARSE * UNIT * (4.0 + (STEP * rung) ** 2)
 
     def _term_spacing(self, term: Term, share: str, tolerance: float) -> float:
@@ -285,14 +286,14 @@ class TiltGrid:
         tails = self._shares(tilt, deviation)
         coefficient = sum(found.steps) / (8.0 * ROOT_TWO_PI * deviation * tails[share])
         spacing = math.sqrt(0.5 * tolerance / coefficient)
-        # cells wider than the law of a step merge nearly all of it
+        # a cell wider than the law of a step would merge nearly all of it
         narrowest = math.sqrt(max(_least_variance(found, tilt, variance), 1e-300))
         return min(spacing, 0.25 * deviation, 0.25 / (1.0 + abs(tilt)), 0.5 * narrowest)
 
     def tails(
         self, rung: int, outer: bool, spacing: float, tolerance: float, limit: int
     ) -> LowerTails | MiddleTails:
-        """What is computed on a rung with a spacing."""
+        """The composition on a rung with about the given spacing, cached."""
         key = (self.parts, rung, outer, spacing, tolerance, limit)
         return _compositions.get_or_make(
             key, lambda: self._compose(rung, outer, spacing, tolerance, limit)
@@ -301,7 +302,7 @@ class TiltGrid:
     def spacing(
         self, rung: int, outer: bool, spacing: float, tolerance: float, limit: int
     ) -> float:
-        """The spacing that a lattice has for which another one is asked for."""
+        """The actual spacing of the lattice for a requested one."""
         return self._layout(rung, outer, spacing, tolerance, limit).plans[0].spacing
 
     def _layout(
@@ -326,7 +327,7 @@ class TiltGrid:
 
 
 def _least_variance(found: CoarseCumulants, tilt: float, variance: float) -> float:
-    """Variance of the narrowest of those kinds of steps that matter for that of the sum."""
+    """Smallest tilted variance of a kind of steps with 1e-5 or more of that of the sum."""
     least = variance
     for loss, log_mass, steps in zip(found.loss, found.log_mass, found.steps, strict=True):
         own = CoarseCumulants((loss,), (log_mass,), (1,)).cumulants(tilt)[2]
@@ -337,5 +338,5 @@ def _least_variance(found: CoarseCumulants, tilt: float, variance: float) -> flo
 
 @kept(8, grows=True)
 def rungs_of(parts: tuple[Part, ...]) -> TiltGrid:
-    """The rungs of a composition, with what they have found out about it."""
+    """The grid of a composition, kept with its survey and places."""
     return TiltGrid(parts)

@@ -1,4 +1,4 @@
-"""Answers that need no composition: what moments and the ends of the support tell."""
+"""Answers without a composition, from Chernoff bounds and from the ends of the support."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
-SMALL = 1e-300
-LARGEST = 1e300  # stands for larger losses
-SATURATED = 0.01  # of the tolerance
-AT_END = 0.1  # of the tolerance: width of what counts as the smallest loss
-VANISHING = 5e-324  # the least double above 0
-FEW = 128.0  # more than the roundings of what sums no cells
-EXCESS = 1.0 / 3.0  # share of the bracket that is due to merging cells, the rest to splitting them
+SMALL = 1e-300  # below, absolute roundings of subnormal doubles are counted
+LARGEST = 1e300  # a larger ε is replaced by it
+SATURATED = 0.01  # overlap that needs no composition, relative to the tolerance
+AT_END = 0.1  # largest spread of losses that count as the smallest one, relative to the tolerance
+VANISHING = 5e-324  # the smallest double above 0
+FEW = 128.0  # bound of the number of roundings in an answer without sums over cells
+EXCESS = 1.0 / 3.0  # place of a value in its bracket: merging costs half of what splitting costs
 
 
 def reverse(law: StepLaw) -> StepLaw:
@@ -46,9 +46,9 @@ def reverse(law: StepLaw) -> StepLaw:
 
 
 class Uncomposed:
-    """Bounds of questions on a composition that ask for each step's masses alone.
+    """Bounds for a composition from masses of single steps alone.
 
-    They have the tolerance of a `LatticePair`, and its error that is wanted.
+    ``tolerance`` and ``wanted`` are those of a `LatticePair`.
     """
 
     def __init__(self, parts: tuple[Part, ...], tolerance: float, wanted: str | None) -> None:
@@ -56,7 +56,7 @@ class Uncomposed:
         self._ends: dict[bool, SmallestLoss | None] = {}
 
     def curve(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
-        """What is known of T(A, B) at α in [0, 1], and where it is still to be found."""
+        """Bounds of T(A, B) at α in [0, 1], and where they are not narrow enough."""
         rest = complement_above(alpha)
         beta, gamma = Answer.exact(1.0 - alpha), Answer.exact(alpha.copy())
         beta.upper = rest
@@ -89,7 +89,7 @@ class Uncomposed:
         gamma: Answer,
         c: FloatArray,
     ) -> None:
-        """Enter what the events of the smallest and of the largest loss tell, and take it off."""
+        """Enter bounds from the events of the smallest and largest loss, and clear ``ahead``."""
         own, other = self.end(False), self.end(True)
         found = []
         if own is not None:
@@ -111,18 +111,18 @@ class Uncomposed:
 
     @cached_property
     def _least_ratio(self) -> float:
-        """What B's mass of any event is at least of A's: e to the smallest loss."""
+        """Lower bound of B(E)/A(E) over all events: e to the smallest loss."""
         if self.lost(False)[1] > 0.0:
             return 0.0
         return fn.exp(min(self.smallest(False, of_all=True)[0], 0.0))
 
     def _most_beta(self, alpha: FloatArray) -> FloatArray:
-        """Upper bounds of the trade-off function at α in (0, 1) that ask for no composition."""
+        """Chernoff's upper bounds of the trade-off function at α in (0, 1)."""
         log_beta = np.minimum(chernoff_bounds(self.parts).log_beta(alpha), 0.0)
         return np.asarray(fn.exp(log_beta * (1.0 - 4.0 * UNIT)) * (1.0 + 16.0 * UNIT) + VANISHING)
 
     def profile(self, epsilon: FloatArray) -> tuple[Answer, npt.NDArray[np.bool_]]:
-        """What needs no composition, and where that is not enough."""
+        """Bounds of H_{e^ε}(A‖B), and where they are not narrow enough."""
         overlap = self._most_overlap(epsilon)
         told_apart = overlap <= SATURATED * self.tolerance
         answer = answer_of(1.0 - overlap - UNIT, np.ones(epsilon.size), EXCESS)
@@ -139,14 +139,14 @@ class Uncomposed:
         return answer, rest
 
     def _most_overlap(self, epsilon: FloatArray) -> FloatArray:
-        """Upper bounds of 1 - H_{e^ε}(A‖B) that ask for no composition."""
+        """Chernoff's upper bounds of 1 - H_{e^ε}(A‖B)."""
         log_overlap = chernoff_bounds(self.parts).log_overlap(np.minimum(epsilon, LARGEST))
         return np.asarray(
             fn.exp(np.minimum(log_overlap, 0.0) * (1.0 - 4.0 * UNIT)) * (1.0 + 16.0 * UNIT)
         )
 
     def end(self, is_reversed: bool) -> SmallestLoss | None:
-        """The event of the smallest losses, of losses far nearer than the tolerance."""
+        """The event of the smallest losses, if they agree to `AT_END` of the tolerance."""
         if is_reversed not in self._ends:
             width = AT_END * self.tolerance
             parts = tuple((reverse(law), n) for law, n in self.parts)
@@ -158,7 +158,7 @@ class Uncomposed:
         return self._ends[is_reversed]
 
     def smallest(self, is_reversed: bool, of_all: bool = False) -> tuple[float, float]:
-        """Numbers not above and not below the smallest finite loss: a double's, or of all."""
+        """Bounds of the smallest finite loss: within the laws' supports, or ``of_all`` losses."""
         lows, off = [], 0.0
         for law, number in self.parts:
             ends = law.limits() if of_all else law.support()
@@ -166,7 +166,7 @@ class Uncomposed:
             if low == -math.inf:
                 return low, low
             lows.append(number * low)
-            # of the end, and of the product
+            # errors of the end, and of the product
             off += number * law.support_error() + 2.0 * UNIT * abs(lows[-1])
         low = math.fsum(lows)
         off = off * (1.0 + 2.0**-40) + 2.0 * UNIT * abs(low)
@@ -174,11 +174,11 @@ class Uncomposed:
 
     @property
     def left_out(self) -> float:
-        """Bound on the mass of finite losses beyond the supports of the laws."""
+        """Bound of the mass of finite losses beyond the supports of the laws."""
         return math.fsum(number * law.left_out() for law, number in self.parts)
 
     def lost(self, is_reversed: bool) -> tuple[float, float]:
-        """Bounds on the mass of A (of B where reversed) where the other law has none."""
+        """Bounds of the mass of A (of B if reversed) where the other law has none."""
         log_kept = 0.0
         for law, number in self.parts:
             alone = law.infinite()[1 if is_reversed else 0]
@@ -191,12 +191,12 @@ class Uncomposed:
 
 @kept(256, lambda _: 4096)
 def uncomposed(parts: tuple[Part, ...], tolerance: float, wanted: str | None) -> Uncomposed:
-    """Return what answers without a composition, the same object for the same one."""
+    """Return the cached `Uncomposed` of a composition."""
     return Uncomposed(parts, tolerance, wanted)
 
 
 def clip_curve(alpha: FloatArray, curve: ErrorCurve) -> None:
-    """Bring both errors into what is true of every trade-off function."""
+    """Clip both errors to 0 <= β <= 1 - α and α <= γ <= 1, in place."""
     rest = complement_above(alpha)
     for answer, low, high in ((curve.gamma, alpha, 1.0), (curve.beta, 0.0, rest)):
         for part in (answer.lower, answer.value, answer.upper):
@@ -206,10 +206,10 @@ def clip_curve(alpha: FloatArray, curve: ErrorCurve) -> None:
 def answer_of(
     lower: FloatArray, upper: FloatArray, share: float | FloatArray, roundings: float = FEW
 ) -> Answer:
-    """Brackets as an answer, whose values lie at a share of each.
+    """An answer from brackets, with values at ``share`` of their width.
 
-    Roundings are allowed for relative to the numbers, which says nothing below the normal doubles:
-    there each of at most so many takes the least double at most.
+    Bounds below `SMALL` are widened by ``roundings`` times the smallest double: relative allowances
+    do not cover subnormal numbers.
     """
     off = roundings * VANISHING
     lower = np.where(lower < SMALL, np.maximum(lower - off, 0.0), lower)
@@ -228,7 +228,7 @@ def put_both(
     share: float,
     roundings: float = FEW,
 ) -> None:
-    """Enter a bracket of one error probability, and of the other one, which adds up to 1."""
+    """Enter a bracket of one of β and γ, and of the other, as β + γ = 1."""
     if not where.any():
         return
     answer = answer_of(lower, upper, share, roundings)
