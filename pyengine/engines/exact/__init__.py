@@ -1,7 +1,6 @@
-"""Exact sums: finitely many losses, beside them Laplace steps or one step of any law.
+"""Exact sums: compositions of finite laws, also with equal Laplace steps or one step of any law.
 
-Everything is a sum of positive numbers, so the errors are those of rounding, and proven
-(docs/theory/finite).
+All terms are positive, so the only errors are roundings, with proven bounds (docs/theory/finite).
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from pyengine.laws.finite import FiniteLaw
 
 __all__ = ["FEW_RANGES", "closed_law", "disjoint_questions", "exact_questions", "exact_refusal"]
 
-FEW_RANGES = 4  # equal steps of bounded range: beside finite losses lines of more are closer
-MAX_WEIGHTS = 4096  # finite losses that a step in closed form is averaged over
+FEW_RANGES = 4  # from so many steps of bounded range beside finite laws, lines are more precise
+MAX_WEIGHTS = 4096  # most finite losses over which a step in closed form is averaged
 
 
 def disjoint_questions(laws: list[tuple[StepLaw, int]], engine: str) -> Questions | None:
-    """Return what answers where one step alone tells both laws apart surely; None elsewhere.
+    """Return questions on disjoint laws if one step has disjoint laws; else None.
 
-    Whatever the other steps do, A and B then have no outcome in common.
+    Then A and B of the composition are disjoint, whatever the other steps are.
     """
     for finite, _ in _parted(laws)[0]:
         if not finite.loss.size:
@@ -39,7 +38,7 @@ def disjoint_questions(laws: list[tuple[StepLaw, int]], engine: str) -> Question
 
 
 def exact_refusal(laws: list[tuple[StepLaw, int]]) -> str | None:
-    """Return why exact sums do not answer for a composition; None where they do."""
+    """Return the reason why exact sums refuse a composition; None if they answer."""
     try:
         exact_questions(laws)
     except AccuracyError as refusal:
@@ -48,9 +47,10 @@ def exact_refusal(laws: list[tuple[StepLaw, int]]) -> str | None:
 
 
 def exact_questions(laws: list[tuple[StepLaw, int]]) -> Questions:
-    """Return what answers questions on a composition exactly, or raise an `AccuracyError`.
+    """Return questions on a composition, answered by exact sums, or raise an `AccuracyError`.
 
-    How long the sums of finite laws are shows when they are made; they are kept for the answer.
+    Finite laws are composed here, since only that shows whether the sums are short enough; the
+    composition is cached.
     """
     told_apart = disjoint_questions(laws, "exact")
     if told_apart is not None:
@@ -85,7 +85,7 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> Questions:
 def _parted(
     laws: list[tuple[StepLaw, int]],
 ) -> tuple[list[tuple[FiniteLaw, int]], list[tuple[StepLaw, int]]]:
-    """Laws of finitely many losses, and the others."""
+    """Split into laws with finitely many losses, and the others."""
     found = [(law.finite(), number) for law, number in laws]
     return (
         [(law, number) for law, number in found if law is not None],
@@ -94,9 +94,9 @@ def _parted(
 
 
 def closed_law(laws: Sequence[tuple[StepLaw, int]], *, alone: bool = False) -> ClosedLaw | None:
-    """The law of steps of infinitely many losses that is known in closed form.
+    """The closed form of steps with infinitely many losses; None if there is none.
 
-    Beside others lines of more than few equal steps of bounded range are closer; None there.
+    Unless these steps are ``alone``, also None from `FEW_RANGES` steps of bounded range on.
     """
     number = sum(steps for _, steps in laws)
     keys = {_closed_sum(law) for law, _ in laws}
@@ -115,7 +115,7 @@ def closed_law(laws: Sequence[tuple[StepLaw, int]], *, alone: bool = False) -> C
 
 
 def _closed_sum(law: StepLaw) -> tuple[Fraction, bool] | None:
-    """Ratio of a step whose equal ones have a sum, and whether it has atoms; None for others."""
+    """Ratio μ of a step of bounded range or plain Laplace noise, and whether it has atoms."""
     ratio = law.bounded_range()
     if ratio is not None:
         return ratio, False

@@ -1,13 +1,11 @@
-"""The hull of both orders where masses are known, from the best test of each slope.
+"""The hull of both orders of a pair with known tail masses, from the best test of each slope.
 
-The hull is the largest of all lines below both functions: its value at α is the maximum over c of
-min(K₁(c), K₂(c)) - e^c α, where K_i(c) is the smallest sum of B's mass off an event and e^c times
-A's mass on it, and the event that attains it is {loss > c}.  That is concave in e^c, and its slope
-is the A-mass of the better order's event less α.  So the threshold is found as for one order, with
-the events of whichever order has the lower line: the points on both sides of α are two tests, and
-what lies between them is bounded by their chord from above and by lines below both functions from
-below.  All sums have positive terms, so that the digits of small errors are kept
-(docs/theory/finite).
+The hull is the supremum of all lines below both trade-off functions.  At α it is the maximum over c
+of min(K₁(c), K₂(c)) - e^c α, where K_i(c) is the minimum of B_i(not E) + e^c A_i(E) over events E,
+attained by {loss > c}.  That is concave in e^c, and its derivative is A_i(loss > c) - α for the
+order i with the smaller K_i.  So the threshold is found as for one order, with the events of that
+order.  Two tests with levels on both sides of α give a chord as upper bound and lines as lower
+bound.  All sums have positive terms, so small errors keep their digits (docs/theory/finite).
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class _BetterOrder:
-    """The events of the order whose line of a slope is the lower one."""
+    """At each threshold c, the event of the order with the smaller K_i(c)."""
 
     def __init__(self, add: ComposedLaw, remove: ComposedLaw) -> None:
         self._laws = (add, remove)
@@ -51,12 +49,12 @@ class _BetterOrder:
 
     @property
     def losses(self) -> FloatArray | None:
-        """Those of both; the better order may change between them as well."""
+        """All finite losses of both orders; the better order may also change between two."""
         first, second = (law.losses for law in self._laws)
         return None if first is None or second is None else np.union1d(first, second)
 
     def tails(self, c: FloatArray) -> Tails:
-        """Masses of the better event of threshold c, and its complement."""
+        """Masses of the better event at threshold c, and of its complement."""
         first, second = (np.concatenate(law.tails(c)) for law in self._laws)
         found, c = np.empty((len(Tails._fields), c.size)), np.ascontiguousarray(c)
         out = array(found.reshape(-1), writable=True)
@@ -73,11 +71,11 @@ class ExactBothOrders(LevelQuestions, BothOrders):
     def __init__(self, add: Any, remove: Any) -> None:
         BothOrders.__init__(self, add, remove)
         self.engine = add.engine
-        # a law that is its own mirror image is kept once
+        # a symmetric law is one object for both orders
         self._is_one_law = add.law is remove.law
 
     def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]] | None:
-        """Where only one law of a pair shows something, and at 1."""
+        """Errors at α = 0 and 1, where the hull needs no threshold."""
         if self._is_one_law:
             return super()._settled(alpha)
         curve, alone = ErrorCurve.trivial(alpha), self._is_alone(alpha)
@@ -88,18 +86,18 @@ class ExactBothOrders(LevelQuestions, BothOrders):
         return curve, alone | (alpha >= 1.0)
 
     def _is_alone(self, alpha: FloatArray) -> npt.NDArray[np.bool_]:
-        """Levels of what only one law of a pair shows."""
+        """Where the level is 0: only outcomes impossible under A are rejected."""
         return np.asarray(alpha == 0.0)
 
     def _is_inside(self, level: float) -> bool:
         return super()._is_inside(level) and not self._is_one_law
 
     def _expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Brackets of the thresholds at which A's mass of the better event falls to α."""
+        """Brackets of the thresholds at which the A-mass of the better event falls to α."""
         return brackets(_BetterOrder(self._add.law, self._remove.law), alpha)
 
     def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
-        """By the events of the better order."""
+        """Errors at levels inside, from the events of the better order."""
         found, level = np.empty((2, 3, alpha.size)), np.ascontiguousarray(alpha)
         add, remove = (order.law.tests for order in (self._add, self._remove))
         at, low, high = map(array, (level, *self._expected(level)))

@@ -1,8 +1,8 @@
 """Composition of laws with finitely many losses: sums of positive products, atoms merged.
 
-Masses are doubles with integer exponents, so nothing underflows; atoms whose losses agree to
-rounding become one, which is post-processing and moves masses by no more than the gap.  Losses are
-doubles, or sums of two where a profile beside one of them needs it.
+Masses are doubles with integer exponents, so nothing underflows.  Atoms whose losses agree to
+rounding are merged: that is post-processing, and costs a relative error of at most their distance.
+Losses are doubles, or sums of two doubles for a profile next to one of them (docs/theory/finite).
 """
 
 from __future__ import annotations
@@ -30,31 +30,29 @@ __all__ = ["FiniteComposition", "NotComposedError", "composition", "finite_compo
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-MAX_PRODUCTS = 1 << 21
-# Losses of a lattice that more products are summed on, how many of these there are at most, and the
-# largest quotient of two spacings.
+MAX_PRODUCTS = 1 << 21  # of a composition of two laws off a lattice
+# on a common lattice: most points, most products, and largest numerator of a ratio of spacings
 MAX_LATTICE, MAX_ON_LATTICE, MAX_QUOTIENT = 1 << 20, 1 << 28, 4096
-SCALE = 200  # power of 2 that masses are raised by there, so that none underflows that counts
-# Exponents of masses below are taken for this one: two of them add up, and nothing is read so deep.
-DEEPEST = -(1 << 61)
-KEPT = 64  # compositions
-MAX_SUMMANDS = 1 << 22  # of one block of profiles
+SCALE = 200  # masses on a lattice are times 2^200, so that underflow is below 1e-380
+DEEPEST = -(1 << 61)  # smallest exponent of a mass: the sum of two is an int64
+KEPT = 64  # compositions in the cache
+MAX_SUMMANDS = 1 << 22  # of one block of profiles, to bound the memory
 
 
 class NotComposedError(AccuracyError):
-    """A composition that takes longer sums, or larger losses, than this engine can add."""
+    """A composition with sums too long, or losses too large, for this engine."""
 
 
 @dataclass(eq=False)
 class _Atoms:
-    """Sorted losses with masses of both laws, mantissas and exponents, and a relative error."""
+    """Sorted losses, masses ``mantissa`` 2^``exponent`` of both laws, and their relative error."""
 
     loss: FloatArray
-    low: FloatArray | None  # what the losses are above the doubles; None where that is not kept
+    low: FloatArray | None  # the losses are loss + low; None if low parts are not kept
     mantissa: FloatArray  # shape (2, n): A, B
     exponent: IntArray
     error: float
-    loss_error: float  # bound on the error of every loss, where the low parts are kept
+    loss_error: float  # bound of the absolute error of loss + low, if low parts are kept
 
     @property
     def size(self) -> int:
@@ -69,7 +67,7 @@ def _of(law: FiniteLaw, fine: bool) -> _Atoms:
         low, loss_error = np.zeros(law.loss.size), law.support_error()
     logs = np.array([law.log_a, law.log_b]) / fn.log(2.0)
     exponent = np.floor(np.maximum(logs, DEEPEST))
-    # what the rounding of log / log 2 does is within the error of the law itself
+    # rounding of log / log 2 is within the error of the law itself
     mantissa = fn.power(2.0, np.maximum(logs - exponent, 0.0))
     return _Atoms(law.loss, low, mantissa, exponent.astype(np.int64), 0.0, loss_error)
 
@@ -85,7 +83,7 @@ def _merged(
     order = np.argsort(loss, kind="stable")
     loss, mantissa, exponent = loss[order], mantissa[:, order], exponent[:, order]
     same = 64.0 * UNIT * (1.0 + max(abs(float(loss[0])), abs(float(loss[-1]))))
-    with np.errstate(over="ignore"):  # of losses farther apart than any double
+    with np.errstate(over="ignore"):  # losses may be farther apart than the largest double
         starts = np.concatenate([[0], np.flatnonzero(np.diff(loss) > same) + 1])
     sizes = np.diff(np.append(starts, loss.size))
     ends = starts + sizes - 1
@@ -97,7 +95,7 @@ def _merged(
     e += UNIT * (float(sizes.max()) + 2.0) + spread
     if low is not None:
         low = low[order]
-        # of losses in one atom, from the first one: all are its own but for this
+        # distances of the losses in one atom from the first, which stands for all of them
         apart = (loss - np.repeat(loss[starts], sizes)) + (low - np.repeat(low[starts], sizes))
         loss_error += 1.01 * float(np.abs(apart).max())
         low = low[starts]
@@ -105,7 +103,7 @@ def _merged(
 
 
 def _sums(x: _Atoms, y: _Atoms) -> tuple[FloatArray, FloatArray | None, float]:
-    """Sums of all losses, what is left of them, and a bound on the error of both together."""
+    """Sums of all pairs of losses as doubles, their low parts, and a bound of the error of both."""
     high = np.add.outer(x.loss, y.loss)
     if x.low is None or y.low is None:
         return high.ravel(), None, 0.0
@@ -135,7 +133,7 @@ def _times(x: _Atoms, y: _Atoms) -> _Atoms:
 
 
 class _Multiples(NamedTuple):
-    """Losses as multiples of a spacing from the least one, and by how much they are off."""
+    """Losses as multiples of a spacing from the smallest one, and a bound of their distance."""
 
     number: IntArray
     off: float
@@ -145,13 +143,13 @@ class _Multiples(NamedTuple):
         apart = atoms.loss - atoms.loss[0]
         number = np.round(apart / spacing)
         off = float(np.abs(apart - number * spacing).max())
-        # differences and products are rounded, and the losses' ends are at most that far apart
+        # rounding of the differences and products
         rounded = 2.0 * UNIT * (float(np.abs(atoms.loss).max()) + float(apart[-1]))
         return cls(number.astype(np.int64), off + rounded)
 
 
 def _spacing(x: _Atoms, y: _Atoms) -> float | None:
-    """About the spacing of a lattice that may hold the losses of both."""
+    """Estimated spacing of a lattice that may contain the losses of both laws; else None."""
     if min(x.size, y.size) < 2:
         return None
     gaps = [float(np.diff(each.loss).min()) for each in (x, y)]
@@ -161,7 +159,7 @@ def _spacing(x: _Atoms, y: _Atoms) -> float | None:
     quotient = Fraction(steps[0] / steps[1]).limit_denominator(MAX_QUOTIENT)
     if not 0 < quotient.numerator <= MAX_QUOTIENT:
         return None
-    # the longer one knows the spacing better
+    # the longer range determines the spacing more precisely
     if ranges[0] >= ranges[1]:
         return steps[0] / quotient.numerator
     return steps[1] / quotient.denominator
@@ -169,9 +167,9 @@ def _spacing(x: _Atoms, y: _Atoms) -> float | None:
 
 # Map: finite laws on a common lattice | test_common_lattices | theory/finite
 def _on_a_lattice(x: _Atoms, y: _Atoms) -> _Atoms | None:
-    """The same where all losses are multiples of one spacing, next to rounding; else None.
+    """The product if all losses are multiples of one spacing up to rounding; else None.
 
-    All sums of products are positive, so that each errs by as many roundings as it has terms.
+    All products are positive, so a sum has at most one relative rounding per term.
     """
     spacing = _spacing(x, y)
     if spacing is None:
@@ -222,7 +220,7 @@ def _power(step: _Atoms, number: int) -> _Atoms:
 
 # Map: composition of laws with finitely many losses | test_exact | theory/finite
 def composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
-    """Compose laws, each with its number of steps; refuse where that takes too many products."""
+    """Compose laws, each with its number of steps, or raise `NotComposedError`."""
     result, losses, atoms, given, steps, survive = _nothing(), 0.0, 0.0, 0.0, 0, [0.0, 0.0]
     off, lowest = 0.0, 0.0
     overflow = overflow_of(laws)
@@ -230,7 +228,7 @@ def composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
         raise NotComposedError(overflow)
     laws = [(law, number) for law, number in laws if not _tells_nothing(law)]
     for law, number in laws:
-        if not law.loss.size:  # nothing but infinite losses
+        if not law.loss.size:  # all losses are infinite
             empty = replace(_nothing(), mantissa=np.zeros((2, 1)))
             return FiniteComposition(empty, 1.0, 1.0, 0.0, 0.0, 0.0)
         result = _times(result, _power(_of(law, fine=False), number))
@@ -242,35 +240,34 @@ def composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
         lowest += number * law.limits()[0]
         both = zip(law.infinite(), (law.log_a, law.log_b), strict=True)
         for side, (mass, logs) in enumerate(both):
-            # what is left of a mass near 1 has its digits in the finite masses
+            # for a mass near 1, one minus it is more precise from the finite masses
             rest = fn.log1p(-mass) if mass < 0.5 else float(fn.log_sum(logs))
             survive[side] += number * min(rest, 0.0)
-    # each mass is known within LOG_ERROR (1 + |log mass|); for N factors, summed over all paths to
-    # a total M, that is LOG_ERROR (N + log(number of paths) + |log M|) at most, as entropy is
-    # concave
+    # Lemma 1: a mass has relative error LOG_ERROR (1 + |log mass|), so a total M over paths of N
+    # factors has LOG_ERROR (N + log(number of paths) + |log M|), as entropy is concave
     error = result.error + LOG_ERROR * (2.0 * steps + atoms + losses) + given
     a_lost, b_lost = (0.0 - fn.expm1(value) for value in survive)
-    # sums of losses are rounded once in each squaring and between laws
+    # sums of losses are rounded once per squaring and per law
     rounds = 2.0 + len(laws) + sum(number.bit_length() for _, number in laws)
     shift = UNIT * rounds * losses + off
     return FiniteComposition(result, a_lost, b_lost, error, shift, lowest, laws)
 
 
 def _tells_nothing(law: FiniteLaw) -> bool:
-    """Whether both laws are known to be the same, exactly."""
+    """Whether both laws are exactly the same."""
     if law.loss.size != 1 or law.loss[0] != 0.0 or law.infinite() != (0.0, 0.0):
         return False
     return law.fine is not None and law.fine.is_nothing
 
 
 def _nothing() -> _Atoms:
-    """The law of no step at all."""
+    """The law of zero steps."""
     one, none = np.ones((2, 1)), np.zeros((2, 1), np.int64)
     return _Atoms(np.zeros(1), np.zeros(1), one, none, 0.0, 0.0)
 
 
 def _accumulated(values: FloatArray) -> tuple[FloatArray, float]:
-    """Running sums from 0 in blocks, whose relative error grows as the root of the length."""
+    """Running sums from 0, in blocks, and a bound of their relative error: O(√n) roundings."""
     block = max(1, math.isqrt(values.size))
     padded = np.zeros(-(-values.size // block) * block)
     padded[: values.size] = values
@@ -298,13 +295,13 @@ class FiniteComposition(ComposedLaw):
         self._loss, self._meets = atoms.loss, bool(atoms.mantissa.any())
         self._a, self._b = np.ldexp(atoms.mantissa, exponent)
         self._lost = a_lost, b_lost
-        self._shift, self._lowest = shift, lowest  # rounding of a loss, and the least of all
+        self._shift, self._lowest = shift, lowest  # absolute error of a loss, and the smallest loss
         sums = []
         for values in (self._a, self._b):
             below, extra = _accumulated(values)
             above, _ = _accumulated(values[::-1])
             sums.append((below, above[::-1]))
-            if len(values) > 1:  # a single mass is its own sum
+            if len(values) > 1:  # the sum of one mass is exact
                 error = max(error, error + extra)
         (self._a_below, self._a_above), (self._b_below, self._b_above) = sums
         self._error = error
@@ -323,7 +320,7 @@ class FiniteComposition(ComposedLaw):
         return self._meets
 
     def lowest(self) -> tuple[float, float]:
-        """Numbers not above and not below the infimum of all finite losses."""
+        """Lower and upper bound of the infimum of all finite losses."""
         return self._lowest - self._shift, self._lowest + self._shift
 
     @property
@@ -332,13 +329,13 @@ class FiniteComposition(ComposedLaw):
         return int(self._loss.size)
 
     def weights(self, most: int | None = None) -> Weights:
-        """The losses and their masses; where ``most`` is given, so many at most and none else."""
+        """The losses and their masses; with ``most``, refused for more losses or infinite ones."""
         if most is not None and (self._loss.size > most or max(self._lost) > 0.0):
             raise NotComposedError(
                 f"an exact composition with continuous steps takes at most {most} finite losses, "
                 f"and none that is infinite; here are {self._loss.size}: ask method='lattice'"
             )
-        # masses below e^-700 are lost in the sums, whatever their relative error
+        # masses below e^-700 do not count in the sums, whatever their relative error
         error = self._error + 700.0 * LOG_ERROR + self._shift
         known = any(law.fine is not None for law, _ in self._laws)
         digits = (lambda: self._low) if known else None
@@ -364,11 +361,11 @@ class FiniteComposition(ComposedLaw):
 
     @property
     def losses(self) -> FloatArray:
-        """All finite losses, rising."""
+        """All finite losses, increasing."""
         return self._loss
 
     def alone(self) -> tuple[float, float, float]:
-        """Mass of A at loss -inf as a sum of two doubles, and a bound on the error."""
+        """Mass of A at loss -inf as a sum of two doubles, and a bound of its absolute error."""
         return self._alone
 
     @cached_property
@@ -380,10 +377,10 @@ class FiniteComposition(ComposedLaw):
         return lost, 0.0, lost * float(self._relative(np.array([lost]))[0])
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """H_{e^ε}(A‖B) without A's mass alone, a sum of positive terms, and a bound on its error.
+        """H_{e^ε}(A‖B) without A's mass at loss -inf, and a bound of its absolute error.
 
-        A's masses are known in relative terms, and so is a sum of them with weights in [0, 1]; as
-        1 - e^x moves by no more than x, errors of the losses cost that times A's mass there.
+        A sum of A's masses with weights in [0, 1] keeps their relative error.  As 1 - e^x has slope
+        at most 1 for x <= 0, an error s of the losses costs at most s A(S <= -ε + s).
         """
         value = self._gains(epsilon, None)
         # losses that were merged differ by less than the error
@@ -403,7 +400,7 @@ class FiniteComposition(ComposedLaw):
 
     @cached_property
     def _low(self) -> tuple[FloatArray, float]:
-        """What the losses are above their doubles, and a bound on the error of both together."""
+        """Low parts of the losses, and a bound of the error of double and low part together."""
         atoms = _nothing()
         for law, number in self._laws:
             atoms = _times(atoms, _power(_of(law, fine=True), number))
@@ -412,7 +409,7 @@ class FiniteComposition(ComposedLaw):
         return atoms.low, atoms.loss_error
 
     def _gains(self, epsilon: FloatArray, low: FloatArray | None) -> FloatArray:
-        """Sum over the atoms of A's masses times 1 - e^(ε + loss), where that is positive."""
+        """Sum over atoms of A's mass times (1 - e^(ε + loss))^+."""
         value = np.empty(epsilon.size)
         rows = max(1, MAX_SUMMANDS // self._loss.size)
         for start in range(0, epsilon.size, rows):
@@ -429,17 +426,17 @@ class FiniteComposition(ComposedLaw):
 def _made(laws: tuple[tuple[FiniteLaw, int], ...]) -> tuple[FiniteComposition | None, str]:
     try:
         return composition(list(laws)), ""
-    except NotComposedError as refusal:  # to find that out takes time, too
+    except NotComposedError as refusal:  # cached as well: it takes time to find out
         return None, str(refusal)
 
 
 def finite_composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
-    """Composition of finite laws, the same one for the same objects.
+    """Return the cached composition of finite laws.
 
     Raises
     ------
     NotComposedError
-        Where it takes longer sums, or larger losses, than are added.
+        If its sums are too long, or its losses too large.
     """
     made, reason = _made(tuple(laws))
     if made is None:

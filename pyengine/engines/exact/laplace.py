@@ -1,10 +1,10 @@
 """Composition of equal steps of Laplace noise or of bounded range, exactly, in Bernstein form.
 
-With x = (S + N μ) / (2 μ) in [0, N], A's law of a step is e^(-μ x) / 2 times the measure
-ν = δ_0 + δ_1 + μ 1_(0,1), the same for all steps, and B's is its mirror image.  The N-fold
-convolution of ν is atoms at the integers and, between them, polynomials whose Bernstein
-coefficients come from sums of positive numbers only; so do all integrals against them.  A step of
-bounded range has no atoms: its law is e^(-μ x) / (1 - e^(-μ)) times μ 1_(0,1), for μ = ε.
+With x = (S + N μ) / (2 μ) in [0, N], A's law of one step is e^(-μ x) / 2 times the measure
+ν = δ_0 + δ_1 + μ 1_(0,1), and B's is its mirror image.  The N-fold convolution of ν has atoms at
+the integers and polynomials between them, whose Bernstein coefficients are sums of positive
+numbers; so are all integrals against them.  A step of bounded range ε = μ has no atoms: its law is
+e^(-μ x) / (1 - e^(-μ)) times μ 1_(0,1) (docs/theory/finite, Lemma 4).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ __all__ = ["LaplaceSum", "laplace_composition"]
 
 FloatArray = npt.NDArray[np.float64]
 
-KEPT = 64  # compositions
-MAX_STEPS = 400
-MAX_RATIO = 40.0  # the exponential series below needs some 2 μ + 40 terms
-STEP_ERROR = 16.0 * UNIT  # relative, of a product or quotient of e^μ
-MAX_LOG = 640.0  # the smallest coefficient, (2 + μ)^-N, must be a normal double,
-MAX_RANGES = 20  # as must 1/(N - 1)! without atoms, far from the smallest
-LOST = 1e3 * SUBNORMAL  # of sums whose terms may lie below all doubles
+KEPT = 64  # compositions in the cache
+MAX_STEPS = 400  # the relative error grows with N²/2 roundings
+MAX_RATIO = 40.0  # largest μ: the exponential series needs about 2 μ + 40 terms
+STEP_ERROR = 16.0 * UNIT  # relative error of a product or quotient with e^μ
+MAX_LOG = 640.0  # of (2 + μ)^N: the smallest coefficient is its inverse, a normal double
+MAX_RANGES = 20  # without atoms it is of the order 1/(N - 1)!
+LOST = 1e3 * SUBNORMAL  # absolute error of sums with terms below the normal doubles
 
 
 def _elevated(coefficients: FloatArray) -> FloatArray:
-    """Bernstein coefficients of the same polynomials at one degree more."""
+    """Bernstein coefficients of the same polynomials with the degree raised by one."""
     degree = coefficients.shape[1]
     share = np.arange(degree + 1.0) / degree
     out = np.zeros((coefficients.shape[0], degree + 1))
@@ -45,7 +45,7 @@ def _elevated(coefficients: FloatArray) -> FloatArray:
 
 
 def _smoothed(coefficients: FloatArray) -> FloatArray:
-    """Convolution with the uniform law on (0, 1): one interval and one degree more."""
+    """Convolution with the uniform law on (0, 1): one more interval, degree raised by one."""
     intervals, size = coefficients.shape
     out = np.zeros((intervals + 1, size + 1))
     out[:-1, 1:] += np.cumsum(coefficients, axis=1)
@@ -77,10 +77,10 @@ def _powers(rate: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
 
 
 class _Place(NamedTuple):
-    """Places x in [0, N]: interval, the parts of it below and above, and how it was measured.
+    """Places x in [0, N]: interval j, and the lengths t and 1 - t of it below and above x.
 
-    ``y`` is the place seen from the end that it is nearer to, the upper one if ``flip``, and
-    ``near`` the distance of the loss from that, below 0 beyond it.
+    ``y`` is the distance of x from the nearer end, the upper one if ``flip``; ``near`` is that of
+    the loss, negative beyond the end.
     """
 
     x: FloatArray
@@ -113,9 +113,9 @@ def _split(
 
 # Map: the sum of equal Laplace losses | test_exact | theory/finite
 class LaplaceSum(ClosedLaw):
-    """N equal steps of ratio μ; both orders are the same law.
+    """The sum of N equal losses with ratio μ; both orders have the same law.
 
-    μ is the sensitivity over the scale of Laplace noise, or without atoms a bounded range ε.
+    μ is sensitivity over scale of Laplace noise, or without atoms the range ε.
     """
 
     name = "exact"
@@ -139,17 +139,17 @@ class LaplaceSum(ClosedLaw):
             curve = grown / whole
             atoms = (np.append(atoms, 0.0) + np.append(0.0, atoms)) * has_atoms / whole
         self.atoms, self.curve = atoms, curve
-        # each step spends a cumulative sum and a few operations; integrals some more
+        # roundings: a cumulative sum and a few operations per step, and the integrals
         self.error = UNIT * (0.5 * steps**2 + 16.0 * steps + 200.0)
         if has_atoms:
             log_whole = fn.log1p(0.5 * ratio)
-        else:  # which moves with the rounding of μ, as well
+        else:  # depends on the rounding of μ as well
             log_whole = fn.log(-ratio / fn.expm1(-ratio))
             self.error += 16.0 * UNIT * steps
         self.scale = fn.exp(steps * log_whole)
-        # whether masses beside the ends may lie below all doubles before they are scaled
+        # whether masses next to the ends may underflow before they are scaled
         underflows = not has_atoms or steps * (ratio + fn.log(2.0 + ratio)) > MAX_LOG
-        # each of N coefficients is a convex combination of N levels, each of which may lose as much
+        # N levels of the recursion, N coefficients: each may underflow once
         lost = LOST + SUBNORMAL * steps**2
         self._lost = lost * max(self.scale, 1.0) if underflows else 0.0
         even, odd = _powers(np.array([ratio]), steps)
@@ -159,7 +159,7 @@ class LaplaceSum(ClosedLaw):
         self._atom_masses = atoms * fn.exp(-ratio * np.arange(steps + 1.0))
         self._below = np.concatenate([[0.0], np.cumsum(masses)])
         self._above = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
-        self._tallest = np.append(curve.max(axis=1), 0.0)  # of the polynomial of an interval
+        self._tallest = np.append(curve.max(axis=1), 0.0)  # bound of each interval's polynomial
 
     @staticmethod
     def available(ratio: float, steps: int, *, has_atoms: bool = True) -> bool:
@@ -177,16 +177,16 @@ class LaplaceSum(ClosedLaw):
         return -self._end[0], self._end[0]
 
     def _gap(self, c: FloatArray, low: FloatArray) -> FloatArray:
-        """Distance of a loss c + low from the nearer end, of relative error 4 u; below 0 beyond."""
+        """Distance of c + low from the nearer end, negative beyond it; relative error 4 u."""
         end, end_low = self._end
         high = end - np.abs(c)
         return np.asarray(high + (left_of(end, -np.abs(c), high) + (end_low - np.sign(c) * low)))
 
     def _place(self, c: FloatArray, low: FloatArray | None = None) -> _Place:
-        """Place of a loss; measured from the nearer end, so that neither end rounds away."""
+        """Place of a loss, measured from the nearer end to keep its digits there."""
         steps = float(self.steps)
         near = self._gap(c, np.zeros(c.size) if low is None else low)
-        with np.errstate(over="ignore"):  # far from the end of losses that are next to nothing
+        with np.errstate(over="ignore"):  # the ratio may be tiny
             y = np.clip(near / (2.0 * self.ratio), 0.0, 0.5 * steps)
         j = np.minimum(np.floor(y), steps - 1.0)
         t = y - j
@@ -199,7 +199,7 @@ class LaplaceSum(ClosedLaw):
         return _Place(x, j, t, rest, y, near, flip)
 
     def _atoms_above(self, place: _Place) -> npt.NDArray[np.bool_]:
-        """Which atoms lie above places, each measured from the end that the place is nearer to."""
+        """Mask of atoms above each place, both measured from the place's nearer end."""
         n = np.arange(self.steps + 1.0)
         y, near, flip = (x[:, None] for x in (place.y, place.near, place.flip))
         beyond = near < 0.0
@@ -208,7 +208,7 @@ class LaplaceSum(ClosedLaw):
     def _curve_masses(
         self, place: _Place, below: FloatArray, above: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """A-masses above and below a place, without atoms, from integrals over both its parts."""
+        """A's masses above and below a place, without atoms and without `scale`."""
         x, j, t, rest = place[:4]
         left, right = _split(self.curve[j], t, rest)
         parts = []
@@ -236,7 +236,7 @@ class LaplaceSum(ClosedLaw):
         ):
             masses += np.where(where, these, 0.0).sum(axis=1)
             masses *= self.scale
-        # c is moved by the rounding of x, and masses by that of the ratio
+        # rounding of x shifts c, and that of the ratio changes masses
         shift = np.full(c.size, 8.0 * UNIT * self.steps * self.ratio)
         error = self.error + shift
         if self._lost:
@@ -249,9 +249,9 @@ class LaplaceSum(ClosedLaw):
     def profile(
         self, epsilon: FloatArray, low: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """H_{e^ε}(A‖B) at any ε, an integral of 2 e^(-μx) sinh(μ (x - y)) over y < x; its error.
+        """H_{e^ε}(A‖B) at ε + low for any ε, and a bound of its absolute error.
 
-        ``low`` is what ε is above the double, of size at most its last place.
+        The integral of 2 e^(-μx) sinh(μ (x - y)) over y < x; ``low`` is at most an ulp of ε.
         """
         low = np.zeros(epsilon.size) if low is None else low
         place = self._place(-epsilon, -low)
@@ -276,29 +276,29 @@ class LaplaceSum(ClosedLaw):
         whole = (epsilon < 0.0) & beyond
         value[whole] = -fn.expm1(epsilon[whole] + low[whole])
         gap = np.where(whole, 1.0, place.near)
-        # places are measured from the nearer end, and mirrored from there
+        # error of the distance from the nearer end, and of mirroring
         end = self._end[0]
         shift = UNIT * (4.0 * np.maximum(gap, 0.0) + UNIT * (8.0 * (end + np.abs(epsilon))))
         shift += UNIT * 8.0 * end * (epsilon < 0.0)
-        # A's mass up to the place is at hand; next to it lies what atoms and the density have there
+        # A's mass up to the place, plus atoms and density within the error of the place
         moved = np.minimum(shift, rate) / rate + 8.0 * UNIT * x  # no overflow of a quotient
         atoms = np.where(n <= (x + moved)[:, None], self._atom_masses, 0.0).sum(axis=1)
         density = fall * np.maximum(self._tallest[j], self._tallest[j + 1])
         below = self.scale * (inner + atoms + moved * density) * (gap > -shift)
-        # that of the ratio moves what belongs to a place by its part of it
+        # rounding of the ratio
         error = self.error + 8.0 * UNIT * self.steps * (1.0 + rate)
         lost = max(self._lost, SUBNORMAL)
         return value, value * error + shift * below + lost * (gap > -shift)
 
     def _exponential(self) -> float:
-        """The exponential of the largest loss, within 8 units in the last place."""
+        """The exponential of the largest loss; relative error 8 u."""
         high, low = self._end
         return fn.exp(high) * (1.0 + low)
 
     def formulas(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray] | None:
-        """Of one step the trade-off function is a line, a hyperbola and a line.
+        """For one step, the trade-off function is a line, a hyperbola and a line.
 
-        Both junctions have one tangent, so that rounding of them moves nothing but by its square.
+        Its slope is continuous, so rounding of the two junctions has an effect of second order.
         """
         if not self._has_formulas:
             return None

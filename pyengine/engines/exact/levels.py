@@ -1,7 +1,7 @@
 """Bounds of a trade-off function at a level, from masses above and below a few thresholds.
 
-Masses are known to a relative error and thresholds to a shift, so which of two slopes meet at a
-level may be open; every bound takes the slope that is on its safe side (docs/theory/conversions).
+Masses have a relative error and thresholds a shift, so the slope at a level may be uncertain; every
+bound uses the slope on its safe side (docs/theory/conversions).
 """
 
 from __future__ import annotations
@@ -53,26 +53,26 @@ FloatArray = npt.NDArray[np.float64]
 Parts = tuple[FloatArray, FloatArray, FloatArray]  # values, and bounds that may be impossible
 
 ERRORS = ("trade_off", "gamma_bound")  # the public functions of both errors at a level
-SUBNORMAL = 2e-317  # what rounding below the normal range may take from a sum of 2^22 masses
-ROUNDING = 16.0 * UNIT  # of the few operations of a bound, relative to its terms
-BELOW_DOUBLES = 1e-300  # what is not known to be above 0, and is less than this, is 0
-WEAK = 2.0**-33  # an error of a profile that losses to many digits are to take away, relative
+SUBNORMAL = 2e-317  # absolute error of a sum of 2^22 masses, each rounded below the normal doubles
+ROUNDING = 16.0 * UNIT  # rounding of the operations of a bound, relative to its terms
+BELOW_DOUBLES = 1e-300  # a value below this is 0 if its lower bound is
+WEAK = 2.0**-33  # relative error of a profile above which losses are taken with low parts
 OK: int = lib.PE_OK
-ANSWERS = 7  # what the C core says at a level
-FAR = 1024.0  # a bracket of thresholds wider than this is searched on a logarithmic axis
+ANSWERS = 7  # numbers per level from the C core: β and γ with bounds, and c
+FAR = 1024.0  # width of a bracket of thresholds above which the axis of the search is logarithmic
 
 
 class Tails(NamedTuple):
-    """Masses of A and B on an event and off it, infinite losses included.
+    """Masses of A and B on an event and on its complement, infinite losses included.
 
-    The event is {S > c} for a threshold c, but for outcomes whose loss is within ``shift`` of c.
+    The event is {S > c}, where losses within ``shift`` of c may be on either side.
     """
 
     a_above: FloatArray
     a_below: FloatArray
     b_above: FloatArray
     b_below: FloatArray
-    error: FloatArray  # a bound on the relative error of each
+    error: FloatArray  # bound of the relative error of each mass
     shift: FloatArray
 
 
@@ -81,7 +81,7 @@ NOWHERE = np.zeros(0)
 
 
 class Thresholds(Protocol):
-    """Events {S > c} whose masses are known."""
+    """Events {S > c} with known masses."""
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest finite loss."""
@@ -91,15 +91,15 @@ class Thresholds(Protocol):
 
     @property
     def losses(self) -> FloatArray | None:
-        """All finite losses, rising; None of infinitely many."""
+        """All finite losses, increasing; None if there are infinitely many."""
         return None
 
 
 class ComposedLaw(Thresholds, Protocol):
-    """An ordered pair (A, B) of composed laws with loss S = log dB/dA; derived ones say more."""
+    """An ordered pair (A, B) of composed laws with loss S = log dB/dA."""
 
     def lowest(self) -> tuple[float, float]:
-        """Numbers not above and not below the infimum of all finite losses; -inf if unbounded."""
+        """Lower and upper bound of the infimum of all finite losses; -inf if unbounded."""
         low = self.support()[0]
         return math.nextafter(low, -math.inf), math.nextafter(low, math.inf)
 
@@ -109,50 +109,50 @@ class ComposedLaw(Thresholds, Protocol):
 
     @property
     def meets(self) -> bool:
-        """Whether both laws have some outcome, of masses that may lie below all doubles."""
+        """Whether some outcome is possible under both laws; its masses may underflow."""
         return True
 
     def alone(self) -> tuple[float, float, float]:
-        """Mass of A at loss -inf as a sum of two doubles, and a bound on the absolute error."""
+        """Mass of A at loss -inf as a sum of two doubles, and a bound of its absolute error."""
         return 0.0, 0.0, 0.0
 
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Brackets in which the thresholds of levels α are expected."""
+        """Expected brackets of the thresholds c with A(S > c) = α; an estimate."""
         return brackets(self, alpha)
 
     @property
     def tests(self) -> LawTests:
-        """Tests {S > c} for the C core, which takes thresholds where they are expected."""
+        """Tests {S > c} for the C core, which searches the expected brackets."""
         return LawTests(self, (ffi.new_handle(self), lib.python_tails, ffi.NULL))
 
     def formulas(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray] | None:
-        """β and γ, as values and bounds, and thresholds; None where no formula says them."""
+        """β and γ as values and bounds, and thresholds, from formulas; None if there are none."""
         del alpha
         return None
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """H_{e^ε}(A‖B) less the mass of A alone, at finite ε, and a bound on its absolute error.
+        """H_{e^ε}(A‖B) minus A's mass at loss -inf, at finite ε, and a bound of its absolute error.
 
-        The bound is 0 only where the profile is known to be 0.
+        The bound is 0 only if the profile is proven to be 0.
         """
 
 
 class ClosedLaw(ComposedLaw, Protocol):
-    """A composed law whose profile has the digits of an ε that is a sum of two doubles."""
+    """A composed law whose profile takes ε as a sum of two doubles."""
 
     def profile(
         self, epsilon: FloatArray, low: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """As of a `ComposedLaw`; ``low`` is what ε is above the double."""
+        """As of a `ComposedLaw`, at ε + low."""
 
 
 def brackets(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Brackets of the thresholds at which A's mass falls to α, a few roundings wide.
+    """Brackets of the thresholds c at which A(S > c) falls to α, a few roundings wide.
 
-    A level inside an atom has the bracket around the atom's loss.
+    A level inside an atom has a bracket around the loss of the atom.
     """
     low, high = law.support()
-    # room for the rounding of losses, so that no atom at an end is outside
+    # margin for the rounding of losses, so that atoms at the ends are inside
     room = 32.0 * UNIT * (1.0 + max(abs(low), abs(high)))
     small = alpha <= 0.5
     goal = np.where(small, alpha, 1.0 - alpha)
@@ -165,11 +165,11 @@ def brackets(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, FloatArray
 
     if law.losses is not None:
         return falling_bracket(over, *_beside_loss(law, law.losses, alpha), room=8.0 * UNIT)
-    # many levels lie inside the atoms at both ends
+    # test the atoms at both ends first: many levels lie inside them
     places = sorted((low - room, low + room, high - room, high + room))
     before = sum(over(np.full(alpha.size, place)) > 0.0 for place in places[1:3])
     ends = np.take(places, before), np.take(places, before + 1)
-    if high - low > FAR:  # first on an axis that is logarithmic far out
+    if high - low > FAR:  # first in arcsinh c, which is logarithmic far out
         far = falling_bracket(lambda x: over(fn.sinh(x)), *(fn.arcsinh(end) for end in ends))
         ends = fn.sinh(far[0]), fn.sinh(far[1])
     return falling_bracket(over, *ends, room=8.0 * UNIT)
@@ -178,9 +178,9 @@ def brackets(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, FloatArray
 def _beside_loss(
     law: Thresholds, losses: FloatArray, alpha: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Places below and at the loss at which A's mass comes to be at most α, as far as is seen.
+    """Thresholds just below and at the loss at which A(S > c) falls to α, by computed masses.
 
-    Or next to two losses, between which the events of a hull become those of the other order.
+    For a hull, also two neighbouring losses, if the better order changes between them.
     """
     places = np.stack([np.nextafter(losses, -np.inf), losses], axis=1).ravel()
     first, last = np.zeros(alpha.size, np.intp), np.full(alpha.size, places.size - 1)
@@ -195,9 +195,9 @@ def _beside_loss(
 def bounded(
     found: Sequence[FloatArray], least: FloatArray | float, most: FloatArray | float, engine: str
 ) -> Answer:
-    """A value and its proven bounds, moved to what is possible, and the value within the bounds.
+    """An answer from values and proven bounds, clipped to [least, most].
 
-    What is not known to be above 0, and is below all doubles, is 0.
+    A value is 0 if its lower bound is 0 and its upper bound below `BELOW_DOUBLES`.
     """
     value, lower, upper = found[0], *(np.clip(end, least, most) for end in found[1:])
     value = np.clip(value, lower, upper) + 0.0  # no -0.0
@@ -207,26 +207,26 @@ def bounded(
 
 def _bounded_one(found: Triple, least: float, most: float) -> Triple:
     """As `bounded` for one value."""
-    # what is no number stays none
+    # NaN stays NaN
     lower, upper = (min(max(end, least), most) for end in found[1:])
     value = min(max(found[0], lower), upper) + 0.0
     return 0.0 if lower == 0.0 and upper < BELOW_DOUBLES else value, lower, upper
 
 
 class LevelQuestions(Questions):
-    """Questions whose errors at levels inside are bounded together; of a number the one asked."""
+    """Questions for which one computation bounds both β and γ; `one` returns the one asked for."""
 
     engine: str
 
     def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
-        """β and γ at levels inside, and c of the slopes -e^c; no c where nobody needs it."""
+        """β and γ at levels inside, and c of the slopes -e^c; c is empty if it is not needed."""
         raise NotImplementedError
 
     def _is_inside(self, level: float) -> bool:
         return 0.0 < level < 1.0
 
     def _hands_over(self, found: Triple, level: float, *, is_gamma: bool) -> bool:
-        """Whether another engine is to be asked about a number."""
+        """Whether another engine has to answer instead."""
         del found, level, is_gamma
         return False
 
@@ -241,7 +241,7 @@ class LevelQuestions(Questions):
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number."""
         if name in ERRORS and self._is_inside(x):
-            with suppress(AccuracyError):  # of which `answer` knows what to do
+            with suppress(AccuracyError):  # `answer` handles it below
                 return self._one_inside(x, is_gamma=name == "gamma_bound")
         return super().one(name, x)
 
@@ -263,10 +263,10 @@ class LawTests:
     law : Thresholds
         The law.
     calls : tuple
-        A handle, the function of the core that returns masses at many thresholds, and the one that
-        estimates those at one threshold: NULL where the expected brackets are closed.
+        A handle, the C function that returns masses at many thresholds, and the one that estimates
+        masses at one threshold; NULL if the expected brackets need no further search.
     jumps : ndarray, optional
-        Losses that may be atoms, rising.
+        Losses that may be atoms, increasing.
     has_atoms : bool
         Whether atoms count.
     """
@@ -285,7 +285,7 @@ class LawTests:
 
 @ffi.def_extern(error=lib.PE_RAISED, onerror=keep_raised)  # type: ignore[untyped-decorator]
 def python_tails(law: Any, n: int, c: Any, tails: Any) -> int:
-    """Masses of a law at thresholds."""
+    """Callback: masses of a law at thresholds."""
     at, room = (np.frombuffer(ffi.buffer(x, 8 * n * k)) for x, k in ((c, 1), (tails, TAILS)))
     np.concatenate(ffi.from_handle(law).tails(at.copy()), out=room)
     return OK
@@ -293,6 +293,6 @@ def python_tails(law: Any, n: int, c: Any, tails: Any) -> int:
 
 @ffi.def_extern(error=lib.PE_RAISED, onerror=keep_raised)  # type: ignore[untyped-decorator]
 def python_roughly(law: Any, c: float, masses: Any) -> int:
-    """About the masses of a law at one threshold."""
+    """Callback: estimated masses of a law at one threshold."""
     masses[0:4] = ffi.from_handle(law).roughly(c)
     return OK

@@ -1,4 +1,4 @@
-"""A composition of a finite law with a law known in closed form, by sums over the finite one."""
+"""Composition of a finite law with a law in closed form: averages over the finite losses."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["Mixed", "Weights"]
 
 FloatArray = npt.NDArray[np.float64]
 
-MAX_POINTS = 1 << 19  # of one evaluation of the closed form
+MAX_POINTS = 1 << 19  # points of one evaluation of the closed form, to bound the memory
 
 
 class Weights:
-    """Losses with masses of both laws, none of them infinite, and their relative error.
+    """Finite losses with masses of both laws, and the relative error of the masses.
 
-    ``digits`` makes what the losses are above the doubles, and a bound on the error of both
-    together; without it, losses are logarithms of ratios of masses.  ``lowest`` bounds the infimum
-    of all losses on both sides, where some are left out.
+    ``digits`` returns the low parts of the losses and a bound of the error of double and low part
+    together.  ``lowest`` is a lower and an upper bound of the infimum of all losses, some of which
+    may be left out.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Weights:
 
     @cached_property
     def low(self) -> tuple[FloatArray, float] | None:
-        """What ``digits`` makes, of the losses that are kept."""
+        """Low parts of the kept losses, and the error bound."""
         if self._digits is None:
             return None
         low, error = self._digits()
@@ -64,7 +64,7 @@ class Mixed(ComposedLaw):
         return low + float(loss.min()), high + float(loss.max())
 
     def lowest(self) -> tuple[float, float]:
-        """Sums of both infima, and of both errors."""
+        """Lower and upper bound of the infimum of all losses."""
         low, high = self._law.lowest()
         least, most = self._weights.lowest
         size = 1.0 + abs(low) + float(np.abs(self._weights.loss).max())
@@ -84,19 +84,18 @@ class Mixed(ComposedLaw):
             rows.append((*masses, shaped[4].max(axis=1), shaped[5].max(axis=1)))
         parts = [np.concatenate(column) for column in zip(*rows, strict=True)]
         error = parts[4] + w.error + UNIT * (w.loss.size + 4.0)
-        # a finite loss is the logarithm of a ratio of two masses, and c minus it is rounded
+        # a loss errs as the log of a ratio of two masses, and c - loss is rounded
         size = np.abs(c) + float(np.abs(w.loss).max())
         shift = parts[5] + 2.0 * w.error + 8.0 * UNIT * (1.0 + size)
         return Tails(parts[0], parts[1], parts[2], parts[3], error, shift)
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """H_{e^ε}(A‖B): the other law's profile at ε + loss, averaged over A."""
+        """H_{e^ε}(A‖B), the other law's profile at ε + loss averaged over A, and its error."""
         w = self._weights
         size = np.abs(epsilon) + float(np.abs(w.loss).max())
         value, error = self._average(epsilon, None)
         shift = 4.0 * UNIT * size + 2.0 * w.error
-        # the profile of the other law falls by no more than its A-mass there times the shift, and
-        # masses of the weights are known in relative terms
+        # a shift of the threshold changes the profile by at most the shift times A's mass below it
         tails = self.tails(-epsilon + 2.0 * shift)
         below = tails.a_below * (1.0 + tails.error)
         off = shift * below
@@ -106,7 +105,7 @@ class Mixed(ComposedLaw):
             value[weak], error[weak] = self._average(epsilon[weak], low)
             off[weak] = (1.01 * loss_error + 8.0 * UNIT**2 * size[weak]) * below[weak]
         relative = w.error + UNIT * (w.loss.size + 4.0)
-        # beside the smallest loss of all, rounding may have put the threshold on the other side
+        # next to the smallest loss, the threshold may be on either side of it
         beside = -epsilon + 2.0 * shift > self.support()[0]
         return value, error + 1.01 * relative * value + off + SUBNORMAL * beside
 

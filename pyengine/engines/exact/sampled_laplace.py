@@ -1,8 +1,8 @@
 """One Poisson-sampled Laplace step in closed form.
 
 The loss l of the plain step lies in [-μ, μ], with A(l > g) = e^(-(g + μ)/2)/2 and
-B(l <= g) = e^(-(μ - g)/2)/2 inside; sampling makes it L = log(1 - p + p e^l).  Everything is
-written with the distances of L from its ends, which have digits where L itself has none left:
+B(l <= g) = e^(-(μ - g)/2)/2 inside; sampling makes it L = log(1 - p + p e^l).  All formulas use the
+distances of L from its ends low and high, so nothing cancels next to them:
 
     e^(l + μ) = 1 + G,  G = e^(low + μ) expm1(L - low)/p,   low = log(1 - p + p e^-μ),
     e^(l - μ) = 1 - K,  K = e^(L - μ) expm1(high - L)/p,    high = log(1 - p + p e^μ).
@@ -30,7 +30,7 @@ FloatArray = npt.NDArray[np.float64]
 class SampledLaplace(ClosedLaw):
     """The pair (P, (1 - p) P + p Q) of Laplace laws, or its reverse; see `ComposedLaw`.
 
-    The ratio, sensitivity over scale, lies in (0, 40], and p in (0, 1), exactly.
+    The ratio μ, sensitivity over scale, lies in (0, 40] and p in (0, 1), both exact.
     """
 
     def __init__(self, ratio: Fraction, probability: float | Fraction, reversed_: bool) -> None:
@@ -39,7 +39,7 @@ class SampledLaplace(ClosedLaw):
         share = Fraction(probability)
         self._low = two_doubles(sampled_decimal(share, -ratio))
         self._high = two_doubles(sampled_decimal(share, ratio))
-        # of few operations on numbers that belong together; exponents reach μ, and logs of p
+        # relative error of a mass: a few operations, with exponents up to μ and |log p|
         self._error = UNIT * (64.0 + 32.0 * self._ratio + 8.0 * abs(self._log_p))
 
     def support(self) -> tuple[float, float]:
@@ -50,9 +50,9 @@ class SampledLaplace(ClosedLaw):
     def _gaps(
         self, loss: FloatArray, low: FloatArray | float = 0.0
     ) -> tuple[FloatArray, FloatArray]:
-        """Distances of a loss of the unreversed pair from the smallest and from the largest one.
+        """Distances of a loss of the unreversed pair from the smallest and the largest one.
 
-        Below 0 where it is beyond; of absolute error 4 u² (|loss| + |end|) and relative error 4 u.
+        Negative beyond them; relative error 4 u, and absolute error 4 u² (|loss| + |end|).
         """
         least, most = self._low, self._high
         above = loss - least[0]
@@ -75,7 +75,7 @@ class SampledLaplace(ClosedLaw):
         return np.asarray(np.minimum(fallen, 1.0))
 
     def _to_largest(self, grown: FloatArray, fallen: FloatArray) -> FloatArray:
-        """e^(l - μ): 1 - K while that has digits, else from G."""
+        """e^(l - μ): as 1 - K for K < 1/2, else from G, so that nothing cancels."""
         with np.errstate(over="ignore"):
             far = np.minimum((1.0 + grown) * fn.exp(-2.0 * self._ratio), 1.0)
         return np.where(fallen < 0.5, 1.0 - np.minimum(fallen, 0.5), far)
@@ -91,7 +91,7 @@ class SampledLaplace(ClosedLaw):
         with np.errstate(over="ignore", divide="ignore"):
             back = np.where(fallen < 0.5, fn.exp(-2.0 * mu) / ratio, 1.0 / (1.0 + grown))
         above, below = 0.5 * np.sqrt(back), 0.5 * np.sqrt(ratio)
-        # {L > loss}, or {L >= loss} where the order is reversed: atoms are at both ends only
+        # the event is {L > loss}, or {L >= loss} if reversed; atoms are at both ends only
         if self._reversed:
             none, all_ = down < 0.0, up <= 0.0
         else:
@@ -103,7 +103,7 @@ class SampledLaplace(ClosedLaw):
         mixed_above = rest * p_above + p * q_above
         mixed_below = rest * p_below + p * q_below
         error = np.full(c.size, self._error)
-        shift = 16.0 * UNIT * (1.0 + np.abs(c))  # of the losses of both atoms
+        shift = 16.0 * UNIT * (1.0 + np.abs(c))  # error of the losses of both atoms
         if self._reversed:
             return Tails(mixed_below, mixed_above, p_below, p_above, error, shift)
         return Tails(p_above, p_below, mixed_above, mixed_below, error, shift)
@@ -111,11 +111,10 @@ class SampledLaplace(ClosedLaw):
     def profile(
         self, epsilon: FloatArray, low: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """H_{e^ε}(A‖B) at any ε, and a bound on its error.
+        """H_{e^ε}(A‖B) at ε + low for any ε, and a bound of its absolute error.
 
-        With L = -ε for (P, mixture) it is A(E) - e^ε B(E) on E = {l <= g}, which is
-        p e^(ε - μ) s (s - 1), s² = 1 + G; for the reverse, at L = ε, it is p (1 - √(1 - K)).
-        ``low`` is what ε is above the double.
+        For (P, mixture), at L = -ε, it is p e^(ε - μ) s (s - 1) with s² = 1 + G; for the reverse,
+        at L = ε, it is p (1 - √(1 - K)) (docs/theory/finite, Lemma 5).
         """
         p, mu = self._p, self._ratio
         left = np.zeros(epsilon.size) if low is None else low

@@ -1,7 +1,7 @@
-"""One step of any law: its masses between losses, asked at the threshold itself.
+"""One step of any law, from its masses below and above the threshold itself.
 
-A threshold c is an edge of two cells, {L <= c} and {L > c}; what rounding moves it by, the law says
-(docs/theory/finite).
+A threshold c is the edge between the cells {L <= c} and {L > c}; the law bounds the error of the
+edge (docs/theory/finite, Lemma 6).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["SingleStep"]
 
 FloatArray = npt.NDArray[np.float64]
 
-VANISHES = -740.0  # log of a mass that is 0 in double precision, but for what SUBNORMAL covers
-LARGEST = 1e300
-FAR = 50.0
+VANISHES = -740.0  # log of a mass that counts as 0: below what `SUBNORMAL` covers
+LARGEST = 1e300  # largest end of the support that is searched
+FAR = 50.0  # largest error of an edge in the exponential of a bound
 
 
 class SingleStep(ClosedLaw):
@@ -37,7 +37,7 @@ class SingleStep(ClosedLaw):
         )
 
     def _end(self, sign: float) -> float:
-        """Loss beyond which neither law has mass that double precision can hold."""
+        """Loss beyond which the masses of both laws are below all doubles."""
         end = 1.0
         while end < LARGEST:
             cells = self._law.cells(np.array([sign * end]))
@@ -48,33 +48,33 @@ class SingleStep(ClosedLaw):
         return end
 
     def support(self) -> tuple[float, float]:
-        """Smallest and largest finite loss, where unbounded those of any mass."""
+        """Smallest and largest finite loss; if unbounded, the largest with a mass in doubles."""
         return self._support
 
     def lowest(self) -> tuple[float, float]:
-        """Numbers not above and not below the infimum of all finite losses."""
+        """Lower and upper bound of the infimum of all finite losses."""
         low, off = self._law.limits()[0], self._law.support_error()
         return low - off, low + off
 
     def infinite(self) -> tuple[float, float]:
-        """Those of the step."""
+        """Mass of A at loss -inf and of B at loss inf."""
         return self._law.infinite()
 
     def alone(self) -> tuple[float, float, float]:
-        """Mass of A at loss -inf as a sum of two doubles, and a bound on the error."""
+        """Mass of A at loss -inf as a sum of two doubles, and a bound of its absolute error."""
         lost = self.infinite()[0]
         return lost, 0.0, 4.0 * UNIT * lost + (5e-324 if 0.0 < lost < 1e-300 else 0.0)
 
     def _edges(
         self, c: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Logs of the finite masses of A above and below, of B above and below, their error, shift.
+        """Logs of A's mass above and below c and of B's, without infinite losses; error and shift.
 
-        Masses of one side are sums over cells of positive terms, so they keep their digits.
+        Masses are sums over cells, of positive terms, so they keep their relative error.
         """
         edges, place = np.unique(c, return_inverse=True)
         cells = self._law.cells(edges)
-        # a cell between thresholds that nearly agree is known badly, and weighs nothing in a sum
+        # weight errors by mass: a cell between nearly equal thresholds is imprecise, but light
         sums, off = [], np.zeros(edges.size)
         with np.errstate(divide="ignore", invalid="ignore"):
             log_error = fn.log(cells.error)
@@ -102,25 +102,25 @@ class SingleStep(ClosedLaw):
     def profile(
         self, epsilon: FloatArray, low: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """A(L <= -ε) - e^ε B(L <= -ε) of finite losses L, and a bound on its error.
+        """A(L <= -ε) - e^ε B(L <= -ε) for finite losses L, and a bound of its absolute error.
 
-        At an edge that is off by s the difference changes by at most (e^s - 1) A(L <= -ε + s);
-        ``low``, what ε is above the double, counts as part of s.
+        An error s of the edge changes the difference by at most (e^s - 1) A(L <= -ε + s); ``low``,
+        which is added to ε, counts as part of s.
         """
         _, log_a, _, log_b, error, shift = self._edges(-epsilon)
         if low is not None:
             shift = shift + np.abs(low)
-        # what lies within the error of the edge may be on its other side
+        # losses within the error of the edge may be on either side
         off = self._law.support_error()
         beyond = self._edges(-epsilon + 2.0 * (np.where(np.isfinite(shift), shift, 0.0) + off))
         near = fn.exp(np.maximum(log_a, beyond[1]))
         with np.errstate(under="ignore"):
             a_below = fn.exp(log_a)
-            # never above A's mass but by rounding: every loss here is at most -ε
+            # at most A's mass, except for rounding: every loss here is at most -ε
             scaled = fn.exp(np.minimum(epsilon + log_b, log_a))
         inner = a_below - scaled
         rounding = 8.0 * UNIT * (1.0 + np.abs(epsilon))
-        moved = fn.expm1(np.minimum(shift + off, FAR))  # from there on it is all of the mass
+        moved = fn.expm1(np.minimum(shift + off, FAR))  # at `FAR` the bound exceeds all mass
         bound = (error + rounding) * (a_below + scaled) + 2.0 * moved * near
         bound += SUBNORMAL + self._law.left_out()
         vanishes = epsilon > -(self._law.limits()[0] - off)
@@ -133,7 +133,7 @@ def _both_sums(log_mass: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _running(log_mass: FloatArray) -> FloatArray:
-    """Logs of running sums, in rounds that double their length, so that few roundings add up."""
+    """Logs of running sums, by doubling their length, so each has O(log n) roundings."""
     sums, length = log_mass.copy(), 1
     while length < sums.size:
         sums[length:] = fn.logaddexp(sums[length:], sums[:-length])

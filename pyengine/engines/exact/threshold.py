@@ -1,7 +1,7 @@
-"""Questions on a law whose masses above and below any threshold are known to a proven error.
+"""Questions on a law with proven masses above and below any threshold.
 
-`pyengine.engines.exact.levels` bounds the trade-off function; the value between the bounds is that
-of the straight line between the thresholds on both sides of a level.
+`pyengine.engines.exact.levels` bounds the trade-off function; its value is that of the chord
+between the two tests with thresholds on both sides of a level.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 LARGEST = 1.7976931348623157e308
-FAR_APART = 64.0  # distances from an end whose ratio is narrowed
-LARGEST_FACTOR = FAR_APART**8  # by which a bracket that reaches an end is narrowed at once
-SMALLEST = 1e-290  # a distance below this is as good as 0
+FAR_APART = 64.0  # ratio of the distances of both ends of a bracket up to which it is narrowed
+LARGEST_FACTOR = FAR_APART**8  # largest factor per step while one distance is 0
+SMALLEST = 1e-290  # a distance below this counts as 0
 Ends = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
@@ -49,13 +49,13 @@ class ThresholdQuestions(LevelQuestions):
         self.law, self.engine = law, engine
 
     def beside(self, remove: ThresholdQuestions) -> Questions:
-        """The hull from the masses of both."""
+        """The hull, from the masses of both orders."""
         from pyengine.engines.exact.both import ExactBothOrders
 
         return ExactBothOrders(self, remove)
 
     def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
-        """What is known without a threshold, and where: at 1, and at 0 what A never shows."""
+        """Errors at α = 1, and at 0, where γ is B's mass at loss inf; and the mask of these."""
         curve, none, shown = ErrorCurve.trivial(alpha), alpha == 0.0, self.shown
         curve.c = np.where(none, np.inf, -np.inf)
         if none.any() and shown > 0.0:
@@ -70,7 +70,7 @@ class ThresholdQuestions(LevelQuestions):
         return curve, none | (alpha == 1.0)
 
     def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
-        """By formulas, or from tests on both sides of levels."""
+        """β and γ by formulas, or from two tests on both sides of each level."""
         known = self.law.formulas(alpha)
         if known is not None:
             return known
@@ -89,7 +89,7 @@ class ThresholdQuestions(LevelQuestions):
 
     @property
     def shown(self) -> float:
-        """B's mass where A has none."""
+        """B's mass at loss inf, where A has none."""
         return self.law.infinite()[1]
 
     def profile(self, epsilon: FloatArray) -> Answer:
@@ -98,19 +98,19 @@ class ThresholdQuestions(LevelQuestions):
         answer = Answer.around(
             value, error + 1.01 * np.abs(left), names(self.engine, value.size), True
         )
-        # outwards, and by more than the last place of a sum of which the error is far less
+        # round outwards: the error may be far below the last place of the sum
         rounded = (error > 0.0) | (left != 0.0)
         answer.lower = np.where(rounded, np.nextafter(answer.lower, 0.0), answer.lower)
         answer.upper = np.where(rounded, np.nextafter(answer.upper, 2.0), answer.upper)
         np.clip(answer.lower, 0.0, 1.0, out=answer.lower)
         np.clip(answer.upper, 0.0, 1.0, out=answer.upper)
-        # nothing is known but an upper bound: it is the value that is safe
+        # if the lower bound is 0, the upper bound is the safe value
         unknown = (answer.lower == 0.0) & (answer.upper > BELOW_DOUBLES)
         answer.value = np.where(unknown, answer.upper, np.minimum(value, 1.0))
         return answer
 
     def _profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Profile as a sum of two doubles, the second one tiny, and its error; at ε = inf too."""
+        """Profile as a sum of two doubles, and its absolute error; ε may be infinite."""
         lost, low, lost_error = self.law.alone()
         inner, error = np.zeros(epsilon.size), np.zeros(epsilon.size)
         finite = np.isfinite(epsilon)
@@ -124,25 +124,25 @@ class ThresholdQuestions(LevelQuestions):
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ.
 
-        Brackets are narrowed by ratios, and closed by interpolation.
+        Brackets are first narrowed geometrically, then by interpolation.
         """
         size = delta.size
         if not size:
             return Answer.exact(np.zeros(0))
-        # the largest ε of all, below and above, and where no mass is left that a double can tell
+        # bounds of the largest ε, and the ε from which on no mass is left in doubles
         most, least = (max(0.0 - x, 0.0) for x in self.law.lowest())
         end = min(max(-self.law.support()[0], 0.0) * (1.0 + 4.0 * UNIT), LARGEST)
-        # by a profile too low, as computed, and too high, all at once
+        # for the lower bound of the profile, its value and its upper bound, all at once
         slack, last = (np.repeat(x, size) for x in ((-1.0, 0.0, 1.0), (min(least, end), end, most)))
         levels = np.tile(delta, 3)
 
         def excess(epsilon: FloatArray, some: npt.NDArray[Any]) -> FloatArray:
-            """Log of profile over δ, which is > 0 just where the profile is above δ < 1.
+            """Log of profile over δ: > 0 if and only if the profile is above δ < 1.
 
-            Below δ it is the tangent of the logarithm, as profiles fall to 0 in straight lines.
+            Below δ it is the tangent of the log, as profiles fall to 0 linearly.
             """
             value, left, error = self._profile(epsilon)
-            # near δ the first difference is exact, and the others have its digits
+            # near δ the first difference is exact
             over = (value - levels[some]) + (left + slack[some] * error)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 part = over / levels[some]
@@ -150,7 +150,7 @@ class ThresholdQuestions(LevelQuestions):
             log = np.where((over > 0.0) & ~(log > 0.0), BELOW_DOUBLES, log)  # δ = 0, or underflow
             below = (over <= 0.0) | (levels[some] >= 1.0)
             log = np.where(below, np.minimum(log, -(UNIT**4)), log)
-            # what no number is known of is 0 for a lower bound, and 1 for an upper one
+            # NaN: the lower bound of the profile is 0, and the upper one is 1
             return np.where(np.isnan(over) & ~below, np.where(slack[some] < 0.0, -1.0, 1.0), log)
 
         low, high = np.zeros(3 * size), np.full(3 * size, end)
@@ -158,7 +158,7 @@ class ThresholdQuestions(LevelQuestions):
         at_low, at_high, at_none = excess(ends, np.tile(np.arange(3 * size), 3)).reshape(3, -1)
         never, beyond = at_none > 0.0, at_high > 0.0
         high[at_low < 0.0] = 0.0
-        # what the profile at no ε tells is known already
+        # answers that follow from the profile at the ends
         known = never | beyond | ((levels == 0.0) & (self.law.infinite()[0] == 0.0))
         high[known] = low[known]
         low, high, at_low, at_high = _narrowed(excess, (low, high, at_low, at_high), end)
@@ -177,9 +177,9 @@ class ThresholdQuestions(LevelQuestions):
         found = Answer(
             parts[1], lower, np.maximum(parts[2], parts[1]), names(self.engine, size), True
         )
-        # whether ε is infinite at all is open: the value is the safe one
+        # if ε may be infinite, that is the safe value
         found.value[found.upper == np.inf] = np.inf
-        if self.law.infinite()[0] == 0.0:  # the profile vanishes at the largest ε alone
+        if self.law.infinite()[0] == 0.0:  # δ = 0 has the largest ε
             none = delta == 0.0
             found.lower[none], found.upper[none] = least, most
             found.value[none] = most if most == np.inf else min(max(end, least), most) + 0.0
@@ -191,13 +191,12 @@ def _narrowed(
     bracket: Ends,
     end: float,
 ) -> Ends:
-    """Brackets whose ends have like distances from 0, and like ones from the largest place.
+    """Narrow brackets until both ends have similar distances from 0, and from ``end``.
 
-    Profiles of bounded losses fall in straight lines next to the largest ε and hardly at all next
-    to no ε, so that halving would take as many evaluations as a root has leading zeros, or nines.
-    The function is asked at places with a mask of the functions that they are for.  Brackets are
-    lower and upper ends in [0, ``end``] and the values there, > 0 and not; those of which both ends
-    are the same stay as they are.
+    Profiles of bounded losses are linear in ε next to 0 and next to the largest ε, so a root may be
+    close to either, and bisection would take a step per leading zero or nine of it.  ``function``
+    takes points and the mask of the brackets that they belong to.  A bracket is a lower and an
+    upper end in [0, ``end``] and the values there, > 0 and <= 0; if both ends are equal, it stays.
     """
     low, high, at_low, at_high = (x.copy() for x in bracket)
     for is_last in (False, True):
