@@ -1,4 +1,4 @@
-"""What engines answer: values between bounds, and the questions that they can be asked."""
+"""Answers of engines (values with bounds), and the interface of the questions they answer."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-WANTED = {"trade_off": "beta", "gamma_bound": "gamma"}  # which error a function has
-FAR = 1e70  # ε whose powers are doubles, up to the fourth
+WANTED = {"trade_off": "beta", "gamma_bound": "gamma"}  # the error that a function returns
+FAR = 1e70  # a larger ε is replaced by an equivalent one: powers up to ε⁴ must be doubles
 Triple = tuple[float, float, float]  # a value, its lower bound and its upper one
 Judged = tuple[float, float, float, bool]  # the same, and whether the bounds are proven
 Found = TypeVar("Found", "Answer", "ErrorCurve")
-# takes answers to one question, and whether that is β, which falls where others rise
+# makes one answer from several to one question; the flag says whether that is β, which is smaller
+# for more informative pairs
 Joining = Callable[[Sequence["Answer"], bool], "Answer"]
 
 
@@ -47,9 +48,8 @@ Joining = Callable[[Sequence["Answer"], bool], "Answer"]
 class Answer:
     """Values with bounds and the engine behind each, as flat arrays: lower <= value <= upper.
 
-    The engine is ``exact`` for values that need none.  `certified` says where the truth is proven
-    to lie between the bounds, floating point included; elsewhere it does as far as an error
-    estimate goes.
+    The engine is ``exact`` for values that need none.  Where `certified`, the truth is proven to
+    lie between the bounds, floating point included; elsewhere the bounds are estimates.
     """
 
     value: FloatArray
@@ -64,17 +64,17 @@ class Answer:
 
     @classmethod
     def exact(cls, value: FloatArray) -> Answer:
-        """Values that need no engine."""
+        """An answer with exact values, which need no engine."""
         return cls(value, value.copy(), value.copy(), names("exact", value.size), True)
 
     @classmethod
     def zero(cls, x: FloatArray) -> Answer:
-        """0 at each argument."""
+        """The exact answer 0 at each argument."""
         return cls.exact(np.zeros(x.size))
 
     @classmethod
     def rest(cls, level: FloatArray) -> Answer:
-        """Values 1 - level, with the rounding of the difference between their bounds."""
+        """Values 1 - level, with bounds that include the rounding of the difference."""
         value = 1.0 - level
         answer = cls.exact(value)
         rounded = 1.0 - value != level
@@ -90,19 +90,19 @@ class Answer:
         engine: npt.NDArray[np.str_],
         proven: bool | BoolArray = False,
     ) -> Answer:
-        """Values with absolute errors."""
+        """Values with bounds at an absolute error."""
         return cls(value, value - error, value + error, engine, proven)
 
     def parts(self) -> dict[str, Answer]:
-        """The answer itself, as a curve has two."""
+        """The answer under the empty name, as `ErrorCurve.parts` has two by name."""
         return {"": self}
 
     def each(self, make: Joining, *others: Answer) -> Answer:
-        """What is made of it and of other answers."""
+        """The answer that ``make`` forms from this one and others."""
         return make((self, *others), False)
 
     def taken(self, where: BoolArray) -> Answer:
-        """The entries of a mask."""
+        """The entries selected by a mask."""
         return Answer(*(part[where] for part in vars(self).values()))
 
     def first(self) -> Judged:
@@ -116,7 +116,7 @@ class Answer:
         return Answer(*(np.concatenate(parts) for parts in both))
 
     def put(self, where: npt.NDArray[np.bool_], other: Answer) -> None:
-        """Replace the entries of a mask."""
+        """Replace the entries selected by a mask."""
         self.value[where] = other.value
         self.lower[where] = other.lower
         self.upper[where] = other.upper
@@ -125,7 +125,7 @@ class Answer:
 
 
 def complement_above(alpha: FloatArray) -> FloatArray:
-    """Return doubles that are not below 1 - α, and equal to it where it is a double."""
+    """Return 1 - α rounded up."""
     rest = 1.0 - alpha
     return np.where(1.0 - rest == alpha, rest, np.minimum(np.nextafter(rest, 2.0), 1.0))
 
@@ -139,7 +139,7 @@ def names(engine: str, size: int) -> npt.NDArray[np.str_]:
 class ErrorCurve:
     """A trade-off function at some α: β = T(α) and γ = 1 - T(α), each with its own accuracy.
 
-    The slope of T there is -e^c; `c` is empty where nobody needs it.
+    The slope of T there is -e^c; `c` is empty if it is not needed.
     """
 
     beta: Answer
@@ -154,18 +154,18 @@ class ErrorCurve:
         return {"beta": self.beta, "gamma": self.gamma}
 
     def each(self, make: Joining, *others: ErrorCurve) -> ErrorCurve:
-        """Both errors, each made of its own and of those of other curves."""
+        """Both errors, each formed by ``make`` from this curve's and the other curves'."""
         curves = (self, *others)
         beta, gamma = make([x.beta for x in curves], True), make([x.gamma for x in curves], False)
         return ErrorCurve(beta, gamma, self.c)
 
     def taken(self, where: BoolArray) -> ErrorCurve:
-        """The entries of a mask."""
+        """The entries selected by a mask."""
         slopes = self.c[where] if self.c.size else self.c
         return ErrorCurve(self.beta.taken(where), self.gamma.taken(where), slopes)
 
     def put(self, where: npt.NDArray[np.bool_], other: ErrorCurve) -> None:
-        """Replace the entries of a mask, and their slopes where there are any."""
+        """Replace the entries selected by a mask, and their slopes if there are any."""
         self.beta.put(where, other.beta)
         self.gamma.put(where, other.gamma)
         if self.c.size:
@@ -173,16 +173,16 @@ class ErrorCurve:
 
     @classmethod
     def trivial(cls, alpha: FloatArray) -> ErrorCurve:
-        """That of a mechanism which releases nothing: β = 1 - α."""
+        """The curve of a mechanism that releases nothing: β = 1 - α."""
         return cls(Answer.rest(alpha), Answer.exact(alpha.copy()))
 
 
 class LawQuestion(Generic[Found]):
-    """One of the three questions, to be asked of anybody.
+    """One of the three questions on a law: trade-off function, profile, or ε.
 
-    `name` is the method of `Questions` that answers it, `public` the public functions whose values
-    it has, of which ``made`` makes the answer in that order; ``nothing`` takes its argument to what
-    answers it of a mechanism that releases nothing.
+    `name` is the method of `Questions` that answers it.  `public` are the public functions whose
+    values it contains; ``made`` forms the answer from theirs, in that order.  ``nothing`` returns
+    the answer for a mechanism that releases nothing.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class LawQuestion(Generic[Found]):
         self.nothing: Callable[[FloatArray], Found] = nothing
 
     def __call__(self, asked: Questions, x: FloatArray) -> Found:
-        """What is answered."""
+        """The answer of ``asked`` at x."""
         found: Found = getattr(asked, self.name)(x)
         return found
 
@@ -216,15 +216,13 @@ EPSILON: LawQuestion[Answer] = LawQuestion("epsilon", ("epsilon",), _itself, Ans
 class Questions:
     """All questions on an ordered pair of laws (A, B), or on both orders of it.
 
-    Arguments lie in their domains.  Derived classes answer for flat arrays: `ask` where they have
-    one way for all questions, else each by itself, a trade-off function by what is `_settled` and
-    what lies `_inside`.  Those that have a quicker way for one number
-    override `one`, which gives the same bits.
+    Arguments are flat arrays within their domains.  Derived classes override `ask` if they answer
+    all questions in one way, else each question; for trade-off functions, `_settled` and `_inside`.
+    A faster `one` for a single number must give the same bits.
 
-    Those that are light take next to no memory: whoever asks again may be given the same object.
-    `otherwise` makes the questions that are asked what these refuse, `prover` those that prove
-    bounds of what these estimate, and `within` the same ones for a tolerance, so that the advice of
-    refusals is true.
+    `is_light` objects take little memory and may be cached.  `otherwise` makes the questions to ask
+    where these refuse, `prover` those with proven bounds for estimates, and `within` the same ones
+    for another tolerance, to check the advice in refusals.
     """
 
     is_light: ClassVar[bool] = False
@@ -235,7 +233,7 @@ class Questions:
 
     @property
     def proving(self) -> Questions:
-        """Questions to ask for bounds that are proven."""
+        """Questions that prove their bounds."""
         if self.prover is None:
             return self
         found = self._proofs or self.prover()
@@ -245,15 +243,15 @@ class Questions:
 
     @property
     def is_estimated(self) -> bool:
-        """Whether no answer inside of its domain is proven, however it is asked."""
+        """Whether all answers inside the domain are estimates, from the prover as well."""
         return False
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """The answer to one of the three questions, by what answers all of them in one way."""
+        """The answer to any of the three questions; overridden where all have one way."""
         raise NotImplementedError
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1]; the hull of both orders."""
+        """T(A, B) at α in [0, 1]; for both orders, their hull."""
         known = self._settled(alpha)
         if known is None:
             return self._inside(alpha)
@@ -265,7 +263,7 @@ class Questions:
         return curve
 
     def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray] | None:
-        """What is known of a trade-off function without a search, and at which levels."""
+        """Errors that are known without a search, and the mask of their levels; None if none."""
         del alpha
         return None
 
@@ -274,7 +272,7 @@ class Questions:
         return self.ask(TRADE_OFF, alpha)
 
     def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) = H_{e^ε}(A‖B) at ε >= 0; the larger one of both orders."""
+        """δ(ε) = H_{e^ε}(A‖B) at ε >= 0; for both orders, the larger one."""
         return self.ask(PROFILE, epsilon)
 
     def epsilon(self, delta: FloatArray) -> Answer:
@@ -282,18 +280,15 @@ class Questions:
         return self.ask(EPSILON, delta)
 
     def beside(self, remove: Any) -> Questions | None:
-        """Questions on both orders, these on ``add``, from the same engine's on the reverse.
+        """Questions on both orders, from these on ``add`` and the same engine's on ``remove``.
 
-        None where the hull of any two curves serves.
+        None if the engine has no hull of its own; `BothOrders` then serves.
         """
         del remove
         return None
 
     def wanting(self, wanted: str | None) -> Questions:
-        """These, of whose trade-off functions one error alone is to be narrow where that is less.
-
-        It is "beta" or "gamma".
-        """
+        """The same questions with narrow bounds of one error only, "beta" or "gamma", if faster."""
         del wanted
         return self
 
@@ -304,12 +299,12 @@ class Questions:
         except AccuracyError as refusal:
             if self.otherwise is None:
                 raise self._advised(refusal, name, x) from None
-            if x.size > 1:  # the others keep what they have
+            if x.size > 1:  # bisect, so that only refused arguments go to the other engine
                 half = x.size // 2
                 return self.answer(name, x[:half]).followed_by(self.answer(name, x[half:]))
             try:
                 return self.otherwise().answer(name, x)
-            except AccuracyError:  # whose advice is about another engine
+            except AccuracyError:  # its advice would be about the other engine
                 raise self._advised(refusal, name, x) from None
 
     def _advised(self, refusal: AccuracyError, name: str, x: FloatArray) -> AccuracyError:
@@ -321,7 +316,7 @@ class Questions:
         return followed(refusal, lambda tolerance: make(tolerance).answer(name, x))
 
     def _own(self, name: str, x: FloatArray) -> Answer:
-        """As `answer`, without anybody else's."""
+        """As `answer`, without `otherwise`."""
         if name == "delta":
             far = (x > FAR) & np.isfinite(x)
             return self.profile(self._nearer(x, far) if far.any() else x)
@@ -331,17 +326,17 @@ class Questions:
         return curve.gamma if name == "gamma_bound" else curve.beta
 
     def _nearer(self, epsilon: FloatArray, far: BoolArray) -> FloatArray:
-        """The same ε, or others with the same bounds of δ where profiles are flat from FAR on."""
+        """The same ε; if the profile is constant from `FAR` on, larger ones are replaced."""
         try:
             ends = self.profile(np.array([FAR, np.inf]))
-        except AccuracyError:  # of these two, of which nobody asked
+        except AccuracyError:  # a refusal of these two must not refuse ε
             return epsilon
         if ends.lower[0] <= ends.lower[1]:
             return np.where(far, FAR, epsilon)
         return np.where(far, np.inf, epsilon) if ends.upper[0] <= ends.upper[1] else epsilon
 
     def values(self, name: str, x: FloatArray) -> FloatArray:
-        """As `answer` without bounds; derived classes may interpolate where many are asked."""
+        """As `answer` without bounds; derived classes may interpolate for many arguments."""
         return self.answer(name, x).value
 
     def one(self, name: str, x: float) -> Judged:
@@ -350,10 +345,10 @@ class Questions:
 
 
 class ByFunction(Questions):
-    """Questions that each public function is asked apart: of both errors the one that is wanted."""
+    """Questions with a separate computation for each public function, so for β and for γ."""
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """What the functions make that have the question's values."""
+        """The answer formed from the public functions that belong to the question."""
         return question.made(*(self._own(name, x) for name in question.public))
 
     def _own(self, name: str, x: FloatArray) -> Answer:
@@ -361,17 +356,17 @@ class ByFunction(Questions):
 
 
 class Answering:
-    """What is no mechanism, and brings what answers for it by itself."""
+    """Base of objects other than mechanisms that bring their own `Questions`."""
 
     def questions(self, adjacency: str, tolerance: float | None) -> Questions:
-        """What answers under one adjacency, within a relative tolerance of its bounds."""
+        """Questions under one adjacency, with bounds within a relative tolerance."""
         raise NotImplementedError
 
     def labels(self, adjacency: str) -> list[Label]:
-        """What numbers must be read with."""
+        """The labels that its numbers carry."""
         raise NotImplementedError
 
     @property
     def parts(self) -> tuple[Mechanism, ...]:
-        """The mechanisms that it is made of."""
+        """The mechanisms that it consists of."""
         raise NotImplementedError

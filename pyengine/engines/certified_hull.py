@@ -1,4 +1,4 @@
-"""Questions that rows answer: of one order, and of both orders and their hull."""
+"""Questions on both orders and their hull, answered from certified rows."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__ = ["CertifiedBothOrders"]
 
 
 class CertifiedBothOrders(Interpolated, BothOrders):
-    """Questions on both orders: adjacency ``add_remove``, by rows of the order that decides.
+    """Questions on both orders: adjacency ``add_remove``, from rows of the decisive order.
 
-    Levels where both decide are on a line, or on chords of both curves.  A hull of rows of one
-    order and another engine's brackets of the other one would ask that engine at some hundred
-    levels for each chord, so such levels go to what knows both at once.
+    Where neither order decides alone, the hull is a line or a chord.  If rows are too wide for one
+    order, a chord would need another engine at about a hundred levels, so those levels go to
+    ``otherwise``, which answers for both orders at once.
     """
 
     def __init__(
@@ -41,18 +41,19 @@ class CertifiedBothOrders(Interpolated, BothOrders):
         self._otherwise = otherwise
 
     def one(self, name: str, x: float) -> Judged:
-        """As `answer` for one number, in one call of the C core where lines say all."""
+        """As `answer` for one number, in one call of the C core if lines suffice."""
         found = self._plan and self._plan.one(name, x)
         return found or super().one(name, x)
 
     def _decides(self, question: LawQuestion[Any], x: FloatArray, lower: FloatArray) -> BoolArray:
-        """By an upper bound of the other order's profile."""
+        """Where an upper bound of the other order's profile shows it."""
         return self._is_alone(x, lower) if question is PROFILE else self._is_alone(lower, x)
 
     def _is_alone(self, epsilon: FloatArray, delta: FloatArray) -> BoolArray:
-        """Whether the profile of ``add`` is at most δ, which is asked closely where that is needed.
+        """Whether the profile of ``add`` at ε is proven to be at most δ.
 
-        So ``remove`` has the larger answer, of which δ or ε is a lower bound.
+        Then ``remove`` has the larger answer, of which δ or ε is a lower bound.  Cheap bounds are
+        tried first.
         """
         alone = np.zeros(epsilon.size, dtype=np.bool_)
         for closely in (False, True):
@@ -69,10 +70,9 @@ class CertifiedBothOrders(Interpolated, BothOrders):
         beta: Answer,
         gamma: Answer,
     ) -> None:
-        """By the lower line of both orders, at the slopes of both; else as the base class.
+        """By the lower of both orders' lines, at the slopes of both; else as the base class.
 
-        A line that is not above the other order's keeps all of its digits, which a difference of
-        profiles would not.
+        The lower line keeps all its digits, which a difference of profiles would not.
         """
         inner = (alpha > 0.0) & (alpha < 1.0)
         lines = [self._lines(alpha[inner], curve.c[inner]) for curve in (first, second)]
@@ -83,7 +83,7 @@ class CertifiedBothOrders(Interpolated, BothOrders):
         wide = own[0].upper - low > 2.0 * (own[0].upper - own[0].lower)
         wide |= high - own[1].lower > 2.0 * (own[1].upper - own[1].lower)
         beta.lower[inner], gamma.upper[inner] = low, high
-        if wide.any():  # a line that touches both, or what has no proof but the lattice's
+        if wide.any():  # the hull is a line that touches both, or only the lattice has a proof
             at = np.zeros(alpha.size, dtype=np.bool_)
             at[inner] = wide
             others = own[0].taken(wide), own[1].taken(wide)
@@ -94,27 +94,27 @@ class CertifiedBothOrders(Interpolated, BothOrders):
             gamma.put(at, others[1])
 
     def _lines(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Lower bounds of β and upper ones of γ on the lower line of slope -e^c of both orders."""
+        """Lower bounds of β and upper bounds of γ on the lower of both lines of slope -e^c."""
         (beta, gamma), (other_beta, other_gamma) = (pair.line(alpha, c) for pair in self._pairs)
         return np.minimum(beta, other_beta), np.maximum(gamma, other_gamma)
 
     def _tangent(self, alpha: FloatArray, c: FloatArray) -> tuple[Answer, Answer]:
-        """As the base class, and from rows where they say more."""
+        """As the base class, improved by rows."""
         beta, gamma = super()._tangent(alpha, c)
         low, high = self._lines(alpha, c)
         beta.lower, gamma.upper = np.maximum(beta.lower, low), np.minimum(gamma.upper, high)
         return beta, gamma
 
     def _chord(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Between the tests of threshold c of both orders; else as the base class."""
+        """By the chord between both orders' tests with threshold c; else as the base class."""
         power, error, within = mixed(alpha, [pair.test(c) for pair in self._pairs])
-        if not within.all():  # what rows do not prove closely
+        if not within.all():  # rows are too wide there
             rest = ~within
             power[rest], error[rest], within[rest] = super()._chord(alpha[rest], c[rest])
         return power, error, within
 
     def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
-        """Where the hull is a line, or the tangent of one order."""
+        """Levels where the hull is the line of slope -1, or the curve of one order."""
         add, remove = self._pairs
         found, settled = ErrorCurve.trivial(alpha), np.zeros(alpha.size, dtype=np.bool_)
         if add.is_of_one and remove.is_of_one:
@@ -134,9 +134,9 @@ class CertifiedBothOrders(Interpolated, BothOrders):
     def _alone(
         self, pair: CertifiedPair, functional: int, alpha: FloatArray
     ) -> tuple[ErrorCurve, BoolArray]:
-        """One order's curve with bounds of the hull, where its tangent does not cut the other one.
+        """One order's curve with bounds of the hull, where its tangent is below the other curve.
 
-        Both orders' lines of slope e^c differ by the profiles at |c|.
+        Both orders' lines of slope -e^c differ by the difference of the profiles at |c|.
         """
         curve, weak = pair.proven(alpha)
         widths = [answer.upper - answer.lower for answer in (curve.beta, curve.gamma)]
@@ -148,7 +148,7 @@ class CertifiedBothOrders(Interpolated, BothOrders):
             answer.value = np.clip(answer.value, answer.lower, answer.upper)
         narrow = curve.beta.upper - low <= 2.0 * widths[0]
         settled = ~weak & narrow & (high - curve.gamma.lower <= 2.0 * widths[1])
-        # elsewhere the own line has the profile of `add`
+        # for the other sign of c, the own line has the profile of `add`
         settled &= curve.c >= 0.0 if functional == A_ABOVE else curve.c <= 0.0
         at = np.flatnonzero(settled)
         if at.size:
@@ -157,7 +157,7 @@ class CertifiedBothOrders(Interpolated, BothOrders):
         return curve, settled
 
     def _inside(self, alpha: FloatArray) -> ErrorCurve:
-        """Where both orders have to be known."""
+        """Levels at which both orders are needed."""
         found, nothing = self._keeper.next_to_nothing(alpha)
         if nothing.all():
             return found

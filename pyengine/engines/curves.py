@@ -1,4 +1,4 @@
-"""What holds for all engines: answers joined, and questions made of other questions."""
+"""For all engines: answers combined, and questions made of other questions."""
 
 from __future__ import annotations
 
@@ -58,19 +58,19 @@ def _entries(pick: np.ufunc, first: Answer, second: Answer) -> Answer:
 
 
 class MadeOf(Questions):
-    """Questions whose answers are made of those of others."""
+    """Questions whose answers ``make`` forms from those of others."""
 
     def __init__(self, make: Joining, first: Questions, *others: Questions) -> None:
         self._make, self._first, self._others = make, first, others
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """What is made of all answers."""
+        """The combination of all answers."""
         found = question(self._first, x)
         return found.each(self._make, *(question(other, x) for other in self._others))
 
 
 class Unproven(MadeOf):
-    """Questions whose bounds hold if the masses of the steps err by no more than is estimated."""
+    """Questions whose bounds hold if the estimated errors of the steps' masses do: not proven."""
 
     def __init__(self, asked: Questions) -> None:
         super().__init__(_estimated, asked)
@@ -90,10 +90,10 @@ def _estimated(found: Sequence[Answer], _: bool) -> Answer:
 
 
 def substituted(dominating: Questions, attained: Sequence[Questions]) -> Questions:
-    """Return questions on a substituted record where only bounds are known: values are safe ones.
+    """Return questions on a substituted record where only bounds are known: the values are safe.
 
-    One pair dominates all pairs of data sets; pairs that are attained bound the truth from the
-    other side.
+    ``dominating`` dominates all pairs of neighbouring data sets; pairs that are ``attained`` bound
+    the truth from the other side.
     """
     return MadeOf(_safe, dominating, *attained)
 
@@ -114,18 +114,18 @@ def _all_certified(found: Sequence[Answer]) -> npt.NDArray[np.bool_]:
 
 
 class Dominated(Questions):
-    """Questions whose values are those of a mechanism that dominates.
+    """Questions whose values are those of a dominating mechanism.
 
     Parameters
     ----------
     above : Questions
-        Of the mechanism that dominates.
+        Questions on the dominating mechanism.
     below : sequence of callable
-        Make questions on mechanisms that are dominated; those that no engine answers are left out.
+        Make questions on dominated mechanisms; those that refuse are left out.
     name : str
-        The engine.
+        Name of the engine in answers.
     own : callable, optional
-        Makes questions on the mechanism itself; left out where no engine answers.
+        Makes questions on the mechanism itself; left out if they refuse.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Dominated(Questions):
         self._below = below if own is None else [own, *below]
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """β from below, and everything else from above."""
+        """Safe values: the lower bound of β, and the upper bounds of γ, δ and ε."""
         others = []
         both = False
         for make in self._below:

@@ -1,12 +1,11 @@
 """The lower convex hull of both orders' trade-off functions: adjacency ``add_remove``.
 
-The hull (Definition F.1 of Dong, Roth and Su 2022) is the largest of all lines below both
-functions, and its conjugate is the larger profile: γ(α) = min over c of α e^c + D(c).  It is one of
-both functions wherever the tangent of that one does not cut the other, and a line that touches both
-elsewhere.  Both profiles are the same at 0, so that one such line has slope -1.
+The hull (Definition F.1 of Dong, Roth and Su 2022) is the supremum of all lines below both
+functions, and its conjugate is the larger profile D: γ(α) = min over c of α e^c + D(c).  Where the
+tangent of one function stays below the other, the hull is that function; elsewhere it is a line
+that touches both.  Both profiles are equal at 0, so one such line has slope -1.
 
-An engine says what it knows of a line of slope -e^c; where the hull lies between the lines and
-chords is said here.
+Engines supply lines of slope -e^c and points; this module bounds the hull by lines and chords.
 """
 
 from __future__ import annotations
@@ -37,33 +36,33 @@ __all__ = ["Between", "BothOrders", "joined", "mixed"]
 BoolArray = npt.NDArray[np.bool_]
 Test = tuple[FloatArray, FloatArray, FloatArray]  # bounds of α and β from above, of γ from below
 
-NARROW = 1e-11  # relative width of bounds of both errors that nothing more is asked for
-ROUNDS = 70  # of a search that shrinks its interval to 0.62 of it
-SHARE = 1.0 / 3.0  # of the bracket that is due to the law below, which loses half of what is gained
-STEEPEST = 700.0  # e^c of a larger c is beyond all doubles, or below them
-SLOPE = 2.0**-40  # relative, of a loss and an exponential: what a line moves by that has that slope
-CHORD = 2.0**-50  # of the few operations of a chord, relative to its positive terms
-UNDERFLOW = 2e-323  # of both products and of the last one, where they are no normal doubles
-LINE = 2.0**-49  # of the few operations of a line, relative to the terms of its sum
+NARROW = 1e-11  # relative width of bounds of β and γ that are not improved further
+ROUNDS = 70  # golden section steps, each of which shrinks the interval by 0.62
+SHARE = 1.0 / 3.0  # place of a value in a bracket: merging costs half of what splitting costs
+STEEPEST = 700.0  # largest |c|: e^c must be a normal double
+SLOPE = 2.0**-40  # relative error of a slope e^c, and so of a line with that slope
+CHORD = 2.0**-50  # rounding of a chord, relative to its positive terms
+UNDERFLOW = 2e-323  # absolute error of three products below the normal doubles
+LINE = 2.0**-49  # rounding of a line, relative to the terms of its sum
 
 
 # Map: Definition F.1 of Dong, Roth and Su (2022): hull | test_curves | theory/conversions
 class BothOrders(Questions):
     """Questions on both orders (A, B) and (B, A) of the pair: adjacency ``add_remove``.
 
-    Profiles are the larger of both.  The trade-off function is bounded from outside by lines below
-    both curves, and from inside by the curves and by chords between their points; so its bounds are
-    proven where those of the pairs are.
+    Profiles are the larger of both.  The trade-off function is bounded from below by lines below
+    both curves, and from above by the curves and by chords between their points; its bounds are
+    proven if those of the pairs are.
     """
 
-    _is_one_law = False  # that is its own mirror image, and answers for both orders
+    _is_one_law = False  # whether the pair is symmetric, so that both orders are the same
 
     def __init__(self, add: Questions, remove: Questions) -> None:
         self._add = add
         self._remove = remove
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """Of profiles and of ε the larger one of both orders."""
+        """δ or ε: the larger one of both orders."""
         found = question(self._remove, x)
         if self._is_one_law:
             return found
@@ -74,12 +73,12 @@ class BothOrders(Questions):
         return found
 
     def _decides(self, question: LawQuestion[Any], x: FloatArray, lower: FloatArray) -> BoolArray:
-        """Where ``remove`` is known to have the larger answer, by a lower bound of its own."""
+        """Where ``remove`` is proven to have the larger answer, given its lower bound."""
         del question, lower
         return np.zeros(x.size, dtype=np.bool_)
 
     def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray] | None:
-        """All of the one law where both orders have the same."""
+        """The whole curve, if the pair is symmetric."""
         if self._is_one_law:
             return self._add.trade_off(alpha), np.ones(alpha.size, dtype=np.bool_)
         return super()._settled(alpha)
@@ -118,12 +117,13 @@ class BothOrders(Questions):
         beta: Answer,
         gamma: Answer,
     ) -> None:
-        """Set the lower bounds of β and the upper ones of γ, from lines that touch one curve.
+        """Set the lower bounds of β and upper bounds of γ, from tangents of one curve.
 
-        Each is lowered by what the other order's profile exceeds the first one's at its slope.
+        Each tangent is lowered by the excess of the other order's profile at its slope, which puts
+        it below both curves.
         """
         inner = (alpha > 0.0) & (alpha < 1.0)
-        # by the smaller error, in which they differ
+        # compare the smaller error, which has the digits
         less, more = second.beta.value < first.beta.value, second.gamma.value > first.gamma.value
         use = np.where(first.beta.value < 0.5, less, more)
         add, remove = self._add, self._remove
@@ -131,12 +131,12 @@ class BothOrders(Questions):
             (first, add, remove, inner & ~use),
             (second, remove, add, inner & use),
         ):
-            where = where & ((beta.lower > 0.0) | (gamma.upper < 1.0))  # else nothing can be lost
+            where = where & ((beta.lower > 0.0) | (gamma.upper < 1.0))  # else bounds are trivial
             if where.any():
                 beta.lower[where] = curve.beta.lower[where]
                 gamma.upper[where] = curve.gamma.upper[where]
                 small = self._of_interest(curve.beta.upper[where], curve.gamma.upper[where])
-                # the slope is known to some rounding only, which moves the line by as little
+                # rounding of the slope moves the line by the same relative amount
                 shift, proven = self._excess(curve.c[where], small, own, other)
                 shift = shift * (1.0 + LINE) + SLOPE * small
                 for answer, side in ((beta, -shift), (gamma, shift)):
@@ -147,10 +147,10 @@ class BothOrders(Questions):
     def _excess(
         self, c: FloatArray, small: FloatArray, own: Questions, other: Questions
     ) -> tuple[FloatArray, BoolArray]:
-        """What a line of slope e^c that touches one curve is lowered by, to be below the other.
+        """Bounds of how far a tangent of slope -e^c of one curve exceeds that of the other.
 
-        A line of slope e^c below T(A, B) has the intercept 1 - H_{e^c}(B‖A), below T(B, A) the same
-        with A and B exchanged, and H_{e^c}(A‖B) = 1 - e^c + e^c H_{e^-c}(B‖A).
+        The tangent of T(A, B) has the intercept 1 - H_{e^c}(B‖A), that of T(B, A) the same with A
+        and B exchanged, and H_{e^c}(A‖B) = 1 - e^c + e^c H_{e^-c}(B‖A).
         """
         size = np.abs(c)
         weight = fn.exp(np.clip(c, -STEEPEST, 0.0))
@@ -165,25 +165,25 @@ class BothOrders(Questions):
     def _differences(
         self, size: FloatArray, floor: FloatArray, first: Any, second: Any
     ) -> tuple[FloatArray, BoolArray]:
-        """Upper bounds of what the second profile exceeds the first one by, and which are proven.
+        """Upper bounds of the second profile minus the first at ε = size, and which are proven.
 
-        What a bound exceeds the difference by matters next to ``floor``.
+        Their precision matters relative to ``floor``.
         """
         del floor
         finite = np.minimum(size, STEEPEST)
         mine, theirs = first.profile(finite), second.profile(finite)
-        # beyond, the profile at the largest slope bounds the second one, and 0 the first one
+        # for larger ε: the second profile is at most that at `STEEPEST`, the first one at least 0
         least = np.where(size > STEEPEST, 0.0, mine.lower)
         return np.maximum(theirs.upper - least, 0.0), mine.certified & theirs.certified
 
     def _of_interest(self, beta: FloatArray, gamma: FloatArray) -> FloatArray:
-        """The error that is to be narrow: the smaller one."""
+        """The error whose bounds must be narrow: the smaller one."""
         return np.minimum(beta, gamma)
 
     def _is_wide(
         self, beta: Answer, gamma: Answer, widths: tuple[FloatArray, FloatArray]
     ) -> BoolArray:
-        """Whether bounds are wider than twice those of the better curve, and not narrow anyway."""
+        """Whether bounds are not `NARROW`, and wider than twice those of the better curve."""
         wider = (beta.upper - beta.lower > widths[0]) | (gamma.upper - gamma.lower > widths[1])
         return np.asarray(wider & ~_is_narrow(beta, gamma))
 
@@ -195,10 +195,10 @@ class BothOrders(Questions):
         c: FloatArray,
         at: npt.NDArray[np.intp],
     ) -> None:
-        """Use the line of slope e^c below both curves, else the chord of points next to it too."""
+        """Improve bounds by the line of slope -e^c below both curves; if needed, by a chord."""
         level = alpha[at]
         line_beta, line_gamma = self._tangent(level, c)
-        # a line has the digits of γ for c >= 0, and those of β otherwise
+        # a line is precise for γ if c >= 0, and for β otherwise
         wins = np.where(
             c >= 0.0, line_gamma.upper < gamma.upper[at], line_beta.lower > beta.lower[at]
         )
@@ -207,7 +207,7 @@ class BothOrders(Questions):
         for answer, line in ((beta, line_beta), (gamma, line_gamma)):
             answer.certified[at] &= line.certified
         open_ = ~_is_narrow(beta, gamma)[at]
-        if not open_.any():  # a chord takes some hundred levels of both curves
+        if not open_.any():  # a chord needs about a hundred levels of both curves
             return
         at = at[open_]
         power, error, within = self._chord(level[open_], c[open_])
@@ -219,10 +219,10 @@ class BothOrders(Questions):
         beta.upper[at] = np.minimum(beta.upper[at], np.minimum(error, 1.0 - power + 2.0**-52))
 
     def _tangent(self, alpha: FloatArray, c: FloatArray) -> tuple[Answer, Answer]:
-        """β and γ at α on the line of slope e^c that touches the hull from outside.
+        """β and γ at α on the tangent of the hull with slope -e^c.
 
-        γ is α e^c + D(c), and for c < 0, where D(c) = 1 - e^c + e^c D(-c) as the relation of
-        neighbours is symmetric, β is e^c (1 - α - D(-c)).
+        γ = α e^c + D(c) for c >= 0.  Adjacency is symmetric, so D(c) = 1 - e^c + e^c D(-c), and
+        β = e^c (1 - α - D(-c)) for c < 0.
         """
         d = self.profile(np.abs(c))
         slope, rest = fn.exp(c), 1.0 - alpha
@@ -232,7 +232,7 @@ class BothOrders(Questions):
             beta = np.clip(slope * (rest - value), 0.0, rest)
             values.append(np.where(c >= 0.0, (1.0 - gamma, gamma), (beta, 1.0 - beta)))
         value, lower, upper = values
-        # rounding, relative to the terms of the sum that has the digits; to 1 for its complement
+        # rounding, relative to the terms of the precise error, or to 1 for its complement
         of_gamma = LINE * np.where(c >= 0.0, upper[1], 1.0)
         of_beta = LINE * np.where(c >= 0.0, 1.0, slope * rest)
         low, high = np.maximum(upper[0] - of_beta, 0.0), np.minimum(upper[1] + of_gamma, 1.0)
@@ -242,20 +242,20 @@ class BothOrders(Questions):
         )
 
     def _odds(self, alpha: FloatArray, c: FloatArray) -> FloatArray:
-        """Logarithm of γ/β on a tangent, which has digits for whichever is small."""
+        """log(γ/β) on a tangent, which is precise if either is small."""
         beta, gamma = self._tangent(alpha, c)
         with np.errstate(divide="ignore"):
             return np.asarray(fn.log(gamma.value) - fn.log(beta.value))
 
     def _chord(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Bounds from inside of the hull at α, from the points of slope e^c on both curves.
+        """Lower bounds of γ and upper bounds of β at α, from points of slope -e^c on both curves.
 
-        Lower ones of γ, upper ones of β, and whether a chord between those points passes a level.
+        Also whether a chord between those points covers the level.
         """
         ends = []
         for pair in (self._add, self._remove):
             steeper_by = partial(_steeper_by, pair, c)
-            far = np.full(alpha.size, -745.0)  # of log α
+            far = np.full(alpha.size, -745.0)  # log of the smallest double
             near = np.where(steeper_by(far) > 0.0, 0.0, far)
             from pyengine.numerics.bracketing import falling_bracket
 
@@ -269,9 +269,9 @@ class BothOrders(Questions):
 
 # Map: chords of the hull, from tests of both orders | test_curves | theory/conversions
 def mixed(alpha: FloatArray, tests: Sequence[Test]) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Lower bounds of γ at α and upper ones of β, from chances between two tests; and where.
+    """Lower bounds of γ and upper bounds of β at α, from random mixtures of two tests; and where.
 
-    The shares are those that make the level α; seven roundings take less than the allowance.
+    The shares make the level α; seven roundings are less than `CHORD`.
     """
     power, error, within = alpha.copy(), np.ones(alpha.size), np.zeros(alpha.size, dtype=np.bool_)
     for (x, missed, shown), (u, missed_too, shown_too) in product(tests, repeat=2):
@@ -291,7 +291,7 @@ def _larger(found: Sequence[Answer], _: bool) -> Answer:
 
 
 def _is_narrow(beta: Answer, gamma: Answer) -> BoolArray:
-    """Whether both errors are known as well as any curve is."""
+    """Whether the bounds of both errors are as narrow as `NARROW`."""
     return np.asarray(
         (beta.upper - beta.lower <= NARROW * beta.upper)
         & (gamma.upper - gamma.lower <= NARROW * gamma.upper)
@@ -299,12 +299,12 @@ def _is_narrow(beta: Answer, gamma: Answer) -> BoolArray:
 
 
 def _steeper_by(pair: Questions, c: FloatArray, log_alpha: FloatArray) -> FloatArray:
-    """What the slope at a level exceeds another one by, as logarithms."""
+    """log(-slope) of the curve at a level, minus c."""
     return pair.trade_off(fn.exp(log_alpha)).c - c
 
 
 def _clip(alpha: FloatArray, beta: Answer, gamma: Answer) -> None:
-    """Keep bounds within what is possible, and values between bounds; proven ones may not cross."""
+    """Clip bounds to the possible, and values to bounds; raise if proven bounds cross."""
     for answer, low, high in ((gamma, alpha, 1.0), (beta, 0.0, complement_above(alpha))):
         wrong = answer.certified & ~(answer.lower <= answer.upper)
         if wrong.any():
@@ -314,7 +314,7 @@ def _clip(alpha: FloatArray, beta: Answer, gamma: Answer) -> None:
         np.clip(answer.lower, low, high, out=answer.lower)
         np.clip(answer.upper, low, high, out=answer.upper)
         np.clip(answer.value, answer.lower, answer.upper, out=answer.value)
-        np.minimum(answer.lower, answer.value, out=answer.lower)  # of estimates that disagree
+        np.minimum(answer.lower, answer.value, out=answer.lower)  # estimates may disagree
 
 
 def joined(add: Questions, remove: Questions) -> Questions:
@@ -323,14 +323,14 @@ def joined(add: Questions, remove: Questions) -> Questions:
 
 
 class Between(MadeOf):
-    """Questions on a law between a less and a more informative one."""
+    """Questions on a law enclosed by a less and a more informative one."""
 
     def __init__(self, below: Questions, above: Questions) -> None:
         super().__init__(_enclosed, above, below)
         self._below, self._above = below, above
 
     def beside(self, remove: Between) -> Questions:
-        """Between both orders of the one law and of the other one."""
+        """The hull, enclosed by those of the less and of the more informative law."""
         sides = (self._below, remove._below), (self._above, remove._above)
         return Between(*(joined(*side) for side in sides))
 
@@ -341,7 +341,7 @@ def _enclosed(found: Sequence[Answer], falls: bool) -> Answer:
     with np.errstate(invalid="ignore"):
         part = (1.0 - SHARE if falls else SHARE) * (upper - lower)
         value = np.where(upper < np.inf, lower + part, upper)
-    # what an engine gives a value for without a bracket has that value still
+    # equal values on both sides, such as those of no engine, are kept
     same = (small.value == large.value) & (lower <= small.value) & (small.value <= upper)
     value = np.where(same, small.value, value)
     certified = small.certified & large.certified

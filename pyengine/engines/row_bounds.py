@@ -1,7 +1,7 @@
-"""From rows with proven errors to bounds of what was asked; the arithmetic is in the C core.
+"""From rows with proven errors to bounds of β, γ, δ and ε; the arithmetic is in the C core.
 
-`csrc/row_bounds.c` moves every bound outwards for its own rounding; docs/theory/conversions says
-why the tangents and chords hold.
+`csrc/row_bounds.c` rounds every bound outwards; docs/theory/conversions proves the tangents and
+chords.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ __all__ = [
     "crossed",
 ]
 
-SLACK = 2.0**-49  # of bounds, for the rounding of the few operations that form them
-TRIES = 8  # thresholds beside one that is off
+SLACK = 2.0**-49  # relative rounding of the operations that form a bound
+TRIES = 8  # thresholds tried next to one on the wrong side of its level
 COLUMNS: int = lib.PE_BOUNDS
 
 
 class LogBounds:
     """Proven bounds of the five functionals at thresholds.
 
-    The table has lower and upper bounds of the log of each functional and of its value; the rows of
-    the C core that they were made of may be had as well.
+    The table has lower and upper bounds of the log of each functional, and of its value; ``rows``
+    are the rows of the C core behind them, if kept.
     """
 
     def __init__(self, c: FloatArray, table: FloatArray, rows: FloatArray | None = None) -> None:
@@ -37,23 +37,23 @@ class LogBounds:
 
     @classmethod
     def of_rows(cls, c: FloatArray, rows: FloatArray) -> LogBounds:
-        """Bounds from rows of the C core with proven errors; 0 and 1 where there are none."""
+        """Bounds from rows of the C core with proven errors; 0 and 1 for rows without one."""
         table = np.empty((c.size, COLUMNS))
         lib.pe_bounds_of_rows(c.size, array(rows), SLACK, array(table, writable=True))
         return cls(c, table, rows)
 
     def logs(self, functional: int) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper bounds of the log of a functional; not to be written to."""
+        """Lower and upper bounds of the log of a functional; read-only views."""
         return self._table[:, 4 * functional], self._table[:, 4 * functional + 1]
 
     def values(self, functional: int) -> tuple[FloatArray, FloatArray]:
-        """Bounds of a functional itself, rounded outwards; not to be written to."""
+        """Bounds of a functional itself, rounded outwards; read-only views."""
         return self._table[:, 4 * functional + 2], self._table[:, 4 * functional + 3]
 
     def line(self, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Lower bounds of β and upper ones of γ: the convex T lies above its tangent.
+        """Lower bounds of β and upper bounds of γ: the convex T lies above its tangent.
 
-        The tail is A's that is the level, or one minus the level for `A_BELOW`.
+        ``tail`` is the level α, or 1 - α for `A_BELOW`.
         """
         out = np.empty((2, self.c.size))
         given = array(np.ascontiguousarray(tail)), array(self.c), array(self._table)
@@ -64,10 +64,10 @@ class LogBounds:
     def chord(
         self, functional: int, tail: FloatArray, rows: Callable[[FloatArray], LogBounds]
     ) -> tuple[FloatArray, FloatArray]:
-        """Upper bounds of β and lower ones of γ.
+        """Upper bounds of β and lower bounds of γ at α.
 
-        T falls, and from the level of the threshold c down to α it rises by at most the slope at a
-        threshold beyond that of α, which a second row proves to lie there.
+        From the level of the threshold c down to α, T rises at most with the slope at a threshold
+        beyond that of α; a second row proves that it lies beyond.
         """
         n, work = self.c.size, np.empty((4, self.c.size))
         level, c, table = array(np.ascontiguousarray(tail)), array(self.c), array(self._table)
@@ -79,14 +79,14 @@ class LogBounds:
         return work[2], work[3]
 
     def gain(self) -> FloatArray:
-        """Lower bounds of the profile at |c| that a line of slope e^c has: of B‖A where c >= 0."""
+        """Lower bounds of the profile at |c| behind a line of slope -e^c: of B‖A if c >= 0."""
         out = np.empty(self.c.size)
         given = array(self.c), array(self._table)
         lib.pe_bounds_gain(self.c.size, *given, SLACK, array(out, writable=True))
         return out
 
     def best(self, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """β and γ as the rows have them, errors aside; NaN where they say nothing."""
+        """Best estimates of β and γ from the rows; NaN where there is none."""
         out = np.full((2, self.c.size), np.nan)
         if self._rows is not None:
             given = array(np.ascontiguousarray(tail)), array(self._rows)
@@ -95,7 +95,7 @@ class LogBounds:
         return out[0], out[1]
 
     def best_epsilon(self, delta: FloatArray) -> FloatArray:
-        """ε at δ as the rows have it; NaN where they say nothing."""
+        """Best estimate of ε at δ from the rows; NaN where there is none."""
         out = np.full(self.c.size, np.nan)
         if self._rows is not None:
             given = array(np.ascontiguousarray(delta)), array(self._rows)
@@ -103,16 +103,16 @@ class LogBounds:
         return out
 
     def best_profile(self) -> FloatArray:
-        """The profile as the rows have it; NaN where they say nothing."""
+        """Best estimate of the profile from the rows; NaN where there is none."""
         out = np.full((self.c.size, 3), np.nan)
         if self._rows is not None:
             lib.pe_profile_answers(self.c.size, array(self._rows), array(out, writable=True))
         return out[:, 0]
 
     def tangent(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Lower bounds of ε at δ, as profiles are convex in e^ε, with a distance.
+        """Lower bounds of ε at δ, as profiles are convex in e^ε, and a distance.
 
-        That far from the threshold a profile is about certainly on the right side of δ.
+        At that distance from the threshold, the profile is very likely on the right side of δ.
         """
         out = np.empty((2, self.c.size))
         given = array(np.ascontiguousarray(delta)), array(self.c), array(self._table)

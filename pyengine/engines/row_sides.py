@@ -1,6 +1,6 @@
-"""Rows of log values of one ordered pair, with proven errors: where questions get them from.
+"""Sources of rows for one ordered pair: logs of all functionals at a threshold, with errors.
 
-The spectral engine finds a threshold; rows at it and beside it, whose errors are proven
+The spectral engine finds a threshold; rows at it and near it, with proven errors
 (docs/theory/line), bound the answer.
 """
 
@@ -44,38 +44,38 @@ __all__ = [
 
 BoolArray = npt.NDArray[np.bool_]
 Threshold = Callable[[int, FloatArray], FloatArray]
-ANY = Limits(0.5, 0.5)  # of thresholds, which enter no bound
-CLOSE_ROW = 3e-11  # error of rows of lines, for which no law is built
+ANY = Limits(0.5, 0.5)  # error of rows that only find thresholds, which enter no bound
+CLOSE_ROW = 3e-11  # error of rows of lines up to which no tabulated law is built
 CLOSE = Limits(CLOSE_ROW, CLOSE_ROW)
-MISSED = 0.5  # relative error of a row from which on its threshold is looked for anew
+MISSED = 0.5  # relative error of a row above which its threshold is not used
 
 
 class RowSide:
     """Certified rows of one ordered pair.
 
-    `name` is the engine behind its answers, `most_at_zero` an upper bound of the profile at 0 that
-    needs no row, and `ends` the largest loss between its bounds, infinite where there is none, None
-    where it is not known.  `next_to_largest` knows levels whose tests take outcomes of the largest
-    likelihood ratio alone; `memo` has what several questions need, as long as the lines are kept.
+    `name` is the engine's name in answers, `most_at_zero` an upper bound of the profile at 0
+    without a row, and `ends` the largest loss with its bounds: infinite if unbounded, None if
+    unknown.  `next_to_largest` serves levels whose tests reject only next to the largest loss.
+    `memo` caches what several questions share, as long as the lines are kept.
     """
 
-    name = "certified"  # of the engine, as answers have it
+    name = "certified"
     most_at_zero = 1.0
     ends: Triple | None = None
     next_to_largest: NextToLargest | None = None
-    lines: LineSide | None = None  # itself, where the C core answers floats
+    lines: LineSide | None = None  # the side itself, if the C core answers single numbers
 
     def __init__(self) -> None:
         self.memo: dict[Any, Any] = {}
 
     @property
     def largest(self) -> float:
-        """Upper bound of the loss; infinite where there is none."""
+        """Upper bound of the loss; infinite if unbounded or unknown."""
         return math.inf if self.ends is None else self.ends[2]
 
     @cached_property
     def zero(self) -> Triple:
-        """The profile at 0, between its bounds."""
+        """The profile at 0, with its bounds."""
         found = self.rows(PROFILE, np.zeros(1))
         lower, upper = (float(bound[0]) for bound in found.values(PROFILE))
         upper, value = min(upper, self.most_at_zero), float(found.best_profile()[0])
@@ -87,8 +87,8 @@ class RowSide:
     def straight(self) -> tuple[float, float]:
         """Levels between which the hull of both orders is the line 1 - α - δ(0).
 
-        The test of threshold 0 has errors a and b, and a + b = 1 - δ(0); the other order's has them
-        exchanged.  Tests between both lie on the line, which no test is below.
+        The test with threshold 0 has errors a and b with a + b = 1 - δ(0); in the other order they
+        are exchanged.  Mixtures of both tests lie on the line, and no test lies below it.
         """
         found = self.rows(A_ABOVE, np.zeros(1))
         (a_low, a_high), (b_low, b_high) = (
@@ -97,7 +97,7 @@ class RowSide:
         return min(a_high, b_high), max(a_low, b_low)
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds where the log of a functional is about a target; NaN where none is found."""
+        """Thresholds at which the log of a functional is about a target; NaN if not found."""
         raise NotImplementedError
 
     def table(self, functional: int, c: FloatArray) -> FloatArray:
@@ -105,31 +105,31 @@ class RowSide:
         raise NotImplementedError
 
     def rows(self, functional: int, c: FloatArray) -> LogBounds:
-        """Logs of bounds of all functionals at thresholds."""
+        """Bounds of all functionals at thresholds."""
         return LogBounds.of_rows(c, self.table(functional, c))
 
     def beyond(self, functional: int, c: FloatArray) -> LogBounds:
-        """The same where bounds may be far apart."""
+        """The same, where wide bounds are enough."""
         return self.rows(functional, c)
 
     def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
-        """Upper bounds of the profile for which no law is built, and unless closely no line."""
+        """Upper bounds of the profile without tabulated laws; unless ``closely``, without lines."""
         del closely
         return np.ones(epsilon.size)
 
     def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
-        """Bounds at thresholds where the log of a functional is about a target."""
+        """Bounds at thresholds at which the log of a functional is about a target."""
         return self.rows(functional, self.threshold(functional, log_target))
 
 
 def estimated_threshold(lines: Spectral, functional: int, log_target: FloatArray) -> FloatArray:
-    """Thresholds of estimated rows; NaN where there is no estimate."""
+    """Thresholds from estimated rows; NaN where their error exceeds `MISSED`."""
     table = lines.solve(functional, log_target)
     return np.where(table[:, ERRORS + functional] <= MISSED, table[:, 0], np.nan)
 
 
 def first_found(ways: Sequence[Threshold], functional: int, log_target: FloatArray) -> FloatArray:
-    """Thresholds by the first way that finds each; NaN where none does."""
+    """Thresholds by the first of ``ways`` that finds each; NaN where none does."""
     found = np.full(log_target.size, np.nan)
     for find in ways:
         missing = np.isnan(found) & np.isfinite(log_target)
@@ -139,25 +139,25 @@ def first_found(ways: Sequence[Threshold], functional: int, log_target: FloatArr
 
 
 class LineSide(RowSide):
-    """Certified rows of steps whose proven lines are kept with their contours."""
+    """Certified rows from proven lines, which are kept with their contours."""
 
     @property
     def lines(self) -> LineSide:  # type: ignore[override]
-        """Itself."""
+        """The side itself."""
         return self
 
     @property
     def asked(self) -> int:
-        """Which lines are asked before all else."""
+        """Which lines are tried first."""
         return THOROUGH
 
     @property
     def known_largest(self) -> float | None:
-        """Upper bound of the loss; None where the C core knows it from the steps."""
+        """Upper bound of the loss; None if the C core knows it from the steps."""
         return self.largest
 
     def prover(self) -> Spectral:
-        """What holds the lines."""
+        """The engine that holds the lines."""
         raise NotImplementedError
 
     def table(self, functional: int, c: FloatArray) -> FloatArray:
@@ -165,13 +165,13 @@ class LineSide(RowSide):
         return self.prover().certify(functional, c, lines=self.asked)
 
     def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
-        """By Chernoff's bounds, or by the lines."""
+        """By Chernoff's bounds; if ``closely``, by the lines."""
         lines, c = self.prover(), -epsilon
         rows = lines.certify(PROFILE, c, lines=self.asked) if closely else lines.chernoff(c)
         return LogBounds.of_rows(c, rows).values(PROFILE)[1]
 
     def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
-        """Bounds at thresholds that are looked for on the lines, else by the fast engines."""
+        """Bounds at thresholds found on the lines, else by the fast engines."""
         table = self.solved_table(functional, log_target)
         return LogBounds.of_rows(table[:, 0], table)
 
@@ -180,7 +180,7 @@ class LineSide(RowSide):
         return self._placed(functional, log_target)[0]
 
     def _placed(self, functional: int, log_target: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """Rows at such thresholds, and which of these the fast engines found."""
+        """Rows at such thresholds, and a mask of those that the fast engines found."""
         table = self.prover().certify_beyond(functional, log_target, SLACK, lines=self.asked)
         missing = np.isnan(table[:, 0]) & np.isfinite(log_target)
         if missing.any():
@@ -189,7 +189,7 @@ class LineSide(RowSide):
 
 
 class EstimatedSide(RowSide):
-    """Rows whose errors are estimates, of an engine that proves nothing and is kept elsewhere."""
+    """Rows with estimated errors, of an engine that is cached elsewhere."""
 
     def __init__(self, engine: Callable[[], RowEngine], name: str, ends: Triple | None) -> None:
         super().__init__()
@@ -197,7 +197,7 @@ class EstimatedSide(RowSide):
 
     @property
     def engine(self) -> RowEngine:
-        """What gives the rows."""
+        """The engine that computes the rows."""
         return self._engine()
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
@@ -209,19 +209,19 @@ class EstimatedSide(RowSide):
         return self.engine.at(functional, c)
 
     def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
-        """The profile's upper end by such a row."""
+        """Upper ends of the profile from its rows: 1 unless ``closely``."""
         if not closely:
             return np.ones(epsilon.size)
         return self.rows(PROFILE, -epsilon).values(PROFILE)[1]
 
 
 def beyond(functional: int, log_target: FloatArray, error: FloatArray) -> FloatArray:
-    """Logs of a functional for which a row of such an error meets the level, or δ, for certain."""
+    """Log target of a functional at which a row with this error surely meets the level or δ."""
     return log_target + (1.25 if functional == A_BELOW else -1.25) * error
 
 
 def log_slope(functional: int, table: FloatArray) -> FloatArray:
-    """Slope in the threshold of the log of A's tails or the profile."""
+    """Derivative in c of the log of one of A's tails or of the profile."""
     if functional == PROFILE:
         return np.asarray(fn.exp(table[:, 2 + B_BELOW] - table[:, 0] - table[:, 2 + PROFILE]))
     sign = -1.0 if functional == A_ABOVE else 1.0
