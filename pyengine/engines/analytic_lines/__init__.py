@@ -1,1 +1,1 @@
-"""Steps given by analytic densities: vertical lines whose errors are bounded in ball arithmetic."""
+"""Vertical lines for steps with analytic densities, with errors bounded in ball arithmetic."""

@@ -1,9 +1,9 @@
-"""Expressions as Taylor series in ball arithmetic, about points of the plane and about parts of it.
+"""Taylor series of expressions in ball arithmetic, about points and about balls.
 
-A series about a ball encloses those about all of its points, and has finite coefficients only where
-the expression is known to be analytic on all of it.  With the series about the middle it encloses
-the values on the ball far more closely than operations on the ball itself do, whose terms do not
-know of each other: the loss is a difference of two logarithms that are much larger.
+The series about a ball encloses those about all of its points; its coefficients are finite only if
+the expression is proven to be analytic on the ball.  Its last coefficient bounds the remainder of
+the series about the midpoint.  That encloses values on the ball far more tightly than evaluation on
+the ball, which ignores dependencies: the loss is a difference of two much larger logarithms.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ __all__ = [
     "values_of",
 ]
 
-BITS = 160  # of nodes
-BOUND_BITS = 128  # of bounds: two words, which FLINT keeps within the number
-# coefficients of series, the last one of which is that of the remainder: on wide balls more of them
-# say less
+BITS = 160  # precision of nodes
+BOUND_BITS = 128  # precision of bounds: two words, which FLINT stores without allocation
+# coefficients of a series, of which the last bounds the remainder: on wide balls and otherwise;
+# on wide balls more of them widen the enclosure
 WIDE, ORDER = 5, 9
 NOTHING = float("nan")
-# operations that are not known to be analytic everywhere: their arguments are enclosed closely,
-# unless they divide by a constant
+# operations that are not analytic everywhere: their arguments are enclosed by their own series,
+# unless the divisor is a constant
 NARROWED = ("divide", "log", "sqrt", "lgamma", SOFTPLUS)
 LARGEST = 1.7e308
 IS_FINITE = methodcaller("is_finite")
@@ -53,7 +53,7 @@ IS_FINITE = methodcaller("is_finite")
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """Work at a precision in bits, alone."""
+    """Set the working precision in bits, under the lock of ball arithmetic."""
     with BallArithmetic.lock:
         before, cap = ctx.prec, ctx.cap
         ctx.prec, ctx.cap = bits, ORDER
@@ -70,16 +70,16 @@ def _of_fraction(value: Fraction) -> arb:
 def _operations(
     series: Any, is_analytic: Callable[[Any], bool], first: Callable[[Any], Any]
 ) -> dict[str, Callable[..., Any]]:
-    """Operations on what ``series`` makes of coefficients, the ``first`` of which is the value.
+    """Operations on series, which ``series`` makes of coefficients; ``first`` returns the value.
 
-    ``is_analytic`` says where a logarithm has no cut.
+    ``is_analytic`` tells whether a ball misses the branch cut of the logarithm.
     """
 
     def constant(value: Any) -> Any:
         return series([value])
 
     def unknown() -> Any:
-        """No number, nor any coefficient."""
+        """A series of NaN: the function may not be analytic."""
         return series([NOTHING] * ORDER)
 
     def guarded(name: str, allowed: Callable[[Any], bool]) -> Callable[[Any], Any]:
@@ -97,7 +97,7 @@ def _operations(
         return (x.exp() - (-x).exp()) / 2
 
     def softplus(x: Any) -> Any:
-        """log(1 + e^x): beside x where that is large, and its imaginary part below pi."""
+        """log(1 + e^x); x + log(1 + e^-x) for Re x > 0, if the imaginary part is below pi."""
         value = first(x)
         if not value.real.mid() > 0:
             return logarithm(one + x.exp())
@@ -133,7 +133,7 @@ def _operations(
 
 
 def _misses_cut(x: acb) -> bool:
-    """Whether a rectangle has no number <= 0."""
+    """Whether a rectangle contains no real number <= 0."""
     return bool(x.real > 0) or x.log(analytic=True).is_finite()
 
 
@@ -146,22 +146,22 @@ _POINT = _operations(lambda terms: arb(terms[0]), lambda x: bool(x > 0), lambda 
 
 
 def values_of(first: Expression, second: Expression) -> Program:
-    """Return what evaluates two expressions at once, without terms that are large."""
+    """Return a program that evaluates two expressions together, with large terms removed."""
     return Expression("pair", *map(without_large_terms, (first, second))).program
 
 
 def evaluator_on_line(program: Program) -> Evaluator:
-    """Return what evaluates a pair of expressions on the line, at the working precision."""
+    """Return an evaluator of a pair of expressions by real series, at the working precision."""
     return Evaluator(program, _LINE)
 
 
 def evaluator_on_plane(program: Program) -> Evaluator:
-    """Return what evaluates a pair of expressions on the plane, at the working precision."""
+    """Return an evaluator of a pair of expressions by complex series, at the working precision."""
     return Evaluator(program, _PLANE)
 
 
 def evaluator_at_points(program: Program) -> Callable[[arb], tuple[arb, arb]]:
-    """Return what evaluates a pair of expressions at points of the line."""
+    """Return a function that evaluates a pair of expressions at real points."""
     return Evaluator(program, _POINT)
 
 
@@ -171,7 +171,7 @@ def _enclosed(on: Evaluator, ball: Any, order: int, series: Any) -> tuple[list[A
     apart = ball - center
 
     def closer(i: int, value: Any) -> Any:
-        """A step's series on the ball, with the values that the series about its middle tells."""
+        """An operation's series on the ball, its value enclosed by the series about the middle."""
         terms = value.coeffs()
         if not all(map(IS_FINITE, terms)):
             return value
@@ -188,23 +188,23 @@ def _enclosed(on: Evaluator, ball: Any, order: int, series: Any) -> tuple[list[A
 
 
 def _with_remainder(near: Any, far: Any, order: int) -> list[Any]:
-    """Coefficients of one series, and the last one of another."""
+    """Coefficients of ``near``, and the last one of ``far`` as the remainder."""
     terms = near.coeffs()[: order - 1]
     terms += [near[order]] * (order - 1 - len(terms))  # zeros
     return [*terms, far[order - 1]]
 
 
 def _meet(x: Any, y: Any) -> Any:
-    """What two balls around one number have in common."""
+    """The intersection of two balls around one number."""
     if isinstance(x, acb):
         return acb(_meet(x.real, y.real), _meet(x.imag, y.imag))
     return x.intersection(y) if x.is_finite() and y.is_finite() else x
 
 
 def on_line(on: Evaluator, interval: arb) -> tuple[list[arb], list[arb]]:
-    """Return coefficients about the middle of an interval, the last one such that the sum encloses.
+    """Return enclosing series of both expressions about the middle of an interval.
 
-    Of both of a pair of expressions: f(middle + x) lies in the sum of coefficient k times x^k.
+    For middle + x in the interval, f(middle + x) lies in the sum over k of coefficient k times x^k.
     """
     return _enclosed(on, interval, ORDER, arb_series)
 
@@ -215,7 +215,7 @@ def on_plane(on: Evaluator, ball: acb, order: int) -> tuple[list[acb], list[acb]
 
 
 def upper(x: arb) -> float:
-    """Return a double not below a ball; infinite where that is not known."""
+    """Return an upper bound of a ball as a double; infinite for NaN."""
     top = x.mid() + x.rad()
     if not top.is_finite():
         return float("inf")
@@ -224,7 +224,7 @@ def upper(x: arb) -> float:
 
 
 def lower(x: arb) -> float:
-    """Return a double not above a ball."""
+    """Return a lower bound of a ball as a double."""
     return -upper(-x)
 
 

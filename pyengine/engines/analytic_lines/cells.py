@@ -1,10 +1,10 @@
-"""How the transform of a step of analytic densities falls far up a line.
+"""Decay of the transform of a step of analytic densities, from bounds on cells of the real line.
 
-On short cells of the real line the loss either rises or falls for sure, or bends for sure, or
-hardly changes.  Cells of the first kind have a density of the loss, which is at least a step
-function: a mixture of uniform laws.  Integration by parts bounds the transform there by a number
-over t, van der Corput's lemma by one over the root of t where the loss turns, and what is left is
-flat: it has next to no mass (docs/theory/analytic_densities).
+On a short cell, either the loss is proven monotone, or its second derivative is proven to have a
+sign, or the cell counts as flat.  Where it is monotone, integration by parts bounds the transform
+by V/t, and the density of the loss is at least a step function, a mixture of uniform laws.  Where
+it turns, van der Corput's lemma gives W/√t.  The flat part is bounded by its mass, which is tiny
+(docs/theory/analytic_densities, Theorem 4).
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ __all__ = ["LossCells"]
 
 FloatArray = npt.NDArray[np.float64]
 
-SLACK = 1.0 + 1e-9  # for the rounding of bounds
-TINY = 1e-300
-LIGHT = 1e-30  # mass of a cell that may be flat whatever its loss does
+SLACK = 1.0 + 1e-9  # factor for the rounding of bounds
+TINY = 1e-300  # above the underflow of a product
+LIGHT = 1e-30  # mass of a cell below which it counts as flat
 CORPUT = 8.0  # the constant of van der Corput's lemma for the second derivative
 
 
 @dataclass(frozen=True)
 class LossCells:
-    """Bounds on cells of the line, arrays of one length.
+    """Bounds on cells of the real line; all arrays have one entry per cell.
 
     Parameters
     ----------
@@ -56,15 +56,15 @@ class LossCells:
     loss_low, loss_high : ndarray
         Bounds on the loss.
     slope_low, slope_high : ndarray
-        Bounds on its slope.
+        Bounds on the derivative of the loss.
     bend_low, bend_high : ndarray
         Bounds on its second derivative.
     fall : ndarray
-        Bound on the modulus of the slope of log p.
+        Bound on the modulus of the derivative of log p.
     first, last : ndarray
         The losses at both ends, rounded once.
     off : ndarray
-        Bound on the errors of these beside the rounding.
+        Bound on the error of both, without that rounding.
     """
 
     width: FloatArray
@@ -83,7 +83,7 @@ class LossCells:
 
     @classmethod
     def of(cls, program: Program, places: FloatArray) -> LossCells:
-        """Cells between places, of log p and a loss, by series in ball arithmetic."""
+        """Return the cells between places, for a program of log p and the loss."""
         edges, rows = places.tolist(), []
         with precision(BOUND_BITS):
             on = evaluator_on_line(program)
@@ -101,19 +101,19 @@ class LossCells:
     def decay(
         self, tilt: float, log_mean: float, doubt: float, spare: float, strips: Strips | None
     ) -> Decay:
-        """What is known of the law's e^(``tilt`` loss - its log mean)-fold.
+        """Return bounds of the transform of the tilted law, p e^(``tilt`` loss) over its mean.
 
         Parameters
         ----------
         tilt : float
-            See above.
+            The exponential tilt.
         log_mean, doubt : float
             The logarithm of the mean of e^(``tilt`` loss), and a bound on its error.
         spare : float
-            Cells whose density of the loss varies most for their mass count as flat, up to this
-            mass.
+            Flat mass that is allowed, under A, B and the tilted law: the cells with the largest
+            share of V for their mass count as flat, up to it.
         strips : Strips or None
-            Further bounds of the transform.
+            Bounds from lines beside the real one.
         """
         ends = tilt * self.loss_low, tilt * self.loss_high
         largest = np.maximum(np.abs(self.density_low), np.abs(self.density_high))
@@ -131,7 +131,7 @@ class LossCells:
             by_parts = mass * ((self.fall + bent / slope) / slope + abs(tilt))
             ends_of = most / slope
             turning = CORPUT / np.sqrt(bend) * (most + mass * (self.fall + abs(tilt) * steepest))
-        # a cell of next to no mass is flat, as its bounds may be beyond all numbers
+        # a cell of tiny mass is flat: its other bounds may overflow
         rises = (mass > LIGHT) & (slope > 0.0) & np.isfinite(by_parts + ends_of)
         turns = (mass > LIGHT) & ~rises & (bend > 0.0) & np.isfinite(turning)
         side = np.where(rises, np.where(self.slope_low > 0.0, 1, -1), 0)
@@ -141,7 +141,7 @@ class LossCells:
         with np.errstate(over="ignore"):
             of_a = fn.exp(self.density_high) * self.width
             of_b = fn.exp(self.density_high + self.loss_high) * self.width
-        # of what may be flat, under any of the laws, the cells that vary most where they are not
+        # fill the allowed flat mass with the cells that add most to V for their mass
         known = np.flatnonzero(rises)
         dearest = known[np.argsort(-by_parts[known] / mass[known])]
         is_spared = np.ones(dearest.size, dtype=np.bool_)
@@ -163,7 +163,7 @@ class LossCells:
 
 
 def _bounds(on: Evaluator, left: float, right: float) -> tuple[float, ...]:
-    """One row of `LossCells`, but for the losses at both ends."""
+    """One row of `LossCells`, without the losses at both ends."""
     middle, half = (arb(left) + arb(right)) / 2, (arb(right) - arb(left)) / 2
     log_p, loss = on_line(on, middle + arb(0, upper(half)))
     apart = arb(0, upper(half))
@@ -186,18 +186,21 @@ def _layers(
     last: FloatArray,
     off: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Uniform laws that add up to step functions on runs of cells: masses, and lengths."""
+    """Uniform laws below the step functions ``height`` on runs of cells: masses, and lengths.
+
+    A run has one ``side``, the sign of the slope; ``first`` and ``last`` are losses at cell ends.
+    """
     masses: list[float] = []
     lengths: list[float] = []
-    ahead: list[tuple[float, float]] = []  # where layers begin, and up to which height
+    ahead: list[tuple[float, float]] = []  # open layers: loss at their begin, and height
 
     def end(place: float, down_to: float) -> float:
-        """End all layers above a height, and return where the lowest of them began."""
+        """End all open layers above a height, and return where the lowest of them began."""
         begin = place
         while ahead and ahead[-1][1] > down_to:
             begin, top = ahead.pop()
             base = max(down_to, ahead[-1][1] if ahead else 0.0)
-            # a shorter law is a part as well, whatever the losses are rounded by
+            # shorten the law by the error of the losses: it still lies below the step function
             doubt = 4.0 * UNIT * (abs(place) + abs(begin)) + 2.0 * off + TINY
             length = max(abs(place - begin) - doubt, 0.0)
             masses.append((top - base) * length)

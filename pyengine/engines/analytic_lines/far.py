@@ -1,8 +1,7 @@
-"""Values next to what a law leaves beyond its ends, asked of a law that ends further out.
+"""Tiny values of analytic densities, from a law that is truncated farther out.
 
-A law of analytic densities ends where next to nothing lies beyond, and knows no digit of what is
-smaller than that.  One that ends far out takes many times as long to make, and is made where it is
-asked for.
+The usual law is truncated where about e^-150 lies beyond, and proves no digits of values near that.
+A law truncated where e^-800 lies beyond takes many times as long, so it is built on first use.
 """
 
 from __future__ import annotations
@@ -28,25 +27,25 @@ __all__ = ["FarQuestions"]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
-SMALLEST = 1e-300  # of what is smaller no digit is asked for
-CLOSE = 1e-8  # relative width of bounds that are close enough
+SMALLEST = 1e-300  # values below it need no digits
+CLOSE = 1e-8  # relative width of bounds that are kept from the usual law
 
 
 # Map: values next to the ends of analytic densities | test_analytic_far | theory/analytic_densities
 class FarQuestions(Questions):
-    """Questions of which a law that ends far out answers what another one does not know.
+    """Questions on a law near its truncation: tiny values go to a law truncated farther out.
 
     Parameters
     ----------
     near : Questions
-        What the usual law says.
+        Questions on the usual law.
     known : float
-        What is smaller is known to be small alone.
+        Values below it may have no digits there, because of the truncation.
     tolerance : float or None
-        Largest relative width of the bounds that was asked for.
+        Largest relative width of bounds.
     far : callable
-        Makes questions on the law that ends far out, with what is known there to be small alone;
-        AccuracyError where there are no lines for it.
+        Makes questions on the law truncated farther out, and its ``known``; raises AccuracyError
+        if no lines serve.
     """
 
     is_light = True
@@ -63,7 +62,7 @@ class FarQuestions(Questions):
         self._made: tuple[Questions, float] | None = None
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """What the usual law says, and where that is too little the one that ends far out."""
+        """Answers of the usual law; tiny values from the law truncated farther out."""
         found = question(self._near, x)
         for name, answer in found.parts().items():
             if question is EPSILON:
@@ -75,14 +74,14 @@ class FarQuestions(Questions):
             if at.any():
                 asked, known = self._far_questions()
                 far = question(asked, x[at]).parts()[name]
-                # beyond all losses 0 is all there is to say
+                # a value of 0, beyond all losses, is accepted
                 still = self._is_open(far, known, None if level is None else level[at])
                 self._refuse(still & (far.value > 0.0), far, known)
                 answer.put(at, _proven(far, answer.taken(at)))
         return found
 
     def _replace_epsilon(self, found: Answer, delta: FloatArray) -> None:
-        """The same of ε."""
+        """The same for ε."""
         faint = (delta > 0.0) & (delta < self._known) & self._is_rough(found)
         if faint.any():
             asked, known = self._far_questions()
@@ -91,22 +90,22 @@ class FarQuestions(Questions):
             found.put(faint, _proven(far, near))
 
     def _is_rough(self, answer: Answer) -> BoolArray:
-        """Whether bounds are far apart, or estimates."""
+        """Whether bounds are too wide, or estimates."""
         return np.asarray((relative_width(answer) > self._widest) | ~answer.certified)
 
     def _is_open(self, answer: Answer, known: float, level: FloatArray | None = None) -> BoolArray:
-        """Of which values no digit is proven because of what lies beyond the ends."""
+        """Where the truncation is too large for proven digits."""
         small = is_small(answer, known, level) & (answer.upper > SMALLEST)
         return np.asarray(small & self._is_rough(answer))
 
     def _far_questions(self) -> tuple[Questions, float]:
-        """Questions on the law that ends far out, which is made once."""
+        """Questions on the law truncated farther out, made once, and its ``known``."""
         if self._made is None:
             self._made = self._make()
         return self._made
 
     def _refuse(self, open_: BoolArray, far: Answer, known: float) -> None:
-        """Raise an error where a law that ends far out proves no digit either."""
+        """Raise where the law truncated farther out proves no digits either."""
         open_ = open_ & far.certified
         if open_.any():
             raise AccuracyError(
@@ -116,7 +115,7 @@ class FarQuestions(Questions):
 
 
 def _proven(far: Answer, near: Answer) -> Answer:
-    """What is proven, about values of the law that ends far out."""
+    """Values of the far law, in its bounds, or in those of ``near`` if only these are proven."""
     kept = near.certified & ~far.certified & np.isfinite(near.upper)
     lower, upper = np.where(kept, near.lower, far.lower), np.where(kept, near.upper, far.upper)
     engine = np.where(kept, near.engine, far.engine)

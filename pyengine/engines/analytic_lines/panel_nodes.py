@@ -1,6 +1,6 @@
-"""Nodes of one rule on panels, each of which is made where it is first asked for.
+"""Nodes of one quadrature rule, computed per panel on first use.
 
-A law that ends far out has thousands of panels, of which a line needs some dozens.
+A law truncated far out has thousands of panels, of which a line needs some dozens.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class MadeNodes(NamedTuple):
     Parameters
     ----------
     loss, mass : ndarray of shape (panels, 2, nodes)
-        Sums of two doubles; masses are these times powers of 2.
+        Sums of two doubles; a mass is ``mass`` 2^``power``.
     power : ndarray of shape (panels, nodes)
-        The exponents of those.
+        Exponents of the masses.
     loss_error, mass_error : ndarray of shape (panels,)
-        Bounds on absolute errors of the losses, and on relative ones of the masses.
+        Bounds on the absolute errors of losses, and on the relative errors of masses.
     """
 
     loss: FloatArray
@@ -41,7 +41,7 @@ class MadeNodes(NamedTuple):
 
 
 class PanelNodes:
-    """Nodes of one rule.
+    """Nodes of one rule on all panels, computed on first use.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class PanelNodes:
     edges : ndarray
         Ends of all panels.
     make : callable
-        Makes nodes of the rule on some of the panels.
+        Computes nodes of the rule on given panels.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class PanelNodes:
         self._known = np.zeros(count, dtype=np.bool_)
 
     def on(self, panels: npt.NDArray[np.bool_] | None = None) -> StepNodes:
-        """Return those on some panels, or on all."""
+        """Return the nodes on the panels of a mask, or on all."""
         wanted = np.ones_like(self._known) if panels is None else panels
         if (wanted & ~self._known).any():
-            with BallArithmetic.lock:  # threads that ask one mechanism share its nodes
+            with BallArithmetic.lock:  # threads share the nodes of a mechanism
                 self._make_missing(np.flatnonzero(wanted & ~self._known))
         *parts, power, loss_error, mass_error = (each[wanted] for each in self._made)
         loss, mass = (np.swapaxes(x, 0, 1).reshape(2, -1) for x in parts)

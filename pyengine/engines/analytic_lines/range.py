@@ -1,4 +1,4 @@
-"""Shapes of analytic densities, plain or on Poisson samples, for lines."""
+"""The `AnalyticShape` of a law, plain or on Poisson samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ __all__ = ["analytic_shape"]
 
 
 def analytic_shape(law: StepLaw, far: bool) -> tuple[AnalyticShape, bool] | None:
-    """Return the shape of a law, and whether the law is that of the exchanged pair."""
+    """Return the shape of a law, and whether the pair is reversed; None if it is not analytic.
+
+    With ``far``, it is truncated where e^`FAINTEST` lies beyond the ends, else e^`NOTHING`.
+    """
     found = law.analytic()
     if found is None:
         return None
@@ -23,5 +26,5 @@ def analytic_shape(law: StepLaw, far: bool) -> tuple[AnalyticShape, bool] | None
 
 @kept(16)
 def _made(*numbers: object) -> AnalyticShape:
-    """One shape for all who ask, which keeps what it has found."""
+    """The cached shape, which keeps its panels and nodes."""
     return AnalyticShape(*numbers)  # type: ignore[arg-type]

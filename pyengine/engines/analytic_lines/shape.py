@@ -1,8 +1,8 @@
-"""One step of two analytic densities as nodes, with bounds on what Gauss's rules leave out.
+"""One step of two analytic densities as nodes of Gauss's rules, with bounded quadrature errors.
 
-The line is cut into panels about each of which both densities are analytic on ellipses; bounds of
-the density and of the loss there, in ball arithmetic, say what a rule of any number of nodes misses
-of the mean of e^(s loss) at any s (docs/theory/analytic_densities).
+The real line is cut into panels, about each of which both densities are analytic on ellipses.
+Bounds of density and loss on these, in ball arithmetic, bound the quadrature error of E e^(s L) for
+any number of nodes and any s (docs/theory/analytic_densities, Lemma 2).
 """
 
 from __future__ import annotations
@@ -51,43 +51,43 @@ __all__ = ["CELLS", "PARTS", "PROBED", "SIZES", "AnalyticShape", "TiltedRule"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
-SPARE_BITS = 72  # of masses, beside those that the faintest one needs
-CELLS = 8  # of each panel
-STRIP_CELLS = 4
-STRIP_HEIGHTS = np.array([0.125, 0.25, 0.5, 1.0])
-RISEN = 1.0  # height of the highest line, in the usual length of a panel
-FEW = 64  # steps
-LOG_FLAT = -42.0  # log of the mass that all steps but one have where they are flat, by any of them
+SPARE_BITS = 72  # bits of masses beyond those that the faintest one needs
+CELLS = 8  # per panel, for `LossCells`
+STRIP_CELLS = 4  # per panel, for `Strips`
+STRIP_HEIGHTS = np.array([0.125, 0.25, 0.5, 1.0])  # of lines, relative to the highest
+RISEN = 1.0  # height of the highest line, relative to the median length of a panel by mass
+FEW = 64  # steps up to which `Strips` are used
+LOG_FLAT = -42.0  # log of N Z^(N - 1) for N steps with the flat mass Z
 HEIGHTS = np.array([0.5, 1.0, 2.0])  # of ellipses, in half-lengths of the panel
-WIDENED = fn.hypot(HEIGHTS, 1.0)  # how far they reach on the line
-LOG_RHO = fn.log(HEIGHTS + WIDENED)  # of their parameters
+WIDENED = fn.hypot(HEIGHTS, 1.0)  # half-axes on the real line, in half-lengths
+LOG_RHO = fn.log(HEIGHTS + WIDENED)  # logs of their parameters ρ
 LOG_REST = fn.log(-fn.expm1(-LOG_RHO))
 LOG_2 = float(fn.log(2.0))
 STRIPS = 3  # boxes that cover the upper half of an ellipse
-PLACES = np.linspace(-1.0, 1.0, STRIPS + 1)  # of their ends
-LEAST = -50.0  # log of what a rule of `PROBED` nodes may miss on a panel
-PROBED = 20
-MOST_NODES = 100_000
+PLACES = np.linspace(-1.0, 1.0, STRIPS + 1)  # their ends, in half-axes
+LEAST = -50.0  # log of the quadrature error of `PROBED` nodes below which a panel is not halved
+PROBED = 20  # nodes of the rule by which panels are chosen
+MOST_NODES = 100_000  # of a step
 MOST_PANELS = 4096
-DEEPEST = 1060  # halvings of the interval
-SIZES = np.array([12, 16, 20, 24, 32, 40, 56, 80])
-PARTS = (1, 2, 4, 8)  # that panels are cut into
-LACKING = 1e-9  # of the mass of a density beyond the interval: more is not meant
+DEEPEST = 1060  # most halvings of the interval
+SIZES = np.array([12, 16, 20, 24, 32, 40, 56, 80])  # numbers of nodes of rules
+PARTS = (1, 2, 4, 8)  # equal parts into which panels are cut
+LACKING = 1e-9  # mass beyond the interval above which a density counts as a mistake
 DIGITS = 53  # bits of a double
 ROUNDED = 2.0**-DIGITS
-TINY = 1e-300  # above what underflow takes off a loss
-FAINTEST = -16_000  # power of 2 of a mass
-SHORTEST = 1e-290  # of panels
-FAINT = 45.0  # logs below the largest term of a sum, for choices only
-FAR_BELOW = 80.0  # logs of a mass that has no part in how transforms fall
+TINY = 1e-300  # above the underflow of a loss
+FAINTEST = -16_000  # smallest power of 2 of a mass
+SHORTEST = 1e-290  # half-length of a panel
+FAINT = 45.0  # -log of a term, relative to the largest, that is left out in estimates
+FAR_BELOW = 80.0  # -log of the mass of a panel that does not matter for the decay of transforms
 _SIDE = 0.25 * fn.power(2.0, 0.5 * np.arange(37.0))
 TILTS = np.concatenate([-_SIDE[::-1], [0.0, 1.0], 1.0 + _SIDE])
-OF_REMAINDERS = 20.0  # logs below the faintest mass
-OF_FAINTEST = 100.0  # logs above the faintest mass that what panels miss of it may be
-MANY_SIZES = np.array([20, 28, 40, 56, 80, 112, 160, 224, 320, 448, 640])  # of rules for masses
-LEAST_LOG, MOST_LOG = -700.0, 600.0  # of bounds that doubles hold
-LIGHTEST = 0.25  # of what may be left out, on panels of next to no mass
-SLACK = 1.0 + 1e-6  # for the rounding of bounds
+OF_REMAINDERS = 20.0  # -log of quadrature errors of total masses, relative to the faintest mass
+OF_FAINTEST = 100.0  # log of the allowed quadrature error of a panel, relative to that mass
+MANY_SIZES = np.array([20, 28, 40, 56, 80, 112, 160, 224, 320, 448, 640])  # nodes for total masses
+LEAST_LOG, MOST_LOG = -700.0, 600.0  # range of logs of bounds kept as doubles
+LIGHTEST = 0.25  # share of the allowed error for panels that are left out
+SLACK = 1.0 + 1e-6  # factor for the rounding of bounds
 
 
 class Box(NamedTuple):
@@ -113,16 +113,16 @@ NOWHERE = Box(math.inf, -math.inf, math.inf, math.inf)
 
 
 class TiltedRule(NamedTuple):
-    """What serves at a tilt.
+    """A rule for one tilt.
 
     Parameters
     ----------
     rule : PanelRule
-        On all panels.
+        The rule on all panels.
     counts : ndarray of bool
-        Those with more than next to no mass there.
+        Panels with enough mass at that tilt; the others are left out.
     left : float
-        Bound on what the rule misses on these, and on all mass of the others, relative to the mean.
+        Bound on the quadrature error plus the mass of panels left out, relative to the mean.
     """
 
     rule: PanelRule
@@ -131,12 +131,15 @@ class TiltedRule(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many nodes count."""
+        """Number of nodes."""
         return int(self.counts.sum()) * self.rule.size
 
 
 class Ellipses(NamedTuple):
-    """Bounds on the ellipses about panels, of shape (panels, heights, strips)."""
+    """Bounds on boxes that cover the ellipses about panels, of shape (panels, heights, strips).
+
+    ``half`` are the half-lengths of the panels; the other fields are those of `Box`.
+    """
 
     half: FloatArray
     log_density: FloatArray
@@ -147,14 +150,14 @@ class Ellipses(NamedTuple):
     def log_missed(
         self, tilt: float, log_mean: float, frequency: float, sizes: IntArray
     ) -> FloatArray:
-        """Logs of bounds on what rules of so many nodes miss of the mean of e^(s loss), relative.
+        """Logs of bounds on quadrature errors of E e^(s L), relative to e^log_mean.
 
-        Up to a modulus of Im s; of shape (panels, sizes).
+        For Re s = ``tilt`` and |Im s| <= ``frequency``; of shape (panels, sizes).
         """
         with np.errstate(invalid="ignore", over="ignore"):
             most = self.log_density + np.maximum(tilt * self.low, tilt * self.high)
             most = most + frequency * self.turn
-            # of the parts of the exponent, which are much larger than 1 where the loss is
+            # rounding of the terms of the exponent, which may be large
             largest = np.maximum(np.abs(self.low), np.abs(self.high))
             off = np.abs(self.log_density) + np.abs(tilt) * largest + frequency * self.turn
             most = most + 4.0 * UNIT * (off + abs(log_mean)) - log_mean
@@ -162,18 +165,18 @@ class Ellipses(NamedTuple):
             # 8 w M rho^-2n/(1 - 1/rho), as of the panels of Laplace steps
             rule = 2.0 * sizes[:, None] * LOG_RHO + LOG_REST
             least = (most[:, None, :] - rule).min(axis=2)
-            # the length may be below 1e-250, and the bound on the density as large
+            # add logs: the length may be below 1e-250, and the density as large as its inverse
             return np.asarray(least + fn.log(8.0 * SLACK * self.half)[:, None])
 
     def missed(self, tilt: float, log_mean: float, frequency: float, sizes: IntArray) -> FloatArray:
-        """The bounds themselves."""
+        """The bounds themselves; infinite above e^`MOST_LOG`."""
         found = self.log_missed(tilt, log_mean, frequency, sizes)
-        # what is below all doubles is not 0
+        # an upper bound must not underflow to 0
         bounded = fn.exp(np.clip(found, LEAST_LOG, MOST_LOG))
         return np.asarray(np.where(found < MOST_LOG, bounded, np.inf))
 
     def log_mass(self, tilt: float, log_mean: float) -> FloatArray:
-        """Logs of bounds on the masses of panels in the mean of e^(tilt loss), relative to it."""
+        """Logs of bounds on the tilted masses of panels, relative to e^log_mean."""
         low, high = self.low[:, 0], self.high[:, 0]
         with np.errstate(invalid="ignore"):
             most = self.log_density[:, 0] + np.maximum(tilt * low, tilt * high)
@@ -185,7 +188,7 @@ class Ellipses(NamedTuple):
 
 
 def _ellipses(panels: list[Interval], boxes: list[list[list[Box]]]) -> Ellipses:
-    """Those about panels."""
+    """The ellipses about panels."""
     half = [0.5 * (right - left) for left, right in panels]
     return Ellipses(np.array(half), *np.moveaxis(np.array(boxes), 3, 0))
 
@@ -197,18 +200,18 @@ def _joined(parts: Iterable[Ellipses]) -> Ellipses:
 # Map: nodes of analytic densities | test_analytic_densities | theory/analytic_densities
 @dataclass(frozen=True)
 class AnalyticShape(LossShape):
-    """One kind of step, A without the record.
+    """One kind of step; A is the law without the record.
 
     Parameters
     ----------
     log_p, log_q : Expression
         Logarithms of the densities.
     interval : pair of float
-        Where they are looked at; the law ends there.
+        Ends at which the law is truncated.
     probability : Fraction
-        Of sampling, in (0, 1].
+        Sampling probability, in (0, 1].
     faintest : float
-        Log of the masses that count: about what the law leaves beyond its ends.
+        Log of the smallest mass that counts: about that beyond the ends.
     """
 
     log_p: Expression
@@ -220,7 +223,7 @@ class AnalyticShape(LossShape):
 
     @cached_property
     def program(self) -> Program:
-        """What evaluates log p and the loss."""
+        """Program of log p and the loss."""
         loss = self.log_q - self.log_p
         if self.probability != 1:
             loss = log((1 - self.probability) + self.probability * exp(loss))
@@ -228,12 +231,12 @@ class AnalyticShape(LossShape):
 
     @cached_property
     def _densities(self) -> Program:
-        """What evaluates both densities, on all data."""
+        """Program of both densities, without sampling."""
         return Expression("pair", exponential(self.log_p), exponential(self.log_q)).program
 
     @cached_property
     def _panels(self) -> tuple[FloatArray, Ellipses]:
-        """Ends of panels, on each of which a rule misses next to nothing at the tilts 0 and 1."""
+        """Ends of panels on which `PROBED` nodes suffice at the tilts 0 and 1, and their bounds."""
         low, high = self.interval
         ahead: list[tuple[float, float, int]] = [(low, high, 0)]
         edges, found = [low], list[list[list[Box]]]()
@@ -261,7 +264,7 @@ class AnalyticShape(LossShape):
         return self._panels[0]
 
     def _box(self, on: Evaluator, origin: arb, low: float, high: float, height: float) -> Box:
-        """Bounds on a rectangle above the real line, from ``low`` to ``high`` beside a number."""
+        """Bounds on a rectangle on top of the real line, from origin + low to origin + high."""
         middle, half = 0.5 * (low + high), 0.5 * (high - low) * SLACK
         ball = acb(origin + arb(middle, half), arb(0.5 * height, 0.5 * height * SLACK))
         log_p, loss = on_plane(on, ball, WIDE)
@@ -278,13 +281,12 @@ class AnalyticShape(LossShape):
     ) -> list[list[Box]]:
         """Bounds on the ellipses about a panel, by height.
 
-        If it is only ``is_probed``, those behind that say that `PROBED` nodes miss too much are
-        left out.
+        With ``is_probed``, stops as soon as they show that `PROBED` nodes do not suffice.
         """
         half = 0.5 * (right - left)
         if not half > SHORTEST:
             raise AccuracyError(f"panels next to {left:g} would be shorter than any number")
-        # far from 0 the middle of a short panel is no double
+        # in ball arithmetic: far from 0 the middle of a short panel is no double
         middle = (arb(left) + arb(right)) / 2
         found = [[NOWHERE] * STRIPS for _ in HEIGHTS]
         seen: list[list[Box]] = [[] for _ in HEIGHTS]
@@ -300,9 +302,9 @@ class AnalyticShape(LossShape):
         return found
 
     def _misses(self, boxes: list[list[Box]], half: float) -> bool:
-        """Whether a rule of `PROBED` nodes may miss too much of either law on a panel.
+        """Whether the error of `PROBED` nodes may be too large for either law on a panel.
 
-        By the boxes of all heights, those of the lowest one complete.
+        By the boxes of all heights; those of the lowest height must be complete.
         """
         log_half = float(fn.log(half))
         mass = max(box.log_density + max(box.high, 0.0) for box in boxes[0]) + log_half
@@ -319,18 +321,18 @@ class AnalyticShape(LossShape):
 
     @cached_property
     def _cut(self) -> dict[int, dict[int, Ellipses]]:
-        """Bounds about parts of panels, by how many a panel has and by their numbers."""
+        """Ellipses about parts of panels, by the number of parts and the panel."""
         return {}
 
     def edges(self, parts: int) -> FloatArray:
-        """Ends of the panels, each cut into equal parts."""
+        """Ends of the parts of all panels, each cut into equal parts."""
         edges = self.panels
         within = np.arange(parts) / parts
         cut = edges[:-1, None] + np.diff(edges)[:, None] * within
         return np.append(cut.ravel(), edges[-1])
 
     def cut(self, parts: int) -> FloatArray:
-        """Ends of the panels, those that may count at some tilt cut into equal parts."""
+        """Ends of the panels, where those that may count at some tilt are cut into equal parts."""
         edges = self.edges(parts)
         kept = np.repeat(self._may_count, parts)
         kept[::parts] = True
@@ -338,7 +340,7 @@ class AnalyticShape(LossShape):
 
     @cached_property
     def _may_count(self) -> npt.NDArray[np.bool_]:
-        """Which panels have more than next to no mass at one of the tilts that are looked at."""
+        """Mask of panels with a relative mass above e^-`FAR_BELOW` at one of `TILTS`."""
         log_mean = self.cumulants(TILTS)[0]
         of_tilts = [
             self._panels[1].log_mass(tilt, mean) > -FAR_BELOW
@@ -347,11 +349,11 @@ class AnalyticShape(LossShape):
         return np.asarray(np.any(of_tilts, axis=0))
 
     def divides(self, parts: int) -> bool:
-        """Whether parts of the panels are numbers apart: next to an end they may be its last."""
+        """Whether parts of all panels are long enough; next to an end they may be too short."""
         return bool(np.diff(self.edges(parts)).min() > 2.0 * SHORTEST)
 
     def ellipses(self, parts: int, panels: IntArray) -> Ellipses:
-        """Bounds about panels, each cut into equal parts."""
+        """Ellipses about the parts of given panels, each cut into equal parts."""
         if parts == 1:
             return Ellipses(*(each[panels] for each in self._panels[1]))
         edges, made = self.edges(parts).tolist(), self._cut.setdefault(parts, {})
@@ -372,7 +374,7 @@ class AnalyticShape(LossShape):
         parts: int,
         sizes: IntArray,
     ) -> FloatArray:
-        """Bounds on what rules miss of the mean of e^(s loss), relative; for each of the sizes."""
+        """Bounds on quadrature errors of E e^(s L), relative to e^log_mean, for each of sizes."""
         panels = np.arange(self.panels.size - 1)
         found = self.ellipses(parts, panels).missed(tilt, log_mean, frequency, sizes)
         return np.asarray(found.sum(axis=0) * SLACK)
@@ -380,9 +382,9 @@ class AnalyticShape(LossShape):
     def least_rule(
         self, tilt: float, log_mean: float, frequency: float, enough: float
     ) -> TiltedRule | None:
-        """The rule with the fewest nodes that serves at a tilt; None where all take too many.
+        """The rule with the fewest nodes and an error of at most ``enough``; None if too many.
 
-        Parts are looked at of those panels that have more than next to no mass.
+        Only panels with enough mass are cut into parts.
         """
         best: TiltedRule | None = None
         panels, beside = np.arange(self.panels.size - 1), 0.0
@@ -390,7 +392,7 @@ class AnalyticShape(LossShape):
             if not self.divides(parts):
                 break
             if best is not None and best.rule.size <= 2 * SIZES[0]:
-                break  # twice as many panels take no fewer nodes
+                break  # twice as many panels need no fewer nodes
             ellipses = self.ellipses(parts, panels)
             log_mass = ellipses.log_mass(tilt, log_mean)
             order = np.argsort(log_mass)
@@ -416,7 +418,7 @@ class AnalyticShape(LossShape):
     def tilted(
         self, at: At, frequency: float, enough: float, spacing: float
     ) -> AnalyticStep | None:
-        """A step at a tilt, for frequencies up to one; None where that takes too many nodes."""
+        """A step at a tilt for frequencies up to ``frequency``; None if it needs too many nodes."""
         del spacing
         best = self.least_rule(at.tilt, at.log_mean, frequency, enough)
         if best is None:
@@ -430,7 +432,7 @@ class AnalyticShape(LossShape):
         return {}
 
     def nodes(self, rule: PanelRule, counts: npt.NDArray[np.bool_] | None = None) -> StepNodes:
-        """Nodes of Gauss's rules on ``rule.panels`` parts of each panel, or on those that count."""
+        """Nodes of a rule on ``rule.panels`` parts of each panel, or on parts of a mask."""
         found = self._nodes.get(rule)
         if found is None:
             made = PanelNodes(rule, self.edges(rule.panels), self._made)
@@ -450,7 +452,7 @@ class AnalyticShape(LossShape):
                 yield loss, mass
 
     def _made(self, panels: list[Interval], rule: PanelRule) -> MadeNodes:
-        """Nodes on panels, with bounds on the errors of each panel."""
+        """Compute nodes on panels, with bounds on the errors for each panel."""
         losses, masses = [], []
         of_losses, of_masses = [], []
         with precision(BITS):
@@ -483,23 +485,23 @@ class AnalyticShape(LossShape):
 
     @cached_property
     def removed(self) -> tuple[float, float]:
-        """Bounds on the masses of A and of B beyond the ends.
+        """Upper bounds of the masses of A and of B beyond the ends.
 
         Raises
         ------
         ValueError
-            Where a density is proven to have more mass than 1, or lacks much of it.
+            If a density is proven to have more mass than 1, or may lack `LACKING`.
         """
         edges, ellipses = self._panels
         enough = self.faintest - OF_REMAINDERS - fn.log(edges.size)
         log_left = np.array([ellipses.log_missed(x, 0.0, 0.0, MANY_SIZES) for x in (0.0, 1.0)])
-        # each panel has the smallest rule that is enough, or the largest one
+        # each panel takes the smallest sufficient rule, or the largest one
         is_enough = log_left.max(axis=0) <= enough
         is_enough[:, -1] = True
         chosen = np.argmax(is_enough, axis=1)
         log_mass = np.maximum(*(ellipses.log_mass(x, 0.0) for x in (0.0, 1.0)))
         of_p, of_q = arb(0), arb(0)
-        beyond = [arb(0), arb(0)]  # what rules miss
+        beyond = [arb(0), arb(0)]  # balls with the quadrature errors
         for i, size in enumerate(MANY_SIZES.tolist()):
             panels = np.flatnonzero(chosen == i)
             found = self._integrals(panels, log_mass[panels], size)
@@ -519,7 +521,7 @@ class AnalyticShape(LossShape):
     def _integrals(
         self, panels: IntArray, log_mass: FloatArray, size: int
     ) -> list[tuple[arb, arb]]:
-        """What a rule makes of the integrals of both densities on panels of so much mass."""
+        """Rule sums of both densities on panels, with a precision that fits their mass."""
         found: list[tuple[arb, arb]] = []
         if not panels.size:
             return found
@@ -538,12 +540,12 @@ class AnalyticShape(LossShape):
         return found
 
     def _bits(self, log_mass: float) -> int:
-        """A precision at which roundings of a mass are far below the faintest one."""
+        """Precision in bits at which roundings of a mass are far below the faintest one."""
         above = min(log_mass, MOST_LOG) - self.faintest
         return SPARE_BITS + max(int(above / fn.log(2.0)), 0)
 
     def _check_mass(self, name: str, mass: arb) -> None:
-        """Raise an error for a density that is none."""
+        """Raise an error for a density that does not integrate to 1."""
         if mass > 1:
             raise ValueError(
                 f"{name} must integrate to 1, but is proven to exceed that, by "
@@ -558,7 +560,7 @@ class AnalyticShape(LossShape):
             )
 
     def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """About the logarithm of the mean of e^(tilt loss), mean and variance; for choices only."""
+        """Estimates of log E e^(tilt L), tilted mean and variance of the loss; for choices only."""
         loss, weight = self._rough
         found = np.empty((3, tilt.size))
         for i, each in enumerate(tilt.tolist()):
@@ -575,16 +577,16 @@ class AnalyticShape(LossShape):
 
     @cached_property
     def _rough(self) -> tuple[FloatArray, FloatArray]:
-        """Losses and logs of masses of nodes, in doubles."""
+        """Losses and logs of masses of `PROBED` nodes per panel, in doubles."""
         nodes = self.nodes(PanelRule(1, PROBED, 0.0))
         return nodes.loss[0], wide_log(nodes.mass, nodes.power)[0]
 
     def log_mean_bound(self, tilt: float) -> float:
-        """Bound on the logarithm of the mean of e^(``tilt`` loss) between the ends."""
+        """Upper bound of log E e^(``tilt`` L) between the ends."""
         loss, weight = self._rough
         exponent = weight + tilt * loss
         top = float(exponent.max())
-        # underflow is far below what is added for rounding
+        # underflow is far below the allowance for rounding
         with np.errstate(under="ignore"):
             found = top + fn.log(float(fn.exp(exponent - top).sum()))
         left = float(self.missed(tilt, found, 0.0, 1, np.array([PROBED]))[0])
@@ -593,12 +595,12 @@ class AnalyticShape(LossShape):
 
     @cached_property
     def cells(self) -> LossCells:
-        """Bounds on short cells of the line."""
+        """Bounds on short cells of the real line."""
         return LossCells.of(self.program, self.cut(CELLS))
 
     @cached_property
     def _strips(self) -> Strips:
-        """Bounds on lines beside the real one."""
+        """Bounds on lines beside the real line."""
         lengths, nodes = np.diff(self.panels), self.nodes(PanelRule(1, PROBED, 0.0))
         mass = np.ldexp(nodes.mass[0], nodes.power.astype(np.intp))
         mass = mass.reshape(lengths.size, PROBED).sum(axis=1)
@@ -608,17 +610,17 @@ class AnalyticShape(LossShape):
         return Strips.of(self.program, self.cut(STRIP_CELLS), reach * STRIP_HEIGHTS)
 
     def decay(self, tilt: float, log_mean: float, doubt: float, steps: int) -> Decay:
-        """How the transform of the law's e^(``tilt`` loss - its log mean)-fold falls.
+        """Decay of the transform of the tilted law of one of ``steps`` steps.
 
-        The log mean is known but for a ``doubt``.  Of one of so many steps: few need bounds that
-        fall far.
+        ``doubt`` bounds the error of ``log_mean``.  Up to `FEW` steps use `Strips` as well: their
+        bounds have to decay farther.
         """
         spare = fn.exp((LOG_FLAT - fn.log(steps)) / max(steps - 1, 1))
         strips = self._strips if steps <= FEW else None
         return self.cells.decay(tilt, log_mean, doubt, spare, strips)
 
     def fall(self, at: At, variance: float, frequency: FloatArray) -> Fall:
-        """About how the transform falls along a line."""
+        """Expected decay of the transform along a line."""
         del variance
         decay = self.decay(at.tilt, at.log_mean, 0.0, at.steps)
         return Fall(np.maximum(decay.largest(frequency), decay.flat), decay.tail(frequency))
@@ -629,7 +631,7 @@ class AnalyticShape(LossShape):
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """Bounds on the losses between the ends of the interval."""
+        """Bounds of the losses on the interval."""
         ellipses = self._panels[1]
         known = ellipses.log_density.max(axis=2) < math.inf
         low = np.where(known, ellipses.low.min(axis=2), -np.inf).max(axis=1).min()
@@ -637,27 +639,27 @@ class AnalyticShape(LossShape):
         return float(low), float(high)
 
     def expected_nodes(self, frequency: float) -> float:
-        """About how many nodes stand for a step up to a frequency; not proven."""
+        """Estimated number of nodes of a step for frequencies up to ``frequency``."""
         low, high = self.ends
         return 16.0 * self._heavy_panels + 0.5 * frequency * (high - low)
 
     @cached_property
     def _heavy_panels(self) -> int:
-        """The number of panels on which A has some mass."""
+        """Number of panels with an A-mass above e^-`FAINT`."""
         return int((self._panels[1].log_mass(0.0, 0.0) > -FAINT).sum())
 
 
 def _gauss(size: int) -> list[tuple[arb, arb]]:
-    """Places and weights of Gauss's rule on (-1, 1), from above, at the working precision."""
+    """Nodes, decreasing, and weights of Gauss's rule on (-1, 1), at the working precision."""
     found = [arb.legendre_p_root(size, k, weight=True) for k in range((size + 1) // 2)]
     return found + [(-place, weight) for place, weight in reversed(found[: size // 2])]
 
 
 def _two_doubles(x: arb) -> tuple[float, float, int]:
-    """A ball's middle as a sum of two doubles next to 1 times a power of 2.
+    """The midpoint of a ball as (high + low) 2^power, with high near 1 and low its low part.
 
-    It leaves out 2^-105 of the number.  By way of integers, as the density may be below all doubles
-    where the tilt finds its weight.
+    The relative error is 2^-105.  It uses integers, as densities may be below all doubles where the
+    tilted law has its mass.
     """
     mantissa, exponent = (int(part) for part in x.mid().man_exp())
     size = abs(mantissa)

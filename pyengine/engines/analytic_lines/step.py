@@ -1,4 +1,4 @@
-"""One step of analytic densities at a tilt, as lines take it."""
+"""One step of analytic densities at a tilt, in the form that lines use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["AnalyticStep"]
 
 FloatArray = npt.NDArray[np.float64]
 
-LEFT_AT_SIDES = 1e-9  # what nodes of all steps may leave out where they bound aliases
+LEFT_AT_SIDES = 1e-9  # relative quadrature error of all steps together at tilts of alias bounds
 
 
 class AnalyticStep(NodeStep):
@@ -33,9 +33,9 @@ class AnalyticStep(NodeStep):
     Parameters
     ----------
     shape, tilt, nodes, left
-        As of a `NodeStep`.
+        As for a `NodeStep`.
     steps : int
-        How many there are of all kinds.
+        Number of steps of all kinds.
     """
 
     shape: AnalyticShape
@@ -48,7 +48,7 @@ class AnalyticStep(NodeStep):
 
     @cached_property
     def decay(self) -> Decay:
-        """Bounds of the transform far out."""
+        """Bounds of the transform at large frequencies."""
         log_mean = float(self.log_mean)
         doubt = self.log_error + 2.0 * UNIT * abs(log_mean)
         return self.shape.decay(self.tilt, log_mean, doubt, self._steps)
@@ -59,11 +59,11 @@ class AnalyticStep(NodeStep):
         return self.decay.flat
 
     def mass_at_ends(self, pole: float) -> float:
-        """The mass of flat cells."""
+        """The mass of flat cells under A (pole 0) or B (pole 1)."""
         return self.decay.flat_masses[int(pole)]
 
     def bound_at(self, tilt: float) -> float:
-        """By nodes that serve there."""
+        """Upper bound of log E_A e^(tilt L), by a rule chosen for that tilt."""
         guess = cumulants_at(self.shape, tilt)[0]
         rule = self.shape.least_rule(tilt, guess, 0.0, LEFT_AT_SIDES / self._steps)
         if rule is None:
@@ -73,6 +73,6 @@ class AnalyticStep(NodeStep):
         return log.most + float(fn.log1p(rule.left * fn.exp(min(guess - log.about, 600.0))))
 
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
-        """As its cells say; not below the flat part, which is a part of it."""
+        """By the decay on cells; at least the flat part, which it contains."""
         del modulus
         return max(float(self.decay.largest(frequency)[0]), self.decay.flat)

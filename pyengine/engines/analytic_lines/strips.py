@@ -1,9 +1,9 @@
-"""How fast the transform of a step falls where its integral may be moved off the real line.
+"""Decay of the transform of a step, from moving its integral off the real line.
 
-On a line Im z = y the integrand of the mean of e^((tilt + it) loss) carries e^(-t Im loss), which
-falls with t as long as the imaginary part of the loss is positive: it is where the loss rises.
-Where it is not, out in the tails, the integral stays on the real line (docs/theory,
-analytic_densities).
+On a line Im z = y the integrand of the mean of e^((tilt + it) loss) has the factor e^(-t Im loss).
+It decays with t where the imaginary part of the loss is positive, which it is where the loss rises.
+Elsewhere, out in the tails, the integral stays on the real line (docs/theory/analytic_densities,
+Theorem 4 (c)).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["Strips"]
 
 FloatArray = npt.NDArray[np.float64]
 
-SLACK = 1.0 + 1e-9  # for the rounding of bounds
+SLACK = 1.0 + 1e-9  # factor for the rounding of bounds
 NOT_KNOWN = np.array([np.inf, -np.inf, np.inf, -np.inf, np.inf])
 
 
@@ -45,22 +45,21 @@ class Strips:
     Parameters
     ----------
     place : ndarray of shape (cells + 1,)
-        Where cells begin and end.
+        Ends of the cells.
     height : ndarray of shape (heights,)
-        Of the lines.
+        Imaginary parts y of the lines.
     log_density : ndarray
-        Upper bounds of the real part of log p on the cells of a line; infinite where not known.
+        Upper bounds of the real part of log p on the cells of a line; infinite if unknown.
     low, high : ndarray
         Bounds of the real part of the loss there.
     turn_low, turn_high : ndarray
         Bounds of its imaginary part.
     side : ndarray
-        1 where the loss is known to rise at each height up to the line's, -1 where it falls; 0
-        elsewhere.
+        1 if Re l' > 0 is proven at all heights up to the line, -1 if Re l' < 0 is, else 0.
     way_density, way_low, way_high : ndarray
-        Bounds on the whole rectangles between the cells of the real line and of the others.
+        The same bounds as for a line, on the rectangles between it and the real line.
     real_density, real_low, real_high : ndarray of shape (cells,)
-        The bounds on the real line.
+        The same bounds on the real line.
     """
 
     place: FloatArray
@@ -80,7 +79,7 @@ class Strips:
 
     @classmethod
     def of(cls, program: Program, place: FloatArray, heights: FloatArray) -> Strips:
-        """Cells between places, by series in ball arithmetic."""
+        """Return the bounds on cells between places, by series in ball arithmetic."""
         cells = place.size - 1
         found = np.tile(NOT_KNOWN, (heights.size + 1, cells, 1))
         ways = np.tile(NOT_KNOWN[:3], (heights.size, cells, 1))
@@ -95,7 +94,7 @@ class Strips:
                     way, side[j, i] = _bounds(on, acb(real, arb(half, half)))
                     ways[j, i] = way[:3]
                     if not side[j, i]:
-                        break  # nor is any higher line of use
+                        break  # higher lines have side 0 as well
                     found[j + 1, i], _ = _bounds(on, acb(real, height))
         density, low, high, turn_low, turn_high = np.moveaxis(found[1:], 2, 0)
         of_ways, of_real = np.moveaxis(ways, 2, 0), found[0].T
@@ -113,9 +112,9 @@ class Strips:
         )
 
     def at(self, tilt: float, log_mean: float) -> tuple[Strip, ...]:
-        """Bounds on the transform of the law's e^(``tilt`` loss - ``log_mean``)-fold."""
+        """Return bounds of the transform of the density p e^(``tilt`` loss - ``log_mean``)."""
         width = np.diff(self.place) * SLACK
-        with np.errstate(over="ignore"):  # what is infinite bounds nothing
+        with np.errstate(over="ignore"):  # an infinite bound is not used
             real = _size(self.real_density, self.real_low, self.real_high, tilt, log_mean) * width
         found = []
         for i, height in enumerate(self.height.tolist()):
@@ -126,7 +125,7 @@ class Strips:
                 first, last = _heaviest(core, real)
                 if first == last:
                     continue
-                # on the ways up and down, in the outermost cells, next to nothing falls
+                # the ways up and down lie in the outermost cells, without the factor e^(-t Im l)
                 up_down = height * float(ways[[first, last - 1]].sum())
                 beside = float(real[:first].sum() + real[last:].sum())
                 with np.errstate(over="ignore"):
@@ -138,7 +137,7 @@ class Strips:
 def _size(
     log_density: FloatArray, low: FloatArray, high: FloatArray, tilt: float, log_mean: float
 ) -> FloatArray:
-    """Bounds on the modulus of the tilted density."""
+    """Upper bounds of the modulus of the tilted density; infinite if unknown."""
     with np.errstate(over="ignore", invalid="ignore"):
         largest = np.maximum(np.abs(tilt * low), np.abs(tilt * high))
         off = 4.0 * UNIT * (np.abs(log_density) + largest + abs(log_mean))
@@ -148,7 +147,7 @@ def _size(
 
 
 def _heaviest(core: npt.NDArray[np.bool_], mass: FloatArray) -> tuple[int, int]:
-    """The run of cells with most mass, from the first one to the one behind the last."""
+    """First and one past the last index of the run of ``core`` cells with the largest mass."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], core.astype(np.int_), [0]])))
     runs = edges.reshape(-1, 2)
     if not runs.size:
@@ -159,10 +158,7 @@ def _heaviest(core: npt.NDArray[np.bool_], mass: FloatArray) -> tuple[int, int]:
 
 
 def _bounds(on: Evaluator, ball: acb) -> tuple[FloatArray, int]:
-    """Of the density and of the loss on a ball, and the sign of the real part of its slope.
-
-    The sign is 0 where it may have either.
-    """
+    """Bounds of Re log p and of the loss on a ball, and the sign of Re l', 0 if it is unknown."""
     log_p, loss = on_plane(on, ball, ORDER)
     apart = ball - ball.mid()
     density, value = enclosed(log_p, apart), enclosed(loss, apart)
