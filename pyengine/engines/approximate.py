@@ -1,4 +1,4 @@
-"""What the approximations share: their error, both orders of a pair."""
+"""Common parts of the approximations: warnings, intervals, and both orders of a pair."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-DOUBTFUL = 0.1  # relative error from which on an approximation warns
+DOUBTFUL = 0.1  # relative error above which an approximation warns
 
 
 class BesideTruth(Questions):
-    """Values of an approximation, without an error, between bounds that hold what is known."""
+    """Values of an approximation, with bounds that contain them and the true interval."""
 
     def __init__(self, found: Questions, method: str, make_truth: Callable[[], Questions]) -> None:
         self._found, self._method, self._make_truth = found, method, make_truth
@@ -53,12 +53,12 @@ class BesideTruth(Questions):
         return self._make_truth()
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """The values, with a warning where they are doubtful."""
+        """The values, with a warning if they are far from the truth."""
         found = question(self._found, x)
         try:
             found = found.each(self._holding, question(self._truth, x))
         except AccuracyError:
-            if x.size > 1:  # the others are known
+            if x.size > 1:  # the truth may be known for single arguments
                 for here in np.eye(x.size, dtype=np.bool_):
                     found.put(here, self.ask(question, x[here]))
                 return found
@@ -66,13 +66,13 @@ class BesideTruth(Questions):
         answers = list(found.parts().values())
         with np.errstate(invalid="ignore"):
             rows = np.array([(answer.value, answer.upper - answer.lower) for answer in answers])
-        # of both errors the smaller one, as the other one lacks its digits; NaN is ∞ - ∞
+        # judge the smaller of β and γ, as the other one lacks its digits; NaN is ∞ - ∞
         value, width = np.take_along_axis(rows, rows[:, :1].argmin(axis=0)[None], axis=0)[0]
         warn_where(value, np.where(np.isnan(width), 0.0, width), self._method)
         return found
 
     def _holding(self, answers: Sequence[Answer], falls: bool) -> Answer:
-        """The first answer's value, and the bounds of the second one moved as far as there."""
+        """The value of the first answer, with the bounds of the second, widened to contain it."""
         del falls
         value, truth = answers[0].value, answers[1]
         low, high = np.minimum(value, truth.lower), np.maximum(value, truth.upper)
@@ -80,7 +80,7 @@ class BesideTruth(Questions):
 
 
 def _possible(question: LawQuestion[Found], x: FloatArray) -> Found:
-    """Bounds of whatever is possible."""
+    """The trivial bounds."""
     least = x if question is TRADE_OFF else 0.0 * x
     most = np.full(x.size, np.inf if question is EPSILON else 1.0)
 
@@ -92,35 +92,36 @@ def _possible(question: LawQuestion[Found], x: FloatArray) -> Found:
 
 
 class ApproximatePair(Questions):
-    """Questions on one ordered pair, from estimates, and its curve's point of slope -1.
+    """Questions on one ordered pair, answered by an approximation.
 
-    The profile vanishes from the ε `largest` on.  Estimates that have intervals say so.
+    The profile is 0 from the ε `largest` on.  Approximations with an error estimate override
+    `interval`.
     """
 
     name: ClassVar[str]
     largest: float
 
     def middle(self) -> tuple[float, float]:
-        """A(S > 0) and B(S <= 0)."""
+        """A(S > 0) and B(S <= 0): the point (α, β) of slope -1."""
         raise NotImplementedError
 
     def delta(self, epsilon: FloatArray) -> FloatArray:
-        """About A(S <= -ε) - e^ε B(S <= -ε)."""
+        """Approximation of A(S <= -ε) - e^ε B(S <= -ε)."""
         raise NotImplementedError
 
     def interval(
         self, question: LawQuestion[Any], x: FloatArray, value: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Where the profile, or ε, lies by an estimate of it; not to be written to."""
+        """Estimated interval of the profile, or of ε; read-only."""
         del question, x
         return value, value
 
     def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]]:
-        """Nothing at 0 and at 1."""
+        """The trivial errors at α = 0 and 1."""
         return ErrorCurve.trivial(alpha), (alpha == 0.0) | (alpha == 1.0)
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """Profiles and ε in their intervals, with a warning where they are doubtful."""
+        """Profiles and ε with their intervals, and a warning where these are wide."""
         is_profile = question is PROFILE
         value = self.delta(x) if is_profile else inverse_profile(self.delta, x, self.largest)
         lower, upper = self.interval(question, x, value)
@@ -135,17 +136,17 @@ class ApproximatePair(Questions):
 class _JoinedOrders(BothOrders):
     """Adjacency ``add_remove``: T_add, its tangent of slope -1, then T_remove.
 
-    The profile of ``remove`` is the larger one at every ε > 0 for Poisson-sampled Gaussian and
-    Laplace noise; an approximation does not check it, other engines do.  The hull is T_add left of
-    its point (a, b) of slope -1, the line α + β = a + b up to the mirror image (b, a), and from
-    there T_remove, the mirror image of T_add.
+    For Poisson-sampled Gaussian and Laplace noise, the profile of ``remove`` is the larger one at
+    every ε > 0; approximations do not check that, other engines do.  The hull is T_add left of its
+    point (a, b) of slope -1, the line α + β = a + b up to the mirror image (b, a), and T_remove,
+    the mirror image of T_add, beyond.
     """
 
     _add: ApproximatePair
     _remove: ApproximatePair
 
     def _settled(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]]:
-        """β and γ of the hull by its known shape, everywhere."""
+        """β and γ of the hull by its known shape, at all levels."""
         a, b = self._add.middle()
         found = ErrorCurve.trivial(alpha)
         line = (alpha > a) & (alpha < b)
@@ -160,10 +161,10 @@ class _JoinedOrders(BothOrders):
         return found, np.ones(alpha.size, dtype=np.bool_)
 
     def _on_line(self, alpha: FloatArray, a: float, b: float) -> ErrorCurve:
-        """β and γ between both points of slope -1, as uncertain as these are."""
+        """β and γ between both points of slope -1, with the error of these points."""
         ends = self._add.trade_off(np.array([a]))
         spread = float(ends.beta.upper[0] - ends.beta.lower[0])
-        if not 0.0 < a < b < 1.0:  # no such line: an expansion that leaves its range at 0
+        if not 0.0 < a < b < 1.0:  # no such line: the expansion is out of its range at 0
             spread = 1.0
         error, engine = np.full(alpha.size, spread), np.full(alpha.size, ends.beta.engine[0])
         low = np.zeros(alpha.size)
@@ -173,7 +174,7 @@ class _JoinedOrders(BothOrders):
 
 
 def _within(pair: ApproximatePair, alpha: FloatArray, least: float, most: float) -> ErrorCurve:
-    """Errors of one curve, γ in a range: such curves need not meet where the true ones do."""
+    """Errors of one curve with γ clipped to a range, as approximate curves need not meet."""
     curve = pair.trade_off(alpha)
     beta = _moved(curve.beta, 1.0 - most, 1.0 - least)
     return ErrorCurve(beta, _moved(curve.gamma, least, most))
@@ -182,7 +183,7 @@ def _within(pair: ApproximatePair, alpha: FloatArray, least: float, most: float)
 def in_orders(
     make: Callable[[Mechanism, str], ApproximatePair], mechanism: Mechanism, adjacency: str
 ) -> Questions:
-    """Return what answers for an adjacency, from what makes the pair of one order."""
+    """Return questions for an adjacency; ``make`` returns the pair of one order."""
     if all(parts(step)[1] == 0.0 for step, _ in steps_of(mechanism)):
         return NothingReleased()
     if adjacency != "add_remove":
@@ -198,7 +199,7 @@ def _clipped(answer: Answer, least: FloatArray, most: FloatArray) -> Answer:
 
 
 def _moved(answer: Answer, least: float, most: float) -> Answer:
-    """Move a value into a range; the range is as uncertain, so the interval keeps both ends."""
+    """Clip values to a range, and widen intervals to contain them, as the range is approximate."""
     value = np.clip(answer.value, least, most)
     lower, upper = np.minimum(answer.lower, value), np.maximum(answer.upper, value)
     return Answer(value, np.maximum(lower, 0.0), np.minimum(upper, 1.0), answer.engine)
@@ -207,14 +208,14 @@ def _moved(answer: Answer, least: float, most: float) -> Answer:
 def curve_of(
     alpha: FloatArray, beta: FloatArray, gamma: FloatArray, c: FloatArray, engine: str
 ) -> ErrorCurve:
-    """Curve from values, which have no error, at α in (0, 1)."""
+    """Return the curve with these values, without errors, at α in (0, 1)."""
     beta, gamma = np.clip(beta, 0.0, 1.0 - alpha), np.clip(gamma, alpha, 1.0)
     first, second = (Answer.around(x, 0.0 * x, names(engine, x.size)) for x in (beta, gamma))
     return ErrorCurve(first, second, c)
 
 
 def warn_where(value: FloatArray, error: FloatArray, method: str) -> None:
-    """Warn if values are doubtful: the error exceeds a tenth of them."""
+    """Warn if the error of a value exceeds a tenth of it."""
     doubtful = error > DOUBTFUL * np.abs(value)
     if doubtful.any():
         worst = int(np.argmax(np.where(doubtful, error / np.maximum(np.abs(value), 1e-300), -1.0)))

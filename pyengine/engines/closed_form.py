@@ -1,9 +1,9 @@
-"""Closed forms: one subsampled step, and the Gaussian under any composition.
+"""Closed forms: one sampled Gaussian step, and compositions of plain Gaussian steps.
 
-The Gaussian's trade-off function is Φ(Φ⁻¹(1 − α) − μ) and its profile
-Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Dong, Roth and Su 2022, eq. 6 and Corollary 2.13); one sampled
-step is the same with the mixture in the place of the second Gaussian.  Bounds are proven, floating
-point included (docs/theory/closed_form).
+The trade-off function of plain steps is Φ(Φ⁻¹(1 − α) − μ), and their profile
+Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Dong, Roth and Su 2022, eq. 6 and Corollary 2.13); for a sampled
+step, the second Gaussian is replaced by the mixture.  Bounds are proven, floating point included
+(docs/theory/closed_form).
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ ORDERS = {
     "add_remove": lib.PE_ADD_REMOVE,
     "substitute": lib.PE_ADD,
 }
-REACH = 2.0**400  # of mu and of its inverse
-FARTHEST = 1e150  # distance, of which half the square is a double
-TINY = 1e-30
-CLOSE = 1e-11  # relative width of an epsilon from which on closer bounds are looked for
+REACH = 2.0**400  # largest μ and 1/μ
+FARTHEST = 1e150  # largest distance: half its square is a double
+TINY = 1e-30  # values below it have the limit `LIMIT_TINY`
+CLOSE = 1e-11  # relative width of bounds of ε above which `small_epsilon` is tried
 STEP, TRIPLE, CURVE_POINT = map(ffi.typeof, ("pe_step *", "double[3]", "double[7]"))
-# of each public function the kernel, what it fills for one number, and where the values begin
+# for each public function: the kernel, its output for one number, and where the values begin there
 KERNELS: dict[str, tuple[Any, Any, int]] = {
     "trade_off": (lib.pe_step_trade_off, CURVE_POINT, 0),
     "gamma_bound": (lib.pe_step_trade_off, CURVE_POINT, 3),
@@ -64,7 +64,7 @@ NOTHING = (0.0, 0.0)
 
 
 def has_closed_form(rows: GaussianRows) -> bool:
-    """Whether Gaussian steps are plain, or one alone."""
+    """Whether all Gaussian steps are plain, or there is only one."""
     if not rows:
         return False
     _, _, probability, number = rows[0]
@@ -75,7 +75,7 @@ def has_closed_form(rows: GaussianRows) -> bool:
 
 # Map: eq. 6 of Dong, Roth and Su (2022) | test_closed_form | theory/closed_form
 def closed_form_step(rows: GaussianRows, adjacency: str) -> Any:
-    """Return the parameters of steps that have a closed form as the C core takes them."""
+    """Return the parameters of steps with a closed form, as a struct of the C core."""
     above, below = _over_square(rows[0])
     for row in rows[1:]:
         other, its = _over_square(row)
@@ -93,7 +93,7 @@ def closed_form_step(rows: GaussianRows, adjacency: str) -> Any:
 
 
 def gaussian_questions(distance: float) -> Questions:
-    """Return what answers for N(0, 1) against N(distance, 1), for any distance from 0 on."""
+    """Return questions on N(0, 1) against N(distance, 1), for any distance >= 0."""
     if distance == 0.0:
         return NothingReleased()
     distance = min(distance, FARTHEST)
@@ -111,8 +111,8 @@ def _over_square(row: tuple[Number, int, Number, int]) -> tuple[int, int]:
 
 
 def _root(above: int, below: int) -> tuple[float, float]:
-    """Root of a quotient in two doubles, where the closed form reaches it."""
-    # far beyond its reach there is no double for it
+    """Root of a quotient in two doubles; AccuracyError beyond `REACH`."""
+    # for quotients far beyond `REACH` the root is no double
     if abs(above.bit_length() - below.bit_length()) < 1000:
         mu = root_in_two_doubles(above, below)
         if 1.0 / REACH <= mu[0] <= REACH:
@@ -127,8 +127,8 @@ def _root(above: int, below: int) -> tuple[float, float]:
 class ClosedForm(Questions):
     """Questions in closed form on one order of the pair, or on both at once.
 
-    Where floats are refused arrays say why; bounds may be as wide as the tolerance, or without one
-    as the package's own limit.
+    Bounds may be as wide as ``tolerance``, or as the package's limits if it is None.  `one` leaves
+    wider ones to `ask`, which raises the refusal.
     """
 
     is_light = True
@@ -138,7 +138,7 @@ class ClosedForm(Questions):
         self._tolerance = tolerance
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """Values of the C core, each in three columns, and slopes in a last one."""
+        """Answers from rows of the C core: three columns per answer, and one of slopes."""
         x = np.ascontiguousarray(x, dtype=np.float64)
         parts = len(question.public)
         found = np.empty((x.size, 7 if parts == 2 else 3))
@@ -153,7 +153,7 @@ class ClosedForm(Questions):
         return question.made(*answers, *found[:, 3 * parts :].T)
 
     def _closer(self, delta: float, value: float, lower: float, upper: float) -> Triple:
-        """Bounds of a small epsilon, from what the profile has lost since 0."""
+        """Closer bounds of a small ε, by `small_epsilon`."""
         from pyengine.engines.small_epsilon import small_epsilon
 
         step = self._step
@@ -167,7 +167,7 @@ class ClosedForm(Questions):
         return min(max(found[0], lower), upper), lower, upper
 
     def one(self, name: str, x: float) -> Judged:
-        """Value of a public function between its proven bounds."""
+        """Value of a public function with its proven bounds."""
         kernel, kind, start = KERNELS[name]
         out = ffi.new(kind)
         kernel(self._step, 1, (x,), out)
@@ -181,7 +181,7 @@ class ClosedForm(Questions):
         return super().one(name, x)
 
     def _width(self, value: float) -> float:
-        """Largest width of the bounds of a value."""
+        """Largest width of the bounds of a value that is not refused."""
         if self._tolerance is not None:
             return max(self._tolerance * value, 4.0 * math.ulp(0.0))
         limit = LIMIT_TINY if value < TINY else LIMIT

@@ -1,11 +1,10 @@
 """Edgeworth's approximation of the test between both laws of the composed privacy loss.
 
-With the standardised cumulants λ_k of a sum, the density at x standard deviations from the mean
-is φ(x) (1 + Σ_m c_m He_m(x)); c_m collects the terms of exp(Σ_k λ_{k+2} t^{k+2}/(k+2)!) whose
-order, the sum of their k, is at most the order of the expansion (Hall 1992, chapter 2).
-The loss has an expansion under each hypothesis; a level is turned into a threshold by the first and
-the threshold into a power by the second (Zheng et al. 2020, section 3.1; Kaissis et al. 2023,
-section 4.3).
+With the standardised cumulants λ_k of a sum, the density at x standard deviations from the mean is
+φ(x) (1 + Σ_m c_m He_m(x)); c_m collects the terms of exp(Σ_k λ_{k+2} t^{k+2}/(k+2)!) whose order,
+the sum of their k, is at most the order of the expansion (Hall 1992, chapter 2).  The loss has an
+expansion under each hypothesis: the one under A gives the threshold of a level, the one under B the
+power at that threshold (Zheng et al. 2020, section 3.1; Kaissis et al. 2023, section 4.3).
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ NAME = "edgeworth"
 
 
 MAX_ORDER = 4
-WIDEST = 37.0  # standard deviations; the normal tail beyond underflows
+WIDEST = 37.0  # standard deviations: the normal tail beyond is subnormal
 
 
 def cumulants(terms: Iterable[tuple[FloatArray, FloatArray, int]]) -> FloatArray:
-    """First six cumulants of a sum of independent terms, of values, weights and numbers."""
+    """First six cumulants of a sum of independent terms, each (values, weights, number)."""
     total = np.zeros(6)
     for value, weight, number in terms:
         mean = float(weight @ value)
@@ -58,9 +57,8 @@ def cumulants(terms: Iterable[tuple[FloatArray, FloatArray, int]]) -> FloatArray
 class Expansion:
     """Edgeworth's approximation of one law, on the range around its mean where it is monotone.
 
-    In Hermite's polynomials the density is φ(x) Σ d_m He_m(x) and the upper tail Φ(-x) + φ(x) Σ t_m
-    He_m(x); ``low`` and ``high``, in standard deviations, end the range where the density is
-    positive.
+    The density is φ(x) Σ d_m He_m(x), and the upper tail Φ(-x) + φ(x) Σ t_m He_m(x).  The range
+    from ``low`` to ``high``, in standard deviations, is that of a positive density.
     """
 
     mean: float
@@ -93,7 +91,7 @@ class Expansion:
             real = roots.real[np.abs(roots.imag) <= 1e-9 * (1.0 + np.abs(roots))]
             low = max((r for r in real if r < 0.0), default=low)
             high = min((r for r in real if r >= 0.0), default=high)
-            if hermite_e.hermeval(0.0, density) <= 0.0:  # nowhere to start
+            if hermite_e.hermeval(0.0, density) <= 0.0:  # not positive at the mean: no range
                 low = high = 0.0
         return cls(
             float(cumulant[0]),
@@ -105,11 +103,11 @@ class Expansion:
         )
 
     def above(self, c: FloatArray) -> FloatArray:
-        """Probability of exceeding c, held at the ends of the monotone range."""
+        """Probability of a loss above c; constant beyond the monotone range."""
         return self._side(np.clip((c - self.mean) / self.deviation, self.low, self.high), 1.0)
 
     def below(self, c: FloatArray) -> FloatArray:
-        """Probability of staying below c, held at the ends of the monotone range."""
+        """Probability of a loss of at most c; constant beyond the monotone range."""
         return self._side(np.clip((c - self.mean) / self.deviation, self.low, self.high), -1.0)
 
     def _side(self, x: FloatArray, sign: FloatArray | float) -> FloatArray:
@@ -117,14 +115,11 @@ class Expansion:
         return np.clip(ndtr(-sign * x) + sign * correction, 0.0, 1.0)
 
     def threshold(self, alpha: FloatArray) -> FloatArray:
-        """The c that is exceeded with probability α in (0, 1).
-
-        The end of the monotone range stands for levels beyond it.
-        """
+        """The c that is exceeded with probability α in (0, 1), clipped to the monotone range."""
         sign, tail = np.where(alpha <= 0.5, 1.0, -1.0), np.minimum(alpha, 1.0 - alpha)
 
         def excess(x: FloatArray) -> FloatArray:
-            with np.errstate(divide="ignore"):  # logarithms are nearly straight far out
+            with np.errstate(divide="ignore"):  # far out, the log of a tail is nearly linear
                 return np.asarray(sign * (np.log(self._side(x, sign)) - np.log(tail)))
 
         low, high = np.full(alpha.shape, self.low), np.full(alpha.shape, self.high)
@@ -151,7 +146,7 @@ class EdgeworthPair(ApproximatePair):
         return curve_of(alpha, self._b.below(c), self._b.above(c), c, NAME)
 
     def middle(self) -> tuple[float, float]:
-        """A(S > 0) and B(S <= 0)."""
+        """A(S > 0) and B(S <= 0): the point (α, β) of slope -1."""
         zero = np.zeros(1)
         return float(self._a.above(zero)[0]), float(self._b.below(zero)[0])
 

@@ -1,4 +1,4 @@
-"""Questions on one ordered pair that rows with estimated errors answer."""
+"""Questions on one ordered pair, answered from rows with estimated errors."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from pyengine.errors import AccuracyError
 __all__ = ["EstimatedPair"]
 
 BOTH = ffi.typeof("double[6]")
-LARGEST = 0.01  # error that a tolerance may allow
+LARGEST = 0.01  # relative error above which no tolerance is advised
 
 
 def nobody() -> Questions:
-    """Rows are judged themselves, and nobody is asked beside them."""
+    """Never called: rows are judged here, and there is no other engine."""
     raise AssertionError
 
 
 class EstimatedPair(CertifiedPair):
-    """Values between what the errors of rows leave, at the thresholds that an engine finds."""
+    """Values with bounds from estimated errors of rows, at thresholds that an engine finds."""
 
     def __init__(self, side: EstimatedSide, tolerance: float | None) -> None:
         super().__init__(side, side, tolerance, nobody, proven=False)
@@ -59,7 +59,7 @@ class EstimatedPair(CertifiedPair):
         gamma.put(chosen, _answer(out[:, 3:], label))
 
     def _judge(self, functional: int, table: FloatArray) -> None:
-        """Raise where rows err by more than they may."""
+        """Raise if the errors of rows exceed the limits."""
         errors, good = row_errors(table, functional, self._limits)
         if not good.all():
             worst = float(errors[~good].max())
@@ -100,7 +100,7 @@ class EstimatedPair(CertifiedPair):
         return _answer(out, label)
 
     def one(self, name: str, x: float) -> Judged:
-        """As `answer` for one number, by one row where that is enough."""
+        """As `answer` for one number, by one row if that is precise enough."""
         start = {"trade_off": 0, "gamma_bound": 3}.get(name)
         if start is not None and 0.0 < x < 1.0:
             functional = A_ABOVE if x <= 0.5 else A_BELOW

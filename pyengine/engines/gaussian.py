@@ -1,4 +1,4 @@
-"""Sampled Gaussian steps: proven rows from lines, and from laws of few steps."""
+"""Sampled Gaussian steps: proven rows from lines, and from laws of the loss of few steps."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _lines: Cache[KeptLines] = Cache(128, lambda kept: kept.bytes(), grows=True)
 
 
 def _kept(pair: GaussianPair) -> KeptLines:
-    """The spectral engine of a pair; those used last are kept with their contours."""
+    """The cached spectral engine of a pair, with its contours."""
     return _lines.get_or_make(pair, lambda: KeptLines(Spectral(pair)))
 
 
 class GaussianSide(FewSteps):
     """Certified rows of sampled Gaussian steps; their lines are kept with the pair's contours.
 
-    What lines do not prove closely about few steps is asked of laws of the loss with proven
-    errors.  Rates are sampling probabilities before they were rounded.
+    For few steps, rows that lines do not prove closely come from laws of the loss with proven
+    errors.  ``rates`` are the exact sampling probabilities.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class GaussianSide(FewSteps):
 
     @cached_property
     def laws(self) -> SectorLaws:
-        """Of few or rare steps."""
+        """Laws of the loss, for few steps or small rates."""
         from pyengine.engines.sector import SectorLaws, kinds_of
 
         return SectorLaws(kinds_of(self._pair), self._pair.reversed)
 
     def _weak_rows(self, functional: int, c: FloatArray, table: FloatArray) -> None:
-        """Other lines, those that end before large losses last, for rows that are not close."""
+        """Improve wide rows in place: by more lines, then by lines of divided laws."""
         if self.asked == SOON:
             lines = self.prover()
             self._ask(lambda *of: lines.certify(*of[:2]), functional, c, table)
@@ -71,7 +71,7 @@ class GaussianSide(FewSteps):
         c: FloatArray,
         table: FloatArray,
     ) -> None:
-        """Ask other lines for the rows of a table that are not close."""
+        """Replace wide rows of a table by those of other lines if these are closer."""
         weak = np.isfinite(c) & ~(table[:, ERRORS + functional] <= self.laws.left)
         if weak.any():
             found = lines(functional, c[weak], table[weak])
@@ -81,11 +81,11 @@ class GaussianSide(FewSteps):
 
     @property
     def asked(self) -> int:
-        """Those of little work where a law of few steps comes before others."""
+        """Only lines of little work if laws of few steps are tried before the others."""
         return SOON if self.laws.comes_first else super().asked
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds by estimates and by laws of few steps; else those that the lines find."""
+        """Thresholds by estimates and by laws of few steps; else by the lines."""
         ways = [self._estimated_threshold, self.laws.threshold]
         if self.asked == SOON:
             ways.reverse()
@@ -99,36 +99,36 @@ class GaussianSide(FewSteps):
 
     @cached_property
     def next_to_largest(self) -> NextToLargest:  # type: ignore[override]
-        """Where no step samples the record, or nearly so."""
+        """Bounds at levels whose tests reject only if almost no step samples the record."""
         return NextToLargest(self._pair)
 
     @cached_property
     def most_at_zero(self) -> float:  # type: ignore[override]
-        """What lies between the laws is at most the sum of what lies between those of the steps.
+        """Upper bound of δ(0), the total variation distance of both laws.
 
-        A step differs where it samples, by p times the distance of two normal laws; and no more
-        than with the probability that any step samples.
+        It is at most the sum over steps of p times the distance of two normal laws, and at most the
+        probability that any step samples the record.
         """
         noise, probability, steps, _ = self._pair
         return float(lib.pe_most_at_zero(len(steps), noise, probability, steps))
 
     @property
     def known_largest(self) -> float | None:
-        """None where rates are doubles, of which the C core knows the largest loss itself."""
+        """Upper bound of the loss; None if rates are doubles, as the C core then computes it."""
         return None if list(self._rates) == list(self._pair.probability) else self.largest
 
     @cached_property
     def ends(self) -> Triple:  # type: ignore[override]
-        """The largest loss, between bounds."""
+        """The largest loss, with its bounds."""
         return largest_epsilon(self._pair, self._rates)
 
     @property
     def memo(self) -> dict[Any, Any]:  # type: ignore[override]
-        """What is kept with the lines."""
+        """The memo that is kept with the lines."""
         return _kept(self._pair).memo
 
     def prover(self) -> Spectral:
-        """The spectral engine, from the cache: what that drops is to be freed."""
+        """The spectral engine; a weak reference, so that the cache alone keeps it alive."""
         epoch, kept = self._found
         found = kept()
         if found is None or epoch is not Epoch.current:

@@ -1,4 +1,4 @@
-"""The ground truth as an engine: doubles with bounds from arbitrary precision."""
+"""The reference as an engine: arbitrary-precision values rounded to doubles, with bounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["GroundTruth"]
 
 DIGITS = 20
-UNPROVEN = "reference, error estimated"  # engine of values that it cannot certify
+UNPROVEN = "reference, error estimated"  # engine's name for values without a proof
 
 
 class GroundTruth(Questions):
@@ -31,7 +31,7 @@ class GroundTruth(Questions):
         self.threat_model = threat_model
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """Each of its values by the function of that name."""
+        """Values by the functions of `pyengine.reference` that belong to the question."""
         from pyengine import reference
 
         return question.made(*(self._ask(getattr(reference, name), x) for name in question.public))
@@ -57,6 +57,6 @@ class GroundTruth(Questions):
 
 
 def _below(number: mpf) -> float:
-    """Return the largest double that is not above a number, or the one below that."""
+    """Return a double not above a number, at most one double below the largest such."""
     near = float(number)
     return near if near <= number else math.nextafter(near, -math.inf)

@@ -1,7 +1,7 @@
-"""Tests that take next to nothing but the outcomes of the largest likelihood ratio.
+"""Tests that reject only outcomes with nearly the largest likelihood ratio.
 
-No step samples the record there, or nearly so.  Thresholds of such tests differ from the largest
-loss by less than doubles do, and no row at one is known; but all ratios on the test are alike.
+On these, almost no step samples the record.  The thresholds of such tests are closer to the largest
+loss than doubles resolve, so there are no rows; but all ratios on the test are nearly equal.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ FOUND = ffi.typeof("double[7]")
 
 
 class NextToLargest:
-    """Bounds of errors at levels where dB/dA on the test, or dA/dB off it, is next to its largest.
+    """Bounds of β and γ at levels where dB/dA on the test, or dA/dB off it, is nearly constant.
 
-    Losses of sampled Gaussian steps beyond the smallest one add up.  All n of them are at most y/n
-    with A's probability of at least the product of those of each, and where that is no less than
-    the level, the test that takes the outcomes of the smallest losses takes none beyond y.  The
-    arithmetic is in ``csrc/ends.c``.  Logs of levels from `likely` on have no bounds here.
+    The A-mass of the event that each of n losses is within y/n of its end is a product over steps.
+    If it is at least the level, the test of the extreme losses takes none farther than y from the
+    end of the sum.  The arithmetic is in ``csrc/ends.c``.  Log levels from `likely` on have no
+    bounds here.
     """
 
     def __init__(self, pair: GaussianPair) -> None:
@@ -29,9 +29,9 @@ class NextToLargest:
         self.likely: float = lib.pe_log_next_to_largest(*self._steps)
 
     def level(self, functional: int, log_tail: float) -> tuple[float, ...] | None:
-        """Bounds of β and of γ, both values and a threshold; None where ratios are further apart.
+        """β and γ with bounds, and a threshold; None if the ratios differ too much.
 
-        The level is A's tail, or one minus it for `A_BELOW`, whose log is known within 2 ulp.
+        ``log_tail`` is the log of the level, or of 1 minus the level for `A_BELOW`, to 2 ulp.
         """
         out = ffi.new(FOUND)
         known = lib.pe_next_to_largest(*self._steps, functional, log_tail, out)

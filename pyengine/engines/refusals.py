@@ -1,4 +1,4 @@
-"""Refusals of answers whose bounds are too wide, with advice that is true."""
+"""Refusals of answers whose bounds are too wide, with checked advice."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pyengine.errors import AccuracyError
 
 __all__ = ["LOOSEST", "crossed", "followed", "too_wide"]
 
-LOOSEST = 1e-2  # relative width of bounds that are an answer where none narrower are had
+LOOSEST = 1e-2  # largest relative width of bounds that is accepted if none narrower are found
 ADVICE = re.compile(r"tolerance=(\S+) (or more gives this answer|would do)")
-MOST_TRIED = 4  # tolerances of an advice, each of at least twice the one before
+MOST_TRIED = 4  # tolerances tried for advice, each at least twice the previous one
 OTHERWISE = "method='reference' answers in arbitrary precision"
 
 
 def too_wide(
     what: str, lower: float, upper: float, width: float, *, only_bounds: bool = False
 ) -> AccuracyError:
-    """Return the refusal of an answer whose bounds are wider than asked, with what would help.
+    """Return the refusal of an answer whose bounds are wider than asked, with advice.
 
-    The width is the relative one; ``only_bounds`` says that no engine knows more than bounds.
+    ``width`` is relative; ``only_bounds`` tells that no engine has more than these bounds.
     """
     if width < (math.inf if only_bounds else 1.0):
         advice = f"tolerance={_rounded_up(1.05 * width)} or more gives this answer"
@@ -35,16 +35,16 @@ def too_wide(
 
 
 def _rounded_up(x: float) -> str:
-    """Two digits of a positive number, rounded up."""
+    """A positive number rounded up to two significant digits."""
     digit = 10.0 ** (math.floor(math.log10(x)) - 1)
     return f"{math.ceil(x / digit) * digit:.2g}"
 
 
 def followed(refusal: AccuracyError, ask: Callable[[float], object]) -> AccuracyError:
-    """Return a refusal whose advice is true, by asking the same with the tolerance that it names.
+    """Return the refusal with advice that is checked by asking again with the tolerance it names.
 
-    Engines name a tolerance for the bounds that they had when they refused; another part of the
-    answer, or a coarser lattice, may need a larger one.
+    Engines name a tolerance for the bounds at hand when they refused; another part of the answer,
+    or a coarser lattice, may need a larger one.
     """
     said = ADVICE.search(str(refusal))
     if said is None:
@@ -64,7 +64,7 @@ def followed(refusal: AccuracyError, ask: Callable[[float], object]) -> Accuracy
 
 
 def crossed(what: str, lower: float, upper: float) -> AccuracyError:
-    """Return the refusal of an answer whose bounds no number lies between: a defect shows."""
+    """Return the error for an answer whose lower bound exceeds the upper one: a defect."""
     return AccuracyError(
         f"the bounds {lower!r} and {upper!r} of {what} have no number between them, so one of them "
         "is wrong; method='reference' answers in arbitrary precision"

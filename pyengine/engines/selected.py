@@ -1,4 +1,4 @@
-"""Selections among runs, from the proven profile of one run: a finite pair that dominates."""
+"""A finite pair that dominates a selection among runs, from the proven profile of one run."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from pyengine.numerics.selection import repeat_and_select
 
 __all__ = ["selected_pair"]
 
-DEEPEST = 1e-17  # of the profile of a run; what it keeps farther out is mass at infinite loss
-PLACES = 500
-LARGEST = 700.0
-APART = 1e-6  # of e^ε, from which on chords are asked between two values
-SLACK = 1e-9  # of the value before: what rounding of e^ε moves on such a chord
+DEEPEST = 1e-17  # profile at the last ε; the rest counts as mass at infinite loss
+PLACES = 500  # values of ε in a table
+LARGEST = 700.0  # largest ε: e^700 is a double
+APART = 1e-6  # relative distance of two e^ε above which a chord is used between them
+SLACK = 1e-9  # error of such a chord from rounding of e^ε, relative to the larger value
 
 _pairs: Cache[FinitePair] = Cache(64, lambda pair: 400 * len(pair.p))
 
@@ -30,7 +30,7 @@ _pairs: Cache[FinitePair] = Cache(64, lambda pair: 400 * len(pair.p))
 def selected_pair(step: Step, ask: Callable[[Mechanism, FloatArray], Answer]) -> FinitePair:
     """Return a pair that dominates the best of a random number of runs.
 
-    The profile of a run, of both orders together, has to be proven.
+    Raises AccuracyError unless the profile of a run, for both orders together, is proven.
     """
     return _pairs.get_or_make(step, lambda: _made(step, ask))
 
@@ -62,7 +62,7 @@ def _made(step: Step, ask: Callable[[Mechanism, FloatArray], Answer]) -> FiniteP
 def _values(
     profile: Callable[[FloatArray], FloatArray], deepest: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Places from 0 to where the profile is tiny or stays the same, and upper bounds there."""
+    """Values of ε from 0 to where the profile is tiny or constant, and upper bounds there."""
     end, last = 0.5, 1.0
     while end < LARGEST:
         now = float(profile(np.array([end]))[0])
@@ -72,11 +72,11 @@ def _values(
     epsilon, delta = placed_values(
         lambda e: (profile(e), e), lambda e, _, __: profile(e), end, deepest, places=PLACES
     )
-    return epsilon, np.minimum.accumulate(delta)  # a profile falls
+    return epsilon, np.minimum.accumulate(delta)  # profiles do not increase
 
 
 class _Chords:
-    """Upper bounds between values of a profile, which is convex in e^ε, and falls."""
+    """Upper bounds of a profile by chords in e^ε, in which it is convex and decreasing."""
 
     def __init__(self, epsilon: FloatArray, delta: FloatArray) -> None:
         self._t, self._delta = fn.exp(epsilon), delta

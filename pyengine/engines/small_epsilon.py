@@ -1,12 +1,12 @@
-"""ε next to 0 of one Gaussian step: from what a profile has lost since ε = 0, in decimals.
+"""ε near 0 of one Gaussian step, by Newton's method in decimals.
 
-δ(ε) in doubles has an error of some 1e-14, which is all of a small ε: it is as large as what the
-profile loses from 0 to ε.  With y = e^ε - 1 the profile of `remove`, or of plain steps, is
+δ(ε) in doubles has an error of about 1e-14, which for small ε is as large as δ(0) - δ(ε).  With
+y = e^ε - 1 the profile of `remove`, or of plain steps, is
 
-    H = p Φ(μ - z) - (p + y) Φ(-z),   z = log(1 + y/p)/μ + μ/2,
+    H = p Φ(μ - z) - (p + y) Φ(-z),   z = log(1 + y/p)/μ + μ/2.
 
-whose derivative -Φ(-z) rises with y, so that Newton's method finds where H is δ (docs,
-theory/closed_form).
+Its derivative in y is -Φ(-z), which increases with y, so Newton's method finds the root of H = δ
+(docs/theory/closed_form, Lemma 6).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from pyengine.engines.answers import Triple
 
 __all__ = ["small_epsilon"]
 
-LARGEST = 0.01  # epsilon that is looked at
-FARTHEST = 8.0  # mu and z, beyond which the series of Φ is long
+LARGEST = 0.01  # largest ε that is computed here
+FARTHEST = 8.0  # largest μ and z: beyond, the series of Φ is long
 DECIMALS = Context(prec=45)
-KNOWN = Decimal("1e-28")  # relative, of H(0): mu and p are sums of two doubles
-ROUNDING = Decimal("1e-40")  # of H, several hundred operations on numbers of at most 1
+KNOWN = Decimal("1e-28")  # error of H relative to H(0), as μ and p are sums of two doubles
+ROUNDING = Decimal("1e-40")  # absolute rounding of H: some hundred operations on numbers up to 1
 ROOT_TWO_PI = Decimal("2.50662827463100050241576528481104525300698674060993831662992357634229")
-ROUNDS = 10
+ROUNDS = 10  # most Newton steps
 
 
 def _normal(x: Decimal) -> Decimal:
-    """Φ(x) = 1/2 + x φ(x) Σ x^{2k}/(2k + 1)!!, in the context's digits."""
+    """Φ(x) = 1/2 + x φ(x) Σ x^{2k}/(2k + 1)!!, in the precision of the context."""
     square, k = x * x, 0
     term = total = Decimal(1)
     while term > total * Decimal("1e-44"):
@@ -41,17 +41,17 @@ def _normal(x: Decimal) -> Decimal:
 
 
 class _SampledStep(NamedTuple):
-    """Shift over noise, and sampling probability."""
+    """μ, the shift over the noise, and the sampling probability p."""
 
     mu: Decimal
     p: Decimal
 
     def z(self, y: Decimal) -> Decimal:
-        """Where both densities are at the ratio 1 + y, over the noise."""
+        """The threshold, in units of the noise, at which the likelihood ratio is 1 + y."""
         return (1 + y / self.p).ln() / self.mu + self.mu / 2
 
     def profile(self, y: Decimal) -> tuple[Decimal, Decimal]:
-        """H at ε = log(1 + y), and Φ(-z), by which it falls."""
+        """H at ε = log(1 + y), and minus its derivative, Φ(-z)."""
         z = self.z(y)
         fall = _normal(-z)
         return self.p * _normal(self.mu - z) - (self.p + y) * fall, fall
@@ -59,7 +59,7 @@ class _SampledStep(NamedTuple):
 
 @kept(64)
 def _at_zero(step: _SampledStep) -> Decimal:
-    """H(0)."""
+    """H at ε = 0, cached."""
     with localcontext(DECIMALS):
         return step.profile(Decimal(0))[0]
 
@@ -69,8 +69,8 @@ def small_epsilon(
 ) -> Triple | None:
     """Value and proven bounds of ε at which the profile of `remove`, or of plain steps, is δ.
 
-    μ and p are sums of two doubles, p is 1 of plain steps, and ``near`` is a positive approximation
-    of ε.  None where ε, μ or z are too large, or the bounds are close to nothing.
+    μ and p are sums of two doubles, with p = 1 for plain steps; ``near`` is a positive
+    approximation of ε.  None if ε, μ or z are too large, or if Lemma 6 does not apply.
     """
     if not (0.0 < near <= LARGEST and mu[0] <= FARTHEST):
         return None
@@ -85,7 +85,7 @@ def small_epsilon(
             if abs(height - goal) <= doubt:
                 break
             y += (height - goal) / fall
-        # within it Φ(-z) is not half as large: z moves by less than reach/(μ (p + y - reach))
+        # within reach, Φ(-z) stays above half: z changes by less than reach/(μ (p + y - reach))
         reach = 4 * doubt / fall
         if not (abs(height - goal) <= doubt and reach < y and 40 * reach < step.mu * step.p):
             return None

@@ -1,7 +1,7 @@
-"""Steps whose sides are mixtures of normals: rows of lines, proven where their numbers are known.
+"""Steps whose sides are mixtures of normals: rows of lines, proven if their numbers are exact.
 
-Gaussian mixtures, sampled steps under substitution, truncated Poisson samples, and compositions of
-them with Gaussian steps.
+They are Gaussian mixtures, sampled steps under substitution, truncated Poisson samples, and
+compositions of these with Gaussian steps.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ SmoothPair = tuple[tuple[StepLaw, int], ...]
 def smooth_pair(laws: list[tuple[StepLaw, int]]) -> SmoothPair | None:
     """Return the laws of several steps if the spectral engine takes each of them."""
     if sum(number for _, number in laws) < 2:
-        return None  # one step is an integral up to a threshold, which needs no transform
+        return None  # one step is an integral up to a threshold, without a transform
     return tuple(laws) if all(_is_taken(*step) for step in laws) else None
 
 
 def _is_taken(law: StepLaw, number: int) -> bool:
-    """Whether the spectral engine takes so many steps of a law, as mixtures or by nodes."""
+    """Whether the spectral engine takes ``number`` steps of a law, as mixtures or by nodes."""
     pairs = law.mixtures()
     return law.nodes(number) is not None if pairs is None else len(pairs) <= lib.PE_ALTERNATIVES
 
@@ -59,7 +59,7 @@ def _sampled_gaussian(found: Alternatives) -> tuple[float, float, bool] | None:
 
 
 def _estimating(pair: SmoothPair) -> Spectral:
-    """The spectral engine of a pair in doubles, whose rows are estimates."""
+    """The spectral engine of a pair with rounded numbers, whose rows are estimates."""
     rows: list[tuple[float, float, bool, int]] = []
     others: list[tuple[Alternatives, int]] = []
     nodes: list[tuple[LossNodes, int]] = []
@@ -81,14 +81,14 @@ def _estimating(pair: SmoothPair) -> Spectral:
 
 
 class _Kept:
-    """Both engines of one pair, each made when it is asked first."""
+    """Both engines of one pair, each made on first use."""
 
     def __init__(self, pair: SmoothPair) -> None:
         self._pair = pair
         self._lines: dict[bool, KeptLines] = {}
 
     def lines(self, *, proving: bool) -> KeptLines:
-        """The engine whose numbers are exact, or that of doubles."""
+        """The engine with exact numbers if ``proving``, else that with rounded ones."""
         found = self._lines.get(proving)
         if found is None:
             make = _proving if proving else _estimating
@@ -96,7 +96,7 @@ class _Kept:
         return found
 
     def bytes(self) -> int:
-        """Memory that both take."""
+        """Memory of both, in bytes."""
         return sum(lines.bytes() for lines in tuple(self._lines.values()))
 
 
@@ -108,7 +108,7 @@ def _lines(pair: SmoothPair, *, proving: bool) -> KeptLines:
 
 
 def _proving(pair: SmoothPair) -> Spectral:
-    """The spectral engine of a pair whose numbers are known exactly, which proves its rows."""
+    """The spectral engine of a pair with exact numbers, which proves its rows."""
     plain: list[tuple[float, int]] = []
     others: list[tuple[Alternatives, int]] = []
     exact: list[ExactAlternatives | None] = []
@@ -128,26 +128,26 @@ def _proving(pair: SmoothPair) -> Spectral:
 
 
 def _is_plain(terms: ExactAlternatives, noise: float) -> bool:
-    """Whether a step is the Gaussian mechanism of just that noise."""
+    """Whether a step is the Gaussian mechanism with exactly that noise."""
     shifts = [abs(shift) for shift in terms[0].terms if shift != 0]
     return len(terms) == 1 and len(shifts) == 1 and shifts[0] * Fraction(noise) == 1
 
 
 class SmoothSide(FewSteps):
-    """Certified rows of one pair of laws whose numbers are known exactly."""
+    """Certified rows of one pair of laws with exact numbers."""
 
     def __init__(self, pair: SmoothPair) -> None:
-        self._pair = pair  # what it keeps is with its lines
+        self._pair = pair  # the memo is kept with the lines
 
     @classmethod
     def of(cls, pair: SmoothPair) -> SmoothSide | None:
-        """The side of a pair; None where a step's numbers are not known well enough."""
+        """Return the side of a pair; None if a step has no exact numbers."""
         known = all(law.exact_mixtures() is not None for law, _ in pair)
         return cls(pair) if known else None
 
     @cached_property
     def laws(self) -> SectorLaws:
-        """Of sampled Gaussian steps some of which are of groups."""
+        """Laws of the loss, for sampled Gaussian steps of which some are of groups."""
         from pyengine.engines.sampled import sampled_steps
         from pyengine.engines.sector import SectorLaws
 
@@ -160,7 +160,7 @@ class SmoothSide(FewSteps):
         )
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds that are estimated; where there are none, of the lines that prove."""
+        """Estimated thresholds; where there are none, those of the proven lines."""
         lines = _lines(self._pair, proving=False).spectral
         ways = (
             partial(estimated_threshold, lines),
@@ -172,7 +172,7 @@ class SmoothSide(FewSteps):
 
     @property
     def memo(self) -> dict[Any, Any]:  # type: ignore[override]
-        """What is kept with the lines."""
+        """The memo that is kept with the lines."""
         return _lines(self._pair, proving=True).memo
 
     def prover(self) -> Spectral:
@@ -181,7 +181,7 @@ class SmoothSide(FewSteps):
 
     @cached_property
     def ends(self) -> Triple:  # type: ignore[override]
-        """The largest loss, between bounds that count the rounding of weights."""
+        """The largest loss, with bounds that include the rounding of weights."""
         parts = [-number * law.limits()[0] for law, number in self._pair]
         if math.inf in parts:
             return math.inf, math.inf, math.inf
@@ -192,7 +192,7 @@ class SmoothSide(FewSteps):
 
 
 def estimated_side(pair: SmoothPair, epochs: TabulatedEpoch | None = None) -> EstimatedSide:
-    """Rows of a pair in doubles, with estimated errors; of equal epochs their table helps."""
+    """Rows of a pair with rounded numbers and estimated errors; ``epochs`` adds their table."""
 
     def lines() -> Spectral:
         return _lines(pair, proving=False).spectral

@@ -1,7 +1,7 @@
 """Spectral engine: inversion of the moment generating function of the composed loss.
 
-The contours are vertical lines near the saddle point; period, node spacings and windows follow
-from bounds (docs/estimates).  All work is done in C; this file holds the handle.
+The contours are vertical lines near the saddle point; period, node spacings and windows follow from
+bounds (docs/estimates).  All work is done in C; this file wraps the handle.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SOON", "THOROUGH", "KeptLines", "Spectral"]
 
-# Which lines are asked: all, and all of little work.
+# which lines are used: all, or only those that take little work
 THOROUGH: int = lib.PE_THOROUGH
 SOON: int = lib.PE_SOON
 CERTIFY = {
@@ -31,16 +31,16 @@ CERTIFY = {
 }
 
 HANDLE = ffi.typeof("pe_pair **")
-KEPT_BYTES = 4096  # of an engine that has answered nothing yet
+KEPT_BYTES = 4096  # memory of an engine without contours
 COST_LIMIT = 3e7  # node evaluations of one contour: about 0.1 s
 
 
 class Spectral:
     """Spectral engine on one pair; its contours are kept for later questions.
 
-    Beside plain and sampled Gaussian steps there may be others, whose sides are mixtures of normals
-    or which are known by nodes; for proofs they come with exact numbers.  `handle` is the pair of
-    the C core, which is asked by who holds `lock`.
+    Besides plain and sampled Gaussian steps there may be steps whose sides are mixtures of normals,
+    and steps given by nodes; proofs need the exact numbers of the mixtures.  `handle` is the pair
+    of the C core; calls on it must hold `lock`.
     """
 
     name = "spectral"
@@ -67,7 +67,7 @@ class Spectral:
         self._bytes = 0
 
     def _add_nodes(self, nodes: LossNodes, number: int) -> None:
-        """Add steps of a law known by nodes."""
+        """Add steps of a law given by nodes."""
         loss, log_weight = (np.ascontiguousarray(x) for x in (nodes.loss, nodes.log_weight))
         status = lib.pe_pair_add_table(
             self._pair, float(number), loss.size, array(loss), array(log_weight), nodes.t_max
@@ -94,7 +94,7 @@ class Spectral:
         finished(status, "the spectral engine")
 
     def bytes(self) -> int:
-        """Memory of the contours that are kept; what it was before while they are at work."""
+        """Memory of the kept contours, in bytes; the previous value while the engine is busy."""
         if self.lock.acquire(False):
             try:
                 self._bytes = int(lib.pe_pair_bytes(self._pair))
@@ -108,20 +108,20 @@ class Spectral:
             return call_kernel(lib.pe_pair_at, self._pair, functional, c)
 
     def solve(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Rows at the thresholds where the log of a functional has given values."""
+        """Rows at the thresholds at which the log of a functional has given values."""
         with self.lock:
             return call_kernel(lib.pe_pair_solve, self._pair, functional, log_target)
 
     def certify(self, functional: int, c: FloatArray, *, lines: int = THOROUGH) -> FloatArray:
         """Rows at thresholds of the loss with proven errors; NaN where the proof does not apply.
 
-        What the nearest line does not prove takes others 0.1 ms to 0.1 s each, if they are asked.
+        Where the nearest line does not prove enough, further ``lines`` take 0.1 ms to 0.1 s each.
         """
         with self.lock:
             return call_kernel(CERTIFY[lines], self._pair, functional, c)
 
     def certify_divided(self, functional: int, c: FloatArray, at_hand: FloatArray) -> FloatArray:
-        """Rows by laws that are divided, which take some 0.1 s, where they say more."""
+        """The rows ``at_hand``, improved by divided laws (about 0.1 s) where these are closer."""
         rows = np.array(at_hand, order="C")
         places, found = np.ascontiguousarray(c), array(rows.reshape(-1), writable=True)
         with self.lock:
@@ -131,26 +131,26 @@ class Spectral:
         return rows
 
     def chernoff(self, c: FloatArray) -> FloatArray:
-        """Rows of Chernoff's bounds at thresholds of the loss, which take next to no time."""
+        """Rows of Chernoff's bounds at thresholds of the loss, in very little time."""
         with self.lock:
             return call_kernel(lib.pe_pair_chernoff, self._pair, None, c)
 
     def certified_solve(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Rows with proven errors at thresholds as of `solve`, which are found by such rows."""
+        """As `solve`, with proven errors, and thresholds found from proven rows."""
         with self.lock:
             return call_kernel(lib.pe_pair_certified_solve, self._pair, functional, log_target)
 
     def certified_threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds of such rows; NaN where there is none."""
+        """Thresholds of `certified_solve`; NaN where there is none."""
         return np.asarray(self.certified_solve(functional, log_target)[:, 0])
 
     def certify_beyond(
         self, functional: int, log_target: FloatArray, slack: float, *, lines: int = THOROUGH
     ) -> FloatArray:
-        """Rows with proven errors just beyond where the log of a functional has given values.
+        """Rows with proven errors just beyond the thresholds of given values of a log functional.
 
-        The functional, its bounds moved outwards by ``slack``, lies below its value there, or above
-        it for `A_BELOW`; NaN where the nearest line does not prove enough.
+        There the functional, its bounds widened by ``slack``, is below the given value, or above it
+        for `A_BELOW`; NaN where the nearest line does not prove enough.
         """
 
         def kernel(pair: object, functional: int, n: int, source: object, rows: object) -> int:
@@ -170,7 +170,7 @@ class Spectral:
 
 
 def _exact_numbers(pairs: ExactAlternatives) -> tuple[list[int], list[float]]:
-    """Numbers of shifts, and what the C core takes for proofs: numbers as sums of two doubles."""
+    """Numbers of shifts, and the exact numbers as sums of two doubles, for proofs in the C core."""
     numbers: list[float] = []
     for pair in pairs:
         numbers += in_two_doubles(pair.share)
@@ -181,14 +181,14 @@ def _exact_numbers(pairs: ExactAlternatives) -> tuple[list[int], list[float]]:
 
 
 class KeptLines:
-    """A spectral engine with what several questions need, as caches keep them."""
+    """A spectral engine, and a memo of results shared by several questions, as cached."""
 
     def __init__(self, spectral: Spectral) -> None:
         self.spectral = spectral
         self.memo: dict[Any, Any] = {}
 
     def bytes(self) -> int:
-        """Memory that both take."""
+        """Memory of both, in bytes."""
         total = KEPT_BYTES + self.spectral.bytes()
         if self.memo:  # most have none
             kept = (found.bytes() for found in self.memo.values() if hasattr(found, "bytes"))

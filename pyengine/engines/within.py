@@ -1,4 +1,4 @@
-"""Answers whose bounds are held to a tolerance, and refused where they are wider."""
+"""Questions whose answers are refused if their bounds are wider than a tolerance."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ from pyengine.errors import AccuracyError
 __all__ = ["WithinTolerance"]
 
 FloatArray = npt.NDArray[np.float64]
-BELOW_DOUBLES = 1e-300  # what is less than this has no relative width to speak of
-CLOSE = 64.0  # times as wide as asked, from which on bounds of ε are not asked for again
+BELOW_DOUBLES = 1e-300  # bounds narrower than this are accepted
+CLOSE = 64.0  # width over tolerance up to which narrower bounds of ε are tried
 
 
 class WithinTolerance(Questions):
     """Questions of an engine, held to a tolerance.
 
-    Engines judge ε by scales of their own: where its bounds are too wide by little, they are asked
-    for narrower ones before that is refused.  The tolerance is the largest relative width of the
-    bounds, for ε that of δ at it, of both errors of a trade-off function or of the one that is
-    wanted.
+    The tolerance is the largest relative width of the bounds: of β and γ, or of the one ``wanted``;
+    for ε, that of δ between its bounds.  Engines measure ε on scales of their own, so if its bounds
+    are slightly too wide, narrower ones are tried before a refusal.
     """
 
     def __init__(
@@ -47,11 +46,11 @@ class WithinTolerance(Questions):
 
     @property
     def is_estimated(self) -> bool:
-        """Whether no answer inside of its domain is proven, however it is asked."""
+        """Whether all answers inside the domain are estimates, from the prover as well."""
         return self._asked.is_estimated
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
-        """What the engine answers, if it is narrow enough."""
+        """The engine's answer, if its bounds are narrow enough."""
         found = question(self._asked, x)
         for name, answer in found.parts().items():
             if not name or self._wanted in (None, name):
@@ -60,7 +59,7 @@ class WithinTolerance(Questions):
         return found
 
     def _closer(self, found: Answer, delta: FloatArray) -> FloatArray:
-        """Widths of ε in δ, of bounds that are put nearer where they are too wide by little."""
+        """Widths in δ of the bounds of ε, which are narrowed first if slightly too wide."""
         width = self._widths_in_delta(self._asked, found, delta)
         close = (width > self._tolerance) & (width <= CLOSE * self._tolerance)
         if close.any() and not self._only_bounds:
@@ -72,14 +71,14 @@ class WithinTolerance(Questions):
         return width
 
     def _widths_in_delta(self, asked: Questions, found: Answer, delta: FloatArray) -> FloatArray:
-        """By what part of δ the profile changes between the bounds of ε; for δ = 0 ε itself."""
+        """Change of the profile between the bounds of ε, relative to δ; for δ = 0, widths of ε."""
         width = _widths(found)
         some = (width > 0.0) & (delta > 0.0) & np.isfinite(found.upper)
         if some.any():
             places = found.lower[some], found.upper[some]
             try:
                 ends = [asked.profile(place).value for place in places]
-            except AccuracyError:  # of δ, while the question is about ε
+            except AccuracyError:  # the profile is refused, but the question is about ε
                 left, right = map(self._make(LOOSEST).profile, places)
                 ends = [left.upper, right.lower]
             width[some] = np.subtract(*ends) / delta[some]
@@ -99,7 +98,7 @@ class WithinTolerance(Questions):
 
 
 def _widths(answer: Answer) -> FloatArray:
-    """Relative widths of bounds; 0 where doubles are too coarse to have one."""
+    """Relative widths of bounds; 0 for widths up to `BELOW_DOUBLES`."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         width = answer.upper - answer.lower
         return np.where(width > BELOW_DOUBLES, width / answer.value, 0.0)

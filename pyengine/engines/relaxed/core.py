@@ -1,4 +1,4 @@
-"""What a pair of laws of a distance answers, and exact differences that the answers rest on."""
+"""The interface of a pair of laws of a distance, and sums and logs without cancellation."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["ROUNDING", "Errors", "LogTails", "MagnitudePair", "RoundedProfile", 
 
 FloatArray = npt.NDArray[np.float64]
 
-# Relative error of a function of the C core and of a few operations after it, in the units in which
-# the functions' own pages state theirs; several times what the tests measure.
+# relative error of a function of the C core and a few operations after it: several times what
+# tests measure
 ROUNDING = 32.0 * UNIT
 
 
 class Errors(NamedTuple):
-    """Both errors of a test: β, its logarithm, and the power γ = 1 - β, each on its own."""
+    """β, γ = 1 - β and log β of a test, each computed without cancellation."""
 
     beta: FloatArray
     gamma: FloatArray
@@ -29,7 +29,7 @@ class Errors(NamedTuple):
 
 
 class RoundedProfile(NamedTuple):
-    """A hockey-stick divergence and a bound on what rounding has done to it."""
+    """A hockey-stick divergence, and an estimate of its absolute rounding error."""
 
     value: FloatArray
     error: FloatArray
@@ -45,13 +45,13 @@ class LogTails(NamedTuple):
 
 
 class MagnitudePair(Protocol):
-    """Laws (P, Q) of a distance without and with the record; L = log dQ/dP grows with it."""
+    """Laws (P, Q) of a distance, without and with the record; L = log dQ/dP increases with it."""
 
     lowest: float  # infimum of L
     highest: float  # supremum of L
 
     def limit(self) -> tuple[float, float] | None:
-        """Shift and scale of the normal law that the pair tends to; None where there is none."""
+        """Shift and scale of the limiting normal law in many dimensions; None if there is none."""
 
     def law(self) -> StepLaw:
         """Both laws as one step of a composition."""
@@ -63,7 +63,7 @@ class MagnitudePair(Protocol):
         """T(Q, P), the paper's j⁻¹, for α in [0, 1]."""
 
     def loss(self, p_above: FloatArray) -> FloatArray:
-        """The loss at the threshold that P exceeds with this probability."""
+        """The loss at the distance that P exceeds with this probability."""
 
     def tails(self, loss: FloatArray) -> LogTails:
         """Tails of both laws at losses within [lowest, highest]."""
@@ -73,14 +73,14 @@ class MagnitudePair(Protocol):
 
 
 def one_minus_sum(first: FloatArray | float, second: FloatArray | float) -> FloatArray:
-    """1 - first - second for numbers in [0, 1], to relative accuracy also where it cancels."""
+    """1 - first - second for numbers in [0, 1], with a small relative error."""
     a, b = np.maximum(first, second), np.minimum(first, second)
     # 1 - a is exact for a >= 1/2, and halves are exact for both in [1/4, 1/2]
     return np.where(a >= 0.5, (1.0 - a) - b, (0.5 - a) + (0.5 - b))
 
 
 def exp(x: FloatArray) -> FloatArray:
-    """e^x without a warning where it underflows."""
+    """e^x without warnings of underflow and overflow."""
     with np.errstate(under="ignore", over="ignore"):
         result: FloatArray = fn.exp(x)
     return result
@@ -94,7 +94,7 @@ def log(x: FloatArray) -> FloatArray:
 
 
 def from_log(log_beta: FloatArray) -> Errors:
-    """Errors of a test from the logarithm of β, which is accurate in relative terms."""
+    """Errors of a test from log β."""
     with np.errstate(under="ignore"):
         return Errors(fn.exp(log_beta), -fn.expm1(log_beta), log_beta)
 

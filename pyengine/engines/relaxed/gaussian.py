@@ -27,16 +27,16 @@ from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 __all__ = ["FoldedGaussianLaw", "GaussianDistance", "SquaredLengthLaw"]
 
-# A loss and a squared distance beyond which nothing is left of either law.
+# a loss and a squared distance beyond which neither law has mass
 HIGHEST, FURTHEST = 1e12, 1e200
-NEAR = 4.0  # z/a up to which the series of 0F1 is summed
+NEAR = 4.0  # largest z/a for the series of 0F1
 
 
 def log_0f1(a: float, z: FloatArray) -> FloatArray:
-    """Log 0F1(; a; z) for a >= 1/2, z >= 0, accurate in relative terms.
+    """Log 0F1(; a; z) for a >= 1/2, z >= 0, with a small relative error.
 
-    Near 0 by its series; further out as a difference of two logarithmic densities, noncentral over
-    central chi-squared, which is by then large against the rounding of both.
+    Near 0 by its series; farther out as the log ratio of the noncentral to the central χ² density,
+    which is large there compared with the rounding of both.
     """
     result = np.empty_like(z)
     near = z <= NEAR * a
@@ -52,9 +52,9 @@ def log_0f1(a: float, z: FloatArray) -> FloatArray:
         result[near] = fn.log1p(total)
     far = ~near
     if far.any():
-        # nc x / 4 = z; x = 2a + nc is where both densities are evaluated best
+        # nc x = 4 z; both densities are most precise at x = 2a + nc
         part = z[far]
-        half = np.sqrt(a * a + 4.0 * part) - a  # nc/1 of x = 2a + nc, nc x = 4 z
+        half = np.sqrt(a * a + 4.0 * part) - a  # nc, as nc (2a + nc) = 4 z
         x = 2.0 * a + half
         nc = 4.0 * part / x
         result[far] = (
@@ -74,7 +74,7 @@ def solve_log_0f1(a: float, w: FloatArray) -> FloatArray:
         slope = fn.exp(log_0f1(a + 1.0, z) - value) / a
         step = (w - value) / slope
         z = np.maximum(z + step, 0.0)
-        if not np.any(np.abs(step) > 1e-9 * z):  # the error is now the square of that
+        if not np.any(np.abs(step) > 1e-9 * z):  # quadratic convergence: the error is its square
             break
     return z
 
@@ -93,7 +93,7 @@ class GaussianDistance:
         self.highest = math.inf
 
     def limit(self) -> tuple[float, float]:
-        """Theorem 3, corrected: κ/√(2d) and √(1 + 2κ/d), κ = μ²."""
+        """Shift κ/√(2d) and scale √(1 + 2κ/d), κ = μ²: Theorem 3, corrected."""
         kappa, d = self.effect**2, self.dimension
         return kappa / math.sqrt(2.0 * d), math.sqrt(1.0 + 2.0 * kappa / d)
 
@@ -127,7 +127,7 @@ class GaussianDistance:
     def backward(self, alpha: FloatArray) -> Errors:
         """Equation 4, right: 1 - F_0 at the quantile of F_{μ²}."""
         errors = from_log(special.log_relaxed_alpha(alpha, float(self.dimension), self.effect))
-        # a quantile that underflows: the ratio of the laws is there e^{μ²/2} to every digit
+        # where the quantile underflows, the likelihood ratio is e^{μ²/2} to all digits
         lost = (errors.gamma == 0.0) & (alpha > 0.0)
         if lost.any():
             errors.gamma[lost] = exp(log(alpha[lost]) - self.lowest)
@@ -157,7 +157,7 @@ class GaussianDistance:
         return result
 
     def squared_distance(self, loss: FloatArray) -> FloatArray:
-        """The x with L(x) = loss, 0 for losses that are not attained."""
+        """The x with L(x) = loss; 0 for losses below the smallest one."""
         w = np.clip(loss - self.lowest, 0.0, HIGHEST)
         if self.dimension == 1:
             # arcosh e^w
@@ -179,7 +179,7 @@ class GaussianDistance:
         )
 
     def profile(self, epsilon: FloatArray, *, backward: bool) -> RoundedProfile:
-        """A difference of two tails; a small rounding of their common argument does not move it."""
+        """A difference of two tails; rounding of their common argument acts in second order."""
         if backward:
             tails = self.tails(epsilon)
             gain, loss = tails.q_above, tails.p_above
@@ -210,7 +210,7 @@ class FoldedGaussianLaw(Law):
         return -0.5 * self.effect**2, math.inf
 
     def cells(self, edges: FloatArray) -> Cells:
-        """Normal masses on both sides of 0 between x(L) = arcosh(e^{L + μ²/2})/μ."""
+        """Normal masses on both sides of 0, between points x(L) = arcosh(e^{L + μ²/2})/μ."""
         mu = self.effect
         w = np.maximum(edges + 0.5 * mu * mu, 0.0)
         y = w + fn.log1p(np.sqrt(-fn.expm1(-2.0 * w)))
@@ -229,7 +229,7 @@ class FoldedGaussianLaw(Law):
 
 
 def _folded_masses(x: FloatArray, mean: float, place: FloatArray, size: int) -> FloatArray:
-    """Logs of the masses of |N(mean, 1)| between increasing x > 0, put in their places."""
+    """Logs of the masses of |N(mean, 1)| between increasing x > 0, at indices ``place``."""
     both = np.ascontiguousarray(np.concatenate([-x[::-1], x]))
     mass = np.empty(both.size + 1)
     whole = np.full(size, -math.inf)
@@ -253,16 +253,16 @@ class SquaredLengthLaw(Law):
 
     dimension: int
     effect: float
-    is_proven: ClassVar[bool] = False  # the error of the noncentral law is measured
+    is_proven: ClassVar[bool] = False  # the error of the noncentral law is only measured
 
     def support(self) -> tuple[float, float]:
         """Losses from -μ²/2."""
         return -0.5 * self.effect**2, math.inf
 
     def cells(self, edges: FloatArray) -> Cells:
-        """Differences of tails, from the smaller side of each law.
+        """Differences of tails, of the smaller tail of each law.
 
-        A difference of nearly equal tails loses digits in proportion; ``error`` says so.
+        A difference of nearly equal tails loses digits, which ``error`` includes.
         """
         pair = GaussianDistance(self.dimension, self.effect)
         w = np.maximum(edges - pair.lowest, 0.0)
@@ -273,7 +273,7 @@ class SquaredLengthLaw(Law):
         place = np.append(kept, x.size)
         log_a, error_a = self._masses(x[kept], 0.0, place, x.size + 1)
         log_b, error_b = self._masses(x[kept], self.effect**2, place, x.size + 1)
-        # log 0F1 to 32 units, and the rounding of x where x f(x) is large
+        # 32 u of log 0F1, and the rounding of x where x f(x) is large
         shift = UNIT * (4.0 * np.abs(edges) + 4.0 * self.effect**2 + 32.0 * ELEMENTARY * (1.0 + w))
         return Cells(log_a, log_b, np.maximum(error_a, error_b), shift)
 

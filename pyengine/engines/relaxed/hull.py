@@ -1,9 +1,9 @@
-"""Lower convex hull of a trade-off function and its inverse, for laws of a distance.
+"""Lower convex hull of a trade-off function j and its inverse, for laws of a distance.
 
-With s(c) = Q(L <= c) + e^c P(L > c), the least β + e^c α over j, its inverse has e^c s(-c).  A
-point of either function lies on the hull if its own tangent does not cut the other function; where
-neither does, the hull is the line that touches both, at a slope where the two are equal.  One such
-slope is -1.  Laplace laws on a sample have others.
+The minimum of β + e^c α over j is s(c) = Q(L <= c) + e^c P(L > c), and e^c s(-c) over its inverse.
+A point of either function is on the hull if its tangent stays below the other function.  Where
+neither is, the hull is a line that touches both, with a slope at which both minima are equal.  One
+such slope is -1; Laplace laws on a sample have others.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pyengine.numerics.bracketing import bisected
 __all__ = ["hull"]
 
 HALVINGS = 60
-LARGEST = 1e9  # slope, in logs, beyond which one error is 0 or 1
-NEAR_0 = 1e-9
+LARGEST = 1e9  # log of a slope beyond which one error is 0 or 1
+NEAR_0 = 1e-9  # least |c| of a tangent other than that of slope -1
 
 
 def _log_supports(pair: MagnitudePair, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Logs of the least β + e^c α over j and over its inverse."""
+    """Logs of the minimum of β + e^c α over j and over its inverse."""
     plus, minus = (pair.tails(np.clip(x, pair.lowest, pair.highest)) for x in (c, -c))
     # beyond the support everything lies on one side
     with np.errstate(under="ignore", over="ignore", invalid="ignore"):
@@ -35,15 +35,15 @@ def _log_supports(pair: MagnitudePair, c: FloatArray) -> tuple[FloatArray, Float
 
 
 def _excess(pair: MagnitudePair, c: FloatArray) -> FloatArray:
-    """How much lower the tangent of slope -e^c to j lies than that to its inverse, in logs."""
+    """Log of the ratio of both minima: > 0 if the tangent of j of slope -e^c is the lower one."""
     forward, backward = _log_supports(pair, c)
     return backward - forward
 
 
 def hull(pair: MagnitudePair, alpha: FloatArray, first: Errors, second: Errors) -> Errors:
-    """Return the hull's errors from those of T(P, Q) and T(Q, P) at levels in [0, 1].
+    """Return the errors on the hull from those of T(P, Q) and T(Q, P) at levels in [0, 1].
 
-    They are the smaller of both where it is on the hull, else those of the common tangent.
+    The smaller of both where it is on the hull, else that of the common tangent.
     """
     slopes = pair.loss(alpha), -pair.loss(second.beta)
     c = [np.clip(slope, -LARGEST, LARGEST) for slope in slopes]
@@ -60,7 +60,7 @@ def hull(pair: MagnitudePair, alpha: FloatArray, first: Errors, second: Errors) 
     other = inside & ~(on_first | on_second | middle)
     if other.any():
         low, high = (f(c[0][other], c[1][other]) for f in (np.minimum, np.maximum))
-        # slopes of either sign stay on their side of the line
+        # tangents left of the line of slope -1 have c > 0, those right of it c < 0
         left = alpha[other] < ends.min()
         low = np.where(left, np.maximum(low, NEAR_0), low)
         high = np.where(left, high, np.minimum(high, -NEAR_0))
@@ -76,7 +76,7 @@ def _put(result: Errors, where: npt.NDArray[np.bool_], part: Errors) -> None:
 
 
 def _crossing(pair: MagnitudePair, low: FloatArray, high: FloatArray) -> FloatArray:
-    """A slope at which both tangents coincide, by bisection; an end if there is none."""
+    """A c at which both tangents coincide, by bisection; an end if there is none."""
     sign = np.sign(_excess(pair, low))
     ends = bisected(
         lambda c: np.sign(_excess(pair, c)) == sign, low, np.maximum(low, high), rounds=HALVINGS
@@ -85,11 +85,11 @@ def _crossing(pair: MagnitudePair, low: FloatArray, high: FloatArray) -> FloatAr
 
 
 def _on_tangent(pair: MagnitudePair, alpha: FloatArray, c: FloatArray) -> Errors:
-    """The lower of both tangents of slope -e^c, at α; where they coincide, as a positive sum."""
+    """Errors at α on the lower of both tangents of slope -e^c; no cancellation if they coincide."""
     forward, backward = _log_supports(pair, c)
     plus, minus = (pair.tails(np.clip(x, pair.lowest, pair.highest)) for x in (c, -c))
     with np.errstate(under="ignore", over="ignore", invalid="ignore"):
-        # a touching point right of α, if both tangents are one line
+        # if both tangents are one line, use the point of contact right of α
         one = np.abs(forward - backward) <= ROUNDING
         first = np.where(one, fn.exp(plus.p_above) >= alpha, forward <= backward)
         touch = fn.exp(np.where(first, plus.p_above, minus.q_below))

@@ -30,7 +30,7 @@ __all__ = ["FoldedLaplaceLaw", "LaplacePair", "SampledLaplacePair"]
 class LaplacePair:
     """Exp(1) against the law of |Laplace(μ, 1)|, μ the effect: sensitivity over scale.
 
-    With x the distance, L(x) = log(e^{-μ} cosh x) + x up to μ and log cosh μ from there: an atom.
+    With x the distance, L(x) = log(e^{-μ} cosh x) + x for x <= μ, and log cosh μ beyond: an atom.
     """
 
     def __init__(self, effect: float) -> None:
@@ -45,15 +45,15 @@ class LaplacePair:
 
     @property
     def kink(self) -> float:
-        """J at α = e^{-μ}, where the distance is μ."""
+        """The value of j at α = e^{-μ}, where the threshold is μ."""
         return -0.5 * fn.expm1(-2.0 * self.effect)
 
     def _times_cosh(self, alpha: FloatArray) -> FloatArray:
-        """Return α cosh μ for α <= e^{-μ}, whatever overflows."""
+        """Return α cosh μ for α <= e^{-μ}, without overflow."""
         return 0.5 * (exp(log(alpha) + self.effect) + alpha * fn.exp(-self.effect))
 
     def limit(self) -> None:
-        """None is known."""
+        """None: no limit is known."""
 
     def law(self) -> StepLaw:
         """Both laws as one step of a composition."""
@@ -62,7 +62,7 @@ class LaplacePair:
     def forward(self, alpha: FloatArray) -> Errors:
         """Theorem 1, equation 2."""
         mu = self.effect
-        near = log(alpha) < -mu  # the threshold lies beyond μ
+        near = log(alpha) < -mu  # the threshold is above μ
         inner = np.where(near, 1.0, alpha)
         log_beta = log((1.0 - inner) * (1.0 + inner)) - fn.log(inner) - mu - LOG_2
         beta = exp(log_beta)
@@ -78,7 +78,7 @@ class LaplacePair:
         return Errors(beta, gamma, log_beta)
 
     def backward(self, alpha: FloatArray) -> Errors:
-        """Theorem 1, equation 3, its condition corrected to α < (1 - e^{-2μ})/2."""
+        """Theorem 1, equation 3, with its condition corrected to α < (1 - e^{-2μ})/2."""
         mu = self.effect
         below = alpha < self.kink
         with np.errstate(over="ignore"):
@@ -114,7 +114,7 @@ class LaplacePair:
         return np.asarray(np.minimum(inner - self.effect, self.highest))
 
     def tails(self, loss: FloatArray) -> LogTails:
-        """Tails at losses; all the rest of both laws sits in the atom at the highest loss."""
+        """Tails at losses; the atom is at the highest loss."""
         mu = self.effect
         top = loss >= self.highest
         x = _distance(np.where(top, self.lowest, np.maximum(loss, self.lowest)) + mu)
@@ -147,8 +147,8 @@ class LaplacePair:
             w = np.sqrt(v / (2.0 - v))
             rest = -2.0 * fn.expm1(np.minimum(epsilon - mu, 0.0)) / ((2.0 - v) * (1.0 + w))  # 1 - w
             value = rest * rest / (1.0 + w * w)
-            slope = rest  # P's mass, which is more
-        # ε - μ is rounded, and so is μ
+            slope = rest  # P's mass of the event, an upper bound
+        # rounding of ε - μ and of μ
         moved = np.where(value > 0.0, slope * (mu + np.minimum(epsilon, 1e300)), 0.0)
         return RoundedProfile(value, ROUNDING * (value + 0.25 * moved))
 
@@ -161,10 +161,10 @@ def _distance(w: FloatArray) -> FloatArray:
 
 
 class SampledLaplacePair(SampledPair):
-    """The same on a Poisson sample."""
+    """A `LaplacePair` on a Poisson sample."""
 
     def backward(self, alpha: FloatArray) -> Errors:
-        """Both pieces of Theorem 1 stay solvable: a linear and a quadratic equation."""
+        """In closed form: the two pieces of Theorem 1 give a quadratic and a linear equation."""
         p, mu = self.probability, -self.pair.lowest
         # p (cosh μ - 1)
         ph = fn.expm1(self.highest) if self.highest < 700.0 else math.inf
@@ -174,7 +174,7 @@ class SampledLaplacePair(SampledPair):
         with np.errstate(divide="ignore", invalid="ignore"):
             a = np.where(rest > 0.0, (rest + root) / (2.0 * (q + r)), 2.0 * q / (root - rest))
             c = 2.0 * alpha / (2.0 * q + r + alpha + root)
-        far = ~(a >= fn.exp(-mu))  # the threshold lies beyond μ
+        far = ~(a >= fn.exp(-mu))  # the threshold is above μ
         a = np.where(far, (1.0 - alpha) / (1.0 + ph), a)
         c = np.where(far, (alpha + ph) / (1.0 + ph) if ph < math.inf else 1.0, c)
         log_beta = np.where(c < 0.5, fn.log1p(-np.minimum(c, 0.5)), log(a))
@@ -185,7 +185,7 @@ class SampledLaplacePair(SampledPair):
 
 @dataclass(frozen=True)
 class FoldedLaplaceLaw(Law):
-    """Exp(1) and |Laplace(μ, 1)|: L(x) = log(e^{-μ} cosh x) + x up to x = μ, then flat."""
+    """Exp(1) and |Laplace(μ, 1)|: L(x) = log(e^{-μ} cosh x) + x for x <= μ, constant beyond."""
 
     effect: float
 
@@ -195,7 +195,7 @@ class FoldedLaplaceLaw(Law):
         return pair.lowest, pair.highest
 
     def cells(self, edges: FloatArray) -> Cells:
-        """Closed forms between x(L), from differences of x."""
+        """Masses between points x(L) in closed form, from differences of x."""
         mu = self.effect
         lowest, highest = self.support()
         x = np.minimum(_distance(np.clip(edges, lowest, highest) + mu), mu)

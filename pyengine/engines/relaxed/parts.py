@@ -1,4 +1,4 @@
-"""From a mechanism to the laws of the distances that the adversary of the relaxed model sees."""
+"""From a mechanism to the laws of distances that the relaxed threat model tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["gaussian_effect", "magnitude_parts"]
 
 # Map: Lemma 8 of Kaissis et al. (2023), relaxed: composition | test_relaxed_composition | relaxed
 def gaussian_effect(steps: list[tuple[Noise, int]], combination: str) -> float:
-    """Effect of the summed outputs: μ² = Σ 1/noise², or N²/Σ noise² with equal weights."""
+    """Effect μ of the summed outputs: μ² = Σ 1/noise², or N²/Σ noise² for the ``mean``."""
     squares = [(Fraction(noise.multiplier) ** 2, number) for noise, number in steps]
     if combination == "mean":
         total = sum(number for _, number in squares)
@@ -31,10 +31,10 @@ def gaussian_effect(steps: list[tuple[Noise, int]], combination: str) -> float:
 
 @kept(1024)
 def magnitude_parts(mechanism: Mechanism, model: Relaxed) -> tuple[tuple[MagnitudePair, int], ...]:
-    """Independent distances whose laws make up those of the outputs, with their repetitions.
+    """Laws of the independent distances that the adversary tests, with their repetitions.
 
-    Plain Gaussian steps are summed before the length is taken (Lemma 8).  The others contribute one
-    distance each.  What the paper does not cover is refused.
+    Plain Gaussian steps are summed before the length is taken (Lemma 8); each other step has a
+    distance of its own.  Mechanisms that the paper does not cover are refused.
     """
     plain: list[tuple[Noise, int]] = []
     parts: list[tuple[MagnitudePair, int]] = []

@@ -1,7 +1,7 @@
-"""The relaxed threat model where one distance says it all: closed forms and tails at quantiles.
+"""The relaxed threat model with a single distance: closed forms and tails at quantiles.
 
 ``add`` is the paper's j = T(P, Q), ``remove`` its inverse T(Q, P), ``add_remove`` their convexified
-minimum J, where P is the law of the distance without the record and Q the one with it.
+minimum J; P is the law of the distance without the record, and Q that with it.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from pyengine.numerics.bracketing import inverse_profile
 
 __all__ = ["LimitQuestions", "RelaxedQuestions", "no_closed_form", "relaxed_log_beta"]
 
-SUBNORMAL = 1e-323
-LARGEST = 1e300  # ε
+SUBNORMAL = 1e-323  # absolute error of a value below the normal doubles
+LARGEST = 1e300  # largest ε of the search
 ENGINE = "ncx2"
 
 
 def answers_of(errors: Errors) -> tuple[Answer, Answer]:
-    """Both errors of a test with bounds: the logarithm of β is accurate in relative terms."""
+    """Both errors of a test with estimated bounds, from a relative error of log β."""
     with np.errstate(invalid="ignore", over="ignore"):
         depth = np.where(np.isfinite(errors.log_beta), np.abs(errors.log_beta), 0.0)
         beta_error = errors.beta * ROUNDING * (1.0 + depth) + SUBNORMAL
@@ -57,11 +57,11 @@ class RelaxedQuestions(Questions):
         self.pair, self._backward = pair, order == "remove"
 
     def beside(self, remove: RelaxedQuestions) -> Questions:
-        """The hull C(j, j⁻¹), from logarithms."""
+        """The hull C(j, j⁻¹), computed in logs."""
         return _RelaxedBothOrders(self, remove)
 
     def errors(self, alpha: FloatArray) -> Errors:
-        """β, γ and log β at α in [0, 1]; γ >= α and β <= 1 - α hold in spite of rounding."""
+        """β, γ and log β at α in [0, 1], with γ and β clipped to γ >= α and β <= 1 - α."""
         found = (self.pair.backward if self._backward else self.pair.forward)(alpha)
         beta, gamma = np.minimum(found.beta, 1.0 - alpha), np.clip(found.gamma, alpha, 1.0)
         return Errors(beta, gamma, found.log_beta)
@@ -72,7 +72,7 @@ class RelaxedQuestions(Questions):
         return ErrorCurve(*answers_of(errors), c)
 
     def profile(self, epsilon: FloatArray) -> Answer:
-        """H_{e^ε}(A‖B) at ε >= 0; the absolute error is that of two probabilities."""
+        """H_{e^ε}(A‖B) at ε >= 0, with the absolute error of a difference of two probabilities."""
         value, error = self.pair.profile(epsilon, backward=self._backward)
         return Answer.around(value + 0.0, error + SUBNORMAL, names(ENGINE, epsilon.size))
 
@@ -88,7 +88,7 @@ class RelaxedQuestions(Questions):
         return Answer(value, low, high, names(ENGINE, delta.size))
 
     def _error_of_root(self, epsilon: FloatArray) -> FloatArray:
-        """Error of the profile over its slope -e^ε B(E)."""
+        """Error of ε: that of the profile over its slope e^ε B(E)."""
         error = self.pair.profile(epsilon, backward=self._backward).error
         sign = 1.0 if self._backward else -1.0
         tails = self.pair.tails(np.clip(sign * epsilon, self.pair.lowest, self.pair.highest))
@@ -105,7 +105,7 @@ class _RelaxedBothOrders(BothOrders):
     _remove: RelaxedQuestions
 
     def errors(self, alpha: FloatArray) -> Errors:
-        """As of one order, on the hull."""
+        """β, γ and log β on the hull at α in [0, 1]."""
         return hull(self._add.pair, alpha, self._add.errors(alpha), self._remove.errors(alpha))
 
     def _inside(self, alpha: FloatArray) -> ErrorCurve:
@@ -114,7 +114,7 @@ class _RelaxedBothOrders(BothOrders):
 
 # Map: Theorem 3 of Kaissis et al. (2023), relaxed: many dimensions | test_relaxed | relaxed
 class LimitQuestions(Questions):
-    """Squared lengths in many dimensions as if they were normal; no error bound comes with it.
+    """The normal approximation of squared lengths in many dimensions, without an error bound.
 
     Theorem 3 of Kaissis et al. (2023), corrected: with κ = μ² the noncentrality, j tends to
     Φ((z - κ/√(2d)) / √(1 + 2κ/d)), z = Φ⁻¹(1 - α), and for κ << d both j and its inverse tend to
@@ -149,7 +149,7 @@ def relaxed_log_beta(
 ) -> FloatArray:
     """Return log β at flat levels, also where β is below the smallest double.
 
-    What the model does not cover, and compositions without a closed form, are refused.
+    Mechanisms outside the model and compositions without a closed form are refused.
     """
     parts = Problem(mechanism, adjacency, threat_model=model).distances
     if not parts:

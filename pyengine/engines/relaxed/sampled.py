@@ -27,9 +27,9 @@ from pyengine.numerics.sampled_loss import sampled_loss
 
 __all__ = ["SampledPair"]
 
-NEGLIGIBLE = 1e-19  # share of a sum that no double sees
-SMALLEST = 1e-300
-SLACK = 1e-15  # what rounding may have done to an end of a bracket
+NEGLIGIBLE = 1e-19  # term of a sum, relative to it, that rounding hides
+SMALLEST = 1e-300  # lower end of a bracket of a positive root
+SLACK = 1e-15  # relative rounding of an end of a bracket
 
 
 # Map: Lemma 9 of Kaissis et al. (2023), relaxed: Poisson sampling | test_relaxed | relaxed
@@ -50,7 +50,7 @@ class SampledPair:
             return sampled_loss(self.probability, loss)
 
     def _unsampled(self, loss: FloatArray) -> FloatArray:
-        """The losses that sampling makes these."""
+        """The unsampled losses l with log(1 + p (e^l - 1)) = loss."""
         p = self.probability
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             found = np.where(
@@ -61,14 +61,14 @@ class SampledPair:
         return np.asarray(found)
 
     def limit(self) -> None:
-        """None is known."""
+        """None: no limit is known."""
 
     def law(self) -> StepLaw:
         """Both laws as one step of a composition."""
         return PoissonSampledLaw(self.pair.law(), self.probability)
 
     def forward(self, alpha: FloatArray) -> Errors:
-        """Return the mixture of both errors."""
+        """Return p times the errors of the pair plus 1 - p times those of a random guess."""
         p = self.probability
         inner = self.pair.forward(alpha)
         beta = p * inner.beta + (1.0 - p) * (1.0 - alpha)
@@ -91,8 +91,8 @@ class SampledPair:
         p = self.probability
         u = 1.0 - alpha  # exact
         z = one_minus_sum(alpha, p)  # u - p
-        # If a is too small to matter in the sum, p β(a) = -z, and a follows from it; of a β near 1
-        # a double does not hold enough, so it is only a start there, unless a underflows.
+        # If a is negligible in the sum, p β(a) = -z gives a directly.  For β near 1 that is too
+        # inexact, so it is only the start of Newton's method there, unless a underflows.
         start = self.pair.backward(np.clip(-z / p, 0.0, 1.0))
         alone = (z < 0.0) & (start.beta < NEGLIGIBLE * u)
         alone &= (-z <= 0.5 * p) | (start.beta < SMALLEST)
@@ -122,7 +122,7 @@ class SampledPair:
         """Solve p b + (1-p) γ(b) = α for b = β(a) <= α, where γ(b) = 1 - a."""
         p = self.probability
         z = one_minus_sum(alpha, p)  # (1 - p) - α
-        # If b is too small to matter in the sum, a = z/(1-p).
+        # if b is negligible in the sum, a = z/(1-p)
         only = np.clip(z / (1.0 - p), 0.0, 1.0)
         alone = (z > 0.0) & (self.pair.forward(only).beta <= NEGLIGIBLE * alpha)
 
@@ -148,7 +148,7 @@ class SampledPair:
         )
 
     def tails(self, loss: FloatArray) -> LogTails:
-        """Tails at the losses that the mixture gives the same distances."""
+        """Tails at sampled losses, from those of the pair at the same distances."""
         p = self.probability
         inner = np.clip(self._unsampled(loss), self.pair.lowest, self.pair.highest)
         tails = self.pair.tails(inner)
@@ -175,7 +175,7 @@ class SampledPair:
                 inner = fn.log1p(fn.expm1(np.minimum(epsilon, 700.0)) / factor)
         part = self.pair.profile(inner, backward=backward)
         value = np.where(possible, factor * part.value, 0.0)
-        # a rounding of the inner ε moves the profile by its slope, e^ε times a mass
+        # rounding of the inner ε changes the profile by its slope, e^ε times a mass
         end = np.clip(inner if backward else -inner, self.pair.lowest, self.pair.highest)
         tails = self.pair.tails(end)
         mass = tails.p_above if backward else tails.q_below
@@ -193,9 +193,9 @@ def _newton(
     excess: Callable[[FloatArray], FloatArray],
     slope: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
-    """Root of an increasing function in [low, high] by Newton steps that may not leave it.
+    """Root of an increasing function in [low, high], by Newton's method with bisection.
 
-    Slopes are known here, and halving goes by ratios: ends may be hundreds of magnitudes apart.
+    Bisection takes the geometric mean, as ends may be hundreds of orders of magnitude apart.
     """
     x, low, high = start, low.copy(), high.copy()
     last = False
@@ -212,5 +212,5 @@ def _newton(
         x = trial
         if last:
             break
-        last = bool(settled.all())  # one more step squares what is left
+        last = bool(settled.all())  # one more step squares the relative error
     return x
