@@ -1,9 +1,9 @@
-"""Accuracy of the default engines for each kind of mechanism, as the docstrings promise it.
+"""Accuracy of the default engines for each kind of mechanism, against their docstrings.
 
 ``python tools/accuracy_by_mechanism.py --questions 24 --seed 1`` asks random questions about every
-kind of mechanism, compares each value with `pyengine.reference`, and prints a Markdown table; needs
-the extra ``reference``.  A truth that takes longer than ``--seconds`` is not counted, and the table
-says how many were, and how many of the others the reference only estimates.
+kind of mechanism, compares each value with `pyengine.reference`, and prints a Markdown table. It
+needs the extra ``reference``. Truths that take longer than ``--seconds`` are not used; the table
+says how many there were, and how many of the others are only estimates of the reference.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def argument(rng: Rng, question: str, mechanism: pe.Mechanism, adjacency: str) -
 
 
 class TooLongError(Exception):
-    """The reference takes longer than it may."""
+    """The reference takes longer than allowed."""
 
 
 def truth(question: str, mechanism: pe.Mechanism, at: float, adjacency: str, seconds: int) -> Any:

@@ -1,10 +1,11 @@
-"""Steps that a run which adapts may make, by its worst strategy and by the Rényi filter.
+"""Steps of an adaptive run, by its worst strategy and by the Rényi filter.
 
-``python tools/adaptive_gain.py`` writes docs/adaptive_gain.csv and docs/adaptive_gain.png.  For
-each menu and target it has the largest number of steps that keep the target whatever is chosen in
-view of what was released, by proven upper bounds of `pyengine.adaptive` and by a Rényi filter
-(Feldman and Zrnic, 2021) of the best order, and the factor by which all noise must grow for the
-Rényi filter to admit as many steps.  It takes minutes; ``--jobs`` computes several rows at a time.
+``python tools/adaptive_gain.py`` writes docs/adaptive_gain.csv and docs/adaptive_gain.png. For each
+menu and target it computes the largest number of steps that keeps the target, however they are
+chosen in view of earlier releases: by proven upper bounds of `pyengine.adaptive`, and by a Rényi
+filter (Feldman and Zrnic, 2021) of the best order. It also computes the factor by which all noise
+must grow for the Rényi filter to admit as many steps. It takes minutes; ``--jobs`` computes several
+rows at a time.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ CASES: tuple[tuple[Menu, float, float], ...] = (
 class Gain:
     """One row: a menu and a target, steps by both ways, and the noise that the filter needs.
 
-    ``fixed`` are the steps that a composition of the worst choice alone allows.
+    ``fixed`` is the number of steps that a composition of the worst choice alone allows.
     """
 
     menu: str
@@ -66,10 +67,10 @@ def mechanisms(menu: Menu, noise: float = 1.0) -> list[pe.Mechanism]:
 
 
 def renyi_steps(menu: Menu, epsilon: float, delta: float, noise: float = 1.0) -> int:
-    """Steps that a Rényi filter admits whatever is chosen, for the order that admits most.
+    """Steps that a Rényi filter admits for any choices, at the order that admits most.
 
-    T steps spend at most T times the largest divergence of a choice, and a filter of one order has
-    the guarantee that its budget of that order converts to.
+    T steps spend at most T times the largest divergence of a choice; the budget of a filter of one
+    order is converted to the guarantee.
     """
     each = np.max(
         [
@@ -83,7 +84,7 @@ def renyi_steps(menu: Menu, epsilon: float, delta: float, noise: float = 1.0) ->
 
 
 def fixed_steps(menu: Menu, epsilon: float, delta: float) -> int:
-    """Steps that the composition of each choice alone keeps the target with."""
+    """Steps for which the composition of each single choice meets the target."""
     return min(
         _last(lambda steps, m=step: pe.delta(m.composed(steps), epsilon) <= delta)  # type: ignore[misc]
         for step in mechanisms(menu)
@@ -91,10 +92,10 @@ def fixed_steps(menu: Menu, epsilon: float, delta: float) -> int:
 
 
 def exact_steps(menu: Menu, epsilon: float, delta: float, guess: int) -> int:
-    """Steps up to which the worst strategy keeps the target by a proven bound.
+    """Steps up to which the worst strategy meets the target by a proven bound.
 
-    Rounded down by at most 1 %; no more than ``guess``.  One recursion has all numbers of steps:
-    the plan of a run without limits has a state for each number that is left.
+    Rounded down by at most 1 %; no more than ``guess``. One recursion gives all numbers of steps:
+    the plan of a run without limits has a state for each number of remaining steps.
     """
     while guess:
         asked = np.unique(np.geomspace(max(guess // 2, 1), guess, ASKED).astype(int))
@@ -123,7 +124,7 @@ def _bounds(menu: Menu, epsilon: float, delta: float, asked: np.ndarray, order: 
 
 
 def noise_for(menu: Menu, epsilon: float, delta: float, steps: int) -> float:
-    """Factor of all noise with which the Rényi filter admits so many steps."""
+    """Factor of all noise at which the Rényi filter admits that many steps."""
     low, high = 1.0, 4.0
     while high - low > 1e-4:
         middle = 0.5 * (low + high)
@@ -146,7 +147,7 @@ def gain(case: tuple[Menu, float, float]) -> tuple[Gain, float]:
 
 
 def _last(holds: Callable[[int], bool]) -> int:
-    """The last number at which something holds that fails from there on."""
+    """The last number at which a condition holds that fails from there on."""
     low, high = 0, 1
     while holds(high):
         low, high = high, 2 * high
@@ -175,7 +176,7 @@ def read() -> list[Gain]:
 
 
 def draw(rows: Sequence[Gain], path: Path) -> None:
-    """More steps, and less noise, against the number of steps."""
+    """Plot the gain in steps, and the saving in noise, against the number of steps."""
     from pyengine.plots.files import save
     from pyengine.plots.style import COLOURS, MARKERS, figure, frame, legend
 

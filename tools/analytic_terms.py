@@ -1,6 +1,6 @@
-"""Error terms of analytic densities, each made to carry the error alone, then dropped.
+"""Error terms of analytic densities, each tested where it alone covers the error.
 
-What is claimed is held against the integrals of ``audit_analytic.py``.
+Claims are compared with the integrals of ``audit_analytic.py``.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ LEVEL = (UNIFORM,)  # one panel, on which a rule misses nearly what its bound sa
 def rules_of(
     pairs: Sequence[Pair], sizes: Sequence[int], frequencies: Sequence[float], parts: int = 1
 ) -> Judge:
-    """What rules of so many nodes miss up to some frequencies."""
+    """Errors of rules with a given number of nodes, up to some frequencies."""
 
     def judge(_: Patched) -> Iterator[Claim]:
         for pair in pairs:
@@ -120,7 +120,7 @@ def log_means(_: Patched) -> Iterator[Claim]:
 
 
 def steps_of(size: int, guess: float = 0.0) -> Iterator[tuple[AnalyticStep, Pair, float]]:
-    """Steps at tilts whose rules are coarse, by a guess of the log mean that is off; how far up."""
+    """Steps at tilts with coarse rules, by a wrong guess of the log mean; and how far up."""
     for pair in (*EVERY, *LEVEL):
         made = pair.shape()
         highest = 4.0 * size if pair in LEVEL else 3.0
@@ -133,7 +133,7 @@ def steps_of(size: int, guess: float = 0.0) -> Iterator[tuple[AnalyticStep, Pair
 
 
 def light_panels(_: Patched) -> Iterator[Claim]:
-    """Means and transforms without panels of a little mass."""
+    """Means and transforms without panels of small mass."""
     for pair in EVERY:
         made = pair.shape()
         for tilt in (-3.0, 0.5, 4.0):
@@ -148,7 +148,7 @@ LOGS = ("log of the transform", "modulus where hardly known")
 
 
 def coarse_transforms_of(size: int, guess: float = 0.0, *kinds: str) -> Judge:
-    """Transforms of such steps, or what else is named."""
+    """Transforms of such steps, or another named quantity."""
 
     def judge(_: Patched) -> Iterator[Claim]:
         for found, pair, highest in steps_of(size, guess):
@@ -170,7 +170,7 @@ def coarse_bounds(_: Patched) -> Iterator[Claim]:
 
 
 def erring_of(kind: str, put: Callable[[StepNodes], StepNodes]) -> Judge:
-    """Transforms, or log means, of steps whose nodes err by what is said of them."""
+    """Transforms, or log means, of steps whose nodes have the largest error that they claim."""
 
     def judge(_: Patched) -> Iterator[Claim]:
         for pair in EVERY:
@@ -187,7 +187,7 @@ def erring_of(kind: str, put: Callable[[StepNodes], StepNodes]) -> Judge:
 
 
 def _turned(nodes: StepNodes) -> StepNodes:
-    """More mass where losses are above their middle one, less below."""
+    """More mass where losses are above the middle loss, less below."""
     mass = np.ldexp(nodes.mass[0], nodes.power.astype(np.intp))
     side = np.sign(nodes.loss[0] - np.average(nodes.loss[0], weights=mass))
     return nodes._replace(mass=nodes.mass * (1.0 + LOUD * side), mass_error=LOUD)
@@ -199,7 +199,7 @@ def _heavier(nodes: StepNodes) -> StepNodes:
 
 
 def _apart(nodes: StepNodes) -> StepNodes:
-    """Losses further from their middle one."""
+    """Losses moved away from the middle loss."""
     mass = np.ldexp(nodes.mass[0], nodes.power.astype(np.intp))
     side = np.sign(nodes.loss[0] - np.average(nodes.loss[0], weights=mass))
     return nodes._replace(loss=(Wide(*nodes.loss) + LOUD * side).parts, loss_error=LOUD)
@@ -274,7 +274,7 @@ def rows(_: Patched) -> Iterator[Claim]:
 def line_of(
     made: AnalyticShape, tilt: float, steps: int, period: float, highest: float
 ) -> LossLine:
-    """A line with its nodes so far apart and up to so high."""
+    """A line with a given spacing and height of its nodes."""
     mean = float(made.cumulants(np.array([tilt]))[0][0])
     one = made.tilted(At(tilt, mean, steps), 1.01 * highest, 1e-17, 0.0)
     assert one is not None
@@ -286,7 +286,7 @@ def line_of(
 def lines_of(
     pair: Pair, tilt: float, steps: int, period: float, highest: float, far: float
 ) -> Judge:
-    """Sums of a line whose nodes are few against those of one with many, at the same tilt."""
+    """Sums of a line with few nodes against those of a line with many, at the same tilt."""
 
     def judge(_: Patched) -> Iterator[Claim]:
         made = pair.shape()
@@ -478,7 +478,7 @@ def sides(made: AnalyticShape) -> tuple[float, float]:
 
 
 def moved(points: list[arb], known: float) -> list[arb]:
-    """Losses at edges that err away from their middle one, where that is asked."""
+    """Losses at edges, moved away from the middle loss where a switch asks for it."""
     if not known:
         return points
     middle = points[len(points) // 2].mid()
@@ -494,7 +494,7 @@ def switched() -> Iterator[Patched]:
 
 
 def judged(engine: Patched, term: Term, part: float) -> Asked:
-    """What was asked, and what was outside, with a part of a term where it alone must hold."""
+    """How many were asked and outside, with a part of a term that must cover the error alone."""
     with engine.set_to(term.with_part(part)):
         claims = [claim for claim in term.asks(engine) if not math.isnan(claim.error)]
     return Asked(len(claims), sum(claim.is_outside for claim in claims))

@@ -1,16 +1,16 @@
 r"""Bits of 5,000 proven answers: whether compilers, processors, threads or a change alter any.
 
-    python tools/answer_digest.py check                 # those of the record, asked again
+    python tools/answer_digest.py check                 # ask the recorded questions again
     python tools/answer_digest.py check --threads 2 --part 8
     python tools/answer_digest.py update                # the same questions, new bits
     python tools/answer_digest.py draw --rows 32        # new questions
 
-`tests/data/answer_bits.json` has for each mechanism, of all families of random_mechanisms.py and
-mixtures of them, the four questions at four floats and at an array of 38, and of the bounds of
-each call a digest of their bits.  `check` prints a digest for each family and what differs; a
-``--part`` k asks every k-th row alone.  Builds that are to agree: ``CC=clang``, ``PYENGINE_CFLAGS``
-of ``-march=x86-64`` or ``-DPE_TARGET='"arch=x86-64"'`` (no clones), and any of them with
-``OPENBLAS_CORETYPE=Prescott`` or ``NPY_DISABLE_CPU_FEATURES`` (other functions of NumPy).
+`tests/data/answer_bits.json` has mechanisms of all families of random_mechanisms.py and mixtures of
+them. Each is asked the four questions at four floats and at an array of 38, and the file has a
+digest of the bits of the bounds of each call. `check` prints a digest for each family, and all
+differences; ``--part k`` asks only every k-th row. These builds must agree: ``CC=clang``,
+``PYENGINE_CFLAGS`` of ``-march=x86-64`` or ``-DPE_TARGET='"arch=x86-64"'`` (no clones), and any of
+them with ``OPENBLAS_CORETYPE=Prescott`` or ``NPY_DISABLE_CPU_FEATURES`` (other functions of NumPy).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def digest(bounds: Any) -> str:
 
 
 def bits(row: Row) -> list[str]:
-    """Digests of what one mechanism is asked, or refusals."""
+    """Digests of the answers about one mechanism, or refusals."""
     mechanism = eval(row["mechanism"], {"pe": pe})
     found = []
     for question, points in row["at"].items():
@@ -92,14 +92,14 @@ def bits(row: Row) -> list[str]:
 
 
 def answers(rows: Sequence[Row], threads: int) -> list[list[str]]:
-    """What a package that has kept nothing makes of them, asked from some threads."""
+    """Answers of a package with empty caches, asked from several threads."""
     clear_cache()
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(bits, rows))
 
 
 def drawn(count: int, seed: int) -> list[Row]:
-    """As many random rows, those of each family that are quick; the quickest ones first."""
+    """As many random rows, only quick ones of each family; the quickest first."""
     found: dict[str, list[tuple[float, Row]]] = defaultdict(list)
     most = -(-count // len(NAMES))
     signal.signal(signal.SIGPROF, _stop)
@@ -130,13 +130,13 @@ def read() -> list[Row]:
 
 
 def write(rows: Sequence[Row]) -> None:
-    """Write the record, a row a line."""
+    """Write the record, one line for each row."""
     lines = ",\n".join(json.dumps(row) for row in rows)
     RECORD.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 def differing(rows: Sequence[Row], found: Sequence[Sequence[str]]) -> Iterator[str]:
-    """What has other bits than the record."""
+    """The calls whose bits differ from the record."""
     for row, own in zip(rows, found, strict=True):
         asked = [f"{name}({at})" for name, points in row["at"].items()
                  for at in (*points[:FLOATS], points[FLOATS:])]  # fmt: skip
@@ -154,7 +154,7 @@ def digests(rows: Sequence[Row], found: Sequence[Sequence[str]]) -> dict[str, st
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Ask again, and say what differs or write it; or draw other questions."""
+    """Ask again and print or record the differences, or draw new questions."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     checking = commands.add_parser(

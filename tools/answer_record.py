@@ -1,14 +1,14 @@
-"""Random questions over all families, their proven bounds and processor time; two such records.
+"""Record proven bounds and times of random questions over all families; compare two records.
 
     python tools/answer_record.py ask --count 3000 --seed 1 --output before.jsonl
     python tools/answer_record.py ask --again before.jsonl --output after.jsonl
     python tools/answer_record.py compare before.jsonl after.jsonl
     python tools/answer_record.py page before.jsonl            # docs/speed_measured.md
 
-Mechanisms are kept as Python text, so that another checkout, with its own environment, asks the
-very same questions with ``--again``.  `compare` says what one record answers and the other one does
-not, whose bounds are wider or slower, and whose bounds have no number in common: of two proven
-brackets that is a defect.  Each question is asked of a package that has kept nothing.
+Mechanisms are stored as Python text, so that another checkout, with its own environment, can ask
+the same questions with ``--again``. `compare` lists questions that only one record answers, wider
+bounds, longer times, and disjoint bounds; two proven brackets that are disjoint are a defect.
+Caches are empty before each question.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Question(NamedTuple):
 
 
 def questions(count: int, seed: int) -> Iterator[Question]:
-    """Each family alone as often as mixtures of two to four of them all together."""
+    """Draw each single family as often as all mixtures of two to four families together."""
     d = Draw(seed)
     names = list(FAMILIES)
     for i in range(count):
@@ -73,10 +73,10 @@ def _stop(*_: object) -> None:
 
 
 def answer(asked: Question) -> dict[str, Any]:
-    """The bounds, or why there are none, and times; each of a package that has kept nothing.
+    """The bounds, or why there are none, and times, each with empty caches.
 
-    ``seconds`` is processor time, which some systems know in steps of milliseconds only, and
-    ``least`` the shortest of several times by the clock.
+    ``seconds`` is processor time, which some systems measure only in steps of milliseconds;
+    ``least`` is the shortest of several times by the clock.
     """
     mechanism = eval(asked.mechanism, {"pe": pe})
 
@@ -108,7 +108,7 @@ def answer(asked: Question) -> dict[str, Any]:
 
 
 def ask(asked: Iterable[Question], output: Path) -> None:
-    """Write answers line by line; goes on where it was."""
+    """Write answers line by line; resumes an interrupted file."""
     done = sum(1 for _ in output.open()) if output.exists() else 0
     with output.open("a") as file:
         for i, each in enumerate(asked):
@@ -126,7 +126,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def width(row: dict[str, Any]) -> float:
-    """Relative width; 0 of what is known or too small to count, infinite of a refusal."""
+    """Relative width; 0 for exact or very small values, infinite for a refusal."""
     if "refused" in row:
         return math.inf
     lower, upper = row["lower"], row["upper"]
@@ -136,7 +136,7 @@ def width(row: dict[str, Any]) -> float:
 
 
 class Comparison(NamedTuple):
-    """Rows of two records that differ, by what differs."""
+    """Rows of two records that differ, by kind of difference."""
 
     refused: list[int]
     answered: list[int]
@@ -146,7 +146,7 @@ class Comparison(NamedTuple):
 
 
 def compared(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Comparison:
-    """What the second record lost or won."""
+    """Losses and gains of the second record."""
     found = Comparison([], [], [], [], [])
     for i, (old, new) in enumerate(zip(before, after, strict=True)):
         if any(old[key] != new[key] for key in Question._fields):
@@ -166,7 +166,7 @@ def compared(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Compa
 
 
 def summary(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """A line for each family: how many, refused, wide, and what it takes."""
+    """A line for each family: number of questions, refused ones, wide ones, and times."""
     by_family = defaultdict(list)
     for row in rows:
         by_family[row["family"]].append(row)
@@ -206,10 +206,10 @@ FAMILY_WORDS = {
 
 
 def shortest(row: dict[str, Any]) -> float:
-    """Seconds of one question: the least by the clock, or processor time of one that is not short.
+    """Seconds of one question: the least by the clock, or processor time of a long one.
 
-    Other work on the machine makes the clock of long questions wrong, and leaves the least of short
-    ones nearly as it is.
+    Other work on the machine distorts the clock of long questions, but hardly the least of short
+    ones.
     """
     return float(row["least"] if row["least"] < SHORT else max(row["seconds"], SHORT / AGAIN))
 
@@ -228,7 +228,7 @@ def page(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def report(before: list[dict[str, Any]], after: list[dict[str, Any]], most: int) -> int:
-    """Print what differs; 1 where brackets have no number in common or an answer is lost."""
+    """Print the differences; 1 if brackets are disjoint or an answer is lost."""
     for title, rows in (("before", before), ("after", after)):
         print(title, *summary(rows), sep="\n")
     found = compared(before, after)

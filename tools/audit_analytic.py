@@ -1,10 +1,10 @@
-"""Audit of lines of analytic densities: their sums against integrals in balls, and their terms.
+"""Audit of lines of analytic densities, against integrals in ball arithmetic.
 
-Random are tilted steps (logistic, hyperbolic secant, normal of another scale, Student's law of 3
-degrees of freedom; on all data or on Poisson samples).  What the engine claims of them is held
-against integrals in ball arithmetic of functions that are written down here: transforms and their
-logarithms, log means and bounds of them, what Gauss's rules miss, masses beyond the ends, losses,
-and the bounds of a transform from some t on, each of the three by itself.  Error terms are in
+Draws random tilted steps (logistic, hyperbolic secant, normal of another scale, Student's law of 3
+degrees of freedom; on all data or on Poisson samples). The engine's claims about them are compared
+with integrals in ball arithmetic of densities that are written down here: transforms and their
+logarithms, log means and their bounds, errors of Gauss's rules, masses beyond the ends, losses, and
+the three bounds of a transform from some t on, each by itself. Error terms are in
 ``analytic_terms.py``.
 """
 
@@ -48,7 +48,7 @@ def ball(value: Any) -> arb:
 
 
 class Pair(NamedTuple):
-    """Two densities: the family, by how much the second one is moved and stretched, and the rate.
+    """Two densities: the family, shift and scale of the second, and the rate.
 
     The numbers are text or doubles, and exact.
     """
@@ -71,7 +71,7 @@ class Pair(NamedTuple):
         return self.ends or (-max(far, room), max(far, room))
 
     def shape(self) -> AnalyticShape:
-        """What the engine makes of it."""
+        """The engine's version of it."""
         log_p = EXPRESSIONS[self.family]
         if self.family == "uniform":
             log_q = z - log(exp(number(1)) - 1)
@@ -105,7 +105,7 @@ class Pair(NamedTuple):
         return ((1 + x * x / 3) / (1 + y * y / 3)) ** 2 / scale
 
     def loss(self, x: acb, is_analytic: bool = False) -> acb:
-        """The loss, no number where a cut of the logarithm is not known to be far."""
+        """The loss; NaN where it may be near a cut of the logarithm."""
         if self.family == "uniform":
             return x - (acb(1).exp() - 1).log()
         scale, rate = ball(self.scale), ball(self.rate)
@@ -115,7 +115,7 @@ class Pair(NamedTuple):
         return (1 + rate * (self.plain_ratio(x) - 1)).log(analytic=is_analytic)
 
     def mean(self, s: acb, log_mean: float = 0.0, places: Sequence[float] | None = None) -> acb:
-        """The mean of e^(s loss) over e^``log_mean`` between the ends, or on a part of that."""
+        """Mean of e^(s loss) over e^``log_mean`` between the ends, or over a part of that range."""
 
         def integrand(x: acb, is_analytic: bool) -> acb:
             return self.density(x) * (s * self.loss(x, is_analytic) - log_mean).exp()
@@ -160,7 +160,7 @@ EXPRESSIONS: dict[str, Expression] = {
 
 
 def cut(interval: tuple[float, float]) -> list[float]:
-    """Places between which integrals over all scales are found."""
+    """Breakpoints between which integrals over all scales are computed."""
     low, high = interval
     inner = [sign * 4.0**k for sign in (-1, 1) for k in range(14)] + [0.0, 0.37]
     return sorted({low, high, *(x for x in inner if low < x < high)})
@@ -177,7 +177,7 @@ class Truth:
             self.log_mean: arb = self._mean.log() + self._scale
 
     def _about(self) -> float:
-        """About the logarithm of the mean: what integrals may leave out is relative to that."""
+        """Approximate logarithm of the mean, relative to which the error of integrals is set."""
         places, found = cut(self.pair.interval), -math.inf
         for left, right in itertools.pairwise(places):
             for x in np.linspace(left, right, 25).tolist():
@@ -197,18 +197,18 @@ class Truth:
 
 @lru_cache(512)
 def truth_of(pair: Pair, tilt: float) -> Truth:
-    """One for all who ask."""
+    """A cached `Truth`."""
     return Truth(pair, tilt)
 
 
 @lru_cache(4096)
 def transform_of(pair: Pair, tilt: float, t: float) -> acb:
-    """One for all who ask."""
+    """A cached transform."""
     return truth_of(pair, tilt).transform(t)
 
 
 def size(x: Any) -> float:
-    """A modulus, at least: what is outside is so for sure."""
+    """A lower bound of the modulus, so that a value outside is certainly outside."""
     return float(x.abs_lower())
 
 
@@ -221,7 +221,7 @@ def exactly(values: Array) -> list[arb]:
 
 
 def of_rule(made: AnalyticShape, truth: Truth, t: float, rule: PanelRule) -> Claim:
-    """What a rule misses of the mean, beside the roundings of its nodes."""
+    """Error of a rule for the mean, without the rounding of its nodes."""
     log_mean = float(truth.log_mean.mid())
     nodes = made.nodes(rule)
     with ctx.workprec(BITS):
@@ -240,7 +240,7 @@ def of_rule(made: AnalyticShape, truth: Truth, t: float, rule: PanelRule) -> Cla
 
 
 def above(kind: str, bound: float, log: arb) -> Claim:
-    """A logarithm and a bound that is claimed not to be below it."""
+    """A logarithm and its claimed upper bound."""
     with ctx.workprec(BITS):
         least = (log - bound).exp()
     return Claim(kind, float(least.mid() - least.rad()) if math.isfinite(bound) else 0.0, 1.0)
@@ -285,7 +285,7 @@ NOTED = Switch(
 
 @contextmanager
 def flat_cells(engine: Patched) -> Iterator[list[Array]]:
-    """Note which cells are flat, whenever bounds of a transform are made of cells."""
+    """Record which cells are flat, whenever cells are used to bound a transform."""
     noted: list[Array] = []
     engine.values[NOTED.name] = noted
     try:
@@ -295,7 +295,7 @@ def flat_cells(engine: Patched) -> Iterator[list[Array]]:
 
 
 def flat_intervals(made: AnalyticShape, is_flat: Array, parts: int) -> list[tuple[float, float]]:
-    """What cells that are flat cover."""
+    """The intervals that flat cells cover."""
     edges = made.cut(parts)
     change = np.flatnonzero(np.diff(np.concatenate([[0], is_flat.astype(int), [0]])))
     return [(float(edges[i]), float(edges[j])) for i, j in change.reshape(-1, 2).tolist()]
@@ -316,7 +316,7 @@ def parts_of(found: Decay) -> dict[str, Decay]:
 
 
 def of_moduli(found: Decay, truth: Truth, t: float, later: Sequence[float]) -> list[Claim]:
-    """Bounds of the modulus from some t on, there and later."""
+    """Bounds of the modulus from some t on, at that t and beyond."""
     claims = []
     for each in (t, *(t * x for x in later)):
         exact = size(transform_of(truth.pair, truth.tilt, each))
@@ -330,7 +330,7 @@ def of_moduli(found: Decay, truth: Truth, t: float, later: Sequence[float]) -> l
 def of_flat_part(
     found: Decay, truth: Truth, t: float, flat: list[tuple[float, float]]
 ) -> list[Claim]:
-    """The transform beside its flat part, and masses of that."""
+    """The transform without its flat part, and the masses of that part."""
     pair, claims = truth.pair, []
     rest = transform_of(pair, truth.tilt, t) - truth.transform(t, flat)
     bound = found.variation / t + found.root / math.sqrt(t)
@@ -345,7 +345,7 @@ def of_flat_part(
 
 
 def of_shape(made: AnalyticShape, pair: Pair, places: Array) -> list[Claim]:
-    """Losses at places, and the masses beyond the ends."""
+    """Losses at given points, and the masses beyond the ends."""
     low, high = made.ends
     claims = []
     with ctx.workprec(BITS):
@@ -371,7 +371,7 @@ def drawn(rng: np.random.Generator) -> Pair:
 def claims_of(
     engine: Patched, pair: Pair, tilts: Sequence[float], rng: np.random.Generator
 ) -> Iterator[Claim]:
-    """What is claimed of a random pair at tilts; `OverflowError` where that is not served."""
+    """Claims about a random pair at tilts; `OverflowError` where that is not supported."""
     made = pair.shape()
     low, high = pair.interval
     inner = rng.standard_normal(12) * 3.0
@@ -404,7 +404,7 @@ def claims_of(
 
 
 def claims(engine: Patched, seed: int) -> Iterator[Claim]:
-    """What is claimed of random pairs at random tilts."""
+    """Claims about random pairs at random tilts."""
     rng = np.random.default_rng(seed)
     while True:
         pair = drawn(rng)

@@ -1,10 +1,9 @@
 """Error terms of deformed and of plain lines, each dropped, and divided by a hundred.
 
-Units of 2^-26 stand for those of rounding.  P and Q are held
-against ball arithmetic, integrals of lines of two steps against nested Gauss rules
-(``nested_steps.py``), scales against ``mpmath``, and what rules may leave out against the largest
-values on their ellipses, in balls; plain lines against what they are with nothing switched, and all
-their nodes.
+Units of rounding are enlarged to 2^-26. P and Q are compared with ball arithmetic, integrals of
+lines of two steps with nested Gauss rules (``nested_steps.py``), scales with ``mpmath``, and the
+error bounds of rules with the largest values on their ellipses, in balls. Plain lines are compared
+with the same lines without switches, and with all their nodes.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pyengine.engines.vertical_lines.gauss import EXTENDED, LegendreNodes, gauss
 from pyengine.numerics.rounding import UNIT
 
 PACKAGE = "pyengine.engines.vertical_lines"
-LOUD = 2.0**-26  # what stands for a unit of rounding where an operation is made to err
+LOUD = 2.0**-26  # enlarged unit of rounding of an operation that is made to err
 C, E, D = "corners.py", "ends.py", "deformed.py"
 T, N, L = "tilted.py", "nodes.py", "line.py"
 PART, PART_WIDE = LOUD / UNIT, LOUD / EXTENDED
@@ -124,7 +123,7 @@ USED = 1  # nodes of the rules that are put in the place of those of 8
 
 
 def few_nodes(size: int) -> Any:
-    """Gauss's rule, but with fewer nodes where 8 are asked for; others have no weight."""
+    """Gauss's rule with fewer nodes where 8 are asked for; the others have no weight."""
     if size != 8:
         return gauss_nodes(size)
     few = gauss_nodes(USED)
@@ -266,6 +265,6 @@ def switched() -> Iterator[Patched]:
 
 
 def asked(lines: Patched, of: dict[str, Judge], term: Term, part: float) -> Asked:
-    """How many are asked, and outside, with a part of a term where it alone must hold."""
+    """How many are asked, and outside, with a part of a term that must cover the error alone."""
     with lines.set_to(term.with_part(part)):
         return of[term.asks](lines)

@@ -1,10 +1,10 @@
 """Audit of rows of divided laws: their error terms, each dropped, and divided by a hundred.
 
-Compositions of one to three kinds of few or rarely sampled steps are drawn, and thresholds that
-one large loss decides; asked are rows of docs/theory/divided_lines.md for all tails and the
-profile.  Truth are the sums of positive terms of a convolution, which share no code with lines and
-are good to some 1e-12; what that may be off by is allowed for.  Run by itself, it prints how far
-the core's error function in the plane is off.
+Draws compositions of one to three kinds of few or rarely sampled steps, and thresholds that one
+large loss decides, and asks for rows of docs/theory/divided_lines.md for all tails and the profile.
+The truth is a convolution of positive terms, which shares no code with lines and is good to some
+1e-12; its error is allowed for. Run by itself, it prints the error of the core's error function in
+the plane.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SWITCHES = (
 PATHS = "pe_d_exp(exponent + 1e-12"
 TAPERED = "share * (of_error[k] + 2.0 * U) + size * (error[k] + 2.0 * U)"
 TERMS = (
-    # What is left out is less than a hundredth of its bound: it shows where sums end this soon.
+    # The truncation is less than a hundredth of its bound; it matters where sums end this early.
     times("divided: values of t left out", C, "f * (", "q->omitted[k]", "rows",
           {"omitted shares": -2.0}),
     times("divided: aliases", C, "", "(k == 3 ? profile_alias : alias)", "rows", {"period": 6.0}),
@@ -78,7 +78,7 @@ def drawn(rng: np.random.Generator) -> Point | None:
         for _ in range(rng.integers(1, MOST_KINDS + 1))
     ]
     reverse, total = bool(rng.random() < 0.5), sum(p * n for _, p, n in kinds)
-    if rng.random() < 0.5:  # few samples, whose losses add up to thresholds as well
+    if rng.random() < 0.5:  # few samples, whose losses can also add up to a threshold
         few = evenly(rng, 0.3, 10.0) / total
         kinds, total = [(sd, few * p, n) for sd, p, n in kinds], few * total
     elif total > 1.0:
@@ -162,7 +162,7 @@ def scaled(parts: Sequence[float], power: float) -> Any:
 def tapers(
     places: Sequence[tuple[float, float]], folder: Path
 ) -> list[tuple[Any, Any, Any, float]]:
-    """erfc(x + iy)/2 as the core has it: both parts, a bound of moduli, and units of its error."""
+    """erfc(x + iy)/2 of the core: both parts, a bound of moduli, and the unit of its error."""
     source, program = folder / "taper_values.c", folder / "taper_values"
     listed = ", ".join(f"{{{x!r}, {y!r}}}" for x, y in places)
     source.write_text(PROGRAM.format(places=listed), encoding="utf-8")
@@ -189,7 +189,7 @@ def tapers(
 
 
 def print_tapers() -> None:
-    """How much of its claim the error function in the plane needs, and what its terms add up to."""
+    """Print the error of the error function in the plane beside its bound, and its terms."""
     places = [(0.5 * i, 0.25 * j) for i in range(-10, 61) for j in range(5)]
     worst = 0.0
     with mpmath.workdps(40), tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
 """Error terms of the bounds beyond the last t, each dropped, and divided by a hundred.
 
 The bounds of csrc/envelope.c (of a transform's modulus from some t on, of its integral, of log M at
-any real power, of what a cut removes) are formed by sums so fine that their error terms lie below
-rounding.  They are held against sums of doubles on nodes of their own, which are known to 1e-11.
+any real power, of the mass that a cut removes) are computed by sums so fine that their error terms
+are below rounding. They are compared with sums of doubles on other nodes, which are known to 1e-11.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from error_terms import Asked, Switch, constant, operation, times
 from scipy.special import ndtr
 
 DOOR = ROOT / "tools" / "audit_envelope.c"
-KNOWN = 1e-9  # relative; what the truths and the coarse bounds leave open
+KNOWN = 1e-9  # relative uncertainty of the truths and of the coarse bounds
 T = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 6.0)
 DIGITS = (0.1, 1.0, 2.5, 5.0, 9.0)
 STEPS = tuple(
@@ -64,7 +64,7 @@ def _law(noise: float, p: float, backward: int) -> tuple[Any, Any, float]:
 
 @cache
 def _moduli(step: tuple[float, float, int, float], t: tuple[float, ...]) -> Any:
-    """|M(lambda + it)|/M(lambda); terms ask for the same ones again and again."""
+    """|M(lambda + it)|/M(lambda), cached because terms ask for the same values."""
     log_a, loss, _ = _law(*step[:3])
     weight = np.exp(log_a + step[3] * loss)
     keep = weight > weight.max() * 1e-17
@@ -86,7 +86,7 @@ def _bounds(kernel: Any) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def moduli(kernel: Any) -> Asked:
-    """Bounds of the modulus from each t on, and how many lie below what it is there or later."""
+    """Bounds of the modulus from each t on, and how many lie below the modulus there or beyond."""
     asked = outside = 0
     for step, bound, _ in _bounds(kernel):
         truth = np.maximum.accumulate(_moduli(step, tuple(T))[::-1])[::-1]

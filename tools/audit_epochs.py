@@ -1,10 +1,10 @@
-"""Proven rows of random epochs, held against the estimates of other code.
+"""Proven rows of random epochs, compared with the estimates of other code.
 
-Runs have 1 to 30 epochs of 2 to 300 steps (noise 0.3 to 40, all of them of every size alike, up to
-1,000 steps in all), thresholds are over all of what their laws have, and all five functionals in
-both orders are held against the tabulated density of `pyengine.laws.allocation`, which has other
-integrals, polynomials and convolutions, and estimates its errors.  Bounds of all questions are held
-against `pyengine.reference` by ``campaigns.py epochs``.
+Runs have 1 to 30 epochs of 2 to 300 steps (noise 0.3 to 40, all epochs of the same size, up to
+1,000 steps in all), and thresholds over the whole range of their laws. All five functionals in both
+orders are compared with the tabulated density of `pyengine.laws.allocation`, which has other
+integrals, polynomials and convolutions, and estimates its errors. ``campaigns.py epochs`` compares
+bounds of all questions with `pyengine.reference`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Drawn = tuple[float, int, int]  # noise, steps of an epoch, epochs
 
 
 def drawn(rng: np.random.Generator, most: int) -> Drawn:
-    """A run of up to so many steps."""
+    """A run of at most a given number of steps."""
     while True:
         epochs = int(evenly(rng, 1.0, 30.0)) if rng.random() < 0.6 else 1
         run = evenly(rng, 0.3, 40.0), int(evenly(rng, 2.0, 300.0)), epochs
@@ -68,7 +68,7 @@ def compared(run: Drawn, rng: np.random.Generator, number: int = 12) -> list[tup
 
 
 def claims(seed: int) -> Iterator[Claim | str]:
-    """What is claimed of random runs."""
+    """Claims about random runs."""
     rng = np.random.default_rng(seed)
     while True:
         run = drawn(rng, MOST)

@@ -1,9 +1,9 @@
-"""Audit of laws with proven errors: their rows against other engines, their terms made to matter.
+"""Audit of laws with proven errors: rows against other engines, and their error terms.
 
-Random are compositions of one to three kinds of steps and thresholds over the whole law: rows of
-all five functionals are held against a convolution (`convolution_rows.py`), whose own errors are
-allowed for.  Terms (``sector_switches.py``, ``sector_terms.py``): sums of two steps against an
-integral of closed forms, densities and rows of one step against closed forms.
+Draws random compositions of one to three kinds of steps, and thresholds over the whole law. Rows of
+all five functionals are compared with a convolution (`convolution_rows.py`), whose own errors are
+allowed for. Terms (``sector_switches.py``, ``sector_terms.py``): sums of two steps are compared
+with an integral of closed forms, densities and rows of one step with closed forms.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def rows_of(law: Any, backward: bool, c: Array) -> Array:
 
 
 def places(law: Any, floor: float, rng: np.random.Generator, number: int) -> Array:
-    """Random losses over all of what a law has rows of."""
+    """Random losses over the range where a law has rows."""
     w = np.linspace(-200.0, 6.5, 2000)
     within = np.isfinite(rows_of(law, False, floor + np.exp(w))[:, 0])
     if not within.any():
@@ -116,7 +116,7 @@ def campaign(seed: int, each: int = 50) -> Iterator[tuple[Kinds, Rows | None]]:
 
 
 def claims(seed: int) -> Iterator[Claim | str]:
-    """What is claimed of random compositions."""
+    """Claims about random compositions."""
     for kinds, found in campaign(seed):
         if found is None:
             yield "refused"
@@ -128,14 +128,14 @@ def claims(seed: int) -> Iterator[Claim | str]:
 
 
 def build(folder: Path, changes: Sequence[Change] = ()) -> Any:
-    """Compile the kernel with texts changed, each of which has to be there."""
+    """Compile the kernel with changed texts, each of which must occur in it."""
     library = kernel(folder, SOURCES, [DOORS], sizes=changes).library
     typed(library)
     return library
 
 
 def typed(kernel: Any) -> None:
-    """Say which of its functions return doubles, and sizes."""
+    """Declare which functions of the library return doubles, and which sizes."""
     for name in ("audit_sector_growth", "audit_sector_slope", "audit_sector_edge"):
         getattr(kernel, name).restype = ctypes.c_double
     kernel.pe_sector_error.restype = ctypes.c_double
@@ -156,7 +156,7 @@ class Law:
 
     @property
     def ends(self) -> tuple[float, ...]:
-        """Low and high end, slope below, logs of both tails above, and what it is asked up to."""
+        """Low and high end, slope below, logs of both tails above, and the largest argument."""
         out = (ctypes.c_double * 6)()
         self.kernel.audit_sector_ends(self.pointer, out)
         return tuple(out)
@@ -199,7 +199,7 @@ def step(kernel: Any, noise: float, rate: float, deepest: float, steps: int = 2)
 
 
 def joined(one: Law, other: Law, how: Callable[..., int]) -> Law:
-    """Law of a sum, by nodes of its own."""
+    """Law of a sum, by nodes chosen for it."""
     pieces = ctypes.c_void_p(one.kernel.pe_sector_pieces_new())
     try:
         return Law(one.kernel, how, one.pointer, other.pointer, pieces)
@@ -213,7 +213,7 @@ def added(one: Law, other: Law) -> Law:
 
 
 def summed(one: Law, other: Law, w: float, of_losses: bool = False) -> list[float]:
-    """Log F of a sum at a multiple of GRID, its error, and what ends and lines lack of it."""
+    """Log F of a sum at a multiple of GRID, its error, and the truncation of ends and lines."""
     out = (ctypes.c_double * 3)()
     at = one.kernel.audit_sector_sum
     if at(one.pointer, other.pointer, int(of_losses), ctypes.c_double(w), out):

@@ -4,14 +4,13 @@
     python tools/audits.py random sums-of-mixtures --count 20000
 
 For random steps of DP-SGD (noise 0.3 to 30, rates 1e-6 to 1, both orders) and lines (lambda from
--30 to 30) the engine's log M(lambda) and its M(lambda + it)/M(lambda) - 1 at runs of t are compared
-with the trapezoidal rule in ball arithmetic of 160 bits, on the real line, at a spacing and a
-window of its own; at the last t of each line the rule is taken again with 0.7 of the spacing and a
-wider window, and what that changes must be below 1e-25.  Steps of mixtures are those of
+-30 to 30), the engine's log M(lambda) and its M(lambda + it)/M(lambda) - 1 at runs of t are
+compared with the trapezoidal rule on the real line, in ball arithmetic of 160 bits, with another
+spacing and window. At the last t of each line the rule is repeated with 0.7 of the spacing and a
+wider window, which must change it by less than 1e-25. Steps of mixtures are those of
 tools/mixture_contour.py (groups, substitution, mixtures, truncated samples, batches of fixed size),
-whose pairs it makes of exact weights.  A sum is outside where it is further from
-that value than its own bound; lines whose law was cut within that window are left out, and counted.
-Needs python-flint.
+made of exact weights. A sum is outside if it differs from that value by more than its own bound.
+Lines whose law was cut within that window are left out, and counted. Needs python-flint.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def _exact(x: Any) -> arb:
 class Truth:
     """M(lambda + it) of one step on nodes of the real line.
 
-    Pairs are their probabilities, and shifts with weights of A and of B.
+    Pairs are given by their probabilities, and by shifts with weights of A and of B.
     """
 
     def __init__(self, pairs: list[Any], power: float, fine: float, top: float) -> None:
@@ -64,7 +63,7 @@ class Truth:
         """The nodes of one pair."""
         shifts = [float(c) for c, _ in a + b]
         spread = max(shifts) - min(shifts)
-        # the tilt moves weight by so much; between it and the shifts lies all
+        # the tilt moves weight by so much; all weight is between there and the shifts
         ends = shifts + [power * float(d) + (1.0 - power) * float(c) for c, _ in a for d, _ in b]
         reach = 18.0 / math.sqrt(fine)
         low, high = min(ends) - reach, max(ends) + reach
@@ -103,12 +102,12 @@ class Truth:
 
 
 def upper(x: acb) -> float:
-    """A bound of a modulus."""
+    """An upper bound of a modulus."""
     return float(abs(x).upper())
 
 
 def sampled(random_: random.Random) -> tuple[list[Any], Any, str]:
-    """Pairs of a random step of DP-SGD, how the engine is asked about them, and their name."""
+    """Pairs of a random step of DP-SGD, the engine's parameters for them, and their name."""
     noise, p = math.exp(random_.uniform(-1.2, 3.4)), math.exp(random_.uniform(-13.8, 0.0))
     backward = random_.random() < 0.5
     plain = [(0.0, 1.0)]
@@ -123,7 +122,7 @@ def sampled(random_: random.Random) -> tuple[list[Any], Any, str]:
 
 
 def mixed(random_: random.Random, family: str) -> tuple[list[Any], Any, str]:
-    """The same of a step of mixtures; its numbers reach the engine as they always do."""
+    """The same for a step of mixtures; its numbers reach the engine in the usual way."""
     rng = np.random.default_rng(random_.getrandbits(64))
     kind = FAMILIES[family](rng)[0]
     adjacency = "substitute" if family == "substitute" else random_.choice(("add", "remove"))
@@ -165,7 +164,7 @@ class Drawn(NamedTuple):
     where: str
     power: float
     ht: float
-    every_t: bool  # whether nodes shall serve all t
+    every_t: bool  # whether nodes must be fine enough for all t
     runs: int
 
 
@@ -194,7 +193,7 @@ class Known(NamedTuple):
 
 
 def truth_of(line: Drawn) -> Known:
-    """By the trapezoidal rule, which is taken again with other nodes."""
+    """By the trapezoidal rule, repeated with other nodes."""
     with ctx.workprec(BITS):
         top = line.ht * (16 * line.runs - 1)
         truth = Truth(line.pairs, line.power, 1.0, top)
@@ -206,7 +205,7 @@ def truth_of(line: Drawn) -> Known:
 
 
 def judge(kernel: Any, line: Drawn, known: Known) -> Iterator[Claim | str]:
-    """What is claimed of the sums of one line, or why it is left out."""
+    """The claims about the sums of one line, or why it is left out."""
     out, conjugate = (ctypes.c_double * (HEAD + EACH * 16 * line.runs))(), ctypes.c_int()
     status = line.asked(
         kernel,
@@ -232,7 +231,7 @@ def judge(kernel: Any, line: Drawn, known: Known) -> Iterator[Claim | str]:
 
 
 def claims(kernel: Any, seed: str, families: Sequence[str | None]) -> Iterator[Claim | str]:
-    """What is claimed of random lines of steps of some families, None for sampled ones."""
+    """Claims about random lines of steps of some families, None for sampled ones."""
     random_ = random.Random(seed)
     for family in itertools.cycle(families):
         line = drawn(random_, family)

@@ -1,8 +1,8 @@
 """Error terms of certified rows of Gaussian steps, each dropped, and divided by a hundred.
 
-Units of 2^-36 stand for those of rounding.  Rows at thresholds
-of tests/data/dp_sgd_random.json are held against truths of 20 digits, sums behind the rows against
-ball arithmetic, as ``audit_sums.py`` does.
+Units of rounding are enlarged to 2^-36. Rows at thresholds of tests/data/dp_sgd_random.json are
+compared with truths of 20 digits, and the sums behind the rows with ball arithmetic, as in
+``audit_sums.py``.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from error_terms import (
 )
 
 POINTS, LINES = 14, 24
-LOUD = 2.0**-36  # what stands for a unit of rounding where an operation is made to err
-LOUDER = 2.0**-12  # the same of exponents of bounds, which few rows attain to the last digits
+LOUD = 2.0**-36  # enlarged unit of rounding of an operation that is made to err
+LOUDER = 2.0**-12  # the same for exponents of bounds, which few rows attain to the last digits
 FINE = {"miss": 2.0**-66}
 SPARSE = {"miss": 2.0**-20}
 IN_DOUBLE = {"close": 1e300}
@@ -228,7 +228,7 @@ TERMS = (
          {"log of a profile": 7.0 * LOUD}, PART),
 )  # fmt: skip
 
-# Nobody misses these: the error of the mean counts them over all nodes, with a factor of 2.
+# Not missed: the error of the mean counts them over all nodes, with a factor of 2.
 UNSEEN = ("nodes: log W of large ones", "nodes: log W of small ones", "nodes: weights")
 
 Judge = Callable[[Any], Asked]

@@ -1,13 +1,13 @@
-"""All audits: each error term made to carry the error alone, and random claims beside truths.
+"""All audits: error terms one by one, and random claims against truths.
 
     python tools/audits.py terms [rows envelopes divided sectors lines densities] [--only TEXT]
     python tools/audits.py random sums|sums-of-mixtures|divided|sectors|epochs|densities
-        [--count 10000] [--seed 1]
+    [--count 10000] [--seed 1]
 
-``terms`` prints, for each term, how many values are outside of their bounds with the term, without
-it and with a hundredth of it; the exit code is 1 where something is outside with it, or where
-nobody misses it (``error_terms.py``).  ``random`` draws mechanisms and thresholds for as long as it
-is told, and ends with 1 where a value is outside.
+``terms`` prints, for each term, how many values are outside their bounds with the term, without it
+and with a hundredth of it. The exit code is 1 if a value is outside with the term, or if none is
+outside without it (``error_terms.py``). ``random`` draws a given number of mechanisms and
+thresholds, and exits with 1 if a value is outside.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Ask = Callable[[Term, float], Any]
 
 
 class Size(NamedTuple):
-    """How many points, lines, runs of values and divided laws are asked, and pairs of densities."""
+    """Numbers of points, lines, runs of values, divided laws and pairs of densities to ask."""
 
     points: int
     lines: int
@@ -95,7 +95,7 @@ def core() -> Kernel:
 
 @cache
 def sectors(sizes: tuple[Change, ...] = ()) -> Kernel:
-    """Laws of few steps, with some number of places of the check."""
+    """Laws of few steps, with a given number of places of the check."""
     return sector_terms.switched(_folder(), sizes)
 
 
@@ -148,7 +148,7 @@ def of_densities(size: Size) -> Iterator[Ask]:
 
 
 class Audit(NamedTuple):
-    """Terms, what asks them, and which are not missed where a hundredth, or nothing, is left."""
+    """Terms, their questions, and those that are not missed at a hundredth, or at nothing."""
 
     terms: tuple[Term, ...]
     asking: Callable[[Size], Any]
@@ -157,7 +157,7 @@ class Audit(NamedTuple):
     unseen: tuple[str, ...] = ()
 
     def is_missed(self, term: Term, dropped: int, part: int) -> bool:
-        """Whether what is outside without a term, and with a hundredth of it, is as it must be."""
+        """Whether values are outside without the term, and with a hundredth of it, as required."""
         if term.name in self.unseen:
             return dropped == 0
         return (dropped if term.name in self.slack else part) > 0
@@ -248,7 +248,7 @@ RANDOM: dict[str, Callable[[int], Iterator[Claim | str]]] = {
 
 
 def main() -> int:
-    """Print tables; 1 where a value is outside, or a term is not missed."""
+    """Print tables; 1 if a value is outside, or a term is not missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     terms = commands.add_parser("terms", help="each error term alone, dropped, and a hundredth")

@@ -1,9 +1,10 @@
-"""Random settings of the schemes of batches against independent truth, as a table.
+"""Random settings of batch schemes against independent truth, as a table.
 
-``python tools/batch_selection_truth.py`` draws settings of four families, asks double precision for
-δ(ε) with the estimate of its error, and compares with tests/batch_truth.py or, for mixtures of
-normals, tests/reference_mixtures/generate.py, which share no code with pyengine.  It writes
-docs/batch_selection_truth.md; ``--count`` and ``--seed`` choose, ``--family`` runs one family.
+``python tools/batch_selection_truth.py`` draws settings of four families, asks for δ(ε) with an
+estimate of its error, and compares it with tests/batch_truth.py or, for mixtures of normals,
+tests/reference_mixtures/generate.py, which share no code with pyengine. It writes
+docs/batch_selection_truth.md; ``--count`` and ``--seed`` change the draw, ``--family`` runs one
+family.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def mixture(rng: np.random.Generator) -> Case:
 
 
 def truncated(rng: np.random.Generator) -> Case:
-    """One truncated Poisson sample: 20 to 600 records, batches cut at up to the double mean."""
+    """One truncated Poisson sample: 20 to 600 records, batches limited to up to twice the mean."""
     noise, records = between(rng, 0.5, 6.0), int(rng.integers(20, 600))
     p = Fraction(int(rng.integers(1, 50)), 100)
     batch = int(np.clip(round(records * float(p) * rng.uniform(0.7, 2.0)), 1, records - 1))
@@ -107,7 +108,7 @@ def truncated(rng: np.random.Generator) -> Case:
 
 
 def bounded_range(rng: np.random.Generator) -> Case:
-    """1 to 12 exponential mechanisms that are chosen beforehand: no bounds are stated but 1e-11."""
+    """1 to 12 exponential mechanisms chosen beforehand; the only error bound is 1e-11."""
     width, steps = between(rng, 0.01, 6.0), int(rng.integers(1, 13))
     epsilon = rounded(width * steps * float(rng.uniform(0.0, 0.9)))
 
@@ -132,7 +133,7 @@ FAMILIES: dict[str, tuple[Callable[[np.random.Generator], Case], int, str]] = {
 
 @dataclass
 class Outcome:
-    """What came of the settings of one family."""
+    """Results for the settings of one family."""
 
     settings: int = 0
     no_truth: int = 0
@@ -149,7 +150,7 @@ def cases(make: Callable[[np.random.Generator], Case], seed: int, count: int) ->
 
 
 def judged(name: str, seed: int, count: int, seconds: float) -> Outcome:
-    """Ask the settings of a family, and print what is not as it should be."""
+    """Ask the settings of a family, and print those that fail."""
     found, end = Outcome(), time.monotonic() + seconds
     for words, truth, ask in cases(FAMILIES[name][0], seed, count):
         if time.monotonic() > end:
@@ -194,7 +195,7 @@ HEAD = (
 
 
 def written(lines: dict[str, str]) -> str:
-    """The page with these rows in the place of older ones of the same families."""
+    """The page with these rows instead of older ones of the same families."""
     old = PAGE.read_text(encoding="utf-8").splitlines()[2:] if PAGE.exists() else []
     rows = {line.split("|")[1].strip(): line for line in old} | lines
     return "\n".join([HEAD, *(rows[name] for name in FAMILIES if name in rows)]) + "\n"

@@ -1,9 +1,9 @@
-"""The history of the benchmarks as a picture and a table in docs/developer, from asv's results.
+"""Write the history of the benchmarks, a picture and a table in docs/developer.
 
     python tools/bench_history.py
 
-`make bench-history` runs it after asv.  What is shown are instruction counts, which do not depend
-on the load of the machine: each relative to the oldest commit that has it.
+`make bench-history` runs it on asv's results. It shows instruction counts, which do not depend on
+the load of the machine, each relative to the oldest commit that has it.
 """
 
 import json
@@ -31,7 +31,7 @@ def _commit(result):
 
 
 def _load():
-    """Return the commits, oldest first, and the instructions of each piece of work at each."""
+    """Return the commits, oldest first, and for each the instructions of each piece of work."""
     benchmarks = json.loads((RESULTS / "benchmarks.json").read_text(encoding="utf-8"))
     paths = [p for p in RESULTS.glob("*/*.json") if p.name != "machine.json"]
     found = sorted((Results.load(str(p)) for p in paths), key=lambda r: r.date)

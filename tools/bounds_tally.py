@@ -1,4 +1,4 @@
-"""Campaigns of answers with bounds that are held against truth: verdicts, engines and widths."""
+"""Tally of answers with bounds against truth: verdicts, engines and widths."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pyengine.api import answers
 
 __all__ = ["Case", "Tally", "Truth"]
 
-TINY = 1e-30  # widths are those of larger values
-PLAIN = 1e-10  # what all but one in a hundred are to be closer than
+TINY = 1e-30  # only widths of values above it count
+PLAIN = 1e-10  # width that at most one in a hundred may exceed
 
 
 class Truth(NamedTuple):
-    """A question with its true answer and what that may be off by, relative."""
+    """A question with its true answer and the relative error of that."""
 
     name: str
     argument: float
@@ -30,7 +30,7 @@ class Truth(NamedTuple):
 
 
 class Tally:
-    """Counts of answers of a method by what became of them; refused and wide ones may be listed."""
+    """Counts of answers of a method by verdict; refused and wide ones may be listed."""
 
     def __init__(self, listed: bool = False, method: str = "auto") -> None:
         self._listed, self._method = listed, method
@@ -42,7 +42,7 @@ class Tally:
         self._doubts: list[float] = []
 
     def judge(self, mechanism: pe.Mechanism, asked: Sequence[Truth], where: str) -> None:
-        """Ask a mechanism all questions, and print those whose answer is outside of its bounds."""
+        """Ask a mechanism all questions, and print those whose answer is outside its bounds."""
         groups: dict[tuple[str, str], list[Truth]] = collections.defaultdict(list)
         for one in asked:
             groups[one.name, one.adjacency].append(one)
@@ -52,7 +52,7 @@ class Tally:
     def _ask(
         self, mechanism: pe.Mechanism, members: Sequence[Truth], x: list[float], where: str
     ) -> None:
-        """Ask questions of one function and one order; halves of them where one is refused."""
+        """Ask questions of one function and one order; split them in halves if one is refused."""
         name, adjacency = members[0].name, members[0].adjacency
         try:
             given = {"adjacency": adjacency, "method": self._method}
@@ -106,7 +106,7 @@ class Tally:
 
     @property
     def judged(self) -> int:
-        """How many questions have been answered."""
+        """Number of questions answered."""
         return self.verdicts.total() - self.verdicts["refused"]
 
     def report(self) -> str:
@@ -129,9 +129,9 @@ class Tally:
 
 
 class Case(NamedTuple):
-    """A mechanism, what it is called in lists, and what it is asked.
+    """A mechanism, its name in lists, and its questions.
 
-    ``ends`` are questions that say nothing about whether it has a truth.
+    ``ends`` are questions that do not count when deciding whether it has a truth.
     """
 
     run: pe.Mechanism
