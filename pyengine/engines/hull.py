@@ -38,7 +38,7 @@ Test = tuple[FloatArray, FloatArray, FloatArray]  # bounds of α and β from abo
 
 NARROW = 1e-11  # relative width of bounds of β and γ that are not improved further
 ROUNDS = 70  # golden section steps, each of which shrinks the interval by 0.62
-SHARE = 1.0 / 3.0  # place of a value in a bracket: merging costs half of what splitting costs
+SHARE = 1.0 / 3.0  # place of a value in a bracket: the law below is about twice as close
 STEEPEST = 700.0  # largest |c|: e^c must be a normal double
 SLOPE = 2.0**-40  # relative error of a slope e^c, and so of a line with that slope
 CHORD = 2.0**-50  # rounding of a chord, relative to its positive terms

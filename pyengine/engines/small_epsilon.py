@@ -85,7 +85,7 @@ def small_epsilon(
             if abs(height - goal) <= doubt:
                 break
             y += (height - goal) / fall
-        # within reach, Φ(-z) stays above half: z changes by less than reach/(μ (p + y - reach))
+        # within reach, Φ(-z) stays above half of it: z moves by less than reach/(μ (p + y - reach))
         reach = 4 * doubt / fall
         if not (abs(height - goal) <= doubt and reach < y and 40 * reach < step.mu * step.p):
             return None

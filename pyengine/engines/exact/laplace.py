@@ -29,8 +29,8 @@ KEPT = 64  # compositions in the cache
 MAX_STEPS = 400  # the relative error grows with N²/2 roundings
 MAX_RATIO = 40.0  # largest μ: the exponential series needs about 2 μ + 40 terms
 STEP_ERROR = 16.0 * UNIT  # relative error of a product or quotient with e^μ
-MAX_LOG = 640.0  # of (2 + μ)^N: the smallest coefficient is its inverse, a normal double
-MAX_RANGES = 20  # without atoms it is of the order 1/(N - 1)!
+MAX_LOG = 640.0  # largest log of (2 + μ)^N, whose inverse, the smallest coefficient, is a double
+MAX_RANGES = 20  # most steps without atoms: the smallest coefficient is of the order 1/(N - 1)!
 LOST = 1e3 * SUBNORMAL  # absolute error of sums with terms below the normal doubles
 
 

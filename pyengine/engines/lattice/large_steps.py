@@ -161,7 +161,9 @@ CUTS = np.array(
 MOST_LARGE = 12  # largest number of large steps in a term
 MOST_TERMS = 60
 NEGLIGIBLE = 25.0  # nats below the tail, from which terms are bounded and not composed
-GOOD = 7.0  # nats by which Chernoff's bound with one tilt may exceed a tail without a division
+# nats by which Chernoff's bound with one tilt may exceed a tail that is not divided: rounding is
+# then far below tolerances
+GOOD = 7.0
 SLACK = 1.0  # nats given up for a tilt nearer to 0, whose window is narrower
 SLIGHT = 4.0  # nats below the tail, from which the precision of a term matters little
 BETTER = 2.0  # least gain, in nats, of one more interval

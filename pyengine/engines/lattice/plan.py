@@ -172,7 +172,7 @@ def _ranges(
 def _folded(loss: FloatArray, log_a: FloatArray, inside: npt.NDArray[np.bool_]) -> FloatArray:
     """Log masses of A inside a range, with the mass outside folded onto its ends.
 
-    Mass above is folded as B's mass at the end, which exceeds A's.
+    Mass above counts as B's mass over e^loss of the end, which exceeds A's.
     """
     first, last = np.flatnonzero(inside)[[0, -1]]
     kept = log_a[inside].copy()
@@ -291,7 +291,7 @@ def _anchors(
             if len(finite) == 2 and highest > lowest:
                 unit = unit or highest - lowest
     if unit is not None and unit < 0.5 * spacing:
-        unit = None  # shorter than the spacing
+        unit = None  # too short for a lattice of this spacing
     if unit is not None:
         spacing = unit / max(math.ceil(unit / spacing - 1e-6), 1)
     return anchors, spacing, unit

@@ -48,7 +48,7 @@ LOSSES = 80  # rows of the table of a divided tail
 COARSE = 256.0  # rounding of log masses, in u per nat
 FINE = 120  # losses per decade in the survey for a divided tail
 COMB = 2.0  # nats by which Chernoff's bound with one tilt may exceed the tail of a comb
-MANY_OF_TWO = 10_000  # steps with nearly always one of two losses from which a sum is a comb
+MANY_OF_TWO = 10_000  # least number of steps with nearly always one of two losses for a comb
 LEAST_LOSS, LARGEST_LOSS = 1e-150, 1e150  # squares of losses, times steps, must be doubles
 NO_TILTS = (
     "the lattice has no doubles for the tilts of these steps, whose largest losses are too far "
