@@ -26,7 +26,7 @@ BOTH = ffi.typeof("double[6]")
 LARGEST = 0.01  # relative error above which no tolerance is advised
 
 
-def nobody() -> Questions:
+def _no_engine() -> Questions:
     """Never called: rows are judged here, and there is no other engine."""
     raise AssertionError
 
@@ -35,7 +35,7 @@ class EstimatedPair(CertifiedPair):
     """Values with bounds from estimated errors of rows, at thresholds that an engine finds."""
 
     def __init__(self, side: EstimatedSide, tolerance: float | None) -> None:
-        super().__init__(side, side, tolerance, nobody, proven=False)
+        super().__init__(side, side, tolerance, _no_engine, proven=False)
         self._side, self._limits = side, Limits.of(tolerance)
         self.widest = (np.inf, np.inf)  # rows are judged themselves
 

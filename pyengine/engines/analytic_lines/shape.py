@@ -55,7 +55,7 @@ SPARE_BITS = 72  # bits of masses beyond those that the faintest one needs
 CELLS = 8  # per panel, for `LossCells`
 STRIP_CELLS = 4  # per panel, for `Strips`
 STRIP_HEIGHTS = np.array([0.125, 0.25, 0.5, 1.0])  # of lines, relative to the highest
-RISEN = 1.0  # height of the highest line, relative to the median length of a panel by mass
+HIGHEST_STRIP = 1.0  # height of the highest line, relative to the median length of a panel by mass
 FEW = 64  # steps up to which `Strips` are used
 LOG_FLAT = -42.0  # log of N Z^(N - 1) for N steps with the flat mass Z
 HEIGHTS = np.array([0.5, 1.0, 2.0])  # of ellipses, in half-lengths of the panel
@@ -79,14 +79,14 @@ TINY = 1e-300  # above the underflow of a loss
 FAINTEST = -16_000  # smallest power of 2 of a mass
 SHORTEST = 1e-290  # half-length of a panel
 FAINT = 45.0  # -log of a term, relative to the largest, that is left out in estimates
-FAR_BELOW = 80.0  # -log of the mass of a panel that does not matter for the decay of transforms
+NEGLIGIBLE_MASS = 80.0  # -log of the mass of a panel that is not cut for bounds of the decay
 _SIDE = 0.25 * fn.power(2.0, 0.5 * np.arange(37.0))
 TILTS = np.concatenate([-_SIDE[::-1], [0.0, 1.0], 1.0 + _SIDE])
-OF_REMAINDERS = 20.0  # -log of quadrature errors of total masses, relative to the faintest mass
-OF_FAINTEST = 100.0  # log of the allowed quadrature error of a panel, relative to that mass
+REMAINDER_MARGIN = 20.0  # -log of quadrature errors of total masses, relative to the faintest mass
+PANEL_MARGIN = 100.0  # log of the allowed quadrature error of a panel, relative to that mass
 MANY_SIZES = np.array([20, 28, 40, 56, 80, 112, 160, 224, 320, 448, 640])  # nodes for total masses
 LEAST_LOG, MOST_LOG = -700.0, 600.0  # range of logs of bounds kept as doubles
-LIGHTEST = 0.25  # share of the allowed error for panels that are left out
+DROPPED_SHARE = 0.25  # share of the allowed error for panels that are left out
 SLACK = 1.0 + 1e-6  # factor for the rounding of bounds
 
 
@@ -308,7 +308,7 @@ class AnalyticShape(LossShape):
         """
         log_half = float(fn.log(half))
         mass = max(box.log_density + max(box.high, 0.0) for box in boxes[0]) + log_half
-        enough = max(LEAST + min(mass + LOG_2, 0.0), self.faintest + OF_FAINTEST)
+        enough = max(LEAST + min(mass + LOG_2, 0.0), self.faintest + PANEL_MARGIN)
         missed = 2.0 * PROBED * LOG_RHO + LOG_REST - log_half - 3.0 * LOG_2
         most = (enough + missed).tolist()
         return any(
@@ -340,10 +340,10 @@ class AnalyticShape(LossShape):
 
     @cached_property
     def _may_count(self) -> npt.NDArray[np.bool_]:
-        """Mask of panels with a relative mass above e^-`FAR_BELOW` at one of `TILTS`."""
+        """Mask of panels with a relative mass above e^-`NEGLIGIBLE_MASS` at one of `TILTS`."""
         log_mean = self.cumulants(TILTS)[0]
         of_tilts = [
-            self._panels[1].log_mass(tilt, mean) > -FAR_BELOW
+            self._panels[1].log_mass(tilt, mean) > -NEGLIGIBLE_MASS
             for tilt, mean in zip(TILTS.tolist(), log_mean.tolist(), strict=True)
         ]
         return np.asarray(np.any(of_tilts, axis=0))
@@ -397,7 +397,7 @@ class AnalyticShape(LossShape):
             log_mass = ellipses.log_mass(tilt, log_mean)
             order = np.argsort(log_mass)
             mass = fn.exp(np.clip(log_mass[order], LEAST_LOG, MOST_LOG))
-            light = order[:-1][beside + np.cumsum(mass[:-1]) <= LIGHTEST * enough]
+            light = order[:-1][beside + np.cumsum(mass[:-1]) <= DROPPED_SHARE * enough]
             kept = np.ones(log_mass.size, dtype=np.bool_)
             kept[light] = False
             dropped = beside + float(mass[: light.size].sum())
@@ -493,7 +493,7 @@ class AnalyticShape(LossShape):
             If a density is proven to have more mass than 1, or may lack `LACKING`.
         """
         edges, ellipses = self._panels
-        enough = self.faintest - OF_REMAINDERS - fn.log(edges.size)
+        enough = self.faintest - REMAINDER_MARGIN - fn.log(edges.size)
         log_left = np.array([ellipses.log_missed(x, 0.0, 0.0, MANY_SIZES) for x in (0.0, 1.0)])
         # each panel takes the smallest sufficient rule, or the largest one
         is_enough = log_left.max(axis=0) <= enough
@@ -606,7 +606,7 @@ class AnalyticShape(LossShape):
         mass = mass.reshape(lengths.size, PROBED).sum(axis=1)
         order = np.argsort(lengths)
         usual = lengths[order][int(np.searchsorted(np.cumsum(mass[order]), 0.5 * mass.sum()))]
-        reach = RISEN * float(usual)
+        reach = HIGHEST_STRIP * float(usual)
         return Strips.of(self.program, self.cut(STRIP_CELLS), reach * STRIP_HEIGHTS)
 
     def decay(self, tilt: float, log_mean: float, doubt: float, steps: int) -> Decay:

@@ -40,7 +40,7 @@ FloatArray = npt.NDArray[np.float64]
 TOLERANCE = 1e-4  # default relative width of a bracket
 VANISHES = 710.0  # -log of a profile below which one place serves all: e^-710 is subnormal
 BEYOND_LOST = 1e-6  # relative distance of δ above the mass at ε = ∞ that is surely resolved
-JOINING = 4.0  # relative error in u of a joined noise: half that of Σ 1/noise², root and quotient
+JOINED_ERROR = 4.0  # of a joined noise, in u: half that of Σ 1/noise², root and quotient
 MANY = 2.0 * MOST_POINTS  # roundings: more than a sum over a lattice has
 CLOSE = 2e-11  # relative width that is tried for answers without a composition
 NEAR_END = 0.05  # of the tolerance: a rung this near to the smallest loss serves all beyond
@@ -64,7 +64,7 @@ def _joined(parts: list[Part]) -> tuple[Part, ...]:
             "the lattice joins Gaussian steps whose noise multipliers, divided by the root of "
             f"their number, lie between 1e-154 and 1e154; the squares add up to {square:.1e}"
         )
-    return (*others, (GaussianLaw(1.0 / math.sqrt(square), own + JOINING), 1))
+    return (*others, (GaussianLaw(1.0 / math.sqrt(square), own + JOINED_ERROR), 1))
 
 
 class LatticePair(Questions):

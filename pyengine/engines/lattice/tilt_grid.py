@@ -43,10 +43,10 @@ FloatArray = npt.NDArray[np.float64]
 
 STEP = 2.0  # distance of rungs, in w
 OVERLAP = 1.5  # largest distance of an answer from its rung, in w
-LOOKS = 10  # losses at which Chernoff's bound with one tilt is compared with the tail
-LOSSES = 80  # rows of the table of a divided tail
-COARSE = 256.0  # rounding of log masses, in u per nat
-FINE = 120  # losses per decade in the survey for a divided tail
+CHECKED_LOSSES = 10  # losses at which Chernoff's bound with one tilt is compared with the tail
+TABLE_ROWS = 80  # rows of the table of a divided tail
+LOG_ROUNDING = 256.0  # rounding of log masses, in u per nat
+FINE_PER_DECADE = 120  # losses per decade in the survey for a divided tail
 COMB = 2.0  # nats by which Chernoff's bound with one tilt may exceed the tail of a comb
 MANY_OF_TWO = 10_000  # least number of steps with nearly always one of two losses for a comb
 LEAST_LOSS, LARGEST_LOSS = 1e-150, 1e150  # squares of losses, times steps, must be doubles
@@ -54,7 +54,7 @@ NO_TILTS = (
     "the lattice has no doubles for the tilts of these steps, whose largest losses are too far "
     "from the others"
 )
-MATTERS = 10.0  # nats below the largest term, from which a term does not limit the spacing
+NEGLIGIBLE_TERM = 10.0  # nats below the largest term, from which a term does not limit the spacing
 HOPELESS = 32.0  # needed points over `MOST_POINTS`: brackets would be a thousand times too wide
 
 _compositions: Cache[LowerTails | MiddleTails] = Cache(256, lambda tails: tails.bytes)
@@ -94,11 +94,11 @@ class TiltGrid:
         away = tail.mean - tail.lowest
         if not away > 0.0:  # nearly all mass has the smallest loss
             return None
-        c = tail.mean - np.geomspace(min(tail.deviation, 0.5 * away), away, LOOKS)
+        c = tail.mean - np.geomspace(min(tail.deviation, 0.5 * away), away, CHECKED_LOSSES)
         whole = tail.whole(c)
         parts = tail.log_tail(c, coarse=True)
         if np.any((whole - parts > tail.allowed) & (parts > -0.5 * DEEPEST**2)):
-            return Tail(self.parts, survey(self.parts, FINE), tail.allowed)
+            return Tail(self.parts, survey(self.parts, FINE_PER_DECADE), tail.allowed)
         return None
 
     @cached_property
@@ -121,7 +121,7 @@ class TiltGrid:
         if tail is None:
             return roots, means
         away = tail.mean - tail.lowest
-        c = tail.mean - np.geomspace(min(0.02 * tail.deviation, 0.5 * away), away, LOSSES)
+        c = tail.mean - np.geomspace(min(0.02 * tail.deviation, 0.5 * away), away, TABLE_ROWS)
         log_tail = np.minimum.accumulate(tail.log_tail(c))
         root = -np.sqrt(-2.0 * np.minimum(log_tail, 0.0))
         deep = root < -DEEPEST
@@ -268,7 +268,7 @@ class TiltGrid:
         spacing = min(
             self._term_spacing(term, share, tolerance)
             for term in terms
-            if term.excess >= largest - MATTERS
+            if term.excess >= largest - NEGLIGIBLE_TERM
         )
         if outer and rung and self._tail is not None:
             density = {"a": slope, "b": 1.0 + slope, "profile": slope * (1.0 + slope)}[share]
@@ -277,7 +277,7 @@ class TiltGrid:
 
     def least_spacing(self, rung: int) -> float:
         """Spacing below which a cell is narrower than the rounding of log masses, roughly."""
-        return COARSE * UNIT * (4.0 + (STEP * rung) ** 2)
+        return LOG_ROUNDING * UNIT * (4.0 + (STEP * rung) ** 2)
 
     def _term_spacing(self, term: Term, share: str, tolerance: float) -> float:
         found, tilt = term.survey, term.tilt
