@@ -1,4 +1,4 @@
-"""Random questions against truth of other code, for as long as is given.
+"""Random questions against truth from other code, for as long as you like.
 
     python tools/campaigns.py compositions mixtures --answers 100000 --seed 1
     python tools/campaigns.py smooth few-steps --minutes 5
@@ -10,15 +10,15 @@ Kinds of mechanisms, which take turns: ``compositions`` of Gaussian steps (``sec
 ``mixtures``, which are ``group``, ``mixture``, ``truncated``, ``fixed``, ``substitute``,
 ``composition`` and ``beside-few-losses`` (``mixture_contour.py``); ``smooth``, which are
 ``densities``, ``expressions``, ``batches`` and ``epochs`` (``smooth_contour.py``); ``few-steps``,
-two to a hundred of DP-SGD (`pyengine.reference`).
-Case i of a seed is always the same: ``--first i`` begins with it.
+two to a hundred of DP-SGD (`pyengine.reference`). Case i of a seed is always the same: ``--first
+i`` begins with it.
 
-By themselves: ``closed-forms`` asks one-step and plain Gaussian mechanisms over their whole domain
-(noise 1e-4 to 1e3, rates 1e-12 to 1, every adjacency, question and kind of sampling, arguments next
-to all ends and seams; of hulls, whose truth is slow, a twentieth) against ball arithmetic;
-``conversions`` each function of `pyengine.duality` and `pyengine.baselines` against formulas in
-balls; ``menus`` holds bounds of `pyengine.adaptive` against a second program on another grid.  The
-exit code is 1 where an answer is outside of its bounds.
+The others run alone. ``closed-forms`` compares one-step and plain Gaussian mechanisms with ball
+arithmetic over their whole domain (noise 1e-4 to 1e3, rates 1e-12 to 1, every adjacency, question
+and kind of sampling, arguments next to all ends and seams; only a twentieth of hulls, whose truth
+is slow). ``conversions`` compares each function of `pyengine.duality` and `pyengine.baselines` with
+formulas in balls. ``menus`` compares bounds of `pyengine.adaptive` with a second program on another
+grid. The exit code is 1 if an answer is outside its bounds.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ TOGETHER = {"mixtures": [*MIXTURES], "smooth": [*SMOOTH]}
 
 
 def of_kinds(given: argparse.Namespace) -> int:
-    """Ask random cases until there are answers enough, and print what became of them."""
+    """Ask random cases until there are enough answers, and print the verdicts."""
     tallies = {name: Tally(given.list, given.method) for name in given.kinds}
     counts: collections.Counter[str] = collections.Counter()
     index = given.first
@@ -117,7 +117,7 @@ def in_time(given: argparse.Namespace) -> bool:
     return time.monotonic() - given.started < 60.0 * given.minutes
 
 
-# ---- by themselves -------------------------------------------------------------------------------
+# ---- campaigns that run alone --------------------------------------------------------------------
 
 
 def of_closed_forms(given: argparse.Namespace) -> int:
@@ -159,7 +159,7 @@ def of_closed_forms(given: argparse.Namespace) -> int:
 
 
 def of_conversions(given: argparse.Namespace) -> int:
-    """Print how many answers lie on the wrong side, or outside of the stated error."""
+    """Print how many answers are on the wrong side, or outside the stated error."""
     wrong = 0
     print(f"{'function':30} inputs  unsafe outside  worst error in units of the stated one")
     for name in conversion_truth.CONVERSIONS:
@@ -171,7 +171,7 @@ def of_conversions(given: argparse.Namespace) -> int:
 
 
 def of_menus(given: argparse.Namespace) -> int:
-    """Print counts by sorts of limits, orders and kinds of steps."""
+    """Print counts by kinds of limits, orders and kinds of steps."""
     rng = np.random.default_rng(given.seed)
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
     farthest, asked = 0.0, 0
@@ -188,7 +188,7 @@ def of_menus(given: argparse.Namespace) -> int:
         if adaptive_truth.is_outside(found, value, error):
             counts["outside", case.sort] += 1
             print("outside:", case, found, value, error, flush=True)
-        elif error > MENU_TOLERANCE * value:  # the second program has no four digits
+        elif error > MENU_TOLERANCE * value:  # the second program has fewer than four digits
             counts["vague", case.sort] += 1
         elif value > 0.0:
             farthest = max(farthest, abs(found.value / value - 1.0))
@@ -202,7 +202,7 @@ ALONE = {"closed-forms": of_closed_forms, "conversions": of_conversions, "menus"
 
 
 def main() -> int:
-    """Run a campaign; 1 where an answer is outside of its bounds."""
+    """Run a campaign; 1 if an answer is outside its bounds."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("kinds", nargs="+", choices=[*KINDS, *TOGETHER, *ALONE], metavar="KIND")
     parser.add_argument("--seed", type=int, default=1)

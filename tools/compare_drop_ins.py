@@ -1,8 +1,8 @@
-"""Times and answers of the accountants that stand in for others', beside the others' own.
+"""Times and answers of our drop-in accountants, beside those that they replace.
 
 Needs the extra ``peers``: ``make .venv-peers/peers.stamp``, then ``.venv-peers/bin/python
-tools/compare_drop_ins.py``; it takes a minute.  Times are of the processor, from nothing: no
-contour of the mechanism is kept.  Answers of ours are safe ends of proven bounds.
+tools/compare_drop_ins.py``; it takes a minute. Times are processor times with empty caches. Our
+answers are the safe ends of proven bounds.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def riskcal() -> Iterator[Row]:
 
 
 def measured(action: Callable[[], Any]) -> tuple[float, float]:
-    """Answer, and median processor time of three runs or of as many as take a second."""
+    """Answer, and median processor time of three runs, or of as many as fit in a second."""
     times: list[float] = []
     while len(times) < 3 and sum(times) < 5.0:
         clear_cache()

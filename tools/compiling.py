@@ -41,7 +41,7 @@ def _compiler() -> bytes:
 
 
 def _texts(source: Path, headers: Path, seen: dict[Path, bytes]) -> dict[Path, bytes]:
-    """Texts of a source and of those of our headers that it includes, directly or not."""
+    """Texts of a source and of all our headers that it includes, directly or not."""
     if source not in seen:
         seen[source] = source.read_bytes()
         for name in INCLUDED.findall(seen[source]):
@@ -53,14 +53,14 @@ def _texts(source: Path, headers: Path, seen: dict[Path, bytes]) -> dict[Path, b
 
 
 def _object(source: Path, headers: Path, flags: Sequence[str]) -> Path:
-    """Object file of a source; one is kept for each text of the source and its headers."""
+    """Object file of a source; one is cached for each text of the source and its headers."""
     key = repr((_compiler(), *flags, *_texts(source, headers, {}).values())).encode()
     kept = OBJECTS / f"{hashlib.sha256(key).hexdigest()}.o"
     if not kept.exists():
         OBJECTS.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=OBJECTS) as place:
             made = Path(place) / "made.o"
-            # by paths from there, so that ccache knows copies of one text wherever they are
+            # relative paths, so that ccache recognises the same text in any folder
             path = os.path.relpath(source, headers)
             gcc = ["ccache", "gcc"] if shutil.which("ccache") else ["gcc"]
             command = [*gcc, *flags, "-fPIC", "-I.", "-c", path, "-o", str(made)]
@@ -76,7 +76,7 @@ def linked(
     headers: Path = ROOT / "csrc",
     link: Sequence[str] = (),
 ) -> None:
-    """Link files to a program, or what words say, that is made anew; compile what changed."""
+    """Compile what changed, and link to a program, or as the options say."""
     objects = [str(_object(source, headers, flags)) for source in files]
     subprocess.run(["gcc", *flags, *link, *objects, "-o", str(made), "-lm"], check=True)
 
@@ -87,7 +87,7 @@ def compiled(
     headers: Path = ROOT / "csrc",
     flags: Iterable[str] = FLAGS,
 ) -> ctypes.CDLL:
-    """The same to a library, which is loaded."""
+    """The same for a library, which is loaded."""
     linked(library, files, tuple(flags), headers, ("-shared",))
     return ctypes.CDLL(str(library))
 

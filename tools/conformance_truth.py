@@ -1,16 +1,16 @@
 """Truth for ``pyengine conformance``: writes pyengine/accounting/conformance/grid.json.
 
-Run with ``python -m tools.conformance_truth`` from the checkout (needs python-flint); with
-``--settings`` it computes those and keeps the others.  Parameters are the doubles nearest to the
-texts, because that is what an accountant is called with.
+Run ``python -m tools.conformance_truth`` in the checkout (needs python-flint); with ``--settings``
+it computes those and keeps the others. Parameters are the doubles nearest to the texts, because
+accountants are called with doubles.
 
 Poisson samples, groups, batches without replacement, one epoch of random allocation, trees and
-noise of other laws come from the arbitrary precision of `pyengine.reference`, proven; a truncated
-Poisson sample from the mixture of closed profiles of tests/batch_truth.py, exponential mechanisms
-from its search over the outer parameter; several epochs are copied from
-tests/data/random_allocation.json, with the digits that are known there.  A selection is that of the
-largest Gaussian release, whose law is closed, and a zCDP curve is attained by two coins.  None of
-them shares code with the engines that are judged.
+noise of other laws come from the arbitrary precision of `pyengine.reference`, proven. A truncated
+Poisson sample comes from the mixture of closed profiles of tests/batch_truth.py, exponential
+mechanisms from its search over the outer parameter. Several epochs are copied from
+tests/data/random_allocation.json, with the digits that are known there. A selection is that of the
+largest Gaussian release, whose law is closed, and a zCDP curve is attained by two coins. None of
+them shares code with the engines under test.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def rows(name: str) -> Iterator[dict[str, str]]:
 
 
 def mechanism(row: dict[str, Any]) -> pe.Mechanism:
-    """What is released, for the reference: parameters are the doubles nearest to the texts."""
+    """The mechanism for the reference; parameters are the doubles nearest to the texts."""
     noise, steps = float(row["noise"]), row["steps"]
     if "scheme" not in row:
         return pe.dp_sgd(noise, float(Fraction(row["p"])), steps)
@@ -198,7 +198,7 @@ def sizes(row: dict[str, Any]) -> dict[str, int]:
 
 
 def proven(row: dict[str, Any], question: str, place: str) -> str:
-    """By the reference, which must have proven it."""
+    """By the reference, whose bounds must be proven."""
     adjacency = row.get("adjacency", "add" if question == "gamma" else "add_remove")
     value = QUESTIONS[question](
         mechanism(row), float(place), adjacency=adjacency, digits=DIGITS + 1
@@ -209,10 +209,10 @@ def proven(row: dict[str, Any], question: str, place: str) -> str:
 
 
 def truncated(row: dict[str, Any], question: str, place: str) -> dict[str, str]:
-    """From closed profiles of one step: of the pair that dominates, and what two data sets attain.
+    """Bound of the dominating pair, and what two data sets attain, by closed profiles of a step.
 
-    These differ by a record beside others that move nothing: it is a Poisson sample then, at the
-    chance with which the record stays in the batch.
+    The two data sets differ by a record beside others that contribute 0. For them it is Poisson
+    sampling, at the probability with which the record stays in the batch.
     """
     noise, p, batch, records = mpmath.mpf(row["noise"]), Fraction(row["p"]), *sizes(row).values()
     full = at_least(p, records - 1, batch)
@@ -235,7 +235,7 @@ def truncated(row: dict[str, Any], question: str, place: str) -> dict[str, str]:
 
 
 def at_least(p: Fraction, trials: int, least: int) -> Fraction:
-    """Chance of at least so many successes."""
+    """Probability of at least a given number of successes."""
     rest = sum(
         (math.comb(trials, i) * p**i * (1 - p) ** (trials - i) for i in range(least)), Fraction(0)
     )
@@ -276,7 +276,7 @@ def lowest_line(profile: Callable[[Any], Any], kappa: Any) -> Any:
 
 
 def choices(row: dict[str, Any], question: str, place: str) -> str:
-    """Equal steps of the best outer parameter, which is chosen beforehand; orders are equal."""
+    """Equal steps of the best outer parameter, chosen beforehand; both orders are equal."""
 
     def profile(epsilon: Any, order: str) -> Any:  # noqa: ARG001
         return bounded_range_profile(float(row["noise"]), row["steps"], epsilon)
@@ -381,7 +381,7 @@ def curve(row: dict[str, Any], question: str, place: str) -> str:
 
 
 def published(row: dict[str, Any], question: str, place: str) -> str:
-    """From the file of random allocation, as it stands there: remove is the larger order."""
+    """From the file of random allocation: remove is the larger order there."""
     order = "add" if question == "gamma" else "remove"
     file = ROOT / "tests" / "data" / "random_allocation.json"
     wanted = {
@@ -406,7 +406,7 @@ def shown(value: Any) -> str:
 
 
 def main() -> None:
-    """Compute the values of all settings, or of those that are named, and write the file."""
+    """Compute the values of all or of the named settings, and write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--settings", nargs="+", choices=list(SETTINGS), help="only these (all)")
     chosen = parser.parse_args().settings or list(SETTINGS)

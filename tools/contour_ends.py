@@ -1,8 +1,8 @@
-"""Questions next to the ends of their domains, and beyond them, with their truths.
+"""Questions next to and beyond the ends of their domains, with their truths.
 
-Epsilon at levels above what lies between the laws (there it is 0, in every order), delta next to
-epsilon 0 and next to the largest loss and beyond it, and trade-off functions at levels next to 0
-and 1, and next to the probability that no step samples a record.
+Epsilon at levels above the distance of the laws (there it is 0, in every order), delta next to
+epsilon 0, next to the largest loss and beyond it, and trade-off functions at levels next to 0 and
+1, and next to the probability that no step samples a record.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ __all__ = [
 ]
 
 ORDERS = ("add", "remove", "add_remove")
-SHARE = 0.3  # of compositions that are asked what takes contours of its own
+SHARE = 0.3  # share of compositions with questions that need their own contours
 ABOVE = (1e-12, 1e-9, 1e-6, 1e-3, 0.1, 1.0, 9.0)  # of a level beside its bound, relative
-FAINT = 1e-6  # doubts from which on a truth says nothing
-GRID = 48  # thresholds that place those of levels
+FAINT = 1e-6  # errors from which on a truth is useless
+GRID = 48  # thresholds by which those of levels are placed
 BISECTIONS = 40
 
 
@@ -47,7 +47,7 @@ class Composed(Protocol):
     steps: list[int]
 
     def largest(self) -> float:
-        """The largest loss of ``add``, about."""
+        """Approximate largest loss of ``add``."""
 
 
 Lines = Callable[[float], Line]
@@ -58,7 +58,7 @@ def _decimal(x: Any) -> Decimal:
 
 
 def private(distance: Decimal, rng: np.random.Generator) -> Iterator[Truth]:
-    """Epsilon is 0, in every order, where delta is not below the distance of the laws."""
+    """Questions at deltas not below the distance of the laws: epsilon is 0 in every order."""
     levels = [float(distance) * (1.0 + above) for above in rng.choice(ABOVE, 2, replace=False)]
     levels.append(1.0 - 2.0**-53 if rng.random() < 0.2 else 1.0 - 10.0 ** -rng.uniform(0.0, 15.0))
     for level in levels:
@@ -68,7 +68,7 @@ def private(distance: Decimal, rng: np.random.Generator) -> Iterator[Truth]:
 
 
 def _without_contours(kinds: Composed, rng: np.random.Generator) -> list[Truth]:
-    """What is private for certain, and losses beyond the largest one of ``add``."""
+    """Deltas at which epsilon is certainly 0, and losses beyond the largest one of ``add``."""
     parts = list(zip(kinds.noise, kinds.probability, kinds.steps, strict=True))
     never = sum(n * mpmath.log1p(-mpmath.mpf(p)) for _, p, n in parts if p < 1.0)
     # a step moves what it samples, by what lies between normal laws that far apart
@@ -105,7 +105,7 @@ def at_zero(line: Lines, rng: np.random.Generator) -> list[Truth]:
 
 
 def _tilt(line: Lines, right: bool, reached: Callable[[tuple[float, float, float]], bool]) -> Any:
-    """A tilt next to which moments reach what they are to reach, with them; None without one."""
+    """A tilt near which moments reach their target, with the moments; None without one."""
     pole = 1.0 if right else 0.0
     found = line(pole).moments()
     if found is None or not 0.0 < found[1] < math.inf:
@@ -139,7 +139,7 @@ def next_to_largest(line: Lines, largest: float, rng: np.random.Generator) -> li
 
 
 def levels_next_to_ends(kinds: Composed | None, rng: np.random.Generator) -> list[float]:
-    """Levels, and how far others are from 1, next to ends and seams of the domain."""
+    """Levels, and distances of others from 1, next to ends and seams of the domain."""
     found = [*(10.0 ** -rng.integers(1, 16, 6)), *(10.0 ** rng.uniform(-290.0, -0.3, 4))]
     if kinds is not None:
         parts = zip(kinds.probability, kinds.steps, strict=True)
@@ -150,7 +150,7 @@ def levels_next_to_ends(kinds: Composed | None, rng: np.random.Generator) -> lis
 
 
 def _judged(level: float, small: bool, order: str, value: Decimal, doubt: float) -> list[Truth]:
-    """Both errors at a level, or at one that far from 1; the value is the power, or the error."""
+    """Both errors at a level, or at that distance from 1; the value is the power, or the error."""
     argument = level if small else 1.0 - level
     rest = 1 - value
     if not (doubt < FAINT and value > Decimal("1e-290") and rest > 0):
@@ -164,10 +164,10 @@ def _judged(level: float, small: bool, order: str, value: Decimal, doubt: float)
 
 
 def at_levels(line: Lines, levels: list[float], rng: np.random.Generator) -> list[Truth]:
-    """Levels on the small tail of either law, by thresholds that a first contour places."""
+    """Levels on the small tail of either law, by thresholds from a first contour."""
     small, order = bool(rng.random() < 0.5), str(rng.choice(ORDERS[:2]))
     right, column = small == (order == "add"), 0 if order == "add" else 1
-    if not small:  # the level is the double next to it
+    if not small:  # the level is the nearest double
         levels = [1.0 - (1.0 - level) for level in levels if 1.0 - level < 1.0]
     if not levels:
         return []
@@ -209,7 +209,7 @@ def _placed(
     for level, threshold, row in zip(asked, at, rows[0], strict=True):
         if not max(map(float, row[:2])) < 0.0:
             continue
-        if max(abs(threshold), -float(row[:2].min())) > FARTHEST:  # beyond the numbers of Decimal
+        if max(abs(threshold), -float(row[:2].min())) > FARTHEST:  # beyond the range of Decimal
             continue
         exact = Decimal(level)
         own, other = mass(row[column]), mass(row[1 - column])
@@ -217,7 +217,7 @@ def _placed(
         value = other + slope * (exact - own)
         if not (value > 0 and own > 0):
             continue
-        # twice what the curvature makes of the distance to the level
+        # twice the effect of the curvature over the distance to the level
         apart = float(abs(exact / own - 1))
         part = float(slope * own / value)
         bent = part * apart * apart * abs(float(place(math.log(level), 1)))
@@ -247,7 +247,7 @@ def levels_of_normals(p: Any, shift: Any, levels: list[float], rng: Any) -> list
 
 
 def at_ends(line: Lines, kinds: Composed, rng: np.random.Generator) -> list[Truth]:
-    """Questions on a composition that have a truth; some need a contour, and are not always asked.
+    """Questions on a composition that have a truth; those that need a contour are not always asked.
 
     To be used with 60 digits of mpmath.
     """

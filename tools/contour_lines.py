@@ -1,4 +1,4 @@
-"""Functionals on vertical lines, as far as refinements agree."""
+"""Functionals on vertical lines, refined until they agree."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contour_truths import LEAST_LOG
 
 __all__ = ["CHOICES", "LOOSE", "Line"]
 
-STILL = 1e-15  # what the last refinement may have changed, relative
-ROUNDINGS = 4.0  # units of the terms of log M that their sum errs by, at most
-LOOSE = 2e-14  # the same where no refinement changes less, as numbers of steps are large
+STILL = 1e-15  # relative change that the last refinement may make
+ROUNDINGS = 4.0  # largest error of the sum of the terms of log M, in their units
+LOOSE = 2e-14  # the same where large numbers of steps prevent smaller changes
 # parts of natural spacings in z and in t, how far nodes reach, and how far the transform falls
 CHOICES = (
     (1.5, 1.0, 11.0, 44.0),
@@ -26,14 +26,14 @@ CHOICES = (
 class Line:
     """Functionals on the vertical line through a tilt; each kind has its own nodes.
 
-    ``rounding`` is about what millions of steps make of the rounding of one, which no refinement
-    shows.
+    ``rounding`` is about the effect of millions of steps on the rounding of one, which no
+    refinement shows.
     """
 
     rounding = 0.0
 
     def moments(self) -> tuple[float, float, float] | None:
-        """Mean and deviation of the tilted sum, and the log of what lies there."""
+        """Mean and deviation of the tilted sum, and K(λ) - λ mean: about the log of A's mass."""
         raise NotImplementedError
 
     def inverted(
@@ -43,7 +43,7 @@ class Line:
         raise NotImplementedError
 
     def logs(self, c: npt.NDArray[np.float64]) -> tuple[Any, float] | None:
-        """Logs of both masses and of the profile, shape (n, 3), and what they are off by."""
+        """Logs of both masses and of the profile, shape (n, 3), and their errors."""
         last, best, least = None, None, LOOSE
         self.moments()
         for choice in CHOICES:
@@ -51,7 +51,7 @@ class Line:
             if out is None or not np.isfinite(out).all():
                 break
             if last is not None:
-                # what is far below all values that are asked enters no truth but as nothing
+                # values far below all that are asked count as 0 in every truth
                 off = float(np.abs(np.where(out > 2.0 * LEAST_LOG, out - last, 0.0)).max())
                 if off <= least:
                     best, least = out, off

@@ -1,4 +1,4 @@
-"""From functionals at a threshold to questions with their truths, and what these may be off by."""
+"""From functionals at a threshold to questions with their truths, and the errors of these."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 LD = np.longdouble
 PI = LD("3.14159265358979323846264338327950288")  # not that of a double
-CLOSED = 1e-24  # what closed forms are off by at most, as Decimal has 28 digits
+CLOSED = 1e-24  # largest error of closed forms, as Decimal has 28 digits
 LEAST_LOG = math.log(1e-300)
 FARTHEST = 1e6  # losses, and epsilons
 SMALLEST = Decimal("1e-290")
@@ -36,7 +36,7 @@ Sides = Mapping[str, Decimal]  # both masses beyond a threshold and the profile:
 
 
 def mass(log: Any) -> Decimal:
-    """What has this log, which may be far below all doubles."""
+    """The number with this log, which may be far below all doubles."""
     if isinstance(log, mpmath.mpf):
         return Decimal(mpmath.nstr(mpmath.exp(log), 40))
     value = log if log < -600.0 else np.exp(log)
@@ -46,7 +46,7 @@ def mass(log: Any) -> Decimal:
 
 
 def questions(sides: Sides, c: float, right: bool, other: Sides | None = None) -> Iterator[Truth]:
-    """What the functionals at one threshold answer, corrected for the rounding of arguments."""
+    """Questions that the functionals at one threshold answer, corrected for rounded arguments."""
     p, q, h = sides["p"], sides["q"], sides["h"]
     level, power = (p, q) if right else (q, p)  # of the test that rejects on this side
     order = "add" if right else "remove"
@@ -57,7 +57,7 @@ def questions(sides: Sides, c: float, right: bool, other: Sides | None = None) -
     # the other order's test accepts on this side, with type-II error ``level``
     argument = float(1 - power)
     moved = (1 - Decimal(argument)) - power
-    # both masses are known to 19 digits, of which their differences from 1 must keep some
+    # both masses are known to 19 digits; their differences from 1 must keep some
     if NEXT < power < 1 - NEXT and level > SMALLEST:
         name = "remove" if right else "add"
         yield Truth("trade_off", argument, name, level + moved / slope)
@@ -75,10 +75,10 @@ def questions(sides: Sides, c: float, right: bool, other: Sides | None = None) -
 
 
 def doubted(sides: dict[str, Decimal], c: float, right: bool, off: float) -> Iterator[Truth]:
-    """Questions on a threshold whose masses and profile are off by a relative error.
+    """Questions on a threshold whose masses and profile have a relative error.
 
-    Arguments are rounded, and answers moved along the slope: that makes an error of the other mass,
-    or of the profile, one of the answer, hundreds of times as large in far tails.
+    Arguments are rounded, and answers moved along the slope. This turns an error of the other mass,
+    or of the profile, into one of the answer, hundreds of times as large in far tails.
     """
     p, q, h = sides["p"], sides["q"], sides["h"]
     level, power = (p, q) if right else (q, p)
@@ -90,22 +90,22 @@ def doubted(sides: dict[str, Decimal], c: float, right: bool, off: float) -> Ite
         elif one.name == "trade_off":
             factor = 1.0 + float(power / moved)
         elif one.name == "epsilon":
-            if not one.truth > 0:  # the level was rounded to one above the profile at 0
+            if not one.truth > 0:  # the level was rounded to above the profile at 0
                 continue
             factor = 1.0 + float(h / (moved * abs(Decimal(c))))
-            # the slope changes, too, while the level is rounded: next to 1 that shows
+            # rounding the level also changes the slope, which matters next to 1
             way = one.truth - abs(Decimal(c))
             bent = float(4 * way * way * moved / min(h, 1 - h) / one.truth)
         yield one._replace(doubt=off * factor + bent)
 
 
 def truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:
-    """Questions at thresholds; of both orders where this one has the larger profile there."""
+    """Questions at thresholds; for both orders where this one has the larger profile."""
     logs, off = rows
     for i, row in enumerate(logs):
         if not LEAST_LOG < float(row[2]) <= float(row[:2].max()) < 0.0:
             continue
-        if max(abs(c[i]), -float(row.min())) > FARTHEST:  # beyond the numbers of Decimal
+        if max(abs(c[i]), -float(row.min())) > FARTHEST:  # beyond the range of Decimal
             continue
         p, q, h = (mass(value) for value in row)
         # the line of this order's slope that lies below both curves touches this one
@@ -118,7 +118,7 @@ def truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:
 
 
 def _inside(c: float, p: Any) -> Any:
-    """e^s where log(1 - p + p e^s) = c, by what loses fewer digits: e^c may be far below 1."""
+    """e^s where log(1 - p + p e^s) = c, without loss of digits: e^c may be far below 1."""
     part = mpmath.expm1(c) + p if c > -1.0 else mpmath.exp(c) - (1 - p)
     return part / p
 

@@ -1,8 +1,8 @@
-"""Rows of laws of the loss by direct integrals of positive terms, which laws and lines are held to.
+"""Rows of laws of the loss by direct integrals of positive terms, as truths.
 
-For few steps, or rare large ones.  A law is built by repeated squaring, at some 10 to 40 ms for
-each convolution, by code of its own (`tools/convolution`).  Errors of rows are estimates, at most
-half of which was seen beside `pyengine.reference` (``pytest tests/test_convolution.py``).
+For few steps, or rare large ones. A law is built by repeated squaring, at some 10 to 40 ms for each
+convolution, by independent code (`tools/convolution`). Errors of rows are estimates; actual errors
+against `pyengine.reference` were at most half as large (``pytest tests/test_convolution.py``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_PANELS = 2000
 MAX_CONVOLUTIONS = 240
 # A law reaches down to a log density under A and under B; the shallow one is several times cheaper
 # to build.  It serves thresholds where either density, or all values asked for, have logs above
-# SERVES: what it leaves out is then below e^-80 of every functional.
+# SERVES: it then omits less than e^-80 of every functional.
 SHALLOW, DEEP = -160.0, -780.0
 SERVES = -75.0
 SOURCES = (
@@ -68,7 +68,7 @@ def _library() -> ctypes.CDLL:
 
 
 class _Law:
-    """A law of the library, which is freed with this."""
+    """A law of the library, which is freed with this object."""
 
     def __init__(self, make: Callable[[Any], int]) -> None:
         self.handle = ctypes.c_void_p()
@@ -83,7 +83,7 @@ def _convolve(a: _Law, b: _Law) -> _Law:
 
 
 def _power(step: _Law, exponent: int) -> _Law:
-    """Law of ``exponent`` equal steps; products with one step are the cheap ones."""
+    """Law of ``exponent`` equal steps; products with a single step are the cheap ones."""
     law = step
     for bit in bin(exponent)[3:]:
         law = _convolve(law, law)
@@ -117,7 +117,7 @@ def _law_of_step(step: BoundedStep, deepest: float) -> _Law:
 def composed_law(steps: BoundedSteps, deepest: float) -> _Law:
     """Law of the composed loss, kept down to a log density.
 
-    `AccuracyError` for more than 240 convolutions, and where a law takes too many panels.
+    `AccuracyError` for more than 240 convolutions, or too many panels.
     """
     if sum(n.bit_length() + n.bit_count() - 1 for _, n in steps) > MAX_CONVOLUTIONS:
         raise AccuracyError(f"these steps take more than {MAX_CONVOLUTIONS} convolutions")
@@ -141,15 +141,15 @@ def rows_at(law: _Law, backward: bool, c: FloatArray) -> FloatArray:
 class Convolution:
     """Rows of one pair; a law is built at the first question that needs it.
 
-    Steps come without the record first, or what stands for that; ``reversed`` makes A the
-    mixtures.
+    Steps are given with the law without the record first, or its counterpart; ``reversed`` makes A
+    the mixtures.
     """
 
     def __init__(self, steps: BoundedSteps, *, reversed: bool) -> None:  # noqa: A002
         self._steps, self._reversed = steps, reversed
 
     def at(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows from the shallow law, and from the deep one where that leaves out too much."""
+        """Rows from the shallow law, or from the deep one where that omits too much."""
         table = rows_at(composed_law(self._steps, SHALLOW), self._reversed, c)
         values = np.minimum(
             table[:, 2 + functional], np.fmin(table[:, 2 + B_ABOVE], table[:, 2 + B_BELOW])

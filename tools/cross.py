@@ -2,13 +2,13 @@ r"""The core on other machines: compiled for seven systems, run on three of them
 
     make cross                         # or python tools/cross.py, with ziglang beside it
 
-ziglang brings a compiler (clang) and the C libraries of all systems.  Every source of ``csrc/`` is
-compiled for each, warnings being errors.  `tests/c/machines/answers.c` prints bits of answers,
-built by this machine's compiler, and by zig with musl for x86-64 and, under ``qemu-aarch64``, for
-arm64.  With one C library all bits must be the same on both machines.  What musl and glibc round
-otherwise is listed; kernels that `SAME` names ask neither, and must agree.  What is not here, the
-compiler or qemu, is said and left out.  The C libraries that zig compiles stay in its own cache,
-for other checkouts, too.
+ziglang brings a compiler (clang) and the C libraries of all systems. Every source of ``csrc/`` is
+compiled for each, with warnings as errors. `tests/c/machines/answers.c` prints bits of answers:
+built by this machine's compiler, by zig with musl for x86-64 and, under ``qemu-aarch64``, for
+arm64. With one C library all bits must be the same on both machines. Differences between musl and
+glibc are listed; the kernels in `SAME` must not differ. If the compiler or qemu is missing, this is
+printed and left out. The C libraries that zig compiles stay in its own cache, also for other
+checkouts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TARGETS = (
     "aarch64-macos",
     "x86_64-windows-gnu",
 )
-RUN = {"x86_64-linux-musl": "x86_64", "aarch64-linux-musl": "aarch64"}  # linked, and run as what
+RUN = {"x86_64-linux-musl": "x86_64", "aarch64-linux-musl": "aarch64"}  # linked and run: as what
 FLAGS = ["-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-Icsrc"]
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror"
 # Kernels whose answers have the same bits with any C library.
@@ -48,7 +48,7 @@ Answers = dict[str, list[str]]
 
 
 def run(command: list[str], where: Path = ROOT) -> str:
-    """Standard output of a command; ends the program with what it says if it fails."""
+    """Standard output of a command; ends the program with its errors if it fails."""
     done = subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
     if done.returncode or done.stderr:
         raise SystemExit(f"cross: FAILED: {shlex.join(command)}\n{done.stderr}")
@@ -60,13 +60,13 @@ def sources() -> list[str]:
 
 
 def compiled(target: str, build: Path) -> Path | None:
-    """Compile all sources for a system; the driver's program where it is to be run."""
+    """Compile all sources for a system; the driver's program if it is to be run."""
     place = build / target
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     zig = [sys.executable, "-m", "ziglang", "cc", "-target", target]
     flags = [*FLAGS, f"-I{ROOT / 'csrc'}", *WARNINGS.split()]
-    if target not in RUN:  # what the front end says is the same without optimisation
+    if target not in RUN:  # warnings of the front end are the same without optimisation
         # one by one for Windows: zig joins objects of several sources, and not those of COFF
         together = [*sources(), str(DRIVER)]
         for some in [[source] for source in together] if "windows" in target else [together]:
@@ -97,7 +97,7 @@ def answers(text: str) -> Answers:
 
 
 def apart(one: str, other: str) -> float:
-    """Difference of two doubles relative to the larger one; inf where one is no number."""
+    """Difference of two doubles relative to the larger one; inf if one is NaN."""
     x, y = (struct.unpack(">d", bytes.fromhex(bits))[0] for bits in (one, other))
     size = max(abs(x), abs(y))
     difference = abs(x - y) / size if 0.0 < size < float("inf") else float(x != y)
@@ -105,7 +105,7 @@ def apart(one: str, other: str) -> float:
 
 
 def compare(here: Answers, there: Answers, same: Iterable[str]) -> list[str]:
-    """Print how the answers of another machine differ; kernels that must not and do."""
+    """Print how the answers of another machine differ; return kernels that must not and do."""
     wrong = []
     for name, bits in here.items():
         others = there.get(name, [])

@@ -1,6 +1,6 @@
-"""Truths for deformed lines, and how many numbers lie outside of their bounds.
+"""Truths for deformed lines, and how many numbers lie outside their bounds.
 
-For ``tools/audit_deformed.py``.  A judge takes the lines and returns how many numbers it asked for,
+For ``tools/audit_deformed.py``. A judge takes the lines and returns how many numbers it asked for,
 and how many of them are outside.
 """
 
@@ -31,7 +31,7 @@ FROM = (0.004, 0.12, 0.31, 0.50003, 0.57, 0.83, 0.97)  # thresholds, in lengths 
 
 
 class EndCase(NamedTuple):
-    """Points of a ray of s for a shape, and P and Q there."""
+    """Points on a ray of s for a shape, and P and Q there."""
 
     shape: LaplaceShape
     s: Any
@@ -48,7 +48,7 @@ ANGLES = ((0.25 * math.pi, 0.625 * math.pi), (0.75 * math.pi, 0.375 * math.pi)) 
 def transform(shape: LaplaceShape, s: complex, *, of_top: bool, start: float = 0.0) -> complex:
     """P, or Q of the top, by hypergeometric functions in ball arithmetic; or from a height on.
 
-    With the powers of e^-y in f each part of the integral upwards is a fraction.
+    With the powers of e^-y in f, each part of the integral upwards is a fraction.
     """
     for ctx.prec in PRECISIONS:
         slope, length = arb(str(shape.slope)), arb(str(shape.length))
@@ -64,12 +64,12 @@ def transform(shape: LaplaceShape, s: complex, *, of_top: bool, start: float = 0
 
 
 def ray_points(low: float, angle: float) -> Any:
-    """Points of a ray of s that begins at a height."""
+    """Points on a ray of s that begins at a height."""
     return 0.3 * low + 1j * low + low * np.geomspace(0.01, 10.0, 16) * np.exp(1j * angle)
 
 
 def on_ends(least: float) -> Judge:
-    """Asks about P and Q on both rays, from a height on."""
+    """Ask for P and Q on both rays, from a height on."""
     cases = []
     for mu, rate in SHAPES:
         shape = LaplaceShape(mu, rate)
@@ -93,7 +93,7 @@ def on_ends(least: float) -> Judge:
 
 
 def on_ways() -> Judge:
-    """Asks about what is left from ends of rays, back and up."""
+    """Ask for what is left from the ends of rays, back and up."""
     cases = []
     for mu, rate in SHAPES:
         shape = LaplaceShape(mu, rate)
@@ -132,7 +132,7 @@ def ways(shape: LaplaceShape, s: complex, end: complex, *, of_top: bool) -> tupl
 
 
 def on_bounds() -> Judge:
-    """Asks about bounds on P and Q from heights on, where next to a real part they are largest."""
+    """Ask for bounds on P and Q from heights on, at real parts near which they are largest."""
     cases = []
     for mu, rate in SHAPES:
         shape = LaplaceShape(mu, rate)
@@ -154,9 +154,9 @@ def on_bounds() -> Judge:
 
 
 class Composition(NamedTuple):
-    """Steps, thresholds, and what a line has to the left, between and to the right of the poles.
+    """Steps, thresholds, and the integrals of a line left of, between and right of the poles.
 
-    ``truth`` has for each of those, and each kernel, the integrals at the thresholds.
+    ``truth`` has, for each of these places and each kernel, the integrals at the thresholds.
     """
 
     kinds: Any
@@ -175,7 +175,7 @@ def composition(*kinds: tuple[str, str, int]) -> Composition:
 
 
 def integrals(laws: list[NestedLaw], x: Any) -> Any:
-    """Of all kernels on lines of all three kinds, at thresholds from the least sum, (3, 3, n)."""
+    """All kernels on lines at all three places, at thresholds from the least sum, (3, 3, n)."""
     one, other = laws
     cuts = [0.0, one.length]
 
@@ -193,7 +193,7 @@ def integrals(laws: list[NestedLaw], x: Any) -> Any:
 
 
 def compositions() -> list[Composition]:
-    """A small gap, kinds far apart, and plain steps."""
+    """A small gap, very different kinds, and plain steps."""
     return [
         composition(("0.3", "0.001", 2)),
         composition(("0.2", "0.3", 1), ("0.5", "0.001", 1)),
@@ -215,7 +215,7 @@ def cumulant(laws: list[NestedLaw], tilt: float) -> Any:
 
 
 class Lines:
-    """Judges lines, with cumulants of tilts kept."""
+    """Judges lines, and caches the cumulants of tilts."""
 
     def __init__(self) -> None:
         self.cases = compositions()
@@ -260,7 +260,7 @@ class Lines:
         return Asked(number, outside)
 
     def below(self, lines: Patched) -> Asked:
-        """What rules below the turn leave out of the worst function as large on ellipses."""
+        """Error of rules below the turn for the worst function with the same bound on ellipses."""
         number = outside = 0
         for at, (case, line, whole) in enumerate(self._lines(lines)):
             count, size, width = line.rule
@@ -285,7 +285,7 @@ class Lines:
         return Asked(number, outside)
 
     def beyond(self, lines: Patched) -> Asked:
-        """The same of rules on both rays, of terms whose exponentials are 1."""
+        """The same for rules on both rays, of terms whose exponentials are 1."""
         number = outside = 0
         for at, (case, line, whole) in enumerate(self._lines(lines)):
             for panel in range(PANELS):
@@ -312,12 +312,12 @@ ROUND = np.exp(2j * math.pi * np.arange(16.0) / 16.0)
 
 
 def left_by_rules(half: float, ratio: float, size: int) -> float:
-    """What a rule may leave out of a function that is at most π on an ellipse."""
+    """Error of a rule for a function that is at most π on an ellipse."""
     return float(8.0 * half * ratio ** (-2.0 * size) / (1.0 - 1.0 / ratio)) / math.pi
 
 
 def left_below(line: Any, c: Any) -> Any:
-    """What rules below the turn leave out, as the core has it from the sides of a line."""
+    """Error of rules below the turn, as computed by the core from the sides of a line."""
     *_, errors, sides = line._low
     log, off = line.log_scale(c)
     grown = sum(np.exp(side.log_mean - side.tilt * c - log + off) for side in sides)
@@ -325,14 +325,14 @@ def left_below(line: Any, c: Any) -> Any:
 
 
 def _ends(law: NestedLaw, s: complex) -> tuple[complex, complex]:
-    """What the least and the largest loss of a step have in its transform, without e^(s loss)."""
+    """Terms of the least and the largest loss in a step's transform, without e^(s loss)."""
     shape = LaplaceShape(1 / Fraction(str(law.noise)), Fraction(str(law.p)))
     low = law.atoms[0][1] + transform(shape, s, of_top=False)
     return low, law.atoms[1][1] - transform(shape, s, of_top=True)
 
 
 def _composed(laws: list[NestedLaw], s: Any, tilt: float, whole: Any) -> Any:
-    """The transform without its atoms, over the mean at the tilt, losses counted from the least."""
+    """The transform without its atoms, over the mean at the tilt; losses start at the least."""
     found, atoms = np.ones((2, *s.shape), dtype=complex)
     for law in laws:
         ends = np.array([_ends(law, complex(x)) for x in s.ravel()]).reshape(*s.shape, 2)
@@ -358,7 +358,7 @@ def _terms(laws: list[NestedLaw], s: Any, tilt: float, whole: Any) -> Any:
 
 
 def on_nodes() -> Judge:
-    """Asks what rules of one node may leave out of a step's transform."""
+    """Ask for the error of rules of one node for a step's transform."""
     cases = []
     for mu, rate in SHAPES:
         shape = LaplaceShape(mu, rate)
@@ -381,7 +381,7 @@ def on_nodes() -> Judge:
 
 
 def worst_of_step(law: NestedLaw, tilt: float, frequency: float, edges: Any) -> float:
-    """What rules of one node leave out of the worst function that is as large on ellipses."""
+    """Error of rules of one node for the worst function with the same bound on ellipses."""
     total = 0.0
     for first, last in itertools.pairwise(edges):
         half, middle, found = 0.5 * (last - first), 0.5 * (last + first), []
@@ -403,7 +403,7 @@ COUNT = 3  # of lines on either side of the middle, and of thresholds on each
 
 
 class PlainLines:
-    """Judges lines that are not deformed by what they are with nothing switched."""
+    """Judges lines that are not deformed, against the same lines without switches."""
 
     def __init__(self) -> None:
         self._cases = []
@@ -439,7 +439,7 @@ class PlainLines:
 
 
 def judges() -> dict[str, Judge]:
-    """What is asked, by name; truths are computed once."""
+    """Judges by name; truths are computed once."""
     lines, plain = Lines(), PlainLines()
     return {
         "ends": on_ends(64.0),

@@ -1,14 +1,14 @@
-"""One harness of error terms: each is made to carry the error alone, then dropped.
+"""Tests error terms one by one: each must cover the error alone, and be missed when dropped.
 
-Most terms of a bound lie far below others, where no comparison sees them.  So code gets switches: a
-number stands in the place of each choice that may be made coarse, of each operation that may be
-made to err, and before each term.  A term is asked with a choice made coarse, or with one operation
-that errs by as much as the term allows, in units that stand for those of rounding; then nothing may
-lie outside of its bounds, and something must without the term, or with a hundredth of it.
+Most terms of a bound are far below others, where no comparison can see them. So the code gets
+switches: a factor before each term, a variable for each choice that can be made coarse, and an
+added error for each operation. A term is tested with one coarse choice, or with one operation whose
+error is as large as the term allows, in enlarged units of rounding. Then nothing may lie outside
+its bounds with the term, and something must without it, or with a hundredth of it.
 
 `kernel` compiles sources of the core with switches, `patched` puts them into functions of modules
-of the package; both serve all terms.  ``audits.py`` is the command; the other audits of this folder
-have the terms, and what is asked.
+of the package; both serve all terms. ``audits.py`` is the command; the other audits of this folder
+have the terms and the questions.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ UNIT, WIDE = 2.0**-53, 2.0**-63  # of doubles, and of the wide numbers of the co
 
 
 class Switch(NamedTuple):
-    """A choice or an operation, what it is in the code, and the texts that it stands in."""
+    """A choice or an operation, its kind in the code, and the texts where it occurs."""
 
     name: str
     plain: Any
@@ -49,11 +49,12 @@ class Switch(NamedTuple):
 
 
 class Term(NamedTuple):
-    """An error term: what is asked about it, where its factor stands, and what makes it matter.
+    """An error term: the question that tests it, where its factor goes, and what makes it matter.
 
-    Changes are texts with ``{x}`` for its factor, and ``sizes`` such as are made before anything
-    is compiled.  Loud switches are set so that it alone must hold, late ones only while what was
-    made is asked.  The scale is for operations that err by other units than those of rounding.
+    Changes are texts with ``{x}`` for its factor; ``sizes`` are changes made before compilation.
+    Loud switches are set so that the term must cover the error alone, late ones only while
+    questions are asked. The scale is for operations whose errors have other units than those of
+    rounding.
     """
 
     name: str
@@ -66,11 +67,11 @@ class Term(NamedTuple):
 
     @property
     def factor(self) -> str:
-        """The switch that multiplies it."""
+        """The switch that multiplies the term."""
         return f"factor of {self.name}"
 
     def with_part(self, part: float) -> dict[str, Any]:
-        """What is set where a part of it is left."""
+        """Settings that leave a part of the term."""
         return {**self.loud, self.factor: part * self.scale}
 
 
@@ -83,13 +84,13 @@ def times(
     loud: Mapping[str, Any] | None = None,
     scale: float = 1.0,
 ) -> Term:
-    """A term that is a text behind another one."""
+    """A term whose text follows another one."""
     change = (file, before + text, f"{before}({{x}} * ({text}))")
     return Term(name, asks, (change,), dict(loud or {}), {}, scale)
 
 
 def operation(name: str, *changes: Change) -> Switch:
-    """An operation that errs by a number of units of the switch."""
+    """An operation with an error of as many units as the switch says."""
     return Switch(name, 0.0, changes)
 
 
@@ -106,12 +107,12 @@ def constant(name: str, file: str, of: str) -> Switch:
 
 
 class _Edit(NamedTuple):
-    """A place of a text, how much goes there, and what comes."""
+    """Position in a text, length of what is replaced, and the new text."""
 
     start: int
     length: int
     text: str
-    order: tuple[int, int]  # of those at one place: what closes comes first, then the outer ones
+    order: tuple[int, int]  # order at one place: closing edits first, then outer ones
 
     @property
     def key(self) -> tuple[int, int, int]:
@@ -119,12 +120,12 @@ class _Edit(NamedTuple):
 
 
 def _parts(old: str, new: str) -> list[_Edit]:
-    """What makes a new text of an old one, without what both have in common."""
+    """Edits that turn an old text into a new one, without their common parts."""
     first = _same(old, new)
     last = min(_same(old[::-1], new[::-1]), len(old) - first, len(new) - first)
     gone, come = old[first : len(old) - last], new[first : len(new) - last]
     around = come.split(gone, 1) if gone else [come]
-    if gone and len(around) == 2:  # others may change what stands within
+    if gone and len(around) == 2:  # other changes may be inside it
         return [
             _Edit(first, 0, around[0], (1, -len(gone))),
             _Edit(first + len(gone), 0, around[1], (0, len(gone))),
@@ -133,13 +134,13 @@ def _parts(old: str, new: str) -> list[_Edit]:
 
 
 def _same(one: str, other: str) -> int:
-    """How many characters two texts have in common from the first one on."""
+    """Number of characters that two texts share from their start."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def changed(file: str, text: str, changes: Sequence[tuple[str, str]], *, once: bool) -> str:
-    """A text with changes, which are places of it as it was; KeyError if one is gone."""
+    """A text with changes, given as places of the original text; KeyError if one is missing."""
     edits: list[_Edit] = []
     for old, new in changes:
         count = text.count(old)
@@ -161,7 +162,7 @@ def changed(file: str, text: str, changes: Sequence[tuple[str, str]], *, once: b
 def _all_changes(
     switches: Sequence[Switch], terms: Sequence[Term], name: Callable[[str], str]
 ) -> Iterator[Change]:
-    """Texts with what stands for a switch."""
+    """Changes with the variable of a switch filled in."""
     named = [(x.name, x.changes) for x in switches] + [(x.factor, x.changes) for x in terms]
     for switch, changes in named:
         for file, old, new in changes:
@@ -204,8 +205,8 @@ def kernel(
     terms: Sequence[Term] = (),
     sizes: Sequence[Change] = (),
 ) -> Kernel:
-    """Compile sources with doors, all switches and a factor of each term."""
-    switches = tuple(dict.fromkeys(switches))  # audits share some
+    """Compile sources with entry points, all switches and a factor for each term."""
+    switches = tuple(dict.fromkeys(switches))  # some are shared by audits
     plain = {**_plain(switches, terms), "none": 0.0}
     numbers = {name: i for i, name in enumerate(plain)}
     changes = list(sizes)
@@ -229,7 +230,7 @@ def kernel(
 
 
 class Patched:
-    """Modules whose functions have switches; modules are its attributes by their names."""
+    """Modules whose functions have switches; its attributes are the modules, by name."""
 
     def __init__(self, modules: Mapping[str, ModuleType], values: dict[str, Any]) -> None:
         self._modules, self.values = modules, values
@@ -263,10 +264,10 @@ def patched(
     terms: Sequence[Term] = (),
     **known: Any,
 ) -> Iterator[Patched]:
-    """Give functions of some packages switches, until the end of the block.
+    """Add switches to functions of some packages, until the end of the block.
 
-    A file of a change is that of the first package that has it; changed texts know what is given by
-    name.
+    The file of a change is that of the first package that has it; changed texts can use given
+    names.
     """
     places = {}
     for package in reversed(packages):
@@ -297,7 +298,7 @@ def patched(
 def _changed_functions(
     module: ModuleType, file: str, changes: Sequence[tuple[str, str]]
 ) -> Iterator[tuple[Any, str, Any]]:
-    """Functions and methods that have other texts: where they are, their names, and new ones."""
+    """Functions and methods with changed texts: where they are, their names, and the new ones."""
     text = Path(str(module.__file__)).read_text(encoding="utf-8")
     trees = (ast.parse(text), ast.parse(changed(file, text, changes, once=True)))
     flags = __future__.annotations.compiler_flag
@@ -312,7 +313,7 @@ def _changed_functions(
             if not isinstance(old, ast.FunctionDef):
                 raise KeyError(f"{file}: a change outside of functions, line {old.lineno}")
             made: dict[str, Any] = {}
-            # which class it is in has to be known for super()
+            # super() needs to know the class
             within = ast.parse("def within(__class__):\n    ...\n    return 0")
             outer: Any = within.body[0]
             outer.body = [new, ast.Return(ast.Name(old.name, ast.Load()))]
@@ -322,7 +323,7 @@ def _changed_functions(
 
 
 def _put(owner: Any, name: str, new: Any) -> Iterator[tuple[Any, str, Any]]:
-    """Put a function in the place of another one, wherever that is known; what was there."""
+    """Replace a function wherever it is bound; yield each place with what was there."""
     old, owners = vars(owner)[name], [(owner, name)]
     if isinstance(owner, ModuleType):
         modules = [x for key, x in sys.modules.items() if key.startswith("pyengine.")]
@@ -338,14 +339,14 @@ def _put(owner: Any, name: str, new: Any) -> Iterator[tuple[Any, str, Any]]:
 
 
 class Asked(NamedTuple):
-    """How much was asked, and how much of it is outside."""
+    """How many values were asked, and how many of them are outside."""
 
     asked: int
     outside: int
 
 
 class Claim(NamedTuple):
-    """An error, and what is claimed of it; an error that is no number is not known."""
+    """An error and its claimed bound; a NaN error is unknown."""
 
     kind: str
     error: float
@@ -362,7 +363,7 @@ Rows = Sequence[tuple[Any, Any, Any]]  # logs of values, relative errors, logs o
 
 
 class Tally(NamedTuple):
-    """How many values were asked and outside, and the error claimed in the median."""
+    """How many values were asked and outside, and the median of the claimed errors."""
 
     asked: int
     outside: int
@@ -370,7 +371,7 @@ class Tally(NamedTuple):
 
 
 def claims_of(found: Rows, kinds: Sequence[str], where: str = "") -> Iterator[Claim]:
-    """Claims of rows whose columns are of some kinds, as far as something is claimed and known."""
+    """Claims of rows for some kinds of columns, where something is claimed and known."""
     for value, error, truth in found:
         good = (error < 0.5) & np.isfinite(truth) & np.isfinite(value)
         off = np.abs(np.expm1(truth - value, where=good, out=np.zeros_like(value)))
@@ -380,7 +381,7 @@ def claims_of(found: Rows, kinds: Sequence[str], where: str = "") -> Iterator[Cl
 
 
 def tally(found: Rows) -> Tally:
-    """Hold logs of values with relative errors against logs of truths."""
+    """Compare logs of values and their relative errors with logs of truths."""
     claims = list(claims_of(found, ("",)))
     median = statistics.median(claim.bound for claim in claims) if claims else math.nan
     return Tally(len(claims), sum(claim.is_outside for claim in claims), median)
@@ -392,10 +393,10 @@ def report(
     missed: Callable[[Term, int, int], bool],
     only: str = "",
 ) -> int:
-    """Print the table of terms; 1 where something is outside with its term, or nobody misses it.
+    """Print the table of terms; 1 if a value is outside with its term, or a term is not missed.
 
-    ``ask`` counts what was asked and is outside with a part of a term, ``missed`` judges what is
-    outside without it and with a hundredth of it.
+    ``ask`` counts values asked and outside with a part of a term; ``missed`` judges the counts
+    without it and with a hundredth of it.
     """
     failed = 0
     print("| error term | asked | outside with it | dropped | a hundredth |")
@@ -410,7 +411,7 @@ def report(
 
 
 def report_claims(claims: Iterator[Claim | str], least: int) -> int:
-    """Print claims by kinds, and why there are none in the place of others; 1 if one is outside."""
+    """Print claims by kind, and why there are none where that is so; 1 if one is outside."""
     every: dict[str, list[Claim]] = {}
     left_out: dict[str, int] = {}
     asked = failed = 0

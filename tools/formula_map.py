@@ -1,12 +1,12 @@
-"""Write docs/developer/map.md: where each formula stands, what tests it, and where it is explained.
+"""Write docs/developer/map.md: where each formula is, what tests it, and where it is explained.
 
     python tools/formula_map.py
 
-The code says it itself, at the one place of each formula, in a comment of one line:
+Each formula has a comment of one line at its one place in the code:
 
     Map: FORMULA | TEST | PAGE
 
-TEST is a file of tests/, PAGE one below docs/, both without their endings.
+TEST is a file of tests/, PAGE one below docs/, both without their extensions.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Largest errors of the elementary functions of ``csrc/doubles.h`` at random arguments.
 
-``python tools/function_errors.py --count 10000000`` takes each at that many arguments of all sizes,
-and next to where its formula changes, compares it with 113-bit arithmetic (``libquadmath`` of GCC)
-and prints the largest error in units in the last place, that of ``erfc`` in units of 2^-52 of
-itself, beside what is proven (docs/theory/arithmetic.md).  Its exit code is 1 where one is larger.
+``python tools/function_errors.py --count 10000000`` evaluates each at that many arguments of all
+sizes, and next to where its formula changes. It compares with 113-bit arithmetic (``libquadmath``
+of GCC) and prints the largest error in units in the last place (of ``erfc`` in units of 2^-52 of
+itself) beside the proven one (docs/theory/arithmetic.md). Its exit code is 1 if one is larger.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Proven errors; tests/test_doubles.py holds that the page has them.
+# Proven errors; tests/test_doubles.py checks that the page has them.
 PROVEN = {
     "exp": 1.3, "expm1": 1.8, "log": 2.0, "log1p": 2.0, "sin": 1.0, "cos": 1.0,
     "arctan2": 4.0, "hypot": 1.6, "power": 2.0, "erfc": 6.5,
@@ -110,7 +110,7 @@ def largest(count: int) -> dict[str, tuple[float, str]]:
 
 
 def main() -> int:
-    """Print them; 1 where one exceeds what is proven."""
+    """Print them; 1 if one exceeds the proven error."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=10_000_000)
     given = parser.parse_args()

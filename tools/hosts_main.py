@@ -1,14 +1,14 @@
-"""What the main branches of hosts bring that nobody here has looked at.
+"""Names in the main branches of host libraries that are new to us.
 
-Sources are read, and nothing of them is imported or installed: classes and functions of the files
-below whose names say that they draw batches, add noise or account for both.  Events are known where
-`from_dp_event` takes them; a new name of another kind is added here once docs/hosts.md says what
-pyengine does with it, or need not.
+Sources are only read; nothing is imported or installed. It looks for classes and functions in the
+files below whose names say that they draw batches, add noise or account for both. An event is known
+if `from_dp_event` accepts it; names of other kinds are added here once docs/hosts.md says what
+pyengine does with them, or once they need no support.
 
     python tools/hosts_main.py DIRECTORY
 
-DIRECTORY holds checkouts under the names of the repositories; the workflow `hosts` makes them once
-a week.  Exit code 1 says that a name is new, or that a file or all names of a kind are gone.
+DIRECTORY has checkouts under the names of the repositories; the workflow `hosts` makes them once a
+week. Exit code 1 means that a name is new, or that a file or all names of a kind are gone.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ EVENTS = {*_MAKERS, *(f"{word}DpEvent" for word in STRUCTURE)}
 
 
 class Place(NamedTuple):
-    """Names of one kind in the sources of a host: those that were looked at, and where others show.
+    """Names of one kind in the sources of a host: known names, and where to look for new ones.
 
-    Names that match, in files that do, are members of the class inside, or of the module.
+    Matching names, in matching files, are members of the class inside, or of the module.
     """
 
     repository: str
@@ -134,7 +134,7 @@ def defined(file: Path, inside: str) -> Iterator[str]:
 
 
 def differences(directory: Path) -> list[str]:
-    """Return what is new in checkouts of hosts in a directory, and what is gone, a line each."""
+    """Return what is new and what is gone in checkouts of hosts in a directory, a line each."""
     lines = []
     for place in PLACES:
         root = directory / place.repository.partition("/")[2]
@@ -154,7 +154,7 @@ def differences(directory: Path) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the differences; 1 if there are some."""
+    """Print the differences; 1 if there are any."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("directory", type=Path, help="checkouts of the hosts")
     lines = differences(parser.parse_args(arguments).directory)

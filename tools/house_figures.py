@@ -1,9 +1,9 @@
-"""Figures of the house: files, lines, floors, arrows, and what should stand once.
+"""Figures of the package: files, lines, layers, imports, and code that should exist only once.
 
     python tools/house_figures.py [ROOT]
 
-ROOT is a checkout, this one if none is given, so that an old commit in a work tree of its own can
-be printed beside.  Everything is read as text; nothing of the package is imported.
+ROOT is a checkout, by default this one, so that an old commit in another work tree can be compared.
+Everything is read as text; nothing of the package is imported.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def trees(package: Path) -> dict[str, ast.Module]:
 
 
 def room(name: str) -> str:
-    """Folder, or module, of the top of the package."""
+    """Top-level folder or module of the package."""
     return name.split("/")[0].removesuffix(".py")
 
 
 def arrows(package: Path, modules: dict[str, ast.Module]) -> set[tuple[str, str]]:
-    """Pairs of rooms of which the first imports from the second, for other things than types."""
+    """Pairs of rooms of which the first imports from the second, other than for types."""
     found = set()
     rooms = {room(name) for name in modules}
     for name, tree in modules.items():
@@ -69,7 +69,7 @@ def mechanisms(modules: dict[str, ast.Module]) -> set[str]:
 
 
 def asked_types(modules: dict[str, ast.Module]) -> Iterator[str]:
-    """Files of every ``isinstance`` that names a mechanism, outside of their room."""
+    """Files of every ``isinstance`` that names a mechanism, outside the room of mechanisms."""
     names = mechanisms(modules)
     for file, tree in modules.items():
         if room(file) == "mechanisms":
@@ -95,7 +95,7 @@ def halvings(modules: dict[str, ast.Module]) -> Iterator[str]:
 
 
 def hulls(modules: dict[str, ast.Module]) -> Iterator[str]:
-    """Functions and classes that name themselves a hull, or the class of both orders."""
+    """Functions and classes with hull in their names, or for both orders."""
     for file, tree in modules.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and re.search(r"Hull|BothOrders$", node.name):
@@ -106,7 +106,7 @@ def hulls(modules: dict[str, ast.Module]) -> Iterator[str]:
 
 
 def doubled(modules: dict[str, ast.Module]) -> dict[str, list[str]]:
-    """Names that several classes have."""
+    """Names that several classes share."""
     places = defaultdict(list)
     for file, tree in modules.items():
         for node in ast.walk(tree):

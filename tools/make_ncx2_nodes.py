@@ -72,7 +72,7 @@ def tail(kappa, h, n, flat=False):
 
 
 def truth(kappa):
-    """The same with a step so small that no error is left."""
+    """The same with a step so small that no error remains."""
     return tail(kappa, L(0.1) / np.sqrt(L(max(kappa, 4.0))), 320)
 
 

@@ -1,13 +1,13 @@
-"""Random answers with bounds about mixtures of normals, held against a second contour.
+"""Random answers with bounds about mixtures of normals, compared with a second contour.
 
     python tools/campaigns.py group --answers 100000 --seed 1
 
 Steps are groups of two to five records, sampled steps under substitution, Gaussian mixtures,
-truncated Poisson samples, batches of fixed size, compositions of two of these (but for
-substitution) and plain noise, and one of them beside randomized response: noise 0.3 to 30, rates
-1e-5 to 0.9, up to 10^6 steps; three in ten are asked next to the ends of their domains, too.  The
-truth is that of ``tools/second_contour.py``, on nodes that are made here of exact weights and
-shifts; no code of the engines is shared.
+truncated Poisson samples, batches of fixed size, compositions of two of these (except substitution)
+and plain noise, and one of them beside randomized response: noise 0.3 to 30, rates 1e-5 to 0.9, up
+to 10^6 steps. Three in ten are also asked next to the ends of their domains. The truth is that of
+``tools/second_contour.py``, on nodes that are made here of exact weights and shifts; it shares no
+code with the engines.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ import pyengine as pe  # noqa: E402
 
 Side = list[tuple[Fraction, Fraction]]  # shifts and weights
 MOST = 24_000  # terms of a sum over t
-SHARE = 0.3  # of compositions that are asked next to the ends of their domains, too
+SHARE = 0.3  # share of compositions that are also asked next to the ends of their domains
 HALF_LOG_2PI = np.log(2 * PI) / 2
 
 
 class Kind(NamedTuple):
-    """A kind of step: what it is, its pairs with the probability of each, and how many of them.
+    """A kind of step: its name, its pairs with the probability of each, and the number of steps.
 
-    Steps of few losses have their probabilities under A and B in the place of pairs.
+    Steps of few losses have their probabilities under A and B instead of pairs.
     """
 
     step: pe.Step
@@ -68,7 +68,7 @@ def _steps(rng: np.random.Generator) -> int:
 
 
 def group(rng: np.random.Generator) -> Kind:
-    """Several records at once, each in the sample by itself."""
+    """Several records at once, each sampled independently."""
     noise, p = _log_uniform(rng, 0.3, 30.0), _log_uniform(rng, 1e-5, 0.9)
     size, steps = int(rng.integers(2, 6)), _steps(rng)
     rate = Fraction(p)
@@ -87,7 +87,7 @@ def _of_row(step: pe.Step, row: dict[str, Any], rng: np.random.Generator) -> Kin
 
 
 def substitute(rng: np.random.Generator) -> Kind:
-    """A Poisson-sampled step where a record is exchanged."""
+    """A Poisson-sampled step where a record is replaced."""
     noise, p = _log_uniform(rng, 0.3, 30.0), _log_uniform(rng, 1e-5, 0.9)
     step = pe.GaussianMechanism(noise).poisson_sampled(p)
     return _of_row(step, {"kind": "substitute", "noise": noise, "p": p}, rng)
@@ -107,7 +107,7 @@ def mixture(rng: np.random.Generator) -> Kind:
 
 
 def truncated(rng: np.random.Generator) -> Kind:
-    """A Poisson sample that is cut where it is too large."""
+    """A Poisson sample that is cut if it is too large."""
     noise, records = _log_uniform(rng, 0.3, 30.0), int(rng.integers(40, 400))
     p = f"{max(2.0 / records, float(_log_uniform(rng, 1e-3, 0.8))):.3g}"
     batch = int(np.clip(records * float(p) * rng.uniform(0.8, 1.5), 1, records - 1))
@@ -117,7 +117,7 @@ def truncated(rng: np.random.Generator) -> Kind:
 
 
 def fixed(rng: np.random.Generator) -> Kind:
-    """A batch of fixed size, which pushes a record out that moves the sum as well."""
+    """A batch of fixed size, where another record is pushed out, which also moves the sum."""
     noise, records = _log_uniform(rng, 0.6, 60.0), int(float(_log_uniform(rng, 10.0, 1e5)))
     batch = int(rng.integers(1, max(2, records // 3)))
     step = pe.GaussianMechanism(noise).sampled_without_replacement(
@@ -206,12 +206,12 @@ class MixtureLine(Line):
 
     def __init__(self, library: ctypes.CDLL, kinds: list[Kind], lam: float) -> None:
         self._library, self._kinds, self._lam = library, kinds, lam
-        # near-atoms of several pairs, and few losses: their transform vanishes and comes back
+        # near-atoms of several pairs, and few losses: their transform oscillates
         several = any(len(kind.pairs) != 1 for kind in kinds)
         self._past = 3.0 if several else 0.0
 
     def _given(self, fine: float, reach: float) -> tuple[list[Any], list[Any]]:
-        """What the library takes, and the arrays that must outlive the call."""
+        """The arguments of the library, and the arrays that must outlive the call."""
         nodes = [_nodes(kind, self._lam, fine, reach) for kind in self._kinds]
         arrays = [
             np.array([part[0].size for part in nodes], dtype=np.int64),
@@ -223,7 +223,7 @@ class MixtureLine(Line):
         return [len(nodes), *pointers, ctypes.c_double(self._lam)], arrays
 
     def moments(self) -> tuple[float, float, float] | None:
-        """Mean and deviation of the tilted sum, and the log of what lies there."""
+        """Mean and deviation of the tilted sum, and K(λ) - λ mean: about the log of A's mass."""
         out = np.zeros(4)
         try:
             given, _kept = self._given(1.0, CHOICES[0][2])

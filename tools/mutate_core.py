@@ -1,13 +1,13 @@
-"""Mutants of the C core: whether a test notices a change that a slip could make.
+r"""Mutants of the C core: whether a test notices a change that could happen by mistake.
 
     python tools/mutate_core.py csrc/certified.c --mutants 20 --seed 1 \
-        tests/test_certified.py tests/test_certified_allowances.py
+    tests/test_certified.py tests/test_certified_allowances.py
 
-Draws places of a C source file at random: a sum for a difference, a quotient for a product, ``<``
-for ``<=``, fmax for fmin, a term left out, a whole number one larger, another one a hundredth.  For
-each the extension is built anew in a copy of the checkout, where the tests named are run until one
-fails.  Prints each mutant with what became of it, and how many survived; docs/developer/mutation.md
-says what became of those.  Needs gcc.
+Draws places of a C source file at random and changes one: a sum for a difference, a quotient for a
+product, ``<`` for ``<=``, fmax for fmin, a term omitted, an integer plus one, another number over a
+hundred. For each the extension is rebuilt in a copy of the checkout, where the named tests run
+until one fails. Prints each mutant with its result, and how many survived;
+docs/developer/mutation.md explains the survivors. Needs gcc.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-LONGEST = 900.0  # seconds that tests of a mutant may take: one that does not end is killed
+LONGEST = 900.0  # seconds for the tests of a mutant; one that does not end counts as killed
 OTHER = {
     " + ": " - ",
     " - ": " + ",
@@ -51,7 +51,7 @@ class Mutant(NamedTuple):
 
 
 def shown(text: str) -> str:
-    """The text with what is no code blanked, of the same length."""
+    """The text with everything but code blanked, of the same length."""
     for pattern in (HIDDEN, DECLARED):
         text = pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
     return text
@@ -82,7 +82,7 @@ def places(text: str) -> list[Mutant]:
                 found.append(Mutant(match.start(), end_of_term(code, match.end()), ""))
     for match in NUMBER.finditer(code):
         whole = match[0].isdigit()
-        if match[0] == "0.0":  # whose hundredth is the same
+        if match[0] == "0.0":  # a hundredth of it is the same
             continue
         new = str(int(match[0]) + 1) if whole else f"(0.01 * {match[0]})"
         found.append(Mutant(match.start(), match.end(), new))
@@ -90,7 +90,7 @@ def places(text: str) -> list[Mutant]:
 
 
 class Copy:
-    """A copy of the checkout in which the extension can be built anew, one object at a time."""
+    """A copy of the checkout in which the extension can be rebuilt, one object at a time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -115,7 +115,7 @@ class Copy:
         self.commands = [shlex.split(x) for x in log.read_text(encoding="utf-8").splitlines()]
 
     def build(self, source: str) -> bool:
-        """Compile one source and link what has it; whether that made other code."""
+        """Compile one source and link; whether the code differs."""
         compiled = [x for x in self.commands if source in x]
         objects = {x[x.index("-o") + 1] for x in compiled}
         linked = [x for x in self.commands if "-shared" in x and objects & set(x)]
@@ -134,7 +134,7 @@ class Copy:
         return changed
 
     def test(self, tests: list[str]) -> str:
-        """Run tests until one fails; which, or an empty string where none does."""
+        """Run tests until one fails; its name, or an empty string if none does."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:randomly", *tests]
         environment = {**os.environ, "PYTHONPATH": str(self.folder)}
         try:

@@ -1,8 +1,8 @@
 """Masses of two or three sampled Laplace steps by nested Gauss rules, for audits and tests.
 
-Shares no code with the package: a step is its density of v, the logarithm of the ratio of noise
-densities, and what a sum of steps has is an integral over all but the last one, which has closed
-forms.  In doubles, good to 1e-13.
+Shares no code with the package. A step is given by its density of v, the logarithm of the ratio of
+noise densities; a sum of steps is an integral over all but the last one, which has closed forms. In
+doubles, good to 1e-13.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["NestedLaw", "log_mean", "nested"]
 
 
 class NestedLaw:
-    """One step as its density of v, losses counted from the least one; in doubles."""
+    """One step, by its density of v, with losses counted from the least one; in doubles."""
 
     def __init__(self, noise: float, p: float) -> None:
         self.noise, self.p = noise, p
@@ -33,19 +33,19 @@ class NestedLaw:
         return np.log1p(np.expm1(loss) / self.rate)
 
     def above(self, x: Any) -> Any:
-        """A's mass above losses."""
+        """A's mass above given losses."""
         inside = (x >= 0.0) & (x < self.length)
         mass = 0.5 * np.exp(-0.5 * self.place(np.where(inside, x, 0.0)))
         return np.where(x < 0.0, 1.0, np.where(inside, mass, 0.0))
 
     def below(self, x: Any) -> Any:
-        """A's mass at most at losses."""
+        """A's mass at or below given losses."""
         inside = (x >= 0.0) & (x < self.length)
         mass = 0.5 - 0.5 * np.expm1(-0.5 * self.place(np.where(inside, x, 0.0)))
         return np.where(x < 0.0, 0.0, np.where(inside, mass, 1.0))
 
     def above_of_b(self, x: Any) -> Any:
-        """The integral of e^loss above losses, which counted from 0 is B's mass."""
+        """The integral of e^loss above given losses: B's mass, with losses counted from 0."""
         v = self.place(np.clip(x, 0.0, self.length))
         end = self.span
         part = (1.0 - self.rate) * (np.exp(-0.5 * v) - math.exp(-0.5 * end))
@@ -55,7 +55,7 @@ class NestedLaw:
         return mass + np.where(x < 0.0, self.atoms[0][1], 0.0)
 
     def below_of_b(self, x: Any) -> Any:
-        """The same at most at losses."""
+        """The same at or below given losses."""
         v = self.place(np.clip(x, 0.0, self.length))
         part = -(1.0 - self.rate) * np.expm1(-0.5 * v) + self.rate * np.expm1(0.5 * v)
         top = self.atoms[1][1] * math.exp(self.length)
@@ -66,10 +66,10 @@ class NestedLaw:
 def nested(
     law: NestedLaw, rest: Callable[[Any], Any], x: Any, cuts: list[float], *, of_b: bool = False
 ) -> Any:
-    """A's mass above x of a step and of others, whose own mass ``rest`` breaks off at ``cuts``.
+    """A's mass above x of a step and of others, whose own mass ``rest`` has breaks at ``cuts``.
 
-    By Gauss's rules on panels that are short next to the breaks.  Whatever ``rest`` is of the
-    others, its mean at x less the loss of the step is returned, with the weight e^loss for B.
+    By Gauss's rules on panels that are short next to the breaks. In general it returns the mean of
+    ``rest`` at x minus the loss of the step, with the weight e^loss for B.
     """
     node, weight = np.polynomial.legendre.leggauss(16)
     half = np.concatenate([[0.0], 2.0 ** -np.arange(32.0, 0.0, -1.0)])

@@ -1,9 +1,9 @@
-"""Rational approximations behind ``csrc/normal.c``: where every coefficient comes from.
+"""Rational approximations in ``csrc/normal.c``: the source of every coefficient.
 
 Each function is interpolated at Chebyshev nodes by a ratio of polynomials in 80 digits, the
 coefficients are rounded to double, and the largest relative error of the approximation itself
-(evaluated in high precision, with the rounded coefficients) is printed beside them.  Run with
-``python tools/normal_coefficients.py`` (needs mpmath); the output is the tables of ``normal.c``.
+(evaluated in high precision, with the rounded coefficients) is printed beside them. Run with
+``python tools/normal_coefficients.py`` (needs mpmath); it prints the tables of ``normal.c``.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ def fit(name: str, f: Callable[[Real], Real], a: float, b: float, n: int, d: int
 
 
 def legendre(count: int) -> None:
-    """Print the lower half of the nodes of Gauss and Legendre's rule on [0, 1], and its weights."""
+    """Print the lower half of the nodes of the Gauss-Legendre rule on [0, 1], and its weights."""
     nodes, weights = [], []
     for k in range(count // 2):
         root = -mp.cos(mp.pi * (k + mp.mpf(3) / 4) / (count + mp.mpf(1) / 2))
-        for _ in range(8):  # Newton's steps from this start converge
+        for _ in range(8):  # Newton's method converges from this start
             value, last = mp.legendre(count, root), mp.legendre(count - 1, root)
             slope = count * (root * value - last) / (root**2 - 1)
             root -= value / slope

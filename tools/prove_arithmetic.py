@@ -1,17 +1,17 @@
-"""Proof in ball arithmetic of the error bounds of functions of two doubles, and of one.
+"""Proof in ball arithmetic of the error bounds of functions of doubles and of pairs of doubles.
 
 The bodies of the functions are read from ``csrc/arithmetic.h``, ``elementary.h`` and ``doubles.h``
-and executed on numbers that carry three things: the exact value of the formula as a Taylor
-polynomial about the middle of a piece of the argument's range, its remainder on that piece, and a
-bound of what rounding has added so far.  A double is rounded by half a unit in the last place of
-the largest number it may be; an operation on sums of two doubles errs by at most 2^-102
-(docs/theory/arithmetic.md).  The formula less the function itself is a Taylor polynomial, too, so
-that what a polynomial leaves out, and each wrong digit of a coefficient, shows.  Pieces are shares
-of octaves: errors are relative next to 0.
+and executed on numbers with three parts: the exact value of the formula as a Taylor polynomial
+about the middle of a piece of the argument's range, its remainder on that piece, and a bound of the
+rounding errors so far. Rounding to double adds half a unit in the last place of the largest
+possible value; an operation on sums of two doubles has an error of at most 2^-102
+(docs/theory/arithmetic.md). The formula minus the function itself is a Taylor polynomial, too, so
+that the truncation of a polynomial, and each wrong digit of a coefficient, shows. Pieces are parts
+of octaves, as errors are relative next to 0.
 
 ``python tools/prove_arithmetic.py`` prints each bound, of sums in units of 2^-63 and of doubles in
-units in the last place, beside the one that docs/theory/arithmetic.md states, and fails if one is
-too small; names of proofs after it choose some.  Needs python-flint.
+units in the last place, beside the bound in docs/theory/arithmetic.md, and fails if that is too
+small. Names of proofs as arguments choose some. Needs python-flint.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ SOURCES = [
     for name in ("arithmetic", "elementary", "doubles")
 ]
 UNIT = arb(2) ** -63
-OF_PAIR = arb(2) ** -102  # of an operation on sums of two doubles
-ORDER = 8  # of the Taylor polynomials
+OF_PAIR = arb(2) ** -102  # error of an operation on sums of two doubles
+ORDER = 8  # degree of the Taylor polynomials
 SHARES = 32  # pieces of an octave
 FEW = 9  # octaves of an argument next to which a function is not small
 OCTAVES = 44  # below them a function is its first terms, see docs/theory/arithmetic.md
@@ -65,7 +65,7 @@ def upper(x: Any) -> arb:
 
 @dataclass(frozen=True)
 class Value:
-    """The exact value of an expression on a piece, and how far a computed one may be from it."""
+    """The exact value of an expression on a piece, and the error of a computed one."""
 
     middle: arb_series  # about the middle of the piece
     whole: arb_series  # about each of its points
@@ -146,7 +146,7 @@ def times(a: Value, b: Value, *, pair: bool = True) -> Value:
 
 
 def of_numbers(a: Value, b: Value, operation: Callable[[Any, Any], Any]) -> Fraction | None:
-    """What an operation on two numbers of the source gives, where that is a double."""
+    """Result of an operation on two numbers of the source, if it is a double."""
     if a.number is None or b.number is None:
         return None
     found: Fraction = operation(a.number, b.number)
@@ -228,12 +228,12 @@ def function(name: str, text: str) -> Callable[..., tuple[Value, dict[str, Any]]
 
 
 def series_at(of: Callable[..., tuple[Value, dict[str, Any]]], r: Value) -> Value:
-    """What a function that another one calls gives."""
+    """Result of a function that another one calls."""
     return of(r=r)[0]
 
 
 def pieces(low: float, high: float) -> Iterator[Value]:
-    """Arguments in [low, high] as pairs without an error, but for those next to 0."""
+    """Arguments in [low, high] as exact pairs, except for those next to 0."""
     for sign in (-1, 1):
         reach = abs(low) if sign < 0 else high
         for octave in range(OCTAVES):
@@ -252,7 +252,7 @@ def piece(middle: arb, radius: arb) -> Value:
 
 
 def distance(found: Value, middle: arb_series, whole: arb_series, at: Value) -> arb:
-    """Bound of the computed value less a function, by both of its expansions."""
+    """Bound of the computed value minus a function, by the expansions of both."""
     radius, total = arb(first(at.whole).rad()), found.error
     near, far = found.middle - middle, found.whole - whole
     for k in range(ORDER):
@@ -261,7 +261,7 @@ def distance(found: Value, middle: arb_series, whole: arb_series, at: Value) -> 
 
 
 def exponentials(text: str) -> dict[str, arb]:
-    """The tail relative to z^2/2, and e^z, with a reduced argument that errs by 2^-100."""
+    """The tail relative to z^2/2, and e^z, with a reduced argument that has an error of 2^-100."""
     tail_of, worst = function("pe_dd_exp_tail", text), {"tail": arb(0), "exp": arb(0)}
     reach = float(arb(2).log() / 2 + arb(2) ** -30)
     for z in pieces(-reach, reach):
@@ -278,7 +278,7 @@ def exponentials(text: str) -> dict[str, arb]:
 
 
 def logarithms(text: str) -> dict[str, arb]:
-    """Bounds of f - log(1 + f) relative to itself, and of log but for what is k log 2."""
+    """Bounds of f - log(1 + f) relative to itself, and of log without the part k log 2."""
     rest_of, worst = function("pe_dd_f_minus_log1p", text), {"rest": arb(0), "log": arb(0)}
     for f in pieces(math.sqrt(0.5) - 1 - 1e-9, math.sqrt(2) - 1 + 1e-9):
         rest, _ = rest_of(f=f)
@@ -309,9 +309,9 @@ def turns(text: str) -> dict[str, arb]:
 def doubles(
     low: float, high: float, shares: int = SHARES, octaves: int = OCTAVES
 ) -> Iterator[Value]:
-    """Arguments that are doubles, without an error, each piece between two powers of 2.
+    """Arguments that are exact doubles, each piece between two powers of 2.
 
-    Of few octaves the last piece is all around 0: for functions that are not small there.
+    With few octaves the last piece is all around 0, for functions that are not small there.
     """
     for sign in (-1, 1):
         reach = abs(low) if sign < 0 else high
@@ -327,13 +327,13 @@ def doubles(
 
 
 def in_places(value: Value, error: arb, truth: arb) -> arb:
-    """An error in units in the last place, of which the last rounding is half a one."""
+    """An error in units in the last place, of which the last rounding is half a unit."""
     least = arb(truth.abs_lower())
     return (error - value.last) / unit_in_last_place(least) + arb("0.5")
 
 
 def double_exponentials(text: str) -> dict[str, arb]:
-    """Exponentials with the error of a reduced argument, and those less 1 of each power of 2."""
+    """Exponentials with the error of a reduced argument, and e^x - 1 for each power of 2."""
     near, near_less_1 = function("pe_exp_near", text), function("pe_expm1_near", text)
     worst = {"exp": arb(0), "expm1": arb(0)}
     reach = float(arb(2).log() / 2 + arb(2) ** -30)
@@ -349,7 +349,7 @@ def double_exponentials(text: str) -> dict[str, arb]:
             value, names = near_less_1(r=r, c=constant(0.0), s=s)
             middle, whole = (2 * first(s.middle) * x.exp() - 1 for x in (r.middle, r.whole))
             error = distance(value, middle, whole, r)
-            if k != 0:  # c is below 2^-55, and what it adds is left out to second order
+            if k != 0:  # c is below 2^-55; its second-order effect is left out
                 most = names["rest"].most
                 missed = arb(2) ** -58 + half_unit(most + arb(2) ** -55) - half_unit(most)
                 error += missed * 2 * first(s.middle)
@@ -359,7 +359,7 @@ def double_exponentials(text: str) -> dict[str, arb]:
 
 
 def double_logarithms(text: str) -> dict[str, arb]:
-    """Logarithms of each power of 2 up to 2^7 either way; of others what is beside k log 2."""
+    """Logarithms of each power of 2 up to 2^7 either way; beyond, all but the part k log 2."""
     near, worst, log_2 = function("pe_log_near", text), arb(0), arb(2).log()
     reaches = math.sqrt(0.5) - 1 - 1e-9, math.sqrt(2) - 1 + 1e-9
     for k in (*range(-7, 8), -1100, 1100):
@@ -373,12 +373,12 @@ def double_logarithms(text: str) -> dict[str, arb]:
             middle, whole = ((1 + x).log() + k * log_2 for x in (f.middle, f.whole))
             truth = first(whole) if k else first(f.whole).log1p()
             worst = larger(worst, in_places(value, distance(value, middle, whole, f), truth))
-    # log1p adds a c below 2^-53, where results are above 0.34
+    # log1p adds a c below 2^-53 where results are above 0.34
     return {"pe_d_log": worst, "pe_d_log1p": worst + arb("0.02")}
 
 
 def double_turns(text: str) -> dict[str, arb]:
-    """Sines and cosines of reduced arguments, whose low part moves them by less than 0.05 more."""
+    """Sines and cosines of reduced arguments; the low part adds an error below 0.05."""
     sine, cosine = function("pe_sine_near", text), function("pe_cosine_near", text)
     worst = {"sin": arb(0), "cos": arb(0)}
     reach = float(arb.pi() / 4 + arb(2) ** -12)
@@ -393,7 +393,7 @@ def double_turns(text: str) -> dict[str, arb]:
 
 
 def double_angles(text: str) -> dict[str, arb]:
-    """Angles in all octants, of a quotient that is rounded."""
+    """Angles in all octants, of a rounded quotient."""
     near, worst = function("pe_angle_near", text), arb(0)
     one, eighth = constant(1.0), constant(float.fromhex("0x1.921fb54442d18p-1"))
     low = constant(float.fromhex("0x1.1a62633145c07p-55"))
@@ -447,7 +447,7 @@ PROOFS = {
 
 
 def main(names: Sequence[str]) -> int:
-    """Print each bound beside the one that is used; 1 if one is too small."""
+    """Print each bound beside the one that is used; 1 if that is too small."""
     ctx.prec, ctx.cap = 300, ORDER
     text = "".join(source.read_text(encoding="utf-8") for source in SOURCES)
     used, proven = {**USED, **PLACES}, dict[str, arb]()

@@ -1,12 +1,12 @@
 """Proof in ball arithmetic of the error bounds of ``csrc/lane_trig.h``.
 
-``pe_vexp`` and ``pe_vcosm1_sinmx`` are straight lines of additions and multiplications after a
-reduction of the argument.  Every operation is followed on every interval of a partition of the
+``pe_vexp`` and ``pe_vcosm1_sinmx`` are straight-line code of additions and multiplications after a
+reduction of the argument. Every operation is followed on every interval of a partition of the
 reduced argument: its exact value lies in a ball, and its error is at most those of its operands
-and half a unit in the last place of the largest value in the ball.  What the polynomials leave out
-is bounded by the first omitted term.  ``python tools/prove_lane_trig.py`` prints each bound in
-units of u = 2^-53 beside the one that docs/theory/gaussian.md uses, and fails if one is too small.
-Needs python-flint.
+plus half a unit in the last place of the largest value in the ball. The truncation of the
+polynomials is bounded by the first omitted term. ``python tools/prove_lane_trig.py`` prints each
+bound in units of u = 2^-53 beside the one that docs/theory/gaussian.md uses, and fails if that is
+too small. Needs python-flint.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ USED = {"pe_vexp": 1.75, "pe_vcosm1_sinmx": 4.9}  # in units, by docs/theory/gau
 
 @dataclass(frozen=True)
 class Computed:
-    """The exact value of an expression, a ball, and how far a computed one may be from it."""
+    """The exact value of an expression, a ball, and the largest error of a computed one."""
 
     value: arb
     error: arb
@@ -68,7 +68,7 @@ def exactly(x: Fraction) -> arb:
 
 
 def coefficient(text: str, of_series: Fraction) -> Computed:
-    """What the source has, a double or a rounded quotient, as a coefficient of the series."""
+    """A coefficient of the source, a double or a rounded quotient, as one of the series."""
     parts = [Fraction(part) for part in text.split("/")]
     stored = Computed(exactly(parts[0] / (parts[1] if parts[1:] else 1)), arb(0))
     if parts[1:]:
@@ -131,17 +131,17 @@ def larger(a: arb, b: arb) -> arb:
 
 
 def moved(exact: arb) -> arb:
-    """How far a reduced argument is from b - k pi/2, k not 0: two roundings, and what is left.
+    """Error of a reduced argument b - k pi/2, k not 0: two roundings, and the rest of pi/2.
 
     The first difference is exact: both numbers are multiples of 2^-53, as |b| is above 1/2, and it
-    is below 1.  |k| < 2^26 times what pi/2 has beyond its three parts, and products with the third
-    one, add less than 2^-60.
+    is below 1. The rest of pi/2 beyond its three parts, times |k| < 2^26, and products with the
+    third part add less than 2^-60.
     """
     return Computed(exact, arb(2) ** -60).rounded().rounded().error
 
 
 def of_unit(value: arb, error: arb) -> Computed:
-    """A sine or cosine, of which more is known than of the polynomial that it comes from."""
+    """A sine or cosine, with better bounds than its polynomial gives."""
     return Computed(value, upper(error))
 
 
@@ -182,7 +182,7 @@ def modulus(c: Computed, s: Computed) -> arb:
 
 
 def main() -> int:
-    """Print each bound beside the one that is used; 1 if one is too small."""
+    """Print each bound beside the one that is used; 1 if that is too small."""
     ctx.prec = 200
     proven = {"pe_vexp": exponential(), "pe_vcosm1_sinmx": rotation()}
     for name, units in proven.items():

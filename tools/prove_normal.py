@@ -162,7 +162,7 @@ class Bounds:
         self.rows_far = far
 
     def tail_share(self) -> arb:
-        """Largest error of e as a share of x + e: what Mills' ratio gets of it."""
+        """Largest error of e as a share of x + e: its effect on Mills' ratio."""
         best = upper(self.rows_far * arb(1) / (FAR**2 + 1))  # e < 1/x
         for x, e, units in self.rows:
             share = upper(units * e / (x + e))
@@ -189,7 +189,7 @@ def centre_error(top: arb, parts: int) -> arb:
     """Relative error, in units, of the computed (Phi(x) - 1/2)/x for x^2 in [0, top]."""
     z, series = arb_poly([0, 1]), arb_poly([0])
     root = (2 * arb.pi()).sqrt()
-    for k in range(30, -1, -1):  # in z = x^2; what is left out alternates
+    for k in range(30, -1, -1):  # in z = x^2; the remainder alternates
         series += z**k * ((arb(-1) / 2) ** k / (arb(k + 1).gamma() * (2 * k + 1) * root))
     p, q = (arb_poly(table(name)) for name in ("CENTRE_P", "CENTRE_Q"))
     worst = arb(0)
@@ -246,7 +246,7 @@ def quadrature() -> arb:
 
 
 def main() -> int:
-    """Print every constant beside what was proven; 1 if one is too small."""
+    """Print every constant beside its proven bound; 1 if one is too small."""
     ctx.prec = BITS
     bounds = Bounds()
     share = float(bounds.tail_share())

@@ -1,8 +1,8 @@
-"""Random mechanisms and questions, for audits, records, benchmarks and tests: one builder for all.
+"""Random mechanisms and questions, for all audits, records, benchmarks and tests.
 
-What is drawn is the same for the same seed.  Families are functions that return Python text, so
-that another checkout can ask it again; `made` is the mechanism.  Numbers between two have even
-logarithms, and ranges other than the ordinary ones are given as pairs.
+The draw is the same for the same seed. Families are functions that return Python text, so that
+another checkout can ask the same questions; `made` turns a text into a mechanism. Numbers between
+two limits have a uniform logarithm; ranges other than the ordinary ones are given as pairs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Range = tuple[float, float]
 
 
 def evenly(rng: Any, low: float, high: float) -> float:
-    """A number between two whose logarithm is uniform, of anything that draws uniform ones."""
+    """A number between two whose logarithm is uniform, by any generator of uniform numbers."""
     return float(math.exp(rng.uniform(math.log(low), math.log(high))))
 
 
@@ -36,15 +36,15 @@ class Draw:
         return evenly(self.random, low, high)
 
     def real(self, low: float, high: float) -> str:
-        """The same in four digits."""
+        """The same with four digits."""
         return f"{evenly(self.random, low, high):.4g}"
 
     def count(self, low: float, high: float) -> int:
-        """A whole number between two."""
+        """An integer between two."""
         return max(round(float(self.real(low, high))), 1)
 
     def one_of(self, *items: Any) -> Any:
-        """One of some."""
+        """One of several choices."""
         return items[int(self.random.integers(len(items)))]
 
     def adjacency(self) -> str:
@@ -58,7 +58,7 @@ class Draw:
         gamma_bound: Range = (1e-12, 0.5),
         trade_off: Range = (1e-4, 0.95),
     ) -> tuple[str, float]:
-        """One of the four questions, and where it is asked."""
+        """One of the four questions, and its argument."""
         question = self.one_of(*QUESTIONS)
         ranges = dict(zip(QUESTIONS, (delta, epsilon, gamma_bound, trade_off), strict=True))
         return question, float(self.real(*ranges[question]))
@@ -66,7 +66,7 @@ class Draw:
 
 def made(*texts: str) -> Any:
     """The composition of mechanisms that are given as text."""
-    import pyengine as pe  # the package that is asked may be another one
+    import pyengine as pe  # the package under test may be another one
 
     return eval(" + ".join(texts), {"pe": pe})
 

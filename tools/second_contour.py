@@ -1,19 +1,19 @@
-"""Random answers with bounds about Gaussian steps, held against the reference.
+"""Random answers with bounds about Gaussian steps, compared with the reference.
 
     python tools/campaigns.py compositions --answers 1000000 --seed 1 --minutes 60
 
-Compositions of one to three kinds of sampled and plain Gaussian steps over noise 0.2 to 100, rates
-1e-7 to 1 and 1 to 10^8 steps are asked for gamma, beta, delta and epsilon at 64 thresholds, under
-add, remove and add_remove, up to epsilon 10^6, down to values of 1e-300, and next to the ends of
-their domains and beyond these (``tools/contour_ends.py``); ``few-steps`` are two to a hundred of
-one kind.  The truth is `pyengine.reference`, proven, where it has 20 digits within ``--seconds``;
-it shares no code with the engines.  An answer is outside where a bound is on the wrong side of the
-truth by more than four times what that may be off by: what the functionals at a threshold may,
-times what a question's answer makes of it.
+Compositions of one to three kinds of sampled and plain Gaussian steps (noise 0.2 to 100, rates 1e-7
+to 1, 1 to 10^8 steps) are asked for gamma, beta, delta and epsilon at 64 thresholds, under add,
+remove and add_remove, up to epsilon 10^6, down to values of 1e-300, and next to and beyond the ends
+of their domains (``tools/contour_ends.py``); ``few-steps`` are two to a hundred of one kind. The
+truth is `pyengine.reference`, proven, where it has 20 digits within ``--seconds``; it shares no
+code with the engines. An answer is outside if a bound is on the wrong side of the truth by more
+than four times the truth's error: the error of the functionals at a threshold, times its effect on
+the answer.
 
 Other steps have lines of ``tools/second_contour.c``: the trapezoidal rule in t with 64-bit
-mantissas, on nodes that their campaigns give, both spacings shortened and both ends moved out until
-nothing moves by 1e-15, or by 2e-14 where long double ends.
+mantissas, on nodes from their campaigns. Both spacings are shortened and both ends moved out until
+nothing changes by 1e-15, or by 2e-14 where long double reaches its limit.
 """
 
 from __future__ import annotations
@@ -71,15 +71,15 @@ class Kinds(NamedTuple):
     steps: list[int]
 
     def mechanism(self) -> pe.Mechanism:
-        """What is asked."""
+        """The mechanism under test."""
         return pe.compose(*(pe.dp_sgd(*kind) for kind in zip(*self, strict=True)))
 
     def law(self) -> SampledGaussianLaw:
-        """The reference's."""
+        """The reference's law."""
         return SampledGaussianLaw(tuple(EqualSteps(*kind) for kind in zip(*self, strict=True)))
 
     def largest(self) -> float:
-        """The largest loss of ``add``: no step samples the record; about."""
+        """About the largest loss of ``add``, where no step samples the record."""
         if 1.0 in self.probability:
             return math.inf
         parts = zip(self.probability, self.steps, strict=True)
@@ -88,7 +88,7 @@ class Kinds(NamedTuple):
 
 @cache
 def second_contour() -> ctypes.CDLL:
-    """The second contour, compiled for this run; in no flags of the core."""
+    """The second contour, compiled for this run, with other flags than the core."""
     library = Path(tempfile.mkdtemp(prefix="second_contour")) / "second_contour.so"
     return compiled(library, [ROOT / "tools" / "second_contour.c"], flags=["-O2"])
 
@@ -103,16 +103,16 @@ class Proven(Line):
         self._law, self._clock, self._lam = law, clock, lam
 
     def moments(self) -> tuple[float, float, float]:
-        """Mean and deviation of the tilted sum, and the log of what lies there, about."""
+        """Mean and deviation of the tilted sum, and K(λ) - λ mean: about the log of A's mass."""
         cumulants = self._law.cumulants
         mean, variance = cumulants.mean_variance(self._lam)
         log_of_a = cumulants.value(self._lam) - self._lam * mean
         return mean + cumulants.shift, math.sqrt(variance), log_of_a
 
     def logs(self, c: npt.NDArray[np.float64]) -> tuple[Any, float] | None:
-        """Logs of both masses and of the profile, shape (n, 3) of mpmath's, and their error.
+        """Logs of both masses and of the profile, shape (n, 3) in mpmath, and their error.
 
-        Those that are not known so well are -inf.
+        Those that are known less well are -inf.
         """
         names = (
             ("p_above", "q_above", "h_qp") if self._lam > 0.5 else ("p_below", "q_below", "h_pq")
@@ -158,7 +158,7 @@ def few(rng: np.random.Generator) -> Kinds:
 
 
 def tilts(line: Callable[[float], Line], rng: np.random.Generator) -> Iterator[float]:
-    """Tilts at random, measured by the deviation of the loss, then by themselves."""
+    """Random tilts, at distances in units of the loss's deviation, except for the last one."""
     for i in range(TRIES):
         right = bool(rng.random() < 0.5)
         distance = math.exp(rng.uniform(-3.0, 4.5))
@@ -169,7 +169,7 @@ def tilts(line: Callable[[float], Line], rng: np.random.Generator) -> Iterator[f
 
 
 def beyond(line: Callable[[float], Line], lam: float, least: float) -> Any:
-    """A tilt between a pole and the one given whose masses are doubles, and its moments."""
+    """A tilt between a pole and a given tilt whose masses are doubles, and its moments."""
     while lam > 1.0 + 1e-9 or lam < -1e-9:
         found = line(lam).moments()
         if found is not None and all(map(math.isfinite, found)):
@@ -181,7 +181,7 @@ def beyond(line: Callable[[float], Line], lam: float, least: float) -> Any:
 
 
 def asked_on(line: Callable[[float], Line], rng: np.random.Generator) -> list[Truth]:
-    """Questions with their truths and doubts; none where the second contour has no answer."""
+    """Questions with their truths and errors; none where the second contour has no answer."""
     for first in tilts(line, rng):
         start = beyond(line, first, LEAST_LOG * rng.uniform(0.0, 1.0))
         if start is None:
@@ -205,19 +205,19 @@ def asked_of(kinds: Kinds, rng: np.random.Generator, seconds: float = SECONDS) -
 
 
 def ends_of(kinds: Kinds, rng: np.random.Generator, seconds: float = SECONDS) -> list[Truth]:
-    """Questions next to the ends of their domains, and beyond them."""
+    """Questions next to and beyond the ends of their domains."""
     with mpmath.workdps(DIGITS_OF_FORMS):
         return at_ends(partial(Proven, kinds.law(), Clock(seconds)), kinds, rng)
 
 
 class Clock:
-    """Seconds of processor time that are left for some answers."""
+    """Remaining seconds of processor time for some answers."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
 
     def within(self, ask: Callable[[], Iterator[Any]]) -> list[Any]:
-        """Return what a function yields until it is refused, or has taken too long."""
+        """Return the results of a generator until it is refused, or takes too long."""
         if self.left <= 0.0:
             return []
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -227,7 +227,7 @@ class Clock:
 
 
 def _in_time(seconds: float, ask: Callable[[], Iterator[Any]]) -> list[Any]:
-    """Ask in a child: nothing may be raised within an integral of FLINT."""
+    """Ask in a child process: no exception may be raised inside an integral of FLINT."""
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
 
@@ -241,7 +241,7 @@ def _in_time(seconds: float, ask: Callable[[], Iterator[Any]]) -> list[Any]:
     child.start()
     there.close()
     found = []
-    with suppress(EOFError, OSError):  # the child may be ended within a message
+    with suppress(EOFError, OSError):  # the child may be ended while it sends a message
         while True:
             found.append(here.recv())
     child.join()
@@ -255,7 +255,7 @@ def levels(rng: np.random.Generator) -> npt.NDArray[np.float64]:
 
 
 def _referred(mechanism: pe.Mechanism, name: str, order: str, x: Any) -> Iterator[Truth]:
-    """The reference's answers at the levels of some gamma, or what else has these."""
+    """The reference's answers at levels of some gamma; for delta, at the epsilons of these."""
     if name == "delta":
         x = np.asarray(pe.epsilon(mechanism, x, adjacency=order))
     for level in x.tolist():
@@ -273,7 +273,7 @@ def referred(
     rng: np.random.Generator,
     seconds: float,
 ) -> list[Truth]:
-    """Random questions with the reference's truth, as far as it has them in time."""
+    """Random questions with the reference's truth, as far as it is ready in time."""
     found: list[Truth] = []
     for name in QUESTIONS:
         order = str(rng.choice(ORDERS[:2]))

@@ -1,8 +1,8 @@
-"""What is asked of laws of losses of means of ratios.
+"""Questions on laws of losses of means of ratios.
 
-Epochs of one step are plain Gaussian steps, whose losses are normal: sums of two losses and rows of
-both together have closed forms.  Rows of the mean of two ratios are held against laws of the engine
-whose ends do not count.
+Epochs of one step are plain Gaussian steps, whose losses are normal, so sums of two losses and rows
+of both together have closed forms. Rows of the mean of two ratios are compared with laws of the
+engine whose ends are negligible.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
     "sums_of_losses",
 ]
 
-Step = tuple[float, float]  # noise, and a rate that does not matter here
+Step = tuple[float, float]  # noise, and a rate that is not used here
 Pairs = Sequence[tuple[Step, Step]]
 Found = list[tuple[Array, Array, Array]]
 DEEP, SHALLOW, ENDING = -200.0, -20.0, -60.0
@@ -71,17 +71,17 @@ def _pairs(kernel: Any, steps: Pairs, depths: Sequence[tuple[float, float]]) -> 
 
 
 def deep_losses(kernel: Any, steps: Pairs) -> list[Run]:
-    """Laws of plain steps whose ends do not count in sums."""
+    """Laws of plain steps whose ends are negligible in sums."""
     return list(_pairs(kernel, steps, [(DEEP, DEEP)]))
 
 
 def shallow_losses(kernel: Any, steps: Pairs) -> list[Run]:
-    """Laws of plain steps whose ends count in sums."""
+    """Laws of plain steps whose ends matter in sums."""
     return list(_pairs(kernel, steps, [(SHALLOW, SHALLOW), (SHALLOW, DEEP), (DEEP, SHALLOW)]))
 
 
 def shallow_runs(kernel: Any, steps: Pairs) -> list[Run]:
-    """Laws of both losses that end where what lies beyond counts."""
+    """Laws of both losses that end where the rest matters."""
     found = []
     for run in _pairs(kernel, steps, [(ENDING, ENDING), (2.0 * SHALLOW, 2.0 * SHALLOW)]):
         with suppress(ValueError):
@@ -90,7 +90,7 @@ def shallow_runs(kernel: Any, steps: Pairs) -> list[Run]:
 
 
 def shallow_means(kernel: Any, steps: Pairs) -> list[Run]:
-    """Laws of the mean of two ratios of one noise that end where what lies beyond counts."""
+    """Laws of the mean of two ratios of one noise that end where the rest matters."""
     found = []
     for (noise, _), _ in steps:
         with suppress(ValueError):
@@ -100,7 +100,7 @@ def shallow_means(kernel: Any, steps: Pairs) -> list[Run]:
 
 
 def sums_of_losses(runs: Sequence[Run], number: int = 24) -> Found:
-    """Densities of the sum of two normal losses over all of what their laws have."""
+    """Densities of the sum of two normal losses over the whole range of their laws."""
     found = []
     for noise, (a, b) in runs:
         variance = sum(x**-2 for x in noise)
@@ -114,7 +114,7 @@ def sums_of_losses(runs: Sequence[Run], number: int = 24) -> Found:
 
 @cache
 def normal_row(variance: float, c: float) -> list[float]:
-    """Logs of the functionals of a normal loss of a variance; both orders are the same."""
+    """Logs of the functionals of a normal loss with a given variance; both orders are the same."""
     with mpmath.workdps(60):
         v, x = mpmath.mpf(variance), mpmath.mpf(c)
         root = mpmath.sqrt(v)
@@ -126,7 +126,7 @@ def normal_row(variance: float, c: float) -> list[float]:
 
 
 def rows_of_losses(runs: Sequence[Run], number: int = 40) -> Found:
-    """Rows of two plain steps over all of what their law has."""
+    """Rows of two plain steps over the whole range of their law."""
     found = []
     for noise, (law,) in runs:
         variance = sum(1 / Fraction(x) ** 2 for x in noise)
@@ -135,14 +135,14 @@ def rows_of_losses(runs: Sequence[Run], number: int = 40) -> Found:
             asked = -c if backward else c
             rows = law.rows(backward, asked)
             truth = np.array([normal_row(float(variance), float(x)) for x in asked])
-            # the variance is a double there, which moves a density by its log
+            # the variance is rounded there, which changes a density by its log
             unsure = 1e-15 * (1.0 + np.abs(truth))
             found.append((rows[:, VALUES], rows[:, ERRORS:] + unsure, truth))
     return found
 
 
 def rows_of_means(runs: Sequence[Run], number: int = 40) -> Found:
-    """Rows of the mean of two ratios over all of what their law has."""
+    """Rows of the mean of two ratios over the whole range of their law."""
     found = []
     for (noise, _), (law,) in runs:
         truths = _law_of(_composed_epochs, (((noise, 0.0), 2, 1),), DEEP)

@@ -1,8 +1,8 @@
-"""Laws of few steps with switches: choices, errors put in, and error terms.
+"""Switches of laws of few steps: choices, added errors, and error terms.
 
-What errs by rounding errs by as much as its term allows in units of 2^-36, all in one direction,
-and the term counts in that unit.  Such errors are put in when values are asked, not while a law is
-made: polynomials would be fitted to what errs in the same way.
+An operation that rounds gets an error as large as its term allows, in units of 2^-36, always in one
+direction; the term uses the same unit. Such errors are added when values are asked, not while a law
+is made: polynomials would be fitted to the wrong values, with the same error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PART, PART_WIDE = LOUD / UNIT, LOUD / WIDE
 
 
 def _checks(number: int) -> tuple[Change, ...]:
-    """Panels that are held at few places, with polynomials of all degrees below their number."""
+    """Panels checked at few places, with polynomials of all degrees below the number of places."""
     return (
         ("sector.h", "PE_SECTOR_CHECKS = 64", f"PE_SECTOR_CHECKS = {number}"),
         (P, "DEGREE = 12, HIGHEST_DEGREE = CHECKS - 8", "DEGREE = 2, HIGHEST_DEGREE = CHECKS"),

@@ -1,8 +1,8 @@
-"""What is asked of laws of few steps where one error term must carry the error alone.
+"""Questions on laws of few steps where one error term must cover the error alone.
 
-The terms are in ``sector_switches.py``.  Sums of two steps
-are held against an integral of closed forms, densities and rows of one step against closed forms,
-rows of sums of two against laws of the engine whose ends do not count.
+The terms are in ``sector_switches.py``. Sums of two steps are compared with an integral of closed
+forms, densities and rows of one step with closed forms, and rows of sums of two with laws of the
+engine whose ends are negligible.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def log_sum_density(w: float, one: Step, other: Step) -> float:
 def step_row(one: Step, y: float, backward: bool) -> list[float]:
     """Logs of the functionals of one step in closed form, at the loss `y` beyond the smallest one.
 
-    `y` is the double that the threshold is, less the smallest loss.
+    `y` is the threshold, a double, minus the smallest loss.
     """
     with mpmath.workdps(60):
         mu, p = 1 / mpmath.mpf(one[0]), mpmath.mpf(one[1])
@@ -112,7 +112,7 @@ class Made(NamedTuple):
 
 
 def made(kernel: Any, steps: Sequence[Step], depths: Sequence[float]) -> Iterator[Made]:
-    """Laws that end at given depths, where none is refused."""
+    """Laws that end at given depths, unless one is refused."""
     try:
         laws = tuple(step(kernel, *one, depth) for one, depth in zip(steps, depths, strict=True))
     except ValueError:
@@ -121,12 +121,12 @@ def made(kernel: Any, steps: Sequence[Step], depths: Sequence[float]) -> Iterato
 
 
 def deep_pairs(kernel: Any, steps: Pairs) -> list[Made]:
-    """Laws whose ends do not count in sums."""
+    """Laws whose ends are negligible in sums."""
     return [laws for pair in steps for laws in made(kernel, pair, (DEPTH, DEPTH))]
 
 
 def shallow_pairs(kernel: Any, steps: Pairs) -> list[Made]:
-    """Laws whose ends count in sums."""
+    """Laws whose ends matter in sums."""
     depths = ((SHALLOW, SHALLOW), (SHALLOW, 2 * DEPTH), (2 * DEPTH, SHALLOW))
     return [laws for pair in steps for depth in depths for laws in made(kernel, pair, depth)]
 
@@ -137,12 +137,12 @@ def singles(kernel: Any, steps: Pairs, depth: float = DEPTH) -> list[Made]:
 
 
 def shallow_singles(kernel: Any, steps: Pairs) -> list[Made]:
-    """Laws of one step whose ends count."""
+    """Laws of one step whose ends matter."""
     return singles(kernel, steps, SHALLOW)
 
 
 def sums(laws: Sequence[Made], number: int = 24) -> Found:
-    """Sums of two steps over all of what their laws have."""
+    """Sums of two steps over the whole range of their laws."""
     found = []
     for steps, (a, b) in laws:
         low = max(a.ends[0], b.ends[0])
@@ -184,7 +184,7 @@ def rows_at(law: Law, one: Step, w: Array, every: slice = ALL) -> Found:
 
 
 def step_rows(laws: Sequence[Made], number: int = 30, every: slice = ALL) -> Found:
-    """Rows of one step over all of what its law has."""
+    """Rows of one step over the whole range of its law."""
     found = []
     for (one,), (law,) in laws:
         w = np.linspace(law.ends[0] + 1e-3, law.ends[1] - 1e-3, number)
@@ -198,7 +198,7 @@ def tails(laws: Sequence[Made]) -> Found:
 
 
 def rows_on_edges(laws: Sequence[Made], number: int = 30) -> Found:
-    """Rows of one step next to places where pieces of panels end."""
+    """Rows of one step next to the edges of panels' pieces."""
     found = []
     for (one,), (law,) in laws:
         edges = law.edges
@@ -208,7 +208,7 @@ def rows_on_edges(laws: Sequence[Made], number: int = 30) -> Found:
 
 
 def added_pairs(kernel: Any, steps: Pairs) -> list[Made]:
-    """Laws of sums of two steps that end where the probability above them counts."""
+    """Laws of sums of two steps that end where the probability above them matters."""
     found = []
     depths = ((2 * SHALLOW, 2 * SHALLOW), (3 * SHALLOW, 3 * SHALLOW))
     parts = (laws for pair in steps for depth in depths for laws in made(kernel, pair, depth))
@@ -220,13 +220,13 @@ def added_pairs(kernel: Any, steps: Pairs) -> list[Made]:
 
 @cache
 def deep_rows(steps: tuple[Step, ...], backward: bool, c: tuple[float, ...]) -> Array:
-    """Rows of sums by laws of the engine that end where nothing counts."""
+    """Rows of sums by laws of the engine whose ends are negligible."""
     law = _law_of(_composed, tuple((noise, p, 1) for noise, p in steps), DEPTH)
     return rows_of(law, backward, np.array(c))
 
 
 def added_rows(laws: Sequence[Made], number: int = 30) -> Found:
-    """Rows of sums of two steps over all of what their laws have."""
+    """Rows of sums of two steps over the whole range of their laws."""
     found = []
     for steps, (law,) in laws:
         floor = math.fsum(math.log1p(-p) for _, p in steps)
@@ -240,7 +240,7 @@ def added_rows(laws: Sequence[Made], number: int = 30) -> Found:
 
 
 class Question(NamedTuple):
-    """Laws that are made, and what is asked of them."""
+    """Laws, and what is asked of them."""
 
     laws: Callable[[Any, Pairs], list[Any]]
     ask: Callable[[Sequence[Any]], Found]
@@ -270,7 +270,7 @@ def switched(folder: Path, sizes: Sequence[Change] = ()) -> Kernel:
 
 
 def judged(switched: Kernel, term: Term, part: float, steps: Pairs = STEPS) -> Tally:
-    """What comes of a part of a term where it alone must hold, what errs to both sides."""
+    """Result with a part of a term that must cover the error alone, in both directions."""
     question, found = QUESTIONS[term.asks], []
     errs = not ERRING.isdisjoint((*term.loud, *term.late))
     for sign in (1.0, -1.0) if errs else (1.0,):
@@ -282,6 +282,6 @@ def judged(switched: Kernel, term: Term, part: float, steps: Pairs = STEPS) -> T
 
 
 def judged_as_it_is(switched: Kernel, asks: str, steps: Pairs = STEPS) -> Tally:
-    """The same where nothing is switched: the kernel is the engine's."""
+    """The same without switches, with the kernel of the engine."""
     question = QUESTIONS[asks]
     return tally(question.ask(question.laws(switched.library, steps)))

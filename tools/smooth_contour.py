@@ -3,12 +3,11 @@
     python tools/campaigns.py smooth --seed 1 --minutes 5
 
 Steps are pairs of analytic densities (logistic, hyperbolic secant, normal of another scale) from
-SciPy 12 to 2,000 times, such pairs as expressions, of Student's law, too, on Poisson samples or on
-all data, 2 to 100,000 times, one batch of fixed size with a record substituted, and one to five
-epochs of random allocation.  Truths share no code with the engines: lines of
-``tools/second_contour.py`` on nodes of the densities in long double, normal tails in 40 digits by
-the threshold of the one step, and `pyengine.reference`.  Answers that are estimates are counted as
-such.
+SciPy, 12 to 2,000 times; such pairs and Student's law as expressions, on Poisson samples or on all
+data, 2 to 100,000 times; one batch of fixed size with a record substituted; and one to five epochs
+of random allocation. Truths share no code with the engines: lines of ``tools/second_contour.py`` on
+nodes of the densities in long double, normal tails in 40 digits at the threshold of the one step,
+and `pyengine.reference`. Estimates are counted as such.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ import pyengine as pe
 from pyengine.analytic import Expression, cosh, exp, log, number, pi, sqrt, z
 
 HALF_LOG_2PI = np.log(2 * PI) / 2
-DEEPEST = 11_000.0  # logs of weights that long double holds
+DEEPEST = 11_000.0  # logs of the range of weights in long double
 
 
 def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
@@ -59,7 +58,7 @@ def _student(x: Any) -> Any:
 
 
 class Shape(NamedTuple):
-    """A density: its name in SciPy, its log, half the width of the strip without a pole.
+    """A density: its name in SciPy, its log, and half the width of the strip without a pole.
 
     And the log as an expression.
     """
@@ -81,17 +80,17 @@ STUDENT = Shape(
 
 
 class DensityKind(NamedTuple):
-    """Steps of a pair of densities: one about 0, the other one moved, and normal ones stretched."""
+    """Steps of a pair of densities: one about 0, the other shifted, and normal ones stretched."""
 
     shape: Shape
     shift: float
     scale: float
     steps: int
     rate: float = 1.0
-    pairs: tuple[None, ...] = (None, None)  # transforms of bounded losses come back
+    pairs: tuple[None, ...] = (None, None)  # transforms of bounded losses oscillate
 
     def mechanism(self) -> pe.Mechanism:
-        """What is asked, by SciPy's densities."""
+        """The mechanism under test, by SciPy's densities."""
         law = getattr(stats, self.shape.name)
         return pe.from_distributions(law(0.0, 1.0), law(self.shift, self.scale)).composed(
             self.steps
@@ -115,8 +114,8 @@ class DensityKind(NamedTuple):
         return x, np.log(share * np.sqrt(LD(3))) - 2 * np.log(np.cos(theta))
 
     def nodes(self, lam: float, fine: float, reach: float) -> tuple[Any, Any]:
-        """Logs of weights under A, and losses, at equidistant places."""
-        # the middle of the tilted density and its scale where it is a normal one, else its tails
+        """Logs of weights under A, and losses, at equally spaced points."""
+        # the middle and the scale of a normal tilted density, else its tails
         if self.shape.name == "t":
             x, log_weight = self._turned(fine)
             return self._at(lam, x, log_weight)
@@ -138,7 +137,7 @@ class DensityKind(NamedTuple):
         return self._at(lam, x, np.log(LD(spacing)))
 
     def _at(self, lam: float, x: Any, log_weight: Any) -> tuple[Any, Any]:
-        """Logs of weights and losses at places with weights."""
+        """Logs of weights and losses at weighted points."""
         shift, scale, rate = LD(self.shift), LD(self.scale), LD(self.rate)
         log_a = self.shape.log(x)
         loss = self.shape.log((x - shift) / scale) - np.log(scale) - log_a
@@ -192,7 +191,7 @@ def expressions(rng: np.random.Generator) -> tuple[pe.Mechanism, list[Truth]]:
 
 
 def batches(rng: np.random.Generator) -> tuple[pe.Mechanism, list[Truth]]:
-    """One batch of fixed size under substitution, by the threshold of its one step."""
+    """One batch of fixed size under substitution, by the threshold of its only step."""
     noise, records = _log_uniform(rng, 0.4, 30.0), int(_log_uniform(rng, 4.0, 1e5))
     batch = int(rng.integers(1, max(2, records // 2)))
     run = pe.GaussianMechanism(noise).sampled_without_replacement(
@@ -216,7 +215,7 @@ def batches(rng: np.random.Generator) -> tuple[pe.Mechanism, list[Truth]]:
 
 
 def _of_one_test(level: Decimal, power: Decimal, profile: Decimal, epsilon: float) -> list[Truth]:
-    """Questions whose answer is this test, corrected for the rounding of arguments."""
+    """Questions that one test answers, corrected for the rounding of arguments."""
     kappa, delta = float(level), float(profile)
     slope = Decimal(epsilon).exp()
     gamma = power + slope * (Decimal(kappa) - level)
@@ -230,7 +229,7 @@ def _of_one_test(level: Decimal, power: Decimal, profile: Decimal, epsilon: floa
 
 
 def epochs(rng: np.random.Generator, seconds: float) -> tuple[pe.Mechanism, list[Truth]]:
-    """One to five epochs of random allocation; the truth is the reference, as far as it goes."""
+    """One to five epochs of random allocation; the truth is the reference, as far as it reaches."""
     steps = int(_log_uniform(rng, 2.0, 1e4))
     run = pe.GaussianMechanism(_log_uniform(rng, 0.6, 6.0)).randomly_allocated(steps)
     run = run.composed(int(rng.integers(1, 6)))
