@@ -1,8 +1,8 @@
 """A second program for the worst strategy of menus of mixed kinds, which shares no code.
 
-V(x) = W(e^x) - (e^x - 1)+ is kept as cubic splines in x between its corners, those of one or two
-losses that are atoms; means of W are sums over atoms and Gauss-Legendre panels of the noise.
-Values are estimates: two spacings say how good.
+V(x) = W(e^x) - (e^x - 1)+ is represented by cubic splines in x between its corners, which come from
+one or two losses that are atoms. Means of W are sums over atoms and Gauss-Legendre panels of the
+noise. Values are estimates; their error is the difference of two spacings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FloatArray = npt.NDArray[np.float64]
 FARTHEST = 8.5  # standard deviations of the noise
 KINDS = ("gaussian", "sampled gaussian", "laplace", "response")
 SORTS = ("no limits", "uses", "costs", "uses of two", "order of the menu")
-MANY = ("no limits", "order of the menu")  # of many steps: few states
+MANY = ("no limits", "order of the menu")  # for many steps: few states
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Case:
-    """A menu, its limits, and what is asked."""
+    """A menu, its limits, and the question."""
 
     menu: tuple[Choice, ...]
     steps: int
@@ -74,7 +74,7 @@ class Case:
         return pe.adaptive([choice.mechanism for choice in self.menu], self.steps, **words)
 
     def allows(self, made: tuple[int, ...], choice: int) -> bool:
-        """Whether a choice may follow so many of each."""
+        """Whether a choice may follow so many uses of each."""
         after = tuple(k + (i == choice) for i, k in enumerate(made))
         if self.sort == "uses":
             return after[choice] <= self.most[choice]
@@ -85,7 +85,7 @@ class Case:
         return self.sort == "no limits" or not any(made[choice + 1 :])
 
     def alike(self, made: tuple[int, ...]) -> tuple[int, ...]:
-        """Choices after which as much may follow; one for all that are alike."""
+        """Numbers of uses after which the same choices remain, as one representative."""
         if self.sort not in MANY:
             return made
         last = max((i for i, k in enumerate(made) if k), default=0)
@@ -105,7 +105,7 @@ def releases(choice: Choice, panels: int) -> tuple[FloatArray, FloatArray]:
         p = choice.noise
         loss = np.array([math.log(p / (1.0 - p)), math.log((1.0 - p) / p)])
         mass = np.array([1.0 - p, p])
-    elif choice.kind == "laplace":  # noise at z, of which both ends have one loss each
+    elif choice.kind == "laplace":  # noise at z; its two ends have one loss each
         b = choice.noise
         loss = np.concatenate([(2.0 * z - 1.0) / b, [-1.0 / b, 1.0 / b]])
         mass = np.concatenate([mass * np.exp(-z / b) / (2.0 * b), [0.5, 0.5 * math.exp(-1.0 / b)]])
@@ -138,7 +138,7 @@ def profile(choice: Choice, x: FloatArray, order: str) -> FloatArray:
 
 
 def largest_delta(case: Case, spacing: float, panels: int, least: int = 3) -> float:
-    """δ(ε) of the worst strategy; at least so many cells between two corners."""
+    """δ(ε) of the worst strategy, with at least a given number of cells between corners."""
     moves, reach, corners = [], 0.0, [0.0]
     for choice in case.menu:
         loss, mass = releases(choice, panels)
@@ -203,10 +203,10 @@ def largest_delta(case: Case, spacing: float, panels: int, least: int = 3) -> fl
 
 
 def drawn(rng: np.random.Generator, *, many: bool = False) -> Case:
-    """A random menu of one to three choices, limits of one sort, ε and an order of neighbours.
+    """A random menu of one to three choices, one kind of limits, ε and an order of neighbours.
 
-    Of up to 4 steps, or of 5 to 80 where few states are left of these.  Menus of randomized
-    response alone have exact policy trees (test_adaptive).
+    Up to 4 steps, or 5 to 80 if these have few states. Menus of randomized response alone have
+    exact policy trees (test_adaptive).
     """
     steps = round(5.0 * 16.0 ** rng.random()) if many else int(rng.integers(1, 5))
     size = int(rng.integers(1, 4))
@@ -234,7 +234,7 @@ def drawn(rng: np.random.Generator, *, many: bool = False) -> Case:
 
 
 def judged(case: Case, tolerance: float) -> tuple[Any, float, float]:
-    """Proven bounds of pyengine, the second program's value, and its error, about."""
+    """Proven bounds of pyengine, the second program's value, and its approximate error."""
     value, error = value_and_error(case)
     return bounds_of(case, tolerance), value, error
 
@@ -245,10 +245,10 @@ def bounds_of(case: Case, tolerance: float) -> Any:
 
 
 def value_and_error(case: Case) -> list[float]:
-    """The second program's value, and its error, about."""
+    """The second program's value, and its approximate error."""
     deviation = min(profile(c, np.zeros(1), "remove")[0] for c in case.menu)
     spacing = min(0.4 * float(deviation), 0.04)
-    # two grids may err alike where a mean has a corner
+    # two grids may have the same error where a mean has a corner
     values = [
         largest_delta(case, spacing * part, panels, least)
         for part, panels, least in ((1.0, 12, 3), (0.5, 24, 6), (0.25, 48, 12))
@@ -257,6 +257,6 @@ def value_and_error(case: Case) -> list[float]:
 
 
 def is_outside(found: Any, value: float, error: float) -> bool:
-    """Whether a value is surely outside of the bounds, its error at most 8 times that estimate."""
+    """Whether a value is certainly outside the bounds: by more than 8 times its estimated error."""
     doubt = 8.0 * error + 1e-8 * value + 1e-15
     return bool(value + doubt < found.lower or value - doubt > found.upper)

@@ -22,8 +22,8 @@ from outcomes import sampled_gaussian_delta
 __all__ = ["bounded_range_profile", "epoch_profile", "truncated_profile"]
 
 BITS = 400
-DEPTH = 85.0  # errors are e^-DEPTH of what is summed
-AGREED = 1e-30  # relative, of two values of one profile
+DEPTH = 85.0  # errors are e^-DEPTH of the terms
+AGREED = 1e-30  # relative difference of two values of one profile
 
 
 class NoTruthError(Exception):
@@ -38,7 +38,7 @@ def _plain_transform(mu: float, z: float) -> float:
 
 
 def _saddle(mu: float, steps: int, k: float) -> float:
-    """The place on the positive axis where e^{zk} l(z)^t / z² is smallest."""
+    """The point on the positive axis where e^{zk} l(z)^t / z² is smallest."""
 
     def exponent(log_z: float) -> float:
         z = math.exp(log_z)
@@ -58,7 +58,7 @@ def _partial_mean(mu: arb, steps: int, k: arb, angle: float, finer: float) -> ar
     slope = float(mu)
     vertex = _saddle(slope, steps, float(k))
     scale = arb(vertex) / (1 - arb(angle).sin())
-    kept = 0.7  # angle of z that no shift of x takes away
+    kept = 0.7  # angle of z that a shift of x does not remove
     strip = min((math.pi / 2 - kept) / slope * 0.95, 15.0)
     most = (math.pi / 2 + angle - kept) / slope  # shift of x
     width = arb(2.0 * math.pi * strip / (DEPTH + 0.5 * strip**2 + 0.5 * most**2) / finer)

@@ -1,8 +1,8 @@
 """Closed forms of one subsampled Gaussian step by definition, in ball arithmetic.
 
-Truth for the tests of the closed forms.  It starts from the tails of both laws at a threshold and
-shares no formula with the engine: profiles are differences of tails at a precision that outlasts
-their cancellation, and inverses are judged by evaluating at the proposed answer.
+Truth for the tests of the closed forms. It starts from the tails of both laws at a threshold and
+shares no formula with the engine: profiles are differences of tails, with enough digits for their
+cancellation, and inverses are judged by evaluating at the proposed answer.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Step:
         return rest * upper(x) + p * upper(x - mu), rest * upper(-x) + p * upper(mu - x)
 
     def profile(self, epsilon: float) -> arb:
-        """δ(ε) of the order asked for, to 40 digits or to 1e-360."""
+        """δ(ε) of an order, to 40 digits or to 1e-360."""
         if self.order != "add_remove":
             return self._profile(epsilon, self.order)
         one, other = self._profile(epsilon, "add"), self._profile(epsilon, "remove")
@@ -95,13 +95,13 @@ class Step:
         return below, above, upper(x), upper(-x)
 
     def threshold(self, alpha: float, order: str) -> arb:
-        """The threshold of the level-α test, by bisection with certain signs."""
+        """The threshold of the level-α test, by bisection with proven signs."""
         low, high = Fraction(-60), Fraction(60) + Fraction(math.isqrt(int(self.square)) + 2)
         at, rest = exact(alpha), exact(1 - Fraction(alpha))
         while high - low > Fraction(1, 1 << 30):
             middle = (low + high) / 2
             above = None
-            for bits in (BITS, 6 * BITS):  # few levels are so near to a corner as to need the more
+            for bits in (BITS, 6 * BITS):  # few levels are so near a corner that they need more
                 with precision(bits):
                     found, complement, *_ = self.level(exact(middle), order)
                     if found > at or complement < rest:
@@ -118,7 +118,7 @@ class Step:
 
     def curve(self, alpha: float) -> tuple[arb, arb]:
         """β and γ at α, for add or remove."""
-        with precision(6 * BITS):  # a β of 1e-320 may hang on the last digits of α
+        with precision(6 * BITS):  # a β of 1e-320 may depend on the last digits of α
             x, order = self.threshold(alpha, self.order), self.order
             mu, p, rest = self._constants()
             for _ in range(5):
@@ -136,8 +136,8 @@ class Step:
     def hull(self, alpha: float) -> tuple[arb, arb]:
         """β and γ of the lower convex hull of both orders, as the conjugate of the larger profile.
 
-        γ is the least α t + D(log t), where D(-c) = 1 - e^-c + e^-c D(c): no order of the two
-        profiles, nor any symmetry of the hull, is made use of.
+        γ is the least α t + D(log t), where D(-c) = 1 - e^-c + e^-c D(c). This uses neither an
+        order of the two profiles nor a symmetry of the hull.
         """
         golden = (5.0**0.5 - 1.0) / 2.0
 
@@ -164,7 +164,7 @@ class Step:
 
 
 class Question(NamedTuple):
-    """A question of the package with what its truth needs."""
+    """A question of the package with the data of its truth."""
 
     name: str
     mechanism: pe.Mechanism
@@ -179,7 +179,7 @@ def spread(random_: random.Random, low: float, high: float) -> float:
 
 
 def random_question(random_: random.Random) -> Question:
-    """A question from the whole domain, half of them next to an end or a seam of it."""
+    """A question from the whole domain, half of them next to an end or a seam."""
     noise = spread(random_, 1e-4, 1e3)
     gaussian = pe.GaussianMechanism(noise)
     kind = random_.randrange(5)

@@ -1,8 +1,8 @@
-"""Tests that may leave out what an engine refuses: what they compare is counted.
+"""Count comparisons of tests that may skip what an engine refuses.
 
-A test that skips refusals cannot fail if everything is refused.  ``@comparing(0.8)`` stands above
-all other decorators of such a test, which calls ``compared()`` for what it compared and
-``left_out()`` for what it did not; below the share, or without anything compared, it fails.
+A test that skips refusals cannot fail if everything is refused. ``@comparing(0.8)`` goes above all
+other decorators of such a test, which calls ``compared()`` for each comparison made and
+``left_out()`` for each one skipped. The test fails below that share, or without any comparison.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 
 @dataclass
 class _Tally:
-    """How many comparisons a test made, and how many it left out."""
+    """Numbers of comparisons that a test made and left out."""
 
     made: int = 0
     skipped: int = 0
@@ -41,12 +41,12 @@ def compared(number: int = 1) -> None:
 
 
 def left_out(number: int = 1) -> None:
-    """Count comparisons that were not made, because there was no answer."""
+    """Count comparisons that were skipped because there was no answer."""
     _tally().skipped += number
 
 
 def comparing(share: float, least: int = 1) -> Callable[[Test], Test]:
-    """Make a test fail that makes less than this part of its comparisons, or fewer than these."""
+    """Make a test fail that makes less than this share, or this number, of its comparisons."""
 
     def decorate(test: Test) -> Test:
         @wraps(test)

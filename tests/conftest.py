@@ -1,8 +1,8 @@
 """What all tests share: the options of the run, and which random examples it draws.
 
-A run that decides whether a change goes in draws the same examples every time, so that it fails
-for the change and not by the luck of a draw.  ``PYENGINE_EXAMPLES=fresh make test`` draws new ones
-and remembers the failing; the campaign of ``make campaign`` does so at length.
+Checks of a change draw the same examples every time, so that a failure comes from the change and
+not from chance. ``PYENGINE_EXAMPLES=fresh make test`` draws new ones and remembers those that fail;
+the campaign of ``make campaign`` does so on a large scale.
 """
 
 import gc
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-# Processes of a parallel run have a core each, where threads of BLAS wait in loops for each other.
+# Processes of a parallel run have one core each, on which BLAS threads would busy-wait.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 pytest_plugins = ["listed_skips", "processor_time", "progress", "thorough"]
@@ -24,14 +24,14 @@ settings.load_profile(os.environ.get("PYENGINE_EXAMPLES", "fixed"))
 
 
 def pytest_collection_finish() -> None:
-    """Leave modules and tests alone in every collection of garbage to come: they stay."""
+    """Exclude modules and tests from further garbage collections: they stay anyway."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture
 def hasty() -> Iterator[None]:
-    """Threads that take turns as often as they can."""
+    """Threads that switch as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield

@@ -1,10 +1,10 @@
 """Conversions and older bounds by their formulas in ball arithmetic, at random inputs.
 
-Truth shares no code with `pyengine.duality` and `pyengine.baselines`: it takes the formulas as the
-papers write them, differences that cancel among them, with as many digits as that takes.  Inverses
-are judged by evaluating at the proposed answer.  `CONVERSIONS` holds for each function how inputs
-are drawn from its whole domain, how it is asked, and how an answer is judged; questions that follow
-each other are the same for the same seed.
+The truth shares no code with `pyengine.duality` and `pyengine.baselines`. It uses the formulas as
+the papers write them, including differences that cancel, with as many digits as they need. Inverses
+are judged by evaluating at the proposed answer. For each function, `CONVERSIONS` has how inputs are
+drawn from its whole domain, how it is called, and how an answer is judged; the sequence of
+questions is the same for the same seed.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from pyengine import baselines, duality
 from pyengine.gaussian_dp import least_mu
 
 BITS = 320
-LOST = arb(2) * 2**-1073  # what results below the normal range may lose
+LOST = arb(2) * 2**-1073  # error that results below the normal range may have
 
 
 class Verdict(NamedTuple):
-    """The error in units of what the docstring states, and whether it is on the unsafe side."""
+    """The error in units of the docstring's accuracy, and whether it is on the unsafe side."""
 
     error: float
     unsafe: bool
 
 
 class Conversion(NamedTuple):
-    """How one function is asked and judged."""
+    """How one function is called and judged."""
 
     draw: Callable[[random.Random], tuple[Any, ...]]
     ask: Callable[..., Any]
@@ -55,19 +55,19 @@ def near(value: float, truth: arb, allowed: arb) -> Verdict:
 
 
 def above(value: float, truth: arb, allowed: arb) -> Verdict:
-    """Verdict on what is rounded up."""
+    """Verdict on a value that is rounded up."""
     miss = number(value) - truth
     return Verdict(float(miss.abs_upper() / allowed), bool(miss < 0))
 
 
 def not_above(value: float, truth: arb, allowed: arb) -> Verdict:
-    """Verdict on what is at most a bound, but for its rounding."""
+    """Verdict on a value that is at most a bound, except for its rounding."""
     miss = number(value) - truth
     return Verdict(max(0.0, float((miss / allowed).mid())), value < 0.0)
 
 
 def below(value: float, truth: arb, allowed: arb) -> Verdict:
-    """Verdict on what is rounded down."""
+    """Verdict on a value that is rounded down."""
     miss = number(value) - truth
     return Verdict(float(miss.abs_upper() / allowed), bool(miss > 0))
 
@@ -76,7 +76,7 @@ def below(value: float, truth: arb, allowed: arb) -> Verdict:
 
 
 def a_positive(source: random.Random, low: float, high: float) -> float:
-    """A number of (low, high], as often of any size as of an ordinary one, sometimes an end."""
+    """A number of (low, high]: half of any size, half of ordinary size, sometimes an end."""
     kind = source.random()
     if kind < 0.05:
         return high
@@ -135,7 +135,8 @@ def log_rdp(x: arb, rho: arb, epsilon: arb) -> arb:
 def bernoulli(x: arb, rho: arb, epsilon: arb) -> arb:
     """δ of the two Bernoulli laws that one order allows, from below, to some 1e-15 of it; or 0.
 
-    Ratios e^-s and e^u: P and Q are 1, and E R^τ = e^{xρ} fixes one of them, e^ε the other.
+    Ratios are e^-s and e^u. P and Q have sum 1, and E R^τ = e^{xρ} fixes one of them, e^ε the
+    other.
     """
     tau = 1 + x
     if rho >= epsilon + (tau / x).log():
@@ -165,7 +166,7 @@ def bernoulli(x: arb, rho: arb, epsilon: arb) -> arb:
 
 
 def judge_rdp(value: float, orders: list[float], costs: list[float], epsilon: float) -> Verdict:
-    """Between two Bernoulli laws and the older bound; above the former by what is stated."""
+    """Between two Bernoulli laws and the older bound; above the former by the stated accuracy."""
     known = [row for row in zip(orders, costs, strict=True) if row[1] < math.inf]
     with precision(420):
         least = [arb(1)]
@@ -209,7 +210,7 @@ def judge_zcdp(value: float, rho: float, epsilon: float) -> Verdict:
     for _ in range(100):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if rises(middle) else (middle, high)
-    if low < -1900.0:  # 1 but for e^-1900
+    if low < -1900.0:  # 1 up to e^-1900
         return not_above(value, arb(1), arb("1e-14"))
     with precision(8000):  # x of e^±2000 beside 1
         y, r, e = arb(low), number(rho), number(epsilon)
@@ -265,9 +266,9 @@ class Range:
         return sums[0] - epsilon.exp() * sums[1]
 
     def best(self, epsilon: arb) -> arb:
-        """The largest F_l: of all for few steps, else uphill, and beside some more.
+        """The largest F_l: of all for few steps, else uphill and of some more.
 
-        Its radius is the largest of them all.
+        Its radius is the largest of theirs.
         """
         last = self.steps - 1
         known: dict[int, arb] = {}
@@ -292,7 +293,7 @@ class Range:
         return arb(most, max(value.rad() for value in known.values()))
 
     def profile(self, epsilon: arb, room: arb | None = None) -> arb:
-        """δ, to 40 digits or to what is given."""
+        """δ, to 40 digits or to a given number."""
         bits = BITS
         while True:
             with precision(bits):
@@ -338,7 +339,7 @@ def draw_range_epsilon(source: random.Random) -> tuple[Any, ...]:
 
 
 def judge_range_epsilon(value: float, delta: float, width: float, steps: int) -> Verdict:
-    """The smallest of some distances within which the profile crosses the level."""
+    """The smallest of several distances within which the profile crosses the level."""
     law = Range(width, steps)
     with precision(BITS):
         if delta in (0.0, 1.0):
@@ -477,14 +478,14 @@ def a_prior(source: random.Random) -> int | list[float]:
 
 
 def normalised(weights: int | list[float]) -> int | list[float]:
-    """A prior that sums to 1 but for rounding."""
+    """A prior that sums to 1 up to rounding."""
     if isinstance(weights, int):
         return weights
     return [w / math.fsum(weights) for w in weights]
 
 
 def balls(prior: int | list[float]) -> tuple[list[arb], int]:
-    """Probabilities, one for all where they are equal, and their number."""
+    """Probabilities, as one number if they are equal, and their number."""
     if isinstance(prior, int):
         return [arb(1) / prior], prior
     total = sum((number(w) for w in prior), arb(0))
@@ -546,7 +547,7 @@ def judge_gaussian_information(
 
 
 def draw_orthogonal(source: random.Random) -> tuple[Any, ...]:
-    more = source.random() < 0.03  # seldom: that truth takes a second
+    more = source.random() < 0.03  # rarely, because that truth takes a second
     return round(spread(source, 3.0, 1e15)) if more else 2, 1.0 / spread(source, 1e-3, 25.0)
 
 
@@ -585,7 +586,7 @@ def judge_orthogonal(value: float, size: int, noise: float) -> Verdict:
 
 
 class LogLinear:
-    """The profile e^{-a - b ε}, rounded up; remembers where it was asked first."""
+    """The profile e^{-a - b ε}, rounded up; it remembers its first arguments."""
 
     def __init__(self, a: float, b: float) -> None:
         self.a, self.b, self.asked = a, b, None
@@ -631,7 +632,7 @@ def judge_selection(
 ) -> Verdict:
     with precision(BITS):
         bounds = []
-        for more in (0, 1):  # the formula, and with all that may be rounded up
+        for more in (0, 1):  # the formula, and the same with all rounding upwards
             deltas, loose = [], 1 + more * arb("1e-11")
             for point in profile.asked:
                 inner = number(float(point))
@@ -669,7 +670,7 @@ def draw_divergence(source: random.Random) -> tuple[Any, ...]:
 
 
 def divergence(law: Any, rate: float, order: float, adjacency: str) -> arb:
-    """Rényi divergence of one step: a sum over many nodes, or a certain integral."""
+    """Rényi divergence of one step: a sum over many nodes, or a proven integral."""
     mu, p, x = 1 / number(float(law.noise_multiplier)), number(rate), number(order) - 1
     power = 1 + x if adjacency == "add" else -x
 
@@ -731,13 +732,13 @@ def judge_substitution(value: float, law: Any, rate: float, steps: int) -> Verdi
                 return square(z.exp(), (z - mu).exp(), (-z - mu).exp()) / 2
 
             inner = acb.integral(left, acb(-mu), acb(0)) + acb.integral(right, acb(0), acb(mu))
-            mean = left(-mu) + inner.real + right(mu)  # beyond, all densities fall alike
+            mean = left(-mu) + inner.real + right(mu)  # beyond, all densities fall at the same rate
         truth = steps * mean.log()
         return near(value, truth, arb("1e-12") * truth)
 
 
 def judge_best_order(value: float, kappa: float, noise: float, steps: int) -> Verdict:
-    """The closed form of the best order, which the search meets."""
+    """The closed form of the best order, which the search must reach."""
     if kappa == 0.0:
         return Verdict(0.0 if value == 0.0 else math.inf, False)
     with precision(BITS):
@@ -751,7 +752,7 @@ def judge_best_order(value: float, kappa: float, noise: float, steps: int) -> Ve
 
 
 def draw_mu(source: random.Random) -> tuple[Any, ...]:
-    if source.random() < 0.02:  # seldom: a search of a tenth of a second
+    if source.random() < 0.02:  # rarely, because the search takes a tenth of a second
         return (spread(source, 1e-2, 10.0),)
     wide = source.random() < 0.3
     ends = (1e-300, 1e300) if wide else (1e-2, 1e2)
@@ -768,7 +769,7 @@ def ask_mu(given: float | list[tuple[float, int]]) -> float:
 
 
 def judge_mu(value: float, given: float | list[tuple[float, int]]) -> Verdict:
-    """Pure privacy takes a search, which ends within 1e-8; Gaussian steps their root of squares."""
+    """Pure privacy needs a search, good to 1e-8; Gaussian steps the root of their squares' sum."""
     with precision(BITS):
         if isinstance(given, list):
             squares = (steps / number(noise) ** 2 for noise, steps in given)
@@ -778,11 +779,11 @@ def judge_mu(value: float, given: float | list[tuple[float, int]]) -> Verdict:
     return Verdict(error * 1e-6, unsafe)
 
 
-# ---- conjugates, of laws of a few values
+# ---- conjugates, for laws with a few values
 
 
 class Pair:
-    """Two laws on a few values, given as pairs of weights; everything about them is a sum."""
+    """Two laws on a few values, given as pairs of weights, so that all quantities are sums."""
 
     def __init__(self, weights: list[tuple[float, float]]) -> None:
         p, q = ([Fraction(w[i]) for w in weights] for i in (0, 1))
@@ -813,7 +814,7 @@ class Pair:
 
 
 def draw_pair(source: random.Random) -> tuple[Pair, float, list[float], bool]:
-    """A pair, the accuracy of its values, their errors, and whether both orders are taken."""
+    """A pair, the accuracy of its values, their errors, and whether both orders are used."""
     spreads = source.choice([1e-6, 0.1, 1.0, 10.0, 100.0])
     weights = []
     for _ in range(source.randint(2, 4)):
@@ -835,7 +836,7 @@ def ask_events(
     x: float,
     grid: list[float] | None,
 ) -> Any:
-    """A bracket at a level, from a profile that is a function or given on a grid with errors."""
+    """A bracket at a level, from a profile given as a function, or on a grid with errors."""
 
     def function(epsilon: Any) -> Any:
         return np.array([pair.profile(float(e), symmetric) for e in epsilon])
@@ -1007,7 +1008,7 @@ CONVERSIONS = {
 
 
 class Count(NamedTuple):
-    """Answers of one function at random inputs: unsafe ones, and errors above what is stated."""
+    """Answers of one function at random inputs: unsafe ones, and those above the stated error."""
 
     asked: int
     unsafe: int

@@ -1,8 +1,9 @@
-"""Floating-point environments that a host may have set, and questions of all engines in them.
+"""Floating-point environments that a host may have set, and questions to all engines in them.
 
 ``PYTHONPATH=tests python -m environments`` prints, for each environment and engine, how many
-answers have other bits than in the default one; ``--random N`` adds N random proven questions, and
-says how many brackets do not meet that of the default environment.
+answers differ in their bits from those in the default environment. ``--random N`` adds N random
+proven questions, and prints how many of their brackets are disjoint from those in the default
+environment.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import pyengine as pe
 from pyengine.caches import clear_cache
 
 SOURCE = Path(__file__).parent / "c" / "environment" / "host.c"
-# Whether environments can be set here; the reason where they cannot stands in allowed_skips.toml.
+# Whether environments can be set here; allowed_skips.toml has the reason where they cannot.
 SETTABLE = platform.machine() in ("x86_64", "AMD64") and sys.platform == "linux"
 SETTABLE = SETTABLE and shutil.which("gcc") is not None
 WHY_NOT = "environments are set by gcc on Linux, x86-64"
@@ -51,7 +52,7 @@ ENVIRONMENTS = {
 
 @functools.cache
 def host() -> ctypes.CDLL:
-    """What sets the environment of the thread that calls."""
+    """Code that sets the environment of the calling thread."""
     with tempfile.TemporaryDirectory() as place:
         library = Path(place) / "host.so"
         command = ["gcc", "-O1", "-shared", "-fPIC", str(SOURCE), "-o", str(library)]
@@ -60,13 +61,13 @@ def host() -> ctypes.CDLL:
 
 
 def control_words() -> tuple[int, int]:
-    """Control bits of SSE, without the flags of what was raised, and those of the x87 unit."""
+    """Control bits of SSE, without the exception flags, and those of the x87 unit."""
     return host().host_mxcsr() & ~0x3F, host().host_x87()
 
 
 @contextlib.contextmanager
 def environment(name: str) -> Iterator[None]:
-    """Run a block in an environment, and check that the block has left it as it was."""
+    """Run a block in an environment, and check that the block does not change it."""
     before = control_words()
     host().host_set(*ENVIRONMENTS[name])
     try:
@@ -135,7 +136,7 @@ def _calibrated() -> list[Any]:
 
 GAUSS = pe.GaussianMechanism(1.2)
 DISCRETE = pe.DiscreteGaussianMechanism(2.0).composed(3)
-# What each engine is asked, and all rooms beside the engines.
+# Questions to each engine, and to all packages other than engines.
 QUESTIONS: dict[str, Callable[[], Any]] = {
     "closed_form": _named("auto", GAUSS, bounds=True),
     "values": _named("auto", RUN),
@@ -164,7 +165,7 @@ QUESTIONS: dict[str, Callable[[], Any]] = {
 
 
 def bits(answer: Any) -> Any:
-    """An answer as something that is equal only where all bits are."""
+    """An answer as an object that compares equal only if all bits are equal."""
     if isinstance(answer, list | tuple):
         return [bits(part) for part in answer]
     if isinstance(answer, float | np.ndarray):
@@ -173,11 +174,11 @@ def bits(answer: Any) -> Any:
 
 
 def afresh(question: Callable[[], Any]) -> Any:
-    """The answer of a package that has kept nothing; what is raised is an answer, too."""
+    """The answer with empty caches; an exception counts as an answer."""
     clear_cache()
     try:
         return bits(question())
-    except Exception as error:  # in a wrong environment it may be any
+    except Exception as error:  # in a wrong environment it may be any exception
         return repr(error)
 
 

@@ -58,12 +58,12 @@ def _dump(budget: Budget, header: str = HEADER) -> str:
     return "\n".join(lines)
 
 
-_recorded = _load()  # as it was when the run began
-_worst: dict[tuple[str, str], float] = {}  # what this run has measured
+_recorded = _load()  # the budget when the run began
+_worst: dict[tuple[str, str], float] = {}  # errors measured in this run
 
 
 def _record(section: str, name: str) -> None:
-    # Two digits rounded up are enough, and keep the file from changing with every libm.
+    # Two digits, rounded up, so that the file does not change with every libm.
     worst = _worst[section, name]
     digits = float(f"{worst:.1e}")
     value = digits if digits >= worst else float(f"{worst * 1.05:.1e}")
@@ -76,8 +76,8 @@ def _record(section: str, name: str) -> None:
 def check(key: str, measured: float, *, whole: bool = True) -> None:
     """Fail if an error exceeds 4 times its entry in the budget, or is NaN or negative.
 
-    A key ``section.name`` may be checked several times, its entry is then the largest.  Where not
-    the ``whole`` test is asked, but some of its points, nothing is recorded.
+    If a key ``section.name`` is checked several times, its entry is the largest error. Nothing is
+    recorded unless the ``whole`` test is asked, not only some of its points.
     """
     section, _, name = key.partition(".")
     measured = float(measured)
@@ -99,7 +99,7 @@ def check(key: str, measured: float, *, whole: bool = True) -> None:
 
 
 def check_near(key: str, found: Any, truth: Any, *, absolute: bool = False) -> None:
-    """The same with the largest error of some numbers, relative to those that are not 0."""
+    """The same for the largest error of some numbers, relative to those that are not 0."""
     exact = np.asarray(truth, dtype=float)
     size = np.where((exact == 0.0) | absolute, 1.0, np.abs(exact))
     check(key, float(np.max(np.abs(np.asarray(found, dtype=float) - exact) / size)))
@@ -110,9 +110,10 @@ def _two_digits(value: float) -> float:
 
 
 def slack(budget: Budget, measured: Budget) -> list[str]:
-    """Name the entries that nothing measured comes near, in either direction, a line each.
+    """Name the entries that are far from what was measured, a line each.
 
-    That is, above 4 times what was measured, without a measured error, or not in the budget.
+    That is: more than 4 times as large, without a measured error, or measured but not in the
+    budget.
     """
     found = []
     keys = {(s, n) for part in (budget, measured) for s, names in part.items() for n in names}
@@ -126,7 +127,7 @@ def slack(budget: Budget, measured: Budget) -> list[str]:
 
 
 def publish(lines: Iterable[str]) -> list[str]:
-    """Take collected errors into ``error_measured.toml`` and return what `slack` says."""
+    """Write collected errors to ``error_measured.toml`` and return the result of `slack`."""
     worst: dict[tuple[str, str], float] = {}
     for line in lines:
         section, name, error = json.loads(line)

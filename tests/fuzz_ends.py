@@ -1,11 +1,11 @@
-"""All questions at and beside the atoms and the ends of finite losses, against exact sums.
+"""All questions at and next to the atoms and the ends of finite losses, against exact sums.
 
 ``python tests/fuzz_ends.py 20000 1`` prints for each kind of mechanism, question and engine how
-many answers were asked for, refused and outside their bounds; test_ends.py runs fewer.  Mechanism
-number i depends on the seed and on i alone, so that ``--first`` goes on where a run ended.
+many answers were asked for, refused and outside their bounds; test_ends.py runs fewer. Mechanism
+number i depends only on the seed and on i, so that ``--first`` continues an earlier run.
 
-The truths are sums of fractions, or of numbers of 80 digits where masses are exponentials, and
-share nothing with the engines but the definitions of the mechanisms.
+The truths are sums of fractions, or of numbers with 80 digits where masses are exponentials, and
+share only the definitions of the mechanisms with the engines.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Case(NamedTuple):
 
 
 def disjoint(rng: np.random.Generator) -> tuple[pe.Mechanism, Outcomes]:
-    """Outcomes of one law only, all or nearly all."""
+    """Mechanisms of which all or nearly all outcomes occur under one law only."""
     which = int(rng.integers(4))
     if which == 0:
         return pe.RandomizedResponse(1.0), [(Fraction(1), Fraction(0)), (Fraction(0), Fraction(1))]
@@ -99,7 +99,7 @@ def crowded(rng: np.random.Generator) -> tuple[pe.Mechanism, Outcomes]:
 
 
 def gaussian(rng: np.random.Generator) -> tuple[pe.Mechanism, Outcomes]:
-    """Discrete Gaussian noise, of losses without bounds: all that have masses above e^-1000."""
+    """Discrete Gaussian noise, of unbounded loss: all outcomes with masses above e^-1000."""
     scale = mpmath.mpf(float(rng.uniform(0.3, 2.0)))
     reach = int(45 * scale) + 3
     weight = {k: mpmath.exp(-(k**2) / (2 * scale**2)) for k in range(-reach - 1, reach + 2)}
@@ -109,7 +109,7 @@ def gaussian(rng: np.random.Generator) -> tuple[pe.Mechanism, Outcomes]:
 
 
 def is_gaussian(mechanism: pe.Mechanism) -> bool:
-    """Whether a step has discrete Gaussian noise, of which the outcomes leave some out."""
+    """Whether a step has discrete Gaussian noise, whose list of outcomes is truncated."""
     steps = [step.inner for step, _ in steps_of(mechanism)]
     return any(isinstance(step, pe.DiscreteGaussianMechanism) for step in steps)
 
@@ -194,7 +194,7 @@ class Pair:
 
 
 def beside(rng: np.random.Generator, x: Any, most: float) -> float:
-    """A double on a number in [0, most] or next to it, by ulps or by a small part of it."""
+    """A double at a number in [0, most], or next to it by ulps or by a small part of it."""
     value = float(x)
     how = rng.random()
     if how < 0.6:
@@ -209,7 +209,7 @@ def beside(rng: np.random.Generator, x: Any, most: float) -> float:
 def arguments(
     rng: np.random.Generator, question: str, pairs: list[Pair], points: list[tuple[Any, Any]]
 ) -> float:
-    """Where a question is asked: at atoms, ends, the mass at infinity, and anywhere."""
+    """Arguments of a question: at atoms, ends, the mass at infinity, and anywhere."""
     own = pairs[int(rng.integers(len(pairs)))]
     if question in ("beta", "gamma"):
         return fuzz_levels.near(rng, points[int(rng.integers(len(points)))][0])
@@ -248,13 +248,13 @@ def questions(seed: int, index: int) -> Iterator[Case]:
         else:
             truth = max(getattr(pair, question)(x) for pair in pairs[adjacency])
             if question == "epsilon" and x == 0.0 and is_gaussian(mechanism):
-                truth = mpmath.inf  # from what is left out here
+                truth = mpmath.inf  # from the truncation here
         for method in METHODS:
             yield Case(kind, mechanism, question, adjacency, method, x, truth)
 
 
 def is_held(case: Case, bounds: pe.Bounds) -> bool:
-    """Whether bounds hold the truth, as far as its own digits tell."""
+    """Whether the truth lies between the bounds, as far as its own digits tell."""
     if mpmath.isinf(case.truth):
         return bounds.upper == math.inf >= bounds.lower and bounds.value <= bounds.upper
     with mpmath.workdps(DIGITS):

@@ -1,4 +1,4 @@
-"""Trade-off curves at levels on and beside the corners that atoms make, against exact values.
+"""Trade-off curves at and next to the corners that atoms make, against exact values.
 
 ``python tests/fuzz_levels.py 5000 1`` prints for each kind of problem how many levels were asked,
 how many brackets miss the truth and how wide they are; test_exact_levels.py runs fewer.
@@ -23,7 +23,7 @@ from outcomes import Outcomes, Points, chain, corners, height, number, product, 
 import pyengine as pe
 
 DIGITS = 80
-LEAST = 1e-40  # of levels where masses are known to that many digits
+LEAST = 1e-40  # least level, as masses have that many digits
 
 
 class Case(NamedTuple):
@@ -38,7 +38,7 @@ class Case(NamedTuple):
 
 
 def near(rng: np.random.Generator, level: Any) -> float:
-    """A double on a level or beside it: by ulps, or by up to 1e-12 of its smaller side."""
+    """A double at a level or next to it: by ulps, or by up to 1e-12 of its smaller side."""
     alpha = float(level)
     shift = rng.integers(-3, 4) if rng.random() < 0.5 else 0
     for _ in range(abs(int(shift))):
@@ -52,7 +52,7 @@ def near(rng: np.random.Generator, level: Any) -> float:
 
 
 def pair(rng: np.random.Generator) -> tuple[pe.Mechanism, Outcomes]:
-    """A finite pair, of ratios that lie close together or very far apart."""
+    """A finite pair whose ratios are very close together or far apart."""
     size, depth = int(rng.integers(2, 6)), rng.choice([1.0, 6.0, 30.0])
     masses = []
     for _ in range(2):
@@ -137,7 +137,7 @@ def listed(rng: np.random.Generator) -> Iterator[Case]:
 
 
 class Tail(NamedTuple):
-    """Masses of A and B at losses above x (``closed``: at x too), and at most x (below x)."""
+    """Masses of A and B at losses above x (``closed``: including x), and at most x (below x)."""
 
     a: Any
     b: Any
@@ -146,7 +146,7 @@ class Tail(NamedTuple):
 
 
 def beside(tail: Callable[[Any, bool], Tail], c: Any, alpha: float) -> Any:
-    """β at a level near that of a threshold, or None where no threshold near it has it."""
+    """β at a level close to that of a threshold; None if no threshold near it has such a level."""
     level, rest = mpmath.mpf(alpha), 1 - mpmath.mpf(alpha)
     if not LEAST < level < 1:
         return None
@@ -179,7 +179,7 @@ def beside(tail: Callable[[Any, bool], Tail], c: Any, alpha: float) -> Any:
 
 @lru_cache(maxsize=100_000)
 def _laplace_above(steps: int, mu: Any, x: Any, closed: bool) -> Any:
-    """A-mass of N Laplace steps at places above x, (S + N μ) / (2 μ): a mixture of uniform sums."""
+    """A's mass of N Laplace steps where (S + N μ) / (2 μ) > x: a mixture of uniform sums."""
     total = mpmath.mpf(0)
     for high in range(steps + 1):
         for inner in range(steps - high + 1):
@@ -229,7 +229,7 @@ def laplace(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def laplace_with_response(rng: np.random.Generator) -> Iterator[Case]:
-    """Laplace steps with one of randomized response: atoms at sums of losses."""
+    """Laplace steps and one of randomized response: atoms at sums of losses."""
     steps, noise = int(rng.integers(1, 4)), float(10.0 ** rng.uniform(-0.5, 0.5))
     truth = Fraction(float(rng.uniform(0.51, 0.95)))
     mu, inner = 1 / mpmath.mpf(noise), laplace_tail(noise, steps)
@@ -279,7 +279,7 @@ def laplace_sampled(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def gaussian(rng: np.random.Generator) -> Iterator[Case]:
-    """One Gaussian step, on a Poisson sample or not: no atoms, all levels."""
+    """One Gaussian step, Poisson-sampled or not: no atoms, all levels."""
     noise = float(10.0 ** rng.uniform(-0.7, 1.5))
     rate = 1.0 if rng.random() < 0.3 else float(10.0 ** -rng.uniform(0, 5))
     mu, p = 1 / mpmath.mpf(noise), mpmath.mpf(rate)
@@ -316,10 +316,10 @@ def cases(number: int, seed: int) -> Iterator[Case]:
 
 
 class Found(NamedTuple):
-    """Whether both brackets hold the truth, their widths and what the values miss."""
+    """Whether both brackets hold the truth, their widths, and the errors of the values."""
 
     held: bool
-    width: float  # of the better one, relative to the smaller error
+    width: float  # of the narrower bracket, relative to the smaller error
     miss: float
     bounds: tuple[pe.Bounds, pe.Bounds]
 
@@ -335,7 +335,7 @@ def ask(case: Case) -> Found:
         held, widths, misses = True, [], []
         for bounds, truth in zip((beta, gamma), truths, strict=True):
             low, value, high = (mpmath.mpf(float(x)) for x in bounds)
-            # the digits of the truth may not tell a bound that is attained
+            # a bound that is attained may differ from the truth by less than its digits show
             slack = mpmath.mpf(10) ** (20 - DIGITS) * (truth + (case.alpha > LEAST))
             held &= bool(low <= truth + slack and truth <= high + slack and low <= value <= high)
             if truth > 0:

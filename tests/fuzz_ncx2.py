@@ -29,14 +29,14 @@ def arguments(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray,
     out = []
     for i, domain in enumerate((x, df, nc)):
         out.append(np.where(kind == 0, raw[i], np.where(kind == 1, positive[i], domain)))
-    # small degrees of freedom get a share of their own
+    # a share has small degrees of freedom
     out[1] = np.where(kind == 2, 10.0 ** rng.uniform(-12, 0, n), out[1])
     out[1] = np.where(rng.random(n) < 0.02, 0.0, out[1])
     return out[0], out[1], out[2]
 
 
 def check_block(x: np.ndarray, df: np.ndarray, nc: np.ndarray, rng: np.random.Generator) -> None:
-    """Raise AssertionError where a value breaks a law of distributions."""
+    """Raise AssertionError where values violate a property of distributions."""
     valid = (df >= 0) & (df < np.inf) & (nc >= 0) & (nc < np.inf) & ~np.isnan(x)
     cdf, sf = special.ncx2_cdf(x, df, nc), special.ncx2_sf(x, df, nc)
     log_cdf, log_sf = special.ncx2_logcdf(x, df, nc), special.ncx2_logsf(x, df, nc)
@@ -124,7 +124,7 @@ def check_others(p: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> 
         inverse = function(a, b, log_p)
         require(np.where(finite & small, inverse >= 0, np.isnan(inverse)), "marcum inverse, log")
     for unknown in (special.ncx2_nc, special.ncx2_df, special.ncx2_nc_sf, special.ncx2_df_sf):
-        found = unknown(p, a, b)  # NaN also where there is none
+        found = unknown(p, a, b)  # NaN also where there is no answer
         domain = inside & (a >= 0) & (a <= 2.0**200) & (b >= 0) & (b <= 2.0**200)
         require(np.isnan(found) | (domain & (found >= 0)), "an inverse outside its domain")
     valid = inside & (a > 0) & (a < 2.0**200) & (b >= 0) & (b < 2.0**100)

@@ -12,7 +12,7 @@ import pyengine as pe
 
 
 def double_exponential(spacing: float, end: float) -> list[tuple[Any, Any]]:
-    """Nodes of the tanh-sinh rule on [-1, 1], and weights; ends of all kinds do no harm."""
+    """Nodes and weights of the tanh-sinh rule on [-1, 1], which tolerates singular ends."""
     with mp.workdps(40):
         half, number = mp.pi / 2, round(end / spacing)
         found = []
@@ -27,9 +27,9 @@ NODES = double_exponential(0.125, 3.5)
 
 
 class Ratio(NamedTuple):
-    """The ratio of one step without the record: atoms, densities of its logarithm, corners.
+    """The likelihood ratio of one step without the record: atoms, densities of its log, corners.
 
-    ``above`` is what a level c has of its mean and of its mass above: E (R - c)+ and P(R > c).
+    ``above`` gives E (R - c)+ and P(R > c) at a level c.
     """
 
     atoms: list[tuple[Any, Any]]
@@ -75,7 +75,7 @@ def of_range(epsilon: Any) -> Ratio:
 
 
 def of_response_and_gaussian(mu: Any) -> Ratio:
-    """A coin that tells the truth three times of four, beside Gaussian noise 1/μ."""
+    """Randomized response that is true three times in four, with Gaussian noise 1/μ."""
     rows = [(mp.mpf(3) / 4, mp.mpf(1) / 3), (mp.mpf(1) / 4, mp.mpf(3))]
 
     def above(c: Any) -> tuple[Any, Any]:
@@ -102,7 +102,7 @@ def of_response_and_gaussian(mu: Any) -> Ratio:
 
 
 def of_sum(one: Ratio, rest: Ratio) -> Ratio:
-    """The sum of a ratio and of others, by the double exponential rule between all corners."""
+    """The sum of a ratio and of others, by the double-exponential rule between all corners."""
 
     def above(c: Any) -> tuple[Any, Any]:
         value = tail = mp.mpf(0)
@@ -128,7 +128,7 @@ def of_sum(one: Ratio, rest: Ratio) -> Ratio:
     return Ratio([], [], corners, above)
 
 
-UNSURE = 1e-20  # of differences of 25 digits, as beyond the largest loss, where they are 0
+UNSURE = 1e-20  # error of differences of 25 digits, as beyond the largest loss, where they are 0
 
 
 def check_both_orders(
@@ -139,9 +139,9 @@ def check_both_orders(
     *,
     slopes: int = 3,
 ) -> None:
-    """All questions at one ε, of a ratio dP/dQ whose E_Q (R - c)+ and Q(R > c) are known.
+    """All questions at one ε, for a ratio dP/dQ with known E_Q (R - c)+ and Q(R > c).
 
-    Of ``slopes`` 1 asks those at e^ε alone, 2 those at e^-ε.
+    ``slopes`` 1 asks only those at e^ε, 2 only those at e^-ε.
     """
 
     def within(found: Any, truth: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of all lines of Laplace steps ask: known masses, the reference and the lattice."""
+"""Checks shared by tests of lines of Laplace steps: known masses, the reference, the lattice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def laplace(noise: float, p: float | None, steps: int) -> Any:
-    """Equal Laplace steps, plain where there is no rate."""
+    """Equal Laplace steps, not sampled if there is no rate."""
     step: Any = pe.LaplaceMechanism(noise)
     return (step if p is None else step.poisson_sampled(p)).composed(steps)
 
@@ -48,13 +48,13 @@ def mean_of(shape: StepShape, s: Any) -> Any:
         mass = density(x, other)
         return mass * (density(x, mu) / mass) ** s
 
-    # on either side of all centres both fall like e^-|x|, and integrals are values at the centre
+    # outside all centres both fall like e^-|x|, and integrals are values at the outermost centre
     between = [*mpmath.linspace(other, 0, 9)[:-1], *mpmath.linspace(0, mu, 9)]
     return term(other) + term(mu) + mpmath.quad(term, between if other else between[8:])
 
 
 class KnownMasses(NamedTuple):
-    """Masses and profiles of an order at thresholds, with bounds on their errors."""
+    """Masses and profiles of one order at thresholds, with bounds on their errors."""
 
     kinds: Kinds
     exchanged: bool
@@ -67,7 +67,7 @@ class KnownMasses(NamedTuple):
 
 
 def known_masses(*, few: bool) -> list[Any]:
-    """What laws on panels had, which share but the step's losses with lines; as parameters."""
+    """Earlier results of laws on panels, as parameters; lines share only the step's losses."""
     path = Path(__file__).parent / "data" / "laplace_masses.json"
     found = []
     for row in json.loads(path.read_text(encoding="utf-8")):
@@ -84,7 +84,7 @@ def known_masses(*, few: bool) -> list[Any]:
 
 
 def agrees(order: Any, known: KnownMasses, most: float) -> None:
-    """Masses and profiles differ by their errors at most, and those are no larger than that."""
+    """Masses and profiles differ by at most their errors, and these by at most the given one."""
     for one, other in zip(order.support(), known.support, strict=True):
         assert one == pytest.approx(other, rel=1e-15)
     found = order.tails(known.thresholds)
@@ -97,7 +97,7 @@ def agrees(order: Any, known: KnownMasses, most: float) -> None:
 
 
 def known(mechanism: Any, epsilon: float, adjacency: str, digits: int) -> str:
-    """δ by the reference; minutes for all questions of these tests."""
+    """δ by the reference, which takes minutes for all questions of these tests."""
     return str(reference.delta(mechanism, epsilon, adjacency=adjacency, digits=digits))
 
 
@@ -106,7 +106,7 @@ def against_the_reference(
 ) -> float:
     """δ at the ε of some δ, rounded to places; returns the largest relative width.
 
-    ``slack`` is what the truth may be off by, relative.
+    ``slack`` is the relative error of the truth.
     """
     widths = []
     for delta in deltas:
@@ -123,7 +123,7 @@ def against_the_reference(
         off = Decimal(slack) * truth
         assert Decimal(float(found.lower[0])) - off <= truth
         assert truth <= Decimal(float(found.upper[0])) + off
-        if truth > 0:  # beyond the largest loss there is nothing
+        if truth > 0:  # beyond the largest loss δ is 0
             widths.append(float((found.upper - found.lower)[0] / found.upper[0]))
     return max(widths)
 
@@ -134,7 +134,7 @@ def within_the_lattice(
     adjacencies: Iterable[str],
     width: float,
 ) -> None:
-    """Brackets meet those of the lattice, and are no wider than so much of their upper ends."""
+    """Brackets overlap those of the lattice, and are so narrow relative to their upper ends."""
     orders = list(adjacencies)
     for question, x in questions:
         ask: Any = getattr(pe, question)

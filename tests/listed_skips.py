@@ -1,6 +1,6 @@
-"""A skipped test is one that nobody sees fail: ``--only-listed-skips`` lets the run fail for it.
+"""``--only-listed-skips`` fails the run for skipped tests, which nobody sees fail.
 
-Reasons that may occur are in ``tests/data/allowed_skips.toml``, each with why nothing is lost.
+Allowed reasons are in ``tests/data/allowed_skips.toml``, each with why nothing is lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LIST = Path(__file__).parent / "data" / "allowed_skips.toml"
 
 
 def allowed(path: Path, environment: dict[str, str]) -> list[re.Pattern[str]]:
-    """The patterns of the list, less those that the environment switches off."""
+    """The patterns of the list, without those that the environment switches off."""
     entries = tomllib.loads(path.read_text(encoding="utf-8"))["skip"]
     for entry in entries:
         assert set(entry) <= {"reason", "why", "unless"}, entry
@@ -31,7 +31,7 @@ def allowed(path: Path, environment: dict[str, str]) -> list[re.Pattern[str]]:
 
 
 class ListedSkips:
-    """Collects reasons of skipped tests and files, and fails a run in which one is not listed."""
+    """Collects reasons of skipped tests and files, and fails a run with one that is not listed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

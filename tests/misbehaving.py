@@ -1,4 +1,4 @@
-"""A child process of the campaign that does what none should, for tests/test_campaign.py."""
+"""A child process of the campaign that misbehaves, for tests/test_campaign.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from campaign import worker
 
 
 def serve(connection: Connection, _seed: str, memory: float) -> None:
-    """Hang, die, or take more memory than is allowed, before or after the answer."""
+    """Hang, die, or take too much memory, before or after the answer."""
     worker._limit(memory)
     while True:
         try:

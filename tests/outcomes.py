@@ -1,7 +1,7 @@
-"""Mechanisms of few outcomes: the masses of all of them under both laws, and what follows by sums.
+"""Mechanisms of few outcomes: the masses of all outcomes under both laws, and sums of these.
 
-Masses are fractions, numbers of mpmath or doubles; nothing of the engines is used.  Beside them,
-the profiles of one Gaussian or Laplace step, which have closed forms as well.
+Masses are fractions, numbers of mpmath or doubles; nothing of the engines is used. Also closed-form
+profiles of one Gaussian or Laplace step.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ __all__ = [
 ]
 
 Outcomes = list[tuple[Any, Any]]  # masses without the record and with it
-Points = list[tuple[Any, Any]]  # levels and values, between which a curve is straight
+Points = list[tuple[Any, Any]]  # levels and values of the corners of a piecewise linear curve
 
 
 def number(x: Any) -> Any:
-    """A number of mpmath that is a double, a fraction or its text exactly."""
+    """A double, a fraction or its text as a number of mpmath."""
     if isinstance(x, mpmath.mpf):
         return x
     exact = Fraction(x)
@@ -54,14 +54,14 @@ def number(x: Any) -> Any:
 
 
 def response(truth: Any, categories: int = 2) -> Outcomes:
-    """Randomized response; what is neither true answer is one outcome."""
+    """Randomized response; outcomes that neither data set has as true answer are merged."""
     other = (1 - truth) / (categories - 1)
     rest = [((categories - 2) * other,) * 2] if categories > 2 else []
     return [(truth, other), (other, truth), *rest]
 
 
 def generic(epsilon: float, delta: Any, exp: Callable[[Any], Any] = mpmath.exp) -> Outcomes:
-    """The pair that (ε, δ) dominates, by some exponential."""
+    """The dominating pair of (ε, δ), with a given exponential function."""
     less = exp(-number(epsilon) if exp is mpmath.exp else -epsilon)
     told = number(delta) if exp is mpmath.exp else delta
     more = (1 - told) / (1 + less)
@@ -69,7 +69,7 @@ def generic(epsilon: float, delta: Any, exp: Callable[[Any], Any] = mpmath.exp) 
 
 
 def discrete_laplace(noise: Any) -> Outcomes:
-    """Discrete Laplace noise that the record moves by 1: outcomes of one loss are one."""
+    """Discrete Laplace noise, shifted by 1 by the record; outcomes of equal loss are merged."""
     r = mpmath.exp(-1 / number(noise))
     return [(1 / (1 + r), r / (1 + r)), (r / (1 + r), 1 / (1 + r))]
 
@@ -86,7 +86,7 @@ def sampled(outcomes: Outcomes, rate: Any) -> Outcomes:
 
 
 def reversed_(outcomes: Outcomes) -> Outcomes:
-    """The other order."""
+    """The pair in the other order."""
     return [(b, a) for a, b in outcomes]
 
 
@@ -99,7 +99,7 @@ def all_together(*steps: Outcomes) -> Outcomes:
 
 
 def product(*parts: tuple[Outcomes, int]) -> Outcomes:
-    """Outcomes of repeated steps, those of one ratio merged on the way."""
+    """Outcomes of repeated steps; those of equal ratio are merged on the way."""
     result: Outcomes = [(Fraction(1), Fraction(1))]
     for outcomes, steps in parts:
         for _ in range(steps):
@@ -116,7 +116,7 @@ def product(*parts: tuple[Outcomes, int]) -> Outcomes:
     return result
 
 
-# ---- what follows
+# ---- profiles, curves and powers
 
 
 def profile(outcomes: Outcomes, level: Any, adjacency: str = "add") -> Any:
@@ -134,7 +134,7 @@ def corners(outcomes: Outcomes) -> Points:
     """Points (level, β) between which the trade-off function is straight, by increasing level."""
     last = 10**400
     order = sorted(outcomes, key=lambda o: o[1] / o[0] if o[0] else last, reverse=True)
-    # sums from both ends: what is small keeps its digits where masses are not fractions
+    # sums from both ends, so that small values keep their digits where masses are not fractions
     a, b = zip(*(row for row in order if row[0]), strict=True)
     rest = [*itertools.accumulate(reversed(b), initial=0 * b[0])][::-1]
     return list(zip(itertools.accumulate(a, initial=0 * a[0]), rest, strict=True))
@@ -155,7 +155,7 @@ def chain(points: Iterable[tuple[Any, Any]]) -> Points:
 
 
 def height(points: Points, alpha: Any) -> Any:
-    """Value at a level of straight pieces between points."""
+    """Value at a level of a piecewise linear curve."""
     for (x, y), (u, v) in itertools.pairwise(points):
         if alpha <= u:
             return v + (y - v) * (u - alpha) / (u - x)
@@ -163,7 +163,7 @@ def height(points: Points, alpha: Any) -> Any:
 
 
 def power_of(outcomes: Outcomes, alpha: Any) -> Any:
-    """Power of the best test of a level, by the lemma of Neyman and Pearson."""
+    """Power of the best test at a level, by the Neyman-Pearson lemma."""
     return 1 - height(corners(outcomes), alpha)
 
 

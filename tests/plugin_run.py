@@ -18,7 +18,7 @@ WORKERS = pytest.mark.parametrize(
 
 
 def plugin_run(directory: Path, plugin: str, *options: str) -> tuple[int, str]:
-    """Exit code, and all that is printed."""
+    """Exit code, and all output."""
     command = ["-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", f"--rootdir={directory}"]
     done = subprocess.run(
         [sys.executable, *command, *options, "."],

@@ -1,7 +1,7 @@
-"""Solvers that are slow, or that kill their process, for tests of what a table survives.
+"""Solvers that are slow, or that kill their process, for tests of interrupted tables.
 
-Workers import them by name; a file named by an environment variable tells them apart and keeps
-what was computed.
+Workers import them by name; a file named by an environment variable distinguishes runs and keeps
+the computed units.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def note(unit: Unit) -> None:
 
 
 def wait_while_held() -> None:
-    """Wait while a file says so, once the number of units in it has been noted."""
+    """Record the number of units, then wait as long as a file says so."""
     log = Path(os.environ[LOG])
     hold = Path(f"{log}.hold")
     while hold.exists() and len(log.read_bytes().split()) >= int(hold.read_text() or "0"):
@@ -39,7 +39,7 @@ def wait_while_held() -> None:
 
 
 def slow(batch: Sequence[Unit]) -> list[dict[str, Any]]:
-    """Solve units in no less than a known time each, and note each one."""
+    """Solve units, each in at least a known time, and record each one."""
     records = []
     for unit in batch:
         wait_while_held()
@@ -51,7 +51,7 @@ def slow(batch: Sequence[Unit]) -> list[dict[str, Any]]:
 
 
 def dies_once(batch: Sequence[Unit]) -> list[dict[str, Any]]:
-    """Kill the process at unit 7, the first time that it is tried."""
+    """Kill the process at unit 7, the first time only."""
     marker = Path(os.environ[LOG] + ".died")
     if any(unit.index == 7 for unit in batch) and not marker.exists():
         marker.touch()
@@ -60,14 +60,14 @@ def dies_once(batch: Sequence[Unit]) -> list[dict[str, Any]]:
 
 
 def always_dies(batch: Sequence[Unit]) -> list[dict[str, Any]]:
-    """Kill the process at unit 7, whenever it is tried."""
+    """Kill the process at unit 7, every time."""
     if any(unit.index == 7 for unit in batch):
         os.kill(os.getpid(), signal.SIGKILL)
     return slow(batch)
 
 
 def deaf(batch: Sequence[Unit]) -> list[dict[str, Any]]:
-    """From unit 7 on, stay in a call that keeps the interpreter to itself."""
+    """From unit 7 on, stay in a call that does not release the interpreter."""
     if any(unit.index >= 7 for unit in batch):
         Path(f"{os.environ[LOG]}.{os.getpid()}").touch()
         ctypes.PyDLL(None).sleep(60)
@@ -75,14 +75,14 @@ def deaf(batch: Sequence[Unit]) -> list[dict[str, Any]]:
 
 
 class SlowToRead:
-    """What the executor takes a second to read."""
+    """An object that the executor takes a second to read."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return time.sleep, (1.0,)
 
 
 def sends_much(marker: str) -> bytes:
-    """More than a pipe holds, so that sending it waits for the reader."""
+    """A result larger than a pipe's buffer, so that sending waits for the reader."""
     Path(marker).touch()
     return bytes(1_000_000)
 
@@ -107,6 +107,6 @@ def command(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    import slow_table  # by its name, so that workers find what is sent to them
+    import slow_table  # by its name, so that workers can unpickle what is sent to them
 
     sys.exit(slow_table.command(sys.argv[1:]))

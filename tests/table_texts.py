@@ -1,4 +1,4 @@
-"""Texts of specifications that several tests of tables read."""
+"""Specifications shared by several tests of tables."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Ways of doing slow work once or in part: for all processes of a run, or until it is asked for.
+"""Slow work done once for all processes of a run, or in part until a thorough run.
 
-``PYENGINE_ALL_POINTS=1`` is the thorough run of ``make accuracy``: tests then have all of their
-cases and points, and truths that our own slow code once computed and that are kept in
-``tests/data/slow_truths.json`` are computed anew and must be the same.  To keep another truth, run
-its test with ``PYENGINE_TRUTHS=record``.
+``PYENGINE_ALL_POINTS=1`` is the thorough run of ``make accuracy``: tests then have all their cases
+and points. It computes again the truths of our own slow code that are stored in
+``tests/data/slow_truths.json``, which must be the same. To store another truth, run its test with
+``PYENGINE_TRUTHS=record``.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ PACKAGES = ("mpmath", "numpy", "python-flint", "scipy")
 
 
 def once(directories: pytest.TempPathFactory, name: str, compute: Callable[[], Any]) -> Any:
-    """Return what a function returns, which one process of a parallel run computes for all.
+    """Return the result of a function, which one process computes for all of a parallel run.
 
-    The name is that of the value for all tests, which must survive pickling.
+    The name identifies the value in all tests; the value must survive pickling.
     """
     directory = directories.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        directory = directory.parent  # that of the workers' parent
+        directory = directory.parent  # id of the workers' parent
     kept = directory / f"{name}.pickle"
     with (directory / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -50,36 +50,36 @@ def once(directories: pytest.TempPathFactory, name: str, compute: Callable[[], A
 
 
 def some(cases: Iterable[Case], every: int) -> list[Case]:
-    """Return all of many like cases in a thorough run, else every nth, the first one among them.
+    """Return all of many similar cases in a thorough run, else every nth, from the first one on.
 
-    Where each case takes seconds and a mistake would show in most of them.
+    For cases that take seconds each, when a mistake would show in most of them.
     """
     return list(cases)[:: 1 if ALL else every]
 
 
 @functools.cache
 def _entries() -> dict[str, Any]:
-    """What the file has, read once in a process."""
+    """Contents of the file, read once in a process."""
     entries: dict[str, Any] = json.loads(TRUTHS.read_text(encoding="utf-8"))
     return entries
 
 
 def sampled(every: int) -> pytest.MarkDecorator:
-    """Let a thorough run have all cases of a test, and others a random one in so many.
+    """Run all cases of a test in a thorough run, else one in so many at random.
 
-    The sample is the same in each run, and another one each day with ``PYENGINE_EXAMPLES=fresh``.
+    The sample is the same in each run, and a new one each day with ``PYENGINE_EXAMPLES=fresh``.
     """
     return pytest.mark.sampled(every)
 
 
 def pytest_configure(config: Any) -> None:
-    """Make the mark known."""
+    """Register the mark."""
     config.addinivalue_line("markers", "sampled(every): a random part; all with `make accuracy`")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    """Leave the sample of each marked test."""
+    """Keep only the sample of each marked test."""
     if ALL:
         return
     cases: dict[str, list[Any]] = {}

@@ -57,7 +57,7 @@ def questions_of(point: dict[str, Any]) -> Iterator[Question]:
         if not 0.0 < argument < 1.0:
             continue
         moved_level = CONTEXT.subtract(Decimal(argument), level)
-        if rest is not None and rest < level:  # its digits are those of a level near 1
+        if rest is not None and rest < level:  # it has the digits of a level near 1
             moved_level = CONTEXT.subtract(rest, CONTEXT.subtract(Decimal(1), Decimal(argument)))
         if abs(moved_level) > LARGEST_SHIFT * CONTEXT.subtract(Decimal(1), level):
             continue
@@ -78,7 +78,7 @@ FUNCTIONS = {"gamma": pe.gamma_bound, "beta": pe.trade_off, "delta": pe.delta}
 
 
 def ask(question: Question, bounds: bool | str = True) -> pe.Bounds:
-    """Ask the package, with bounds that are proven, or as the word says."""
+    """Ask the package, with proven bounds, or as the word says."""
     answer = FUNCTIONS[question.name](
         question.mechanism, question.argument, adjacency=question.adjacency, bounds=bounds
     )
