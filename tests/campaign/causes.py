@@ -1,8 +1,8 @@
-"""Questions around the causes of wrong bounds that were found: one campaign for each cause.
+"""Questions around the causes of past wrong bounds: one campaign for each cause.
 
-A seed that begins with the name of a cause asks nothing else, so that the regions where answers
-were once outside of their bounds are asked some ten thousand times each, at truths that cost
-milliseconds.  Few steps have a tool of their own, ``tools/campaigns.py few-steps``.
+A seed that begins with the name of a cause asks only such questions: some ten thousand in each
+region where answers were once outside their bounds, with truths that take milliseconds. For few
+steps there is ``tools/campaigns.py few-steps``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Question = dict[str, Any]
 
 
 def _rounded(rng: random.Random, value: float, low: float, high: float) -> float:
-    """The value, or a number of few digits beside it."""
+    """The value, or a nearby number of few digits."""
     return (
         min(max(float(f"{value:.{rng.randrange(1, 5)}g}"), low), high)
         if rng.random() < 0.4
@@ -112,7 +112,7 @@ CAUSES: dict[str, Callable[[random.Random], Question]] = {
 
 
 def cause_of(seed: str) -> str | None:
-    """Name of the cause that a seed asks about, if it does."""
+    """Name of the cause that a seed asks about, if any."""
     return next((name for name in CAUSES if seed.startswith(name)), None)
 
 

@@ -1,4 +1,4 @@
-"""The truth of a question that was posed, as an enclosure."""
+"""The truth of a question, as an enclosure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Question = dict[str, Any]
 BITS = (160, 320, 640, 1280, 2560)
 QUADRATURE = (160,)
 NARROW = arb(10) ** -20
-ROUGH = arb(10) ** -13  # of integrals, of which two disagree by so much at most
+ROUGH = arb(10) ** -13  # largest difference of two integrals
 LEAST = arb(10) ** -345  # far below the least double
 DIGITS = 22
 FEW = 12  # finite losses beside a continuous law
@@ -45,7 +45,7 @@ class Found(NamedTuple):
 
 
 def argument_of(question: Question) -> tuple[float, float | None]:
-    """Argument of a question, and the loss that it was chosen from, if it was."""
+    """Argument of a question, and the loss from which it was chosen, if any."""
     text = question["argument"]
     if not text.startswith("touching"):
         return float(number(text)), None
@@ -89,7 +89,7 @@ def _random_loss(law: Law, rng: random.Random) -> float:
         if not law.losses:
             return 0.0
         i = rng.randrange(len(law.losses))
-        if rng.random() < 0.5:  # one that counts
+        if rng.random() < 0.5:  # one that matters
             i = rng.choices(range(len(law.losses)), [float(a + b) for a, b in law.masses])[0]
         loss = float(law.losses[i])
         return loss if rng.random() < 0.3 else loss + rng.gauss(0.0, 0.1) * (1 + abs(loss))
@@ -121,7 +121,7 @@ def truth_of(question: Question, argument: float, c: float | None) -> Found:
 
 
 def _costly(law: Law) -> bool:
-    """Whether masses take too long to be asked for a hundred times."""
+    """Whether masses take too long for a hundred evaluations."""
     if isinstance(law, Reversed):
         return _costly(law.law)
     if isinstance(law, Product):
@@ -140,7 +140,7 @@ def _answer(question: Question, argument: float, c: float | None) -> arb | None:
     laws = _laws(question)
     asked, x = question["question"], arb(argument)
     if not _costly(laws[0]):
-        c = None  # a search is more general than the tangent at the loss that was chosen
+        c = None  # a search is more general than the tangent at the chosen loss
     if asked == "delta":
         return profile(laws, None if math.isinf(argument) else x)
     if asked == "epsilon":
@@ -171,7 +171,7 @@ def _near_epsilon(laws: list[Law], delta: arb, guess: arb) -> arb | None:
 
 
 def delta_at(question: Question, epsilon_value: float) -> arb:
-    """δ at an ε that was answered, infinity included."""
+    """δ at an answered ε, infinity included."""
     if source_of(question["steps"]) == "reference":
         import pyengine as pe
 
@@ -211,6 +211,6 @@ def _from_reference(value: Any) -> arb:
 
 
 def _exactly(value: Any) -> arb:
-    """Ball of a number of mpmath, without rounding."""
+    """A number of mpmath as an exact ball."""
     sign, mantissa, exponent, _ = value._mpf_
     return arb(-int(mantissa) if sign else int(mantissa)) * arb(2) ** int(exponent)

@@ -1,4 +1,4 @@
-"""Journal of a campaign: one line of JSON for each question, so that a run goes on where it was."""
+"""Journal of a campaign: one line of JSON for each question, so that a run can be resumed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Journal", "read"]
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """All records of a journal; a last line that was cut off is left out."""
+    """All records of a journal, without an incomplete last line."""
     if not path.exists():
         return []
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -18,7 +18,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 class Journal:
-    """Records on disk, one JSON object a line, of the campaign that a seed names; no other's."""
+    """Records on disk, one JSON object a line, of a single campaign, named by its seed."""
 
     def __init__(self, path: Path, seed: str) -> None:
         self.path, self.seed = path, seed

@@ -1,4 +1,4 @@
-"""Whether an answer is right, and within the bounds that came with it."""
+"""Whether an answer is right, and whether the truth lies within its bounds."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from campaign.truth.law import precision
 
 __all__ = ["APPROXIMATE", "CERTIFYING", "PROVEN", "judge"]
 
-# Engines whose bounds are said to be proven; those of the others are estimates of the error.
+# Engines that claim proven bounds; those of the others are estimates of the error.
 CERTIFYING = ("exact", "lattice")
 BRACKETS = (*CERTIFYING, "certified")
 PROVEN = (*CERTIFYING, "closed_form")
-APPROXIMATE = ("clt", "edgeworth")  # of which no accuracy is promised, but an estimate of it
+APPROXIMATE = ("clt", "edgeworth")  # which promise no accuracy, but an estimate of it
 TINY = arb(10) ** -30
 NEGLIGIBLE = arb(10) ** -307  # below this a double has no full precision
-SLACK = arb(10) ** -19  # what an enclosure of the truth may be wide
+SLACK = arb(10) ** -19  # largest width of an enclosure of the truth
 LEAST = arb(2) ** -1074
 CANCELLED, MOVED = arb(10) ** -15, 1e-12
 # where masses are integrals of densities, and the integrals end at quantiles of 1e-299
@@ -54,10 +54,10 @@ def judge(
 ) -> dict[str, Any]:
     """Compare answers with the truth, an enclosure, or None for infinity.
 
-    Answers are [lower, value, upper] in all forms that were asked, from 0 to inf without bounds;
-    of ``epsilon`` the accuracy is promised in δ, which ``delta_at`` knows.  Returns ``wrong``, a
-    reason or None; ``error``, relative; ``outside``, by how much relative to the truth bounds
-    miss it, or None.
+    Answers are [lower, value, upper] in all requested forms, from 0 to inf without bounds. For
+    ``epsilon`` the promised accuracy is in δ, which ``delta_at`` computes. Returns ``wrong``, a
+    reason or None; ``error``, relative; ``outside``, the distance of the truth from the bounds
+    relative to the truth, or None.
     """
     found: dict[str, Any] = {"wrong": None, "error": 0.0, "outside": None}
     with precision(400):
@@ -100,7 +100,7 @@ def _compared(
     if truth is None or math.isinf(value):
         if truth is None and math.isinf(value):
             return 0.0, True
-        # ε jumps to infinity where δ passes the mass there: beside it, the promise is about δ
+        # ε jumps to infinity at δ = the mass there; near that, the promise is about δ
         near = argument > 0.0 and _promised(question, argument, value, delta_at)
         return math.inf, near or (truth is not None and 0.0 < argument <= NEGLIGIBLE)
     distance = abs(arb(value) - truth).mid()
@@ -120,7 +120,7 @@ def _compared(
 def _promised(
     question: dict[str, Any], argument: float, value: float, delta_at: Callable[[float], arb]
 ) -> bool:
-    """Whether δ at an ε is as near to the δ that was asked as the docs promise."""
+    """Whether δ at an ε is as close to the δ of the question as the docs promise."""
     delta = arb(argument)
     limit = promise(question, delta)
     distance = abs(delta_at(value) - delta)
@@ -134,11 +134,11 @@ def _beside(
     distance: arb,
     delta_at: Callable[[float], arb],
 ) -> bool:
-    """Whether a value is the truth of an argument within rounding of the one that was asked.
+    """Whether a value is the truth of an argument within rounding of the given one.
 
-    Next to the level from which on β is 0, and to the largest of finite losses, values are what is
-    left of masses that cancel: the docs promise 1e-15 of 1 - α for β, 1e-12 of it where masses are
-    integrals of densities, and for δ that of an ε within 1e-12.
+    Next to the level from which on β is 0, and to the largest of finite losses, values are
+    differences of masses that cancel: the docs promise 1e-15 of 1 - α for β, 1e-12 of it where
+    masses are integrals of densities, and for δ that of an ε within 1e-12.
     """
     if question["question"] == "trade_off":
         cancelled = INTEGRATED if _integrated(question) else CANCELLED

@@ -1,7 +1,8 @@
-"""Questions that users ask: ordinary parameters, up to 10^6 steps of every mechanism, and mixtures.
+"""Users' questions: ordinary parameters, up to 10^6 steps of every mechanism, and mixtures.
 
-Noise from 0.3 to 20, rates from 1e-5 to 1, levels from 1e-9 on.  Nearly all of their truths cost
-more than a campaign can spend, so that what counts first is what is refused, slow or too large.
+Noise from 0.3 to 20, rates from 1e-5 to 1, levels from 1e-9 on. Nearly all their truths take too
+long for a campaign, so it mainly looks for refusals, and for answers that take too much time or
+memory.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from campaign.steps import between, text_of, vectors
 
 __all__ = ["ORDINARY", "argument", "steps"]
 
-ORDINARY = "ordinary"  # what the names of such campaigns begin with
+ORDINARY = "ordinary"  # prefix of the names of such campaigns
 Step = dict[str, Any]
 KINDS = (
     "gaussian",

@@ -1,4 +1,4 @@
-"""Children that answer questions, each under limits of time and memory, and what became of them."""
+"""Child processes that answer questions, each with limits of time and memory, and their results."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["MEMORY", "SECONDS", "TRUTH_SECONDS", "records"]
 
 MEMORY = 2.0  # gibibytes that a question may use beside what the imports have mapped
 SECONDS = 60.0  # of processor time, for the answer
-# For the truth: of 500 questions 497 have theirs within a second or two, or never.
+# For the truth: 497 of 500 questions have theirs within a second or two, or never.
 TRUTH_SECONDS = 6.0
-PATIENCE = 5.0  # times as much by the clock: a machine has other things to do
-LIFE = 400  # questions of one child, so that what is kept from one to the next does not pile up
+PATIENCE = 5.0  # times as much by the clock, as the machine does other work, too
+LIFE = 400  # questions of one child, so that its caches do not grow without limit
 TICK = 0.5
-# What children import, once: a question that is ended costs a fork, not seconds of imports.
+# Imported once: ending a question then costs a fork, not seconds of imports.
 PRELOADED = (
     "campaign.worker",
     "campaign.find",
@@ -101,12 +101,11 @@ def records(
     memory: float = MEMORY,
     target: Target = run,
 ) -> Iterator[dict[str, Any]]:
-    """Ask questions of a seed and yield what became of each, in the order in which they end.
+    """Ask questions of a seed and yield the result of each, in the order in which they end.
 
-    In child processes, which run `campaign.worker.run` or another target; limits are processor
-    time of an answer and of its truth, and gibibytes beside the imports.  Each record is the
-    question with its ``verdict``: right, wrong, outside, refused, slow, crashed, memory, or "no
-    truth".
+    In child processes, which run `campaign.worker.run` or another target; limits are processor time
+    of an answer and of its truth, and gibibytes beyond the imports. Each record is the question
+    with its ``verdict``: right, wrong, outside, refused, slow, crashed, memory, or "no truth".
     """
     pending = iter(indices)
     children: list[_Child] = []
@@ -153,7 +152,7 @@ def records(
 
 
 def _heard(child: _Child) -> dict[str, Any] | None:
-    """Take a message of a child; the record of the question if it is at an end."""
+    """Process a message of a child; return the record of the question once it has ended."""
     try:
         phase, known = child.connection.recv()
     except (EOFError, ConnectionResetError):

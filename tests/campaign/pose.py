@@ -107,7 +107,7 @@ def _argument(rng: random.Random, question: str) -> float:
 
 
 def _number(rng: random.Random, low: float, high: float) -> str:
-    """A number between bounds: any double, or one of few digits, or such a one exactly."""
+    """A number between bounds: any double, a double of few digits, or an exact decimal."""
     value = between(rng, low, high)
     kind = rng.random()
     if kind < 0.5:
@@ -294,7 +294,7 @@ def _mixture(rng: random.Random) -> list[Step]:
     return [first, other]
 
 
-# Weights go by the importance of a family and by what its questions cost.
+# Weights depend on the importance of a family and on the cost of its questions.
 FAMILIES = (
     ("gaussian", 15, _gaussian),
     ("gaussian, one step", 20, _gaussian_step),
@@ -311,7 +311,7 @@ FAMILIES = (
     ("distributions", 1.5, _distributions),
     ("mixture", 3, _mixture),
 )
-# Families whose truth costs too much for a search: the argument is chosen with the truth at hand.
+# Families whose truth costs too much for a search: the argument is chosen together with it.
 TOUCHING = ("gaussian, two steps", "laplace, two steps", "mixture")
 PLAIN = ("gaussian, many", "laplace, many")
 FINITE = ("auto", "lattice")

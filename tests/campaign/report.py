@@ -1,4 +1,4 @@
-"""What a campaign found, as tables."""
+"""Results of a campaign, as tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MARK = "<!-- rows -->"
 
 
 def columns_of(record: dict[str, Any]) -> set[str]:
-    """Columns in which a record counts; a value may be wrong and outside of its bounds."""
+    """Columns in which a record counts; a value may be both wrong and outside its bounds."""
     found = {"questions"}
     if record["verdict"] in COLUMNS:
         found.add(record["verdict"])
@@ -66,7 +66,7 @@ def summary(records: list[dict[str, Any]]) -> str:
 
 
 def snippet(record: dict[str, Any]) -> str:
-    """The question as a line of Python, and what came of it."""
+    """The question as a line of Python, and its result."""
     if "steps" not in record or "at" not in record:
         return f"{record['seed']}/{record['index']}: {record['verdict']} {record.get('why', '')}"
     argument = float.fromhex(record["at"])

@@ -194,7 +194,7 @@ def _distributions(of: Step) -> Law:
 
 
 def source_of(steps: list[Step]) -> str:
-    """How the truth is found: ``sums``, ``closed form``, ``quadrature`` or ``reference``."""
+    """How the truth is computed: ``sums``, ``closed form``, ``quadrature`` or ``reference``."""
     continuous = sum(
         1 if _joins(step) else int(step["steps"])
         for step in _grouped(steps)

@@ -1,4 +1,4 @@
-"""A child process that asks one question after the other and says how far it has come."""
+"""A child process that asks one question after another and reports its progress."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Any
 __all__ = ["ask", "run"]
 
 GIB = 1 << 30
-CHEAP = ("sums", "closed form")  # truths that are worth their time where few answers are in doubt
+CHEAP = ("sums", "closed form")  # truths that are worth their time if few answers are in doubt
 
 
 def _limit(gibibytes: float) -> None:
-    """Limit the memory that may be added to what is mapped now."""
+    """Limit the memory beyond what is mapped now."""
     with open("/proc/self/statm", encoding="ascii") as file:
         mapped = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     most = mapped + int(gibibytes * GIB)
@@ -119,7 +119,7 @@ def _words(error: BaseException) -> str:
 def _answers(
     question: dict[str, Any], argument: float
 ) -> tuple[list[list[float]], dict[str, Any] | None]:
-    """All answers, each as (lower, value, upper), or what came instead of them."""
+    """All answers, each as (lower, value, upper), or the exception instead."""
     import numpy as np
 
     import pyengine as pe
@@ -147,7 +147,7 @@ def _answers(
                     answers.append([0.0, float(value[i]), float("inf")])
                     answers.append([float(part[i]) for part in bounds])
         except (pe.AccuracyError, NotDefinedError) as error:
-            # an engine that is asked for by name may say that the question is not for it
+            # an engine that is named may decline the question
             verdict = "declined"
             if question["method"] == "auto":
                 verdict = "refused" if isinstance(error, pe.AccuracyError) else "crashed"
@@ -160,7 +160,7 @@ def _answers(
             return [], {"verdict": "crashed", "why": _words(error) + place}
     answers = [[float(x) for x in answer] for answer in answers]
     if heard and all(issubclass(w.category, pe.ApproximationWarning) for w in heard):
-        # an approximation that says itself where it is outside of its range
+        # an approximation that reports when it is outside its range
         return [], {"verdict": "declined", "why": str(heard[0].message)[:400]}
     if heard:
         return answers, {"verdict": "crashed", "why": f"warned: {heard[0].message}"[:400]}

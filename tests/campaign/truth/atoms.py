@@ -21,8 +21,7 @@ Ends = tuple[arb | None, arb | None]
 class Atoms(Law):
     """A pair of laws on finitely many outcomes, in any order, with their masses under A and B.
 
-    ``left_out`` bounds the masses that truncation took; the ends are then those of all finite
-    losses.
+    ``left_out`` bounds the truncated masses; the ends are then those of all finite losses.
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class Atoms(Law):
         return self._a_alone, self._b_alone
 
     def outcomes(self) -> list[Outcome]:
-        """All outcomes, those of infinite loss included."""
+        """All outcomes, including those of infinite loss."""
         alone = [(self._a_alone, arb(0)), (arb(0), self._b_alone)]
         return self.masses + [(a, b) for a, b in alone if a > 0 or b > 0]
 

@@ -1,7 +1,7 @@
-"""What the truth needs of an ordered pair of laws (A, B), and what can be done to any pair.
+"""Ordered pairs of laws (A, B) as the truth needs them, and operations on any pair.
 
-Numbers are balls of python-flint (`arb`): midpoints with a radius that covers all rounding, at
-the working precision of the moment.
+Numbers are balls of python-flint (`arb`): midpoints with a radius that covers all rounding, at the
+current working precision.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Law", "Parts", "Point", "Reversed", "Sampled", "added_ends", "ball",
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """Set the working precision for a while."""
+    """Set the working precision for a block."""
     before = ctx.prec
     ctx.prec = bits
     try:
@@ -28,7 +28,7 @@ def precision(bits: int) -> Iterator[None]:
 
 
 def ball(value: float | int | Fraction) -> arb:
-    """Enclose a double, an integer or a fraction: what a caller gave, not a rounding of it."""
+    """Enclose a double, an integer or a fraction: the exact number, not a rounding of it."""
     if isinstance(value, Fraction):
         return arb(fmpq(value.numerator, value.denominator))
     return arb(value)
@@ -55,11 +55,11 @@ class Law:
     """An ordered pair (A, B); the methods from `pieces` on are there for quadrature over it."""
 
     def at(self, c: arb) -> Parts:
-        """Masses on both sides of the loss c; what lies on c itself may be counted on either."""
+        """Masses on both sides of the loss c; mass at c itself may be counted on either."""
         raise NotImplementedError
 
     def span(self) -> tuple[arb, arb]:
-        """Losses between which all finite ones lie, but for masses far below every double."""
+        """Losses that enclose all finite ones, except for masses far below every double."""
         raise NotImplementedError
 
     def infinite(self) -> tuple[arb, arb]:
@@ -89,11 +89,11 @@ class Law:
         raise NotImplementedError
 
     def place(self, c: arb) -> arb | None:
-        """Where the loss passes c; None if it does so nowhere."""
+        """Point where the loss passes c; None if there is none."""
         raise NotImplementedError
 
     def atoms(self) -> list[tuple[arb, arb, arb]]:
-        """Masses of A and B and the loss of what lies outside the pieces."""
+        """Masses of A and B and the loss of all outcomes outside the pieces."""
         return []
 
 

@@ -57,7 +57,7 @@ class Product(Law):
 ORDERS = 24, 36
 GRADED = 0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 28, 36, 46
 DEPTH = 40  # halvings of a piece, at most
-SHARP = -23  # log10 of the error of a piece beside the whole
+SHARP = -23  # log10 of the error of a piece relative to the whole
 
 
 @cache
@@ -71,9 +71,9 @@ def rule(order: int, bits: int) -> list[tuple[arb, arb]]:
 class TwoSteps(Law):
     """Product of two continuous laws: integrals over either one's line, adaptively.
 
-    Both orders are integrated, whose nodes have nothing in common, and each mass is the ball that
-    holds both results with the errors that two Gauss-Legendre rules let expect: an estimate, not
-    a proof.
+    Both orders of integration are computed, whose nodes have nothing in common. Each mass is the
+    ball that holds both results with the errors expected from two Gauss-Legendre rules: an
+    estimate, not a proof.
     """
 
     def __init__(self, first: Law, second: Law) -> None:
@@ -121,7 +121,7 @@ class _Integral:
         total = Parts(arb(0), arb(0), arb(0), arb(0))
         for a, b, loss in self.first.atoms():
             total = added(total, weighted(a, b, self.second.at(c - loss)))
-        # where the second law's masses pass, however fast: its loss may vary over 1e-9 only
+        # where the second law's masses change, however fast: its loss may vary over 1e-9 only
         passed = [self.second.point(x).loss for x in self._resolved()]
         splits = [self.first.place(c - loss) for loss in (*self.second.kinks(), *passed)]
         points = [x.mid() for x in splits if x is not None]
@@ -166,7 +166,7 @@ class _Integral:
         return total
 
     def _resolved(self) -> list[arb]:
-        """Points of the second law's line between which its masses are tame."""
+        """Points of the second law's line between which its masses are smooth enough."""
         found: list[arb] = []
         for low, high in self.second.pieces():
             for end, sign in ((low.mid(), 1), (high.mid(), -1)):

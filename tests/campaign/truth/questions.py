@@ -17,12 +17,12 @@ from campaign.truth.law import Law, Parts, Reversed
 
 __all__ = ["Curve", "NoTruthError", "curve", "epsilon", "hull", "profile", "touching"]
 
-STEPS = 400  # of a search
-LARGEST_SHIFT = arb(10) ** -9  # relative: what rounding of an argument may move an answer by
+STEPS = 400  # steps of a search
+LARGEST_SHIFT = arb(10) ** -9  # relative change of an answer by the rounding of its argument
 
 
 class NoTruthError(ArithmeticError):
-    """The truth of a question could not be found, which says nothing about the engines."""
+    """The truth of a question was not found; the engines may still be right."""
 
 
 class Curve(NamedTuple):
@@ -80,7 +80,7 @@ def curve(law: Law, alpha: arb) -> Curve:
     c_low, c_high = (low - margin).mid(), (high + margin).mid()
     at_low, at_high = law.at(c_low), law.at(c_high)
     over_low, over_high = _level(at_low, alpha, rest), _level(at_high, alpha, rest)
-    if over_low.mid() <= 0:  # every finite loss is rejected, and there is level to spare
+    if over_low.mid() <= 0:  # every finite loss is rejected, and some level is left
         none = enclosure(arb(0), at_low.b_below)
         return Curve(none, enclosure(at_low.b_above, arb(1)), c_low)
     if over_high.mid() >= 0:
@@ -211,7 +211,7 @@ def touching(laws: list[Law], c: arb) -> tuple[Parts, arb]:
 
 
 def near(parts: Parts, c: arb, alpha: arb) -> Curve:
-    """T at a level that is that of a test but for rounding, by the tangent."""
+    """T at a level that differs from that of a test only by rounding, by the tangent."""
     over = _level(parts, alpha, 1 - alpha)
     shift = c.exp() * over
     found = []
@@ -236,7 +236,7 @@ def epsilon(laws: list[Law], delta: arb) -> arb | None:
     if at_zero <= delta or (at_zero - delta).contains(0):
         return arb(0)
     end = max((-law.span()[0] for law in laws), key=_by_mid).mid() + 1
-    # where balls leave open which of both is larger, either search takes its own side
+    # where balls do not decide which is larger, each search takes its own side
     low, last = _halved(lambda x: bool(profile(laws, x) > delta), arb(0), end)
     if profile(laws, last) <= delta:
         return low.union(last)
@@ -244,7 +244,7 @@ def epsilon(laws: list[Law], delta: arb) -> arb | None:
 
 
 def _halved(above: Callable[[arb], bool], low: arb, high: arb) -> tuple[arb, arb]:
-    """Bracket of the place where a profile ceases to be above a level."""
+    """Bracket of the point where a profile falls to a level."""
     tiny = arb(2) ** (-ctx.prec // 2)
     for _ in range(STEPS):
         if (high - low).mid() <= (tiny * high).mid():
