@@ -1,9 +1,9 @@
-"""The suite cannot grow unnoticed: ``--processor-limits`` fails a run that takes too much.
+"""``--processor-limits`` fails a run of tests that takes too much processor time.
 
-What counts is processor time, that of children included, because it hardly depends on what else
-the machine does.  It is taken apart into tests and into fixtures that several tests share, which
-each process of a parallel run computes anew.  ``tests/data/processor_limits.toml`` has the limit of
-one test or fixture, that of all together, and the few that may take more, with the reason.
+Processor time, child processes included, hardly depends on the load of the machine. It is divided
+into tests and into fixtures that several tests share, which each process of a parallel run computes
+again. ``tests/data/processor_limits.toml`` has the limit of one test or fixture, that of all
+together, and the few that may take more, with the reason.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Limits(NamedTuple):
     each: float
     all: float
     longer: dict[str, float]  # by the name of the test without its parameters, or of the fixture
-    measured: float = 0.0  # of all together, when that was last looked at
+    measured: float = 0.0  # of all together, as last measured
 
     @classmethod
     def read(cls, path: Path) -> Limits:
@@ -56,11 +56,11 @@ class Limits(NamedTuple):
 
 
 class Meter:
-    """Measures what runs in this process, and sends it along with the reports."""
+    """Measures tests and fixtures in this process, and sends the times along with the reports."""
 
     def __init__(self) -> None:
         self._mark = used()
-        self._shared: dict[str, float] = {}  # by fixtures since the mark
+        self._shared: dict[str, float] = {}  # used by fixtures since the mark
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, Any, Any]:
@@ -91,7 +91,7 @@ class Meter:
 
 
 class Judge:
-    """Adds up what the processes measured, and fails a run that is above a limit."""
+    """Adds up the times of all processes, and fails a run that exceeds a limit."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,7 +1,7 @@
-"""``--progress``: where nobody watches a terminal, a line a minute instead of a dot a test.
+"""``--progress``: without a terminal, prints a line a minute instead of a dot for each test.
 
-The first line says how many tests there are and how long a whole run takes, by the processor time
-that one took when it was last measured (tests/processor_time.py).
+The first line says how many tests there are and how long a whole run takes, by the last measured
+processor time (tests/processor_time.py).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ EVERY = 60.0  # seconds
 
 
 def processes(config: Any) -> int:
-    """How many run tests: the workers of pytest-xdist, or this one."""
+    """Number of processes that run tests: the workers of pytest-xdist, or this one."""
     return len(config.getoption("tx", None) or [None])
 
 
 class Progress:
-    """Counts what ended, in the process that reports."""
+    """Counts finished tests, in the process that reports."""
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -39,7 +39,7 @@ class Progress:
         reporter.flush()
 
     def start(self, tests: int) -> None:
-        """Say how many tests there are, once that is known."""
+        """Print how many tests there are, once that is known."""
         self.all = tests
         number = processes(self.config)
         limits = Limits.read(self.config.getoption("limits_list", LIST))
@@ -58,13 +58,13 @@ class Progress:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(self) -> Generator[None, Any, Any]:
-        """No letters: what fails gets a line, and all are counted."""
+        """Print no letters: failures get a line, and all results are counted."""
         status = yield
         return status if self.is_over else (status[0], "", "")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """The summary names the outcomes again."""
+        """Name the outcomes again in the summary."""
         self.is_over = True
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -87,7 +87,7 @@ def pytest_addoption(parser: Any) -> None:
     )
 
 
-@pytest.hookimpl(trylast=True)  # after pytest-xdist knows its workers
+@pytest.hookimpl(trylast=True)  # after pytest-xdist has set its workers
 def pytest_configure(config: Any) -> None:
     here = not hasattr(config, "workerinput")
     if here and config.getoption("--progress") and not sys.stdout.isatty():

@@ -13,7 +13,7 @@ from .ratchet import Clones, Part, Record
 from .valgrind import CountError, Counts
 
 MEASUREMENTS = {"kernels": count_kernels, "questions": count_questions}
-SPREAD = 1e-3  # by which counts of the same work may differ
+SPREAD = 1e-3  # largest difference between counts of the same work
 
 
 def _table(part: str, counts: Counts, recorded: Part | None) -> None:
@@ -25,7 +25,7 @@ def _table(part: str, counts: Counts, recorded: Part | None) -> None:
 
 
 def _clones(recorded: Clones, *, to_record: bool) -> tuple[Clones, list[str]]:
-    """Compare the clones where that can be done; return the ratios and what is wrong with them."""
+    """Compare the clones if possible; return the ratios and the failures."""
     reason = clones.why_not()
     if reason:
         print(f"AVX-512 clones: SKIPPED, {reason}")
@@ -44,7 +44,7 @@ def _clones(recorded: Clones, *, to_record: bool) -> tuple[Clones, list[str]]:
 
 
 def check(path: Path) -> int:
-    """Measure everything and print what has become worse; 1 where something has."""
+    """Measure everything and print what has become worse; 1 if anything has."""
     record = ratchet.load(path)
     failures, improved, notes = [], [], []
     for part, measure in MEASUREMENTS.items():
@@ -67,7 +67,7 @@ def check(path: Path) -> int:
 
 
 def record(path: Path, allowed: list[str]) -> int:
-    """Measure everything and write what may be written; 1 where an entry would have to go up."""
+    """Measure everything and record what may be recorded; 1 if an entry would have to be raised."""
     old = ratchet.load(path)
     parts, refused = {}, []
     for part, measure in MEASUREMENTS.items():
@@ -78,7 +78,7 @@ def record(path: Path, allowed: list[str]) -> int:
         parts[part], above = ratchet.lowered(old.parts.get(part), counts, versions, allowed)
         refused += above
     found, slow = _clones(old.clones, to_record=True)
-    # A ratio is a time and goes either way: it is kept, unless it is named or of another processor.
+    # A ratio is a time and varies: the entry stays, unless named or of another processor.
     keep = found.cpu == old.clones.cpu and "avx512" not in allowed
     ratios = {**found.ratios, **old.clones.ratios} if keep else found.ratios
     ratios = {
@@ -93,7 +93,7 @@ def record(path: Path, allowed: list[str]) -> int:
 
 
 def repeat(times: int, parts: Iterable[str]) -> int:
-    """Measure parts several times and print how far counts differ; 1 where it is too far."""
+    """Measure parts several times and print how far counts differ; 1 if that is too far."""
     worst = 0.0
     for part in parts:
         found: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""The C drivers, compiled with the flags of the package and kept by what they are made from."""
+"""The C drivers, compiled with the flags of the package and cached by their sources."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Driver(NamedTuple):
 
 
 def kernel_files() -> list[Path]:
-    """Return the files that hold the pieces of work, one for each source of the core or so."""
+    """Return the files with the pieces of work, about one for each source of the core."""
     return sorted((HERE / "kernels").glob("*.c"))
 
 
@@ -43,7 +43,7 @@ def _compiler() -> list[str]:
 
 
 def _flags(csrc: Path) -> list[str]:
-    """Return the flags of the package, as its build takes them."""
+    """Return the flags that the package is built with."""
     settings = runpy.run_path(str(csrc / "build_ffi.py"))
     flags: list[str] = settings["FLAGS"]
     return [*flags, "-Werror=implicit-function-declaration", "-D_GNU_SOURCE"]
@@ -59,7 +59,7 @@ def _key(files: Sequence[Path], words: Sequence[str]) -> str:
 
 
 def _compile(source: Path, target: Path, flags: Sequence[str]) -> str:
-    """Compile one file; return what the compiler says where it fails, else nothing."""
+    """Compile one file; return the compiler's errors, or nothing."""
     command = [*_compiler(), *flags, "-c", str(source), "-o", str(target)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     errors = [line for line in run.stderr.splitlines() if "error" in line] or [run.stderr]

@@ -1,8 +1,8 @@
-"""The AVX-512 clones beside the AVX2 ones, by the clock.
+"""Times of the AVX-512 clones relative to the AVX2 ones.
 
-valgrind has no AVX-512, so the counts are those of the AVX2 clones.  Here each kernel is built once
-for either level, and both run in turn in one process: the median of the paired ratios moves by few
-per cent where single times move by 20.
+valgrind has no AVX-512, so the counts are those of the AVX2 clones. Here each kernel is built once
+for each level, and both run alternately in one process: the median of the paired ratios varies by a
+few per cent where single times vary by 20.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .valgrind import CountError
 __all__ = ["FACTOR", "cpu", "judge", "least", "ratios", "why_not"]
 
 LEVELS = ("x86-64-v3", "x86-64-v4")
-NEEDS = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}  # what x86-64-v4 adds
-# Kernels that live on kept tables, such as spectral_at, have moved by 18 % under load.
+NEEDS = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}  # features that x86-64-v4 adds
+# Times of kernels with cached tables, such as spectral_at, have varied by 18 % under load.
 FACTOR = 1.25
 ATTEMPTS = 3
 
@@ -30,7 +30,7 @@ def _cpuinfo() -> str:
 
 
 def cpu() -> str:
-    """Return the name of the processor: ratios of another one say nothing."""
+    """Return the name of the processor, as ratios of another one are not comparable."""
     found = re.search(r"^model name\s*: (.*)$", _cpuinfo(), re.M)
     return found[1].strip() if found else "unknown"
 
@@ -52,8 +52,8 @@ def _once(command: list[str]) -> dict[str, float]:
 def ratios(recorded: Mapping[str, float] | None = None) -> dict[str, float]:
     """Return the time of the AVX-512 clone over that of the AVX2 one, for each kernel.
 
-    The least of the attempts, so that it is too large only where it is so each time; beside
-    ``recorded`` ratios no further attempt is made once none is too large.
+    It is the least of the attempts, so that it is too large only if every attempt is. If
+    ``recorded`` ratios are given, attempts stop once none is too large.
     """
     libraries = [
         build(
@@ -70,7 +70,7 @@ def ratios(recorded: Mapping[str, float] | None = None) -> dict[str, float]:
 def least(
     once: Callable[[], dict[str, float]], recorded: Mapping[str, float] | None
 ) -> dict[str, float]:
-    """Return the least ratio of each kernel of as many attempts as it takes."""
+    """Return the least ratio of each kernel over the necessary number of attempts."""
     found = once()
     for _ in range(1, ATTEMPTS):
         if recorded is not None and not judge(recorded, found):

@@ -38,7 +38,7 @@ def count_kernels(csrc: Path = ROOT / "csrc") -> tuple[Counts, dict[str, str]]:
 def count_questions(
     questions: Path = PYTHON / "questions.py", names: Sequence[str] = ()
 ) -> tuple[Counts, dict[str, str]]:
-    """Return the counts of whole questions, or of those named, and versions.
+    """Return the counts of all or of the named questions, and versions.
 
     The questions go to the package that this interpreter imports.
     """

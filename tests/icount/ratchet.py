@@ -1,8 +1,8 @@
-"""The recorded counts: how far a measurement may lie above them, and how they come down.
+"""The recorded counts: how far measurements may exceed them, and how they are lowered.
 
-``tests/data/instructions.toml`` holds, for each piece of work, the least number of instructions
-that was recorded, and the versions that it was measured with.  A count of other versions is another
-count: it is reported, and fails nothing.
+``tests/data/instructions.toml`` has, for each piece of work, the least recorded number of
+instructions and the versions that it was measured with. Counts with other versions are not
+comparable: they are reported, and fail nothing.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = ["LIMITS", "PATH", "Clones", "Part", "Record", "judge", "load", "lower
 PATH = Path(__file__).parents[1] / "data" / "instructions.toml"
 LIMITS = {"kernels": 0.02, "questions": 0.05}
 NEWS = 0.005
-LESS = 0.02  # below the recorded by more than this: worth recording
-TOO_LITTLE = 0.5  # of the recorded: either a great success or work that was not done
+LESS = 0.02  # share below the recorded count from which it is worth recording
+TOO_LITTLE = 0.5  # share of the recorded count: below it, the work may not have been done
 HEADER = """\
 # Instructions of fixed pieces of work (tests/icount/c/kernels) and of whole questions
 # (tests/icount/python/questions.py), under cachegrind.  `make icount` fails where a kernel takes
@@ -58,7 +58,7 @@ class Record(NamedTuple):
 
 
 def load(path: Path = PATH) -> Record:
-    """Return what is recorded; nothing where there is no file."""
+    """Return the record; an empty one if there is no file."""
     found = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     clones = found.pop("avx512", {"cpu": "", "ratios": {}})
     parts = {name: Part(part["versions"], part["instructions"]) for name, part in found.items()}
@@ -66,7 +66,7 @@ def load(path: Path = PATH) -> Record:
 
 
 def save(record: Record, path: Path = PATH) -> None:
-    """Write the whole file, or leave the old one."""
+    """Write the whole file, or keep the old one."""
     lines = [HEADER]
     for name, part in sorted(record.parts.items()):
         lines.append(f"[{name}.versions]")
@@ -83,7 +83,7 @@ def save(record: Record, path: Path = PATH) -> None:
 
 
 class Verdict(NamedTuple):
-    """What is to be said: failures, what should be recorded, and what only differs."""
+    """Messages: failures, what should be recorded, and mere differences."""
 
     failures: list[str]
     improved: list[str]
@@ -93,10 +93,9 @@ class Verdict(NamedTuple):
 def judge(
     part: str, recorded: Part | None, measured: Counts, versions: Mapping[str, str]
 ) -> Verdict:
-    """Compare a measurement with what is recorded, if anything is, for a key of `LIMITS`.
+    """Compare a measurement with the record, if there is one, for a key of `LIMITS`.
 
-    Work without a count is a failure, whatever the versions.  Each sentence names the piece of
-    work.
+    Work without a count is a failure, whatever the versions. Each sentence names the piece of work.
     """
     verdict = Verdict([f"{name}: {why}" for name, why in sorted(measured.failed.items())], [], [])
     known = recorded or Part({}, {})
@@ -133,8 +132,8 @@ def lowered(
 ) -> tuple[Part, list[str]]:
     """Return the part to record, and the entries that would have to be raised but may not be.
 
-    Entries come down, new ones are added, those without work are removed.  With other versions all
-    are written anew: counts of other versions are not comparable.
+    Entries are lowered, new ones are added, those without work are removed. With other versions all
+    are rewritten, as counts of other versions are not comparable.
     """
     allowed = set(allowed)
     if recorded is None or recorded.versions != versions:
@@ -142,7 +141,7 @@ def lowered(
     kept, refused = {}, []
     for name, count in measured.instructions.items():
         limit = recorded.instructions.get(name, count)
-        # tenths of a per cent are not news
+        # tenths of a per cent are not worth a change
         kept[name] = count if name in allowed or count < limit * (1.0 - NEWS) else limit
         if count > limit * (1.0 + LESS) and name not in allowed:
             refused.append(name)

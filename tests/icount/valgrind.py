@@ -1,4 +1,4 @@
-"""Instructions that the children of a driver execute, by cachegrind."""
+"""Instructions that the children of a driver execute, counted by cachegrind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENVIRONMENT = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONHASHSEED": "0",
 }
-LEAST = 1000  # instructions: a piece of work that takes fewer was not done
+LEAST = 1000  # instructions: with fewer, the work was not done
 NOTHING = "nothing"  # the driver's own share, to be subtracted from what follows it
 
 
@@ -31,7 +31,7 @@ class CountError(Exception):
 
 
 class Counts(NamedTuple):
-    """Instructions of each piece of work, and why the others have none."""
+    """Instructions of each piece of work, and why others have none."""
 
     instructions: dict[str, int]
     failed: dict[str, str]
@@ -90,7 +90,7 @@ def measure(command: Sequence[str], extra: Mapping[str, str] | None = None) -> C
     early or measures nothing.
     """
     environment = {**ENVIRONMENT, **(extra or {})}
-    # Natively first: bytecode and file system caches are then as they stay.
+    # Natively first, so that bytecode and file system caches are filled.
     writes = {k: v for k, v in environment.items() if k != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run(command, env=writes, stdout=subprocess.DEVNULL, check=False)
     with TemporaryDirectory(prefix="icount-") as name:
@@ -104,7 +104,7 @@ def measure(command: Sequence[str], extra: Mapping[str, str] | None = None) -> C
             text=True,
             check=False,
         )
-        # cachegrind says something about the caches of the machine, which it does not simulate
+        # cachegrind prints a warning about the machine's caches, which it does not simulate
         said = [line for line in run.stderr.splitlines() if "LL cache" not in line]
         said = [line for line in said if "L3 cache" not in line]
         if run.returncode != 0:

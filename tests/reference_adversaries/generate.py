@@ -1,9 +1,9 @@
 """Write ``tests/data/adversaries_reference.csv.gz``: true trade-off functions of weak adversaries.
 
-Run ``PYTHONPATH=. python tests/reference_adversaries/generate.py`` (five minutes, one core).  The
+Run ``PYTHONPATH=. python tests/reference_adversaries/generate.py`` (five minutes, one core). The
 points are drawn at random from one seed: dimensions from 1 to 10^9, effects from 1e-3 to 40, levels
-from 1e-12 to 1 - 1e-12.  ``add`` and ``remove`` come from pyengine.reference, 25 digits on which
-two computations agree; ``add_remove`` from hull.py, 20 digits.
+from 1e-12 to 1 - 1e-12. ``add`` and ``remove`` come from pyengine.reference, with 25 digits on
+which two computations agree; ``add_remove`` comes from hull.py, with 20 digits.
 """
 
 from __future__ import annotations

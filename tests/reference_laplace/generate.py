@@ -25,7 +25,7 @@ import pyengine as pe
 from pyengine import reference
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "laplace_steps.json"
-SECONDS = 40  # that one mechanism may take
+SECONDS = 40  # for one mechanism
 BOTH = ("add", "remove")
 # by part: the name of its method, orders, the least and the largest number of steps
 PARTS = {
@@ -49,7 +49,7 @@ def mechanism_of(row: dict[str, Any]) -> pe.Mechanism:
 
 
 def drawn(rng: random.Random, least: int, most: int) -> dict[str, Any]:
-    """A random mechanism; its numbers are those of the doubles next to the text."""
+    """A random mechanism; its numbers are the doubles nearest to the texts."""
     p = "1" if rng.random() < 0.2 else f"{log_uniform(rng, 1e-6, 0.95):.4g}"
     steps = round(log_uniform(rng, 20 if p == "1" else least, most))
     return {"noise": f"{log_uniform(rng, 0.3, 100.0):.4g}", "p": p, "steps": steps}
@@ -102,7 +102,7 @@ def write(part: str, count: int, seed: int, output: Path) -> None:
 
 
 def _write(method: str, rows: list[dict[str, Any]], output: Path) -> None:
-    """Put the rows of a method in the place of those of the file."""
+    """Replace the rows of a method in the file."""
     known = json.loads(output.read_text(encoding="utf-8")) if output.exists() else []
     kept = [row for row in known if row["method"] != method]
     lines = ",\n".join(json.dumps(row) for row in kept + rows)

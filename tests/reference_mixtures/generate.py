@@ -66,7 +66,7 @@ def sides(row: dict[str, Any]) -> list[tuple[Fraction, list[Any], list[Any]]]:
 
 
 def nodes(row: dict[str, Any], finer: float) -> tuple[Any, Any]:
-    """Logs of A's probabilities and losses at equidistant z."""
+    """Logs of A's probabilities, and losses, at equally spaced z."""
     logs, losses = [], []
     for share, a, b in sides(row):
         shifts = [float(c) for c, _ in a + b]
@@ -99,7 +99,7 @@ def cumulants(log: Any, loss: Any, steps: int, at: float) -> tuple[Any, Any, Any
 
 
 def profile(row: dict[str, Any], moved: float, period: float, finer: float) -> float | None:
-    """E_A max(0, 1 - e^{S + epsilon}) on a line near the saddle point; None beyond the work."""
+    """E_A max(0, 1 - e^{S + epsilon}) on a line near the saddle point; None if too costly."""
     log, loss = nodes(row, finer)
     steps, c = row["steps"], WIDE(-float(row["epsilon"]))
 

@@ -26,7 +26,7 @@ from pyengine.reference.chi_squared import ncx2
 
 OUT = Path(__file__).parents[1] / "data" / "ncx2_reference.csv.gz"
 SEED = 20260711
-ncx2.LONGEST = 20_000  # it may take its time
+ncx2.LONGEST = 20_000  # slow, but that does not matter here
 
 
 def mixture(x: float, d: float, lam: float, side: str) -> arb:
@@ -91,7 +91,7 @@ def points(rng: random.Random):
         u = rng.choice([0.5, 2.0, math.sqrt(0.5), math.sqrt(2)]) * (1 + rng.choice([-1, 1]) * 1e-12)
         d, lam = log_uniform(rng, 0.5, 1e4), log_uniform(rng, 1e-3, 1e4)
         yield "seams in u", d, lam, d * u + lam * u * u
-    for _ in range(300):  # where the pole stops to count
+    for _ in range(300):  # where the pole no longer matters
         d, lam = log_uniform(rng, 0.5, 1e10), log_uniform(rng, 1e-3, 1e13)
         goal = rng.uniform(25, 45)
         yield "end of the pole", d, lam, place(d, lam, goal, rng.random() < 0.5)
@@ -104,7 +104,7 @@ def points(rng: random.Random):
     for _ in range(300):  # tiny x
         d, lam = log_uniform(rng, 0.5, 40), log_uniform(rng, 1e-3, 1000)
         yield "tiny x", d, lam, 10.0 ** rng.uniform(-300, -3)
-    for _ in range(600):  # fewer degrees of freedom than the table of nodes is made for
+    for _ in range(600):  # fewer degrees of freedom than the table of nodes covers
         d = 10.0 ** rng.uniform(-6, math.log10(0.5))
         lam = 0.0 if rng.random() < 0.3 else log_uniform(rng, 1e-6, 1e4)
         yield "df below 1/2", d, lam, 10.0 ** rng.uniform(-30, 2.5)

@@ -15,27 +15,27 @@ import traceback
 
 
 def child(prepare, run):
-    """Return the number of a process that has prepared, and run unless that is None."""
+    """Return the id of a child that has prepared, and called ``run`` unless that is None."""
     pid = os.fork()
     if pid == 0:
         status = 1
         try:
             prepare()
             gc.collect()
-            gc.disable()  # whose times depend on what the interpreter has allocated before
+            gc.disable()  # whose work depends on earlier allocations of the interpreter
             if run is not None:
                 run()
             status = 0
         except BaseException:
             traceback.print_exc()
         finally:
-            os._exit(status)  # without what the interpreter does at its end
+            os._exit(status)  # without the interpreter's own shutdown
     _, status = os.waitpid(pid, 0)
     return pid, status
 
 
 def measure(name, prepare, run):
-    """Print the processes without and with the work."""
+    """Print the ids of the processes without and with the work."""
     without, failed = child(prepare, None)
     if not failed:
         with_work, failed = child(prepare, run)
@@ -47,9 +47,9 @@ def nothing():
 
 
 def main(path, *names):
-    """Measure the questions of a file, or those of these names."""
+    """Measure all or the named questions of a file."""
     for questions in runpy.run_path(path)["stages"]():
-        for _ in range(2):  # the first fork of a stage may be dearer than others
+        for _ in range(2):  # the first fork of a stage may cost more than others
             measure("nothing", nothing, nothing)
         for name, (prepare, run) in questions.items():
             if name in names or not names:

@@ -1,4 +1,4 @@
-"""Whole questions.  Only names that every commit has: asv asks old ones too."""
+"""Whole questions, with names that every commit has: asv asks old ones, too."""
 
 import contextlib
 import runpy
@@ -37,12 +37,12 @@ def stages():
         except ImportError:  # a commit before there were rooms
             from pyengine import _libm as libm
 
-        # valgrind's long doubles have 53 bits, with which nothing is proven and all is refused
+        # valgrind's long doubles have 53 bits, with which nothing can be proven and all is refused
         libm._Here.refusal = None
 
     yield {"first_question": (_nothing, _first_question)}
 
-    # Modules that questions import when they need them; the mechanisms are other ones than below.
+    # Modules that questions import on demand; the mechanisms differ from those below.
     pe.gamma_bound(pe.dp_sgd(1.8, 0.002, 5000), 1e-4)
     pe.gamma_bound(pe.dp_sgd(1.8, 0.002, 5000), 1e-4, bounds=True)
     pe.gamma_bound(pe.dp_sgd(1.8, 0.02, 2), 1e-4)
@@ -60,7 +60,7 @@ def stages():
 
     cold()
     kappas = np.geomspace(1e-9, 0.5, 1000)
-    epsilons = np.linspace(0.5, 5.0, 200)  # at some no line knows a row
+    epsilons = np.linspace(0.5, 5.0, 200)  # for some of them no line has a row
     floats = [1e-4 * (1.0 + i / 100) for i in range(100)]
     kept = pe.dp_sgd(1.0, 0.01, 1000)
     laplace = pe.LaplaceMechanism(1.0).poisson_sampled(0.1).composed(100)
