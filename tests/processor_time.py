@@ -39,7 +39,7 @@ class Limits(NamedTuple):
     each: float
     all: float
     longer: dict[str, float]  # by the name of the test without its parameters, or of the fixture
-    measured: float = 0.0  # of all together, as last measured
+    expected: float = 0.0  # of all together
 
     @classmethod
     def read(cls, path: Path) -> Limits:

@@ -1,6 +1,6 @@
 """``--progress``: without a terminal, prints a line a minute instead of a dot for each test.
 
-The first line says how many tests there are and how long a whole run takes, by the last measured
+The first line says how many tests there are and how long a whole run takes, by the expected
 processor time (tests/processor_time.py).
 """
 
@@ -43,7 +43,7 @@ class Progress:
         self.all = tests
         number = processes(self.config)
         limits = Limits.read(self.config.getoption("limits_list", LIST))
-        minutes = limits.measured / number / 60.0
+        minutes = limits.expected / number / 60.0
         cores = "1 free core" if number == 1 else f"{number} free cores"
         self.line(f"{tests:,} tests; a whole run takes about {minutes:.0f} min on {cores}")
 
