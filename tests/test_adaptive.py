@@ -744,7 +744,7 @@ def test_refusals() -> None:
         pe.Odometer(MENU).spend(2)
     with pytest.raises(ValueError, match="target must be a single target"):
         pe.Filter(MENU, 1.0)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"other than GaussianDP.*duality\.GaussianFilter"):
+    with pytest.raises(ValueError, match=r"must not be GaussianDP.*duality\.GaussianFilter"):
         pe.Filter(MENU, pe.targets.GaussianDP(1.0))
     with pytest.raises(ValueError, match="target must be kept by a step of the menu"):
         pe.Filter(MENU, pe.targets.EpsilonDelta(0.0, 1e-9))

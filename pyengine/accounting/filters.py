@@ -256,8 +256,8 @@ class Filter(Odometer):
         judged = single_target(target)
         if isinstance(judged, GaussianDP):
             raise ValueError(
-                f"target must be other than GaussianDP, got {judged!r}: of runs that adapt no μ is "
-                "known but that of pyengine.duality.GaussianFilter, of Gaussian releases"
+                f"target must not be GaussianDP, got {judged!r}: for adaptive runs a μ is known "
+                "only for Gaussian releases, by pyengine.duality.GaussianFilter"
             )
         tolerance = CLOSE if judged.tolerance is None else judged.tolerance
         self.target = replace(judged, bounds=True, tolerance=tolerance)

@@ -98,7 +98,7 @@ def _end(mu: float, answers: int, name: str) -> float:
     end = mu * (0.5 * mu - special.ndtri_exp(fn.log(DEEPEST / answers)))
     if not end < LARGEST:
         raise AccuracyError(
-            f"the losses of {name} reach {end:.4g}, above {LARGEST:g}: more noise is answered"
+            f"the losses of {name} reach {end:.4g}, above {LARGEST:g}: use more noise"
         )
     return float(end)
 

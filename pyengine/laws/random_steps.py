@@ -275,7 +275,7 @@ class _LawStep(RatioStep):
                 if beyond[0] > TOLD:
                     raise AccuracyError(
                         f"random allocation takes losses up to {FARTHEST:g}, and those of this "
-                        f"step go to {abs(end):.3g}: more noise is answered"
+                        f"step go to {abs(end):.3g}: use more noise"
                     )
                 out = int(np.searchsorted(np.cumsum(beyond), BEYOND))
                 ends.append(-sign * float(grid[max(out - 1, 0)]))

@@ -77,15 +77,15 @@ def sum_law(parts: list[tuple[StepLaw, int]], *, or_enclosed: bool = False) -> S
     several = sum(number for _, number in others) > 1
     if not all(law.has_cells for law, _ in others) or (several and not or_enclosed):
         raise AccuracyError(
-            "releases of one sample have a law that is known where all of them but one are "
-            "Gaussian or have finitely many outcomes (Gaussian ones count as one): compose the "
-            "others on samples of their own, which must then be drawn apart"
+            "the law of several releases of one sample is known only if all but one of them have "
+            "finitely many outcomes (all Gaussian ones together count as one): draw an independent "
+            "sample for each of the others, and compose them"
         )
     if several and not all(law.is_proven for law, _ in others):
         raise AccuracyError(
-            "several releases of one sample that are neither Gaussian nor of finitely many "
-            "outcomes need proven masses, as those of expressions are: compose the others on "
-            "samples of their own, which must then be drawn apart"
+            "several releases of one sample that are neither Gaussian nor have finitely many "
+            "outcomes need proven masses, such as those of expressions: draw an independent sample "
+            "for each of the others, and compose them"
         )
     if several:
         others.sort(key=lambda part: part[0].gaussian_noise() is None)
@@ -98,7 +98,7 @@ def sum_law(parts: list[tuple[StepLaw, int]], *, or_enclosed: bool = False) -> S
     other = others[0][0]
     if max(other.infinite()) > 0.0:
         raise AccuracyError(
-            "a release with infinite losses stands on one sample beside none but those of "
+            "a release with infinite losses can share its sample only with releases that have "
             "finitely many outcomes"
         )
     return SumLaw(losses, other)
@@ -292,8 +292,8 @@ def _added(first: FiniteLaw, second: FiniteLaw, most: int) -> FiniteLaw:
 
 def _too_many(size: int) -> str:
     return (
-        f"releases of one sample have {size:,} losses together, more than are added up: use fewer "
-        "outcomes or fewer releases on a sample"
+        f"the releases of one sample have {size:,} losses together, which are too many: use fewer "
+        "outcomes, or fewer releases on a sample"
     )
 
 

@@ -101,7 +101,7 @@ def report_noisy_max(
     below = _log_win_probability(-lowest, number, off)
     value = (above[0] - below[0]) + above[1] + below[1]
     if not value < 1e4:
-        raise AccuracyError(f"epsilon is {value:g}, above 10^4; more noise is answered")
+        raise AccuracyError(f"epsilon is {value:g}, above 10^4: use more noise")
     shown, most = number_in_words(multiplier), number_in_words(spanned)
     words = Words(
         f"report noisy max of {number:,} queries, Gaussian noise {shown}, span {most}",
