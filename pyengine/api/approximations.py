@@ -290,8 +290,8 @@ def balls_in_bins_delta(
         squares = float(np.square(moves).sum())
     if not squares < math.inf:
         raise AccuracyError(
-            "the squares of what the bins add, over the noise, must be doubles; a larger "
-            f"noise_multiplier than {noise:g} is answered"
+            "the squares of what the bins add, over the noise, must be doubles: use a larger "
+            f"noise_multiplier than {noise:g}"
         )
     # the same inner products in as few coordinates as there are bins
     shifts = np.asarray(np.linalg.qr(moves, mode="r")).T

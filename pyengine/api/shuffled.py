@@ -80,8 +80,8 @@ def shuffled_lower_bound(
     both = np.flatnonzero((without > 0.0) & (with_it > 0.0))
     if not both.size:
         raise AccuracyError(
-            f"no cell has mass of both laws in doubles at noise_multiplier={sigma:g}; a noise "
-            "multiplier nearer to 1 is answered"
+            f"no cell has mass of both laws in doubles at noise_multiplier={sigma:g}: use one "
+            "nearer to 1"
         )
     first, last = int(both[0]), int(both[-1])
     p, q = (_joined(masses, first, last) for masses in (without, with_it))

@@ -363,8 +363,8 @@ class AnalyticEngine(Engine):
         law = line_order(problem.laws, far=far)
         if law is None:
             raise AccuracyError(
-                "values so small are asked of laws that end far out, of which these densities have "
-                "no lines; method='lattice' estimates"
+                "values this small need the densities farther out than they can be proven; "
+                "method='lattice' estimates them"
             )
         lattice = Others.of(lambda: Unproven(LatticeEngine().pair(problem)))
         return LineQuestions(law, problem.tolerance, lattice)

@@ -175,7 +175,7 @@ def _bulk(
         values = np.where(values == np.inf, -np.inf, values)
         at = int(np.argmax(values))
         if values[at] == -np.inf:
-            raise ValueError("log_p and log_q are no numbers anywhere on the support")
+            raise ValueError("log_p and log_q are not finite anywhere on the support")
         mode, top = float(x[at]), float(values[at])
         x = np.linspace(x[max(at - 1, 0)], x[min(at + 1, x.size - 1)], PLACES)
     away = fn.exp(np.arange(-WIDEST, WIDEST, STEP))

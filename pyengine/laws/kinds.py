@@ -292,13 +292,13 @@ def _epoch_of_others(step: RandomlyAllocated) -> StepLaw:
         longest = -(-step.steps_per_epoch // step.selected)
         raise AccuracyError(
             f"an epoch with each record in {step.selected} of {step.steps_per_epoch} steps has a "
-            f"law for Gaussian noise and for few outcomes: {step.selected} epochs of {longest} "
-            "steps, with the record in one of each, are answered and leak no less"
+            f"law for Gaussian noise and for few outcomes: ask for {step.selected} epochs of "
+            f"{longest} steps, with the record in one of each, which leak no less"
         )
     if not ((law.has_cells or law.is_bracketed) and law.is_proven):
         raise AccuracyError(
             "random allocation has a law for Gaussian noise and for mechanisms whose losses have "
-            "proven masses: poisson_sampled is answered"
+            "proven masses: use poisson_sampled for others"
         )
     return random_steps.OtherEpoch(law, step.steps_per_epoch)
 

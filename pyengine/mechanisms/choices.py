@@ -91,8 +91,8 @@ def report_noisy_max(
     lowest = width / noise
     if not lowest < 1e4:
         raise AccuracyError(
-            f"the span over the noise must be below 10^4, got {lowest:g}; permute_and_flip or a "
-            "GaussianMechanism of all queries is answered"
+            f"the span over the noise must be below 10^4, got {lowest:g}: use permute_and_flip, or "
+            "a GaussianMechanism of all queries"
         )
     moved = 2.0 * min(1.0, width) / noise
     # quotients are off by 2 units, differences by one more

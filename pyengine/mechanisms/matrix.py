@@ -319,8 +319,8 @@ def _one_gaussian(
     """Gaussian step of noise over sensitivity, with its label; warns if that is only a bound."""
     if not exact:
         warnings.warn(
-            "only an upper bound of the sensitivity of C is known: what is answered for this "
-            "mechanism is an upper bound of what is released",
+            "only an upper bound of the sensitivity of C is known: all answers for this mechanism "
+            "are upper bounds of what it leaks",
             ApproximationWarning,
             stacklevel=3,
         )
@@ -342,8 +342,8 @@ def _in_bins(noise: checks.Number, C: Any, bins: int, classes: int | None) -> Co
     square, product, size, number, exact = bin_products(C, bins, float(noise), classes)
     if not exact:
         warnings.warn(
-            "only an upper bound of what random bins leak is known for C: what is answered for "
-            "this mechanism is an upper bound of what is released",
+            "only an upper bound of what random bins leak is known for C: all answers for this "
+            "mechanism are upper bounds of what it leaks",
             ApproximationWarning,
             stacklevel=3,
         )

@@ -77,8 +77,8 @@ class GaussianMixtureMechanism(Step):
         kept = sorted(normalised(places, parts).items())
         if min(part for _, part in kept) < LEAST_WEIGHT:
             raise ValueError(
-                "weights must be 0 or at least 2^-1074, got one below; "
-                "weight that is moved to a larger shift is answered, and less private"
+                "weights must be 0 or at least 2^-1074, got a smaller one: add it to that of a "
+                "larger shift, which is less private"
             )
         vars(self).update(
             noise_multiplier=noise,

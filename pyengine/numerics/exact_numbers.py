@@ -19,7 +19,7 @@ __all__ = [
     "two_doubles",
 ]
 
-BEYOND = "the noise, or one over it, leaves the range of doubles: noise nearer to 1 is answered"
+BEYOND = "the noise, or one over it, leaves the range of doubles: use noise nearer to 1"
 CONTEXT = Context(prec=60, Emin=-(10**9), Emax=10**9)
 
 

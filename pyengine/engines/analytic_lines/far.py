@@ -109,8 +109,8 @@ class FarQuestions(Questions):
         open_ = open_ & far.certified
         if open_.any():
             raise AccuracyError(
-                f"values below {known:.2g} are not known, as the densities have so much where they "
-                "are not looked at; method='lattice' estimates"
+                f"values below {known:.2g} cannot be proven: the densities may have that much mass "
+                "outside the range that is examined; method='lattice' estimates them"
             )
 
 

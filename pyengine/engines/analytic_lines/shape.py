@@ -252,8 +252,8 @@ class AnalyticShape(LossShape):
                 middle = 0.5 * left + 0.5 * right
                 if depth == DEEPEST or len(ahead) + len(found) > MOST_PANELS:
                     raise AccuracyError(
-                        f"the densities are not known to be analytic about {middle:g}, or panels "
-                        "are too many: bounds='estimated' and method='lattice' ask no such thing"
+                        f"the densities cannot be proven to be analytic near {middle:g}, or need "
+                        "too many panels: bounds='estimated' and method='lattice' do without that"
                     )
                 ahead += [(middle, right, depth + 1), (left, middle, depth + 1)]
         return np.array(edges), _ellipses(list(pairwise(edges)), found)
@@ -285,7 +285,7 @@ class AnalyticShape(LossShape):
         """
         half = 0.5 * (right - left)
         if not half > SHORTEST:
-            raise AccuracyError(f"panels next to {left:g} would be shorter than any number")
+            raise AccuracyError(f"panels next to {left:g} would be too short for doubles")
         # in ball arithmetic: far from 0 the middle of a short panel is no double
         middle = (arb(left) + arb(right)) / 2
         found = [[NOWHERE] * STRIPS for _ in HEIGHTS]
@@ -448,7 +448,7 @@ class AnalyticShape(LossShape):
                 log_p, loss = at(middle + half * place)
                 mass = half * weight * log_p.exp()
                 if not (loss.is_finite() and mass.is_finite()):
-                    raise AccuracyError(f"log_p or log_q is no number next to {float(middle):g}")
+                    raise AccuracyError(f"log_p or log_q is not finite next to {float(middle):g}")
                 yield loss, mass
 
     def _made(self, panels: list[Interval], rule: PanelRule) -> MadeNodes:

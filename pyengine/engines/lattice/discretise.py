@@ -156,9 +156,8 @@ def _scaled(log_mass: float) -> float:
     """Exponential of a log mass in the units of the lattice."""
     if log_mass > 700.0:
         raise AccuracyError(
-            "mass beyond the lattice outweighs what is on it: the question is of a tail that "
-            "single large steps decide; a smaller epsilon, or a level farther from 0 and 1, is "
-            "answered"
+            "the mass beyond the lattice is larger than that on it, because single large steps "
+            "decide this tail: ask for a smaller epsilon, or a level farther from 0 and 1"
         )
     return fn.exp(log_mass)
 

@@ -49,7 +49,7 @@ class LowerTails(OnSumRange):
             # K is shifted by the number of steps times the shift that merging adds to each mean
             raise AccuracyError(
                 f"tests of all losses would take sums at {last - self._first + 1} lattice points, "
-                f"at most {MOST_TESTS} are held in memory; fewer steps take fewer"
+                f"at most {MOST_TESTS} are held in memory: use fewer steps"
             )
         index = np.arange(self._first, last + 1, dtype=np.float64)
         self.profile = np.zeros(part.index.size)

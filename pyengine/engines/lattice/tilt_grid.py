@@ -75,8 +75,8 @@ class TiltGrid:
         if not any(loss.size > 1 for loss in self.survey.loss):
             has_sums = all(law.finite() is not None for law, _ in parts)
             raise AccuracyError(
-                "the losses of these steps that doubles hold are a single one, so that the lattice "
-                "has nothing to resolve" + (": method='exact' answers" if has_sums else "")
+                "in doubles these steps have only one loss, which leaves the lattice nothing to "
+                "resolve" + (": method='exact' answers" if has_sums else "")
             )
         with np.errstate(over="ignore", invalid="ignore"):
             variance = self.survey.cumulants(0.0)[2]

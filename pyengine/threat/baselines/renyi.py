@@ -47,7 +47,7 @@ def _nodes(step: Step, power: float) -> tuple[FloatArray, FloatArray]:
     if not nodes <= MOST_NODES:
         raise AccuracyError(
             f"moments of order {power:g} of a sampled step of noise multiplier {1.0 / mu:g} "
-            f"take {nodes:.3g} nodes, more than {MOST_NODES:,}; smaller orders are answered"
+            f"take {nodes:.3g} nodes, more than {MOST_NODES:,}: use a smaller order"
         )
     if not gaussian:
         # the ratio is constant beyond both ends; between them panels get shorter with the order
