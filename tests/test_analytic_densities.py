@@ -275,7 +275,7 @@ def test_a_little_less_than_a_density_widens_bounds() -> None:
     ],
 )
 def test_bad_input(bad: Any) -> None:
-    with pytest.raises(ValueError, match=r"must|are no numbers"):
+    with pytest.raises(ValueError, match=r"must|are not finite"):
         bad()
 
 
@@ -372,7 +372,7 @@ def test_remainders_of_panels_next_to_a_singularity() -> None:
 
 def test_panels_that_no_number_holds_are_refused() -> None:
     shape = shape_of(0 * z, 0 * z, (0.0, 1e-290))
-    with pytest.raises(pe.AccuracyError, match="shorter"):
+    with pytest.raises(pe.AccuracyError, match="too short"):
         _ = shape.panels
 
 
