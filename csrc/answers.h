@@ -83,7 +83,8 @@ void pe_level_better(size_t n, const double *c, const double *first, const doubl
  *
  * The tests {S > c} of a law.  `tails`: tails as above at n thresholds; `roughly`: estimates of A's and B's masses above
  * and below one threshold, or NULL where the expected bracket of a threshold is closed; both return a status.  Losses lie
- * in `support`; `jump`: the losses that may be atoms, rising.
+ * in `support`; `jump`: the losses that may be atoms, rising.  Thresholds are narrowed to a width of `room`, or to a
+ * small part of the expected bracket where that is 0.
  */
 typedef int (*pe_tails_of)(void *law, size_t n, const double *c, double *tails);
 typedef int (*pe_function)(void *handle, double x, double *out);
@@ -95,6 +96,7 @@ typedef struct {
     int has_atoms;
     size_t jumps;
     const double *jump;
+    double room;
 } pe_tests;
 
 /* Brackets the x at which a decreasing function changes sign: certainly within `ends`, probably within `expected`.
@@ -116,6 +118,37 @@ int pe_tests_errors(const pe_tests *tests, size_t n, const double *alpha, const 
  * the order whose tangent is lower. */
 int pe_tests_hull(const pe_tests *add, const pe_tests *remove, size_t n, const double *alpha,
                   const double *low, const double *high, double rounding, double *out);
+
+/* ---- sums of equal Laplace losses: laplace_sum.c -------------------------------------------------------
+ *
+ * The sum of N = `steps` losses of ratio mu.  With x = (S + N mu)/(2 mu), A's law without its atoms is `scale` e^(-mu x)
+ * times a polynomial on each unit interval, whose Bernstein coefficients are the rows of `curve`.  Without `scale`:
+ * `atoms` has A's N + 1 atoms; `even` and `odd`, for each interval, the polynomial's integrals against cosh and sinh of
+ * mu (1 - s); `below` and `above` A's masses of the intervals before each and from each on; `tallest` the largest
+ * coefficient of each, and 0.  `end`: the largest loss; `error`: relative error of masses; `lost`: absolute error of
+ * masses that underflow.
+ */
+#define PE_LAPLACE_STEPS 400 /* most steps */
+typedef struct {
+    size_t steps;
+    double ratio, scale, error, lost;
+    pe_dd end;
+    const double *curve, *atoms, *even, *odd, *below, *above, *tallest;
+} pe_laplace_sum;
+
+/* As pe_tests takes them. */
+int pe_laplace_sum_tails(void *law, size_t n, const double *c, double *tails);
+int pe_laplace_sum_roughly(void *law, double c, double *masses);
+
+/* H_{e^epsilon}(A || B) at epsilon + low for any finite epsilon, and a bound of its absolute error; low: at most an ulp of
+ * epsilon. */
+void pe_laplace_sum_profile(const pe_laplace_sum *law, size_t n, const double *epsilon, const double *low,
+                            double *value, double *error);
+
+/* Integrals over (0, 1) of cosh and sinh of rate (1 - s) against each of `size` Bernstein polynomials, for rates up to
+ * 40: power series of positive terms, as the integral of (1 - s)^i against one is a quotient of factorials.  The same array
+ * for both has their sum. */
+void pe_bernstein_exponentials(double rate, size_t size, double *even, double *odd);
 
 /* ---- from rows with proven errors to bounds: row_bounds.c ----------------------------------------------
  *

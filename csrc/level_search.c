@@ -199,7 +199,8 @@ int pe_tests_at_levels(const pe_tests *tests, size_t n, const double *alpha, con
     int status = PE_OK;
     for (size_t i = 0; i < n && !status; i++) {
         /* the error of values between thresholds is of second order in their distance, of first beside an atom */
-        const double near = (tests->has_atoms ? NEAR : SMOOTH) * fabs(high[i] - low[i]);
+        const double near =
+            tests->room > 0.0 ? tests->room : (tests->has_atoms ? NEAR : SMOOTH) * fabs(high[i] - low[i]);
         const double expected[2] = {low[i], high[i]};
         const int is_small = alpha[i] <= 0.5;
         wanted at = {tests, pe_d_log(is_small ? alpha[i] : 1.0 - alpha[i]), is_small ? A_ABOVE : A_BELOW};
@@ -361,7 +362,8 @@ int pe_tests_hull(const pe_tests *add, const pe_tests *remove, size_t n, const d
             {smaller(add->support[0], remove->support[0]), larger(add->support[1], remove->support[1])},
             add->has_atoms || remove->has_atoms,
             joined(add, remove, jump),
-            jump};
+            jump,
+            smaller(add->room, remove->room)};
         status = pe_tests_at_levels(&better, n, alpha, low, high, rounding, c, tails);
     }
     if (!status) status = hull_from(add, remove, n, alpha, c, tails, rounding, out);

@@ -41,6 +41,7 @@ class _Lib:
     PE_B_ABOVE: int
     PE_B_BELOW: int
     PE_FUNCTIONALS: int
+    PE_LAPLACE_STEPS: int
     PE_KERNELS: int
     PE_RELATIVE: int
     PE_SCALED: int
@@ -571,6 +572,19 @@ class _Lib:
         out: Any,
         /,
     ) -> int: ...
+    def pe_laplace_sum_roughly(self, law: Any, c: float, masses: Any, /) -> int: ...
+    def pe_laplace_sum_tails(self, law: Any, n: int, c: Any, tails: Any, /) -> int: ...
+    def pe_laplace_sum_profile(
+        self,
+        law: Any,
+        n: int,
+        epsilon: Any,
+        low: Any,
+        value: Any,
+        error: Any,
+        /,
+    ) -> None: ...
+    def pe_bernstein_exponentials(self, rate: float, size: int, even: Any, odd: Any, /) -> None: ...
     def pe_tests_hull(
         self,
         add: Any,

@@ -10,14 +10,17 @@ e^(-μ x) / (1 - e^(-μ)) times μ 1_(0,1) (docs/theory/finite, Lemma 4).
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._support.caches import kept
-from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, Parts, Tails
-from pyengine.laws.fine import left_of, two_parts
+from pyengine._core import ffi, lib
+from pyengine._support.caches import cached_property, kept
+from pyengine._support.status import finished
+from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, LawTests, Parts, Tails
+from pyengine.engines.functionals import array
+from pyengine.laws.fine import two_parts
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
@@ -26,7 +29,9 @@ __all__ = ["LaplaceSum", "laplace_composition"]
 FloatArray = npt.NDArray[np.float64]
 
 KEPT = 64  # compositions in the cache
-MAX_STEPS = 400  # the relative error grows with N²/2 roundings
+CORE_TESTS = [ffi.addressof(lib, f"pe_laplace_sum_{name}") for name in ("tails", "roughly")]
+NUMBERS = ("steps", "ratio", "scale", "error", "lost")  # of the C core's struct
+MAX_STEPS: int = lib.PE_LAPLACE_STEPS  # the relative error grows with N²/2 roundings
 MAX_RATIO = 40.0  # largest μ: the exponential series needs about 2 μ + 40 terms
 STEP_ERROR = 16.0 * UNIT  # relative error of a product or quotient with e^μ
 MAX_LOG = 640.0  # largest log of (2 + μ)^N, whose inverse, the smallest coefficient, is a double
@@ -53,62 +58,11 @@ def _smoothed(coefficients: FloatArray) -> FloatArray:
     return np.asarray(out / size)
 
 
-def _powers(rate: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
-    """Integrals over (0, 1) of cosh and sinh of rate (1 - s) against each Bernstein polynomial.
-
-    The integral of (1 - s)^i B_k is a quotient of factorials, so both are power series of positive
-    terms.  ``rate`` has shape (m,), the results (m, size).
-    """
-    falling = size - 1.0 - np.arange(float(size))
-    term = np.full((rate.size, size), 1.0 / size)
-    even, odd = term.copy(), np.zeros_like(term)
-    largest, rest = float(rate.max(initial=0.0)), 1.0  # each term is at most rest / size
-    for i in range(1, int(2.0 * MAX_RATIO) + 60):
-        term *= rate[:, None] / i
-        term *= (falling + i) / (size + i)
-        if i % 2:
-            odd += term
-        else:
-            even += term
-        rest *= largest / i
-        if rest <= 1e-20:
-            break
+def _exponentials(rate: float, size: int) -> tuple[FloatArray, FloatArray]:
+    """Integrals over (0, 1) of cosh and sinh of rate (1 - s) against each Bernstein polynomial."""
+    even, odd = np.empty(size), np.empty(size)
+    lib.pe_bernstein_exponentials(rate, size, array(even, writable=True), array(odd, writable=True))
     return even, odd
-
-
-class _Place(NamedTuple):
-    """Places x in [0, N]: interval j, and the lengths t and 1 - t of it below and above x.
-
-    ``y`` is the distance of x from the nearer end, the upper one if ``flip``; ``near`` is that of
-    the loss, negative beyond the end.
-    """
-
-    x: FloatArray
-    j: npt.NDArray[np.intp]
-    t: FloatArray
-    rest: FloatArray
-    y: FloatArray
-    near: FloatArray
-    flip: npt.NDArray[np.bool_]
-
-    def mirrored(self, steps: int) -> _Place:
-        """The places N - x, exactly."""
-        j = steps - 1 - self.j
-        return _Place(steps - self.x, j, self.rest, self.t, self.y, self.near, ~self.flip)
-
-
-def _split(
-    coefficients: FloatArray, t: FloatArray, rest: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Coefficients on (0, t) and (t, 1) with rest = 1 - t, by de Casteljau's algorithm."""
-    work = coefficients
-    left, right = np.empty_like(work), np.empty_like(work)
-    t, rest = t[:, None], rest[:, None]
-    last = work.shape[1] - 1
-    for r in range(last + 1):
-        left[:, r], right[:, last - r] = work[:, 0], work[:, last - r]
-        work = rest * work[:, :-1] + t * work[:, 1:]
-    return left, right
 
 
 # Map: the sum of equal Laplace losses | test_exact | theory/finite
@@ -123,7 +77,7 @@ class LaplaceSum(ClosedLaw):
     def __init__(self, exact_ratio: Fraction, steps: int, *, has_atoms: bool = True) -> None:
         ratio = float(exact_ratio)
         self.ratio, self.steps = ratio, steps
-        self._has_formulas = has_atoms and steps == 1
+        self._has_atoms, self._has_formulas = has_atoms, has_atoms and steps == 1
         self._end = two_parts(steps * exact_ratio)  # the largest loss
         atoms, curve = np.ones(1), np.zeros((0, 1))
         whole = 2.0 + ratio if has_atoms else ratio
@@ -138,7 +92,6 @@ class LaplaceSum(ClosedLaw):
             grown += ratio * atoms[:, None]
             curve = grown / whole
             atoms = (np.append(atoms, 0.0) + np.append(0.0, atoms)) * has_atoms / whole
-        self.atoms, self.curve = atoms, curve
         # roundings: a cumulative sum and a few operations per step, and the integrals
         self.error = UNIT * (0.5 * steps**2 + 16.0 * steps + 200.0)
         if has_atoms:
@@ -151,15 +104,19 @@ class LaplaceSum(ClosedLaw):
         underflows = not has_atoms or steps * (ratio + fn.log(2.0 + ratio)) > MAX_LOG
         # N levels of the recursion, N coefficients: each may underflow once
         lost = LOST + SUBNORMAL * steps**2
-        self._lost = lost * max(self.scale, 1.0) if underflows else 0.0
-        even, odd = _powers(np.array([ratio]), steps)
-        j = np.arange(float(steps))
-        self._cosh, self._sinh = curve @ even[0], curve @ odd[0]
-        masses = fn.exp(-ratio * (j + 1.0)) * (self._cosh + self._sinh)
-        self._atom_masses = atoms * fn.exp(-ratio * np.arange(steps + 1.0))
-        self._below = np.concatenate([[0.0], np.cumsum(masses)])
-        self._above = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
-        self._tallest = np.append(curve.max(axis=1), 0.0)  # bound of each interval's polynomial
+        self.lost = lost * max(self.scale, 1.0) if underflows else 0.0
+        even, odd = (curve @ integrals for integrals in _exponentials(ratio, steps))
+        fall = fn.exp(-ratio * np.arange(steps + 1.0))
+        masses = fall[1:] * (even + odd)
+        self._arrays = {
+            "curve": curve,
+            "atoms": atoms * fall,
+            "even": even,
+            "odd": odd,
+            "below": np.concatenate([[0.0], np.cumsum(masses)]),
+            "above": np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]]),
+            "tallest": np.append(curve.max(axis=1), 0.0),  # bound of each interval's polynomial
+        }
 
     @staticmethod
     def available(ratio: float, steps: int, *, has_atoms: bool = True) -> bool:
@@ -176,119 +133,52 @@ class LaplaceSum(ClosedLaw):
         """Smallest and largest loss."""
         return -self._end[0], self._end[0]
 
-    def _gap(self, c: FloatArray, low: FloatArray) -> FloatArray:
-        """Distance of c + low from the nearer end, negative beyond it; relative error 4 u."""
-        end, end_low = self._end
-        high = end - np.abs(c)
-        return np.asarray(high + (left_of(end, -np.abs(c), high) + (end_low - np.sign(c) * low)))
+    @cached_property
+    def _core(self) -> Any:
+        rows = {name: array(row.reshape(-1)) for name, row in self._arrays.items()}
+        numbers = {
+            name: getattr(self, name) for name in ("steps", "ratio", "scale", "error", "lost")
+        }
+        return ffi.new("pe_laplace_sum *", {"end": self._end, **numbers, **rows})
 
-    def _place(self, c: FloatArray, low: FloatArray | None = None) -> _Place:
-        """Place of a loss, measured from the nearer end to keep its digits there."""
-        steps = float(self.steps)
-        near = self._gap(c, np.zeros(c.size) if low is None else low)
-        with np.errstate(over="ignore"):  # the ratio may be tiny
-            y = np.clip(near / (2.0 * self.ratio), 0.0, 0.5 * steps)
-        j = np.minimum(np.floor(y), steps - 1.0)
-        t = y - j
-        flip = c > 0.0
-        place = _Place(y, j.astype(np.intp), t, 1.0 - t, y, near, flip)
-        if not flip.any():
-            return place
-        mirrored = place.mirrored(self.steps)
-        x, j, t, rest = (np.where(flip, x, y) for x, y in zip(mirrored[:4], place[:4], strict=True))
-        return _Place(x, j, t, rest, y, near, flip)
+    @cached_property
+    def tests(self) -> LawTests:
+        """Tests {S > c} for the C core, which finds the thresholds."""
+        calls, room = (self._core, *CORE_TESTS), 8.0 * UNIT * (1.0 + self._end[0])
+        return LawTests(self, calls, self._jumps, has_atoms=self._has_atoms, room=room)
 
-    def _atoms_above(self, place: _Place) -> npt.NDArray[np.bool_]:
-        """Mask of atoms above each place, both measured from the place's nearer end."""
-        n = np.arange(self.steps + 1.0)
-        y, near, flip = (x[:, None] for x in (place.y, place.near, place.flip))
-        beyond = near < 0.0
-        return np.asarray(np.where(flip, (self.steps - n < y) & ~beyond, (n > y) | beyond))
+    @property
+    def _jumps(self) -> FloatArray:
+        """Losses of the atoms."""
+        if not self._has_atoms:
+            return np.zeros(0)
+        return self.ratio * np.arange(-float(self.steps), self.steps + 1.0, 2.0)
 
-    def _curve_masses(
-        self, place: _Place, below: FloatArray, above: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """A's masses above and below a place, without atoms and without `scale`."""
-        x, j, t, rest = place[:4]
-        left, right = _split(self.curve[j], t, rest)
-        parts = []
-        for coefficients, integrals, width, end in (
-            (right, above, rest, j + 1.0),
-            (left, below, t, x),
-        ):
-            part = (coefficients * integrals).sum(axis=1)
-            parts.append(width * fn.exp(-self.ratio * end) * part)
-        return self._above[j + 1] + parts[0], self._below[j] + parts[1]
+    def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """All losses: the tests of the C core narrow them."""
+        low, high = self.support()
+        return np.full(alpha.size, low), np.full(alpha.size, high)
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
-        place = self._place(c)
-        rates = self.ratio * np.concatenate([place.t, place.rest])
-        below, above = np.split(np.add(*_powers(rates, self.steps)), 2)
-        a_above, a_below = self._curve_masses(place, below, above)
-        b_below, b_above = self._curve_masses(place.mirrored(self.steps), above, below)
-        atoms, over = self._atom_masses, self._atoms_above(place)
-        for masses, where, these in (
-            (a_above, over, atoms),
-            (a_below, ~over, atoms),
-            (b_above, over, atoms[::-1]),
-            (b_below, ~over, atoms[::-1]),
-        ):
-            masses += np.where(where, these, 0.0).sum(axis=1)
-            masses *= self.scale
-        # rounding of x shifts c, and that of the ratio changes masses
-        shift = np.full(c.size, 8.0 * UNIT * self.steps * self.ratio)
-        error = self.error + shift
-        if self._lost:
-            least = np.min([a_above, a_below, b_above, b_below], axis=0)
-            with np.errstate(divide="ignore"):
-                lost = self._lost / least
-            error = error + np.where(place.near > 0.0, lost, 0.0)  # beyond both ends 0 is exact
-        return Tails(a_above, a_below, b_above, b_below, error, shift)
+        out, at = np.empty((len(Tails._fields), c.size)), np.ascontiguousarray(c)
+        room = array(out.reshape(-1), writable=True)
+        finished(lib.pe_laplace_sum_tails(self._core, at.size, array(at), room), "Laplace sums")
+        return Tails(*out)
 
     def profile(
         self, epsilon: FloatArray, low: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """H_{e^ε}(A‖B) at ε + low for any ε, and a bound of its absolute error.
 
-        The integral of 2 e^(-μx) sinh(μ (x - y)) over y < x; ``low`` is at most an ulp of ε.
+        ``low`` is at most an ulp of ε.
         """
-        low = np.zeros(epsilon.size) if low is None else low
-        place = self._place(-epsilon, -low)
-        x, j, t, rest = place[:4]
-        rate = self.ratio
-        left, _ = _split(self.curve[j], t, rest)
-        even, odd = _powers(rate * t, self.steps)
-        fall = fn.exp(-rate * x)
-        inner = self._below[j] + fall * t * (left * (even + odd)).sum(axis=1)
-        total = 2.0 * fall * t * (left * odd).sum(axis=1)
-        i = np.arange(float(self.steps))
-        drop = -fn.expm1(-2.0 * rate * np.maximum(x[:, None] - (i + 1.0), 0.0))
-        whole = drop * self._cosh + (2.0 - drop) * self._sinh
-        whole = np.where(i < j[:, None], fn.exp(-rate * (i + 1.0)) * whole, 0.0)
-        total += whole.sum(axis=1)
-        n = np.arange(self.steps + 1.0)
-        drop = -fn.expm1(-2.0 * rate * np.maximum(x[:, None] - n, 0.0))
-        total += (self._atom_masses * drop).sum(axis=1)
-        value = self.scale * total
-        beyond = place.near <= 0.0
-        value[(epsilon > 0.0) & beyond] = 0.0
-        whole = (epsilon < 0.0) & beyond
-        value[whole] = -fn.expm1(epsilon[whole] + low[whole])
-        gap = np.where(whole, 1.0, place.near)
-        # error of the distance from the nearer end, and of mirroring
-        end = self._end[0]
-        shift = UNIT * (4.0 * np.maximum(gap, 0.0) + UNIT * (8.0 * (end + np.abs(epsilon))))
-        shift += UNIT * 8.0 * end * (epsilon < 0.0)
-        # A's mass up to the place, plus atoms and density within the error of the place
-        moved = np.minimum(shift, rate) / rate + 8.0 * UNIT * x  # no overflow of a quotient
-        atoms = np.where(n <= (x + moved)[:, None], self._atom_masses, 0.0).sum(axis=1)
-        density = fall * np.maximum(self._tallest[j], self._tallest[j + 1])
-        below = self.scale * (inner + atoms + moved * density) * (gap > -shift)
-        # rounding of the ratio
-        error = self.error + 8.0 * UNIT * self.steps * (1.0 + rate)
-        lost = max(self._lost, SUBNORMAL)
-        return value, value * error + shift * below + lost * (gap > -shift)
+        at = np.ascontiguousarray(epsilon)
+        left = np.zeros(at.size) if low is None else np.ascontiguousarray(low)
+        value, error = np.empty(at.size), np.empty(at.size)
+        room = array(value, writable=True), array(error, writable=True)
+        lib.pe_laplace_sum_profile(self._core, at.size, array(at), array(left), *room)
+        return value, error
 
     def _exponential(self) -> float:
         """The exponential of the largest loss; relative error 8 u."""

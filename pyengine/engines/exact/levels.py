@@ -269,6 +269,8 @@ class LawTests:
         Losses that may be atoms, increasing.
     has_atoms : bool
         Whether atoms count.
+    room : float
+        Width to which thresholds are narrowed; 0 for a small part of the expected bracket.
     """
 
     def __init__(
@@ -278,8 +280,9 @@ class LawTests:
         jumps: FloatArray = NOWHERE,
         *,
         has_atoms: bool = False,
+        room: float = 0.0,
     ) -> None:
-        given = *calls, law.support(), has_atoms, jumps.size, array(jumps)
+        given = *calls, law.support(), has_atoms, jumps.size, array(jumps), room
         self.core, self._kept = ffi.new("pe_tests *", given), given
 
 

@@ -49,6 +49,9 @@ void fuzz_place_integrals(void);
 void fuzz_levels(void);
 void fuzz_level_search(void);
 
+/* laplace_sum.c */
+void fuzz_laplace_sum(void);
+
 /* random_losses.c */
 void fuzz_sampling(void);
 

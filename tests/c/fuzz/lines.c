@@ -225,7 +225,8 @@ void fuzz_level_search(void) {
                           {-40.0, log(2.0)},
                           below(2),
                           below(LENGTH(JUMPS) + 1),
-                          JUMPS};
+                          JUMPS,
+                          below(2) ? log_uniform(1e-15, 1e-9) : 0.0};
     const double farthest = is_searched ? 5.0 : 1e-6;
     for (size_t i = 0; i < LEVELS; ++i) {
         alpha[i] = below(2) ? log_uniform(1e-9, 1.0) : 1.0 - log_uniform(1e-9, 1.0);
