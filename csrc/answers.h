@@ -119,6 +119,21 @@ int pe_tests_errors(const pe_tests *tests, size_t n, const double *alpha, const 
 int pe_tests_hull(const pe_tests *add, const pe_tests *remove, size_t n, const double *alpha,
                   const double *low, const double *high, double rounding, double *out);
 
+/* ---- laws of finitely many losses: finite_law.c --------------------------------------------------------
+ *
+ * `loss`: n losses, rising; the masses of both laws above and up to the i-th of them, n + 1 each, infinite losses included.
+ * `error` and `log_error`: relative error of a mass m, e + d max(-log m, 0); `shift`: error of the losses.
+ */
+typedef struct {
+    size_t n;
+    const double *loss, *a_above, *a_below, *b_above, *b_below;
+    double error, log_error, shift;
+} pe_finite_law;
+
+/* As pe_tests takes them. */
+int pe_finite_law_tails(void *law, size_t n, const double *c, double *tails);
+int pe_finite_law_roughly(void *law, double c, double *masses);
+
 /* ---- sums of equal Laplace losses: laplace_sum.c -------------------------------------------------------
  *
  * The sum of N = `steps` losses of ratio mu.  With x = (S + N mu)/(2 mu), A's law without its atoms is `scale` e^(-mu x)

@@ -69,6 +69,7 @@ SOURCES = [
     "csrc/ray_sums.c",
     "csrc/trig_sums.c",
     "csrc/loss_lines.c",
+    "csrc/finite_law.c",
     "csrc/laplace_sum.c",
     "csrc/levels.c",
     "csrc/level_search.c",

@@ -257,6 +257,8 @@ def test_values_are_safe_where_bounds_say_nothing() -> None:
     class Blurred:
         """A law whose profile is not known beside its largest loss."""
 
+        is_light = True
+
         def support(self) -> tuple[float, float]:
             return -1.0, 1.0
 

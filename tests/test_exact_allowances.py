@@ -204,7 +204,7 @@ class Listed:
 
     def __init__(self, rng: np.random.Generator, error: float, shift: float) -> None:
         self.outcomes, self.error, self.shift = outcomes_of(rng), error, shift
-        self.asked, self.losses = 0, None
+        self.asked = 0
 
     def support(self) -> tuple[float, float]:
         finite = [x for x in losses_of(self.outcomes) if math.isfinite(x)]
@@ -217,38 +217,43 @@ class Listed:
         masses = [x / (1.0 + self.error * np.cos(k + 1e3 * c)) for k, x in enumerate(exact[:4])]
         return Tails(*masses, exact.error + self.error, np.full(c.shape, self.shift))
 
+    def roughly(self, c: float) -> list[float]:
+        return [float(x[0]) for x in self.tails(np.array([c]))[:4]]
 
-def four_tests(law: Listed, alpha: np.ndarray) -> tuple[np.ndarray, Tails]:
+
+def four_tests(law: Listed, alpha: np.ndarray, *, is_narrowed: bool) -> tuple[np.ndarray, Tails]:
     """Four thresholds for each level, in falling order, and the tails there."""
     c, tails = np.empty((4, alpha.size)), np.empty((6, 4, alpha.size))
-    given = [array(np.ascontiguousarray(x)) for x in (alpha, *levels.brackets(law, alpha))]
+    expected = (levels.everywhere if is_narrowed else levels.brackets)(law, alpha)
+    given = [array(np.ascontiguousarray(x)) for x in (alpha, *expected)]
     room = [array(x.reshape(-1), writable=True) for x in (c, tails)]
-    calls = ffi.new_handle(law), lib.python_tails, ffi.NULL
-    asked = levels.LawTests(law, calls)
+    calls = ffi.new_handle(law), lib.python_tails, lib.python_roughly if is_narrowed else ffi.NULL
+    losses = np.unique([x for x in losses_of(law.outcomes) if math.isfinite(x)])
+    how = {"has_atoms": True, "room": 1e-15 * float(np.abs(losses).max())} if is_narrowed else {}
+    asked = levels.LawTests(law, calls, losses if is_narrowed else levels.NOWHERE, **how)
     status = lib.pe_tests_at_levels(asked.core, alpha.size, *given, levels.ROUNDING, *room)
     assert status == lib.PE_OK
     return c, Tails(*tails)
 
 
-@pytest.mark.parametrize("is_listed", [False, True])
+@pytest.mark.parametrize("is_narrowed", [False, True])
 @pytest.mark.parametrize("error", [0.0, LARGE])
-def test_thresholds_are_beside_the_level(error: float, is_listed: bool) -> None:
+def test_thresholds_are_beside_the_level(error: float, is_narrowed: bool) -> None:
     """The inner two enclose the level, and the outer ones are surely on their sides, closely."""
     rng = np.random.default_rng(20261125)
     for _ in range(10):
         law = Listed(rng, error, 0.0)
-        if is_listed:
-            law.losses = np.unique([x for x in losses_of(law.outcomes) if math.isfinite(x)])
         # at a corner the masses on both sides may be either
         known = [float(x) for x, _ in corners(law.outcomes)[1:-1]]
         alpha = np.concatenate([rng.uniform(1e-3, 0.999, 3), known])
-        low, high = levels.brackets(law, alpha)
-        assert law.asked < (12 if is_listed and not error else 70)
-        assert (low <= high).all()
-        assert (high - low <= 1e-14 * (1.0 + np.abs(high))).all()
+        if not is_narrowed:
+            low, high = levels.brackets(law, alpha)
+            assert law.asked < 70
+            assert (low <= high).all()
+            assert (high - low <= 1e-14 * (1.0 + np.abs(high))).all()
         law.asked = 0
-        c, points = four_tests(law, alpha)
-        assert law.asked < 120
+        c, points = four_tests(law, alpha, is_narrowed=is_narrowed)
+        assert law.asked < 120 + 20 * is_narrowed * alpha.size
         assert (np.diff(c, axis=0) <= 0.0).all()
         for ours, there in zip(points, law.tails(c), strict=True):
             assert np.array_equal(ours, there)

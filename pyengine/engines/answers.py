@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -225,7 +225,7 @@ class Questions:
     for another tolerance, to check the advice in refusals.
     """
 
-    is_light: ClassVar[bool] = False
+    is_light: bool = False
     otherwise: Callable[[], Questions] | None = None
     prover: Callable[[], Questions] | None = None
     within: Callable[[float], Questions] | None = None

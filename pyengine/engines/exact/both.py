@@ -27,6 +27,7 @@ from pyengine.engines.exact.levels import (
     Parts,
     Tails,
     brackets,
+    everywhere,
 )
 from pyengine.engines.functionals import array
 from pyengine.engines.hull import BothOrders
@@ -47,12 +48,6 @@ class _BetterOrder:
         lows, highs = zip(*(law.support() for law in self._laws), strict=True)
         return min(lows), max(highs)
 
-    @property
-    def losses(self) -> FloatArray | None:
-        """All finite losses of both orders; the better order may also change between two."""
-        first, second = (law.losses for law in self._laws)
-        return None if first is None or second is None else np.union1d(first, second)
-
     def tails(self, c: FloatArray) -> Tails:
         """Masses of the better event at threshold c, and of its complement."""
         first, second = (np.concatenate(law.tails(c)) for law in self._laws)
@@ -70,7 +65,7 @@ class ExactBothOrders(LevelQuestions, BothOrders):
 
     def __init__(self, add: Any, remove: Any) -> None:
         BothOrders.__init__(self, add, remove)
-        self.engine = add.engine
+        self.engine, self.is_light = add.engine, add.is_light and remove.is_light
         # a symmetric law is one object for both orders
         self._is_one_law = add.law is remove.law
 
@@ -94,7 +89,10 @@ class ExactBothOrders(LevelQuestions, BothOrders):
 
     def _expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Brackets of the thresholds at which the A-mass of the better event falls to α."""
-        return brackets(_BetterOrder(self._add.law, self._remove.law), alpha)
+        laws = self._add.law, self._remove.law
+        better = _BetterOrder(*laws)
+        is_narrowed = all(law.is_narrowed for law in laws)
+        return everywhere(better, alpha) if is_narrowed else brackets(better, alpha)
 
     def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
         """Errors at levels inside, from the events of the better order."""

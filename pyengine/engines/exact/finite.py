@@ -10,14 +10,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import ffi, lib
 from pyengine._support.caches import cached_property, kept
-from pyengine.engines.exact.levels import SUBNORMAL, WEAK, ComposedLaw, Tails
+from pyengine.engines.exact.levels import (
+    SUBNORMAL,
+    WEAK,
+    ComposedLaw,
+    LawTests,
+    Tails,
+    masses_from,
+)
 from pyengine.engines.exact.mixed import Weights
+from pyengine.engines.functionals import array
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import overflow_of
 from pyengine.laws.fine import left_of, lost_mass
@@ -30,6 +39,8 @@ __all__ = ["FiniteComposition", "NotComposedError", "composition", "finite_compo
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+CORE_TESTS = [ffi.addressof(lib, f"pe_finite_law_{name}") for name in ("tails", "roughly")]
+FEW = 512  # losses that take little memory
 MAX_PRODUCTS = 1 << 21  # of a composition of two laws off a lattice
 # on a common lattice: most points, most products, and largest numerator of a ratio of spacings
 MAX_LATTICE, MAX_ON_LATTICE, MAX_QUOTIENT = 1 << 20, 1 << 28, 4096
@@ -280,6 +291,8 @@ def _accumulated(values: FloatArray) -> tuple[FloatArray, float]:
 class FiniteComposition(ComposedLaw):
     """Composed laws of finitely many losses; see `ComposedLaw`."""
 
+    is_narrowed = True
+
     def __init__(
         self,
         atoms: _Atoms,
@@ -300,11 +313,12 @@ class FiniteComposition(ComposedLaw):
         for values in (self._a, self._b):
             below, extra = _accumulated(values)
             above, _ = _accumulated(values[::-1])
-            sums.append((below, above[::-1]))
+            sums += [np.ascontiguousarray(above[::-1]), below]
             if len(values) > 1:  # the sum of one mass is exact
                 error = max(error, error + extra)
-        (self._a_below, self._a_above), (self._b_below, self._b_above) = sums
-        self._error = error
+        self._a_below, self._error = sums[1], error
+        self._arrays = [self._loss, sums[0], sums[1] + a_lost, sums[2] + b_lost, sums[3]]
+        self.is_light = self.size <= FEW
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest finite loss."""
@@ -346,23 +360,22 @@ class FiniteComposition(ComposedLaw):
             depth = np.array([np.where(m > 0.0, -fn.log(m), 0.0) for m in masses])
         return np.asarray(self._error + LOG_ERROR * np.maximum(depth.max(axis=0), 0.0))
 
+    @cached_property
+    def _core(self) -> Any:
+        # losses that were merged differ by less than the error
+        errors = self._error, LOG_ERROR, self._error + self._shift
+        return ffi.new("pe_finite_law *", (self.size, *map(array, self._arrays), *errors))
+
+    @cached_property
+    def tests(self) -> LawTests:
+        """Tests {S > c} for the C core, which finds the thresholds."""
+        # less than a distance of losses, and no less than their last place
+        room = max(2.0 * UNIT * float(np.abs(self._loss).max()), SUBNORMAL)
+        return LawTests(self, (self._core, *CORE_TESTS), self._loss, has_atoms=True, room=room)
+
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
-        at = np.searchsorted(self._loss, c, side="right")
-        masses = (
-            self._a_above[at],
-            self._a_below[at] + self._lost[0],
-            self._b_above[at] + self._lost[1],
-            self._b_below[at],
-        )
-        # losses that were merged differ by less than the error
-        shift = np.full(c.size, self._error + self._shift)
-        return Tails(*masses, self._relative(*masses), shift)
-
-    @property
-    def losses(self) -> FloatArray:
-        """All finite losses, increasing."""
-        return self._loss
+        return masses_from(lib.pe_finite_law_tails, self._core, c)
 
     def alone(self) -> tuple[float, float, float]:
         """Mass of A at loss -inf as a sum of two doubles, and a bound of its absolute error."""

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine._support.caches import cached_property, kept
-from pyengine._support.status import finished
-from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, LawTests, Parts, Tails
+from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, LawTests, Parts, Tails, masses_from
 from pyengine.engines.functionals import array
 from pyengine.laws.fine import two_parts
 from pyengine.numerics import functions as fn
@@ -32,6 +31,7 @@ KEPT = 64  # compositions in the cache
 CORE_TESTS = [ffi.addressof(lib, f"pe_laplace_sum_{name}") for name in ("tails", "roughly")]
 NUMBERS = ("steps", "ratio", "scale", "error", "lost")  # of the C core's struct
 MAX_STEPS: int = lib.PE_LAPLACE_STEPS  # the relative error grows with N²/2 roundings
+FEW = 50  # steps whose coefficients take little memory
 MAX_RATIO = 40.0  # largest μ: the exponential series needs about 2 μ + 40 terms
 STEP_ERROR = 16.0 * UNIT  # relative error of a product or quotient with e^μ
 MAX_LOG = 640.0  # largest log of (2 + μ)^N, whose inverse, the smallest coefficient, is a double
@@ -73,10 +73,11 @@ class LaplaceSum(ClosedLaw):
     """
 
     name = "exact"
+    is_narrowed = True
 
     def __init__(self, exact_ratio: Fraction, steps: int, *, has_atoms: bool = True) -> None:
         ratio = float(exact_ratio)
-        self.ratio, self.steps = ratio, steps
+        self.ratio, self.steps, self.is_light = ratio, steps, steps <= FEW
         self._has_atoms, self._has_formulas = has_atoms, has_atoms and steps == 1
         self._end = two_parts(steps * exact_ratio)  # the largest loss
         atoms, curve = np.ones(1), np.zeros((0, 1))
@@ -154,17 +155,9 @@ class LaplaceSum(ClosedLaw):
             return np.zeros(0)
         return self.ratio * np.arange(-float(self.steps), self.steps + 1.0, 2.0)
 
-    def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """All losses: the tests of the C core narrow them."""
-        low, high = self.support()
-        return np.full(alpha.size, low), np.full(alpha.size, high)
-
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
-        out, at = np.empty((len(Tails._fields), c.size)), np.ascontiguousarray(c)
-        room = array(out.reshape(-1), writable=True)
-        finished(lib.pe_laplace_sum_tails(self._core, at.size, array(at), room), "Laplace sums")
-        return Tails(*out)
+        return masses_from(lib.pe_laplace_sum_tails, self._core, c)
 
     def profile(
         self, epsilon: FloatArray, low: FloatArray | None = None

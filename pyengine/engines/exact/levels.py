@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine._support.status import keep_raised
+from pyengine._support.status import finished, keep_raised
 from pyengine.engines.answers import (
     Answer,
     ErrorCurve,
@@ -47,6 +47,8 @@ __all__ = [
     "Thresholds",
     "bounded",
     "brackets",
+    "everywhere",
+    "masses_from",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -89,14 +91,15 @@ class Thresholds(Protocol):
     def tails(self, c: FloatArray) -> Tails:
         """Masses above c and at most c, for finite c."""
 
-    @property
-    def losses(self) -> FloatArray | None:
-        """All finite losses, increasing; None if there are infinitely many."""
-        return None
-
 
 class ComposedLaw(Thresholds, Protocol):
-    """An ordered pair (A, B) of composed laws with loss S = log dB/dA."""
+    """An ordered pair (A, B) of composed laws with loss S = log dB/dA.
+
+    `is_light` laws take little memory; the tests of `is_narrowed` ones narrow thresholds.
+    """
+
+    is_light: bool = False
+    is_narrowed: bool = False
 
     def lowest(self) -> tuple[float, float]:
         """Lower and upper bound of the infimum of all finite losses; -inf if unbounded."""
@@ -118,7 +121,7 @@ class ComposedLaw(Thresholds, Protocol):
 
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Expected brackets of the thresholds c with A(S > c) = α; an estimate."""
-        return brackets(self, alpha)
+        return everywhere(self, alpha) if self.is_narrowed else brackets(self, alpha)
 
     @property
     def tests(self) -> LawTests:
@@ -163,8 +166,6 @@ def brackets(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, FloatArray
             log = fn.log(np.where(small, found.a_above, found.a_below) / goal)
         return np.asarray(np.where(small, log, -log))
 
-    if law.losses is not None:
-        return falling_bracket(over, *_beside_loss(law, law.losses, alpha), room=8.0 * UNIT)
     # test the atoms at both ends first: many levels lie inside them
     places = sorted((low - room, low + room, high - room, high + room))
     before = sum(over(np.full(alpha.size, place)) > 0.0 for place in places[1:3])
@@ -175,21 +176,17 @@ def brackets(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, FloatArray
     return falling_bracket(over, *ends, room=8.0 * UNIT)
 
 
-def _beside_loss(
-    law: Thresholds, losses: FloatArray, alpha: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Thresholds just below and at the loss at which A(S > c) falls to α, by computed masses.
+def everywhere(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Brackets of all losses, for tests that narrow them."""
+    low, high = law.support()
+    return np.full(alpha.size, low), np.full(alpha.size, high)
 
-    For a hull, also two neighbouring losses, if the better order changes between them.
-    """
-    places = np.stack([np.nextafter(losses, -np.inf), losses], axis=1).ravel()
-    first, last = np.zeros(alpha.size, np.intp), np.full(alpha.size, places.size - 1)
-    while (last - first > 1).any():
-        middle = (first + last) // 2
-        found = law.tails(places[middle])
-        above = np.where(alpha <= 0.5, found.a_above > alpha, found.a_below < 1.0 - alpha)
-        first, last = np.where(above, middle, first), np.where(above, last, middle)
-    return places[first], places[last]
+
+def masses_from(kernel: Any, law: Any, c: FloatArray) -> Tails:
+    """Tails by the C function that the tests of a law have."""
+    out, at = np.empty((TAILS, c.size)), np.ascontiguousarray(c)
+    finished(kernel(law, at.size, array(at), array(out.reshape(-1), writable=True)), "exact sums")
+    return Tails(*out)
 
 
 def bounded(

@@ -46,7 +46,7 @@ class ThresholdQuestions(LevelQuestions):
     """All questions on one composed law."""
 
     def __init__(self, law: ComposedLaw, engine: str = "exact") -> None:
-        self.law, self.engine = law, engine
+        self.law, self.engine, self.is_light = law, engine, law.is_light
 
     def beside(self, remove: ThresholdQuestions) -> Questions:
         """The hull, from the masses of both orders."""

@@ -49,8 +49,8 @@ void fuzz_place_integrals(void);
 void fuzz_levels(void);
 void fuzz_level_search(void);
 
-/* laplace_sum.c */
-void fuzz_laplace_sum(void);
+/* exact_sums.c */
+void fuzz_exact_sums(void);
 
 /* random_losses.c */
 void fuzz_sampling(void);

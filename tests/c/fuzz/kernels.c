@@ -35,7 +35,7 @@ static const struct {
     {"integrals of places", fuzz_place_integrals, 20},
     {"bounds at levels", fuzz_levels, 20},
     {"tests at levels", fuzz_level_search, 20},
-    {"Laplace sums", fuzz_laplace_sum, 20},
+    {"exact sums", fuzz_exact_sums, 20},
     {"transforms on grids", fuzz_loss_transform_grid, 20},
     {"logs on lanes", fuzz_lane_log, 30},
     {"sums over nodes", fuzz_node_sums, 20},

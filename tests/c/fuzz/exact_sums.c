@@ -1,4 +1,4 @@
-/* Random inputs: sums of equal Laplace losses. */
+/* Random inputs: sums of equal Laplace losses, and laws of finitely many losses. */
 #include "fuzz.h"
 
 static const double U = 0x1p-53;
@@ -67,7 +67,38 @@ static void of_one_step(void) {
     require(fabsl(value - profile) <= error, "laplace_sum_profile", "its value", epsilon);
 }
 
-void fuzz_laplace_sum(void) {
-    if (below(4)) of_any_sum();
+/* Rising losses, some equal to thresholds: masses are those of the losses counted one by one. */
+static void of_losses(void) {
+    const size_t n = below(10) ? 1 + below(8) : 1 + below(3000);
+    double *loss = filled(n, probability), *mass = filled(n, positive);
+    double *above = filled(n + 1, positive), *up_to = filled(n + 1, positive);
+    for (size_t i = 1; i < n; ++i) loss[i] += loss[i - 1];
+    up_to[0] = above[n] = 0.0;
+    for (size_t i = 0; i < n; ++i) up_to[i + 1] = up_to[i] + mass[i];
+    for (size_t i = n; i > 0; --i) above[i - 1] = above[i] + mass[i - 1];
+    const pe_finite_law law = {n, loss, above, up_to, above, up_to, 1e-15, 1e-16, 1e-15};
+    double c[POINTS], tails[TAILS * POINTS];
+    for (size_t i = 0; i < POINTS; ++i) c[i] = below(2) ? loss[below(n)] : uniform(-1.0, loss[n - 1] + 1.0);
+    require(pe_finite_law_tails((void *)&law, POINTS, c, tails) == PE_OK, "finite_law", "a status", c[0]);
+    for (size_t i = 0; i < POINTS; ++i) {
+        double one[4];
+        size_t at = 0;
+        while (at < n && loss[at] <= c[i]) ++at;
+        require(pe_finite_law_roughly((void *)&law, c[i], one) == PE_OK, "finite_law", "a status", c[i]);
+        require(one[A_ABOVE] == above[at] && one[A_BELOW] == up_to[at], "finite_law", "its masses", c[i]);
+        for (size_t part = 0; part < 4; ++part)
+            require(one[part] == tails[part * POINTS + i], "finite_law", "the same bits alone", c[i]);
+        require(tails[4 * POINTS + i] >= 1e-15, "finite_law", "its error", c[i]);
+    }
+    free(loss);
+    free(mass);
+    free(above);
+    free(up_to);
+}
+
+void fuzz_exact_sums(void) {
+    const size_t kind = below(6);
+    if (kind < 2) of_losses();
+    else if (kind < 5) of_any_sum();
     else of_one_step();
 }
