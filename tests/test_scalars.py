@@ -14,6 +14,7 @@ import pytest
 from thorough import ALL, sampled
 
 import pyengine as pe
+from pyengine.api import asking
 from pyengine.caches import clear_cache
 
 MECHANISMS = {
@@ -175,3 +176,19 @@ def test_mechanisms_travel_to_spawned_processes() -> None:
     for (same, value), mechanism in zip(found, MECHANISMS.values(), strict=True):
         assert same == mechanism
         assert value == pe.gamma_bound(mechanism, 0.01)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        pe.LaplaceMechanism(0.5).composed(10),
+        pe.GenericMechanism(0.1, 1e-6).composed(20),
+        pe.LaplaceMechanism(1.0).poisson_sampled(0.01).composed(20),
+        pe.dp_sgd(1.0, 0.01, 1000) + pe.LaplaceMechanism(1.0),
+    ],
+)
+@pytest.mark.parametrize("adjacency", ["add", "add_remove"])
+def test_prepared_questions_are_kept(mechanism: pe.Mechanism, adjacency: str) -> None:
+    """What takes little memory is not chosen again for each number."""
+    first, second = (asking._asked(mechanism, adjacency, "auto", "dp", None) for _ in range(2))
+    assert first is second

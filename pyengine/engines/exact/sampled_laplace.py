@@ -33,6 +33,8 @@ class SampledLaplace(ClosedLaw):
     The ratio μ, sensitivity over scale, lies in (0, 40] and p in (0, 1), both exact.
     """
 
+    is_light = True
+
     def __init__(self, ratio: Fraction, probability: float | Fraction, reversed_: bool) -> None:
         self._ratio, self._reversed = float(ratio), reversed_
         self._p, self._rest, self._log_p, *_ = share_of(probability)

@@ -132,6 +132,7 @@ class LineOrder(Inner, ComposedLaw):
         Whether the pair is (B, A), with the loss -S.
     """
 
+    is_light = True
     room = ROOM
     stages = 2  # Chernoff bounds, then lines
     is_called: ClassVar[bool] = False  # whether the core calls back for masses: not those of lines

@@ -189,7 +189,6 @@ class LineQuestions(HandingOver, ThresholdQuestions):
         Engines for answers with wider bounds.
     """
 
-    is_light = True
     law: LineOrder
 
     def __init__(self, law: LineOrder, tolerance: float | None, others: Others) -> None:
@@ -404,7 +403,6 @@ class LineBothOrders(HandingOver, ExactBothOrders):
         Engines for answers with wider bounds.
     """
 
-    is_light = True
     _add: LineQuestions
     _remove: LineQuestions
 
