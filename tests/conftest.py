@@ -13,6 +13,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from pyengine.caches import clear_cache
+
 # Processes of a parallel run have one core each, on which BLAS threads would busy-wait.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -27,6 +29,13 @@ def pytest_collection_finish() -> None:
     """Exclude modules and tests from further garbage collections: they stay anyway."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Forget what was kept while a test had changed the code that makes it."""
+    if "monkeypatch" in getattr(item, "fixturenames", ()):
+        clear_cache()
 
 
 @pytest.fixture

@@ -209,7 +209,7 @@ def test_errors_are_proven(proof: str, name: str, right: str, wrong: str) -> Non
     assert all(float(error) <= prove.PLACES[each] for each, error in proven.items())
     assert right in text
     off = prove.PROOFS[proof](text.replace(right, wrong))
-    assert float(off[f"pe_d_{name}"]) > 100.0
+    assert float(off[f"pe_d_{name}"]) > 10.0 * prove.PLACES[f"pe_d_{name}"]
 
 
 def test_erfc_is_proven() -> None:

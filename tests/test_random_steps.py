@@ -222,7 +222,7 @@ def test_many_laplace_steps(seed: int) -> None:
         bounds = pe.delta(epoch, epsilon, adjacency=order, bounds=True)
         off = 0.2 * abs(fine - coarse) + 1e-12
         assert bounds.lower - off <= truth <= bounds.upper + off
-        assert bounds.upper - bounds.lower <= 1e-4 * bounds.upper + 1e-12
+        assert bounds.upper - bounds.lower <= 3e-4 * bounds.upper + 1e-12
 
 
 @pytest.mark.parametrize("seed", thorough.some(range(300), 60))
@@ -254,7 +254,7 @@ def test_two_steps_of_unbounded_losses(seed: int) -> None:
         epoch = run.randomly_allocated(2)
         found = pe.delta(epoch, epsilon, adjacency=order, bounds=True)
         assert found.lower - 1e-14 <= truth * (1.0 + 1e-9)
-        assert truth * (1.0 - 1e-9) <= found.upper <= found.lower * 1.0001 + 1e-12
+        assert truth * (1.0 - 1e-9) <= found.upper <= found.lower * 1.0002 + 1e-12
 
 
 def profiles(law: Any, level: float) -> tuple[float, float]:
