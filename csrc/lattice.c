@@ -106,6 +106,10 @@ PE_INLINE lattice_cell cell_of(const pe_lattice *grid, const lattice_step *step,
 PE_INLINE void spread_cell(const lattice_step *step, const lattice_cell *c, int outer,
                            pe_lattice_masses *out) {
     const double s = c->error;
+    if (outer && c->edge > step->h) { /* ratios may lie below those of point k - 2: none is safe but 0 */
+        out->lost += pe_d_exp(c->log_a) * (1.0 + 4.0 * s);
+        return;
+    }
     double spill = 0.0, whole = c->mass, g = c->ratio;
     if (outer) { /* raising both masses by one factor is safe; the ratio is lowered by its error */
         whole *= 1.0 + 2.0 * s;

@@ -15,9 +15,11 @@ import numpy as np
 import pytest
 
 import pyengine as pe
+from pyengine._core import ffi, lib
 from pyengine.engines.lattice import lower_tails
 from pyengine.engines.lattice.coarse_cumulants import survey
 from pyengine.engines.lattice.compose import PlaceComposition, compose_on
+from pyengine.engines.lattice.discretise import doubles
 from pyengine.engines.lattice.large_steps import Partition, Term
 from pyengine.engines.lattice.lower_tails import LowerTails
 from pyengine.engines.lattice.plan import Place, make_layout
@@ -193,3 +195,38 @@ def test_every_rounding_widens_an_inverse(
     wide = tails.epsilon(delta)
     assert np.all(wide.upper >= narrow.upper + 1.99e-6)
     assert np.all(wide.lower <= narrow.lower - 1.99e-6)
+
+
+@pytest.mark.parametrize("outer", [True, False])
+def test_a_cell_whose_edges_are_off(outer: bool) -> None:
+    """Two atoms anywhere between the edges, also where these are off by more than the spacing."""
+    rng = np.random.default_rng(20261128)
+    for _ in range(400):
+        h = 10.0 ** rng.uniform(-3.0, 0.5)
+        off = h * 10.0 ** rng.uniform(-3.0, 0.6)
+        losses = h * 3.0 + rng.uniform(-off, h + off, 2)  # points 3 and 4 are the edges
+        if rng.random() < 0.5:
+            losses[:] = h * 3.0 - off, h * 4.0 + off
+        masses = 10.0 ** rng.uniform(-6.0, 0.0, 2)
+        a, b = masses.sum(), (masses * np.exp(losses)).sum()
+        spread, *others = (np.zeros(8) for _ in range(3))
+        given = [np.array(x) for x in ([math.log(a)], [math.log(b)], [math.log(b / a)])]
+        errors = [np.zeros(1), np.zeros(1), np.full(2, off)]
+        names = ("log_a", "log_b", "log_ratio", "error", "ratio_error", "shift")
+        cells = ffi.new(
+            "pe_cells *", {n: doubles(x) for n, x in zip(names, given + errors, strict=True)}
+        )
+        cells.start, cells.n = 4, 1
+        lattice = ffi.new("pe_lattice *", {"spacing": h, "outer": outer})
+        arrays = [doubles(x, True) for x in (spread, *others)]
+        out = ffi.new("pe_lattice_masses *", dict(zip(("spread", "a", "b"), arrays, strict=True)))
+        lib.pe_lattice_cells(lattice, cells, out)
+        t = np.exp(-np.linspace(-2.0 * h - 2.0 * off, 9.0 * h + 2.0 * off, 300))[:, None]
+        true, ours = t * np.exp(losses), t * np.exp(h * np.arange(8))
+        if outer:
+            profile = (masses * np.maximum(1.0 - true, 0.0)).sum(axis=1)
+            bound = (spread * np.maximum(1.0 - ours, 0.0)).sum(axis=1) + out.lost
+            assert np.all(bound >= profile * (1.0 - 1e-12))
+        else:
+            overlap = (masses * np.minimum(1.0, true)).sum(axis=1)
+            assert np.all((spread * np.minimum(1.0, ours)).sum(axis=1) <= overlap * (1.0 + 1e-12))

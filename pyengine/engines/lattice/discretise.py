@@ -167,8 +167,8 @@ def _fold(
 ) -> tuple[float, float]:
     """Add the mass below or above the lattice to its first or last point (Lemma 5).
 
-    Part of A's mass below goes to loss -∞.  Returns a bound of that part, and the relative error of
-    the folded mass.
+    Part of A's mass below goes to loss -∞, and all of that above if the edge is off by more than the
+    spacing.  Returns a bound of what goes there, and the relative error of the folded mass.
     """
     spread, a, b = arrays
     end = 0 if below else -1
@@ -191,6 +191,8 @@ def _fold(
         share = fn.exp(min(log_b - log_a - lattice.origin - 8.0 * blur, 0.0))
         spread[0] += mass * share * (1.0 + 4.0 * margin if outer else 1.0 - 8.0 * blur)
         return fn.exp(log_a) * (1.0 - share * (1.0 - 4.0 * blur)) * (1.0 + 4.0 * margin), margin
+    if outer and edge > plan.spacing:
+        return fn.exp(log_a) * (1.0 + 4.0 * margin), margin
     if outer:
         spill = min(4.0 * edge / -fn.expm1(-plan.spacing), 1.0)
         spread[-1] += mass * (1.0 - spill) * (1.0 + 4.0 * margin)
