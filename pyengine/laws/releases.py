@@ -363,7 +363,10 @@ class SumLaw(Law):
         return Cells(mass_a, mass_b, np.maximum(error_a, error_b), shift)
 
     def _together(self, edges: FloatArray) -> Cells:
-        """Cells at few edges: those of the other law between all moved edges at once, added up."""
+        """Cells at few edges: those of the other law between all moved edges at once, added up.
+
+        Errors are those of docs/theory/adjacency, Lemma 7.
+        """
         losses = self.few.loss[:, None]
         moved, place = np.unique(edges - losses, return_inverse=True)
         cells = self.other.cells(moved)
@@ -381,7 +384,7 @@ class SumLaw(Law):
                 off = _of_ranges(masses + log_error, start, stop)
                 finite = np.isfinite(logs)
                 error = fn.exp(np.where(finite, off - logs, -math.inf))
-                # of cells that add up, those of small masses weigh little
+                # mean of |log m| over the blocks that add up, weighted by their masses m
                 size = 1.0 + rounds + np.abs(np.where(finite, logs, 0.0))
                 own = LOG_ERROR * (1.0 + np.abs(weight)) + self.few.error
                 found = _Sums(edges.size + 1)
