@@ -272,7 +272,7 @@ def balls_in_bins_delta(
 
     Notes
     -----
-    The pair and the bounds of the weights are in the docs, theory/allocation.
+    The pair and the bounds of the weights are in the docs, estimates.
 
     Examples
     --------

@@ -8,7 +8,7 @@ fitted to samples of their own, so that the event of a question is likely.
 
 Weights are unbounded, so samples alone give no upper end of an interval.  But blocks of the epoch
 dominate it, and the distance from the true profile up to their profile δ' is the mean of a variable
-G >= 0 (docs/theory/allocation).  Means of non-negative variables have lower bounds whatever their
+G >= 0 (docs/estimates).  Means of non-negative variables have lower bounds whatever their
 range, by truncation: the lower end is that of the profile's own variable X, the upper end is δ'
 minus that of G.
 """

@@ -1,7 +1,7 @@
 """Substitution of a record where no dominating pair is known: by removing one, adding another.
 
 The profiles of both orders of the pairs without and with a record compose to a bound
-(docs/theory/allocation, Theorem 7).
+(docs/theory/allocation, Theorem 4).
 """
 
 from __future__ import annotations

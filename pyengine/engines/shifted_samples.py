@@ -3,7 +3,7 @@
 The law without the record is Q = N(0, I), that with it P = mean of N(mᵢ, I).  Importance samples
 come from a shifted law with a parameter h >= 0: for P from the mean of N((1 + h) mᵢ, I), for Q
 from N(-h m, I), m the mean of all mᵢ.  The weight w = d(target)/d(sampled) obeys log w <= K - h l
-with a known K, l being the log ratio of the target to the other law (docs/theory/allocation).  So
+with a known K, l being the log ratio of the target to the other law (docs/estimates).  So
 the variables are bounded, and the intervals of `pyengine.engines.intervals` are proven but for the
 rounding of the samples.
 """

@@ -153,7 +153,7 @@ class GaussianMechanism(Step):
         between two laws, and larger k leak at most as much as k/2 epochs of 2t/k steps, the record
         in two steps of each.  With ``bounds=True`` the other bound holds for the epoch itself, too.
         ``method="blocks"`` takes k epochs of t/k steps, the record in one step of each, which is
-        faster.  ``method="monte_carlo"`` samples the epoch itself (docs, theory/allocation).
+        faster.  ``method="monte_carlo"`` samples the epoch itself (docs, estimates).
 
         Examples
         --------
