@@ -167,8 +167,8 @@ def _fold(
 ) -> tuple[float, float]:
     """Add the mass below or above the lattice to its first or last point (Lemma 5).
 
-    Part of A's mass below goes to loss -∞, and all of that above if the edge is off by more than the
-    spacing.  Returns a bound of what goes there, and the relative error of the folded mass.
+    Part of A's mass below goes to loss -∞, and all of that above if its edge is off by more than
+    the spacing.  Returns a bound of what goes there, and the relative error of the folded mass.
     """
     spread, a, b = arrays
     end = 0 if below else -1
