@@ -195,5 +195,5 @@ def test_what_is_refused_has_an_answer_elsewhere() -> None:
         pe.delta(run, 1.0, method="lattice")
     with pytest.raises(pe.AccuracyError, match="method='lattice'"):
         AllocatedLaw(1.0, 10).cells(np.zeros(1))
-    with pytest.raises(pe.AccuracyError, match="exact sums need the law of each step"):
+    with pytest.raises(pe.AccuracyError, match="method='exact' needs the law of each step"):
         pe.delta(pe.dp_sgd_allocated(1.0, 10, 1), 1.0, method="exact")

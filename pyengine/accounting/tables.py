@@ -290,8 +290,7 @@ class Choosing:
 
     def _smooth_tables(self, detail: Detail, states: Sequence[int]) -> list[ProfileTable]:
         first, last, tilt = self._wide_window(detail)
-        if last - first > MOST_NODES:
-            raise AccuracyError("the worst strategy would need too many likelihood ratios")
+        _check_nodes(last - first)
         h, grids = detail.spacing, self._grids(detail, tilt)
         end = min(
             -first * h, 2.0 * max(detail.place, detail.reach) + 64.0 * h, detail.stop + 8.0 * h
@@ -332,11 +331,7 @@ class Choosing:
 
     def _recursion(self, detail: Detail, *, is_upper: bool) -> Recursion:
         first, last, tilt = self._window(detail)
-        if last - first > MOST_NODES:
-            raise AccuracyError(
-                f"the worst strategy would need a grid of {last - first:,} likelihood ratios, more "
-                f"than {MOST_NODES:,}: a larger tolerance needs fewer"
-            )
+        _check_nodes(last - first)
         # r times the A-mass at infinity must be small relative to W even at the smallest r
         below = -first * detail.spacing - detail.place
         cut = detail.left_out * fn.exp(-min((tilt - 1.0) * below, TILTED))
@@ -482,3 +477,11 @@ def _side_by_side(
         finally:
             numbers.put(None)
         return above, below.result()
+
+
+def _check_nodes(number: int) -> None:
+    if number > MOST_NODES:
+        raise AccuracyError(
+            f"the worst strategy would need a grid of {number:,} likelihood ratios, more than "
+            f"{MOST_NODES:,}: a larger tolerance needs fewer"
+        )

@@ -39,13 +39,12 @@ examples:
   pyengine budget remaining study.budget --vary steps --noise 4 --p 0.01
   pyengine budget show study.budget"""
 SPLIT = """\
-Share all that is left by weights: with the noise that is printed the releases meet the target
-together, beside all that is booked. The weights are shares of μ² for Gaussian noise, and of ε where
-δ = 0. Nothing is booked."""
+Share what is left among releases by weights, and print the noise with which they and all that is
+booked meet the target together. Weights are shares of μ² for Gaussian noise, and of ε if δ = 0.
+Nothing is booked."""
 REMAINING = """\
-Print what all that is booked has spent, and what one more release may be: the least noise of a
-Gaussian release, the largest ε of one that is ε-DP, or the missing parameter of the mechanism that
-is given."""
+Print what is spent, and what one more release may be: the least noise of a Gaussian release and the
+largest ε of one that is ε-DP, or the missing parameter of the mechanism that is given."""
 DIGITS = 10
 AT_LEAST = ("alpha", "beta", "kappa")  # figures that are rounded down to stay valid
 ASSUMPTION = "no release was chosen in view of what earlier ones gave"
@@ -276,7 +275,7 @@ ACTIONS = (
 )
 register = command(
     "budget",
-    "releases that together keep a target",
+    "keep several releases within a target",
     DESCRIPTION,
     EXAMPLES,
     run,

@@ -29,8 +29,8 @@ __all__ = ["TARGETS", "VARIED", "figures_of", "register", "rounded", "targets_of
 
 DESCRIPTION = """\
 Find the smallest noise, the largest sampling probability or the most steps that meet a target, or
-several at once. The answer lies on the safe side: its mechanism was evaluated and meets the target
-by the engine's bounds, and so does the rounded number that is printed."""
+several at once. The number that is printed is rounded to the safe side and then checked: with it
+the engine's bounds meet the target."""
 EPILOG = f"""\
 examples:
   pyengine calibrate --p 0.01 --steps 10000 --epsilon 1 --delta 1e-6
@@ -46,8 +46,8 @@ targets:
   --advantage H             membership advantage at most H
   --mu M [--slack D]        Gaussian differential privacy, up to D in δ
 
-The phases that do not say the varied key all get the value that is found. A run file may hold the
-target: a table [target] with these words, adjacency and vary.
+All phases without the varied key get the value that is found. The table [target] of a run file may
+hold these targets, adjacency and vary.
 
 {grammar.HELP}"""
 
@@ -72,7 +72,7 @@ PAIRS = (("epsilon", "delta"), ("kappa", "gamma"), ("alpha", "beta"))
 NUMBERS = (*(name for pair in PAIRS for name in pair), "advantage", "mu", "slack")
 TARGETS = (
     *(option(f"--{name}", "X", None) for name in NUMBERS),
-    option("--adjacency", "WORD", "of all targets (their own defaults)"),
+    option("--adjacency", "WORD", "neighbours, for all targets (each target has a default)"),
 )
 
 

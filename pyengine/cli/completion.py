@@ -14,9 +14,9 @@ DESCRIPTION = "Print a script that completes commands, options, words and file n
 EPILOG = """\
 examples:
   source <(pyengine completion)                       for this shell: bash, or zsh with `zsh`
-  pyengine completion > ~/.local/share/bash-completion/completions/pyengine    for all to come
-  pyengine completion zsh > "${fpath[1]}/_pyengine"   in zsh, for all to come
-  pyengine completion fish > ~/.config/fish/completions/pyengine.fish          in fish"""
+  pyengine completion > ~/.local/share/bash-completion/completions/pyengine    for later bash shells
+  pyengine completion zsh > "${fpath[1]}/_pyengine"   for later zsh shells
+  pyengine completion fish > ~/.config/fish/completions/pyengine.fish          for fish"""
 SHELLS = ("bash", "zsh", "fish", "tcsh", "powershell")
 
 

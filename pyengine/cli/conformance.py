@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 DESCRIPTION = """\
-Ask accountants for γ(κ), δ(ε) and ε(δ) of eighteen runs whose answers are known to 16 digits, one
-to 12, each with its own defaults and in a process of its own, and print their errors, their times
-and how many times as long they took as pyengine. An upper bound that lies below the truth is
-UNSAFE; a dash is a run that the accountant does not answer for. Runs a to c2 are on Poisson
-samples, group on those of two records of a user, truncated on ones that are cut, fixed and replaced
-on batches without replacement, epoch and epochs on random allocation. The others use all records:
-laplace, integers, geometric and coins are of that noise, tree of sums, choices of exponential
-mechanisms, best of a selection, curve of zCDP; of these three the truth is what is attained.
+Ask accountants for γ(κ), δ(ε) and ε(δ) of eighteen runs whose answers are known to 16 digits (one
+to 12). Each runs with its own defaults in a process of its own. Printed are errors, times, and
+times relative to pyengine's. An upper bound below the truth is UNSAFE; a dash is a run that the
+accountant cannot answer.
+
+Runs a to c2 draw Poisson samples, group those of two records of a user, truncated those with a
+largest size, fixed and replaced batches without replacement; epoch and epochs are random
+allocation. The others use all records: laplace, integers, geometric and coins are named for their
+noise, tree adds up along a tree, choices are exponential mechanisms, best is a selection, curve is
+zCDP; for the last three the truth is attained in the worst case.
 
 Without names it takes every accountant that is installed. Known ones: dp_accounting, gdpnum,
 opacus, prv_accountant, riskcal. Your own is a class named module:Class; see the guide for authors
@@ -125,11 +127,11 @@ def _report(results: list[Result], absent: dict[str, str], *, as_json: bool) -> 
 
 register = command(
     "conformance",
-    "accountants beside the truth: errors, unsafe answers, times",
+    "compare accountants with the truth: errors, unsafe answers, times",
     DESCRIPTION,
     EPILOG,
     run,
-    option("accountants", "ACCOUNTANT", "whom to ask", nargs="*"),
+    option("accountants", "ACCOUNTANT", "names of accountants (all installed ones)", nargs="*"),
     option("--settings", "NAME", "a, b, group, ... (all)", nargs="+"),
     option("--time-limit", "S", f"seconds an answer ({LIMIT:g})", default=f"{LIMIT:g}"),
     switch("--json", "JSON instead of tables"),

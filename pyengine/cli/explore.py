@@ -64,12 +64,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 register = command(
     "explore",
-    "a page to play with, on this machine alone",
+    "an interactive page about runs, for this machine only",
     DESCRIPTION,
     EPILOG,
     run,
     option("run_file", "RUN", "a file with runs to begin with", nargs="?", type=Path),
-    option("--port", "N", "where; 0 for any that is free (8765)", default="8765"),
-    option("--seconds", "S", "how long one answer may be computed (10)", default="10"),
+    option("--port", "N", "port; 0 for any free one (8765)", default="8765"),
+    option("--seconds", "S", "longest time for one answer (10)", default="10"),
     switch("--browser", "open the address in the browser"),
 )

@@ -39,55 +39,55 @@ a run:
   --phase "mechanism=gaussian_mixture,noise=1,shifts=0 1,weights=1/2 1/2,steps=10"
   --phase mechanism=zero_concentrated,rho=0.1,steps=10
 
-numbers: decimal (1e-5) or a fraction (256/60000), taken exactly; several runs: "0.8 1.0", 1:100
-for whole numbers, FROM:TO:COUNT evenly in the logarithm"""
+numbers: decimals (1e-5) or fractions (256/60000), taken exactly. Several runs at once: "0.8 1.0"
+is a list, 1:100 the whole numbers, FROM:TO:COUNT numbers evenly spaced in the logarithm"""
 
 OPTIONS = (
     ("--noise --noise-multiplier", "X", "noise multiplier"),
     ("--p --sampling-probability", "P", "Poisson sampling probability (1)"),
-    ("--steps", "N", "number of steps (1, unless sampled)"),
-    ("--epochs", "E", "instead of steps: E / p, rounded up"),
-    ("--batch-size", "B", "instead of p: batch size"),
-    ("--dataset-size", "D", "... out of so many records"),
+    ("--steps", "N", "number of steps (1; to be given if steps are sampled)"),
+    ("--epochs", "E", "passes over the data, instead of --steps: E / p steps, rounded up"),
+    ("--batch-size", "B", "size of a batch, instead of --p; needs --dataset-size and --sampling"),
+    ("--dataset-size", "D", "number of records that batches are drawn from"),
     (
         "--sampling",
         "WORD",
-        "how batches of that size are drawn, which must be said: poisson, where it is the expected "
-        "size; without_replacement; with_replacement, which may repeat records; shuffle: a loader "
-        "that shuffles once an epoch, of which upper bounds are known, without amplification",
+        "how batches of that size are drawn: poisson (the size is the expected one), "
+        "without_replacement, with_replacement (a batch may repeat a record), or shuffle (a loader "
+        "that shuffles once an epoch; upper bounds, without amplification)",
     ),
     (
         "--steps-per-epoch",
         "T",
-        "random allocation: each record takes part in one of T steps of each of E epochs",
+        "random allocation: in each of E epochs of T steps a record takes part in one step",
     ),
-    ("--selected", "K", "... in K of the T steps, of which upper bounds are known (1)"),
+    ("--selected", "K", "... or in K of them; upper bounds are computed then (1)"),
     (
         "--truncated-batch-size",
         "B",
-        "largest size of a Poisson sample: records beyond it are left out at random",
+        "largest size of a Poisson sample; of a larger one, random records are left out",
     ),
-    ("--group-size", "K", "records of a user, each sampled by itself (1)"),
+    ("--group-size", "K", "records of one user, each sampled independently (1)"),
     (
         "--unit",
         "WORD",
-        f"what joins batches and is protected, for labels: {', '.join(UNITS)} (record)",
+        f"what joins batches and is protected, for the label: {', '.join(UNITS)} (record)",
     ),
     (
         "--matrix",
         "FILE",
-        "C of a matrix mechanism, .npy or .csv: noise is that of C x + z, unscaled",
+        "C of a matrix mechanism, .npy or .csv; --noise is the deviation of z in C x + z",
     ),
     (
         "--participation",
         "WORD",
-        "at which of its steps a record takes part: single (default), fixed_order, "
+        "the steps in which a record takes part: single (default), fixed_order, "
         "min_separation, balls_in_bins",
     ),
-    ("--times", "K", "... so often at most"),
-    ("--separation", "B", "... at least so many steps apart"),
+    ("--times", "K", "... the most steps of a record"),
+    ("--separation", "B", "... the least distance between them, in steps"),
     ("--bins", "B", "number of bins of balls_in_bins"),
-    ("--classes", "C", "... in so many classes, bounded by themselves (the best)"),
+    ("--classes", "C", "... and of classes of bins that are bounded separately (the best number)"),
 )
 CHOICES = {"--sampling": SAMPLINGS, "--unit": UNITS}
 FLAGS = ("mechanism", *(flags.split()[0][2:].replace("-", "_") for flags, _, _ in OPTIONS))
@@ -104,23 +104,23 @@ def _add_names(parser: argparse.ArgumentParser) -> None:
 # The run file, and the flags that describe a mechanism instead.
 MECHANISM = group(
     "a run",
-    option("run_file", "RUN", "a file that describes it", nargs="?", type=Path),
+    option("run_file", "RUN", "a file that describes the run", nargs="?", type=Path),
     _add_names,
     *(option(flags, word, text, choices=CHOICES.get(flags)) for flags, word, text in OPTIONS),
     option(
         "--phase",
         "KEY=VALUE,...",
-        "one kind of step and how often, in the keys of a run file; give it again for more",
+        "steps of one kind, with the keys of a run file; repeat it for further kinds",
         action="append",
         default=[],
     ),
-    option("--file", "RUN", "the run file, as an option", type=Path),
+    option("--file", "RUN", "the same as RUN", type=Path),
 )
 NAMED_RUNS = option(
     "--run",
     ("LABEL", "RUN"),
-    "one of several mechanisms: its name, and KEY=VALUE,... as for --phase, further phases after "
-    "semicolons, or a run file",
+    "a name and a run, to be repeated for each: KEY=VALUE,... as for --phase, with semicolons "
+    "between phases, or a run file",
     nargs=2,
     action="append",
     default=[],

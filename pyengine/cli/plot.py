@@ -127,7 +127,7 @@ def write(figure: Figure, path: Path) -> None:
 
 register = command(
     "plot",
-    "pictures of mechanisms",
+    "draw pictures of mechanisms",
     DESCRIPTION,
     EPILOG,
     run,

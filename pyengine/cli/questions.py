@@ -113,8 +113,8 @@ SHOWN = group(
     option(
         "--bounds",
         "WORD",
-        f"lower and upper bounds: {PROVEN}, where other answers are refused ({PROVEN}), or "
-        f"{ESTIMATED}, where the fastest engine says which they are",
+        f"print lower and upper bounds: {PROVEN} (default; other answers are refused), or "
+        f"{ESTIMATED} (of the fastest engine; each answer says whether they are proven)",
         nargs="?",
         const=PROVEN,
         choices=(PROVEN, ESTIMATED),
@@ -130,8 +130,8 @@ SHOWN = group(
     switch("--json", "JSON instead of a table"),
 )
 NUMBERS = """\
-values: numbers, or FROM:TO:COUNT for a range (evenly spaced in the logarithm, but for ε); those of
-the run file's table [{}] if not given"""
+values: numbers, or FROM:TO:COUNT for a range (evenly spaced in the logarithm; ε evenly itself). If
+none are given, those of the run file's table [{}]"""
 
 
 def register(commands: Commands) -> None:

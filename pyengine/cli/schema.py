@@ -10,15 +10,17 @@ from pyengine.cli.parsers import command
 __all__ = ["register"]
 
 DESCRIPTION = """\
-Print the JSON schema of run files, by which editors complete and check them: in TOML (taplo, Even
+Print the JSON schema of run files. With it editors complete and check them: TOML (taplo, Even
 Better TOML), YAML (yaml-language-server) and JSON."""
 EPILOG = """\
 examples:
   pyengine schema > run.schema.json
 
-the first line of run.toml:    #:schema ./run.schema.json
-the first line of run.yaml:    # yaml-language-server: $schema=./run.schema.json
-a key of run.json:             "$schema": "./run.schema.json\""""
+where an editor looks for it:
+
+  first line of run.toml  #:schema ./run.schema.json
+  first line of run.yaml  # yaml-language-server: $schema=./run.schema.json
+  a key of run.json       "$schema": "./run.schema.json\""""
 
 
 def run(_: argparse.Namespace) -> int:
@@ -29,4 +31,4 @@ def run(_: argparse.Namespace) -> int:
     return 0
 
 
-register = command("schema", "what a run file may hold, for editors", DESCRIPTION, EPILOG, run)
+register = command("schema", "the JSON schema of run files, for editors", DESCRIPTION, EPILOG, run)

@@ -18,8 +18,8 @@ __all__ = ["register"]
 
 DESCRIPTION = """\
 Compare Poisson samples, random allocation, batches without replacement and shuffled batches, which
-are not amplified: ε at δ for equal noise, steps and epochs. What certainly leaks from shuffled
-batches stands apart. All combinations of what is given are asked, and written to DIR:
+are not amplified: ε at δ for equal noise, steps and epochs. A lower bound for shuffled batches
+stands apart. All combinations of the given values are computed and written to DIR:
 
   schemes.csv   one row for each scheme, setting and order of the neighbours, with its engine
   schemes.md    one row for each setting
@@ -95,7 +95,7 @@ def _counts(name: str, texts: list[str]) -> list[int]:
 STEPS = ["10", "100", "1000", "10000"]
 register = command(
     "schemes",
-    "ways to draw batches, at equal noise",
+    "compare ways to draw batches at equal noise",
     DESCRIPTION,
     EPILOG,
     run,

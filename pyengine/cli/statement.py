@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["FIGURES", "as_texts", "read_figures", "register"]
 
 DESCRIPTION = """\
-Print what to report about a run: the mechanism, who are neighbours, ε at δ, the true positive rate
-of tests of membership, their advantage, and reconstruction or inference, which one bound covers:
-whoever re-identifies a person, infers an attribute or reconstructs a record. All figures are
-bounds, rounded up, and each says whether it is proven."""
+Print what to report about a run: the mechanism, which data sets are neighbours, ε at δ, and bounds
+on attacks. These are the true positive rate and the advantage of membership tests, and one bound
+for all who re-identify a person, infer an attribute or reconstruct a record. All figures are
+rounded up, and each says whether it is proven."""
 EPILOG = """\
 examples:
   pyengine run.toml                          the same as: pyengine statement run.toml
@@ -41,8 +41,8 @@ examples:
       --epochs 10 --delta 1e-5 --format markdown
   pyengine statement --noise 1 --p 0.01 --steps 1000 --delta 1e-5 --prior 0.5 --slack 1e-6
 
-A run file may say what is stated: a table [statement] with delta, fpr, kappa, prior, slack,
-adjacency, title and groups.
+The table [statement] of a run file may hold delta, fpr, kappa, prior, slack, adjacency, title and
+groups.
 """
 # What is stated if neither flags nor the run file say it.
 DEFAULTS = {"delta": ["1e-5"], "fpr": ["0.001", "0.01"], "kappa": ["0.0001", "0.01"], "prior": []}
@@ -50,7 +50,7 @@ FORMATS = ("text", "markdown", "latex", "json")
 # The flags of a mechanism, and of the figures that are to be stated.
 FIGURES = (
     option("--delta", "X", f"δ of (ε, δ) ({DEFAULTS['delta'][0]})"),
-    option("--fpr", "X", "false positive rates of tests of membership (0.001 0.01)", nargs="+"),
+    option("--fpr", "X", "false positive rates of membership tests (0.001 0.01)", nargs="+"),
     option(
         "--kappa",
         "X",
@@ -66,18 +66,18 @@ FIGURES = (
     option(
         "--slack",
         "X",
-        "state μ of Gaussian differential privacy as well, with its regret, up to this δ",
+        "also state μ of Gaussian differential privacy up to this δ, and its regret",
     ),
     grammar.MECHANISM,
     option(
         "--adjacency",
         "WORD",
-        f"who are neighbours: {', '.join(ADJACENCIES)} (add_remove)",
+        f"which data sets are neighbours: {', '.join(ADJACENCIES)} (add_remove)",
         choices=ADJACENCIES,
     ),
     switch(
         "--estimate",
-        "do not take the time for proofs where the fastest engine estimates its error",
+        "accept estimated errors where a proof would take longer",
     ),
 )
 

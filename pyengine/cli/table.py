@@ -24,8 +24,8 @@ Compute tables and write them to a directory:
   gamma.png                               reconstruction robustness γ(κ) of the runs
   metadata.json                           specification, versions, machine, times
 
-Without a specification it takes the real workflows that come with the package.
-Interrupted, it goes on from where it was when it is started again."""
+Without a specification it computes the real workflows that come with the package.
+If it was interrupted, the same command goes on where it stopped."""
 EPILOG = """\
 examples:
   pyengine table -o results                         six real workflows
@@ -124,8 +124,8 @@ register = command(
         option(
             "--workers",
             "N",
-            "processes to start; 0 for none (default: one for each processor, if it takes longer "
-            "than a second)",
+            "processes to start; 0 for none (one for each processor, if it takes more than a "
+            "second)",
             type=count,
         ),
         option("--dask", "ADDRESS", "scheduler of a dask cluster, tcp://127.0.0.1:8786"),

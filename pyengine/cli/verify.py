@@ -28,7 +28,7 @@ the relative error and whether it errs on the safe side: too large a γ, δ or �
 only make a mechanism look less private than it is.
 
 FILE is a .csv with a header, a .jsonl, or a .json with a list of objects; - is standard input.
-Columns, parted by commas, semicolons or tabs:
+Columns, separated by commas, semicolons or tabs:
 
   question     gamma_bound, trade_off, delta or epsilon
   at           the argument: κ, α, ε or δ
@@ -157,7 +157,7 @@ register = command(
         choices=("reference", "auto"),
         default="reference",
     ),
-    option("--digits", "N", "of the reference (30)", type=count, default=30),
+    option("--digits", "N", "digits of the reference (30)", type=count, default=30),
     option(
         "--tolerance", "T", "relative error on the unsafe side that passes (1e-9)", default="1e-9"
     ),
@@ -167,7 +167,13 @@ register = command(
         "the program worked on the doubles nearest to the numbers in FILE, which are otherwise "
         "taken as exact",
     ),
-    option("--ignore", "COLUMN", "a column of other meaning", action="append", default=[]),
+    option(
+        "--ignore",
+        "COLUMN",
+        "a column to ignore; repeat it for further ones",
+        action="append",
+        default=[],
+    ),
     option("--workers", "N", "processes, as for table", type=count),
     switch("--failures", "print only the rows that fail"),
     switch("--json", "JSON instead of a table"),

@@ -44,7 +44,7 @@ def _made(step: Step, ask: Callable[[Mechanism, FloatArray], Answer]) -> FiniteP
         answer = ask(base, epsilon)
         if not answer.certified.all():
             raise AccuracyError(
-                "a selection among runs needs the proven profile of a run, which is an estimate: "
+                "a selection among runs needs proven bounds of a run, and here they are estimates: "
                 "give the run by densities or noise that have proven bounds"
             )
         return np.minimum(answer.upper, 1.0)

@@ -344,7 +344,7 @@ class EnclosedLaw(Law):
         """Refuse: only the enclosing laws have cells."""
         del edges
         raise AccuracyError(
-            "the law is known between two others; method='lattice' answers from these"
+            "the law of this step is known only between two others: ask method='auto' or 'lattice'"
         )
 
 

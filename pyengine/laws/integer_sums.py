@@ -58,7 +58,7 @@ def skellam_law(step: SkellamMechanism, doubled: bool) -> FiniteLaw:
     if v < LEAST_VARIANCE:
         raise AccuracyError(
             f"the variance of the noise is {v:.3g}, below {LEAST_VARIANCE:g}, where ratios of "
-            "masses are no doubles"
+            "masses are no doubles: use more noise"
         )
     deviation, last = math.sqrt(v), 64 + shift
     while True:

@@ -57,7 +57,8 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> Questions:
         return told_apart
     if not all(law.has_cells for law, _ in laws):
         raise AccuracyError(
-            "exact sums need the law of each step, and two others enclose that of an epoch"
+            "method='exact' needs the law of each step, and for an epoch only two enclosing laws "
+            "are known: ask method='auto' or 'lattice'"
         )
     overflow = overflow_of(laws)
     if overflow is not None:
@@ -68,16 +69,17 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> Questions:
     law, number = closed_law(others, alone=not finite), sum(steps for _, steps in others)
     if law is None:
         raise AccuracyError(
-            "exact sums exist for steps whose loss takes finitely many values, with at most 400 "
-            "equal Laplace steps, 20 equal steps of bounded range or a single step of anything "
-            "besides: ask method='auto' or 'lattice'"
+            "method='exact' takes steps with finitely many losses, and beside them at most 400 "
+            "equal Laplace steps, 3 equal steps of bounded range (20 alone) or one step of another "
+            "kind: ask method='auto' or 'lattice'"
         )
     if not finite:
         return ThresholdQuestions(law)
     made = finite_composition(finite)
     if others[0][0].infinite() != (0.0, 0.0):
         raise AccuracyError(
-            "exact sums over finite losses need a step that has every outcome of either side"
+            "method='exact' takes finite losses beside another step only if both of its laws have "
+            "the same outcomes: ask method='auto' or 'lattice'"
         )
     return ThresholdQuestions(Mixed(made.weights(MAX_WEIGHTS // number), law))
 

@@ -319,7 +319,7 @@ def make_layout(
     if spacing * steepest > 300.0:
         raise AccuracyError(
             f"a tilted law falls from one point of a lattice of {MOST_POINTS} to the next by more "
-            "than a double can hold: the question is of a tail beyond this engine"
+            "than a double can hold: ask for a smaller epsilon, or a level farther from 0 and 1"
         )
     while True:
         anchors, h = _spacing(division.parts, spacing, max(one.width for one in windows), landmarks)
