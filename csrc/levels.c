@@ -100,7 +100,8 @@ static void tangent(const column *at, size_t point, double c, double reach, doub
                     double *above) {
     const double error = tail_of(at, ERROR, point) + at->rounding;
     const double loss = tail_of(at, SHIFT, point) + reach + 0.5 * exp_error(c);
-    const double kept = tail_of(at, B_BELOW, point) * (1.0 - error) * (1.0 - loss);
+    /* neither share is below 0, else two errors above 1 would make a positive bound */
+    const double kept = tail_of(at, B_BELOW, point) * fmax(1.0 - error, 0.0) * fmax(1.0 - loss, 0.0);
     const double grown = tail_of(at, B_ABOVE, point) * (1.0 + error) * pe_d_exp(loss);
     const double low = safe(at, kept, pe_d_exp(c - reach) * least, -1.0);
     const double high = safe(at, grown, -pe_d_exp(c + reach) * least, 1.0);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import fuzz_levels
 import numpy as np
@@ -112,3 +113,19 @@ def test_losses_below_the_rounding_of_thresholds(mechanism: pe.Mechanism, adjace
     assert np.all(found.lower <= 1.0 - alpha)
     assert np.all(found.upper >= (1.0 - alpha) * (1.0 - 1e-15))
     assert np.all(found.upper - found.lower <= 1e-14)
+
+
+@pytest.mark.parametrize("scale", [2.0**-60, 1e-20, 1e-60, 1e-300])
+@pytest.mark.parametrize("level", [1e-9, 0.5, 0.999])
+def test_masses_that_may_be_wrong_by_more_than_themselves(scale: float, level: float) -> None:
+    """Losses of 1/scale are rounded by more than 1: nothing but the certain bounds is left."""
+    p = 0.1635
+    step = pe.LaplaceMechanism(scale).poisson_sampled(p)  # two laws that are told apart
+    largest = {"add": level + p * (1.0 - level), "remove": min(level / (1.0 - p), 1.0)}
+    for order, gamma in largest.items():
+        how: Any = {"adjacency": order, "bounds": True}
+        found, beta = pe.gamma_bound(step, level, **how), pe.trade_off(step, level, **how)
+        assert found.lower <= gamma * (1.0 + 1e-15)
+        assert found.upper >= gamma * (1.0 - 1e-15)
+        assert beta.lower <= (1.0 - gamma) + 1e-15
+        assert beta.upper >= (1.0 - gamma) - 1e-15
