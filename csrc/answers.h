@@ -225,15 +225,16 @@ double pe_most_at_zero(size_t n, const double *noise, const double *p, const dou
  * roundings: there hardly any step samples the record, and the threshold is the largest loss in doubles.
  *
  * pe_log_next_to_largest: log of the tail below which pe_next_to_largest answers; -infinity if it never does.
- * pe_next_to_largest: lower and upper bound of beta and of gamma, both values, and a threshold; returns 0 if log_tail is
- *                 too large, or if the functional is not the one that is small at this end of the loss
+ * pe_next_to_largest: for each level seven numbers: lower and upper bound of beta and of gamma, both values, and a
+ *                 threshold; the first is NaN if log_tail is too large, or if the functional is not the one that is
+ *                 small at this end of the loss.  Returns how many levels are answered
  * Method          the total loss is within y of its end if each of the n steps is within y/n of its own, which has at
  *                 least the product of the probabilities of the steps
  */
 double pe_log_next_to_largest(size_t n, const double *noise, const double *p, const double *steps,
                               int reversed);
-int pe_next_to_largest(size_t n, const double *noise, const double *p, const double *steps, int reversed,
-                       int functional, double log_tail, double *out);
+size_t pe_next_to_largest(size_t n, const double *noise, const double *p, const double *steps, int reversed,
+                          int functional, size_t levels, const double *log_tail, double *out);
 
 /* ---- parameters in, answer out: plan.c ------------------------------------------------------------------
  *

@@ -1,6 +1,6 @@
 /* Bounds for sampled Gaussian steps that need no transform: the largest loss, the profile at 0, and levels whose test
- * takes only outcomes next to the largest likelihood ratio.  Interface in answers.h; called by plan.c and, in
- * pyengine/engines, by gaussian.py and next_to_largest.py.  Proofs: docs/theory/conversions.md, Lemmas 4 and 5. */
+ * takes only outcomes next to the largest likelihood ratio.  Interface in answers.h; called by plan.c and
+ * pyengine/engines/gaussian.py.  Proofs: docs/theory/conversions.md, Lemmas 4 and 5. */
 
 #include <math.h>
 
@@ -87,11 +87,9 @@ double pe_log_next_to_largest(size_t n, const double *noise, const double *p, co
     return log_probability(n, noise, p, steps, reversed, number, APART[DISTANCES - 1]);
 }
 
-int pe_next_to_largest(size_t n, const double *noise, const double *p, const double *steps, int reversed,
-                       int functional, double log_tail, double *out) {
-    const double likely = pe_log_next_to_largest(n, noise, p, steps, reversed);
-    const int serves = reversed ? PE_A_ABOVE : PE_A_BELOW;
-    if (functional != serves || !(log_tail > SMALLEST && log_tail < likely)) return 0;
+/* The answer at one level, whose log is known to be small enough. */
+static void answer_level(size_t n, const double *noise, const double *p, const double *steps, int reversed,
+                         double log_tail, double *out) {
     double number = 0.0, largest[3];
     for (size_t i = 0; i < n; i++) number += steps[i];
     pe_largest_loss(n, p, steps, largest);
@@ -113,5 +111,18 @@ int pe_next_to_largest(size_t n, const double *noise, const double *p, const dou
     out[4] = reversed ? 1.0 - own : own;
     out[5] = reversed ? own : 1.0 - own;
     out[6] = 0.5 * (ratio[0] + ratio[1]);
-    return 1;
+}
+
+size_t pe_next_to_largest(size_t n, const double *noise, const double *p, const double *steps, int reversed,
+                          int functional, size_t levels, const double *log_tail, double *out) {
+    const int serves = functional == (reversed ? PE_A_ABOVE : PE_A_BELOW);
+    const double likely = serves ? pe_log_next_to_largest(n, noise, p, steps, reversed) : -INFINITY;
+    size_t answered = 0;
+    for (size_t i = 0; i < levels; i++, out += 7) {
+        const int is_known = log_tail[i] > SMALLEST && log_tail[i] < likely;
+        if (is_known) answer_level(n, noise, p, steps, reversed, log_tail[i], out);
+        else out[0] = NAN;
+        answered += (size_t)is_known;
+    }
+    return answered;
 }

@@ -239,8 +239,8 @@ static int errors_of_order(const side *s, double alpha, errors_at *out) {
     const double tail = alpha <= 0.5 ? alpha : 1.0 - alpha, log_tail = pe_natural_log(tail);
     double found[7], row[PE_ROW] = {NAN};
     if (!(log_tail < log_largest_ratio_level(s) &&
-          pe_next_to_largest(pair->n, pair->noise, pair->p, pair->steps, pair->reversed, functional, log_tail,
-                             found))) {
+          pe_next_to_largest(pair->n, pair->noise, pair->p, pair->steps, pair->reversed, functional, 1,
+                             &log_tail, found))) {
         const int status = row_at(s, functional, log_tail, 1, row);
         if (status) return status;
         if (!pe_bounds_level(functional, tail, row, s->plan->slack, found)) return PE_TOO_COSTLY;

@@ -127,7 +127,8 @@ class _Lib:
         steps: Any,
         is_reversed: int,
         functional: int,
-        log_tail: float,
+        levels: int,
+        log_tail: Any,
         out: Any,
         /,
     ) -> int: ...

@@ -231,27 +231,17 @@ class CertifiedPair(Interpolated):
         c: FloatArray,
     ) -> BoolArray:
         """Put bounds at tiny levels, decided next to the largest loss; return where."""
-        known = self._private.next_to_largest, self._public.next_to_largest
-        settled = np.zeros(target.size, dtype=np.bool_)
-        if known[0] is None or known[1] is None:
-            return settled
-        places = np.flatnonzero(chosen)
-        here = np.zeros(chosen.size, dtype=np.bool_)
-        for i in np.flatnonzero(target < min(known[0].likely, known[1].likely)):
-            log_tail = float(target[i])
-            inner, outer = (end.level(functional, log_tail) for end in known if end is not None)
-            if inner is None or outer is None:
-                continue
-            settled[i] = here[places[i]] = True
-            c[here] = outer[6]
-            label = named(self._name, 1)
-            for answer, low, high, value in (
-                (beta, outer[0], inner[1], outer[4]),
-                (gamma, inner[2], outer[3], outer[5]),
-            ):
-                own, least, most = (np.array([x]) for x in (value, low, high))
-                answer.put(here, Answer(own, least, most, label, self._proven))
-            here[places[i]] = False
+        outer = self._public.next_to_largest(functional, target)
+        inner = outer if self.is_of_one else self._private.next_to_largest(functional, target)
+        if inner is None or outer is None:
+            return np.zeros(target.size, dtype=np.bool_)
+        settled = ~np.isnan(inner[:, 0]) & ~np.isnan(outer[:, 0])
+        here = chosen.copy()
+        here[chosen] = settled
+        inner, outer = inner[settled].T, outer[settled].T
+        c[here], label = outer[6], named(self._name, int(settled.sum()))
+        beta.put(here, Answer(outer[4], outer[0], inner[1], label, self._proven))
+        gamma.put(here, Answer(outer[5], inner[2], outer[3], label, self._proven))
         return settled
 
     def line(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -14,8 +14,7 @@ from pyengine._core import lib
 from pyengine._support.caches import Cache, Epoch, cached_property
 from pyengine.engines.answers import Triple
 from pyengine.engines.few_steps import FewSteps
-from pyengine.engines.functionals import ERRORS, FloatArray
-from pyengine.engines.next_to_largest import NextToLargest
+from pyengine.engines.functionals import ERRORS, FloatArray, array
 from pyengine.engines.pairs import GaussianPair, largest_epsilon
 from pyengine.engines.row_sides import estimated_threshold, first_found
 from pyengine.engines.spectral import SOON, KeptLines, Spectral
@@ -97,10 +96,18 @@ class GaussianSide(FewSteps):
             return estimated_threshold(self.prover(), functional, log_target)
         return np.full(log_target.size, np.nan)
 
-    @cached_property
-    def next_to_largest(self) -> NextToLargest:  # type: ignore[override]
-        """Bounds at levels whose tests reject only if almost no step samples the record."""
-        return NextToLargest(self._pair)
+    def next_to_largest(self, functional: int, log_tail: FloatArray) -> FloatArray | None:
+        """β and γ at levels whose tests reject only if almost no step samples the record.
+
+        Their thresholds are closer to the largest loss than doubles resolve, so there are no rows;
+        but all likelihood ratios on the test are nearly equal.
+        """
+        noise, probability, steps, is_reversed = self._pair
+        found = np.empty((log_tail.size, 7))
+        kinds = len(steps), noise, probability, steps, is_reversed
+        given = functional, log_tail.size, array(np.ascontiguousarray(log_tail))
+        known = lib.pe_next_to_largest(*kinds, *given, array(found.reshape(-1), writable=True))
+        return found if known else None
 
     @cached_property
     def most_at_zero(self) -> float:  # type: ignore[override]

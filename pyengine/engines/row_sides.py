@@ -25,7 +25,6 @@ from pyengine.engines.functionals import (
     Limits,
     RowEngine,
 )
-from pyengine.engines.next_to_largest import NextToLargest
 from pyengine.engines.row_bounds import SLACK, LogBounds
 from pyengine.engines.spectral import THOROUGH, Spectral
 from pyengine.numerics import functions as fn
@@ -55,14 +54,12 @@ class RowSide:
 
     `name` is the engine's name in answers, `most_at_zero` an upper bound of the profile at 0
     without a row, and `ends` the largest loss with its bounds: infinite if unbounded, None if
-    unknown.  `next_to_largest` serves levels whose tests reject only next to the largest loss.
-    `memo` caches what several questions share, as long as the lines are kept.
+    unknown.  `memo` caches what several questions share, as long as the lines are kept.
     """
 
     name = "certified"
     most_at_zero = 1.0
     ends: Triple | None = None
-    next_to_largest: NextToLargest | None = None
     lines: LineSide | None = None  # the side itself, if the C core answers single numbers
 
     def __init__(self) -> None:
@@ -95,6 +92,15 @@ class RowSide:
             (float(bound[0]) for bound in found.values(which)) for which in (A_ABOVE, B_BELOW)
         )
         return min(a_high, b_high), max(a_low, b_low)
+
+    def next_to_largest(self, functional: int, log_tail: FloatArray) -> FloatArray | None:
+        """β and γ at levels whose tests reject only next to the largest loss, where no row is.
+
+        Columns of the C core: bounds of β and of γ, both values, and thresholds; the first is NaN
+        at other levels.  None if there are no such levels.
+        """
+        del functional, log_tail
+        return None
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds at which the log of a functional is about a target; NaN if not found."""
