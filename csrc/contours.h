@@ -54,14 +54,13 @@ size_t pe_pair_bytes(const pe_pair *pair); /* memory of a pair with the contours
 int pe_pair_at(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 int pe_pair_solve(pe_pair *pair, int functional, size_t n, const double *log_target, double *rows);
 
-/* As pe_pair_at, with relative errors that are proven; NaN where the proof does not apply. */
-int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
+/* As pe_pair_at, with relative errors that are proven; NaN where the proof does not apply.  PE_SOON: lines of little work
+ * only, asked of few sampled Gaussian steps before their law is made. */
+enum { PE_THOROUGH = 1, PE_SOON = 2 };
+int pe_pair_certify(pe_pair *pair, int functional, int thorough, size_t n, const double *c, double *rows);
 
 /* Replaces rows (also those of NaN) by rows of divided laws where these have smaller errors; some 0.1 s each. */
 int pe_pair_certify_divided(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
-
-/* As pe_pair_certify with lines of little work only: asked of few sampled Gaussian steps before their law is made. */
-int pe_pair_certify_soon(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 
 /* Chernoff's bounds as rows with relative errors of 1: proof that a value is tiny. */
 int pe_pair_chernoff(pe_pair *pair, size_t n, const double *c, double *rows);
@@ -71,10 +70,9 @@ int pe_pair_certified_solve(pe_pair *pair, int functional, size_t n, const doubl
 
 /* Proven rows just beyond the roots of log functional = log_target: the functional, its bounds moved outwards by
  * `slack`, is proven to be below its target, or above it for PE_A_BELOW.  NaN if the line of the root's place does not
- * prove that; other lines of pe_pair_certify may.  PE_SOON: lines of little work only. */
-enum { PE_THOROUGH = 1, PE_SOON = 2 };
-int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double *log_target, double slack,
-                           int thorough, double *rows);
+ * prove that; other lines of pe_pair_certify may. */
+int pe_pair_certify_beyond(pe_pair *pair, int functional, double slack, int thorough, size_t n,
+                           const double *log_target, double *rows);
 
 /* ---- a pair as one kind of step on lines that other kinds share: mixture_kind.c ------------------
  *

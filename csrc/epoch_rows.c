@@ -205,35 +205,16 @@ static double threshold(const struct pe_epoch *e, int which, double target) {
     return fabs(off) <= 1e-9 * (1.0 + fabs(target)) ? k : NAN;
 }
 
-static int rows_at(const struct pe_epoch *e, int reversed, size_t n, const double *c, double *rows) {
+int pe_epoch_at(const pe_epoch *e, int reversed, size_t n, const double *c, double *rows) {
     for (size_t i = 0; i < n; i++) row_at(e, reversed, c[i], rows + i * PE_ROW);
     return PE_OK;
 }
 
-static int rows_solve(const struct pe_epoch *e, int reversed, int functional, size_t n,
-                      const double *log_target, double *rows) {
+int pe_epoch_solve(const pe_epoch *e, int reversed, int functional, size_t n, const double *log_target,
+                   double *rows) {
     for (size_t i = 0; i < n; i++) {
         double k = threshold(e, OF_A_AND_B[reversed][functional], log_target[i]);
         row_at(e, reversed, reversed ? -k : k, rows + i * PE_ROW);
     }
     return PE_OK;
-}
-
-int pe_epoch_at(const pe_epoch *e, int functional, size_t n, const double *c, double *rows) {
-    (void)functional;
-    return rows_at(e, 0, n, c, rows);
-}
-
-int pe_epoch_solve(const pe_epoch *e, int functional, size_t n, const double *log_target, double *rows) {
-    return rows_solve(e, 0, functional, n, log_target, rows);
-}
-
-int pe_epoch_reversed_at(const pe_epoch *e, int functional, size_t n, const double *c, double *rows) {
-    (void)functional;
-    return rows_at(e, 1, n, c, rows);
-}
-
-int pe_epoch_reversed_solve(const pe_epoch *e, int functional, size_t n, const double *log_target,
-                            double *rows) {
-    return rows_solve(e, 1, functional, n, log_target, rows);
 }

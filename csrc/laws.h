@@ -31,11 +31,9 @@ void pe_epoch_log_density(const pe_epoch *epoch, size_t n, const double *loss, d
 
 /* Rows as of pe_pair_at and pe_pair_solve, with A = Q and B = P, or reversed with A = P, B = Q and
  * the loss -L. */
-int pe_epoch_at(const pe_epoch *epoch, int functional, size_t n, const double *c, double *rows);
-int pe_epoch_solve(const pe_epoch *epoch, int functional, size_t n, const double *log_target, double *rows);
-int pe_epoch_reversed_at(const pe_epoch *epoch, int functional, size_t n, const double *c, double *rows);
-int pe_epoch_reversed_solve(const pe_epoch *epoch, int functional, size_t n, const double *log_target,
-                            double *rows);
+int pe_epoch_at(const pe_epoch *epoch, int reversed, size_t n, const double *c, double *rows);
+int pe_epoch_solve(const pe_epoch *epoch, int reversed, int functional, size_t n, const double *log_target,
+                   double *rows);
 
 /* ---- composed privacy loss with proven errors: sector_*.c ----------------------------------------------- */
 

@@ -103,8 +103,7 @@ static int thoroughness(const side *s) {
 /* ---- rows --------------------------------------------------------------------------------------------- */
 
 static int certify(const side *s, int functional, double c, double *row) {
-    if (thoroughness(s) == PE_SOON) return pe_pair_certify_soon(s->pair, functional, 1, &c, row);
-    return pe_pair_certify(s->pair, functional, 1, &c, row);
+    return pe_pair_certify(s->pair, functional, thoroughness(s), 1, &c, row);
 }
 
 /* The row at threshold x or, by_value, at a threshold just beyond the one where the log of the functional is x.
@@ -112,7 +111,7 @@ static int certify(const side *s, int functional, double c, double *row) {
 static int row_at(const side *s, int functional, double x, int by_value, double *row) {
     const pe_plan *plan = s->plan;
     const int status =
-        by_value ? pe_pair_certify_beyond(s->pair, functional, 1, &x, plan->slack, thoroughness(s), row)
+        by_value ? pe_pair_certify_beyond(s->pair, functional, plan->slack, thoroughness(s), 1, &x, row)
                  : certify(s, functional, x, row);
     if (status == PE_NO_MEMORY || row[ERRORS + functional] <= plan->enough)
         return status == PE_NO_MEMORY ? status : PE_OK;

@@ -400,7 +400,7 @@ static int certify(pe_pair *pair, int functional, size_t n, const double *c, int
     return worst;
 }
 
-static int certified(pe_pair *pair, int functional, size_t n, const double *c, int thorough, double *rows) {
+int pe_pair_certify(pe_pair *pair, int functional, int thorough, size_t n, const double *c, double *rows) {
     pe_pair_retry(pair);
     for (size_t i = 0; i < n; i++) pe_fail_row(rows + PE_ROW * i);
     if (!pe_pair_is_exact(pair)) return n ? PE_TOO_COSTLY : PE_OK;
@@ -409,14 +409,6 @@ static int certified(pe_pair *pair, int functional, size_t n, const double *c, i
     const int status = certify(pair, functional, n, c, thorough, at, rows);
     free(at);
     return status;
-}
-
-int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
-    return certified(pair, functional, n, c, PE_THOROUGH, rows);
-}
-
-int pe_pair_certify_soon(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
-    return certified(pair, functional, n, c, PE_SOON, rows);
 }
 
 int pe_pair_certify_divided(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
@@ -496,7 +488,7 @@ static void solve_proven(pe_pair *pair, int functional, double log_target, doubl
     double c = e->k.k1, low = -INFINITY, high = INFINITY, known = NAN;
     for (int it = 0; it < ROOT_STEPS; it++) {
         double found[PE_ROW];
-        pe_pair_certify(pair, functional, 1, &c, found);
+        pe_pair_certify(pair, functional, PE_THOROUGH, 1, &c, found);
         const double error = found[2 + PE_FUNCTIONALS + functional];
         if (!(error < 0.5)) { /* nothing is proven at c: go towards the last proven row, or place 0 */
             if (isnan(known) && (!place || !(e = pe_contours_edge(contours, 2 * (place /= 2))))) return;
@@ -617,7 +609,7 @@ static int solve_soon(pe_pair *pair, pe_contours *contours, int functional, doub
     double c = e->k.k1, low = -INFINITY, high = INFINITY;
     for (int it = 0; it < MOST_ROWS; it++) {
         double margin;
-        if (pe_pair_certify_soon(pair, functional, 1, &c, row) == PE_NO_MEMORY) return PE_NO_MEMORY;
+        if (pe_pair_certify(pair, functional, PE_SOON, 1, &c, row) == PE_NO_MEMORY) return PE_NO_MEMORY;
         if (!(row[2 + PE_FUNCTIONALS + functional] <= SOON_ERROR)) break;
         const pe_row values = row_values(row);
         const double target = beyond(row, functional, slack, log_target, &margin);
@@ -650,8 +642,8 @@ static int solve_together(pe_contours *contours, int place, int functional, doub
     return worst;
 }
 
-int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double *log_target, double slack,
-                           int thorough, double *rows) {
+int pe_pair_certify_beyond(pe_pair *pair, int functional, double slack, int thorough, size_t n,
+                           const double *log_target, double *rows) {
     pe_contours *contours;
     pe_pair_retry(pair);
     for (size_t i = 0; i < n; i++) pe_fail_row(rows + PE_ROW * i);

@@ -15,6 +15,7 @@ from thorough import ALL
 import pyengine as pe
 from pyengine._core import ffi, lib
 from pyengine.engines.functionals import A_ABOVE, ERRORS, PROFILE, FloatArray, call_kernel
+from pyengine.engines.spectral import THOROUGH
 
 KINDS = 200
 
@@ -35,8 +36,8 @@ def test_rows_are_those_of_all_kinds(low: float, high: float, p: float, backward
     noise, worst = np.linspace(low, high, KINDS).tolist(), 0.0
     pair = _pair(noise, p, [1.0] * KINDS, backward)
     for kappa in (0.3, 1e-3, 1e-8):
-        many = call_kernel(lib.pe_pair_solve, pair, A_ABOVE, _one(math.log(kappa)))
-        proven = call_kernel(lib.pe_pair_certify, pair, A_ABOVE, many[:, 0].copy())
+        many = call_kernel(lib.pe_pair_solve, _one(math.log(kappa)), pair, A_ABOVE)
+        proven = call_kernel(lib.pe_pair_certify, many[:, 0].copy(), pair, A_ABOVE, THOROUGH)
         tails = slice(2 + A_ABOVE, 2 + PROFILE)
         distance = abs(np.expm1(many[0, tails] - proven[0, tails]))
         assert (distance <= (many[0, ERRORS:] + proven[0, ERRORS:])[:PROFILE]).all()
@@ -68,15 +69,14 @@ def test_errors_cover_the_distance_to_all_kinds(
     steps = rng.integers(1, 6, size=70).astype(float)
     for functional, x in ((A_ABOVE, -depth), (PROFILE, -depth)):
         many = call_kernel(
-            lib.pe_pair_solve, _pair(noise.tolist(), p, steps.tolist()), functional, _one(x)
+            lib.pe_pair_solve, _one(x), _pair(noise.tolist(), p, steps.tolist()), functional
         )
         c = many[0, 0]
         if math.isnan(c) or not many[0, ERRORS + functional] < 1e-6:
             continue
         # what it is compared with is a certified line, made of each kind by itself
-        proven = call_kernel(
-            lib.pe_pair_certify, _pair(noise.tolist(), p, steps.tolist()), functional, _one(c)
-        )
+        alone = _pair(noise.tolist(), p, steps.tolist())
+        proven = call_kernel(lib.pe_pair_certify, _one(c), alone, functional, THOROUGH)
         if not proven[0, ERRORS + functional] < 1e-6:
             continue
         distance = abs(many[0, 2 + functional] - proven[0, 2 + functional])

@@ -130,9 +130,8 @@ def test_a_sum_beside_the_low_end_of_its_larger_part(kernel: Any) -> None:
 )
 def test_thresholds_whose_logarithm_is_no_double(noise: float, p: float, c: float) -> None:
     """What a double lacks of log(c - floor) is all of the error where the loss is narrow."""
-    laws = of_pair(GaussianPair((noise,), (p,), (1,), False))
     law = _law_of(_composed, ((noise, p, 1),), -200.0)
-    row = call_kernel(laws._rows, law, A_BELOW, np.array([c]))[0]
+    row = call_kernel(lib.pe_sector_at, np.array([c]), law, False)[0]
     with mpmath.workdps(60):
         shift = 1 / mpmath.mpf(noise)
         ratio = (mpmath.exp(c) - 1 + mpmath.mpf(p)) / mpmath.mpf(p)
@@ -160,7 +159,7 @@ def test_rows_of_many_steps_are_those_of_lines(backward: bool) -> None:
     for functional in FUNCTIONALS:
         goal = np.log([0.3, 1e-3, 1e-6])
         c = laws.threshold(functional, goal)
-        row = call_kernel(laws._rows, law, functional, c)
+        row = call_kernel(lib.pe_sector_at, c, law, backward)
         value, error = row[:, 2 + functional], row[:, ERRORS + functional]
         assert (abs(value - goal) < 1e-9).all()
         assert (error < 2e-9).all()
@@ -173,11 +172,10 @@ def test_rows_of_many_steps_are_those_of_lines(backward: bool) -> None:
 def test_a_law_that_keeps_no_integrals_has_the_same_rows() -> None:
     one = _step(1.0, 0.01, 2, -200.0, -75.0)
     law, c = _convolve(one, one), np.linspace(-0.015, 0.3, 7)
-    laws = of_pair(GaussianPair((1.0,), (0.01,), (2,), False))
-    before = call_kernel(laws._rows, law, PROFILE, c)
+    before = call_kernel(lib.pe_sector_at, c, law, False)
     _kept_integrals(law)
     assert np.isfinite(before[:, 2:7]).all()
-    assert np.array_equal(before, call_kernel(laws._rows, law, PROFILE, c))
+    assert np.array_equal(before, call_kernel(lib.pe_sector_at, c, law, False))
 
 
 def test_lines_of_little_work_do_not_know_what_was_asked_before() -> None:

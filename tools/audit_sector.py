@@ -66,11 +66,7 @@ def drawn(rng: np.random.Generator) -> Kinds:
 
 def rows_of(law: Any, backward: bool, c: Array) -> Array:
     """Rows of a law on pieces."""
-
-    def at(own: Any, _: int, n: int, x: Any, rows: Any) -> None:
-        lib.pe_sector_at(own, backward, n, x, rows)
-
-    return call_kernel(at, law, 0, c)
+    return call_kernel(lib.pe_sector_at, c, law, backward)
 
 
 def places(law: Any, floor: float, rng: np.random.Generator, number: int) -> Array:

@@ -27,6 +27,8 @@ from error_terms import (
     times,
 )
 
+from pyengine.engines.spectral import THOROUGH
+
 POINTS, LINES = 14, 24
 LOUD = 2.0**-36  # enlarged unit of rounding of an operation that is made to err
 LOUDER = 2.0**-12  # the same for exponents of bounds, which few rows attain to the last digits
@@ -254,7 +256,7 @@ def rows(kernel: Any, point: dict[str, Any], backward: bool) -> np.ndarray[Any, 
     c = doubles([-point["c"] if backward else point["c"]])
     for i, functional in enumerate((0, 1, 4)):
         if status == 0:
-            kernel.pe_pair_certify(pair, functional, ctypes.c_size_t(1), c, out)
+            kernel.pe_pair_certify(pair, functional, THOROUGH, ctypes.c_size_t(1), c, out)
             found[i] = out
     kernel.pe_pair_free(pair)
     return found

@@ -95,22 +95,21 @@ class TabulatedEpoch:
 
     def at(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows at thresholds c."""
-        kernel = lib.pe_epoch_reversed_at if self.is_reversed else lib.pe_epoch_at
-        return call_kernel(kernel, self.law.table(self.epochs), functional, c)
+        del functional
+        return call_kernel(lib.pe_epoch_at, c, self.law.table(self.epochs), self.is_reversed)
 
     def solve(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows at the thresholds at which the log of a functional has given values."""
-        kernel = lib.pe_epoch_reversed_solve if self.is_reversed else lib.pe_epoch_solve
-        return call_kernel(kernel, self.law.table(self.epochs), functional, log_target)
+        given = self.law.table(self.epochs), self.is_reversed, functional
+        return call_kernel(lib.pe_epoch_solve, log_target, *given)
 
     def one(self, functional: int, x: float, by_value: bool) -> Any:
         """One row of `at` or `solve`."""
-        if self.is_reversed:
-            kernel = lib.pe_epoch_reversed_solve if by_value else lib.pe_epoch_reversed_at
+        row, law = ffi.new(ROW), (self.law.table(self.epochs), self.is_reversed)
+        if by_value:
+            lib.pe_epoch_solve(*law, functional, 1, (x,), row)
         else:
-            kernel = lib.pe_epoch_solve if by_value else lib.pe_epoch_at
-        row = ffi.new(ROW)
-        kernel(self.law.table(self.epochs), functional, 1, (x,), row)
+            lib.pe_epoch_at(*law, 1, (x,), row)
         return row
 
 

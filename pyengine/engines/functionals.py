@@ -89,16 +89,13 @@ def row_errors(
     return errors, good
 
 
-def call_kernel(
-    kernel: Callable[..., int | None], handle: object, functional: int | None, x: FloatArray
-) -> FloatArray:
-    """Return the rows of a C kernel for an array of arguments; NaN where it was too costly."""
+def call_kernel(kernel: Callable[..., int | None], x: FloatArray, *given: object) -> FloatArray:
+    """Return the rows of a C kernel for an array of arguments; NaN where it was too costly.
+
+    ``given`` is what the kernel takes before the arguments.
+    """
     x = np.ascontiguousarray(x, dtype=np.float64)
     table = np.full((x.size, WIDTH), np.nan)
-    source, target = array(x), array(table, writable=True)
-    if functional is None:
-        status = kernel(handle, x.size, source, target)
-    else:
-        status = kernel(handle, functional, x.size, source, target)
+    status = kernel(*given, x.size, array(x), array(table, writable=True))
     finished(status, "an answer of the C core")
     return table

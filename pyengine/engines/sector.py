@@ -323,7 +323,7 @@ class SectorLaws:
             law = level.law()
             if law is None:
                 continue
-            found = call_kernel(self._rows, law, functional, c[weak])
+            found = call_kernel(lib.pe_sector_at, c[weak], law, self._reversed)
             better = row_errors(found, functional, limits)[0] < errors[weak]
             own = table[weak]
             own[better] = found[better]
@@ -343,9 +343,6 @@ class SectorLaws:
     def law(self, depth: int) -> Any:
         """Return the law of this index; None where it is not proven."""
         return self._levels[depth].law()
-
-    def _rows(self, law: Any, _: int, n: int, x: Any, rows: Any) -> int:
-        return int(lib.pe_sector_at(law, self._reversed, n, x, rows))
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds at which the log of a functional has given values; NaN beyond all laws."""

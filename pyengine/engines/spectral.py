@@ -25,10 +25,6 @@ __all__ = ["SOON", "THOROUGH", "KeptLines", "Spectral"]
 # which lines are used: all, or only those that take little work
 THOROUGH: int = lib.PE_THOROUGH
 SOON: int = lib.PE_SOON
-CERTIFY = {
-    THOROUGH: lib.pe_pair_certify,
-    SOON: lib.pe_pair_certify_soon,
-}
 
 HANDLE = ffi.typeof("pe_pair **")
 KEPT_BYTES = 4096  # memory of an engine without contours
@@ -105,12 +101,12 @@ class Spectral:
     def at(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows at thresholds of the loss."""
         with self.lock:
-            return call_kernel(lib.pe_pair_at, self._pair, functional, c)
+            return call_kernel(lib.pe_pair_at, c, self._pair, functional)
 
     def solve(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows at the thresholds at which the log of a functional has given values."""
         with self.lock:
-            return call_kernel(lib.pe_pair_solve, self._pair, functional, log_target)
+            return call_kernel(lib.pe_pair_solve, log_target, self._pair, functional)
 
     def certify(self, functional: int, c: FloatArray, *, lines: int = THOROUGH) -> FloatArray:
         """Rows at thresholds of the loss with proven errors; NaN where the proof does not apply.
@@ -118,7 +114,7 @@ class Spectral:
         Where the nearest line does not prove enough, further ``lines`` take 0.1 ms to 0.1 s each.
         """
         with self.lock:
-            return call_kernel(CERTIFY[lines], self._pair, functional, c)
+            return call_kernel(lib.pe_pair_certify, c, self._pair, functional, lines)
 
     def certify_divided(self, functional: int, c: FloatArray, at_hand: FloatArray) -> FloatArray:
         """The rows ``at_hand``, improved by divided laws (about 0.1 s) where these are closer."""
@@ -133,12 +129,12 @@ class Spectral:
     def chernoff(self, c: FloatArray) -> FloatArray:
         """Rows of Chernoff's bounds at thresholds of the loss, in very little time."""
         with self.lock:
-            return call_kernel(lib.pe_pair_chernoff, self._pair, None, c)
+            return call_kernel(lib.pe_pair_chernoff, c, self._pair)
 
     def certified_solve(self, functional: int, log_target: FloatArray) -> FloatArray:
         """As `solve`, with proven errors, and thresholds found from proven rows."""
         with self.lock:
-            return call_kernel(lib.pe_pair_certified_solve, self._pair, functional, log_target)
+            return call_kernel(lib.pe_pair_certified_solve, log_target, self._pair, functional)
 
     def certified_threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds of `certified_solve`; NaN where there is none."""
@@ -152,12 +148,9 @@ class Spectral:
         There the functional, its bounds widened by ``slack``, is below the given value, or above it
         for `A_BELOW`; NaN where the nearest line does not prove enough.
         """
-
-        def kernel(pair: object, functional: int, n: int, source: object, rows: object) -> int:
-            return int(lib.pe_pair_certify_beyond(pair, functional, n, source, slack, lines, rows))
-
+        given = self._pair, functional, slack, lines
         with self.lock:
-            return call_kernel(kernel, self._pair, functional, log_target)
+            return call_kernel(lib.pe_pair_certify_beyond, log_target, *given)
 
     def one(self, functional: int, x: float, by_value: bool) -> Any:
         """One row of `at` or `solve`."""

@@ -132,9 +132,9 @@ static int ask_pair(size_t n_kinds, const double *noise, const double *p, const 
             pe_pair_at(pair, PE_PROFILE, 0, NULL, NULL);
             double *proven = allocate(PE_ROW * n);
             for (size_t q = 0; q < LENGTH(SOLVED); ++q) {
-                pe_pair_certify(pair, SOLVED[q], n, c, proven);
+                pe_pair_certify(pair, SOLVED[q], PE_THOROUGH, n, c, proven);
                 failures += check_rows("pair_certify", SOLVED[q], n, c, proven);
-                pe_pair_certify_beyond(pair, SOLVED[q], n, c, 0x1p-49, 1, proven);
+                pe_pair_certify_beyond(pair, SOLVED[q], 0x1p-49, PE_THOROUGH, n, c, proven);
             }
             free(proven);
         }
@@ -245,7 +245,7 @@ int run_mixtures(void) {
         }
     double proven[LENGTH(C) * PE_ROW];
     for (int k = 0; k < 3; ++k) { /* and so do the proofs, between whose bounds the values lie */
-        failures += pe_pair_certify(pairs[k], PE_PROFILE, LENGTH(C), C, proven) != PE_OK;
+        failures += pe_pair_certify(pairs[k], PE_PROFILE, PE_THOROUGH, LENGTH(C), C, proven) != PE_OK;
         for (size_t i = 0; i < LENGTH(C); ++i) {
             const double *row = proven + i * PE_ROW + 2;
             const double off = row[PE_PROFILE] - rows[0][i * PE_ROW + 2 + PE_PROFILE];
@@ -259,7 +259,7 @@ int run_mixtures(void) {
     for (int k = 0; k < 3; ++k) failures += one_kind(pairs[k]);
     pe_mixture_kind_free(NULL);
     failures += pe_pair_add_mixtures(pairs[1], 1.0, 1, WHOLE, SIZES, SHIFT, WEIGHT, NULL, NULL) != PE_OK;
-    failures += pe_pair_certify(pairs[1], PE_PROFILE, 1, C, proven) == PE_OK; /* nothing exact is known */
+    failures += pe_pair_certify(pairs[1], PE_PROFILE, PE_THOROUGH, 1, C, proven) == PE_OK; /* nothing exact is known */
     for (int k = 0; k < 3; ++k) pe_pair_free(pairs[k]);
     return failures;
 }

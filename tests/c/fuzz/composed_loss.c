@@ -135,9 +135,9 @@ void fuzz_pair(void) {
         pe_pair_solve(pair, functional, n, target, rows);
         check_rows("pair_solve", n, target, rows);
         if (below(4) == 0) {
-            pe_pair_certify(pair, functional, n, c, rows);
+            pe_pair_certify(pair, functional, PE_THOROUGH, n, c, rows);
             check_rows("pair_certify", n, c, rows);
-            pe_pair_certify_beyond(pair, functional, n, target, 0x1p-49, 1, rows);
+            pe_pair_certify_beyond(pair, functional, 0x1p-49, PE_THOROUGH, n, target, rows);
             bounds_of_rows(functional, n, rows);
         }
         free(rows);

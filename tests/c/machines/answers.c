@@ -96,7 +96,7 @@ static void composed(void) {
         pe_pair *pair;
         if (pe_pair_new(1, noise + k, p + k, steps + k, k == 1, 2e8, &pair) != PE_OK) continue;
         for (int i = 0; i < THRESHOLDS; i++) c[i] = between(-4.0, 2.0);
-        pe_pair_certify(pair, PE_PROFILE, THRESHOLDS, c, rows);
+        pe_pair_certify(pair, PE_PROFILE, PE_THOROUGH, THRESHOLDS, c, rows);
         print("composed_certified", THRESHOLDS * PE_ROW, rows);
         pe_pair_at(pair, PE_PROFILE, THRESHOLDS, c, rows);
         print("composed_estimated", THRESHOLDS * PE_ROW, rows);
@@ -110,7 +110,7 @@ static void laws(void) {
     pe_epoch *epoch;
     for (int i = 0; i < THRESHOLDS; i++) c[i] = between(-1.0, 1.0);
     if (pe_epoch_new(1.0, 100.0, 1.0, &epoch) == PE_OK) {
-        pe_epoch_at(epoch, PE_PROFILE, THRESHOLDS, c, rows);
+        pe_epoch_at(epoch, 0, THRESHOLDS, c, rows);
         print("epoch", THRESHOLDS * PE_ROW, rows);
         pe_epoch_free(epoch);
     }

@@ -17,7 +17,7 @@ static void epoch(void) {
     pe_epoch *made;
     const int status = pe_epoch_new(1.0, 1000.0, 1.0, &made);
     icount_require(status == PE_OK, "the law is tabulated");
-    pe_epoch_at(made, PE_PROFILE, QUESTIONS, c, rows);
+    pe_epoch_at(made, 0, QUESTIONS, c, rows);
     pe_epoch_free(made);
     icount_require_numbers(rows, QUESTIONS);
 }

@@ -64,11 +64,15 @@ static void spectral_many_kinds(void) {
 KERNEL("spectral_many_kinds", inputs, spectral_many_kinds);
 
 static int beyond(pe_pair *pair, int functional, size_t n, const double *target, double *out) {
-    return pe_pair_certify_beyond(pair, functional, n, target, 0x1p-49, 1, out);
+    return pe_pair_certify_beyond(pair, functional, 0x1p-49, PE_THOROUGH, n, target, out);
+}
+
+static int proven_at(pe_pair *pair, int functional, size_t n, const double *at, double *out) {
+    return pe_pair_certify(pair, functional, PE_THOROUGH, n, at, out);
 }
 
 static void certified_one_line(void) {
-    from_nothing(1, &NOISE, &P, &STEPS, pe_pair_certify, PE_PROFILE, 1.0);
+    from_nothing(1, &NOISE, &P, &STEPS, proven_at, PE_PROFILE, 1.0);
 }
 KERNEL("certified_one_line", inputs, certified_one_line);
 
@@ -91,11 +95,11 @@ KERNEL("spectral_at", with_contours, spectral_at);
 
 static void with_proven_lines(void) {
     with_contours();
-    pe_pair_certify(kept, PE_PROFILE, COUNT, c, rows);
+    pe_pair_certify(kept, PE_PROFILE, PE_THOROUGH, COUNT, c, rows);
 }
 
 static void certified_rows(void) {
-    pe_pair_certify(kept, PE_PROFILE, COUNT, c, rows);
+    pe_pair_certify(kept, PE_PROFILE, PE_THOROUGH, COUNT, c, rows);
     require_values(COUNT, PE_PROFILE);
 }
 KERNEL("certified_rows", with_proven_lines, certified_rows);
