@@ -48,6 +48,12 @@ class Interpolated(Questions):
 
     is_light = True
     _keeper: CertifiedPair  # whose memo keeps the polynomials
+    _plan: FloatPlan | None  # for floats that lines are enough for
+
+    def one(self, name: str, x: float) -> Judged:
+        """As `answer` for one number, in one call of the C core where lines are enough."""
+        found = self._plan and self._plan.one(name, x)
+        return found or super().one(name, x)
 
     @property
     def is_estimated(self) -> bool:
@@ -95,15 +101,10 @@ class CertifiedPair(Interpolated):
         self._proven, self._name = proven, public.name
         self.widest = (WIDEST, WIDEST) if tolerance is None else (tolerance, tolerance)
         self.is_ordinary = tolerance is None
-        self._otherwise, self._keeper = otherwise, self
-
-    def one(self, name: str, x: float) -> Judged:
-        """As `answer` for one number, in one call of the C core where a line is enough."""
-        found = self._plan and self._plan.one(name, x)
-        return found or super().one(name, x)
+        self.next_engine, self._keeper = otherwise, self
 
     @cached_property
-    def _plan(self) -> FloatPlan | None:
+    def _plan(self) -> FloatPlan | None:  # type: ignore[override]
         return plan_of(self)
 
     @property
@@ -131,7 +132,7 @@ class CertifiedPair(Interpolated):
         curve, weak = self.proven(alpha)
         if weak.any():
             try:
-                found = self._otherwise().trade_off(alpha[weak])
+                found = self.next_engine().trade_off(alpha[weak])
             except AccuracyError as refusal:
                 self.raise_unless_known(refusal, *curve.taken(weak))
             else:
@@ -377,7 +378,7 @@ class CertifiedPair(Interpolated):
         if weak.any():
             known = answer.taken(weak)
             try:
-                other = ask(self._otherwise(), weak)
+                other = ask(self.next_engine(), weak)
             except AccuracyError as refusal:
                 self.raise_unless_known(refusal, known)
             else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,11 @@ from pyengine.engines.answers import (
     PROFILE,
     Answer,
     ErrorCurve,
-    Judged,
     LawQuestion,
-    Questions,
 )
 from pyengine.engines.certified import CertifiedPair, Interpolated
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, FloatArray
-from pyengine.engines.hull import BoolArray, BothOrders, mixed
+from pyengine.engines.hull import BoolArray, BothOrders, joined, mixed
 from pyengine.engines.plan import plan_of
 from pyengine.errors import AccuracyError
 
@@ -28,22 +25,14 @@ class CertifiedBothOrders(Interpolated, BothOrders):
     """Questions on both orders: adjacency ``add_remove``, from rows of the decisive order.
 
     Where neither order decides alone, the hull is a line or a chord.  If rows are too wide for one
-    order, a chord would need another engine at about a hundred levels, so those levels go to
-    ``otherwise``, which answers for both orders at once.
+    order, a chord would need another engine at about a hundred levels, so those levels go to the
+    other engines of both orders, which answer together.
     """
 
-    def __init__(
-        self, add: CertifiedPair, remove: CertifiedPair, otherwise: Callable[[], Questions]
-    ) -> None:
+    def __init__(self, add: CertifiedPair, remove: CertifiedPair) -> None:
         super().__init__(add, remove)
         self._pairs, self._keeper = (add, remove), add
         self._plan = plan_of(add, remove)
-        self._otherwise = otherwise
-
-    def one(self, name: str, x: float) -> Judged:
-        """As `answer` for one number, in one call of the C core if lines suffice."""
-        found = self._plan and self._plan.one(name, x)
-        return found or super().one(name, x)
 
     def _decides(self, question: LawQuestion[Any], x: FloatArray, lower: FloatArray) -> BoolArray:
         """Where an upper bound of the other order's profile shows it."""
@@ -167,7 +156,7 @@ class CertifiedBothOrders(Interpolated, BothOrders):
             return self.hull(alpha, first, second)
         if weak.all():
             try:
-                return self._otherwise().trade_off(alpha)
+                return joined(*(pair.next_engine() for pair in self._pairs)).trade_off(alpha)
             except AccuracyError as refusal:
                 own = first.beta, first.gamma, second.beta, second.gamma
                 self._keeper.raise_unless_known(refusal, *own)

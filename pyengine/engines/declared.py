@@ -224,11 +224,7 @@ class CertifiedEngine(Engine):
         return CertifiedPair(*_sides(problem), problem.tolerance, other)
 
     def both(self, problem: Problem, ask: Ask, add: Any, remove: Any) -> Questions:
-        return CertifiedBothOrders(add, remove, partial(self._beside, problem, ask))
-
-    def _beside(self, problem: Problem, ask: Ask) -> Questions:
-        """Questions for answers whose bounds by rows are too wide."""
-        return LatticeEngine().questions(problem, ask)
+        return CertifiedBothOrders(add, remove)
 
 
 def _side(problem: Problem) -> RowSide | None:
@@ -289,9 +285,6 @@ class NodesEngine(CertifiedEngine):
         side = _estimated(problem)
         assert side is not None
         return EstimatedPair(side, problem.tolerance)
-
-    def _beside(self, problem: Problem, ask: Ask) -> Questions:
-        raise AccuracyError(f"no other engine is asked for {problem.mechanism}")
 
 
 def _estimated(problem: Problem) -> EstimatedSide | None:
