@@ -293,13 +293,6 @@ int pe_row_good(const double *row, int functional, double limit, double limit_ti
 void pe_rows_judge(size_t n, const double *rows, int functional, double limit, double limit_tiny,
                    double *errors, unsigned char *good);
 
-/* Log of alpha, or of 1 - alpha above 1/2: the tail that is solved for, PE_A_ABOVE or PE_A_BELOW; and the natural
- * logarithm of the core, as NumPy's has other bits. */
-double pe_log_tail(double alpha);
-void pe_log_tails(size_t n, const double *alpha, double *out);
-double pe_natural_log(double x);
-void pe_natural_logs(size_t n, const double *x, double *out);
-
 /* Values with lower and upper bounds: 6 numbers, for beta and for gamma, from rows solved for the
  * tails of 0 < alpha < 1; 3 numbers for a profile; 3 for the epsilon at which it was solved.
  */

@@ -44,22 +44,6 @@ void pe_rows_judge(size_t n, const double *rows, int functional, double limit, d
     }
 }
 
-double pe_log_tail(double alpha) {
-    return pe_d_log(alpha <= 0.5 ? alpha : 1.0 - alpha); /* the difference is exact */
-}
-
-void pe_log_tails(size_t n, const double *alpha, double *out) {
-    for (size_t i = 0; i < n; i++) out[i] = pe_log_tail(alpha[i]);
-}
-
-double pe_natural_log(double x) {
-    return pe_d_log(x);
-}
-
-void pe_natural_logs(size_t n, const double *x, double *out) {
-    for (size_t i = 0; i < n; i++) out[i] = pe_d_log(x[i]);
-}
-
 /* value, lower, upper */
 static void put(double *out, double value, double error) {
     out[0] = value;

@@ -219,7 +219,7 @@ static int epsilon_of(const side *s, double delta, double *out) {
         put_zero(out);
         return PE_OK;
     }
-    status = row_at(s, PE_PROFILE, pe_natural_log(delta), 1, row);
+    status = row_at(s, PE_PROFILE, pe_d_log(delta), 1, row);
     if (status) return status;
     const int is_known = pe_bounds_epsilon(delta, row, s->plan->slack, found);
     return is_known && put_answer(s->plan, found[0], found[1], found[2], out) ? PE_OK : PE_TOO_COSTLY;
@@ -235,7 +235,7 @@ typedef struct {
 static int errors_of_order(const side *s, double alpha, errors_at *out) {
     const pe_pair *pair = s->pair;
     const int functional = alpha <= 0.5 ? PE_A_ABOVE : PE_A_BELOW;
-    const double tail = alpha <= 0.5 ? alpha : 1.0 - alpha, log_tail = pe_natural_log(tail);
+    const double tail = alpha <= 0.5 ? alpha : 1.0 - alpha, log_tail = pe_d_log(tail);
     double found[7], row[PE_ROW] = {NAN};
     if (!(log_tail < log_largest_ratio_level(s) &&
           pe_next_to_largest(pair->n, pair->noise, pair->p, pair->steps, pair->reversed, functional, 1,
@@ -299,7 +299,7 @@ static int is_profile_below(const side *s, double epsilon, double known, int *ou
     for (int closely = 0; !is_ended && !*out && closely < 2; closely++) {
         double row[PE_ROW], found[3];
         const int status = closely ? certify(s, PE_PROFILE, c, row)
-                                   : pe_pair_chernoff_below(s->pair, c, pe_natural_log(known), row);
+                                   : pe_pair_chernoff_below(s->pair, c, pe_d_log(known), row);
         if (status == PE_NO_MEMORY) return status;
         profile_of(s->plan, row, found);
         *out = found[2] <= known;

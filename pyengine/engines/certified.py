@@ -31,6 +31,7 @@ from pyengine.engines.refusals import LOOSEST
 from pyengine.engines.row_bounds import TRIES, LogBounds, crossed
 from pyengine.engines.row_sides import LineSide, RowSide
 from pyengine.errors import AccuracyError
+from pyengine.numerics import functions as fn
 
 __all__ = ["NOTHING", "WIDEST", "CertifiedPair", "Interpolated", "middle", "relative_width"]
 
@@ -199,7 +200,7 @@ class CertifiedPair(Interpolated):
         """Put bounds at the ``chosen`` levels, where A's tail ``functional`` is the smaller one."""
         level = alpha[chosen]
         tail = level if functional == A_ABOVE else 1.0 - level  # exact from 1/2 on
-        target = _logs(tail)
+        target = np.asarray(fn.log(tail))
         settled = self._next_to_largest(functional, target, chosen, beta, gamma, c)
         if settled.any():
             chosen = chosen.copy()
@@ -300,7 +301,7 @@ class CertifiedPair(Interpolated):
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
         nothing = self._is_zero(delta)
         asked = (delta > 0.0) & (delta < 1.0) & ~nothing
-        targets = np.where(asked, _logs(delta), np.nan)
+        targets = np.where(asked, fn.log(delta), np.nan)
         private, public = self._both(lambda side: side.solved(PROFILE, targets))
         lower = np.where(nothing, 0.0, self._smallest(delta, private))
         upper = self._largest(delta, public, lower > 0.0)
@@ -387,13 +388,6 @@ class CertifiedPair(Interpolated):
                 weak[weak] = closer
                 answer.put(weak, other.taken(closer))
         return answer
-
-
-def _logs(x: FloatArray) -> FloatArray:
-    """Natural logarithms with the bits of the C core, as for floats."""
-    out = np.empty(x.size)
-    lib.pe_natural_logs(x.size, array(np.ascontiguousarray(x)), array(out, writable=True))
-    return out
 
 
 def within(value: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:

@@ -61,14 +61,8 @@ class _Axis(NamedTuple):
     width: float = WIDTH
 
 
-def _log(x: FloatArray) -> FloatArray:
-    out = np.empty(x.size)
-    lib.pe_natural_logs(x.size, array(x), array(out, writable=True))
-    return out
-
-
 def _depth(x: FloatArray) -> FloatArray:
-    return np.sqrt(-_log(x))
+    return np.asarray(np.sqrt(-fn.log(x)))
 
 
 def _from_depth(s: FloatArray) -> FloatArray:
@@ -93,7 +87,9 @@ _DEPTHS = _Axis(_depth, _from_depth, False)
 def _axis_of_profile(at_zero: float) -> _Axis:
     """The axis of ε for δ, given δ(0)."""
     scale = SCALE * max(at_zero, TINY)
-    return _Axis(lambda x: _log(1.0 + x / scale), lambda s: scale * fn.expm1(s), True, WIDTH_IN_LOG)
+    return _Axis(
+        lambda x: fn.log(1.0 + x / scale), lambda s: scale * fn.expm1(s), True, WIDTH_IN_LOG
+    )
 
 
 class ChebyshevPanels:

@@ -19,6 +19,7 @@ from pyengine.engines.functionals import (
 )
 from pyengine.engines.row_sides import EstimatedSide
 from pyengine.errors import AccuracyError
+from pyengine.numerics import functions as fn
 
 __all__ = ["EstimatedPair"]
 
@@ -49,9 +50,9 @@ class EstimatedPair(CertifiedPair):
         c: FloatArray,
     ) -> None:
         level = alpha[chosen]
-        tail, out = np.empty(level.size), np.empty((level.size, 6))
-        lib.pe_log_tails(level.size, array(level), array(tail, writable=True))
-        table, label = self._side.engine.solve(functional, tail), names(self._name, level.size)
+        tail = fn.log(level if functional == A_ABOVE else 1.0 - level)  # exact from 1/2 on
+        out, label = np.empty((level.size, 6)), names(self._name, level.size)
+        table = self._side.engine.solve(functional, tail)
         lib.pe_trade_off_answers(level.size, array(level), array(table), array(out, writable=True))
         self._judge(functional, table)
         c[chosen] = table[:, 0]
@@ -90,9 +91,8 @@ class EstimatedPair(CertifiedPair):
         asked = (delta > 0.0) & ~self._is_zero(delta)
         if asked.any():
             level = delta[asked]
-            target, found = np.empty(level.size), np.empty((level.size, 3))
-            lib.pe_natural_logs(level.size, array(level), array(target, writable=True))
-            table = self._side.engine.solve(PROFILE, target)
+            table = self._side.engine.solve(PROFILE, fn.log(level))
+            found = np.empty((level.size, 3))
             self._judge(PROFILE, table)
             lib.pe_epsilon_answers(level.size, array(table), array(found, writable=True))
             out[asked] = found
@@ -103,8 +103,8 @@ class EstimatedPair(CertifiedPair):
         """As `answer` for one number, by one row if that is precise enough."""
         start = {"trade_off": 0, "gamma_bound": 3}.get(name)
         if start is not None and 0.0 < x < 1.0:
-            functional = A_ABOVE if x <= 0.5 else A_BELOW
-            row = self._side.engine.one(functional, lib.pe_log_tail(x), True)
+            functional, tail = (A_ABOVE, x) if x <= 0.5 else (A_BELOW, 1.0 - x)
+            row = self._side.engine.one(functional, fn.log(tail), True)
             if row is not None and lib.pe_row_good(row, functional, *self._limits):
                 out = ffi.new(BOTH)
                 lib.pe_trade_off_answers(1, (x,), row, out)
