@@ -220,7 +220,8 @@ def test_many_laplace_steps(seed: int) -> None:
     for order, coarse, fine in zip(("add", "remove"), *found, strict=True):
         truth = fine + (fine - coarse) / 3.0
         bounds = pe.delta(epoch, epsilon, adjacency=order, bounds=True)
-        off = 0.2 * abs(fine - coarse) + 1e-12
+        # beside a corner the error need not be of second order: the finer value itself is within
+        off = 0.4 * abs(fine - coarse) + 1e-12
         assert bounds.lower - off <= truth <= bounds.upper + off
         assert bounds.upper - bounds.lower <= 3e-4 * bounds.upper + 1e-12
 
