@@ -259,7 +259,8 @@ int run_mixtures(void) {
     for (int k = 0; k < 3; ++k) failures += one_kind(pairs[k]);
     pe_mixture_kind_free(NULL);
     failures += pe_pair_add_mixtures(pairs[1], 1.0, 1, WHOLE, SIZES, SHIFT, WEIGHT, NULL, NULL) != PE_OK;
-    failures += pe_pair_certify(pairs[1], PE_PROFILE, PE_THOROUGH, 1, C, proven) == PE_OK; /* nothing exact is known */
+    failures += pe_pair_certify(pairs[1], PE_PROFILE, PE_THOROUGH, 1, C, proven) ==
+                PE_OK; /* nothing exact is known */
     for (int k = 0; k < 3; ++k) pe_pair_free(pairs[k]);
     return failures;
 }
