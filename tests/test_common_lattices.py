@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -53,8 +54,9 @@ def test_a_dozen_kinds_have_eleven_digits(parts: tuple[int, ...]) -> None:
         assert upper - lower <= 1e-10 * upper
 
 
-def parted(mechanism: Any, monkeypatch: pytest.MonkeyPatch, most: int) -> FiniteComposition:
-    monkeypatch.setattr(finite, "MAX_PRODUCTS", most)
+def parted(mechanism: Any, monkeypatch: pytest.MonkeyPatch, few: int) -> FiniteComposition:
+    """The composition with a lattice looked for from so many products on."""
+    monkeypatch.setattr(finite, "FEW_PRODUCTS", few)
     return composition(composition_law(mechanism, "add"))  # type: ignore[arg-type]
 
 
@@ -70,7 +72,7 @@ def parted(mechanism: Any, monkeypatch: pytest.MonkeyPatch, most: int) -> Finite
 def test_sums_on_a_lattice_are_those_of_all_products(
     mechanism: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    every, on_lattice = (parted(mechanism, monkeypatch, most) for most in (1 << 24, 800))
+    every, on_lattice = (parted(mechanism, monkeypatch, few) for few in (1 << 24, 800))
     c = np.linspace(-9.0, 9.0, 41) + 0.0123
     first, second = every.tails(c), on_lattice.tails(c)
     for one, other in zip(first[:4], second[:4], strict=True):
@@ -83,12 +85,31 @@ def test_sums_on_a_lattice_are_those_of_all_products(
     assert (off[:20] <= 1e-9 * other[:20]).all()
 
 
+@pytest.mark.parametrize("apart", [1e-3, 1e-9, 1e-14])
+def test_next_to_the_largest_loss_lattices_keep_its_digits(apart: float) -> None:
+    """There the profile is one mass times 1 - e^(ε - largest loss)."""
+    steps = 100
+    mechanism = pe.compose(
+        *(pe.DiscreteLaplaceMechanism(scale).composed(steps) for scale in (3, 6))
+    )
+    with mpmath.workdps(40):
+        end = mpmath.mpf(steps) / 3 + mpmath.mpf(steps) / 6
+        epsilon = float(end) * (1.0 - apart)
+        ends = (1 + mpmath.exp(-mpmath.mpf(1) / scale) for scale in (3, 6))
+        truth = mpmath.fprod(x**-steps for x in ends) * -mpmath.expm1(epsilon - end)
+    law = composition(composition_law(mechanism, "add"))  # type: ignore[arg-type]
+    assert law.size < (steps + 1) ** 2 // 8  # on a lattice
+    found = pe.delta(mechanism, epsilon, adjacency="add", bounds=True)
+    assert found.lower <= truth <= found.upper
+    assert found.upper - found.lower <= 1e-10 * found.upper
+
+
 def test_losses_that_are_off_are_in_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """A spacing that is wrong by what is allowed moves losses, and bounds say by how much."""
     spacing = finite._spacing
     monkeypatch.setattr(finite, "_spacing", lambda x, y: spacing(x, y) * (1.0 + 2e-15))
     mechanism = noise(4.0) + noise(2.0) + noise(1.0)
-    every, on_lattice = (parted(mechanism, monkeypatch, most) for most in (1 << 24, 800))
+    every, on_lattice = (parted(mechanism, monkeypatch, few) for few in (1 << 24, 800))
     epsilon = np.linspace(0.0, 9.0, 30)
     value, _ = every.profile(epsilon)
     other, off = on_lattice.profile(epsilon)

@@ -33,6 +33,7 @@ from pyengine.laws.fine import left_of, lost_mass
 from pyengine.laws.finite import LOG_ERROR, FiniteLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.wide import Wide
 
 __all__ = ["FiniteComposition", "NotComposedError", "composition", "finite_composition"]
 
@@ -41,9 +42,12 @@ IntArray = npt.NDArray[np.int64]
 
 CORE_TESTS = [ffi.addressof(lib, f"pe_finite_law_{name}") for name in ("tails", "roughly")]
 FEW = 512  # losses that take little memory
-MAX_PRODUCTS = 1 << 21  # of a composition of two laws off a lattice
+# products of two laws: up to FEW a common lattice is not looked for; MAX of them off a lattice
+FEW_PRODUCTS, MAX_PRODUCTS = 1 << 10, 1 << 21
 # on a common lattice: most points, most products, and largest numerator of a ratio of spacings
 MAX_LATTICE, MAX_ON_LATTICE, MAX_QUOTIENT = 1 << 20, 1 << 28, 4096
+MAX_GAPS = 32  # places of the lattice per loss
+WIDE_ERROR = 2.0**-98  # relative error of some operations on sums of two doubles
 SCALE = 200  # masses on a lattice are times 2^200, so that underflow is below 1e-380
 DEEPEST = -(1 << 61)  # smallest exponent of a mass: the sum of two is an int64
 KEPT = 64  # compositions in the cache
@@ -68,6 +72,24 @@ class _Atoms:
     @property
     def size(self) -> int:
         return int(self.loss.size)
+
+    @property
+    def wide(self) -> Wide:
+        """All losses, those without low parts as doubles."""
+        return Wide(self.loss, np.zeros(self.size) if self.low is None else self.low)
+
+    @property
+    def first(self) -> Wide:
+        """The smallest loss."""
+        return self._at(0)
+
+    @property
+    def last(self) -> Wide:
+        """The largest loss."""
+        return self._at(-1)
+
+    def _at(self, index: int) -> Wide:
+        return Wide(float(self.loss[index]), 0.0 if self.low is None else float(self.low[index]))
 
 
 def _of(law: FiniteLaw, fine: bool) -> _Atoms:
@@ -124,10 +146,11 @@ def _sums(x: _Atoms, y: _Atoms) -> tuple[FloatArray, FloatArray | None, float]:
 
 
 def _times(x: _Atoms, y: _Atoms) -> _Atoms:
-    if x.size * y.size > MAX_PRODUCTS:
-        found = _on_a_lattice(x, y)
-        if found is not None:
-            return found
+    products = x.size * y.size
+    found = _on_a_lattice(x, y) if products > FEW_PRODUCTS else None
+    if found is not None:
+        return found
+    if products > MAX_PRODUCTS:
         raise NotComposedError(
             f"an exact composition would need {x.size} x {y.size} products, more than "
             f"{MAX_PRODUCTS}: compose fewer steps or ask method='lattice'"
@@ -150,28 +173,27 @@ class _Multiples(NamedTuple):
     off: float
 
     @classmethod
-    def of(cls, atoms: _Atoms, spacing: float) -> _Multiples:
-        apart = atoms.loss - atoms.loss[0]
-        number = np.round(apart / spacing)
-        off = float(np.abs(apart - number * spacing).max())
-        # rounding of the differences and products
-        rounded = 2.0 * UNIT * (float(np.abs(atoms.loss).max()) + float(apart[-1]))
+    def of(cls, atoms: _Atoms, spacing: Wide) -> _Multiples:
+        apart = atoms.wide - atoms.first
+        number = np.round(apart.high / spacing.high)
+        off = float(np.abs((apart - spacing * number).high).max()) * (1.0 + 4.0 * UNIT)
+        rounded = WIDE_ERROR * (float(np.abs(atoms.loss).max()) + float(apart.high[-1]))
         return cls(number.astype(np.int64), off + rounded)
 
 
-def _spacing(x: _Atoms, y: _Atoms) -> float | None:
+def _spacing(x: _Atoms, y: _Atoms) -> Wide | None:
     """Estimated spacing of a lattice that may contain the losses of both laws; else None."""
     if min(x.size, y.size) < 2:
         return None
     gaps = [float(np.diff(each.loss).min()) for each in (x, y)]
-    ranges = [float(each.loss[-1] - each.loss[0]) for each in (x, y)]
-    counts = [round(r / gap) for r, gap in zip(ranges, gaps, strict=True)]
+    ranges = [each.last - each.first for each in (x, y)]
+    counts = [round(float(r) / gap) for r, gap in zip(ranges, gaps, strict=True)]
     steps = [r / count for r, count in zip(ranges, counts, strict=True)]
-    quotient = Fraction(steps[0] / steps[1]).limit_denominator(MAX_QUOTIENT)
+    quotient = Fraction(float(steps[0]) / float(steps[1])).limit_denominator(MAX_QUOTIENT)
     if not 0 < quotient.numerator <= MAX_QUOTIENT:
         return None
     # the longer range determines the spacing more precisely
-    if ranges[0] >= ranges[1]:
+    if float(ranges[0]) >= float(ranges[1]):
         return steps[0] / quotient.numerator
     return steps[1] / quotient.denominator
 
@@ -187,31 +209,31 @@ def _on_a_lattice(x: _Atoms, y: _Atoms) -> _Atoms | None:
         return None
     few, many = (x, y) if x.size <= y.size else (y, x)
     of_few, of_many = (_Multiples.of(each, spacing) for each in (few, many))
-    least, most = (float(x.loss[i] + y.loss[i]) for i in (0, -1))
-    same = 64.0 * UNIT * (1.0 + max(abs(least), abs(most)))
+    most = max(abs(float(x.loss[i] + y.loss[i])) for i in (0, -1))
+    off = of_few.off + of_many.off + WIDE_ERROR * most
     size = int(of_few.number[-1] + of_many.number[-1]) + 1
     width = int(of_many.number[-1]) + 1
-    if of_few.off + of_many.off > same or size > MAX_LATTICE or few.size * width > MAX_ON_LATTICE:
+    # beyond that many gaps sorting all products is quicker, if there is room for it
+    room = MAX_GAPS * x.size * y.size if x.size * y.size <= MAX_PRODUCTS else MAX_ON_LATTICE
+    if off > 64.0 * UNIT * (1.0 + most) or size > MAX_LATTICE or few.size * width > room:
         return None
     masses = np.zeros((2, size))
     for of_law in (0, 1):
         dense = np.zeros(width)
         dense[of_many.number] = _raised(many, of_law)
-        room = np.empty(width)
+        room_of_row = np.empty(width)
         raised = _raised(few, of_law)
         for first, mass in zip(of_few.number.tolist(), raised.tolist(), strict=True):
-            masses[of_law, first : first + width] += np.multiply(dense, mass, out=room)
+            masses[of_law, first : first + width] += np.multiply(dense, mass, out=room_of_row)
     known = np.flatnonzero(masses.max(axis=0))
     mantissa, exponent = np.frexp(masses[:, known])
     exponent = np.where(mantissa > 0.0, exponent.astype(np.int64) - 2 * SCALE, DEEPEST)
-    loss = (x.loss[0] + y.loss[0]) + known * spacing
-    spread = of_few.off + of_many.off + 4.0 * UNIT * (abs(least) + abs(most))
-    low, loss_error = None, 0.0
-    if x.low is not None and y.low is not None:
-        low, loss_error = np.zeros(loss.size), x.loss_error + y.loss_error + spread
-        loss_error += float(np.abs(x.low).max() + np.abs(y.low).max())
-    error = x.error + y.error + UNIT * (few.size + 4.0) + spread
-    return _Atoms(loss, low, mantissa, exponent, error, loss_error)
+    loss = spacing * known.astype(np.float64) + (x.first + y.first)
+    are_fine = x.low is not None and y.low is not None
+    error = x.error + y.error + UNIT * (few.size + 4.0) + off
+    loss_error = x.loss_error + y.loss_error + off if are_fine else 0.0
+    low = loss.low if are_fine else None
+    return _Atoms(loss.high, low, mantissa, exponent, error, loss_error)
 
 
 def _raised(atoms: _Atoms, of_law: int) -> FloatArray:
