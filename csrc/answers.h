@@ -309,4 +309,8 @@ void pe_epsilon_answers(size_t n, const double *rows, double *out);
 void pe_chebyshev_panels(size_t n, const double *s, double width, long first, size_t panels,
                          const double *coefficients, int of_log, double *out);
 
+/* out[i * n + j], i < rows: sum_k coefficients[(which[j] * rows + i) * terms + k] T_k(t[j]). */
+void pe_chebyshev_series(size_t n, const double *t, const int *which, size_t rows, size_t terms,
+                         const double *coefficients, double *out);
+
 #endif

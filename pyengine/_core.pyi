@@ -201,6 +201,17 @@ class _Lib:
         out: Any,
         /,
     ) -> None: ...
+    def pe_chebyshev_series(
+        self,
+        n: int,
+        t: Any,
+        which: Any,
+        rows: int,
+        terms: int,
+        coefficients: Any,
+        out: Any,
+        /,
+    ) -> None: ...
     def pe_step_trade_off(self, step: Any, n: int, alpha: Any, out: Any, /) -> None: ...
     def pe_step_profile(self, step: Any, n: int, epsilon: Any, out: Any, /) -> None: ...
     def pe_step_epsilon(self, step: Any, n: int, delta: Any, out: Any, /) -> None: ...

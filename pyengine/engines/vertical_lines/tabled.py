@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import ffi, lib
 from pyengine._support.caches import cached_property
+from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.deformation import DeformedOrder
 from pyengine.engines.vertical_lines.noded import NEAR, TILTS, CornerBounds
 from pyengine.engines.vertical_lines.ordered import Inner
@@ -35,7 +37,6 @@ SLACK = 1.0 + 1e-9  # covers the rounding of a bound
 CLOSE = 2e-11  # relative errors up to which interpolated masses serve
 LEAST_APART = 1e4  # least distance of two corners for panels between them, in threshold errors
 SHARE = 3  # a panel is made for a call with at least 1/SHARE as many thresholds as it has points
-CHUNK = 2**14  # thresholds evaluated at a time
 
 
 class _Panels(NamedTuple):
@@ -131,16 +132,16 @@ class TabledOrder(Inner):
         # by this call's thresholds alone, so that answers do not depend on earlier questions
         pays = SHARE * np.bincount(at, np.abs(x) <= 1.0) >= self._points
         inside = np.flatnonzero((np.abs(x) <= 1.0) & pays[at])
+        if not inside.size:
+            return value, error
         own, which = np.unique(at[inside], return_inverse=True)
         new = np.array([panel for panel in own.tolist() if panel not in table], dtype=np.intp)
         if new.size:
             self._make(table, new, rows)
         found = [table[panel] for panel in own.tolist()]
         terms, off = (np.array([each[i] for each in found]) for i in (0, 1))
-        for first in range(0, inside.size, CHUNK):
-            some, of = inside[first : first + CHUNK], which[first : first + CHUNK]
-            value[:, some] = _clenshaw(terms[of], x[some, None]).T
-            error[:, some] = off[of].T
+        value[:, inside] = _series(terms, which, x[inside])
+        error[:, inside] = off[which].T
         return value, error
 
     def _make(self, table: _Table, new: Indices, rows: int) -> None:
@@ -164,7 +165,8 @@ class TabledOrder(Inner):
         signs = np.where(order % 2.0, -1.0, 1.0) * np.where(order, 2.0, 1.0) / points
         terms = signs * (value[..., None, :] * polynomials).sum(axis=-1)
         rounded = np.abs(terms) @ (16.0 * UNIT * (order + 1.0) * (order + 2.0))
-        off = np.abs(_clenshaw(terms[:, :, None], x[:, None]) - value).max(axis=2)
+        again = _series(terms, np.repeat(np.arange(new.size), points), x.ravel())
+        off = np.abs(again.reshape(rows, new.size, points).transpose(1, 0, 2) - value).max(axis=2)
         off = LEBESGUE * (error.max(axis=2) + off + rounded) + rounded
         left = fn.log(2.0 * (1.0 + LEBESGUE) / (RHO - 1.0)) - (points - 1) * fn.log(RHO)
         off += fn.exp(np.minimum(most.T + left, 600.0))
@@ -222,9 +224,20 @@ class TabledOrder(Inner):
         return np.clip(value, 0.0, 1.0), error
 
 
-def _clenshaw(terms: FloatArray, x: FloatArray) -> FloatArray:
-    """Chebyshev series with coefficients along the last axis of ``terms``, at ``x``."""
-    before = after = np.zeros(np.broadcast_shapes(terms.shape[:-1], x.shape))
-    for order in range(terms.shape[-1] - 1, 0, -1):
-        before, after = terms[..., order] + 2.0 * x * before - after, before
-    return np.asarray(terms[..., 0] + x * before - after)
+def _series(terms: FloatArray, which: Indices, x: FloatArray) -> FloatArray:
+    """Values, of shape (rows, n), of the Chebyshev series ``terms[which]`` of all rows at ``x``.
+
+    ``terms`` has shape (panels, rows, points).
+    """
+    _, rows, points = terms.shape
+    found, of = np.empty((rows, x.size)), np.ascontiguousarray(which, dtype=np.intc)
+    lib.pe_chebyshev_series(
+        x.size,
+        array(np.ascontiguousarray(x)),
+        ffi.from_buffer("int[]", of),
+        rows,
+        points,
+        array(np.ascontiguousarray(terms).reshape(-1)),
+        array(found.reshape(-1), writable=True),
+    )
+    return found
