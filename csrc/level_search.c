@@ -22,6 +22,8 @@ static const double GROWTH = 4.0; /* factor of steps outwards to bracket a root 
 static const double FURTHER = 8.0;
 /* largest distance between a threshold that is proven to be on its side and one that is not */
 static const double FLAT = 0.0625;
+/* log of an estimated mass over its level up to which a threshold serves, without atoms */
+static const double CLOSE = 1e-9;
 static const double NO_LOG = 1e300; /* stands for the logarithm of a mass of 0 */
 static const double ASIDE = 4.0; /* distance of the thresholds beside one, in units of pe_level_reach */
 
@@ -206,8 +208,8 @@ int pe_tests_at_levels(const pe_tests *tests, size_t n, const double *alpha, con
         wanted at = {tests, pe_d_log(is_small ? alpha[i] : 1.0 - alpha[i]), is_small ? A_ABOVE : A_BELOW};
         double root[2] = {low[i], high[i]};
         if (tests->roughly)
-            status =
-                pe_falling_root(over_level, &at, expected, ends, near, tests->jumps, tests->jump, 0.0, root);
+            status = pe_falling_root(over_level, &at, expected, ends, near, tests->jumps, tests->jump,
+                                     tests->has_atoms ? 0.0 : CLOSE, root);
         for (size_t j = 0; j < POINTS; j++) c[j * n + i] = root[j % 2];
         /* first and last threshold differ from the root by more than its rounding */
         apart[i] = apart[n + i] = near + 64.0 * UNIT * (fabs(root[0]) + 0x1p-10 * fabs(ends[1]));

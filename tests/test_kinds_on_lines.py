@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,7 @@ from pyengine.api import answers
 from pyengine.caches import clear_cache
 from pyengine.engines.lattice.pair import LatticePair
 from pyengine.engines.vertical_lines.finite_steps import FiniteShape
+from pyengine.engines.vertical_lines.inner import RowsOrder
 from pyengine.engines.vertical_lines.laplace_shapes import RangeShape
 from pyengine.engines.vertical_lines.mixed import WeightedOrder
 from pyengine.engines.vertical_lines.normal_steps import GaussianShape, MixtureShape
@@ -503,6 +505,33 @@ def test_only_the_error_that_is_asked_for_is_handed_over(
     with pytest.raises(pe.AccuracyError, match="is asked"):
         pe.gamma_bound(mechanism, 1e-10, adjacency=adjacency, bounds=True)
     assert asked == ["gamma"]
+
+
+@pytest.mark.parametrize("question", ["trade_off", "gamma_bound", "epsilon"])
+def test_what_lines_know_is_not_searched_for_again(
+    question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next engine narrows the bounds of a number, with the lines' estimates on the way."""
+    asked = Counter[str]()
+
+    def counting(owner: Any, name: str) -> None:
+        made = getattr(owner, name)
+
+        def counted(*args: Any) -> Any:
+            asked[name] += 1
+            return made(*args)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    counting(LineOrder, "expected")
+    counting(RowsOrder, "rough_masses")
+    counting(RowsOrder, "rough_profile")
+    mechanism = pe.dp_sgd(1.806, 1.635e-05, 1224) + pe.RandomizedResponse("0.781").composed(6)
+    clear_cache()
+    found = getattr(pe, question)(mechanism, 7e-4, adjacency="add", bounds=True)
+    assert found.upper - found.lower <= 1e-10 * found.upper
+    assert asked["expected"] == (1 if question == "epsilon" else 2)  # for the spread; by both
+    assert asked["rough_masses"] == asked["rough_profile"] == 0
 
 
 @pytest.mark.parametrize("adjacency", ["add", "add_remove"])

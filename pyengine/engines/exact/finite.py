@@ -42,7 +42,7 @@ IntArray = npt.NDArray[np.int64]
 
 CORE_TESTS = [ffi.addressof(lib, f"pe_finite_law_{name}") for name in ("tails", "roughly")]
 FEW = 512  # losses that take little memory
-# products of two laws: up to FEW a common lattice is not looked for; MAX of them off a lattice
+# products of two laws up to which no common lattice is looked for, and most off a lattice
 FEW_PRODUCTS, MAX_PRODUCTS = 1 << 10, 1 << 21
 # on a common lattice: most points, most products, and largest numerator of a ratio of spacings
 MAX_LATTICE, MAX_ON_LATTICE, MAX_QUOTIENT = 1 << 20, 1 << 28, 4096

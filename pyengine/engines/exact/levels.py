@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import copy
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -148,6 +149,10 @@ class ClosedLaw(ComposedLaw, Protocol):
     ) -> tuple[FloatArray, FloatArray]:
         """As of a `ComposedLaw`, at ε + low."""
 
+    def shift(self, c: FloatArray) -> FloatArray:
+        """That of `tails`."""
+        return self.tails(c).shift
+
 
 def brackets(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Brackets of the thresholds c at which A(S > c) falls to α, a few roundings wide.
@@ -214,6 +219,7 @@ class LevelQuestions(Questions):
     """Questions for which one computation bounds both β and γ; `one` returns the one asked for."""
 
     engine: str
+    _known: tuple[float, tuple[Parts, Parts, FloatArray]] | None = None  # a level, and its errors
 
     def _found(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray]:
         """β and γ at levels inside, and c of the slopes -e^c; c is empty if it is not needed."""
@@ -228,7 +234,9 @@ class LevelQuestions(Questions):
         return False
 
     def _inside(self, alpha: FloatArray) -> ErrorCurve:
-        beta, gamma, c = self._found(alpha)
+        known = self._known
+        is_known = known is not None and alpha.tolist() == [known[0]]
+        beta, gamma, c = known[1] if known is not None and is_known else self._found(alpha)
         return ErrorCurve(
             bounded(beta, 0.0, complement_above(alpha), self.engine),
             bounded(gamma, alpha, 1.0, self.engine),
@@ -237,19 +245,20 @@ class LevelQuestions(Questions):
 
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number."""
+        asked = self
         if name in ERRORS and self._is_inside(x):
             with suppress(AccuracyError):  # `answer` handles it below
-                return self._one_inside(x, is_gamma=name == "gamma_bound")
-        return super().one(name, x)
-
-    def _one_inside(self, level: float, *, is_gamma: bool) -> Judged:
-        alpha = np.array([level])
-        value, lower, upper = (float(part[0]) for part in self._found(alpha)[is_gamma])
-        least, most = (level, 1.0) if is_gamma else (0.0, float(complement_above(alpha)[0]))
-        found = _bounded_one((value, lower, upper), least, most)
-        if self._hands_over(found, level, is_gamma=is_gamma):
-            raise AccuracyError("another engine is asked")
-        return *found, True
+                is_gamma, found = name == "gamma_bound", self._found(np.array([x]))
+                value, lower, upper = (float(part[0]) for part in found[is_gamma])
+                least, most = (
+                    (x, 1.0) if is_gamma else (0.0, float(complement_above(np.array([x]))[0]))
+                )
+                one = _bounded_one((value, lower, upper), least, most)
+                if not self._hands_over(one, x, is_gamma=is_gamma):
+                    return *one, True
+                asked = copy(self)
+                asked._known = x, found
+        return super(LevelQuestions, asked).one(name, x)
 
 
 class LawTests:

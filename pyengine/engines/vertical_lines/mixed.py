@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -34,6 +35,7 @@ UNIT_WEIGHT = np.ones((1, 1, 1))  # weight of thresholds that are not summed
 COUNTS = 1e-17  # lighter groups with less than this of the sum are left out, as an error
 MOST_POINTS = 2**19  # thresholds of one call for the other steps
 MOST_JUMPS = 4096  # atoms of the sum above which none are listed
+GUIDED = 1e-8  # relative errors up to which another order's masses are estimates
 
 
 class Group(NamedTuple):
@@ -53,8 +55,8 @@ class Group(NamedTuple):
 class WeightedOrder(LineOrder):
     """A composition of few losses and other steps, for which one line would take too many nodes.
 
-    Masses and profiles are sums over the few losses; estimates, and where thresholds are expected,
-    are those of a `LineOrder` of all steps.
+    Masses and profiles are sums over the few losses.  Where thresholds are expected is that of a
+    `LineOrder` of all steps; estimates are those of ``guide`` where it is close.
 
     Parameters
     ----------
@@ -67,6 +69,7 @@ class WeightedOrder(LineOrder):
     """
 
     is_called = True
+    guide: LineOrder | None = None
 
     def __init__(self, kinds: Kinds, exchanged: bool, weights: Weights, inner: Inner) -> None:
         super().__init__(kinds, exchanged)
@@ -87,6 +90,12 @@ class WeightedOrder(LineOrder):
     def work(self) -> float:
         """Number of terms: those of the other steps, at each of the few losses."""
         return self._weights.loss.size * self.inner.terms
+
+    def guided(self, guide: LineOrder | None) -> WeightedOrder:
+        """The same with the estimates of another order of all steps where these are close."""
+        found = copy(self)
+        found.guide = guide
+        return found
 
     @cached_property
     def _sorted(self) -> list[Group]:
@@ -212,6 +221,11 @@ class WeightedOrder(LineOrder):
 
     def roughly(self, c: float) -> RoughTails:
         """Estimates of A(S > c), A(S <= c), B(S > c) and B(S <= c)."""
+        if self.guide is not None:
+            close = np.array(self.guide.masses(np.array([c])))[..., 0]
+            if (close[:, 1] <= GUIDED * close[:, 0]).all():
+                a_above, a_below, b_above, b_below = close[:, 0].tolist()
+                return a_above, a_below, b_above, b_below
         found = np.array([0.0, *self._added, 0.0])
         for w in self._sorted:
             weights = np.array([w.a, w.a, w.b, w.b])
@@ -227,6 +241,10 @@ class WeightedOrder(LineOrder):
         del near
 
         def about(epsilon: float) -> float:
+            if self.guide is not None:
+                value, error = (float(x[0]) for x in self.guide.profile(np.array([epsilon])))
+                if error <= GUIDED * value:
+                    return value
             found = self._added[0]
             for w in self._sorted:
                 found += float(self.inner.rough_profile((epsilon + w.loss) + w.low, w.a) @ w.a)

@@ -60,7 +60,7 @@ LEAST = 20  # Laplace steps from which on straight lines serve
 MOST_WORK = 2**26  # terms of a question on a line above which sector laws are tried first
 LEAST_RANGES = 20  # equal steps of bounded range, alone, from which on lines replace exact sums
 MOST_KINDS = 64
-FEW_TERMS = 2**23  # of a line that is quicker than sums over few losses
+FEW_TERMS = 2**23  # of a line that is quicker than sums over few losses, or over nodes
 SHORT_TERMS = 2**18  # of a line that is quicker than deformed lines beside few losses
 # most few losses of sums: where there is a line, where there is none, and over rows
 FEW_LOSSES, MOST_LOSSES = 2**12, 2**17
@@ -86,7 +86,7 @@ def line_order(laws: list[tuple[StepLaw, int]], *, far: bool = False) -> LineOrd
     return _whole(tuple(laws), far)
 
 
-def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> LineOrder | None:
+def order_on_pieces(laws: list[tuple[StepLaw, int]]) -> WeightedOrder | None:
     """Return one order of sampled Gaussian steps by sector laws, beside few losses; else None."""
     return _beside_losses(tuple(laws), pieces_order)
 
@@ -111,18 +111,25 @@ def may_have_samples(laws: list[tuple[StepLaw, int]]) -> bool:
     return SectorLaws(known.kinds, known.is_reversed).serves or may_have_rows(laws)
 
 
+@kept(64)
 def order_of_samples(laws: Laws) -> LineOrder | None:
     """Return one order of sampled Gaussian steps beside others, closer than lines.
 
-    By nodes, by sector laws or by rows; None for other compositions.
+    By nodes, by sector laws or by rows, with estimates by short lines; None for others.
     """
     if may_have_nodes(list(laws)):
-        return order_on_nodes(laws)
-    found = order_on_pieces(list(laws))
-    return order_on_rows(laws) if found is None and may_have_rows(list(laws)) else found
+        found = order_on_nodes(laws)
+    else:
+        found = order_on_pieces(list(laws))
+        if found is None and may_have_rows(list(laws)):
+            found = order_on_rows(laws)
+    if found is None:
+        return None
+    line = _whole(laws, far=False)
+    return found.guided(line if line is not None and line.terms <= FEW_TERMS else None)
 
 
-def order_on_rows(laws: Laws) -> LineOrder | None:
+def order_on_rows(laws: Laws) -> WeightedOrder | None:
     """Return one order of many sampled Gaussian steps, by rows, beside few losses."""
     return _beside_losses(laws, rows_order, ROW_LOSSES)
 
@@ -136,7 +143,7 @@ def may_have_nodes(laws: list[tuple[StepLaw, int]]) -> bool:
 
 
 @kept(64)
-def order_on_nodes(laws: Laws) -> LineOrder | None:
+def order_on_nodes(laws: Laws) -> WeightedOrder | None:
     """Return one order of few or rare sampled Gaussian steps beside steps with corners.
 
     Steps of few losses may be among them; None for other compositions.
@@ -225,7 +232,7 @@ def _quick(laws: Laws) -> Inner | None:
 @kept(64)
 def _beside_losses(
     laws: Laws, make: Callable[[Laws], Inner | None], most: int = MOST_LOSSES
-) -> LineOrder | None:
+) -> WeightedOrder | None:
     """One order of steps of few losses beside others, whose own order ``make`` returns."""
     others = _without_few(laws)
     inner = make(others) if 0 < len(others) < len(laws) else None
