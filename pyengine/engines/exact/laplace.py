@@ -159,6 +159,10 @@ class LaplaceSum(ClosedLaw):
         """Masses of both laws above c and at most c."""
         return masses_from(lib.pe_laplace_sum_tails, self._core, c)
 
+    def shift(self, c: FloatArray) -> FloatArray:
+        """Bounds of the errors of thresholds, as `tails` has them."""
+        return np.full(c.size, 8.0 * UNIT * self.steps * self.ratio)
+
     def profile(
         self, epsilon: FloatArray, low: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:

@@ -105,10 +105,14 @@ class SampledLaplace(ClosedLaw):
         mixed_above = rest * p_above + p * q_above
         mixed_below = rest * p_below + p * q_below
         error = np.full(c.size, self._error)
-        shift = 16.0 * UNIT * (1.0 + np.abs(c))  # error of the losses of both atoms
+        shift = self.shift(c)
         if self._reversed:
             return Tails(mixed_below, mixed_above, p_below, p_above, error, shift)
         return Tails(p_above, p_below, mixed_above, mixed_below, error, shift)
+
+    def shift(self, c: FloatArray) -> FloatArray:
+        """By the errors of the losses of both atoms."""
+        return 16.0 * UNIT * (1.0 + np.abs(c))
 
     def profile(
         self, epsilon: FloatArray, low: FloatArray | None = None

@@ -73,7 +73,7 @@ class ClosedOrder(Inner):
 
     def shift(self, c: FloatArray) -> FloatArray:
         """Bounds of the errors of thresholds."""
-        return self._law.tails(c).shift
+        return self._law.shift(c)
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The profile, and bounds of its absolute errors."""
