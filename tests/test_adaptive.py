@@ -24,11 +24,12 @@ from error_budget import check
 from thorough import ALL, sampled, some, stored
 
 import pyengine as pe
-from pyengine.accounting import questions
+from pyengine.accounting import corners, questions
 from pyengine.accounting.kernels import StepProfile, kernel
 from pyengine.accounting.runs import _by_grid
 from pyengine.accounting.tables import Choosing, Detail
 from pyengine.engines.answers import Answering, Questions
+from pyengine.errors import AccuracyError
 
 F = Fraction
 ONE = F(1)
@@ -770,3 +771,59 @@ def test_the_second_program_knows_its_error(
     assert found.lower <= truth.upper
     assert truth.lower <= found.upper
     assert not is_outside(truth, value, error)
+
+
+def test_infinite_epsilon() -> None:
+    """Where a choice tells both data sets apart, for certain or with more probability than δ."""
+    apart = pe.from_probabilities([1, 0], [0, 1])
+    some = pe.from_probabilities(["1/2", "1/2", "0"], ["1/4", "1/2", "1/4"])
+    response = pe.RandomizedResponse("3/4")
+    for menu in ([apart], [response, apart], [pe.GaussianMechanism(2.0), apart]):
+        run: Any = pe.adaptive(menu, 3)
+        for order in ("add", "remove", "add_remove"):
+            how: Any = {"adjacency": order, "bounds": True}
+            assert tuple(pe.epsilon(run, 0.5, **how)) == (math.inf,) * 3
+            assert tuple(pe.delta(run, math.inf, **how)) == (1.0,) * 3
+            assert pe.trade_off(run, 0.1, **how).upper <= 1e-300
+    run = pe.adaptive([some, response], 3)
+    alone = 1.0 - 0.75**3  # of three releases that tell apart
+    for delta, epsilon in ((0.99 * alone, math.inf), (1.01 * alone, None)):
+        found = pe.epsilon(run, delta, adjacency="remove", bounds=True)
+        assert found.lower == epsilon if epsilon else found.upper < 10.0
+
+
+@pytest.mark.parametrize("steps", [2, 6])
+def test_small_values_of_finitely_many_outcomes(steps: int) -> None:
+    """(ε, δ)-private steps beyond the sum of their ε, and a rare outcome: values far below 1."""
+    small = F(1, 10**9)
+    menu = [pe.GenericMechanism(1, "1e-10"), pe.GenericMechanism("1/2", small)]
+    run: Any = pe.adaptive(menu, steps)
+    found = pe.delta(run, 1.0 * steps + 0.1, adjacency="remove", bounds=True)
+    truth = 1 - (1 - small) ** steps
+    assert F(found.lower) <= truth <= F(found.upper)
+    assert found.upper - found.lower <= 1e-9 * found.upper
+    rare = pe.from_probabilities([F("6e-38"), 1 - F("6e-38")], [3 * small, 1 - 3 * small])
+    run = pe.adaptive([rare, pe.from_probabilities(["1/2", "1/2"], ["1/2", "1/2"])], steps)
+    for epsilon in (0.1, 3.0):
+        found = pe.delta(run, epsilon, adjacency="remove", bounds=True)
+        truth_of = pe.delta(rare.composed(steps), epsilon, adjacency="remove", bounds=True)
+        assert found.lower <= truth_of.upper
+        assert truth_of.lower <= found.upper
+        assert found.upper - found.lower <= 1e-6 * found.upper
+
+
+@pytest.mark.filterwarnings("error")
+def test_losses_beyond_doubles_are_refused_without_a_warning() -> None:
+    step = corners.OutcomePair(np.array([1e250, 0.5]), np.array([0.5, 0.5]), 0.0, 0.0)
+    once = corners.CornerFunction(np.ones(1), np.ones(1), 0.0, 0.0).after(step)
+    assert once.k[0] == pytest.approx(1e-250)
+    with pytest.raises(AccuracyError, match="beyond the range of doubles"):
+        once.after(step)
+
+
+def test_a_choice_that_hardly_reveals_anything_is_refused_at_once() -> None:
+    """Its grid would take 267 GiB."""
+    rare = pe.from_probabilities([F("6e-38"), 1 - F("6e-38")], [F("3e-9"), 1 - F("3e-9")])
+    run: Any = pe.adaptive([rare, pe.GaussianMechanism(1.0).poisson_sampled(0.01)], 3)
+    with pytest.raises(AccuracyError, match="hardly reveals"):
+        pe.delta(run, 0.5, adjacency="remove")

@@ -5,6 +5,7 @@ The notation is that of `theory/adaptive`, "Finitely many outcomes".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from pyengine._support.caches import cached_property
 from pyengine.accounting.kernels import ORDERS, REVERSED
 from pyengine.accounting.recursion import StatePlan
 from pyengine.engines.answers import Answer, ByFunction, Triple, names
+from pyengine.engines.within import BELOW_DOUBLES
 from pyengine.errors import AccuracyError
 from pyengine.laws.composition import step_law
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
@@ -24,17 +26,22 @@ from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 from pyengine.numerics.wide import Wide, running_sums
 
-__all__ = ["CornerRun", "OutcomePair", "finite_steps"]
+__all__ = ["CornerRun", "OutcomePair", "finite_steps", "tells_apart"]
 
 FloatArray = npt.NDArray[np.float64]
-Shape = tuple[FloatArray, FloatArray, float]  # t and H_t of the corners, and the error of H
+# t and H_t of the corners, and bounds of H_t from above and below
+Shape = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 SUMMED = 2.0**-100  # relative error, for each term, of a running sum in double-double
 MOST_OUTCOMES = 256  # most outcomes of one choice
 MOST_CORNERS = 1 << 17
 MOST_PRODUCTS = 1 << 23  # most products of corners and outcomes, over all states
+SMALLEST = 1e-280  # corners lie between this and its inverse: no quotient of them overflows
+LARGEST = 1e300  # stands for an infinite ε as the scale of a tolerance
 SAME = 64.0 * UNIT  # corners at a smaller relative distance are merged
-LEVEL = 4.0 * UNIT  # differences of W below this times r count as ties
+LEVEL = 4.0 * UNIT  # differences of W below this times r and the slope count as ties
+NEAR = 1e-9  # relative distance of corners that may be one
+SUBNORMAL = 2e-317  # absolute error of sums of masses, each rounded below the normal doubles
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +49,7 @@ class OutcomePair:
     """An ordered pair (A, B) of laws on finitely many outcomes.
 
     ``ratio`` has R > 0 of each outcome and ``mass`` its A-mass; ``alone`` is the A-mass where R is
-    infinite.  ``error``: rounding of these numbers changes E_B W(rR), for any W with slopes in
-    [0, 1], by at most ``error`` times r.
+    infinite.  ``error``: bound of the relative error of a mass plus twice that of a ratio.
     """
 
     ratio: FloatArray
@@ -69,9 +75,8 @@ def finite_steps(choice: Mechanism, order: str) -> OutcomePair | None:
         if law.error or law.loss_error or law.loss.size ** min(count, 64) > MOST_OUTCOMES:
             return None
         mass = fn.exp(law.log_a)
-        off = (mass * (LOG_ERROR * (1.0 + np.abs(law.log_a)) + 2.0 * ELEMENTARY * UNIT)).sum()
-        # a relative error of a corner changes the mean by at most this share of r
-        off += ROUNDED * float(np.abs(law.loss).max(initial=0.0)) + 2.0 * ELEMENTARY * UNIT
+        off = LOG_ERROR * (1.0 + float(np.abs(law.log_a).max(initial=0.0)))
+        off += 2.0 * ROUNDED * float(np.abs(law.loss).max(initial=0.0)) + 6.0 * ELEMENTARY * UNIT
         part = OutcomePair(fn.exp(-law.loss), mass, law.a_infinite, float(off))
         for _ in range(count):
             found = found.followed_by(part)
@@ -80,14 +85,25 @@ def finite_steps(choice: Mechanism, order: str) -> OutcomePair | None:
     return found
 
 
+def tells_apart(choice: Mechanism) -> bool:
+    """Whether a choice has no outcome that is possible under both laws."""
+    found = finite_steps(choice, "remove")
+    return found is not None and not found.ratio.size
+
+
 @dataclass(frozen=True, eq=False)
 class CornerFunction:
-    """W(r) = at_zero r + Σ mass (r - k)+ with an error <= ``error`` r; corners k > 0 ascend."""
+    """W(r) = at_zero r + Σ mass (r - k)+; corners k > 0 ascend.
+
+    Its error is at most ``error`` r S, where S is the largest slope of any strategy up to
+    (1 + ``near``) r; see `slack`.
+    """
 
     k: FloatArray
     mass: FloatArray
     at_zero: float
     error: float
+    near: float = NEAR
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, FloatArray]:
@@ -97,22 +113,52 @@ class CornerFunction:
         return running_sums(slopes.parts), running_sums(moments.parts)
 
     def at(self, r: FloatArray) -> tuple[Wide, Wide]:
-        """Values at some r, and the slopes to the right of them."""
-        count = np.searchsorted(self.k, r, side="right")
+        """Values at some r, and the slopes to the left of them."""
+        count = np.searchsorted(self.k, r, side="left")
         slope, moment = (Wide(*sums[:, count]) for sums in self._sums)
         return slope * r - moment, slope
+
+    def slope(self, r: FloatArray) -> Wide:
+        """Slopes to the right of some r."""
+        return Wide(*self._sums[0][:, np.searchsorted(self.k, r, side="right")])
+
+    def slack(self, r: FloatArray) -> FloatArray:
+        """Bound of the error of W(r)/r.
+
+        The W of one strategy is convex and at most the largest, so its slope at r is at most
+        W(e^a r) / (r e^a - r) for any a > 0; the factor 1.1 covers ``near``, which is below a / 64.
+        """
+        off = self.error + 16.0 * UNIT
+        with np.errstate(over="ignore", invalid="ignore"):
+
+            def share(a: float, rest: Callable[[FloatArray], FloatArray]) -> FloatArray:
+                far = r * math.exp(a)
+                found = 1.1 * (self.at(far)[0].high / r + off * math.exp(a) * rest(far))
+                return np.asarray(np.nan_to_num(found / math.expm1(a), nan=1.0, posinf=1.0))
+
+            def rough(far: FloatArray) -> FloatArray:
+                found = 1.1 * self.at(math.e * far)[0].high / far + 2.0 * off
+                return np.asarray(np.minimum(found, 1.0))
+
+            slopes = [share(a, rough) for a in np.geomspace(64.0 * self.near, 4.0, 16).tolist()]
+        return np.asarray(off * np.minimum(np.minimum.reduce(slopes), 1.0) + SUBNORMAL)
 
     def after(self, step: OutcomePair) -> CornerFunction:
         """E_B W(rR) as a function of r, for a step before this W."""
         if self.k.size * step.ratio.size > MOST_PRODUCTS // 8:
             raise AccuracyError("the worst strategy has more corners than are kept")
-        k = np.divide.outer(self.k, step.ratio).ravel()
+        with np.errstate(over="ignore", divide="ignore"):
+            k = np.divide.outer(self.k, step.ratio).ravel()
+        if ((k < SMALLEST) | (k > 1.0 / SMALLEST)).any():
+            raise AccuracyError("losses of the worst strategy are beyond the range of doubles")
         mass = np.multiply.outer(self.mass, step.mass).ravel()
         at_zero = self.at_zero * float(step.mass.sum()) + step.alone
-        return _merged(k, mass, at_zero, self.error + step.error + 8.0 * UNIT)
+        return _merged(k, mass, at_zero, self.error + step.error + 8.0 * UNIT, self.near + NEAR)
 
 
-def _merged(k: FloatArray, mass: FloatArray, at_zero: float, error: float) -> CornerFunction:
+def _merged(
+    k: FloatArray, mass: FloatArray, at_zero: float, error: float, near: float
+) -> CornerFunction:
     """Sort the corners, and merge those that differ by rounding only."""
     if not k.size:  # a step tells both laws apart for certain: a corner without mass
         k, mass = np.ones(1), np.zeros(1)
@@ -124,21 +170,25 @@ def _merged(k: FloatArray, mass: FloatArray, at_zero: float, error: float) -> Co
         raise AccuracyError("the worst strategy has more corners than are kept")
     last = np.concatenate([first[1:] - 1, [k.size - 1]])
     sums = np.add.reduceat(mass, first)
-    apart = float((sums * (k[last] / k[first] - 1.0)).sum())
-    # rounding of sums of at most ``longest`` terms; all masses together are at most 1
+    apart = float((k[last] / k[first] - 1.0).max())
+    if apart > NEAR:
+        raise AccuracyError("the worst strategy has too many corners at nearly the same places")
+    # rounding of sums of at most ``longest`` terms
     longest = float((last - first).max()) + 8.0
-    return CornerFunction(k[first], sums, at_zero, error + apart + longest * UNIT)
+    return CornerFunction(k[first], sums, at_zero, error + apart + longest * UNIT, near)
 
 
 def _larger(one: CornerFunction, two: CornerFunction) -> CornerFunction:
     """The maximum of two functions, with a corner wherever the larger one changes."""
     k = np.union1d(one.k, two.k)
-    (first, slope), (second, other) = one.at(k), two.at(k)
-    apart, steeper = (first - second).high, (slope - other).high
-    sign = np.where(np.abs(apart) > LEVEL * k, np.sign(apart), 0.0)
+    slope, other = one.slope(k), two.slope(k)
+    apart, steeper = (one.at(k)[0] - two.at(k)[0]).high, (slope - other).high
+    level = LEVEL * k * np.maximum(slope.high, other.high)
+    sign = np.where(np.abs(apart) > level, np.sign(apart), 0.0)
     known = np.flatnonzero(sign)
+    near = max(one.near, two.near) + 2.0 * NEAR
     if not known.size:
-        return CornerFunction(one.k, one.mass, one.at_zero, _off(one, two, k, one))
+        return CornerFunction(one.k, one.mass, one.at_zero, _off(one, two, k, one), near)
     # at a tie the function that was larger before counts as the larger one
     decided = np.maximum.accumulate(np.where(sign != 0.0, np.arange(k.size), known[0]))
     owner = sign[decided] > 0.0
@@ -154,20 +204,33 @@ def _larger(one: CornerFunction, two: CornerFunction) -> CornerFunction:
         corners.append(each.k[mine[at]])
         masses.append(each.mass[mine[at]])
     at_zero = one.at_zero if owner[0] else two.at_zero
-    made = _merged(np.concatenate(corners), np.concatenate(masses), at_zero, 0.0)
+    made = _merged(np.concatenate(corners), np.concatenate(masses), at_zero, 0.0, near)
     error = _off(one, two, np.union1d(k, cross), made)
-    return CornerFunction(made.k, made.mass, made.at_zero, error)
+    return CornerFunction(made.k, made.mass, made.at_zero, error, near)
 
 
 def _off(one: CornerFunction, two: CornerFunction, k: FloatArray, made: CornerFunction) -> float:
-    """Error of ``made`` as the maximum of two functions: theirs, and its distance at corners."""
+    """Error of ``made`` as the maximum of two functions: theirs, and its distance at corners.
+
+    All three are linear between corners, so the distance at the end of a piece is compared with the
+    larger slope on it, or next to it if the piece is shorter than `NEAR`.
+    """
     k = np.union1d(k, made.k)
-    (first, slope), (second, other), (found, last) = one.at(k), two.at(k), made.at(k)
-    off = float((np.abs((found - _maximum(first, second)).high) / k).max())
-    end = abs(float((last - _maximum(slope, other)).high[-1]))
-    start = abs(made.at_zero - max(one.at_zero, two.at_zero))
+    (first, slope), (second, other), (found, _) = one.at(k), two.at(k), made.at(k)
+    steepest = np.maximum(one.slope(k * (1.0 + NEAR)).high, two.slope(k * (1.0 + NEAR)).high)
+    is_short = np.append(False, k[1:] <= k[:-1] * (1.0 + NEAR))
+    steep = np.where(is_short, steepest, np.maximum(slope.high, other.high))
+    distance = np.abs((found - _maximum(first, second)).high) / k
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = float(np.nan_to_num(distance / steep, nan=0.0, posinf=math.inf).max())
+    last = made.slope(k).high
+    if not (last <= steepest * (1.0 + NEAR)).all():
+        raise AccuracyError("the slopes of the worst strategy are not known")
+    end = abs(last[-1] / steepest[-1] - 1.0) if steepest[-1] > 0.0 else 0.0
+    at_zero = max(one.at_zero, two.at_zero)
+    start = abs(made.at_zero / at_zero - 1.0) if at_zero > 0.0 else 0.0
     rounding = 4.0 * SUMMED * (one.k.size + two.k.size + made.k.size) + 8.0 * UNIT
-    return max(one.error, two.error) + off + end + start + rounding
+    return max(one.error, two.error) + off + float(end) + start + rounding
 
 
 def _maximum(one: Wide, two: Wide) -> Wide:
@@ -230,47 +293,49 @@ class CornerRun(ByFunction):
             ask = partial(asks[name], _profile(worst, from_zero=is_test))
         found = np.array([ask(float(at)) for at in x]).reshape(-1, 3)
         value, lower, upper = found.T.copy()
-        scale = np.maximum(value, 1e-3) if name == "epsilon" else value
-        if (upper - lower > self._tolerance * scale).any():
+        scale = np.clip(value, 1e-3, LARGEST) if name == "epsilon" else value
+        apart = upper > np.maximum(lower, BELOW_DOUBLES)
+        if (upper[apart] - lower[apart] > self._tolerance * scale[apart]).any():
             raise AccuracyError("rounding of corners is wider than the bounds that are asked for")
         return Answer(value, lower, upper, names("adaptive", x.size), True)
 
 
 def _delta(worst: CornerFunction, epsilon: float) -> Triple:
     t = fn.exp(min(epsilon, 700.0))
-    parts = worst.mass * np.maximum(1.0 - worst.k * t, 0.0)
+    parts = worst.mass * np.maximum(1.0 - np.minimum(worst.k, 1.0) * t, 0.0)  # t >= 1
     value = worst.at_zero + float(parts.sum())
-    # errors of t, of 1 - kt where k < 1 / t, and of the sum
-    error = worst.error + (2.0 * ELEMENTARY + 16.0 + parts.size * max(value, 0.0)) * UNIT
+    # errors of t and of 1 - kt where k < 1 / t, and of the sum
+    slack = float(worst.slack(np.array([1.0 / t]))[0])
+    error = slack * (1.0 + 2.0 * ELEMENTARY) + parts.size * UNIT * value
     return min(value, 1.0), max(value - error, 0.0), min(value + error, 1.0)
 
 
 def _epsilon(shape: Shape, delta: float) -> Triple:
-    t, h, error = shape
+    t, h, above, below = shape
     found = []
-    for level in (delta + error, delta, delta - error):
-        if float(h[0]) <= level:
+    for curve in (below, h, above):
+        if float(curve[0]) <= delta:
             found.append(0.0)
             continue
-        below = np.flatnonzero(h <= level)
-        if not below.size:
-            raise AccuracyError("delta is below what the corners keep")
-        j = int(below[0])
-        share = float((h[j - 1] - level) / (h[j - 1] - h[j]))
+        under = np.flatnonzero(curve <= delta)
+        if not under.size:  # the mass at infinite loss is larger
+            found.append(math.inf)
+            continue
+        j = int(under[0])
+        share = float((curve[j - 1] - delta) / (curve[j - 1] - curve[j]))
         crossing = float(t[j - 1]) + min(share, 1.0) * float(t[j] - t[j - 1])
         found.append(fn.log(max(crossing, 1.0)))
     lower, value, upper = found
-    off = 8.0 * ELEMENTARY * UNIT * (1.0 + upper)
-    return value, max(lower - off, 0.0), upper + off if upper > 0.0 else 0.0
+    off = 8.0 * ELEMENTARY * UNIT
+    upper += off * (1.0 + upper) if upper > 0.0 else 0.0
+    return value, lower if lower == math.inf else max(lower - off * (1.0 + lower), 0.0), upper
 
 
 def _gamma(shape: Shape, level: float) -> Triple:
     """γ = min over t of level t + H_t, the largest over all strategies, even randomized ones."""
-    t, h, error = shape
-    sums = level * t + h
-    value = float(sums.min())
-    off = error + (4.0 + 4.0 * level * float(t[int(np.argmin(sums))])) * UNIT
-    low, high = max(value - off, level), min(value + off, 1.0)
+    t, h, above, below = shape
+    value, high, low = (float((level * t + curve).min()) for curve in (h, above, below))
+    low, high = max(low * (1.0 - 4.0 * UNIT), level), min(high * (1.0 + 4.0 * UNIT), 1.0)
     return min(max(value, low), high), low, high
 
 
@@ -280,14 +345,17 @@ def _beta(shape: Shape, level: float) -> Triple:
 
 
 def _profile(worst: CornerFunction, *, from_zero: bool = False) -> Shape:
-    """H_t at all its corners t >= 1 (or t > 0), in ascending order, and its error."""
+    """H_t at all its corners t >= 1 (or t > 0), in ascending order, and bounds of it.
+
+    Lines through the points of the lower bound are below H_t between them: the error at a corner is
+    that of the corner before, which is the larger one.
+    """
     k = worst.k[::-1]
-    t = 1.0 / k
-    values, _ = worst.at(worst.k)
-    h = values.high[::-1] * t
-    error = worst.error + 4.0 * SUMMED * worst.k.size + 12.0 * UNIT
+    if not from_zero:
+        k = np.append(1.0, k[k < 1.0])
+    t, h = 1.0 / k, (worst.at(k)[0].high) / k
+    error = worst.slack(k) + 12.0 * UNIT * h
     if from_zero:
-        return np.append(0.0, t), np.append(1.0, h), error
-    one, _ = worst.at(np.ones(1))
-    far = t > 1.0
-    return np.append(1.0, t[far]), np.append(one.high, h[far]), error
+        t, h, error = np.append(0.0, t), np.append(1.0, h), np.append(worst.error, error)
+    before = np.maximum.accumulate(np.append(error[0], error[:-1])[::-1])[::-1]
+    return t, h, h + error, np.maximum(h - np.maximum(before, error), 0.0)

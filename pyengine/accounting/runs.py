@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pyengine import api
 from pyengine._support import checks
 from pyengine._support.caches import cached_property, kept
-from pyengine.accounting.corners import CornerRun, OutcomePair, finite_steps
+from pyengine.accounting.corners import CornerRun, OutcomePair, finite_steps, tells_apart
 from pyengine.accounting.kernels import ORDERS, StepProfile
 from pyengine.accounting.noise_range import NoiseRange
 from pyengine.accounting.questions import FARTHEST, TOLERANCE, WorstCase
@@ -161,9 +161,14 @@ class AdaptiveRun(Answering):
     def as_composition(self) -> Mechanism | None:
         """A fixed composition with the same δ(ε) as the worst strategy, if one is known.
 
-        Known for a menu of one choice of Gaussian steps, and for menus of Gaussian releases without
-        sampling, where only the sum of 1 / noise² matters (theory/adaptive); None otherwise.
+        Known if a choice tells both data sets apart for certain, for a menu of one choice of
+        Gaussian steps, and for menus of Gaussian releases without sampling, where only the sum of
+        1 / noise² matters (theory/adaptive); None otherwise.
         """
+        allowed = sorted({choice for way in self.plan.moves for choice, _ in way})
+        for each in (self.choices[choice] for choice in allowed):
+            if tells_apart(each):
+                return each
         rows = [
             each for each in (gaussian_rows(m, "add") for m in self.choices) if each is not None
         ]

@@ -373,7 +373,14 @@ class Choosing:
         """
         logs = []
         for profile in self.menu:
-            step = kernel(profile, self.coarse, *self._ends(profile, detail), True)
+            ends = self._ends(profile, detail)
+            if sum(ends) > 16.0 * MOST_NODES * self.coarse:
+                raise AccuracyError(
+                    "the worst strategy would need a grid of more than "
+                    f"{16 * MOST_NODES:,} likelihood ratios: a step of the menu hardly reveals "
+                    "anything, or only in rare cases"
+                )
+            step = kernel(profile, self.coarse, *ends, True)
             nodes = np.arange(step.first, step.last + 1) * self.coarse
             with np.errstate(divide="ignore"):
                 mass = fn.log(step.weights)
