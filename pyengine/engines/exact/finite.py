@@ -46,6 +46,7 @@ FEW = 512  # losses that take little memory
 FEW_PRODUCTS, MAX_PRODUCTS = 1 << 10, 1 << 21
 # on a common lattice: most points, most products, and largest numerator of a ratio of spacings
 MAX_LATTICE, MAX_ON_LATTICE, MAX_QUOTIENT = 1 << 20, 1 << 28, 4096
+LEAST_GAP, LARGEST_LOSS = 1e-200, 1e290  # products of sums of two doubles keep their digits
 MAX_GAPS = 32  # places of the lattice per loss
 WIDE_ERROR = 2.0**-98  # relative error of some operations on sums of two doubles
 SCALE = 200  # masses on a lattice are times 2^200, so that underflow is below 1e-380
@@ -186,6 +187,9 @@ def _spacing(x: _Atoms, y: _Atoms) -> Wide | None:
     if min(x.size, y.size) < 2:
         return None
     gaps = [float(np.diff(each.loss).min()) for each in (x, y)]
+    largest = max(float(np.abs(each.loss).max()) for each in (x, y))
+    if not (min(gaps) > LEAST_GAP and largest < LARGEST_LOSS):
+        return None
     ranges = [each.last - each.first for each in (x, y)]
     counts = [round(float(r) / gap) for r, gap in zip(ranges, gaps, strict=True)]
     steps = [r / count for r, count in zip(ranges, counts, strict=True)]
