@@ -129,3 +129,15 @@ def test_masses_that_may_be_wrong_by_more_than_themselves(scale: float, level: f
         assert found.upper >= gamma * (1.0 - 1e-15)
         assert beta.lower <= (1.0 - gamma) + 1e-15
         assert beta.upper >= (1.0 - gamma) - 1e-15
+
+
+@pytest.mark.parametrize("scale", [1e20, 1e54, 1e60, 1e200])
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_losses_below_the_digits_of_decimals(scale: float, adjacency: Any) -> None:
+    """δ(0) is p (1 - e^(-1 / (2 scale))), next to p / (2 scale); it was proven to be 0."""
+    p = 2.0**-20
+    step = pe.LaplaceMechanism(scale).poisson_sampled(p)
+    found = pe.delta(step, 0.0, adjacency=adjacency, bounds=True)
+    assert found.lower <= p / (2.0 * scale) * (1.0 + 1e-15)
+    assert found.upper >= p / (2.0 * scale) * (1.0 - 1e-15)
+    assert found.upper - found.lower <= 1e-12 * found.upper

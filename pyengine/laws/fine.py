@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from decimal import Context, Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 ROUNDED = 1e-57  # relative error of a few operations to 60 digits
 LEAST = 1e-300  # absolute error beside the others, for underflow
 LARGE = 10**6  # losses beyond which e^-loss is used in the place of e^loss
+SMALL = Decimal("1e-12")  # |x| below which series of four terms have 48 digits
 MOST_DIGITS = 1000  # more than 60, for small masses; masses that need more are below all doubles
 EXACT_BITS = 1 << 14  # of a product that is formed exactly
 MOST_ATOMS = 1024  # their logarithms take less than a second
@@ -178,6 +179,10 @@ def left_of(x: FloatArray | float, y: FloatArray | float, total: FloatArray) -> 
 
 def _sampled(x: Decimal, p: Decimal, rest: Decimal) -> Decimal:
     """log(1 - p + p e^x), also if e^x exceeds the decimal range."""
+    if abs(x) < SMALL:  # by series, since 1 - p + p e^x is next to 1
+        with localcontext(CONTEXT):
+            y = p * x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4)))
+            return y * (1 - y * (Decimal(1) / 2 - y * (Decimal(1) / 3 - y / 4)))
     if x > LARGE:
         return CONTEXT.add(x, CONTEXT.ln(CONTEXT.add(p, CONTEXT.multiply(rest, CONTEXT.exp(-x)))))
     return CONTEXT.ln(CONTEXT.add(rest, CONTEXT.multiply(p, CONTEXT.exp(x))))
