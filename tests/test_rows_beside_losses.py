@@ -9,8 +9,8 @@ import pytest
 from thorough import ALL
 
 import pyengine as pe
+from pyengine.engines import sector
 from pyengine.engines.lattice import LatticePair
-from pyengine.engines.sector import SectorLaws
 from pyengine.engines.vertical_lines.inner import PiecesOrder, RowsOrder
 from pyengine.engines.vertical_lines.mixed import WeightedOrder
 from pyengine.engines.vertical_lines.ordered import Inner
@@ -88,13 +88,13 @@ def test_means_of_all_stages_hold_what_the_last_one_knows(name: str, adjacency: 
 def test_terms_that_do_not_count_make_no_deep_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside twelve responses most thresholds lie where the steps have next to no mass."""
     made = []
-    own = SectorLaws._rows
+    own = sector.call_kernel
 
-    def rows(self: SectorLaws, law: Any, *given: Any) -> int:
+    def rows(kernel: Any, c: Any, law: Any, *given: Any) -> Any:
         made.append(law)
-        return own(self, law, *given)
+        return own(kernel, c, law, *given)
 
-    monkeypatch.setattr(SectorLaws, "_rows", rows)
+    monkeypatch.setattr(sector, "call_kernel", rows)
     mechanism = pe.dp_sgd(0.5398, 1.108e-7, 14) + pe.RandomizedResponse(0.5213).composed(12)
     found = pe.delta(mechanism, 0.04745, adjacency="add", bounds=True)
     assert found.upper - found.lower <= 1e-11 * found.upper

@@ -132,9 +132,9 @@ class CornerFunction:
         with np.errstate(over="ignore", invalid="ignore"):
 
             def share(a: float, rest: Callable[[FloatArray], FloatArray]) -> FloatArray:
-                far = r * math.exp(a)
-                found = 1.1 * (self.at(far)[0].high / r + off * math.exp(a) * rest(far))
-                return np.asarray(np.nan_to_num(found / math.expm1(a), nan=1.0, posinf=1.0))
+                far = r * fn.exp(a)
+                found = 1.1 * (self.at(far)[0].high / r + off * fn.exp(a) * rest(far))
+                return np.asarray(np.nan_to_num(found / fn.expm1(a), nan=1.0, posinf=1.0))
 
             def rough(far: FloatArray) -> FloatArray:
                 found = 1.1 * self.at(math.e * far)[0].high / far + 2.0 * off
