@@ -95,13 +95,17 @@ static double safe(const column *at, double x, double y, double side) {
     return x + y + side * (at->rounding * (fabs(x) + fabs(y)) + SUBNORMAL);
 }
 
+/* 1 - error, but not below 0: two errors above 1 would make a positive bound */
+static double left_by(double error) {
+    return error < 1.0 ? 1.0 - error : 0.0;
+}
+
 /* Lower bound of beta and upper bound of gamma on the tangents of slopes -e^(c -+ reach). */
 static void tangent(const column *at, size_t point, double c, double reach, double least, double *below,
                     double *above) {
     const double error = tail_of(at, ERROR, point) + at->rounding;
     const double loss = tail_of(at, SHIFT, point) + reach + 0.5 * exp_error(c);
-    /* neither share is below 0, else two errors above 1 would make a positive bound */
-    const double kept = tail_of(at, B_BELOW, point) * fmax(1.0 - error, 0.0) * fmax(1.0 - loss, 0.0);
+    const double kept = tail_of(at, B_BELOW, point) * left_by(error) * left_by(loss);
     const double grown = tail_of(at, B_ABOVE, point) * (1.0 + error) * pe_d_exp(loss);
     const double low = safe(at, kept, pe_d_exp(c - reach) * least, -1.0);
     const double high = safe(at, grown, -pe_d_exp(c + reach) * least, 1.0);
