@@ -12,6 +12,7 @@ enum { ERRORS = 2 + PE_FUNCTIONALS }; /* where a row's relative errors begin */
 
 static const double LEAST = 5e-324; /* the smallest double, upper bound of a value that underflows */
 static const double LARGEST_LOG = 800.0; /* no log of a double is larger: bounds the rounding of e^log */
+static const double ROUNDED = 2.5e-16; /* error of 1 - x, rounded, from x itself */
 /* Distances from c to a second threshold, in units of e^(log of the tail - log density): losses may be tiny. */
 static const double ASIDE[PE_ASIDES] = {1e-3, 1e-5, 1e-2, 1e-7, 1e-1, 1e-9, 1.0, 1e-11};
 
@@ -128,8 +129,14 @@ void pe_bounds_best(size_t n, int functional, const double *tail, const double *
     for (size_t i = 0; i < n; i++, rows += PE_ROW) {
         const double level = pe_d_exp(rows[2 + functional]);
         const double moved = times_exp(functional == PE_A_ABOVE ? level - tail[i] : tail[i] - level, rows[0]);
-        beta[i] = pe_d_exp(rows[2 + PE_B_BELOW]) + moved;
-        gamma[i] = pe_d_exp(rows[2 + PE_B_ABOVE]) - moved;
+        const double log_below = rows[2 + PE_B_BELOW], log_above = rows[2 + PE_B_ABOVE];
+        double below = pe_d_exp(log_below), above = pe_d_exp(log_above);
+        /* both sum to 1: one that is known better gives the other, where that leaves it more digits */
+        const double error = below * rows[ERRORS + PE_B_BELOW], other = above * rows[ERRORS + PE_B_ABOVE];
+        if (other > error + ROUNDED) above = -pe_d_expm1(log_below);
+        if (error > other + ROUNDED) below = -pe_d_expm1(log_above);
+        beta[i] = below + moved;
+        gamma[i] = above - moved;
     }
 }
 

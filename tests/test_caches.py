@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from random_mechanisms import FAMILIES, Draw, made
+from thorough import ALL
 
 import pyengine as pe
 from pyengine import caches
@@ -271,3 +273,37 @@ def test_sizes_are_counted_as_values_come_and_go() -> None:
     assert 0 < cache.bytes < 100 * sum(map(len, values))
     cache._clear()
     assert cache.bytes == 0
+
+
+def known(mechanism: pe.Mechanism, name: str, x: float, adjacency: str) -> Any:
+    """Proven bounds, or the refusal."""
+    try:
+        return getattr(pe, name)(mechanism, x, adjacency=adjacency, bounds=True)
+    except pe.AccuracyError as refusal:
+        return str(refusal)
+
+
+def test_beta_after_gamma_is_as_narrow_as_alone() -> None:
+    """The lattice had been asked for narrow bounds of γ and was kept for β: [0, 2.5e-7]."""
+    run, level = pe.dp_sgd(0.22865116933782997, 0.0965825171719391, 30), 0.9639691213513937
+    alone = known(run, "trade_off", level, "remove")
+    assert alone.upper - alone.lower < 1e-4 * alone.upper
+    clear_cache()
+    known(run, "gamma_bound", level, "remove")
+    assert known(run, "trade_off", level, "remove") == alone
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "allocation"])
+def test_answers_do_not_depend_on_what_was_asked_before(family: str) -> None:
+    """Nor on levels or engines that were asked: each bound has the bits that it has alone."""
+    d = Draw(20261128)
+    for _ in range(20 if ALL else 4):
+        run, (name, x), adjacency = made(FAMILIES[family](d)), d.question(), d.adjacency()
+        clear_cache()
+        alone = known(run, name, x, adjacency)
+        clear_cache()
+        for _ in range(3):
+            other, at = d.question()
+            both = {name, other} <= {"gamma_bound", "trade_off"}
+            known(run, other, x if both else at, adjacency)
+        assert known(run, name, x, adjacency) == alone, (run, name, x, adjacency)

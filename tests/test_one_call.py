@@ -79,10 +79,10 @@ def test_few_floats_of_an_array_have_the_bits_and_words_of_others() -> None:
         clear_cache()
         asked = _asked(run, ORDERS[i % 3], "auto", "dp", None)
         assert isinstance(asked, EqualQuestions)
-        few, others = asked.answer(name, x), asked.others.answer(name, x)
+        few, others = asked.answer(name, x), asked.others(name).answer(name, x)
         for part in ("value", "lower", "upper", "engine", "certified"):
             assert alike(getattr(few, part), getattr(others, part)), (run, name, x)
-        assert alike(asked.values(name, x), asked.others.values(name, x))
+        assert alike(asked.values(name, x), asked.others(name).values(name, x))
         known += asked._few(name, x) is not None
     assert known > (200 if ALL else 5)
     assert asked._few(name, np.full(FEW + 1, x[0])) is None

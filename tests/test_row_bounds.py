@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from pyengine._core import ffi, lib
-from pyengine.engines.functionals import A_ABOVE, A_BELOW, ERRORS, PROFILE
+from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
 from pyengine.engines.pairs import GaussianPair
 from pyengine.engines.row_bounds import SLACK, LogBounds
 from pyengine.engines.spectral import Spectral
@@ -134,3 +134,25 @@ def test_a_test_of_too_large_a_level_bounds_gamma_by_a_line_through_0(functional
         assert gamma[0] <= truth * (1.0 + 1e-13)
         if functional == A_ABOVE or tail < 0.9:
             assert gamma[0] >= truth * (1.0 - 40.0 * error - 1e-12)
+
+
+@pytest.mark.parametrize("functional", [A_ABOVE, A_BELOW])
+@pytest.mark.parametrize("better", [B_ABOVE, B_BELOW])
+def test_values_come_from_the_error_that_is_known_better(functional: int, better: int) -> None:
+    """Each error of a row is 1 less the other; γ came from its own row even where β knew more."""
+    random = np.random.default_rng(5)
+    for gamma in 10.0 ** random.uniform(-12.0, -0.01, 200):
+        logs = np.log([0.25, 0.75, gamma, 1.0 - gamma, 0.1])
+        error = float(10.0 ** random.uniform(-9.0, -3.0))
+        errors = np.full(5, 1e-15)
+        worse = B_BELOW if better == B_ABOVE else B_ABOVE
+        errors[worse] = error
+        logs[worse] += error * random.uniform(-1.0, 1.0)
+        row = np.concatenate([[0.3, 0.0], logs, errors])[None, :]
+        tail = np.exp(logs[[functional]])
+        found = LogBounds(row[:, 0], np.empty((1, 20)), row).best(functional, tail)
+        own = abs(found[better == B_ABOVE][0] / (gamma if better == B_ABOVE else 1.0 - gamma) - 1.0)
+        assert own <= 1e-14  # the better one keeps its digits
+        # neither is farther off than the better one's error and a rounding of 1
+        assert abs(found[1][0] - gamma) <= 1e-15
+        assert abs(found[0][0] - (1.0 - gamma)) <= 1e-15

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 import numpy as np
@@ -90,10 +89,14 @@ def _asked(
     tolerance: Any,
     wanted: str | None = None,
 ) -> Questions:
-    """Check the keywords and return the object that answers; the same one for the same question."""
+    """Check the keywords and return the object that answers; the same one for the same question.
+
+    Runs of equal steps are kept for all functions, others for each error that is ``wanted``: what
+    answers may not depend on the functions that were asked before.
+    """
     key: Any = (mechanism, adjacency, method, threat_model, tolerance)
     try:
-        kept = _prepared.peek(key)
+        kept = _prepared.peek(key) or _prepared.peek((*key, wanted))
     except TypeError:  # not hashable: an object of another library, or a wrong keyword
         kept = key = None
     if kept is not None:
@@ -101,7 +104,10 @@ def _asked(
     epoch = Epoch.current
     how: dict[str, Any] = {"adjacency": adjacency, "method": method, "threat_model": threat_model}
     if key is not None and tolerance is None and threat_model == "dp":
-        chosen = partial(questions, mechanism, **how, tolerance=None, wanted=wanted)
+
+        def chosen(wanted: str | None) -> Questions:
+            return questions(mechanism, **how, tolerance=None, wanted=wanted)
+
         run = questions_of_run(mechanism, adjacency, method, chosen)
         if run is not None:
             return _prepared.keep(key, run, epoch)
@@ -115,7 +121,7 @@ def _asked(
         return WithinTolerance(lambda _: found, tolerance, wanted, only_bounds=True)
     asked = questions(found, **how, tolerance=tolerance, wanted=wanted)
     if asked.is_light and own is not None and key is not None and tolerance is None:
-        return _prepared.keep(key, asked, epoch)
+        return _prepared.keep((*key, wanted), asked, epoch)
     return asked
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from pyengine._core import ffi
 from pyengine.engines.answers import (
+    WANTED,
     Answer,
     FloatArray,
     Found,
@@ -50,9 +51,12 @@ def run_settings() -> Any:
 
 
 def questions_of_run(
-    mechanism: Any, adjacency: Any, method: Any, otherwise: Callable[[], Questions]
+    mechanism: Any, adjacency: Any, method: Any, otherwise: Callable[[str | None], Questions]
 ) -> EqualQuestions | None:
-    """Questions on equal steps; None for arguments that the registry has to look at."""
+    """Questions on equal steps; None for arguments that the registry has to look at.
+
+    ``otherwise`` makes the registry's questions with narrow bounds of one error, or of both.
+    """
     run = equal_gaussian_steps(mechanism)
     if run is None or adjacency not in ORDERS or method not in METHODS:
         return None
@@ -70,29 +74,32 @@ class EqualQuestions(Questions):
 
     is_light = True
 
-    def __init__(self, plan: FloatPlan, otherwise: Callable[[], Questions]) -> None:
+    def __init__(self, plan: FloatPlan, otherwise: Callable[[str | None], Questions]) -> None:
         self.plan, self._make = plan, otherwise
-        self._others: Questions | None = None
+        self._others: dict[str | None, Questions] = {}
 
-    @property
-    def others(self) -> Questions:
-        """Questions by the registry's engine, made on first use."""
-        if self._others is None:
-            self._others = self._make()
-        return self._others
+    def others(self, name: str = "") -> Questions:
+        """Questions by the registry's engine for a public function, made on first use.
+
+        No name asks for narrow bounds of both errors.
+        """
+        wanted = WANTED.get(name)
+        if wanted not in self._others:
+            self._others[wanted] = self._make(wanted)
+        return self._others[wanted]
 
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number."""
-        return self.plan.one(name, x) or self.others.answer(name, np.array([x])).first()
+        return self.plan.one(name, x) or self.others(name).answer(name, np.array([x])).first()
 
     def answer(self, name: str, x: FloatArray) -> Answer:
         """Values of a public function."""
-        return self._few(name, x) or self.others.answer(name, x)
+        return self._few(name, x) or self.others(name).answer(name, x)
 
     def values(self, name: str, x: FloatArray) -> FloatArray:
         """As `answer` without bounds."""
         few = self._few(name, x)
-        return self.others.values(name, x) if few is None else few.value
+        return self.others(name).values(name, x) if few is None else few.value
 
     def _few(self, name: str, x: FloatArray) -> Answer | None:
         """Few values, with the same bits as the others'; None unless the plan answers all."""
@@ -109,4 +116,4 @@ class EqualQuestions(Questions):
 
     def ask(self, question: LawQuestion[Found], x: FloatArray) -> Found:
         """The others' answer."""
-        return question(self.others, x)
+        return question(self.others(), x)
