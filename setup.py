@@ -15,7 +15,7 @@ from setuptools.command.sdist import sdist
 sys.path.insert(0, "csrc")
 from build_archive import put_in_place, write_archive
 from build_ffi import (
-    FENV_SOURCES,
+    OBJECTS_SOURCES,
     PUBLIC_SOURCES,
     UFUNC_SOURCES,
     compile_args,
@@ -137,8 +137,8 @@ setup(
             extra_compile_args=compile_args,
         ),
         Extension(
-            "pyengine._fenv",
-            sources=FENV_SOURCES,
+            "pyengine._objects",
+            sources=OBJECTS_SOURCES,
             depends=depends,
             include_dirs=["csrc"],
             define_macros=LIMITED,

@@ -93,8 +93,8 @@ UFUNC_SOURCES = [
 ]
 # libpyengine, which programs in C link: the same objects, and one of its own.
 PUBLIC_SOURCES = ["csrc/public.c", *(name for name in UFUNC_SOURCES if "python" not in name)]
-# pyengine._fenv, which guards functions of Python.
-FENV_SOURCES = ["csrc/python/fenv.c", "csrc/environment.c"]
+# pyengine._objects, which guards functions of Python and measures objects.
+OBJECTS_SOURCES = ["csrc/python/objects.c", "csrc/environment.c"]
 HEADERS = [
     "csrc/environment.h",
     "csrc/pyengine.h",

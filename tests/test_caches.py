@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import os
 import re
+import sys
 import threading
 import time
 import warnings
@@ -13,6 +14,7 @@ import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from thorough import ALL
 
 import pyengine as pe
 from pyengine import caches
+from pyengine._objects import Guarded
 from pyengine.caches import Cache, clear_cache, kept, kept_bytes, size_of
 from pyengine.engines.gaussian import _kept
 from pyengine.engines.monte_carlo import MonteCarloPair
@@ -166,6 +169,56 @@ def test_sizes() -> None:
     assert size_of(lambda: array) < 1000
     mechanism = pe.from_probabilities(np.full(1000, 1e-3), np.full(1000, 1e-3))
     assert size_of(mechanism) > 16_000
+
+
+def measured(value: object) -> int:
+    """As `size_of`, in Python."""
+    shared = ModuleType, FunctionType, BuiltinFunctionType, Guarded, type, weakref.ref
+    seen: set[int] = set()
+    open_, total = [value], 0
+    while open_:
+        found = open_.pop()
+        if id(found) in seen or isinstance(found, shared):
+            continue
+        seen.add(id(found))
+        total += sys.getsizeof(found, 64)
+        base = getattr(found, "base", None)
+        if base is not None and hasattr(found, "nbytes"):
+            open_.append(base)
+        open_.extend(gc.get_referents(found))
+    return total
+
+
+def test_sizes_are_those_of_everything_referred_to() -> None:
+    numbers = np.arange(1000.0)
+    run = pe.GaussianMechanism(1.3).composed(7) + pe.LaplaceMechanism(2.0).composed(3)
+    pe.gamma_bound(run, 0.1, adjacency="add", bounds=True)
+    values = [value for cache in caches._caches for value in cache._values.values()]
+    assert len(values) > 20
+    several = [
+        {i: (str(i), [float(i)]) for i in range(5000)},
+        [numbers[1:], numbers[::2]],
+        "a" * 99,
+    ]
+    looped: list[Any] = [1]
+    looped.append(looped)
+    for value in [*values, *several, looped, run, None, 3, "a" * 99, object(), pe, sys.getsizeof]:
+        assert size_of(value) == measured(value)
+    for value in [*several, numbers, looped, run]:
+        before = sys.getrefcount(value)
+        size_of(value)
+        assert sys.getrefcount(value) == before
+
+
+def test_what_cannot_be_measured_says_so() -> None:
+    class Unwilling:
+        def __sizeof__(self) -> int:
+            raise RuntimeError("not now")
+
+    kinds = [type(f"Kind{i}", (), {}) for i in range(600)]  # more than are remembered
+    assert size_of([kind() for kind in kinds]) == measured([kind() for kind in kinds])
+    with pytest.raises(RuntimeError, match="not now"):
+        size_of([1, [Unwilling()]])
 
 
 def test_contours_are_weighed() -> None:

@@ -41,7 +41,7 @@ from thorough import sampled
 
 import pyengine as pe
 from pyengine._core import lib
-from pyengine._fenv import Guarded
+from pyengine._objects import Guarded
 from pyengine._support import environment as guards
 
 ROOT = Path(__file__).parents[1]

@@ -24,7 +24,7 @@ PACKAGE = Path(pyengine.__file__).parent
 
 # Imports go down only: a module may import from its own floor and from those above it in this list.
 FLOORS = (
-    "_core _fenv _ufuncs _version errors",
+    "_core _objects _ufuncs _version errors",
     "_support",
     "special numerics",
     "mechanisms duality",

@@ -7,18 +7,14 @@ since inherited values may hold locks of threads that do not exist in the child.
 from __future__ import annotations
 
 import functools
-import gc
 import itertools
-import sys
-import weakref
 from _thread import allocate_lock  # threading takes as long to import as all of this file
 from collections.abc import Callable, Hashable, Iterable
 from itertools import islice
 from operator import itemgetter
-from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from pyengine._fenv import Guarded
+from pyengine._objects import size_of
 from pyengine._support.forks import in_child
 
 __all__ = [
@@ -39,9 +35,6 @@ V = TypeVar("V")
 BUDGET = 256 * 2**20  # bytes of all cached values, except the latest one of each cache
 ROOM = BUDGET // 8  # bytes freed beyond what is needed, since finding the oldest values is slow
 WEIGHINGS = 2  # growing values measured again at each addition, besides the one added last
-# Objects that belong to the program, and do not count for a value that refers to them.
-_SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType, Guarded, weakref.ref)
-
 
 if TYPE_CHECKING:
     from functools import cached_property  # known to mypy
@@ -226,25 +219,6 @@ def kept_bytes() -> int:
             if cache._grows:
                 cache._weigh_again(cache._uses)
         return _All.bytes
-
-
-def size_of(value: object) -> int:
-    """Bytes of an object and all objects it refers to, except functions, classes and modules."""
-    seen: set[int] = set()
-    open_: list[Any] = [value]
-    total = 0
-    while open_:
-        found = open_.pop()
-        if id(found) in seen or isinstance(found, _SHARED):
-            continue
-        seen.add(id(found))
-        # getsizeof of an array leaves out elements of another object, so the base is added, too
-        total += sys.getsizeof(found, 64)
-        base = getattr(found, "base", None)
-        if base is not None and hasattr(found, "nbytes"):
-            open_.append(base)
-        open_.extend(gc.get_referents(found))
-    return total
 
 
 def _make_room() -> None:

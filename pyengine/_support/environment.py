@@ -21,7 +21,7 @@ from functools import wraps
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-from pyengine._fenv import Guarded
+from pyengine._objects import Guarded
 from pyengine._support.lazy import spec_of_moved
 
 if TYPE_CHECKING:

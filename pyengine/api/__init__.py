@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._fenv import Guarded
+from pyengine._objects import Guarded
 from pyengine._support import checks
 from pyengine.api.asking import ESTIMATED as ESTIMATED
 from pyengine.api.asking import QUESTIONS as QUESTIONS

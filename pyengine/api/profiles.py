@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._fenv import Guarded
+from pyengine._objects import Guarded
 from pyengine.engines.answers import Answer, ErrorCurve, Questions, names
 from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import bisected

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._fenv import Guarded
+from pyengine._objects import Guarded
 from pyengine._support import checks
 from pyengine._support.decimals import written
 from pyengine.calibration.search import Domain, NoiseSearch, Unbounded, Unreachable

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._fenv import Guarded
+from pyengine._objects import Guarded
 from pyengine._support import checks
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._fenv import Guarded
+from pyengine._objects import Guarded
 from pyengine._support.caches import cached_property, kept
 from pyengine._support.extras import needed
 from pyengine._support.forks import Undivided

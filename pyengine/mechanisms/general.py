@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._fenv import Guarded
+from pyengine._objects import Guarded
 from pyengine._support import checks
 from pyengine.mechanisms.core import Step
 from pyengine.mechanisms.finite import FinitePair, from_probabilities

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from pyengine._fenv import Guarded
+from pyengine._objects import Guarded
 from pyengine._support import checks
 from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import bisected

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import special
-from pyengine._fenv import Guarded
+from pyengine._objects import Guarded
 from pyengine._support import checks
 from pyengine.numerics import functions as fn
 from pyengine.numerics.golden_section import lowest

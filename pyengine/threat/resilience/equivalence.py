@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pyengine import special
-from pyengine._fenv import Guarded
+from pyengine._objects import Guarded
 from pyengine._support import checks
 from pyengine.api import epsilon, trade_off
 from pyengine.errors import AccuracyError

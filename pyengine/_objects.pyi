@@ -1,4 +1,4 @@
-# Functions that run in the default floating-point environment, written in C (csrc/python/fenv.c).
+# Functions in the default floating-point environment, and sizes of objects (csrc/python/objects.c).
 from collections.abc import Callable
 from typing import Any
 
@@ -6,3 +6,5 @@ class Guarded:
     __wrapped__: Any
     def __init__(self, function: Callable[..., Any], /) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+def size_of(value: object, /) -> int: ...
