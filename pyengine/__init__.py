@@ -213,4 +213,5 @@ __getattr__ = finder(__name__, _LATER, {*_LAZY.split(), *MOVED})
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_LAZY.split()})
+    own = (name for name in globals() if name.startswith("__"))
+    return sorted({*own, *__all__, *_LAZY.split()})

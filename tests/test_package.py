@@ -328,6 +328,8 @@ def test_root_holds_names_only() -> None:
     assert sorted(pyengine.__all__) == sorted(set(pyengine.__all__))
     for name in pyengine.__all__:
         assert hasattr(pyengine, name)
+    offered = {name for name in dir(pyengine) if not name.startswith("_")}
+    assert offered <= {*pyengine.__all__, *pyengine._LAZY.split()}  # no names of its own workings
 
 
 @pytest.mark.parametrize("package", [pyengine, pyengine.mechanisms])
