@@ -50,9 +50,6 @@ class SampledGaussianLaw(InvertedLaw):
     def _anchors(self) -> Anchors:
         return Anchors(self.cumulants, narrow=self._few and self.lowest() is not None)
 
-    def _named(self) -> str:
-        return repr(self.phases[0])
-
     def _methods(self, threshold: float, c: float, depth: float) -> Iterator[Callable[[], Local]]:
         """Yield functions that make an inversion, the quick ones first."""
         plan = self._planner(threshold, c, depth)

@@ -206,13 +206,13 @@ class AllocatedEpoch:
         side = int(reach_x / float(width)) + 1
         if high - low + 2 * side > MOST_LATTICE:
             raise AccuracyError(
-                f"the transform of one epoch would take {high - low + 2 * side} nodes, at most "
-                f"{MOST_LATTICE} are feasible; fewer digits, or a larger probability, take less"
+                f"the transform of one epoch would take {high - low + 2 * side:,} nodes, at most "
+                f"{MOST_LATTICE:,} are feasible; fewer digits, or a larger probability, take less"
             )
         bits = int(inner / LN2) + 40
         if (high - low + 2 * side) * bits > MOST_BITS:
             raise AccuracyError(
-                f"the transform of one epoch would take {high - low + 2 * side} nodes of {bits} "
+                f"the transform of one epoch would take {high - low + 2 * side:,} nodes of {bits} "
                 "bits, which take gigabytes; fewer digits, or a larger probability, take less"
             )
         scale = width / (2 * arb.pi()).sqrt()

@@ -172,14 +172,11 @@ class InvertedLaw:
         if best is not None:
             return best[1]
         raise AccuracyError(
-            f"no ground truth for {self._named()} at a loss of {float(c):g}: {reason}; more "
+            f"no ground truth at a loss of {float(c):g}: {reason}; more "
             "steps or more noise make the loss smoother"
         )
 
     _few = False  # whether a contour other than a line may do better
-
-    def _named(self) -> str:
-        return "the composition"
 
     def _methods(self, threshold: float, c: float, depth: float) -> Iterator[Callable[[], Local]]:
         """Yield functions that make an inversion, the quick ones first."""

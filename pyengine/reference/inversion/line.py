@@ -266,7 +266,7 @@ def make_plan(parts: Parts, threshold: float, depth: float, cut: float, span: fl
     nodes = reach * period / (2 * math.pi)
     if not nodes < MOST_NODES:
         raise NotFeasibleError(
-            f"an inversion would take {nodes:.10g} nodes, at most {MOST_NODES} are feasible"
+            f"an inversion would take {nodes:,.0f} nodes, at most {MOST_NODES:,} are feasible"
         )
     count = math.ceil(nodes) + 1
     tilts = [tilt, *(x for x in beyond if x is not None)]
