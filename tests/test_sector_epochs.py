@@ -11,7 +11,7 @@ from fractions import Fraction
 import audit_epochs as tool
 import numpy as np
 import pytest
-import sector_epochs
+import sector_terms
 from audit_sector import VALUES, rows_of
 from error_terms import tally
 
@@ -43,7 +43,7 @@ def test_plain_steps_have_their_closed_forms(noise: tuple[float, ...]) -> None:
     c = np.linspace(ends[0] + 1e-3, ends[1] - 1e-3, 60)
     for backward in (False, True):
         rows = rows_of(law, backward, c)
-        truth = np.array([sector_epochs.normal_row(variance, float(x)) for x in c])
+        truth = np.array([sector_terms.normal_row(variance, float(x)) for x in c])
         found = tally([(rows[:, VALUES], rows[:, ERRORS:] + 1e-15 * (1 - truth), truth)])
         assert found.asked > 150
         assert found.outside == 0
