@@ -33,7 +33,6 @@ exclude_patterns = [
     "_build",
     "*_measured.md",
     "*/*_measured.md",
-    "batch_selection_truth.md",
     "accuracy_by_mechanism.md",
 ]
 nitpicky = True

@@ -1,4 +1,4 @@
-"""A few of the settings that tools/batch_selection_truth.py asks by the hundred."""
+"""A few of the settings that tools/accuracy_by_mechanism.py asks by the hundred."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from batch_truth import bounded_range_profile, epoch_profile, truncated_profile
+from batch_truth import epoch_profile, truncated_profile
 
 import pyengine as pe
 
@@ -40,10 +40,3 @@ def test_truncated_samples_are_mixtures_of_known_laws() -> None:
             assert pe.delta(run, epsilon, adjacency=adjacency) == pytest.approx(
                 float(truth), rel=1e-11, abs=1e-300
             )
-
-
-@pytest.mark.parametrize(("width", "steps", "part"), [(0.3, 1, 0.4), (2.0, 3, 0.2), (0.05, 6, 0.6)])
-def test_bounded_range_by_search(width: float, steps: int, part: float) -> None:
-    truth = float(bounded_range_profile(width, steps, width * steps * part))
-    found = pe.duality.bounded_range_delta(width * steps * part, range_per_step=width, steps=steps)
-    assert found == pytest.approx(truth, rel=1e-11)

@@ -9,13 +9,14 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from outcomes import hockey_stick
 from thorough import ALL
 
 pytest.importorskip("flint")
 
+from batch_truth import bounded_range_profile
 from conversion_truth import judge_range_epsilon
 
 import pyengine as pe
@@ -27,40 +28,19 @@ def atoms(t: Any, width: Any) -> tuple[Any, Any]:
     return a, a * mpmath.exp(t)
 
 
-def equal_steps(t: Any, width: Any, steps: int, epsilon: Any) -> Any:
-    a, b = atoms(t, width)
-    total = mpmath.mpf(0)
-    for i in range(steps + 1):
-        with_it = b ** (steps - i) * (1 - b) ** i
-        without = a ** (steps - i) * (1 - a) ** i
-        gain = with_it - mpmath.exp(epsilon) * without
-        total += math.comb(steps, i) * max(gain, mpmath.mpf(0))
-    return total
-
-
 @settings(max_examples=15 if ALL else 5, deadline=None)
 @given(
     width=st.sampled_from(["0.01", "0.3", "1", "4"]),
     steps=st.integers(1, 12),
     part=st.floats(0.0, 0.98),
 )
+@example(width="2", steps=3, part=0.2)
+@example(width="0.05", steps=6, part=0.6)
 def test_the_outer_parameter_by_brute_force(width: str, steps: int, part: float) -> None:
-    with mpmath.workdps(40):
-        w = mpmath.mpf(width)
-        epsilon = mpmath.mpf(float(w * steps * part))
-        grid = [w * k / 300 for k in range(301)]
-        best = max(grid, key=lambda t: equal_steps(t, w, steps, epsilon))
-        low, high = max(best - w / 300, 0), min(best + w / 300, w)
-        for _ in range(70):  # golden section: each piece has one maximum
-            x, y = (
-                low + (high - low) * mpmath.mpf("0.382"),
-                low + (high - low) * mpmath.mpf("0.618"),
-            )
-            first, second = (equal_steps(t, w, steps, epsilon) for t in (x, y))
-            low, high = (low, y) if first > second else (x, high)
-        truth = max(equal_steps(t, w, steps, epsilon) for t in (low, best, 0, w))
-    found = pe.duality.bounded_range_delta(float(epsilon), range_per_step=float(w), steps=steps)
-    assert found == pytest.approx(float(truth), rel=1e-11, abs=1e-300)
+    epsilon = float(width) * steps * part
+    truth = float(bounded_range_profile(float(width), steps, epsilon))
+    found = pe.duality.bounded_range_delta(epsilon, range_per_step=float(width), steps=steps)
+    assert found == pytest.approx(truth, rel=1e-11, abs=1e-300)
 
 
 @pytest.mark.parametrize(

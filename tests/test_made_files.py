@@ -36,7 +36,7 @@ from pyengine.cli.main import make_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "tests" / "data"
-if not (ROOT / "tools" / "batch_selection_truth.py").exists():  # a package without its sources
+if not (ROOT / "tools" / "accuracy_by_mechanism.py").exists():  # a package without its sources
     pytest.skip("the sources are not here", allow_module_level=True)
 
 NEIGHBOURS = ("generate", "hull", "truth")  # modules of one name in several directories
@@ -145,34 +145,6 @@ def rows_of(name: str) -> list[list[str]]:
     return [[cell.strip() for cell in x.strip("|").split("|")] for x in lines if x[:2] == "| "]
 
 
-BATCHES = {row[0]: row for row in rows_of("batch_selection_truth.md")[1:]}
-ASKED = {  # settings whose truths take less than a second
-    "random allocation, one epoch": (1, 8),
-    "truncated Poisson, one step": range(0, 200, 40),
-    "exponential mechanism": range(0, 200, 20),
-}
-
-
-@pytest.mark.parametrize("name", BATCHES)
-def test_batch_selection_truth(name: str) -> None:
-    tool = script("tools/batch_selection_truth.py")
-    _, truth, *counts, largest, _, smallest = BATCHES[name]
-    make, settings, words = tool.FAMILIES[name]
-    assert truth == words
-    assert counts == [str(settings), "0", "0", "0"]
-    judged, cases = 0, list(tool.cases(make, tool.SEED, max(ASKED[name]) + 1))
-    for k in ASKED[name]:
-        words, true, ask = cases[k]
-        lower, value, upper = ask()
-        t = true()
-        assert lower * (1 - 2.0**-52) <= t <= upper * (1 + 2.0**-52), words
-        if t > 0.0 and value > 0.0:
-            assert abs(float(value / t - 1)) <= PRINTED * float(largest), words
-            assert float(t) >= float(smallest) / 1.6, words  # of one digit
-            judged += 1
-    assert judged > len(ASKED[name]) / 2
-
-
 def test_adaptive_gain() -> None:
     """Rényi columns anew; as many steps keep the target, and 2 % more do not."""
     tool = script("tools/adaptive_gain.py")
@@ -197,7 +169,7 @@ def test_adaptive_gain() -> None:
 
 
 MECHANISMS = {row[0]: row for row in rows_of("accuracy_by_mechanism.md")[1:]}
-QUICK = ("Gaussian, not sampled", "DP-SGD, one step")
+QUICK = ("Gaussian, not sampled", "DP-SGD, one step", "truncated Poisson, one step")
 QUICK += ("discrete Laplace", "randomized response", "two probability vectors") if ALL else ()
 
 
@@ -210,7 +182,7 @@ def test_accuracy_by_mechanism(name: str) -> None:
     """The row anew: the same words and counts, and errors of that size at most."""
     tool = script("tools/accuracy_by_mechanism.py")
     rng = tool.np.random.default_rng([1, list(tool.KINDS).index(name)])
-    row = tool.measure(*tool.KINDS[name], rng, 24, 60)
+    row = tool.measure(tool.KINDS[name], rng, 24, 60)
     new, old = [cell.strip() for cell in row.split("|")], MECHANISMS[name][1:]
     assert new[:2] + new[4:] == old[:2] + old[4:]
     for one, other in zip([*new[2].split(","), new[3]], [*old[2].split(","), old[3]], strict=True):

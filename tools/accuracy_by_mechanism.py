@@ -2,8 +2,10 @@
 
 ``python tools/accuracy_by_mechanism.py --questions 24 --seed 1`` asks random questions about every
 kind of mechanism, compares each value with `pyengine.reference`, and prints a Markdown table. It
-needs the extra ``reference``. Truths that take longer than ``--seconds`` are not used; the table
-says how many there were, and how many of the others are only estimates of the reference.
+needs the extra ``reference``. δ of epochs of random allocation (estimates, as plain values are) and
+of truncated samples is compared with ``tests/batch_truth.py``, which shares no code with pyengine.
+Truths that take longer than ``--seconds`` are not used; the table says how many there were, and how
+many of the others are not proven.
 """
 
 from __future__ import annotations
@@ -11,10 +13,18 @@ from __future__ import annotations
 import argparse
 import math
 import signal
+import sys
 from collections.abc import Callable
-from typing import Any
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from random_mechanisms import evenly
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from batch_truth import NoTruthError, epoch_profile, truncated_profile
 
 import pyengine as pe
 from pyengine import reference
@@ -23,22 +33,39 @@ from pyengine.api import QUESTIONS, answers
 
 Rng = np.random.Generator
 DIGITS = 17
+ROUNDING = 2.0**-52
 
 
-def log_uniform(rng: Rng, low: float, high: float) -> float:
-    return float(np.exp(rng.uniform(math.log(low), math.log(high))))
+class Truth(NamedTuple):
+    """The true answer, an enclosure of it, and whether it is proven."""
+
+    value: Any
+    lower: Any
+    upper: Any
+    is_proven: bool
+
+
+class Asked(NamedTuple):
+    """A question about a mechanism, and what computes its truth."""
+
+    mechanism: pe.Mechanism
+    question: str
+    at: float
+    adjacency: str
+    truth: Callable[[], Truth]
+    proven: bool = True  # whether proven bounds are asked for
 
 
 def steps(rng: Rng, most: int) -> int:
-    return round(log_uniform(rng, 1.0, most))
+    return round(evenly(rng, 1.0, most))
 
 
 def noise(rng: Rng) -> float:
-    return log_uniform(rng, 0.5, 8.0)
+    return evenly(rng, 0.5, 8.0)
 
 
 def rate(rng: Rng) -> float:
-    return log_uniform(rng, 1e-3, 0.5)
+    return evenly(rng, 1e-3, 0.5)
 
 
 def gaussian(rng: Rng) -> pe.Mechanism:
@@ -82,7 +109,7 @@ def randomized_response(rng: Rng) -> pe.Mechanism:
 
 
 def generic(rng: Rng) -> pe.Mechanism:
-    return pe.GenericMechanism(log_uniform(rng, 0.01, 1.0), 1e-8).composed(steps(rng, 300))
+    return pe.GenericMechanism(evenly(rng, 0.01, 1.0), 1e-8).composed(steps(rng, 300))
 
 
 def vectors(rng: Rng) -> pe.Mechanism:
@@ -95,37 +122,107 @@ def mixture(rng: Rng) -> pe.Mechanism:
 
 
 DP = ("add", "remove", "add_remove")
-KINDS: dict[str, tuple[Callable[[Rng], pe.Mechanism], tuple[str, ...]]] = {
-    "Gaussian, not sampled": (gaussian, DP),
-    "DP-SGD, one step": (one_step, DP),
-    "DP-SGD, more steps": (dp_sgd, DP),
-    "DP-SGD, `substitute`": (dp_sgd, ("substitute",)),
-    "Gaussian, without replacement": (without_replacement, DP),
-    "Laplace, not sampled": (laplace, DP),
-    "Laplace, Poisson-sampled": (sampled_laplace, DP),
-    "discrete Gaussian": (discrete_gaussian, DP),
-    "discrete Laplace": (discrete_laplace, DP),
-    "randomized response": (randomized_response, DP),
-    "generic (ε, δ)": (generic, DP),
-    "two probability vectors": (vectors, DP),
-    "DP-SGD with a Laplace step": (mixture, DP),
+
+
+def by_reference(
+    make: Callable[[Rng], pe.Mechanism], adjacencies: tuple[str, ...] = DP
+) -> Callable[[Rng, int], Asked]:
+    """All questions and orders in turn, with arguments whose answers are not trivial or tiny."""
+
+    def asked(rng: Rng, index: int) -> Asked:
+        question = tuple(QUESTIONS)[index % 4]
+        adjacency = adjacencies[index // 4 % len(adjacencies)]
+        mechanism = make(rng)
+        if question != "delta":
+            at = evenly(rng, 1e-9, 0.3)
+        else:
+            end = float(pe.epsilon(mechanism, 1e-10, adjacency=adjacency, tolerance=1e-2))
+            at = float(rng.uniform(0.0, min(end, 50.0)))
+
+        def truth() -> Truth:
+            ask = getattr(reference, question)
+            found = ask(mechanism, at, adjacency=adjacency, digits=DIGITS)
+            return Truth(found, found.lower, found.upper, found.certified)
+
+        return Asked(mechanism, question, at, adjacency, truth)
+
+    return asked
+
+
+def beside(profile: Callable[[], Any], *, is_proven: bool) -> Callable[[], Truth]:
+    """The truth by a profile of other code."""
+
+    def truth() -> Truth:
+        found = profile()
+        return Truth(found, found * (1 - ROUNDING), found * (1 + ROUNDING), is_proven)
+
+    return truth
+
+
+def rounded(x: float) -> float:
+    """A short decimal number, exactly the same for both sides."""
+    return float(f"{x:.4g}")
+
+
+def place(rng: Rng, run: pe.Mechanism, order: str) -> float:
+    """An ε of a δ from 0.3 down to 1e-18."""
+    return rounded(float(pe.epsilon(run, 10.0 ** -rng.uniform(0.5, 18.0), adjacency=order)))
+
+
+def epoch(rng: Rng, index: int) -> Asked:
+    """Noise 0.7 to 8, 2 to 10^5 steps."""
+    sigma, number = rounded(evenly(rng, 0.7, 8.0)), int(evenly(rng, 2, 1e5))
+    run, order = pe.dp_sgd_allocated(sigma, number, 1), DP[index % 2]
+    at = place(rng, run, order)
+
+    def profile() -> Any:
+        return epoch_profile(sigma, number, at, order)
+
+    return Asked(run, "delta", at, order, beside(profile, is_proven=False), proven=False)
+
+
+def truncated(rng: Rng, index: int) -> Asked:
+    """20 to 600 records, batches limited to up to twice the mean."""
+    sigma, records = rounded(evenly(rng, 0.5, 6.0)), int(rng.integers(20, 600))
+    p = Fraction(int(rng.integers(1, 50)), 100)
+    batch = int(np.clip(round(records * float(p) * rng.uniform(0.7, 2.0)), 1, records - 1))
+    run = pe.GaussianMechanism(sigma).truncated_poisson_sampled(
+        p, batch_size=batch, dataset_size=records
+    )
+    order = DP[index % 2]
+    at = place(rng, run, order)
+
+    def profile() -> Any:
+        return truncated_profile(sigma, p, batch, records, at, order)
+
+    return Asked(run, "delta", at, order, beside(profile, is_proven=True))
+
+
+KINDS: dict[str, Callable[[Rng, int], Asked]] = {
+    "Gaussian, not sampled": by_reference(gaussian),
+    "DP-SGD, one step": by_reference(one_step),
+    "DP-SGD, more steps": by_reference(dp_sgd),
+    "DP-SGD, `substitute`": by_reference(dp_sgd, ("substitute",)),
+    "Gaussian, without replacement": by_reference(without_replacement),
+    "Laplace, not sampled": by_reference(laplace),
+    "Laplace, Poisson-sampled": by_reference(sampled_laplace),
+    "discrete Gaussian": by_reference(discrete_gaussian),
+    "discrete Laplace": by_reference(discrete_laplace),
+    "randomized response": by_reference(randomized_response),
+    "generic (ε, δ)": by_reference(generic),
+    "two probability vectors": by_reference(vectors),
+    "DP-SGD with a Laplace step": by_reference(mixture),
+    "random allocation, one epoch": epoch,
+    "truncated Poisson, one step": truncated,
 }
 
 
-def argument(rng: Rng, question: str, mechanism: pe.Mechanism, adjacency: str) -> float:
-    """An argument whose answer is neither trivial nor below 1e-12."""
-    if question != "delta":
-        return log_uniform(rng, 1e-9, 0.3)
-    end = float(pe.epsilon(mechanism, 1e-10, adjacency=adjacency, tolerance=1e-2))
-    return float(rng.uniform(0.0, min(end, 50.0)))
-
-
 class TooLongError(Exception):
-    """The reference takes longer than allowed."""
+    """The truth takes longer than allowed."""
 
 
-def truth(question: str, mechanism: pe.Mechanism, at: float, adjacency: str, seconds: int) -> Any:
-    """Value of the reference with its error, or None."""
+def in_time(truth: Callable[[], Truth], seconds: int) -> Truth | None:
+    """A truth, or None if there is none within some seconds."""
 
     def stop(*_: object) -> None:
         raise TooLongError
@@ -133,56 +230,49 @@ def truth(question: str, mechanism: pe.Mechanism, at: float, adjacency: str, sec
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(seconds)
     try:
-        ask = getattr(reference, question)
-        return ask(mechanism, at, adjacency=adjacency, digits=DIGITS)
-    except (pe.AccuracyError, TooLongError):
+        return truth()
+    except (pe.AccuracyError, NoTruthError, TooLongError):
         return None
     finally:
         signal.alarm(0)
 
 
-def measure(
-    make: Callable[[Rng], pe.Mechanism],
-    adjacencies: tuple[str, ...],
-    rng: Rng,
-    questions: int,
-    seconds: int,
-) -> str:
+def measure(draw: Callable[[Rng, int], Asked], rng: Rng, questions: int, seconds: int) -> str:
     """Cells of one row: engines, certainty, widths, errors, counts."""
     engines: set[str] = set()
+    words: set[str] = set()
     widths, errors, outside, refused, unknown, estimated = [], [], 0, 0, 0, 0
     for index in range(questions):
-        question = tuple(QUESTIONS)[index % 4]
-        adjacency = adjacencies[index // 4 % len(adjacencies)]
-        mechanism = make(rng)
         try:
-            at = argument(rng, question, mechanism, adjacency)
-            bounds, names, _ = answers(question, mechanism, [at], adjacency=adjacency)
+            mechanism, question, at, adjacency, truth, is_proof_asked = draw(rng, index)
+            bounds, names, proven = answers(
+                question, mechanism, [at], adjacency=adjacency, proven=is_proof_asked
+            )
         except pe.AccuracyError:
             refused += 1
             continue
         lower, value, upper = (float(part[0]) for part in bounds)
-        found = truth(question, mechanism, at, adjacency, seconds)
-        if found is None or not 0 < found < math.inf:
+        found = in_time(truth, seconds)
+        if found is None or not 0 < found.value < math.inf:
             unknown += 1
             continue
         engines.add(names[0])
+        words.add(certainty(proven[0]))
         widths.append((upper - lower) / 2.0 / value)
-        errors.append(float(abs(found - value) / found))
-        estimated += not found.certified
+        errors.append(float(abs(found.value - value) / found.value))
+        estimated += not found.is_proven
         outside += not (lower <= found.upper and found.lower <= upper)
     if not errors:
         return f"- | - | - | - | - | {refused} | {unknown} | 0"
-    words = sorted({certainty(name) for name in engines})
     claimed = f"{np.median(widths):.0e}, {max(widths):.0e}"
     return (
-        f"{', '.join(sorted(engines))} | {', '.join(words)} | {claimed} | {max(errors):.1e} | "
-        f"{len(errors)} ({outside}) | {refused} | {unknown} | {estimated}"
+        f"{', '.join(sorted(engines))} | {', '.join(sorted(words))} | {claimed} | "
+        f"{max(errors):.1e} | {len(errors)} ({outside}) | {refused} | {unknown} | {estimated}"
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--questions", type=int, default=24, help="of each kind (24)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=60, help="for one truth (60)")
@@ -193,11 +283,11 @@ def main() -> None:
         "error | compared (outside) | refused | no truth | truth estimated |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
-    for number, (name, (make, adjacencies)) in enumerate(KINDS.items()):
+    for number, (name, draw) in enumerate(KINDS.items()):
         if arguments.kinds and name not in arguments.kinds:
             continue
         rng = np.random.default_rng([arguments.seed, number])
-        row = measure(make, adjacencies, rng, arguments.questions, arguments.seconds)
+        row = measure(draw, rng, arguments.questions, arguments.seconds)
         print(f"| {name} | {row} |", flush=True)
 
 
