@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import outcomes
-from closed_form_truth import exact, precision, spread, upper
+from campaign.steps import between
+from campaign.truth.law import ball, precision
+from campaign.truth.lines import normal
 from flint import acb, arb
 
 import pyengine as pe
@@ -46,7 +48,7 @@ class Conversion(NamedTuple):
 
 def number(x: float) -> arb:
     """Return a double, or infinity, as a ball."""
-    return exact(x) if math.isfinite(x) else arb("inf")
+    return ball(x) if math.isfinite(x) else arb("inf")
 
 
 def near(value: float, truth: arb, allowed: arb) -> Verdict:
@@ -81,8 +83,8 @@ def a_positive(source: random.Random, low: float, high: float) -> float:
     if kind < 0.05:
         return high
     if kind < 0.5:
-        return spread(source, low, high)
-    return min(high, max(low, spread(source, 1e-4, 1e2)))
+        return between(source, low, high)
+    return min(high, max(low, between(source, 1e-4, 1e2)))
 
 
 def an_epsilon(source: random.Random, high: float = 700.0) -> float:
@@ -91,7 +93,7 @@ def an_epsilon(source: random.Random, high: float = 700.0) -> float:
     if kind < 0.05:
         return 0.0
     if kind < 0.1:
-        return high - spread(source, 1e-13, 1.0) * high
+        return high - between(source, 1e-13, 1.0) * high
     return a_positive(source, 1e-320, high)
 
 
@@ -101,10 +103,10 @@ def a_probability(source: random.Random) -> float:
     if kind < 0.1:
         return source.choice([0.0, 1.0])
     if kind < 0.3:
-        return 1.0 - spread(source, 2.0**-53, 1.0)
+        return 1.0 - between(source, 2.0**-53, 1.0)
     if kind < 0.6:
         return source.random()
-    return spread(source, 5e-324, 1.0)
+    return between(source, 5e-324, 1.0)
 
 
 # ---- Rényi divergences and pure differential privacy
@@ -115,9 +117,9 @@ def draw_rdp(source: random.Random) -> tuple[Any, ...]:
     orders, costs = [], []
     for _ in range(source.randint(1, 4)):
         kind = source.random()
-        x = spread(source, 2.0**-52, 1.0 if kind < 0.4 else 1e3 if kind < 0.9 else 1e300)
+        x = between(source, 2.0**-52, 1.0 if kind < 0.4 else 1e3 if kind < 0.9 else 1e300)
         orders.append(1.0 + x)
-        beside = epsilon * (1.0 + spread(source, 1e-16, 1.0) * source.choice([-1.0, 1.0]))
+        beside = epsilon * (1.0 + between(source, 1e-16, 1.0) * source.choice([-1.0, 1.0]))
         costs.append(
             source.choice(
                 [0.0, math.inf, max(beside, 0.0), *(a_positive(source, 1e-320, 1e4),) * 4]
@@ -234,7 +236,7 @@ def judge_gdp(value: float, epsilon: float) -> Verdict:
         if epsilon < 1.0:
             miss = ((t / arb(2).sqrt()).erf() - (e / 2).tanh()) / (2 * density)
         else:
-            tail = upper(t)
+            _, tail = normal(t)
             miss = -(tail * (1 + e.exp())).log() * tail / density
         return above(value, number(value) - 2 * miss, arb("1e-14") * number(value) + 2 * LOST)
 
@@ -311,8 +313,8 @@ class Range:
 
 def a_range(source: random.Random) -> tuple[float, int]:
     kind = source.random()
-    width = 700.0 if kind < 0.03 else spread(source, 1e-320 if kind < 0.15 else 1e-6, 700.0)
-    return width, round(spread(source, 1.0, 40.0 if source.random() < 0.97 else 5000.0))
+    width = 700.0 if kind < 0.03 else between(source, 1e-320 if kind < 0.15 else 1e-6, 700.0)
+    return width, round(between(source, 1.0, 40.0 if source.random() < 0.97 else 5000.0))
 
 
 def draw_range_delta(source: random.Random) -> tuple[Any, ...]:
@@ -320,7 +322,7 @@ def draw_range_delta(source: random.Random) -> tuple[Any, ...]:
     end, kind = width * steps, source.random()
     if kind < 0.1:
         return source.choice([0.0, end, 2.0 * end]), width, steps
-    part = source.random() if kind < 0.5 else spread(source, 1e-17, 1.0)
+    part = source.random() if kind < 0.5 else between(source, 1e-17, 1.0)
     return (end * part if kind < 0.75 else end * (1.0 - part)), width, steps
 
 
@@ -334,7 +336,7 @@ def draw_range_epsilon(source: random.Random) -> tuple[Any, ...]:
     width, steps = a_range(source)
     if source.random() < 0.2:  # next to δ(0), which is below this
         most = -math.expm1(-0.5 * width * math.sqrt(steps))
-        return most * (1.0 - spread(source, 1e-16, 0.5)), width, steps
+        return most * (1.0 - between(source, 1e-16, 0.5)), width, steps
     return a_probability(source), width, steps
 
 
@@ -364,9 +366,9 @@ def draw_guarantee(source: random.Random) -> tuple[Any, ...]:
     epsilon = math.inf if source.random() < 0.02 else an_epsilon(source)
     delta, x = a_probability(source), a_probability(source)
     if source.random() < 0.3:  # next to where the bound ends
-        x = (1.0 - delta) * math.exp(-min(epsilon, 700.0)) * (1.0 + spread(source, 1e-17, 1.0))
+        x = (1.0 - delta) * math.exp(-min(epsilon, 700.0)) * (1.0 + between(source, 1e-17, 1.0))
     elif source.random() < 0.3:
-        x = (1.0 - delta) * (1.0 - spread(source, 1e-17, 1.0))
+        x = (1.0 - delta) * (1.0 - between(source, 1e-17, 1.0))
     return epsilon, delta, min(x, 1.0)
 
 
@@ -397,7 +399,7 @@ def judge_trade_off(value: float, epsilon: float, delta: float, alpha: float) ->
 
 def draw_advantage(source: random.Random) -> tuple[Any, ...]:
     prior = a_probability(source)
-    beside = prior * (1.0 + spread(source, 1e-16, 1.0) * source.choice([-1.0, 1.0]))
+    beside = prior * (1.0 + between(source, 1e-16, 1.0) * source.choice([-1.0, 1.0]))
     success = a_probability(source) if source.random() < 0.5 else min(beside, 1.0)
     return success, 0.5 if prior == 1.0 else prior
 
@@ -410,8 +412,10 @@ def judge_advantage(value: float, success: float, prior: float) -> Verdict:
 
 def draw_mse(source: random.Random) -> tuple[Any, ...]:
     cost = source.choice([an_epsilon(source), an_epsilon(source, 3000.0), math.inf])
-    size = source.choice([1.0, 1.0, spread(source, 1e-300, 1e300)])
-    return cost, [min(size * spread(source, 1e-3, 1e3), 1e308) for _ in range(source.randint(1, 4))]
+    size = source.choice([1.0, 1.0, between(source, 1e-300, 1e300)])
+    return cost, [
+        min(size * between(source, 1e-3, 1e3), 1e308) for _ in range(source.randint(1, 4))
+    ]
 
 
 def judge_mse(value: float, cost: float, widths: list[float]) -> Verdict:
@@ -427,13 +431,13 @@ def judge_mse(value: float, cost: float, widths: list[float]) -> Verdict:
 
 
 def draw_renyi_gamma(source: random.Random) -> tuple[Any, ...]:
-    orders = [1.0 + spread(source, 2.0**-52, 1e300 if source.random() < 0.1 else 1e3)]
+    orders = [1.0 + between(source, 2.0**-52, 1e300 if source.random() < 0.1 else 1e3)]
     orders += [math.inf] * (source.random() < 0.1)
     kappa = a_probability(source)
     cost = -math.log(kappa) if kappa else 1.0
     ordinary = a_positive(source, 1e-320, 1e4)
     costs = [
-        source.choice([ordinary, abs(cost * (1.0 - spread(source, 1e-16, 1.0))), math.inf])
+        source.choice([ordinary, abs(cost * (1.0 - between(source, 1e-16, 1.0))), math.inf])
         for _ in orders
     ]
     return kappa, orders, costs
@@ -470,11 +474,13 @@ def judge_gaussian_renyi(value: float, kappa: float, noise: float, steps: int) -
 def a_prior(source: random.Random) -> int | list[float]:
     kind = source.random()
     if kind < 0.7:
-        return round(spread(source, 2.0, 1e3 if kind < 0.4 else 1e15))
+        return round(between(source, 2.0, 1e3 if kind < 0.4 else 1e15))
     if kind < 0.85:  # nearly equal
-        size, tilt = source.randint(2, 30), spread(source, 1e-16, 1.0)
+        size, tilt = source.randint(2, 30), between(source, 1e-16, 1.0)
         return [(1.0 + tilt * source.uniform(-1.0, 1.0)) / size for _ in range(size)]
-    return [spread(source, 1e-30 if kind < 0.9 else 0.1, 1.0) for _ in range(source.randint(2, 30))]
+    return [
+        between(source, 1e-30 if kind < 0.9 else 0.1, 1.0) for _ in range(source.randint(2, 30))
+    ]
 
 
 def normalised(weights: int | list[float]) -> int | list[float]:
@@ -497,7 +503,7 @@ def draw_fano(source: random.Random) -> tuple[Any, ...]:
     most = math.log(prior if isinstance(prior, int) else len(prior))
     kind = source.random()
     if kind < 0.3:
-        return prior, most * (1.0 - spread(source, 1e-16, 1.0))
+        return prior, most * (1.0 - between(source, 1e-16, 1.0))
     return prior, 0.0 if kind < 0.4 else a_positive(source, 1e-320, 50.0)
 
 
@@ -528,9 +534,9 @@ def judge_fano(value: float, prior: int | list[float], information: float) -> Ve
 
 def draw_gaussian_information(source: random.Random) -> tuple[Any, ...]:
     wide = source.random() < 0.2
-    noise = spread(source, *((1e-300, 1e300) if wide else (1e-2, 1e4)))
-    sensitivity = spread(source, *((1e-100, 1e100) if wide else (1e-1, 1e1)))
-    return normalised(a_prior(source)), noise, sensitivity, round(spread(source, 1.0, 1e6))
+    noise = between(source, *((1e-300, 1e300) if wide else (1e-2, 1e4)))
+    sensitivity = between(source, *((1e-100, 1e100) if wide else (1e-1, 1e1)))
+    return normalised(a_prior(source)), noise, sensitivity, round(between(source, 1.0, 1e6))
 
 
 def judge_gaussian_information(
@@ -548,7 +554,7 @@ def judge_gaussian_information(
 
 def draw_orthogonal(source: random.Random) -> tuple[Any, ...]:
     more = source.random() < 0.03  # rarely, because that truth takes a second
-    return round(spread(source, 3.0, 1e15)) if more else 2, 1.0 / spread(source, 1e-3, 25.0)
+    return round(between(source, 3.0, 1e15)) if more else 2, 1.0 / between(source, 1e-3, 25.0)
 
 
 def judge_orthogonal(value: float, size: int, noise: float) -> Verdict:
@@ -605,23 +611,28 @@ class LogLinear:
 
 
 def draw_selection(source: random.Random) -> tuple[Any, ...]:
-    profile = LogLinear(spread(source, 1e-3, 700.0), spread(source, 1e-3, 100.0))
+    profile = LogLinear(between(source, 1e-3, 700.0), between(source, 1e-3, 100.0))
     epsilon = an_epsilon(source, 100.0 if source.random() < 0.9 else 700.0)
     if source.random() < 0.5:
         return (
             profile,
             epsilon,
             {
-                "mean": spread(source, 1e-300, 1e308)
+                "mean": between(source, 1e-300, 1e308)
                 if source.random() < 0.1
-                else spread(source, 1e-3, 1e3)
+                else between(source, 1e-3, 1e3)
             },
         )
     wide = source.random() < 0.3
     shape = source.choice(
-        [0.0, 1.0, -1.0 + spread(source, 1e-15, 1.0), spread(source, 1e-300 if wide else 1e-3, 1e2)]
+        [
+            0.0,
+            1.0,
+            -1.0 + between(source, 1e-15, 1.0),
+            between(source, 1e-300 if wide else 1e-3, 1e2),
+        ]
     )
-    stopping = spread(source, 5e-324 if wide else 1e-4, 1.0)
+    stopping = between(source, 5e-324 if wide else 1e-4, 1.0)
     stopping = 1.0 - stopping if source.random() < 0.3 and stopping > 1e-15 else stopping
     law = {"runs": "negative_binomial", "shape": shape, "stopping": min(stopping, 1.0 - 2.0**-53)}
     return profile, epsilon, law
@@ -662,11 +673,11 @@ def judge_selection(
 
 
 def draw_divergence(source: random.Random) -> tuple[Any, ...]:
-    noise = spread(source, 0.3, 30.0)
+    noise = between(source, 0.3, 30.0)
     law = pe.GaussianMechanism(noise) if source.random() < 0.7 else pe.LaplaceMechanism(noise)
-    rate = source.choice([1.0, source.random(), spread(source, 1e-9, 1.0)])
-    order = 1.0 + source.choice([0.0, spread(source, 2.0**-52, 1.0), spread(source, 1.0, 40.0)])
-    return law, rate, round(spread(source, 1.0, 1e6)), order, source.choice(["add", "remove"])
+    rate = source.choice([1.0, source.random(), between(source, 1e-9, 1.0)])
+    order = 1.0 + source.choice([0.0, between(source, 2.0**-52, 1.0), between(source, 1.0, 40.0)])
+    return law, rate, round(between(source, 1.0, 1e6)), order, source.choice(["add", "remove"])
 
 
 def divergence(law: Any, rate: float, order: float, adjacency: str) -> arb:
@@ -753,11 +764,11 @@ def judge_best_order(value: float, kappa: float, noise: float, steps: int) -> Ve
 
 def draw_mu(source: random.Random) -> tuple[Any, ...]:
     if source.random() < 0.02:  # rarely, because the search takes a tenth of a second
-        return (spread(source, 1e-2, 10.0),)
+        return (between(source, 1e-2, 10.0),)
     wide = source.random() < 0.3
     ends = (1e-300, 1e300) if wide else (1e-2, 1e2)
-    kinds = round(spread(source, 1.0, 60.0))
-    return ([(spread(source, *ends), round(spread(source, 1.0, 1e9))) for _ in range(kinds)],)
+    kinds = round(between(source, 1.0, 60.0))
+    return ([(between(source, *ends), round(between(source, 1.0, 1e9))) for _ in range(kinds)],)
 
 
 def ask_mu(given: float | list[tuple[float, int]]) -> float:
@@ -797,7 +808,7 @@ class Pair:
         with precision(1200):
             slope, found = number(epsilon).exp(), []
             for i in (1, 0) if symmetric else (1,):
-                gains = [exact(atom[i]) - slope * exact(atom[1 - i]) for atom in self.atoms]
+                gains = [ball(atom[i]) - slope * ball(atom[1 - i]) for atom in self.atoms]
                 found.append(sum((gain for gain in gains if gain > 0), arb(0)))
             return float(max(found, key=lambda x: x.mid()).mid())
 
@@ -818,10 +829,10 @@ def draw_pair(source: random.Random) -> tuple[Pair, float, list[float], bool]:
     spreads = source.choice([1e-6, 0.1, 1.0, 10.0, 100.0])
     weights = []
     for _ in range(source.randint(2, 4)):
-        p = source.choice([1.0, spread(source, 1e-12, 1.0)])
+        p = source.choice([1.0, between(source, 1e-12, 1.0)])
         weights.append((p, p * math.exp(source.uniform(-spreads, spreads))))
     if source.random() < 0.2:
-        weights.append((0.0, spread(source, 1e-10, 1.0)))
+        weights.append((0.0, between(source, 1e-10, 1.0)))
     accuracy = source.choice([0.0, 0.0, 1e-11, 1e-6])
     errors = [source.uniform(-accuracy, accuracy) for _ in range(40)]
     return Pair(weights), accuracy, errors, source.random() < 0.5
@@ -900,7 +911,7 @@ def judge_profile(bracket: Any, *inputs: Any) -> Verdict:
     pair, _, _, symmetric, epsilon, _ = inputs
     with precision(1200):
         slope = number(epsilon).exp()
-        gains = [exact(1 - y) - slope * exact(x) for x, y in pair.corners(symmetric)]
+        gains = [ball(1 - y) - slope * ball(x) for x, y in pair.corners(symmetric)]
         truth = max(gains, key=lambda x: x.mid())
         lower, upper = number(float(bracket.lower)), number(float(bracket.upper))
         return Verdict(0.0, bool(truth < lower or truth > upper))
@@ -968,8 +979,8 @@ CONVERSIONS = {
     "renyi_gamma_bound": Conversion(
         lambda source: (
             a_probability(source),
-            spread(source, 0.1, 100.0),
-            round(spread(source, 1.0, 1e3)),
+            between(source, 0.1, 100.0),
+            round(between(source, 1.0, 1e3)),
         ),
         lambda kappa, noise, steps: baselines.renyi_gamma_bound(
             pe.GaussianMechanism(noise).composed(steps), kappa
@@ -988,7 +999,7 @@ CONVERSIONS = {
         lambda source: (
             a_probability(source),
             a_positive(source, 1e-300, 1e300),
-            round(spread(source, 1.0, 1e9)),
+            round(between(source, 1.0, 1e9)),
         ),
         lambda kappa, noise, steps: baselines.gaussian_renyi_gamma(kappa, noise, steps=steps),
         judge_gaussian_renyi,

@@ -27,7 +27,7 @@ from thorough import ALL, some
 pytest.importorskip("flint")
 pytest.importorskip("matplotlib")
 
-from closed_form_truth import precision
+from campaign.truth.law import precision
 from comparing import compared, comparing, left_out
 from test_papers_published import alike
 

@@ -2,7 +2,6 @@
 
     python tools/campaigns.py compositions mixtures --answers 100000 --seed 1
     python tools/campaigns.py smooth few-steps --minutes 5
-    python tools/campaigns.py closed-forms --answers 20000
     python tools/campaigns.py conversions --answers 20000
     python tools/campaigns.py menus --answers 2000
 
@@ -13,21 +12,16 @@ Kinds of mechanisms, which take turns: ``compositions`` of Gaussian steps (``sec
 two to a hundred of DP-SGD (`pyengine.reference`). Case i of a seed is always the same: ``--first
 i`` begins with it.
 
-The others run alone. ``closed-forms`` compares one-step and plain Gaussian mechanisms with ball
-arithmetic over their whole domain (noise 1e-4 to 1e3, rates 1e-12 to 1, every adjacency, question
-and kind of sampling, arguments next to all ends and seams; only a twentieth of hulls, whose truth
-is slow). ``conversions`` compares each function of `pyengine.duality` and `pyengine.baselines` with
-formulas in balls. ``menus`` compares bounds of `pyengine.adaptive` with a second program on another
-grid. The exit code is 1 if an answer is outside its bounds.
+The others run alone. ``conversions`` compares each function of `pyengine.duality` and
+`pyengine.baselines` with formulas in balls. ``menus`` compares bounds of `pyengine.adaptive` with a
+second program on another grid. The exit code is 1 if an answer is outside its bounds.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
-import itertools
 import math
-import random
 import sys
 import time
 from collections.abc import Callable
@@ -39,7 +33,6 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import adaptive_truth
-import closed_form_truth
 import conversion_truth
 import mixture_contour
 import second_contour
@@ -50,7 +43,6 @@ import pyengine as pe
 
 EACH = 100  # cases from one line to the next
 PATIENT = 20.0  # seconds of the reference for an epoch
-HULLS = 0.05  # share of hulls of both orders that are asked of closed forms
 MENU_TOLERANCE = 1e-4
 
 
@@ -120,44 +112,6 @@ def in_time(given: argparse.Namespace) -> bool:
 # ---- campaigns that run alone --------------------------------------------------------------------
 
 
-def of_closed_forms(given: argparse.Namespace) -> int:
-    """Print answers that are wrong, refused or wide, and quantiles of widths and errors."""
-    counts: collections.Counter[str] = collections.Counter()
-    widths, errors = [], []
-    for k in itertools.count(given.first, given.stride):
-        if counts["asked"] >= given.answers or not in_time(given):
-            break
-        source = random.Random(f"{given.seed}/{k}")
-        question = closed_form_truth.random_question(source)
-        curve = question.name in ("gamma_bound", "trade_off")
-        if curve and question.adjacency == "add_remove" and source.random() > HULLS:
-            continue
-        counts["asked"] += 1
-        ask = getattr(pe, question.name)
-        try:
-            bounds = ask(
-                question.mechanism, question.argument, adjacency=question.adjacency, bounds=True
-            )
-        except pe.AccuracyError as refusal:
-            counts["refused"] += 1
-            print(f"{k} refused {question[:4]}: {refusal}")
-            continue
-        inside, error = closed_form_truth.judge(question, bounds)
-        if not inside:
-            counts["wrong"] += 1
-            print(f"{k} WRONG {question[:4]}: {bounds}")
-        if 1e-300 < bounds.value < math.inf and question.name != "epsilon":
-            widths.append((bounds.upper - bounds.lower) / bounds.value)
-            errors.append(error)
-            if error > 1e-12:
-                print(f"{k} error {error:.1e} {question[:4]}: {bounds}")
-    print(dict(counts))
-    for name, figures in (("width", widths), ("error", errors)):
-        found = ", ".join(f"{x:.1e}" for x in np.quantile(figures, [0.5, 0.99, 1.0]))
-        print(f"relative {name} of values: median, 99 %, largest {found}")
-    return int(counts["wrong"] > 0)
-
-
 def of_conversions(given: argparse.Namespace) -> int:
     """Print how many answers are on the wrong side, or outside the stated error."""
     wrong = 0
@@ -198,7 +152,7 @@ def of_menus(given: argparse.Namespace) -> int:
     return int(any(what == "outside" for what, _ in counts))
 
 
-ALONE = {"closed-forms": of_closed_forms, "conversions": of_conversions, "menus": of_menus}
+ALONE = {"conversions": of_conversions, "menus": of_menus}
 
 
 def main() -> int:

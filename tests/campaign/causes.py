@@ -1,8 +1,9 @@
 """Questions around the causes of past wrong bounds: one campaign for each cause.
 
 A seed that begins with the name of a cause asks only such questions: some ten thousand in each
-region where answers were once outside their bounds, with truths that take milliseconds. For few
-steps there is ``tools/campaigns.py few-steps``.
+region where answers were once outside their bounds, with truths that take milliseconds.
+``closed-forms`` has the whole domain of one Gaussian step and of plain noise. For few steps there
+is ``tools/campaigns.py few-steps``.
 """
 
 from __future__ import annotations
@@ -92,6 +93,65 @@ def _tiny_approximation(rng: random.Random) -> Question:
     return question
 
 
+def _closed_form(rng: random.Random) -> Question:
+    """From the whole domain of the closed forms, half of them next to an end or a seam."""
+    noise, kind = between(rng, 1e-4, 1e3), rng.randrange(5)
+    sampling: Step | None = None
+    mu, p, steps = 1.0 / noise, 1.0, 1
+    if kind < 2:
+        rate = rng.choice([between(rng, 1e-12, 1.0), 1.0 - between(rng, 1e-16, 1.0)])
+        if 0.0 < rate < 1.0:
+            sampling, p = {"p": text_of(rate)}, rate
+    elif kind < 4:
+        size = rng.randint(1, 10 ** rng.randint(1, 12))
+        batch = rng.randint(1, max(1, min(size, 10 ** rng.randint(0, 12))))
+        if batch < size:
+            sampling = {"batch": batch, "size": size}
+            mu, p = 2.0 * mu, batch / size
+    else:
+        steps = rng.randint(1, 10 ** rng.randint(0, 6))
+        mu *= math.sqrt(steps)
+    step = {"kind": "gaussian", "of": {"noise": text_of(noise)}, "sampling": sampling}
+    adjacency = rng.choice(("add", "remove", "add_remove"))
+    asked = rng.choice(("delta", "epsilon", "gamma_bound", "trade_off"))
+    argument = (_some_loss if asked == "delta" else _some_level)(rng, mu, p)
+    return _question([{**step, "steps": steps}], adjacency, asked, argument)
+
+
+def _some_loss(rng: random.Random, mu: float, p: float) -> float:
+    """An ε: tiny or huge, next to the largest loss of ``add``, or that of an outcome."""
+    kind = rng.randrange(6)
+    if kind == 0:
+        return rng.choice([0.0, between(rng, 1e-300, 1e-3)])
+    if kind == 1:
+        return between(rng, 1e-3, 1e4)
+    if kind == 2 and p < 1.0:
+        near = rng.choice([-1, 1]) * between(rng, 1e-17, 1.0)
+        return max(-math.log1p(-p) * (1.0 - near), 0.0)
+    z = rng.uniform(-10.0, 38.0) if kind < 5 else rng.gauss(0.0, 1.0)
+    s = max(mu * (z + 0.5 * mu), 0.0)
+    return abs(s + math.log(p) if s > 600.0 else math.log1p(p * math.expm1(s)))
+
+
+def _some_level(rng: random.Random, mu: float, p: float) -> float:
+    """A δ or a level: tiny, next to 1, anywhere, or next to a seam."""
+    near = rng.choice([-1, 1]) * between(rng, 1e-17, 0.5)
+    places = [
+        0.0,
+        1.0,
+        between(rng, 1e-320, 1e-280),
+        between(rng, 1e-300, 1.0),
+        between(rng, 1e-6, 1.0),
+        1.0 - between(rng, 1e-17, 1.0),
+        rng.random(),
+        p * math.erf(mu / math.sqrt(8.0)) * (1.0 + near),  # the largest δ
+        (1.0 - p) * (1.0 + near),  # where the mixture's parts meet
+        0.5 * math.erfc(mu / math.sqrt(8.0)) * (1.0 + near),  # slope -1
+        p * (1.0 + near),
+    ]
+    return min(max(rng.choice(places), 0.0), 1.0)
+
+
 def _question(steps: list[Step], adjacency: str, asked: str, argument: float) -> Question:
     return {
         "steps": steps,
@@ -108,6 +168,7 @@ CAUSES: dict[str, Callable[[random.Random], Question]] = {
     "small-noise-delta": _small_noise_delta,
     "largest-loss": _largest_loss,
     "tiny-approximation": _tiny_approximation,
+    "closed-forms": _closed_form,
 }
 
 

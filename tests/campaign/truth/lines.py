@@ -23,13 +23,20 @@ __all__ = [
 
 FAR = 60  # standard deviations; what lies beyond has mass below e^-1800
 LOG_FAR = 1800  # the same for tails that fall as e^-x
+LARGE = 1000
 
 Tails = tuple[arb, arb]  # mass below and above a point
 
 
 def normal(x: arb) -> Tails:
-    """Masses of N(0, 1) below and above x, both with small relative errors."""
-    tail = (abs(x) / arb(2).sqrt()).erfc() / 2
+    """Masses of N(0, 1) below and above x, both with small relative errors.
+
+    For large arguments balls of erfc say only that it is small, those of gamma_upper keep digits.
+    """
+    if abs(x.mid()) < LARGE:
+        tail = (abs(x) / arb(2).sqrt()).erfc() / 2
+    else:
+        tail = (x * x / 2).gamma_upper(arb(1) / 2) / arb.pi().sqrt() / 2
     return (tail, 1 - tail) if x.mid() < 0 else (1 - tail, tail)
 
 
