@@ -39,7 +39,7 @@ static inline double pe_vexp_series(double r) {
 }
 
 /* exp(x) for x <= 709; 0 below -708 (no subnormal results).  Relative error below 1.75 units of 2^-53
- * (tools/prove_lane_trig.py).  Reduction x = k ln2 + r, |r| <= ln2/2, Taylor polynomial of degree 13 (truncation
+ * (tools/prove_arithmetic.py).  Reduction x = k ln2 + r, |r| <= ln2/2, Taylor polynomial of degree 13 (truncation
  * 2e-18). */
 static inline double pe_vexp(double x) {
     PE_DOMAIN(!(x > 709.0)); /* NaN is NaN */
@@ -55,7 +55,7 @@ static inline double pe_vexp(double x) {
 }
 
 /* cos(b) - 1 and sin(b) - b for |b| < 2^50, with small *relative* error near b = 0.  Up to |b| = 1e8 these with 1 and b
- * added again, e^{ib}, err by 4.9 + |b| units, 4.9 + 2.01 |b| from 2^20 on (tools/prove_lane_trig.py).  Reduction by
+ * added again, e^{ib}, err by 4.9 + |b| units, 4.9 + 2.01 |b| from 2^20 on (tools/prove_arithmetic.py).  Reduction by
  * pi/2 in three parts, minimax-quality Taylor polynomials on [-pi/4, pi/4]. */
 static inline void pe_vcosm1_sinmx(double b, double *cm1, double *smx) {
     PE_DOMAIN(!(b <= -0x1p50 || b >= 0x1p50)); /* the multiple of pi/2 is an integer of 52 bits */

@@ -166,26 +166,45 @@ def test_numbers_of_the_page() -> None:
         assert re.search(rf"`{name}`[^|]*\|[^|]*\| {float(units):g} \|", page), name
 
 
-def proved(source: str, path: Path) -> tuple[dict[str, float], int]:
-    """What the proof says of a changed header, in units, and its exit code."""
+def proved(name: str, source: str, path: Path, *proofs: str) -> tuple[dict[str, float], int]:
+    """What proofs say of a changed header, in units, and the exit code."""
     (path / "tools").mkdir(parents=True)
     (path / "csrc").mkdir()
     script = path / "tools" / "prove_arithmetic.py"
     script.write_bytes((ROOT / "tools" / "prove_arithmetic.py").read_bytes())
-    for name in ("elementary.h", "doubles.h"):
-        (path / "csrc" / name).write_bytes((ROOT / "csrc" / name).read_bytes())
-    (path / "csrc" / "arithmetic.h").write_text(source, encoding="utf-8")
-    of_pairs = ("exponentials", "logarithms", "turns")
+    for each in ("arithmetic.h", "elementary.h", "doubles.h", "lane_trig.h"):
+        (path / "csrc" / each).write_bytes((ROOT / "csrc" / each).read_bytes())
+    (path / "csrc" / name).write_text(source, encoding="utf-8")
     run = subprocess.run(
-        [sys.executable, script, *of_pairs], capture_output=True, text=True, check=False
+        [sys.executable, script, *proofs], capture_output=True, text=True, check=False
     )
     found = re.findall(r"(\w+) +proven +([\d.]+)", run.stdout)
     return {name: float(units) for name, units in found}, run.returncode
 
 
+def test_lane_trig(tmp_path: Path) -> None:
+    """The chapter says what is proven; a wrong coefficient is found."""
+    source = (ROOT / "csrc" / "lane_trig.h").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "theory" / "arithmetic.md").read_text(encoding="utf-8")
+    for number in ("1.75u", "(4.9+|b|)u", "(4.9+2.01|b|)u"):
+        assert number in page
+    proofs = ("lane_exponentials", "lane_turns")
+    right, code = proved("lane_trig.h", source, tmp_path / "same", *proofs)
+    assert code == 0
+    assert 1.0 < right["pe_vexp"] <= 1.75
+    assert 3.0 < right["pe_vcosm1_sinmx"] <= 4.9
+    for old, new in (("40320.0;", "40321.0;"), ("362880.0;\n    s", "362881.0;\n    s")):
+        other = source.replace(old, new)
+        assert other != source
+        wrong, code = proved("lane_trig.h", other, tmp_path / new[:6], *proofs)
+        assert code == 1
+        assert wrong["pe_vexp"] > 1.75 or wrong["pe_vcosm1_sinmx"] > 4.9
+
+
 def test_the_proof_and_a_wrong_coefficient(tmp_path: Path) -> None:
     source = (ROOT / "csrc" / "arithmetic.h").read_text(encoding="utf-8")
-    right, code = proved(source, tmp_path / "same")
+    proofs = ("exponentials", "logarithms", "turns")
+    right, code = proved("arithmetic.h", source, tmp_path / "same", *proofs)
     assert code == 0
     assert right["pe_dd_exp"] > 0.1
     other = source.replace(
@@ -194,7 +213,7 @@ def test_the_proof_and_a_wrong_coefficient(tmp_path: Path) -> None:
     )
     other = other.replace("0.2) * x;", "0.2000000001) * x;")
     assert other != source
-    wrong, code = proved(other, tmp_path / "other")
+    wrong, code = proved("arithmetic.h", other, tmp_path / "other", *proofs)
     assert code == 1
     assert wrong["pe_dd_exp_tail"] > right["pe_dd_exp_tail"]
     assert wrong["pe_dd_log"] > 100.0

@@ -1,17 +1,18 @@
 """Proof in ball arithmetic of the error bounds of functions of doubles and of pairs of doubles.
 
-The bodies of the functions are read from ``csrc/arithmetic.h``, ``elementary.h`` and ``doubles.h``
-and executed on numbers with three parts: the exact value of the formula as a Taylor polynomial
-about the middle of a piece of the argument's range, its remainder on that piece, and a bound of the
-rounding errors so far. Rounding to double adds half a unit in the last place of the largest
-possible value; an operation on sums of two doubles has an error of at most 2^-102
+The bodies of the functions are read from ``csrc/arithmetic.h``, ``elementary.h``, ``doubles.h`` and
+``lane_trig.h`` and executed on numbers with three parts: the exact value of the formula as a Taylor
+polynomial about the middle of a piece of the argument's range, its remainder on that piece, and a
+bound of the rounding errors so far. Rounding to double adds half a unit in the last place of the
+largest possible value; an operation on sums of two doubles has an error of at most 2^-102
 (docs/theory/arithmetic.md). The formula minus the function itself is a Taylor polynomial, too, so
 that the truncation of a polynomial, and each wrong digit of a coefficient, shows. Pieces are parts
 of octaves, as errors are relative next to 0.
 
-``python tools/prove_arithmetic.py`` prints each bound, of sums in units of 2^-63 and of doubles in
-units in the last place, beside the bound in docs/theory/arithmetic.md, and fails if that is too
-small. Names of proofs as arguments choose some. Needs python-flint.
+``python tools/prove_arithmetic.py`` prints each bound, of sums in units of 2^-63, of lanes in units
+of 2^-53 and of other doubles in units in the last place, beside the bound in
+docs/theory/arithmetic.md, and fails if that is too small. Names of proofs as arguments choose some.
+Needs python-flint.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from flint import arb, arb_series, ctx
 
 SOURCES = [
     Path(__file__).resolve().parent.parent / "csrc" / f"{name}.h"
-    for name in ("arithmetic", "elementary", "doubles")
+    for name in ("arithmetic", "elementary", "doubles", "lane_trig")
 ]
 UNIT = arb(2) ** -63
 OF_PAIR = arb(2) ** -102  # error of an operation on sums of two doubles
@@ -39,6 +40,7 @@ ORDER = 8  # degree of the Taylor polynomials
 SHARES = 32  # pieces of an octave
 FEW = 9  # octaves of an argument next to which a function is not small
 OCTAVES = 44  # below them a function is its first terms, see docs/theory/arithmetic.md
+LANE, LANE_SHARES = arb(2) ** -53, 128  # unit of functions of lanes, and their pieces of an octave
 USED = {
     "pe_dd_exp_tail": 8.0,
     "pe_dd_exp": 0.75,
@@ -56,6 +58,7 @@ PLACES = {
     "pe_d_cos": 1.0,
     "pe_d_atan2": 4.0,
 }
+LANES = {"pe_vexp": 1.75, "pe_vcosm1_sinmx": 4.9}
 
 
 def upper(x: Any) -> arb:
@@ -424,6 +427,79 @@ def of_octants(worst: arb, value: Value, q: Value) -> arb:
     return worst
 
 
+def polynomial(name: str, variable: str, text: str) -> Callable[..., Value]:
+    """A variable of a function of lanes, by all statements of that function that set it."""
+    (body,) = re.findall(rf"^static inline \w+ {name}\([^)]*\) {{\n(.*?)^}}", text, re.M | re.S)
+    rows = re.findall(rf"^    (?:double )?{variable} = (.*?);", body, re.M)
+    lines = (NUMBER.sub(lambda m: f"literal({m[0]!r})", row) for row in rows)
+    code = compile("\n".join(f"{variable} = {line}" for line in lines), name, "exec")
+
+    def applied(**arguments: Value) -> Value:
+        names: dict[str, Any] = {"literal": literal, **arguments}
+        exec(code, names)
+        found: Value = names[variable]
+        return found
+
+    return applied
+
+
+def lane_exponentials(text: str) -> dict[str, arb]:
+    """Relative error of ``pe_vexp`` on [-708, 709].
+
+    The first product of the reduction is exact (42 and 11 bits), and so is the first difference:
+    both numbers are multiples of 2^-54, as x is above 1/4 unless k = 0, and their difference is
+    below 1/2.  The rest of log 2 errs by less than 2^-97, |k| of it by less than 2^-86.
+    """
+    series, worst = polynomial("pe_vexp_series", "p", text), arb(0)
+    # half of log 2, and what moves the place where k changes
+    reach = float(arb(2).log() / 2 + arb(2) ** -40)
+    for exact in doubles(-reach, reach, LANE_SHARES, FEW):
+        r = replace(exact, error=upper(half_unit(exact.most) + arb(2) ** -86))
+        total = constant(1.0) + (r + r * r * series(r=r))
+        error = distance(total, r.middle.exp(), r.whole.exp(), r)
+        worst = larger(worst, error / arb(first(r.whole.exp()).abs_lower()) / LANE)
+    return {"pe_vexp": worst}
+
+
+def lane_turns(text: str) -> dict[str, arb]:
+    """Error of (1 + cm1, b + smx) as e^{ib}, |b| < 1e8, without what grows with b.
+
+    The reduced argument b - k pi/2 moves e^{ib} by as much as it is moved itself; sine and cosine
+    of that argument are then computed from a number without an error.  Unless k = 0 its first
+    difference is exact: both numbers are multiples of 2^-53, as |b| is above 1/2, and it is below
+    1.  Two roundings follow; the rest of pi/2 beyond its three parts, times |k| < 2^26, and
+    products with the third part add less than 2^-60.  What grows with b: sine less b is rounded by
+    at most (1 + |b|) u; and k times the first two parts of pi/2, of 33 bits each, is exact below k
+    = 2^20, from there on it is rounded and moves the argument by 1.01 |b| u at most.
+    """
+    sine, cosine = (polynomial("pe_vcosm1_sinmx", x, text) for x in "sc")
+    one, worst = constant(1.0), arb(0)
+    for y in doubles(0.0, float(arb.pi() / 4 + arb(2) ** -25), LANE_SHARES, FEW):
+        z = y * y
+        s = of_function(sine(y=y, z=z), y, lambda x: x.sin() - x)
+        c = of_function(cosine(z=z), y, lambda x: x.cos() - 1)
+        sn, cs = y + s, one + c
+        worst = larger(worst, modulus(cs, sn))  # k = 0
+        moved = 2 * half_unit(y.most) + arb(2) ** -60
+        for big_c, big_s in ((cs, sn), (sn, cs)):
+            for real in (big_c, -big_c):
+                # sine less b, which is rounded by at most (1 + |b|) u, and b again
+                imaginary = big_s.of(big_s.middle, big_s.whole, big_s.error + LANE)
+                worst = larger(worst, modulus((real - one) + one, imaginary) + moved)
+    return {"pe_vcosm1_sinmx": worst / LANE}
+
+
+def of_function(value: Value, at: Value, of: Callable[[arb_series], arb_series]) -> Value:
+    """A function, with the error of its computed value."""
+    middle, whole = of(at.middle), of(at.whole)
+    return Value(middle, whole, distance(value, middle, whole, at))
+
+
+def modulus(real: Value, imaginary: Value) -> arb:
+    """Length of an error in the plane."""
+    return upper((real.error**2 + imaginary.error**2).sqrt())
+
+
 def larger(a: arb, b: Any) -> arb:
     """The larger one of two upper ends."""
     top = upper(b)
@@ -443,6 +519,8 @@ PROOFS = {
     "double_logarithms": double_logarithms,
     "double_turns": double_turns,
     "double_angles": double_angles,
+    "lane_exponentials": lane_exponentials,
+    "lane_turns": lane_turns,
 }
 
 
@@ -450,7 +528,7 @@ def main(names: Sequence[str]) -> int:
     """Print each bound beside the one that is used; 1 if that is too small."""
     ctx.prec, ctx.cap = 300, ORDER
     text = "".join(source.read_text(encoding="utf-8") for source in SOURCES)
-    used, proven = {**USED, **PLACES}, dict[str, arb]()
+    used, proven = {**USED, **PLACES, **LANES}, dict[str, arb]()
     for name in names or PROOFS:
         proven |= PROOFS[name](text)
     for name, error in proven.items():
