@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import signal
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from answer_record import OutOfTimeError, limited
 from random_mechanisms import evenly
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -217,27 +217,16 @@ KINDS: dict[str, Callable[[Rng, int], Asked]] = {
 }
 
 
-class TooLongError(Exception):
-    """The truth takes longer than allowed."""
-
-
-def in_time(truth: Callable[[], Truth], seconds: int) -> Truth | None:
-    """A truth, or None if there is none within some seconds."""
-
-    def stop(*_: object) -> None:
-        raise TooLongError
-
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+def in_time(truth: Callable[[], Truth], seconds: float) -> Truth | None:
+    """A truth, or None if there is none within some seconds of processor time."""
     try:
-        return truth()
-    except (pe.AccuracyError, NoTruthError, TooLongError):
+        with limited(seconds):
+            return truth()
+    except (pe.AccuracyError, NoTruthError, OutOfTimeError):
         return None
-    finally:
-        signal.alarm(0)
 
 
-def measure(draw: Callable[[Rng, int], Asked], rng: Rng, questions: int, seconds: int) -> str:
+def measure(draw: Callable[[Rng, int], Asked], rng: Rng, questions: int, seconds: float) -> str:
     """Cells of one row: engines, certainty, widths, errors, counts."""
     engines: set[str] = set()
     words: set[str] = set()
@@ -275,7 +264,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--questions", type=int, default=24, help="of each kind (24)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=int, default=60, help="for one truth (60)")
+    parser.add_argument("--seconds", type=float, default=60, help="for one truth (60)")
     parser.add_argument("--kinds", nargs="*", metavar="NAME", help="only these kinds")
     arguments = parser.parse_args()
     print(

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import signal
 import sys
 import time
 from collections import defaultdict
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from answer_record import OutOfTimeError, limited
 from random_mechanisms import FAMILIES, MIXED, QUESTIONS, Draw
 
 import pyengine as pe
@@ -42,14 +42,6 @@ FEW = 5
 SECONDS = 8.0  # of processor time that a row may take
 
 Row = dict[str, Any]
-
-
-class OutOfTimeError(Exception):
-    """A row took longer than it may."""
-
-
-def _stop(*_: object) -> None:
-    raise OutOfTimeError
 
 
 def questions(seed: int) -> Iterator[Row]:
@@ -102,7 +94,6 @@ def drawn(count: int, seed: int) -> list[Row]:
     """As many random rows, only quick ones of each family; the quickest first."""
     found: dict[str, list[tuple[float, Row]]] = defaultdict(list)
     most = -(-count // len(NAMES))
-    signal.signal(signal.SIGPROF, _stop)
     for row in questions(seed):
         known = found[row["family"]]
         if len(known) == most:
@@ -110,14 +101,12 @@ def drawn(count: int, seed: int) -> list[Row]:
                 break
             continue
         clear_cache()
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         begun = time.process_time()
         try:
-            row["bits"] = bits(row)
+            with limited(SECONDS):
+                row["bits"] = bits(row)
         except OutOfTimeError:
             continue
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0.0)
         known.append((time.process_time() - begun, row))
     ranked = [[row for _, row in sorted(rows, key=lambda one: one[0])] for rows in found.values()]
     return [row for rows in zip(*ranked, strict=True) for row in rows]

@@ -21,6 +21,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,11 +66,22 @@ def questions(count: int, seed: int) -> Iterator[Question]:
 
 
 class OutOfTimeError(Exception):
-    """A question took longer than it may."""
+    """A block took longer than it may."""
 
 
 def _stop(*_: object) -> None:
     raise OutOfTimeError
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise `OutOfTimeError` within the block after some seconds of processor time."""
+    signal.signal(signal.SIGPROF, _stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
 def answer(asked: Question) -> dict[str, Any]:
@@ -85,19 +97,16 @@ def answer(asked: Question) -> dict[str, Any]:
         return ask(mechanism, asked.at, adjacency=asked.adjacency, bounds=True)
 
     clear_cache()
-    signal.signal(signal.SIGPROF, _stop)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     begun, clock = time.process_time(), time.perf_counter()
     found: dict[str, Any] = {}
     try:
-        known = bounds()
+        with limited(SECONDS):
+            known = bounds()
         found = {"lower": known.lower, "upper": known.upper}
     except pe.AccuracyError as refusal:
         found = {"refused": str(refusal)[:200]}
     except OutOfTimeError:
         found = {"refused": f"more than {SECONDS:g} s"}
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
     least, seconds = time.perf_counter() - clock, time.process_time() - begun
     for _ in range(AGAIN if least < SHORT and "lower" in found else 0):
         clear_cache()
