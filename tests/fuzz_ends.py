@@ -1,8 +1,8 @@
 """All questions at and next to the atoms and the ends of finite losses, against exact sums.
 
-``python tests/fuzz_ends.py 20000 1`` prints for each kind of mechanism, question and engine how
-many answers were asked for, refused and outside their bounds; test_ends.py runs fewer. Mechanism
-number i depends only on the seed and on i, so that ``--first`` continues an earlier run.
+``python tools/campaigns.py ends --answers 20000`` prints for each kind of mechanism, question and
+engine how many answers were asked for, refused and outside their bounds; test_ends.py runs fewer.
+Mechanism number i depends only on the seed and on i, so that ``--first`` continues an earlier run.
 
 The truths are sums of fractions, or of numbers with 80 digits where masses are exponentials, and
 share only the definitions of the mechanisms with the engines.
@@ -10,10 +10,7 @@ share only the definitions of the mechanisms with the engines.
 
 from __future__ import annotations
 
-import argparse
 import math
-import warnings
-from collections import Counter, defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -272,46 +269,3 @@ def ask(case: Case) -> pe.Bounds | None:
     except pe.AccuracyError:
         return None
     return found
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("questions", type=int, nargs="?", default=2000)
-    parser.add_argument("seed", type=int, nargs="?", default=1)
-    parser.add_argument("--first", type=int, default=0, help="number of the first mechanism")
-    parser.add_argument("--method", choices=METHODS, help="only questions to this engine")
-    given = parser.parse_args()
-    warnings.simplefilter("error")
-    rows: defaultdict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
-    asked, index = 0, given.first
-    while asked < given.questions:
-        with mpmath.workdps(DIGITS):
-            cases = list(questions(given.seed, index))
-        for case in cases:
-            if given.method not in (None, case.method):
-                continue
-            row = rows[case.kind, case.question, case.method]
-            row["asked"] += 1
-            asked += 1
-            try:
-                bounds = ask(case)
-            except Exception as error:
-                row["FAILED"] += 1
-                print(f"FAILED #{index}: {case}: {error!r}", flush=True)
-                continue
-            if bounds is None:
-                row["refused"] += 1
-            elif not is_held(case, bounds):
-                row["WRONG"] += 1
-                print(f"WRONG #{index}: {case}: {bounds}", flush=True)
-        index += 1
-        if index % 500 == 0:
-            print(f"after mechanism {index}: {asked} asked", flush=True)
-    for key, row in sorted(rows.items()):
-        print(" ".join(key).ljust(32), dict(row))
-    total: Counter[str] = sum(rows.values(), Counter())
-    print(f"mechanisms {given.first} to {index - 1}: {dict(total)}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,15 +1,12 @@
 """Trade-off curves at and next to the corners that atoms make, against exact values.
 
-``python tests/fuzz_levels.py 5000 1`` prints for each kind of problem how many levels were asked,
-how many brackets miss the truth and how wide they are; test_exact_levels.py runs fewer.
+``python tools/campaigns.py levels --answers 5000`` prints for each kind of problem how many levels
+were asked, how many brackets miss the truth and how wide they are; test_exact_levels.py runs fewer.
 """
 
 from __future__ import annotations
 
 import math
-import sys
-import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import lru_cache
@@ -342,30 +339,3 @@ def ask(case: Case) -> Found:
                 widths.append(float((high - low) / truth))
                 misses.append(float(abs(value - truth) / truth))
     return Found(held, max(widths, default=0.0), max(misses, default=0.0), (beta, gamma))
-
-
-def main() -> None:
-    number, seed = (int(x) for x in (sys.argv[1:] + ["2000", "1"][len(sys.argv) - 1 :]))
-    warnings.simplefilter("error")
-    rows = defaultdict(list)
-    for case in cases(number, seed):
-        found = ask(case)
-        rows[case.kind].append(found)
-        if not found.held and "-v" in sys.argv:
-            print(case, found)
-    missed = 0
-    for kind, founds in sorted(rows.items()):
-        widths, misses = ([getattr(f, x) for f in founds] for x in ("width", "miss"))
-        bad = sum(not f.held for f in founds)
-        missed += bad
-        print(
-            f"{kind}: {len(founds)} levels, {bad} miss the truth, relative width median "
-            f"{np.median(widths):.1e}, 90 % {np.quantile(widths, 0.9):.1e}, 99 % "
-            f"{np.quantile(widths, 0.99):.1e}; value off by median {np.median(misses):.1e}, 90 % "
-            f"{np.quantile(misses, 0.9):.1e}"
-        )
-    print(f"{missed} of {number} miss the truth")
-
-
-if __name__ == "__main__":
-    main()

@@ -4,6 +4,7 @@
     python tools/campaigns.py smooth few-steps --minutes 5
     python tools/campaigns.py conversions --answers 20000
     python tools/campaigns.py menus --answers 2000
+    python tools/campaigns.py ends --answers 20000
 
 Kinds of mechanisms, which take turns: ``compositions`` of Gaussian steps (``second_contour.py``);
 ``mixtures``, which are ``group``, ``mixture``, ``truncated``, ``fixed``, ``substitute``,
@@ -14,7 +15,9 @@ i`` begins with it.
 
 The others run alone. ``conversions`` compares each function of `pyengine.duality` and
 `pyengine.baselines` with formulas in balls. ``menus`` compares bounds of `pyengine.adaptive` with a
-second program on another grid. The exit code is 1 if an answer is outside its bounds.
+second program on another grid. ``ends`` and ``levels`` ask at and next to atoms and ends of losses,
+``exact`` and ``lattice`` by name (``tests/fuzz_ends.py``, ``fuzz_levels.py``), and warnings are
+errors. The exit code is 1 if an answer is outside its bounds.
 """
 
 from __future__ import annotations
@@ -24,16 +27,20 @@ import collections
 import math
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import mpmath
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import adaptive_truth
 import conversion_truth
+import fuzz_ends
+import fuzz_levels
 import mixture_contour
 import second_contour
 import smooth_contour
@@ -152,7 +159,70 @@ def of_menus(given: argparse.Namespace) -> int:
     return int(any(what == "outside" for what, _ in counts))
 
 
-ALONE = {"conversions": of_conversions, "menus": of_menus}
+def of_ends(given: argparse.Namespace) -> int:
+    """Print counts by kinds of mechanisms, questions and engines."""
+    warnings.simplefilter("error")
+    counts: dict[tuple[str, ...], collections.Counter[str]] = collections.defaultdict(
+        collections.Counter
+    )
+    asked, index = 0, given.first
+    while asked < given.answers and in_time(given):
+        with mpmath.workdps(fuzz_ends.DIGITS):
+            cases = list(fuzz_ends.questions(given.seed, index))
+        for case in cases:
+            if given.method not in ("auto", case.method):
+                continue
+            asked += 1
+            verdict = "held"
+            try:
+                bounds = fuzz_ends.ask(case)
+                if bounds is None:
+                    verdict = "refused"
+                elif not fuzz_ends.is_held(case, bounds):
+                    verdict = "WRONG"
+                    print(f"WRONG {index}: {case}: {bounds}", flush=True)
+            except Exception as error:
+                verdict = "FAILED"
+                print(f"FAILED {index}: {case}: {error!r}", flush=True)
+            counts[case.kind, case.question, case.method][verdict] += 1
+        index += given.stride
+    for key, row in sorted(counts.items()):
+        print(" ".join(key).ljust(32), dict(row))
+    total = sum(counts.values(), collections.Counter())
+    print(f"mechanisms {given.first} to {index - 1}: {dict(total)}")
+    return int(total["WRONG"] + total["FAILED"] > 0)
+
+
+def of_levels(given: argparse.Namespace) -> int:
+    """Print how many levels are missed, how wide brackets are and how far off values, by kind."""
+    warnings.simplefilter("error")
+    found: dict[str, list[fuzz_levels.Found]] = collections.defaultdict(list)
+    for case in fuzz_levels.cases(given.answers, given.seed):
+        found[case.kind].append(fuzz_levels.ask(case))
+        if not found[case.kind][-1].held:
+            print("outside:", case, found[case.kind][-1], flush=True)
+    missed = 0
+    for kind, rows in sorted(found.items()):
+        bad = sum(not row.held for row in rows)
+        missed += bad
+        width, miss = (
+            ", ".join(
+                f"{x:.1e}"
+                for x in np.quantile([getattr(row, of) for row in rows], [0.5, 0.9, 0.99])
+            )
+            for of in ("width", "miss")
+        )
+        print(f"{kind}: {len(rows)} levels, {bad} outside; median, 90 %, 99 % of relative widths")
+        print(f"    {width}; of errors of values {miss}")
+    return int(missed > 0)
+
+
+ALONE = {
+    "conversions": of_conversions,
+    "menus": of_menus,
+    "ends": of_ends,
+    "levels": of_levels,
+}
 
 
 def main() -> int:
