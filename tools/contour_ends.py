@@ -17,16 +17,14 @@ import numpy as np
 import numpy.typing as npt
 from bounds_tally import Truth
 from contour_lines import Line
-from contour_truths import CLOSED, FARTHEST, LEAST_LOG, mass, of_one_step, truths
+from contour_truths import CLOSED, FARTHEST, LEAST_LOG, mass, truths
 from scipy.interpolate import CubicSpline
-from scipy.special import ndtri_exp
 
 __all__ = [
     "at_ends",
     "at_levels",
     "at_zero",
     "levels_next_to_ends",
-    "levels_of_normals",
     "next_to_largest",
     "private",
 ]
@@ -226,48 +224,15 @@ def _placed(
     return found
 
 
-def levels_of_normals(p: Any, shift: Any, levels: list[float], rng: Any) -> list[Truth]:
-    """Levels of ``add`` where B is a mixture of the normal law A and of itself, moved.
-
-    To be used with 60 digits of mpmath.
-    """
-    found: list[Truth] = []
-    for level in levels:
-        small = bool(rng.random() < 0.5)
-        tail = level if small else 1.0 - (1.0 - level)
-        if not tail > 0.0:
-            continue
-        z = mpmath.mpf(float(ndtri_exp(math.log(tail))))
-        for _ in range(5):
-            z -= (mpmath.ncdf(z) - tail) / mpmath.npdf(z)
-        moved = mpmath.ncdf(z + shift if small else z - shift)
-        value = _decimal((1 - mpmath.mpf(p)) * tail + p * moved)
-        found += _judged(tail, small, "add", value, CLOSED)
-    return found
-
-
 def at_ends(line: Lines, kinds: Composed, rng: np.random.Generator) -> list[Truth]:
     """Questions on a composition that have a truth; those that need a contour are not always asked.
 
-    To be used with 60 digits of mpmath.
+    One step and plain noise are asked next to all ends by ``make campaign SEED=closed-forms-1``. To
+    be used with 60 digits of mpmath.
     """
     asked, levels = _without_contours(kinds, rng), levels_next_to_ends(kinds, rng)
-    plain = all(p == 1.0 for p in kinds.probability)
-    if kinds.steps == [1]:
-        noise, p = kinds.noise[0], kinds.probability[0]
-        near = [*(10.0 ** rng.uniform(-300.0, -3.0, 2)), *(10.0 ** rng.uniform(-14.0, -3.0, 4))]
-        thresholds = [(c, right) for c in near for right in (True, False)]
-        thresholds = [(c if right else -c, right) for c, right in thresholds]
-        if not plain:
-            parts = 10.0 ** -rng.uniform(0.5, 12.0, 6)
-            thresholds += [(-kinds.largest() * (1.0 - part), False) for part in parts]
-        for c, right in thresholds:
-            asked += [x for x in of_one_step(noise, p, c, right) if x.doubt < FAINT]
-        return asked + levels_of_normals(p, 1 / mpmath.mpf(noise), levels, rng)
-    if plain:
-        parts = zip(kinds.noise, kinds.steps, strict=True)
-        mu = mpmath.sqrt(sum(n / mpmath.mpf(noise) ** 2 for noise, n in parts))
-        return asked + at_zero(line, rng) + levels_of_normals(1, mu, levels, rng)
+    if all(p == 1.0 for p in kinds.probability):
+        return asked + at_zero(line, rng)
     if rng.random() < SHARE:
         asked += at_zero(line, rng)
     if rng.random() < SHARE:

@@ -19,7 +19,6 @@ __all__ = [
     "PI",
     "doubted",
     "mass",
-    "of_one_step",
     "questions",
     "truths",
 ]
@@ -115,32 +114,3 @@ def truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:
             yield one
             if whole:
                 yield one._replace(adjacency="add_remove")
-
-
-def _inside(c: float, p: Any) -> Any:
-    """e^s where log(1 - p + p e^s) = c, without loss of digits: e^c may be far below 1."""
-    part = mpmath.expm1(c) + p if c > -1.0 else mpmath.exp(c) - (1 - p)
-    return part / p
-
-
-def of_one_step(noise: float, probability: float, c: float, right: bool) -> list[Truth]:
-    """Questions at a threshold of one sampled step; none where its masses are out of reach.
-
-    To be used with 60 digits of mpmath.
-    """
-    sigma, p = mpmath.mpf(noise), mpmath.mpf(probability)
-    inside = _inside(c, p)
-    if not (inside > 0 and 0.0 < abs(c) < FARTHEST):
-        return []
-    z = sigma * mpmath.log(inside) + 1 / (2 * sigma)
-    sign = 1 if right else -1
-    of_a, moved = mpmath.ncdf(-sign * z), mpmath.ncdf(-sign * (z - 1 / sigma))
-    of_b = (1 - p) * of_a + p * moved
-    profile = of_b - mpmath.exp(c) * of_a if right else of_a - mpmath.exp(-c) * of_b
-    if not mpmath.mpf(1e-300) < profile <= max(of_a, of_b) < 1:
-        return []
-    sides = {
-        name: Decimal(mpmath.nstr(x, 40))
-        for name, x in zip("pqh", (of_a, of_b, profile), strict=True)
-    }
-    return list(doubted(sides, c, right, CLOSED))
