@@ -119,20 +119,85 @@ int pe_tests_errors(const pe_tests *tests, size_t n, const double *alpha, const 
 int pe_tests_hull(const pe_tests *add, const pe_tests *remove, size_t n, const double *alpha,
                   const double *low, const double *high, double rounding, double *out);
 
+/* ---- profiles of laws, and their inverses: profile_search.c -------------------------------------------------------
+ *
+ * A profile at finite epsilon + low, with low at most an ulp of epsilon (NULL: all 0).  out: three arrays of n:
+ * H_{e^epsilon}(A || B) of finite losses S, a bound of its absolute error, which is 0 only where the value is proven to be 0,
+ * and e^epsilon B(S <= -epsilon), by which it falls with epsilon: an estimate, 0 where it is unknown.
+ */
+typedef int (*pe_profile_of)(void *law, size_t n, const double *epsilon, const double *low, double *out);
+
+/* `start`: an estimate of the epsilon at which the profile equals delta, or NULL.  `alone`: A's mass at loss -inf as a sum
+ * of two doubles, and a bound of its error.  `end`: an epsilon with no mass in doubles beyond it; `least` and `most`: bounds
+ * of the largest epsilon. */
+typedef struct {
+    void *law;
+    pe_profile_of profile;
+    pe_function start;
+    double alone[3], end, least, most;
+} pe_profile;
+
+/* Value, lower and upper bound of the profile at n epsilon >= 0, which may be infinite; of 3 arrays of n. */
+int pe_profile_deltas(const pe_profile *profile, size_t n, const double *epsilon, double *out);
+
+/* Value, lower and upper bound of the smallest epsilon >= 0 at which the profile is at most delta, for n delta in [0, 1]. */
+int pe_profile_epsilons(const pe_profile *profile, size_t n, const double *delta, double *out);
+
+/* Low parts of losses, and a bound of the error of double and low part together: asked for once, where they are needed.
+ * `ask` is NULL where there are none. */
+typedef int (*pe_ask_low)(void *handle, const double **low, double *error);
+typedef struct {
+    pe_ask_low ask;
+    void *handle;
+    const double *low;
+    double error;
+} pe_low_parts;
+
+/* Whether low parts are known, if need be from now on; else `status` says whether a call failed. */
+int pe_low_parts_known(pe_low_parts *parts, int *status);
+
+/* Relative error of a profile above which losses are taken with low parts */
+#define PE_WEAK 0x1p-33
+
 /* ---- laws of finitely many losses: finite_law.c --------------------------------------------------------
  *
  * `loss`: n losses, rising; the masses of both laws above and up to the i-th of them, n + 1 each, infinite losses included.
- * `error` and `log_error`: relative error of a mass m, e + d max(-log m, 0); `shift`: error of the losses.
+ * `a`: A's mass of each; `a_up_to`: as `a_below` without infinite losses.  `error` and `log_error`: relative error of a
+ * mass m, e + d max(-log m, 0); `shift`: error of the losses; `least`: lower bound of the smallest loss.
  */
 typedef struct {
     size_t n;
-    const double *loss, *a_above, *a_below, *b_above, *b_below;
-    double error, log_error, shift;
+    const double *loss, *a_above, *a_below, *b_above, *b_below, *a, *a_up_to;
+    double error, log_error, shift, least;
+    pe_low_parts parts;
 } pe_finite_law;
 
 /* As pe_tests takes them. */
 int pe_finite_law_tails(void *law, size_t n, const double *c, double *tails);
 int pe_finite_law_roughly(void *law, double c, double *masses);
+
+/* As pe_profile takes them; no low parts of epsilon. */
+int pe_finite_law_profile(void *law, size_t n, const double *epsilon, const double *low, double *out);
+int pe_finite_law_start(void *law, double delta, double *epsilon);
+
+/* ---- finite losses beside another law: mixed_law.c -----------------------------------------------------
+ *
+ * n finite losses with A's and B's masses of a relative error `error`, and another law, whose profile takes low parts.
+ * `least`: the smallest loss of both together; `largest`: largest size of a finite loss.
+ */
+typedef struct {
+    size_t n;
+    const double *loss, *a, *b;
+    double error, least, largest;
+    pe_low_parts parts;
+    void *law;
+    pe_tails_of tails;
+    pe_profile_of profile;
+} pe_mixed_law;
+
+/* As pe_tests and pe_profile take them. */
+int pe_mixed_law_tails(void *law, size_t n, const double *c, double *tails);
+int pe_mixed_law_profile(void *law, size_t n, const double *epsilon, const double *low, double *out);
 
 /* ---- sums of equal Laplace losses: laplace_sum.c -------------------------------------------------------
  *
@@ -151,14 +216,16 @@ typedef struct {
     const double *curve, *atoms, *even, *odd, *below, *above, *tallest;
 } pe_laplace_sum;
 
+/* `curve` and, without their factors e^(-mu n), `atoms` of a sum of steps with atoms at the ends, or of steps of bounded
+ * range, without `scale`: sums and products of positive numbers. */
+int pe_laplace_sum_law(size_t steps, double ratio, int has_atoms, double *curve, double *atoms);
+
 /* As pe_tests takes them. */
 int pe_laplace_sum_tails(void *law, size_t n, const double *c, double *tails);
 int pe_laplace_sum_roughly(void *law, double c, double *masses);
 
-/* H_{e^epsilon}(A || B) at epsilon + low for any finite epsilon, and a bound of its absolute error; low: at most an ulp of
- * epsilon. */
-void pe_laplace_sum_profile(const pe_laplace_sum *law, size_t n, const double *epsilon, const double *low,
-                            double *value, double *error);
+/* As pe_profile takes it, at any finite epsilon. */
+int pe_laplace_sum_profile(void *law, size_t n, const double *epsilon, const double *low, double *out);
 
 /* Integrals over (0, 1) of cosh and sinh of rate (1 - s) against each of `size` Bernstein polynomials, for rates up to
  * 40: power series of positive terms, as the integral of (1 - s)^i against one is a quotient of factorials.  The same array

@@ -73,6 +73,8 @@ SOURCES = [
     "csrc/laplace_sum.c",
     "csrc/levels.c",
     "csrc/level_search.c",
+    "csrc/mixed_law.c",
+    "csrc/profile_search.c",
     "csrc/gauss.c",
     "csrc/step_nodes.c",
     "csrc/density_pieces.c",

@@ -1,9 +1,10 @@
 /* Tails and profile of a sum of equal Laplace losses, or of losses of bounded range, from the Bernstein coefficients of
  * its density on each unit interval (docs/theory/finite.md, Lemma 4).  All terms are positive.  Interface in answers.h;
- * pyengine.engines.exact.laplace makes the coefficients. */
+ * pyengine.engines.exact.laplace holds the coefficients. */
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "answers.h"
 #include "doubles.h"
@@ -11,8 +12,69 @@
 static const double UNIT = DBL_EPSILON / 2;
 static const double SUBNORMAL = 2e-317; /* absolute error of sums with terms below the normal doubles */
 static const double NEGLIGIBLE = 1e-20; /* rest of an exponential series, relative to its first term */
+static const double LOST = 0x1p-36; /* part of a difference below which its digits are lost */
 enum { MOST = PE_LAPLACE_STEPS, TERMS = 140 }; /* terms of the series at rates up to 40 */
 enum { A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERROR, SHIFT, TAILS };
+
+/* A running sum with what rounding takes off: of positive terms, its error stays below 2u. */
+static pe_dd with(pe_dd sum, double x) {
+    const pe_dd both = pe_two_sum(sum.h, x);
+    return (pe_dd){both.h, sum.l + both.l};
+}
+
+/* From k steps, the coefficients of the k polynomials of degree k - 1 and the k + 1 atoms, to those of one step more, in
+ * `out`: a convolution with atoms at 0 and 1 and mu times the uniform law on (0, 1), divided by `whole`.  `share`: room for
+ * k numbers.  Every coefficient has at most 11 roundings. */
+static void one_more(size_t k, double ratio, double whole, int has_atoms, const double *curve,
+                     const double *atoms, double *share, double *out) {
+    const double degree = (double)k, scale = ratio / degree;
+    for (size_t i = 0; i < k; i++) share[i] = (double)i / degree;
+    for (size_t i = 0; i < (k + 1) * (k + 1); i++) out[i] = 0.0;
+    for (size_t j = 0; j < k; j++) {
+        const double *row = curve + j * k;
+        double *first = out + j * (k + 1), *second = first + k + 1;
+        /* the integral over one interval ends in the next one */
+        pe_dd below = {0.0, 0.0}, above = {0.0, 0.0};
+        for (size_t i = 0; i < k; i++) {
+            below = with(below, row[i]);
+            above = with(above, row[k - 1 - i]);
+            first[i + 1] += scale * (below.h + below.l);
+            second[k - 1 - i] += scale * (above.h + above.l);
+        }
+        if (!has_atoms) continue;
+        /* the same polynomial with its degree raised by one */
+        for (size_t i = 1; i < k; i++) {
+            const double raised = share[i] * row[i - 1] + share[k - i] * row[i];
+            first[i] += raised;
+            second[i] += raised;
+        }
+        first[0] += row[0];
+        second[0] += row[0];
+        first[k] += row[k - 1];
+        second[k] += row[k - 1];
+    }
+    for (size_t j = 0; j <= k; j++)
+        for (size_t i = 0; i <= k; i++)
+            out[j * (k + 1) + i] = (out[j * (k + 1) + i] + ratio * atoms[j]) / whole;
+}
+
+/* Map: the law of a sum of equal Laplace losses | test_exact | theory/finite */
+int pe_laplace_sum_law(size_t steps, double ratio, int has_atoms, double *curve, double *atoms) {
+    double *other = malloc(steps * (steps + 1) * sizeof *other), *share = other + steps * steps;
+    double *from = steps % 2 ? other : curve;
+    if (!other) return PE_NO_MEMORY;
+    const double whole = has_atoms ? 2.0 + ratio : ratio;
+    for (size_t k = 0; k <= steps; k++) atoms[k] = k ? 0.0 : 1.0;
+    for (size_t k = 0; k < steps; k++) {
+        double *into = from == curve ? other : curve;
+        one_more(k, ratio, whole, has_atoms, from, atoms, share, into);
+        for (size_t j = k + 1; j > 0; j--) atoms[j] = has_atoms ? (atoms[j] + atoms[j - 1]) / whole : 0.0;
+        atoms[0] = has_atoms ? atoms[0] / whole : 0.0;
+        from = into;
+    }
+    free(other);
+    return PE_OK;
+}
 
 /* A place x in [0, N]: interval j, and the lengths t and 1 - t of it below and above x.  `y`: distance of x from the
  * nearer end, the upper one if `flip`; `near`: that of the loss, negative beyond the end. */
@@ -127,7 +189,8 @@ int pe_laplace_sum_roughly(void *law, double c, double *masses) {
     return PE_OK;
 }
 
-static void profile_at(const pe_laplace_sum *law, double epsilon, double low, double *value, double *error) {
+static void profile_at(const pe_laplace_sum *law, double epsilon, double low, double *value, double *error,
+                       double *falls) {
     const double rate = law->ratio, steps = (double)law->steps;
     const place at = place_of(law, -epsilon, -low);
     const double fall = pe_d_exp(-rate * at.x);
@@ -153,21 +216,24 @@ static void profile_at(const pe_laplace_sum *law, double epsilon, double low, do
     const double end = law->end.h;
     const double shift = UNIT * (4.0 * fmax(gap, 0.0) + UNIT * (8.0 * (end + fabs(epsilon)))) +
                          UNIT * 8.0 * end * (epsilon < 0.0);
-    *error = 0.0;
+    *error = *falls = 0.0;
     if (!(gap > -shift)) return;
     /* A's mass up to the place, plus atoms and density within the error of the place */
     const double moved = fmin(shift, rate) / rate + 8.0 * UNIT * at.x; /* no overflow of a quotient */
     double atoms = 0.0;
     for (size_t n = 0; n <= law->steps && (double)n <= at.x + moved; n++) atoms += law->atoms[n];
     const double density = fall * fmax(law->tallest[at.j], law->tallest[at.j + 1]);
-    const double below = law->scale * (inner + atoms + moved * density);
+    const double mass = law->scale * (inner + atoms), below = mass + law->scale * moved * density;
+    /* what is left of A's mass, unless it is lost in its rounding */
+    if (mass - *value > LOST * mass) *falls = mass - *value;
     /* rounding of the ratio */
     const double relative = law->error + 8.0 * UNIT * steps * (1.0 + rate);
     *error = *value * relative + shift * below + fmax(law->lost, SUBNORMAL);
 }
 
 /* Map: the profile of a sum of equal Laplace losses | test_exact | theory/finite */
-void pe_laplace_sum_profile(const pe_laplace_sum *law, size_t n, const double *epsilon, const double *low,
-                            double *value, double *error) {
-    for (size_t i = 0; i < n; i++) profile_at(law, epsilon[i], low[i], value + i, error + i);
+int pe_laplace_sum_profile(void *law, size_t n, const double *epsilon, const double *low, double *out) {
+    for (size_t i = 0; i < n; i++)
+        profile_at(law, epsilon[i], low ? low[i] : 0.0, out + i, out + n + i, out + 2 * n + i);
+    return PE_OK;
 }

@@ -79,8 +79,8 @@ def test_sums_on_a_lattice_are_those_of_all_products(
         assert (np.abs(one - other) <= first.error * one + second.error * other + 1e-305).all()
     assert second.error.max() < 1e-9
     epsilon = np.concatenate([np.linspace(0.0, 12.0, 25), -every._loss[every._loss <= 0.0][:40]])
-    value, error = every.profile(epsilon)
-    other, off = on_lattice.profile(epsilon)
+    value, error, _ = every.profile(epsilon)
+    other, off, _ = on_lattice.profile(epsilon)
     assert (np.abs(value - other) <= error + off).all()
     assert (off[:20] <= 1e-9 * other[:20]).all()
 
@@ -111,8 +111,8 @@ def test_losses_that_are_off_are_in_the_bounds(monkeypatch: pytest.MonkeyPatch) 
     mechanism = noise(4.0) + noise(2.0) + noise(1.0)
     every, on_lattice = (parted(mechanism, monkeypatch, few) for few in (1 << 24, 800))
     epsilon = np.linspace(0.0, 9.0, 30)
-    value, _ = every.profile(epsilon)
-    other, off = on_lattice.profile(epsilon)
+    value = every.profile(epsilon).value
+    other, off, _ = on_lattice.profile(epsilon)
     apart = np.abs(value - other)
     assert (apart <= off).all()
     assert (apart > 1e-14 * value).any()  # so that bounds without them would fail

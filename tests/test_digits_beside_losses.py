@@ -252,22 +252,22 @@ def test_sampled_laplace_beside_its_ends() -> None:
 
 def test_values_are_safe_where_bounds_say_nothing() -> None:
     """What an engine cannot tell from 0 is given as the upper bound."""
+    from pyengine.engines.exact.levels import ComposedLaw, KnownProfile, Tails
     from pyengine.engines.exact.threshold import ThresholdQuestions
 
-    class Blurred:
+    class Blurred(ComposedLaw):
         """A law whose profile is not known beside its largest loss."""
-
-        is_light = True
 
         def support(self) -> tuple[float, float]:
             return -1.0, 1.0
 
-        def alone(self) -> tuple[float, float, float]:
-            return 0.0, 0.0, 0.0
+        def tails(self, c: Any) -> Tails:
+            raise NotImplementedError
 
-        def profile(self, epsilon: Any) -> tuple[Any, Any]:
-            return np.zeros(epsilon.size), np.full(epsilon.size, 1e-12)
+        def profile(self, epsilon: Any) -> KnownProfile:
+            none = np.zeros(epsilon.size)
+            return KnownProfile(none, none + 1e-12, none)
 
-    found = ThresholdQuestions(Blurred()).profile(np.array([0.999]))  # type: ignore[arg-type]
+    found = ThresholdQuestions(Blurred()).profile(np.array([0.999]))
     assert found.value[0] == found.upper[0] >= 1e-12
     assert found.lower[0] == 0.0

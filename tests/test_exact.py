@@ -72,6 +72,29 @@ def test_laplace_composition(
         assert pe.delta(mechanism, float(c), adjacency=adjacency) == pe.delta(mechanism, float(c))
 
 
+@pytest.mark.parametrize("has_atoms", [True, False])
+@pytest.mark.parametrize(("ratio", "steps"), [("1e-6", 9), ("0.37", 16), ("20", 12)])
+def test_coefficients_err_by_few_roundings(ratio: str, steps: int, has_atoms: bool) -> None:
+    """The recursion in fractions: convolutions with atoms at 0 and 1, and with a uniform law."""
+    mu = Fraction(float(ratio))
+    whole = 2 * has_atoms + mu
+    atoms, curve = [Fraction(1)], []
+    for k in range(steps):
+        grown = [[mu * mass] * (k + 1) for mass in atoms]
+        for j, row in enumerate(curve):
+            for i in range(k + 1):
+                raised = Fraction(i, k) * row[i - 1] + Fraction(k - i, k) * row[i % k]
+                grown[j][i] += mu * sum(row[:i]) / k + has_atoms * raised
+                grown[j + 1][i] += mu * sum(row[i:]) / k + has_atoms * raised
+        curve = [[x / whole for x in row] for row in grown]
+        moved = zip([*atoms, Fraction(0)], [Fraction(0), *atoms], strict=True)
+        atoms = [has_atoms * (x + y) / whole for x, y in moved]
+    law = LaplaceSum(mu, steps, has_atoms=has_atoms)
+    for exact, found in zip(curve, law._arrays["curve"].tolist(), strict=True):
+        for x, y in zip(exact, found, strict=True):
+            assert abs(Fraction(y) - x) <= Fraction(11 * steps, 2**53) * x
+
+
 @pytest.mark.parametrize(
     ("steps", "epsilon", "kappa"), [(100, 1.0, 1e-300), (19, 30.0, 1e-300), (12, 0.5, 1e-280)]
 )

@@ -227,7 +227,8 @@ def four_tests(law: Listed, alpha: np.ndarray, *, is_narrowed: bool) -> tuple[np
     expected = (levels.everywhere if is_narrowed else levels.brackets)(law, alpha)
     given = [array(np.ascontiguousarray(x)) for x in (alpha, *expected)]
     room = [array(x.reshape(-1), writable=True) for x in (c, tails)]
-    calls = ffi.new_handle(law), lib.python_tails, lib.python_roughly if is_narrowed else ffi.NULL
+    roughly = lib.python_roughly if is_narrowed else ffi.NULL
+    calls = levels.Calls(ffi.new_handle(law), lib.python_tails, roughly=roughly)
     losses = np.unique([x for x in losses_of(law.outcomes) if math.isfinite(x)])
     how = {"has_atoms": True, "room": 1e-15 * float(np.abs(losses).max())} if is_narrowed else {}
     asked = levels.LawTests(law, calls, losses if is_narrowed else levels.NOWHERE, **how)

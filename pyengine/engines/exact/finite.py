@@ -18,14 +18,18 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine._support.caches import cached_property, kept
 from pyengine.engines.exact.levels import (
+    NO_LOW_PARTS,
     SUBNORMAL,
-    WEAK,
+    Calls,
     ComposedLaw,
+    KnownProfile,
     LawTests,
     Tails,
+    low_parts,
     masses_from,
+    profile_from,
 )
-from pyengine.engines.exact.mixed import Weights
+from pyengine.engines.exact.mixed import FEW, Weights
 from pyengine.engines.functionals import array
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import overflow_of
@@ -40,8 +44,9 @@ __all__ = ["FiniteComposition", "NotComposedError", "composition", "finite_compo
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-CORE_TESTS = [ffi.addressof(lib, f"pe_finite_law_{name}") for name in ("tails", "roughly")]
-FEW = 512  # losses that take little memory
+KERNELS = [
+    ffi.addressof(lib, f"pe_finite_law_{name}") for name in ("tails", "profile", "roughly", "start")
+]
 # products of two laws up to which no common lattice is looked for, and most off a lattice
 FEW_PRODUCTS, MAX_PRODUCTS = 1 << 10, 1 << 21
 # on a common lattice: most points, most products, and largest numerator of a ratio of spacings
@@ -52,7 +57,6 @@ WIDE_ERROR = 2.0**-98  # relative error of some operations on sums of two double
 SCALE = 200  # masses on a lattice are times 2^200, so that underflow is below 1e-380
 DEEPEST = -(1 << 61)  # smallest exponent of a mass: the sum of two is an int64
 KEPT = 64  # compositions in the cache
-MAX_SUMMANDS = 1 << 22  # of one block of profiles, to bound the memory
 
 
 class NotComposedError(AccuracyError):
@@ -314,6 +318,28 @@ def _accumulated(values: FloatArray) -> tuple[FloatArray, float]:
     return np.concatenate([[0.0], sums]), UNIT * (2.0 * block + 4.0)
 
 
+class _Digits:
+    """Low parts of the losses of a composition, made where a profile needs them."""
+
+    def __init__(self, laws: list[tuple[FiniteLaw, int]]) -> None:
+        self._laws = laws
+
+    @property
+    def are_known(self) -> bool:
+        """Whether some law has low parts."""
+        return any(law.fine is not None for law, _ in self._laws)
+
+    @cached_property
+    def low(self) -> tuple[FloatArray, float]:
+        """Low parts of the losses, and a bound of the error of double and low part together."""
+        atoms = _nothing()
+        for law, number in self._laws:
+            atoms = _times(atoms, _power(_of(law, fine=True), number))
+        if atoms.low is None:
+            raise AssertionError("losses to many digits have no low parts")
+        return atoms.low, atoms.loss_error
+
+
 class FiniteComposition(ComposedLaw):
     """Composed laws of finitely many losses; see `ComposedLaw`."""
 
@@ -332,7 +358,7 @@ class FiniteComposition(ComposedLaw):
         self._laws = laws or []
         exponent = np.clip(atoms.exponent, -3000, 3000).astype(np.int32)
         self._loss, self._meets = atoms.loss, bool(atoms.mantissa.any())
-        self._a, self._b = np.ldexp(atoms.mantissa, exponent)
+        self._a, self._b = map(np.ascontiguousarray, np.ldexp(atoms.mantissa, exponent))
         self._lost = a_lost, b_lost
         self._shift, self._lowest = shift, lowest  # absolute error of a loss, and the smallest loss
         sums = []
@@ -342,8 +368,10 @@ class FiniteComposition(ComposedLaw):
             sums += [np.ascontiguousarray(above[::-1]), below]
             if len(values) > 1:  # the sum of one mass is exact
                 error = max(error, error + extra)
-        self._a_below, self._error = sums[1], error
-        self._arrays = [self._loss, sums[0], sums[1] + a_lost, sums[2] + b_lost, sums[3]]
+        self._error = error
+        tails = sums[0], sums[1] + a_lost, sums[2] + b_lost, sums[3]
+        self._arrays = [self._loss, *tails, self._a, sums[1]]
+        self._digits = _Digits(self._laws)
         self.is_light = self.size <= FEW
 
     def support(self) -> tuple[float, float]:
@@ -377,27 +405,29 @@ class FiniteComposition(ComposedLaw):
             )
         # masses below e^-700 do not count in the sums, whatever their relative error
         error = self._error + 700.0 * LOG_ERROR + self._shift
-        known = any(law.fine is not None for law, _ in self._laws)
-        digits = (lambda: self._low) if known else None
+        digits = (lambda: self._digits.low) if self._digits.are_known else None
         return Weights(self._loss, self._a, self._b, error, digits, self.lowest())
-
-    def _relative(self, *masses: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            depth = np.array([np.where(m > 0.0, -fn.log(m), 0.0) for m in masses])
-        return np.asarray(self._error + LOG_ERROR * np.maximum(depth.max(axis=0), 0.0))
 
     @cached_property
     def _core(self) -> Any:
         # losses that were merged differ by less than the error
         errors = self._error, LOG_ERROR, self._error + self._shift
-        return ffi.new("pe_finite_law *", (self.size, *map(array, self._arrays), *errors))
+        digits = low_parts(self._digits) if self._digits.are_known else NO_LOW_PARTS
+        given = self.size, *map(array, self._arrays), *errors, self.lowest()[0], digits
+        self._kept = given  # what the struct points to
+        return ffi.new("pe_finite_law *", given)
+
+    @property
+    def calls(self) -> Calls:
+        """Functions of this law for the C core."""
+        return Calls(self._core, *KERNELS)
 
     @cached_property
     def tests(self) -> LawTests:
         """Tests {S > c} for the C core, which finds the thresholds."""
         # less than a distance of losses, and no less than their last place
         room = max(2.0 * UNIT * float(np.abs(self._loss).max()), SUBNORMAL)
-        return LawTests(self, (self._core, *CORE_TESTS), self._loss, has_atoms=True, room=room)
+        return LawTests(self, self.calls, self._loss, has_atoms=True, room=room)
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
@@ -413,52 +443,12 @@ class FiniteComposition(ComposedLaw):
         parts = [(law.alone[0], number) for law, number in self._laws if law.alone is not None]
         if len(parts) == len(self._laws):
             return lost_mass(parts) if lost > 0.0 and parts else (lost, 0.0, 0.0)
-        return lost, 0.0, lost * float(self._relative(np.array([lost]))[0])
+        depth = max(-fn.log(lost), 0.0) if lost > 0.0 else 0.0
+        return lost, 0.0, lost * (self._error + LOG_ERROR * depth)
 
-    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """H_{e^ε}(A‖B) without A's mass at loss -inf, and a bound of its absolute error.
-
-        A sum of A's masses with weights in [0, 1] keeps their relative error.  As 1 - e^x has slope
-        at most 1 for x <= 0, an error s of the losses costs at most s A(S <= -ε + s).
-        """
-        value = self._gains(epsilon, None)
-        # losses that were merged differ by less than the error
-        moved = self._shift + self._error
-        shift = moved + 4.0 * UNIT * epsilon
-        at = np.searchsorted(self._loss, -epsilon + shift, side="right")
-        mass = self._a_below[at]
-        error = 1.01 * shift * mass
-        weak = error > WEAK * value
-        if weak.any() and any(law.fine is not None for law, _ in self._laws):
-            low, off = self._low
-            value[weak] = self._gains(epsilon[weak], low)
-            size = np.abs(self._loss).max() + epsilon[weak]
-            error[weak] = 1.01 * (off + 8.0 * UNIT**2 * size) * mass[weak]
-        error += (1.5 * self._relative(value) + 64.0 * UNIT) * value
-        return value, error + SUBNORMAL * (-epsilon + shift > self._lowest - self._shift)
-
-    @cached_property
-    def _low(self) -> tuple[FloatArray, float]:
-        """Low parts of the losses, and a bound of the error of double and low part together."""
-        atoms = _nothing()
-        for law, number in self._laws:
-            atoms = _times(atoms, _power(_of(law, fine=True), number))
-        if atoms.low is None:
-            raise AssertionError("losses to many digits have no low parts")
-        return atoms.low, atoms.loss_error
-
-    def _gains(self, epsilon: FloatArray, low: FloatArray | None) -> FloatArray:
-        """Sum over atoms of A's mass times (1 - e^(ε + loss))^+."""
-        value = np.empty(epsilon.size)
-        rows = max(1, MAX_SUMMANDS // self._loss.size)
-        for start in range(0, epsilon.size, rows):
-            at = epsilon[start : start + rows, None]
-            exponent = at + self._loss
-            if low is not None:
-                exponent += left_of(at, self._loss, exponent) + low
-            gain = -fn.expm1(np.minimum(exponent, 0.0))
-            value[start : start + rows] = (self._a * gain).sum(axis=1)
-        return value
+    def profile(self, epsilon: FloatArray) -> KnownProfile:
+        """H_{e^ε}(A‖B) without A's mass at loss -inf."""
+        return profile_from(lib.pe_finite_law_profile, self._core, epsilon)
 
 
 @kept(KEPT)

@@ -17,7 +17,18 @@ import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine._support.caches import cached_property, kept
-from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, LawTests, Parts, Tails, masses_from
+from pyengine._support.status import finished
+from pyengine.engines.exact.levels import (
+    SUBNORMAL,
+    Calls,
+    ClosedLaw,
+    KnownProfile,
+    LawTests,
+    Parts,
+    Tails,
+    masses_from,
+    profile_from,
+)
 from pyengine.engines.functionals import array
 from pyengine.laws.fine import two_parts
 from pyengine.numerics import functions as fn
@@ -28,34 +39,15 @@ __all__ = ["LaplaceSum", "laplace_composition"]
 FloatArray = npt.NDArray[np.float64]
 
 KEPT = 64  # compositions in the cache
-CORE_TESTS = [ffi.addressof(lib, f"pe_laplace_sum_{name}") for name in ("tails", "roughly")]
+KERNELS = [ffi.addressof(lib, f"pe_laplace_sum_{x}") for x in ("tails", "profile", "roughly")]
 NUMBERS = ("steps", "ratio", "scale", "error", "lost")  # of the C core's struct
-MAX_STEPS: int = lib.PE_LAPLACE_STEPS  # the relative error grows with N²/2 roundings
-FEW = 50  # steps whose coefficients take little memory
+MAX_STEPS: int = lib.PE_LAPLACE_STEPS  # that the core has room for
+FEW = 200  # steps whose coefficients take little memory
 MAX_RATIO = 40.0  # largest μ: the exponential series needs about 2 μ + 40 terms
 STEP_ERROR = 16.0 * UNIT  # relative error of a product or quotient with e^μ
 MAX_LOG = 640.0  # largest log of (2 + μ)^N, whose inverse, the smallest coefficient, is a double
 MAX_RANGES = 20  # most steps without atoms: the smallest coefficient is of the order 1/(N - 1)!
 LOST = 1e3 * SUBNORMAL  # absolute error of sums with terms below the normal doubles
-
-
-def _elevated(coefficients: FloatArray) -> FloatArray:
-    """Bernstein coefficients of the same polynomials with the degree raised by one."""
-    degree = coefficients.shape[1]
-    share = np.arange(degree + 1.0) / degree
-    out = np.zeros((coefficients.shape[0], degree + 1))
-    out[:, 1:] += share[1:] * coefficients
-    out[:, :-1] += (1.0 - share[:-1]) * coefficients
-    return out
-
-
-def _smoothed(coefficients: FloatArray) -> FloatArray:
-    """Convolution with the uniform law on (0, 1): one more interval, degree raised by one."""
-    intervals, size = coefficients.shape
-    out = np.zeros((intervals + 1, size + 1))
-    out[:-1, 1:] += np.cumsum(coefficients, axis=1)
-    out[1:, :-1] += np.cumsum(coefficients[:, ::-1], axis=1)[:, ::-1]
-    return np.asarray(out / size)
 
 
 def _exponentials(rate: float, size: int) -> tuple[FloatArray, FloatArray]:
@@ -80,32 +72,21 @@ class LaplaceSum(ClosedLaw):
         self.ratio, self.steps, self.is_light = ratio, steps, steps <= FEW
         self._has_atoms, self._has_formulas = has_atoms, has_atoms and steps == 1
         self._end = two_parts(steps * exact_ratio)  # the largest loss
-        atoms, curve = np.ones(1), np.zeros((0, 1))
-        whole = 2.0 + ratio if has_atoms else ratio
-        for k in range(steps):
-            grown = np.zeros((k + 1, k + 1))
-            if k:
-                grown += ratio * _smoothed(curve)
-                if has_atoms:
-                    raised = _elevated(curve)
-                    grown[:-1] += raised
-                    grown[1:] += raised
-            grown += ratio * atoms[:, None]
-            curve = grown / whole
-            atoms = (np.append(atoms, 0.0) + np.append(0.0, atoms)) * has_atoms / whole
-        # roundings: a cumulative sum and a few operations per step, and the integrals
-        self.error = UNIT * (0.5 * steps**2 + 16.0 * steps + 200.0)
+        curve, atoms = np.empty((steps, steps)), np.empty(steps + 1)
+        rooms = array(curve.reshape(-1), writable=True), array(atoms, writable=True)
+        finished(lib.pe_laplace_sum_law(steps, ratio, has_atoms, *rooms), "Laplace steps")
+        # roundings: a few operations per step and per mean, and the integrals
+        self.error = UNIT * (16.0 * steps + 200.0)
         if has_atoms:
             log_whole = fn.log1p(0.5 * ratio)
         else:  # depends on the rounding of μ as well
             log_whole = fn.log(-ratio / fn.expm1(-ratio))
             self.error += 16.0 * UNIT * steps
         self.scale = fn.exp(steps * log_whole)
-        # whether masses next to the ends may underflow before they are scaled
-        underflows = not has_atoms or steps * (ratio + fn.log(2.0 + ratio)) > MAX_LOG
         # N levels of the recursion, N coefficients: each may underflow once
         lost = LOST + SUBNORMAL * steps**2
-        self.lost = lost * max(self.scale, 1.0) if underflows else 0.0
+        is_whole = self.keeps_digits(ratio, steps, has_atoms=has_atoms)
+        self.lost = 0.0 if is_whole else lost * max(self.scale, 1.0)
         even, odd = (curve @ integrals for integrals in _exponentials(ratio, steps))
         fall = fn.exp(-ratio * np.arange(steps + 1.0))
         masses = fall[1:] * (even + odd)
@@ -130,6 +111,11 @@ class LaplaceSum(ClosedLaw):
             and steps * fn.log(2.0 + ratio) <= MAX_LOG
         )
 
+    @staticmethod
+    def keeps_digits(ratio: float, steps: int, *, has_atoms: bool = True) -> bool:
+        """Whether no mass next to the ends underflows before it is scaled."""
+        return has_atoms and steps * (ratio + fn.log(2.0 + ratio)) <= MAX_LOG
+
     def support(self) -> tuple[float, float]:
         """Smallest and largest loss."""
         return -self._end[0], self._end[0]
@@ -142,11 +128,16 @@ class LaplaceSum(ClosedLaw):
         }
         return ffi.new("pe_laplace_sum *", {"end": self._end, **numbers, **rows})
 
+    @property
+    def calls(self) -> Calls:
+        """Functions of this law for the C core."""
+        return Calls(self._core, *KERNELS)
+
     @cached_property
     def tests(self) -> LawTests:
         """Tests {S > c} for the C core, which finds the thresholds."""
-        calls, room = (self._core, *CORE_TESTS), 8.0 * UNIT * (1.0 + self._end[0])
-        return LawTests(self, calls, self._jumps, has_atoms=self._has_atoms, room=room)
+        room = 8.0 * UNIT * (1.0 + self._end[0])
+        return LawTests(self, self.calls, self._jumps, has_atoms=self._has_atoms, room=room)
 
     @property
     def _jumps(self) -> FloatArray:
@@ -163,19 +154,9 @@ class LaplaceSum(ClosedLaw):
         """Bounds of the errors of thresholds, as `tails` has them."""
         return np.full(c.size, 8.0 * UNIT * self.steps * self.ratio)
 
-    def profile(
-        self, epsilon: FloatArray, low: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """H_{e^ε}(A‖B) at ε + low for any ε, and a bound of its absolute error.
-
-        ``low`` is at most an ulp of ε.
-        """
-        at = np.ascontiguousarray(epsilon)
-        left = np.zeros(at.size) if low is None else np.ascontiguousarray(low)
-        value, error = np.empty(at.size), np.empty(at.size)
-        room = array(value, writable=True), array(error, writable=True)
-        lib.pe_laplace_sum_profile(self._core, at.size, array(at), array(left), *room)
-        return value, error
+    def profile(self, epsilon: FloatArray, low: FloatArray | None = None) -> KnownProfile:
+        """H_{e^ε}(A‖B) at ε + low for any ε."""
+        return profile_from(lib.pe_laplace_sum_profile, self._core, epsilon, low)
 
     def _exponential(self) -> float:
         """The exponential of the largest loss; relative error 8 u."""

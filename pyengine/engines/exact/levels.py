@@ -36,11 +36,14 @@ __all__ = [
     "ANSWERS",
     "BELOW_DOUBLES",
     "ERRORS",
+    "NO_LOW_PARTS",
     "ROUNDING",
     "SUBNORMAL",
-    "WEAK",
+    "Calls",
     "ClosedLaw",
     "ComposedLaw",
+    "KnownProfile",
+    "LawProfile",
     "LawTests",
     "LevelQuestions",
     "Parts",
@@ -49,7 +52,9 @@ __all__ = [
     "bounded",
     "brackets",
     "everywhere",
+    "low_parts",
     "masses_from",
+    "profile_from",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -59,7 +64,6 @@ ERRORS = ("trade_off", "gamma_bound")  # the public functions of both errors at 
 SUBNORMAL = 2e-317  # absolute error of a sum of 2^22 masses, each rounded below the normal doubles
 ROUNDING = 16.0 * UNIT  # rounding of the operations of a bound, relative to its terms
 BELOW_DOUBLES = 1e-300  # a value below this is 0 if its lower bound is
-WEAK = 2.0**-33  # relative error of a profile above which losses are taken with low parts
 OK: int = lib.PE_OK
 ANSWERS = 7  # numbers per level from the C core: β and γ with bounds, and c
 FAR = 1024.0  # width of a bracket of thresholds above which the axis of the search is logarithmic
@@ -79,7 +83,31 @@ class Tails(NamedTuple):
     shift: FloatArray
 
 
+class KnownProfile(NamedTuple):
+    """H_{e^ε}(A‖B) of finite losses at some ε."""
+
+    value: FloatArray
+    error: FloatArray  # bound of its absolute error, 0 only if the value is proven to be 0
+    fall: FloatArray  # estimate of e^ε B(S <= -ε), by which it falls with ε
+
+
+class Calls(NamedTuple):
+    """Functions of the C core's type that return what a law knows, and what they are called with.
+
+    `roughly` estimates masses at one threshold, `start` the ε of a profile; NULL if there is none.
+    """
+
+    law: Any
+    tails: Any
+    profile: Any = ffi.NULL
+    roughly: Any = ffi.NULL
+    start: Any = ffi.NULL
+
+
 TAILS = len(Tails._fields)
+PARTS = len(KnownProfile._fields)
+NO_LOW_PARTS = ffi.NULL, ffi.NULL, ffi.NULL, 0.0
+LARGEST = 1.7976931348623157e308
 NOWHERE = np.zeros(0)
 
 
@@ -125,29 +153,33 @@ class ComposedLaw(Thresholds, Protocol):
         return everywhere(self, alpha) if self.is_narrowed else brackets(self, alpha)
 
     @property
+    def calls(self) -> Calls:
+        """Functions of this law for the C core."""
+        return Calls(ffi.new_handle(self), lib.python_tails, lib.python_profile)
+
+    @property
     def tests(self) -> LawTests:
         """Tests {S > c} for the C core, which searches the expected brackets."""
-        return LawTests(self, (ffi.new_handle(self), lib.python_tails, ffi.NULL))
+        return LawTests(self, self.calls)
 
     def formulas(self, alpha: FloatArray) -> tuple[Parts, Parts, FloatArray] | None:
         """β and γ as values and bounds, and thresholds, from formulas; None if there are none."""
         del alpha
         return None
 
-    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, ...]:
         """H_{e^ε}(A‖B) minus A's mass at loss -inf, at finite ε, and a bound of its absolute error.
 
-        The bound is 0 only if the profile is proven to be 0.
+        The bound is 0 only if the profile is proven to be 0.  Laws whose `calls` are asked for
+        profiles return a `KnownProfile`.
         """
 
 
 class ClosedLaw(ComposedLaw, Protocol):
-    """A composed law whose profile takes ε as a sum of two doubles."""
+    """A composed law that may stand beside finite losses."""
 
-    def profile(
-        self, epsilon: FloatArray, low: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """As of a `ComposedLaw`, at ε + low."""
+    def profile(self, epsilon: FloatArray, low: FloatArray | None = None) -> KnownProfile:
+        """As of a `ComposedLaw`, at any ε + low, where low is at most an ulp of ε."""
 
     def shift(self, c: FloatArray) -> FloatArray:
         """That of `tails`."""
@@ -192,6 +224,22 @@ def masses_from(kernel: Any, law: Any, c: FloatArray) -> Tails:
     out, at = np.empty((TAILS, c.size)), np.ascontiguousarray(c)
     finished(kernel(law, at.size, array(at), array(out.reshape(-1), writable=True)), "exact sums")
     return Tails(*out)
+
+
+def profile_from(
+    kernel: Any, law: Any, epsilon: FloatArray, low: FloatArray | None = None
+) -> KnownProfile:
+    """A profile by the C function that a law has for it."""
+    out, at = np.empty((PARTS, epsilon.size)), np.ascontiguousarray(epsilon)
+    left = ffi.NULL if low is None else array(np.ascontiguousarray(low))
+    room = array(out.reshape(-1), writable=True)
+    finished(kernel(law, at.size, array(at), left, room), "exact sums")
+    return KnownProfile(*out)
+
+
+def low_parts(holder: Any) -> tuple[Any, ...]:
+    """For the C core: the low parts of losses are ``holder.low``, asked for where they count."""
+    return lib.python_low, ffi.new_handle(holder), ffi.NULL, 0.0
 
 
 def bounded(
@@ -268,9 +316,8 @@ class LawTests:
     ----------
     law : Thresholds
         The law.
-    calls : tuple
-        A handle, the C function that returns masses at many thresholds, and the one that estimates
-        masses at one threshold; NULL if the expected brackets need no further search.
+    calls : Calls
+        Its functions; without `roughly` the expected brackets need no further search.
     jumps : ndarray, optional
         Losses that may be atoms, increasing.
     has_atoms : bool
@@ -282,14 +329,41 @@ class LawTests:
     def __init__(
         self,
         law: Thresholds,
-        calls: tuple[Any, Any, Any],
+        calls: Calls,
         jumps: FloatArray = NOWHERE,
         *,
         has_atoms: bool = False,
         room: float = 0.0,
     ) -> None:
-        given = *calls, law.support(), has_atoms, jumps.size, array(jumps), room
+        jump = jumps.size, array(jumps)
+        given = calls.law, calls.tails, calls.roughly, law.support(), has_atoms, *jump, room
         self.core, self._kept = ffi.new("pe_tests *", given), given
+
+
+class LawProfile:
+    """The profile of a law for the C core, which bounds δ at ε and ε at δ."""
+
+    def __init__(self, law: ComposedLaw) -> None:
+        calls, (low, high) = law.calls, law.lowest()
+        # the ε from which on no mass is left in doubles, and bounds of the largest ε
+        end = min(max(-law.support()[0], 0.0) * (1.0 + 4.0 * UNIT), LARGEST)
+        ends = end, max(0.0 - high, 0.0), max(0.0 - low, 0.0)
+        given = calls.law, calls.profile, calls.start, law.alone(), *ends
+        self._core, self._kept = ffi.new("pe_profile *", given), given
+
+    def deltas(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Values, lower and upper bounds of δ at ε >= 0."""
+        return self._asked(lib.pe_profile_deltas, epsilon)
+
+    def epsilons(self, delta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Values, lower and upper bounds of the smallest ε >= 0 with a profile of at most δ."""
+        return self._asked(lib.pe_profile_epsilons, delta)
+
+    def _asked(self, kernel: Any, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        out, at = np.empty((3, x.size)), np.ascontiguousarray(x)
+        room = array(out.reshape(-1), writable=True)
+        finished(kernel(self._core, at.size, array(at), room), "a profile")
+        return out[0], out[1], out[2]
 
 
 @ffi.def_extern(error=lib.PE_RAISED, onerror=keep_raised)  # type: ignore[untyped-decorator]
@@ -304,4 +378,21 @@ def python_tails(law: Any, n: int, c: Any, tails: Any) -> int:
 def python_roughly(law: Any, c: float, masses: Any) -> int:
     """Callback: estimated masses of a law at one threshold."""
     masses[0:4] = ffi.from_handle(law).roughly(c)
+    return OK
+
+
+@ffi.def_extern(error=lib.PE_RAISED, onerror=keep_raised)  # type: ignore[untyped-decorator]
+def python_profile(law: Any, n: int, epsilon: Any, low: Any, out: Any) -> int:
+    """Callback: the profile of a law."""
+    given = [np.frombuffer(ffi.buffer(x, 8 * n)).copy() for x in (epsilon, low) if x != ffi.NULL]
+    room = np.frombuffer(ffi.buffer(out, 8 * n * PARTS))
+    np.concatenate(ffi.from_handle(law).profile(*given), out=room)
+    return OK
+
+
+@ffi.def_extern(error=lib.PE_RAISED, onerror=keep_raised)  # type: ignore[untyped-decorator]
+def python_low(handle: Any, low: Any, error: Any) -> int:
+    """Callback: low parts of losses, and a bound of the error of both parts."""
+    parts, error[0] = ffi.from_handle(handle).low
+    low[0] = array(parts)
     return OK

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import ffi, lib
 from pyengine._support.caches import cached_property
-from pyengine.engines.exact.levels import SUBNORMAL, WEAK, ClosedLaw, ComposedLaw, Tails
-from pyengine.laws.fine import left_of
+from pyengine.engines.exact.levels import (
+    NO_LOW_PARTS,
+    Calls,
+    ClosedLaw,
+    ComposedLaw,
+    KnownProfile,
+    Tails,
+    low_parts,
+    masses_from,
+    profile_from,
+)
+from pyengine.engines.functionals import array
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["Mixed", "Weights"]
+__all__ = ["FEW", "Mixed", "Weights"]
 
 FloatArray = npt.NDArray[np.float64]
 
-MAX_POINTS = 1 << 19  # points of one evaluation of the closed form, to bound the memory
+FEW = 2048  # losses that take little memory
+KERNELS = [ffi.addressof(lib, f"pe_mixed_law_{name}") for name in ("tails", "profile")]
 
 
 class Weights:
@@ -42,6 +55,11 @@ class Weights:
         least = float(self.loss.min())
         self.lowest = (least, least) if lowest is None else lowest
 
+    @property
+    def are_fine(self) -> bool:
+        """Whether low parts are known."""
+        return self._digits is not None
+
     @cached_property
     def low(self) -> tuple[FloatArray, float] | None:
         """Low parts of the kept losses, and the error bound."""
@@ -56,6 +74,7 @@ class Mixed(ComposedLaw):
 
     def __init__(self, weights: Weights, law: ClosedLaw) -> None:
         self._weights, self._law = weights, law
+        self.is_light = law.is_light and weights.loss.size <= FEW
 
     def support(self) -> tuple[float, float]:
         """Sums of the smallest and of the largest losses."""
@@ -71,57 +90,24 @@ class Mixed(ComposedLaw):
         off = 2.0 * self._weights.error + 8.0 * UNIT * size
         return low + least - off, high + most + off
 
+    @cached_property
+    def _core(self) -> Any:
+        w, law = self._weights, self._law.calls
+        largest = float(np.abs(w.loss).max())
+        known = w.error, self.support()[0], largest, low_parts(w) if w.are_fine else NO_LOW_PARTS
+        given = w.loss.size, array(w.loss), array(w.a), array(w.b), *known, *law[:3]
+        self._kept = given  # what the struct points to
+        return ffi.new("pe_mixed_law *", given)
+
+    @property
+    def calls(self) -> Calls:
+        """Functions of this law for the C core."""
+        return Calls(self._core, *KERNELS)
+
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
-        w = self._weights
-        rows = []
-        step = max(1, MAX_POINTS // w.loss.size)
-        for start in range(0, c.size, step):
-            part = c[start : start + step, None] - w.loss
-            found = self._law.tails(part.ravel())
-            shaped = [x.reshape(part.shape) for x in found]
-            masses = (shaped[0] @ w.a, shaped[1] @ w.a, shaped[2] @ w.b, shaped[3] @ w.b)
-            rows.append((*masses, shaped[4].max(axis=1), shaped[5].max(axis=1)))
-        parts = [np.concatenate(column) for column in zip(*rows, strict=True)]
-        error = parts[4] + w.error + UNIT * (w.loss.size + 4.0)
-        # a loss errs as the log of a ratio of two masses, and c - loss is rounded
-        size = np.abs(c) + float(np.abs(w.loss).max())
-        shift = parts[5] + 2.0 * w.error + 8.0 * UNIT * (1.0 + size)
-        return Tails(parts[0], parts[1], parts[2], parts[3], error, shift)
+        return masses_from(lib.pe_mixed_law_tails, self._core, c)
 
-    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """H_{e^ε}(A‖B), the other law's profile at ε + loss averaged over A, and its error."""
-        w = self._weights
-        size = np.abs(epsilon) + float(np.abs(w.loss).max())
-        value, error = self._average(epsilon, None)
-        shift = 4.0 * UNIT * size + 2.0 * w.error
-        # a shift of the threshold changes the profile by at most the shift times A's mass below it
-        tails = self.tails(-epsilon + 2.0 * shift)
-        below = tails.a_below * (1.0 + tails.error)
-        off = shift * below
-        weak = error + off > WEAK * value
-        if weak.any() and w.low is not None:
-            low, loss_error = w.low
-            value[weak], error[weak] = self._average(epsilon[weak], low)
-            off[weak] = (1.01 * loss_error + 8.0 * UNIT**2 * size[weak]) * below[weak]
-        relative = w.error + UNIT * (w.loss.size + 4.0)
-        # next to the smallest loss, the threshold may be on either side of it
-        beside = -epsilon + 2.0 * shift > self.support()[0]
-        return value, error + 1.01 * relative * value + off + SUBNORMAL * beside
-
-    def _average(
-        self, epsilon: FloatArray, low: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
-        """The other law's profile and its error, averaged over A."""
-        w = self._weights
-        values, errors = [], []
-        step = max(1, MAX_POINTS // w.loss.size)
-        for start in range(0, epsilon.size, step):
-            at = epsilon[start : start + step, None]
-            part = at + w.loss
-            left = None if low is None else (left_of(at, w.loss, part) + low).ravel()
-            value, error = self._law.profile(part.ravel(), left)
-            values.append(value.reshape(part.shape) @ w.a)
-            known = error.reshape(part.shape)
-            errors.append(known @ w.a + SUBNORMAL * (known.max(axis=1) > 0.0))
-        return np.concatenate(values), np.concatenate(errors)
+    def profile(self, epsilon: FloatArray) -> KnownProfile:
+        """H_{e^ε}(A‖B), the other law's profile at ε + loss averaged over A."""
+        return profile_from(lib.pe_mixed_law_profile, self._core, epsilon)

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, Tails
+from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, KnownProfile, Tails
 from pyengine.laws.fine import left_of, sampled_decimal
 from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import two_doubles
@@ -114,10 +114,8 @@ class SampledLaplace(ClosedLaw):
         """By the errors of the losses of both atoms."""
         return 16.0 * UNIT * (1.0 + np.abs(c))
 
-    def profile(
-        self, epsilon: FloatArray, low: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """H_{e^ε}(A‖B) at ε + low for any ε, and a bound of its absolute error.
+    def profile(self, epsilon: FloatArray, low: FloatArray | None = None) -> KnownProfile:
+        """H_{e^ε}(A‖B) at ε + low for any ε.
 
         For (P, mixture), at L = -ε, it is p e^(ε - μ) s (s - 1) with s² = 1 + G; for the reverse,
         at L = ε, it is p (1 - √(1 - K)) (docs/theory/finite, Lemma 5).
@@ -143,6 +141,8 @@ class SampledLaplace(ClosedLaw):
         size = np.abs(epsilon) + abs(end)
         shift = UNIT * (UNIT * 16.0 * size + 4.0 * np.maximum(gap, 0.0))
         near = np.nextafter(-epsilon + 2.0 * shift, np.inf)
-        below = self.tails(near).a_below
+        tails = self.tails(near)
+        below = tails.a_below
         error = (2.0 * self._error + 8.0 * UNIT * np.abs(epsilon)) * value + shift * below
-        return value, error + SUBNORMAL * (gap > -shift)
+        fall = fn.exp(np.minimum(epsilon, -self.support()[0])) * tails.b_below
+        return KnownProfile(value, error + SUBNORMAL * (gap > -shift), fall)

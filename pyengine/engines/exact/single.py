@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, Tails
+from pyengine.engines.exact.levels import SUBNORMAL, ClosedLaw, KnownProfile, Tails
 from pyengine.laws.base import StepLaw
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
@@ -99,10 +99,8 @@ class SingleStep(ClosedLaw):
         error = error + 4.0 * UNIT
         return Tails(a_above, a_below + a_lost, b_above + b_lost, b_below, error, shift)
 
-    def profile(
-        self, epsilon: FloatArray, low: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """A(L <= -ε) - e^ε B(L <= -ε) for finite losses L, and a bound of its absolute error.
+    def profile(self, epsilon: FloatArray, low: FloatArray | None = None) -> KnownProfile:
+        """A(L <= -ε) - e^ε B(L <= -ε) for finite losses L.
 
         An error s of the edge changes the difference by at most (e^s - 1) A(L <= -ε + s); ``low``,
         which is added to ε, counts as part of s.
@@ -124,7 +122,8 @@ class SingleStep(ClosedLaw):
         bound = (error + rounding) * (a_below + scaled) + 2.0 * moved * near
         bound += SUBNORMAL + self._law.left_out()
         vanishes = epsilon > -(self._law.limits()[0] - off)
-        return np.where(vanishes, 0.0, inner), np.where(vanishes, 0.0, bound)
+        value, error = np.where(vanishes, 0.0, inner), np.where(vanishes, 0.0, bound)
+        return KnownProfile(value, error, np.where(vanishes, 0.0, scaled))
 
 
 def _both_sums(log_mass: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -77,7 +77,8 @@ class ClosedOrder(Inner):
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The profile, and bounds of its absolute errors."""
-        return self._law.profile(epsilon)
+        found = self._law.profile(epsilon)
+        return found.value, found.error
 
 
 def closed_order(laws: Laws) -> ClosedOrder | None:

@@ -18,7 +18,14 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine._support.caches import cached_property
 from pyengine._support.status import finished, keep_raised
-from pyengine.engines.exact.levels import BELOW_DOUBLES, SUBNORMAL, ComposedLaw, LawTests, Tails
+from pyengine.engines.exact.levels import (
+    BELOW_DOUBLES,
+    SUBNORMAL,
+    Calls,
+    ComposedLaw,
+    LawTests,
+    Tails,
+)
 from pyengine.engines.functionals import array
 from pyengine.engines.vertical_lines.build import line_at, terms_of_lines
 from pyengine.engines.vertical_lines.choice import Choice, choice_of
@@ -55,7 +62,7 @@ Line = LossLine | DeformedLine
 OK: int = lib.PE_OK
 ONE, ROUGH = ffi.typeof("double[1]"), ffi.typeof("double[4]")
 LINES = "masses on lines"
-LINE_TESTS = [ffi.addressof(lib, f"pe_line_law_{name}") for name in ("tails", "roughly")]
+LINE_TESTS = {name: ffi.addressof(lib, f"pe_line_law_{name}") for name in ("tails", "roughly")}
 NO_LINE = ffi.new("pe_loss_line *")  # of size 0: the core takes it for none
 
 
@@ -378,9 +385,9 @@ class LineOrder(Inner, ComposedLaw):
     @cached_property
     def tests(self) -> LawTests:
         """The tests {S > c} for the C core's search for levels."""
-        calls = self._lines.core, *LINE_TESTS
+        calls = Calls(self._lines.core, **LINE_TESTS)
         if self.is_called:
-            calls = ffi.new_handle(self), lib.python_tails, lib.python_roughly
+            calls = Calls(ffi.new_handle(self), lib.python_tails, roughly=lib.python_roughly)
         return LawTests(self, calls, self.jumps, has_atoms=self.has_atoms)
 
     def profile_about(self, near: float) -> Callable[[float], float]:
