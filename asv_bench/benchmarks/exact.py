@@ -16,9 +16,22 @@ MECHANISMS = {
     "discrete_gaussian_5": pe.DiscreteGaussianMechanism(2.0, 3).composed(5),
 }
 
+# Runs that are kept, and what floats they are asked.
+KEPT = {
+    "laplace_10": pe.LaplaceMechanism(1.0).composed(10),
+    "generic_20": pe.GenericMechanism(0.5, 1e-9).composed(20),
+    "response_10": pe.RandomizedResponse(0.7).composed(10),
+    "discrete_gaussian_5": MECHANISMS["discrete_gaussian_5"],
+}
+DRAWN = {
+    "gamma_bound": lambda draws: 10.0 ** -draws.uniform(0.0, 9.0, 100),
+    "delta": lambda draws: draws.uniform(0.0, 5.0, 100),
+    "epsilon": lambda draws: 10.0 ** -draws.uniform(1.0, 7.0, 100),
+}
+
 
 class Questions:
-    """One answer with everything that it needs or with what is kept, and its bracket's width."""
+    """One answer with everything that it needs, and its bracket's width."""
 
     params = tuple(MECHANISMS)
     param_names = ("mechanism",)
@@ -31,9 +44,6 @@ class Questions:
         clear_cache()
         pe.delta(self.mechanism, 0.5, method="exact")
 
-    def time_delta_kept(self, name):
-        pe.delta(self.mechanism, 0.5, method="exact")
-
     def time_gamma(self, name):
         clear_cache()
         pe.gamma_bound(self.mechanism, 0.01, method="exact")
@@ -41,6 +51,28 @@ class Questions:
     def track_width(self, name):
         found = pe.gamma_bound(self.mechanism, 0.01, method="exact", bounds=True)
         return (found.upper - found.lower) / found.value
+
+
+class Kept:
+    """A hundred random floats of a run that is kept, each a question, and their widest bracket."""
+
+    params = (tuple(KEPT), tuple(DRAWN))
+    param_names = ("mechanism", "question")
+
+    def setup(self, name, question):
+        self.mechanism, self.ask = KEPT[name], getattr(pe, question)
+        self.at = DRAWN[question](np.random.default_rng(20261128))
+        self.floats = self.at.tolist()
+        self.ask(self.mechanism, self.floats[0], method="exact")
+
+    def time_hundred(self, name, question):
+        for x in self.floats:
+            self.ask(self.mechanism, x, method="exact")
+
+    def track_width(self, name, question):
+        found = self.ask(self.mechanism, self.at, method="exact", bounds=True)
+        known = (found.value > 0.0) & (found.upper < np.inf)
+        return float(((found.upper - found.lower)[known] / found.value[known]).max())
 
 
 class Laplace:

@@ -65,6 +65,7 @@ def stages():
     kept = pe.dp_sgd(1.0, 0.01, 1000)
     laplace = pe.LaplaceMechanism(1.0).poisson_sampled(0.1).composed(100)
     exact = pe.LaplaceMechanism(2.0).composed(100)
+    sums = pe.LaplaceMechanism(1.0).composed(10), pe.RandomizedResponse(0.7).composed(10)
     kinds = pe.compose(*(pe.dp_sgd(2.0 + i / 100, 0.05, 1) for i in range(200)))
     mixed = pe.compose(
         pe.dp_sgd(1.0, 1 / 64, 500),
@@ -81,6 +82,11 @@ def stages():
     def proven():
         cold()
         pe.gamma_bound(kept, 1e-4, bounds=True)
+
+    def summed():
+        cold()
+        for run in sums:
+            pe.epsilon(run, 1e-4)
 
     def ask(function, *arguments, **options):
         return cold, lambda: function(*arguments, **options)
@@ -106,6 +112,14 @@ def stages():
         "kept_100_gammas": (asked, lambda: [pe.gamma_bound(kept, x) for x in floats]),
         "kept_100_deltas": (asked, lambda: [pe.delta(kept, x) for x in floats]),
         "kept_100_bounds": (proven, lambda: [pe.gamma_bound(kept, x, bounds=True) for x in floats]),
+        "kept_exact_epsilons": (
+            summed,
+            lambda: [pe.epsilon(run, x) for run in sums for x in floats],
+        ),
+        "kept_exact_gammas": (
+            summed,
+            lambda: [pe.gamma_bound(run, x) for run in sums for x in floats],
+        ),
         "calibrate": ask(pe.calibrate, lambda s: pe.dp_sgd(s, 0.01, 1000), target),
         "bracket_sampled_laplace": ask(pe.delta, laplace, 1.0, bounds=True),
         "exact_laplace": ask(pe.delta, exact, 0.5),
