@@ -24,13 +24,12 @@ from pyengine.engines.vertical_lines.tilted import laplace_step
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["DeformedOrder", "is_deformable", "is_deformed"]
+__all__ = ["DeformedOrder", "is_deformable"]
 
 FloatArray = npt.NDArray[np.float64]
 
 LEFT = 2e-16  # relative quadrature error that the nodes of all steps together may have
 LEAST_STEPS = 2
-LEAST_PLAIN = 30  # fewer unsampled steps of one kind have exact sums
 MOST_PLACES = 3000  # corners of the composition: each takes a sum of its own
 MOST_AT_TURN = 6.0  # log of the sum of all terms' moduli at the turn: e^6 cancels 2.6 digits
 TURNS = 12.0  # least height of the turn, in 1/lengths of the longest step
@@ -43,12 +42,6 @@ MOST_TURNS = 2e4  # height of the turn times the longest length
 ROOM = 0.1  # half-width of the bracket of an expected threshold, in standard deviations
 PLACE_ERROR = 4.0 * UNIT  # relative, of atoms and of the ends of the support
 FEW_PLACES = 10  # corners for which a line is as quick as a Chernoff bound
-
-
-def is_deformed(kinds: Kinds) -> bool:
-    """Return whether deformed lines are tried first for a composition, whatever is asked."""
-    few_plain = len(kinds) == 1 and kinds[0][0].gap == math.inf and kinds[0][1] < LEAST_PLAIN
-    return not few_plain and is_deformable(kinds)
 
 
 def is_deformable(kinds: Kinds) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from pyengine._support.caches import kept
 from pyengine.engines.exact import FEW_RANGES, exact_refusal
 from pyengine.engines.exact.finite import FiniteComposition, finite_composition
+from pyengine.engines.exact.laplace import LaplaceSum
 from pyengine.engines.exact.mixed import Weights
 from pyengine.engines.sampled import sampled_steps
 from pyengine.engines.sector import SectorLaws
@@ -23,7 +24,6 @@ from pyengine.engines.vertical_lines.build import terms_of_lines
 from pyengine.engines.vertical_lines.deformation import (
     DeformedOrder,
     is_deformable,
-    is_deformed,
 )
 from pyengine.engines.vertical_lines.finite_steps import FAINTEST, FiniteShape
 from pyengine.engines.vertical_lines.inner import (
@@ -58,7 +58,8 @@ __all__ = [
 
 LEAST = 20  # Laplace steps from which on straight lines serve
 MOST_WORK = 2**26  # terms of a question on a line above which sector laws are tried first
-LEAST_RANGES = 20  # equal steps of bounded range, alone, from which on lines replace exact sums
+# equal steps alone, of bounded range or plain Laplace noise, from which on lines replace exact sums
+LEAST_RANGES, LEAST_PLAIN = 20, 201
 MOST_KINDS = 64
 FEW_TERMS = 2**23  # of a line that is quicker than sums over few losses, or over nodes
 SHORT_TERMS = 2**18  # of a line that is quicker than deformed lines beside few losses
@@ -282,12 +283,12 @@ def _order(laws: Laws, far: bool, *, has_exact: bool = True) -> LineOrder | None
     if found is None:
         return None
     kinds, exchanged = found
+    if has_exact and _have_short_sums(laws) and exact_refusal(list(laws)) is None:
+        return None
     if _are_laplace(laws):
         if sum(number for _, number in laws) >= LEAST and terms_of_lines(kinds) < math.inf:
             return LineOrder(kinds, exchanged)
-        return DeformedOrder(kinds, exchanged) if is_deformed(kinds) else None
-    if has_exact and _has_few_ranges(laws) and exact_refusal(list(laws)) is None:
-        return None
+        return DeformedOrder(kinds, exchanged) if is_deformable(kinds) else None
     # the transform of a single step with an analytic density does not fall far enough
     if len(laws) == 1 and laws[0][1] < 2 and laws[0][0].analytic() is not None:
         return None
@@ -304,14 +305,21 @@ def _order(laws: Laws, far: bool, *, has_exact: bool = True) -> LineOrder | None
     return LineOrder(kinds, exchanged) if beside is None and terms < math.inf else beside
 
 
-def _has_few_ranges(laws: Laws) -> bool:
-    """Whether all steps but those of few losses are a few steps of one bounded range.
+def _have_short_sums(laws: Laws) -> bool:
+    """Whether all steps but those of few losses have closed forms that are short and precise.
 
-    Their transform falls slowly, and closed forms are short.
+    The transforms of steps of bounded range fall slowly, those of plain Laplace steps not at all.
     """
     others = _without_few(laws)
-    few = LEAST_RANGES if len(laws) == 1 else FEW_RANGES
-    return len(others) == 1 and others[0][0].bounded_range() is not None and others[0][1] < few
+    if len(others) != 1:
+        return False
+    (law, number), is_alone = others[0], len(laws) == 1
+    if law.bounded_range() is not None:
+        return number < (LEAST_RANGES if is_alone else FEW_RANGES)
+    laplace = law.laplace()
+    if not is_alone or laplace is None or not laplace.is_plain or number >= LEAST_PLAIN:
+        return False
+    return LaplaceSum.keeps_digits(float(laplace.distance), number)
 
 
 def _is_loud(kinds: Kinds) -> bool:
