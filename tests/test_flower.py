@@ -61,3 +61,45 @@ def test_ends() -> None:
 def test_wrong_strategies(made: Any, clients: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         from_flower(made, clients=clients, rounds=1)
+
+
+def wrapped(*names: str) -> Any:
+    """An object of the last class, each of which derives from the one before, as Flower's do."""
+    made: type = object
+    for name in names:
+        own = {} if name == "FedProx" else {"aggregate_fit": None}
+        module = "theirs" if name == "Equal" else f"flwr.server.strategy.{name.lower()}"
+        made = type(name, (made,), {**own, "__module__": module})
+    found = made()
+    found.__dict__.update(fraction_fit=0.1, min_fit_clients=2)
+    return found
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("Strategy", "FedAvg", "FedOpt", "FedAdam"),
+        ("Strategy", "FedAvg", "FedAvgM"),
+        ("Strategy", "FedAvg", "FedMedian"),
+        ("Strategy", "FedAvg", "FedAvgM", "Equal"),
+        ("Strategy", "DifferentialPrivacyServerSideFixedClipping"),
+    ],
+)
+def test_strategies_that_do_not_average(names: tuple[str, ...]) -> None:
+    """Of an update divided by its size, or kept as momentum, one client moves more than a mean."""
+    with pytest.raises(ValueError, match=f"must wrap one that averages .*, got {names[-1]}:"):
+        from_flower(strategy(strategy=wrapped(*names)), clients=1000, rounds=1)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("Strategy", "FedAvg"),
+        ("Strategy", "FedAvg", "FedProx"),
+        ("Strategy", "FedAvg", "Equal"),
+        ("Strategy", "FedAvg", "FaultTolerantFedAvg"),
+    ],
+)
+def test_strategies_that_average(names: tuple[str, ...]) -> None:
+    made = from_flower(strategy(strategy=wrapped(*names)), clients=1000, rounds=1)
+    assert made == from_flower(strategy(), clients=1000, rounds=1)

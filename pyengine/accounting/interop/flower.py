@@ -21,6 +21,8 @@ ADAPTIVE = (
 # attributes of the wrapped strategy, in both of Flower's interfaces
 SHARES = ("fraction_fit", "fraction_train")
 LEAST = ("min_fit_clients", "min_train_nodes")
+AGGREGATING = ("aggregate_fit", "aggregate_train")  # its methods that make one update of all
+MEAN = ("FedAvg", "FaultTolerantFedAvg")  # Flower's own classes whose update is a mean
 
 
 def from_flower(strategy: Any, *, clients: int, rounds: int) -> Composition:
@@ -44,7 +46,8 @@ def from_flower(strategy: Any, *, clients: int, rounds: int) -> Composition:
     Raises
     ------
     ValueError
-        For another strategy, and if the wrapped one samples another number of clients.
+        For another strategy, and if the wrapped one samples another number of clients or is one
+        of Flower's that does not average, such as ``FedAdam`` or ``FedMedian``.
 
     Notes
     -----
@@ -78,6 +81,12 @@ def from_flower(strategy: Any, *, clients: int, rounds: int) -> Composition:
         raise ValueError(
             f"clients must be at least the {size:,} that are sampled a round, got {every:,}"
         )
+    if not _averages(strategy.strategy):
+        raise ValueError(
+            "strategy must wrap one that averages the updates, such as FedAvg, got "
+            f"{type(strategy.strategy).__name__}: the noise is scaled to what one client moves a "
+            "mean"
+        )
     drawn = _cohort(strategy.strategy, every)
     if drawn is not None and drawn != size:
         raise ValueError(
@@ -94,6 +103,13 @@ def from_flower(strategy: Any, *, clients: int, rounds: int) -> Composition:
         unit=f"one client of {every:,}",
     )
     return worded(step, words).composed(number)
+
+
+def _averages(inner: Any) -> bool:
+    """Whether the update is a mean of the clients', as far as Flower's own classes tell."""
+    own = [cls for cls in type(inner).__mro__ if cls.__module__.partition(".")[0] == "flwr"]
+    makes = (cls.__name__ for cls in own if any(name in vars(cls) for name in AGGREGATING))
+    return next(makes, "FedAvg") in MEAN
 
 
 def _cohort(inner: Any, clients: int) -> int | None:
