@@ -139,3 +139,68 @@ def test_steps_that_tell_nothing(run: pe.Mechanism, adjacency: str, method: str)
 def test_what_no_lattice_holds_is_refused_in_words(run: pe.Mechanism, words: str) -> None:
     with pytest.raises(pe.AccuracyError, match=words):
         pe.delta(run, 3.0) if "window" in words else pe.epsilon(run, 1e-5)
+
+
+def faint(noise: float) -> pe.Mechanism:
+    return pe.GaussianMixtureMechanism(noise, [0, 1], ["1/2", "1/2"])
+
+
+# Each ended in an error of its own from inside, in a number that is none, or took gigabytes.
+FAR = {
+    "1e30 steps": (pe.dp_sgd(1, 0.1, 10**30), "epsilon", 0.01),
+    "1e200 steps": (pe.dp_sgd(100, 0.001, 10**200), "epsilon", 0.01),
+    "1e308 steps": (pe.dp_sgd(1, 0.1, 10**308), "epsilon", 0.01),
+    "1e200 faint steps": (pe.dp_sgd(1e100, 0.1, 10**200), "delta", 1.0),
+    "1e308 loud steps": (pe.dp_sgd(0.01, 0.1, 10**308), "trade_off", 0.01),
+    "noise beyond squares": (pe.dp_sgd(1e154, 0.1, 10**12), "delta", 1.0),
+    "all releases fail": (pe.GenericMechanism(8e-10, 0.01).composed(6652161047), "epsilon", 1e-300),
+    "no finite losses": (
+        pe.GaussianMechanism(0.004).composed(5613) + pe.LaplaceMechanism(2e-150).composed(10**31),
+        "delta",
+        1e307,
+    ),
+    "a middle without end": (faint(8e-50).composed(7), "trade_off", 1e-300),
+    "a variance beyond doubles": (
+        pe.GaussianMechanism(1e-299).composed(9023)
+        + pe.DiscreteLaplaceMechanism(5.8e300).composed(10**210),
+        "epsilon",
+        1e-300,
+    ),
+    "tilts beyond doubles": (
+        pe.LaplaceMechanism(1e-3).poisson_sampled(1e-100).composed(8223721603681273),
+        "epsilon",
+        0.01,
+    ),
+    "two kinds that are far apart": (
+        faint(3e300).composed(4)
+        + pe.DiscreteLaplaceMechanism(7e-150).poisson_sampled(1e-5).composed(68),
+        "delta",
+        1.0,
+    ),
+    "a tail of nothing": (
+        pe.LaplaceMechanism(2e-50).poisson_sampled(0.9999999999999999).composed(5230),
+        "epsilon",
+        1e-300,
+    ),
+    "masses rounded beyond doubles": (
+        pe.DiscreteLaplaceMechanism(4e300).composed(10**20),
+        "gamma_bound",
+        0.01,
+    ),
+    "a window turned round": (
+        pe.DiscreteGaussianMechanism(8.058296946833325).composed(116830767508344651776),
+        "epsilon",
+        1e-300,
+    ),
+}
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove", "substitute"])
+@pytest.mark.parametrize("name", FAR)
+def test_runs_far_beyond_all_others(name: str, adjacency: str) -> None:
+    run, question, x = FAR[name]
+    try:
+        found = getattr(pe, question)(run, x, adjacency=adjacency, bounds=True)
+    except pe.AccuracyError:
+        return
+    assert found.lower <= found.value <= found.upper

@@ -621,8 +621,9 @@ class PoissonSampledLaw(Law):
             finer = sampled_loss(self.probability, known)
             weight = np.minimum(p * fn.exp(known - finer), 1.0)
         finite = np.where(np.isfinite(log_a), np.abs(log_a), 0.0)
-        finite += np.where(np.isfinite(mixed), np.abs(mixed), 0.0)
-        error = error + UNIT * (8.0 * ELEMENTARY + 4.0 * (finite + abs(log_p) + abs(log_rest)))
+        with np.errstate(over="ignore"):  # an infinite error says that nothing is known
+            finite += np.where(np.isfinite(mixed), np.abs(mixed), 0.0)
+            error = error + UNIT * (8.0 * ELEMENTARY + 4.0 * (finite + abs(log_p) + abs(log_rest)))
         ratio = weight * (twice + 2.0 * UNIT * np.abs(known)) * (1.0 + 1e-9)
         ratio += 24.0 * UNIT * np.abs(finer)
         return Cells(log_a, mixed, error, shift, ratio, finer)

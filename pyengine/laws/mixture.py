@@ -182,9 +182,10 @@ class GaussianMixtureLaw(Law):
         reach = np.where(right - left >= 1.0, np.minimum(largest, 2.0 * (away + 2.0)), largest)
         reach = np.where(np.isfinite(log_a) | np.isfinite(log_b), reach, 0.0)
         finite = np.where(np.isfinite(log_a), np.abs(log_a), 0.0)
-        finite += np.where(np.isfinite(log_b), np.abs(log_b), 0.0)
         widest = max(abs(fn.log(w)) for w in self.weights)
-        errors = UNIT * (80.0 + 4.0 * finite + 4.0 * widest + 12.0 * reach * reach)
+        with np.errstate(over="ignore"):  # an infinite error says that nothing is known
+            finite += np.where(np.isfinite(log_b), np.abs(log_b), 0.0)
+            errors = UNIT * (80.0 + 4.0 * finite + 4.0 * widest + 12.0 * reach * reach)
         return np.asarray(errors + UNIT * ELEMENTARY * len(self.shifts))
 
     def exact_terms(self) -> list[tuple[Fraction, Fraction]] | None:

@@ -107,8 +107,9 @@ class SubstitutedGaussian(Law):
         log_a, log_b = fn.logaddexp(parts[0], parts[1]), fn.logaddexp(parts[0], parts[2])
         reach = np.abs(y) + mu
         reach = np.maximum(np.append(reach, 0.0), np.append(0.0, reach))
-        finite = np.where(np.isfinite(log_a), np.abs(log_a) + np.abs(log_b), 0.0)
-        error = UNIT * (128.0 + 8.0 * (finite - log_p - log_rest) + 12.0 * reach * reach)
+        with np.errstate(over="ignore"):  # an infinite error says that nothing is known
+            finite = np.where(np.isfinite(log_a), np.abs(log_a) + np.abs(log_b), 0.0)
+            error = UNIT * (128.0 + 8.0 * (finite - log_p - log_rest) + 12.0 * reach * reach)
         # a relative error of sinh moves asinh by at most min(1, asinh) times it, and L by less
         rounding = 16.0 + 4.0 * np.abs(np.where(np.isfinite(log_y), log_y, 0.0))
         rounding += mu * mu + abs(log_rest) + abs(log_p)  # terms of log_y may cancel

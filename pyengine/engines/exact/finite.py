@@ -55,6 +55,7 @@ LEAST_GAP, LARGEST_LOSS = 1e-200, 1e290  # products of sums of two doubles keep 
 MAX_GAPS = 32  # places of the lattice per loss
 WIDE_ERROR = 2.0**-98  # relative error of some operations on sums of two doubles
 SCALE = 200  # masses on a lattice are times 2^200, so that underflow is below 1e-380
+MOST_EXPONENT = 1000  # masses are at most 1: those above 2^1000 are rounding alone
 DEEPEST = -(1 << 61)  # smallest exponent of a mass: the sum of two is an int64
 KEPT = 64  # compositions in the cache
 
@@ -234,6 +235,8 @@ def _on_a_lattice(x: _Atoms, y: _Atoms) -> _Atoms | None:
         for first, mass in zip(of_few.number.tolist(), raised.tolist(), strict=True):
             masses[of_law, first : first + width] += np.multiply(dense, mass, out=room_of_row)
     known = np.flatnonzero(masses.max(axis=0))
+    if not known.size:  # all are below 2^(-2 SCALE) times the smallest double
+        return None
     mantissa, exponent = np.frexp(masses[:, known])
     exponent = np.where(mantissa > 0.0, exponent.astype(np.int64) - 2 * SCALE, DEEPEST)
     loss = spacing * known.astype(np.float64) + (x.first + y.first)
@@ -284,6 +287,11 @@ def composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
             # for a mass near 1, one minus it is more precise from the finite masses
             rest = fn.log1p(-mass) if mass < 0.5 else float(fn.log_sum(logs))
             survive[side] += number * min(rest, 0.0)
+    if result.exponent.max() > MOST_EXPONENT:
+        raise NotComposedError(
+            f"the masses of {steps:,} steps are rounded by more than doubles hold: an exact "
+            "composition takes fewer steps"
+        )
     # Lemma 1: a mass has relative error LOG_ERROR (1 + |log mass|), so a total M over paths of N
     # factors has LOG_ERROR (N + log(number of paths) + |log M|), as entropy is concave
     error = result.error + LOG_ERROR * (2.0 * steps + atoms + losses) + given

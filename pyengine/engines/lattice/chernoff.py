@@ -33,8 +33,9 @@ class ChernoffBounds:
     """Upper bounds of the overlap and of the trade-off function of a composition."""
 
     def __init__(self, parts: tuple[Part, ...]) -> None:
-        log_moments = [number * _log_overlaps(law, survey_cells(law)[1]) for law, number in parts]
-        total = np.sum(log_moments, axis=0)
+        with np.errstate(over="ignore"):
+            logs = [number * _log_overlaps(law, survey_cells(law)[1]) for law, number in parts]
+        total = np.sum(np.maximum(logs, LEAST), axis=0)
         self._between = total + 16.0 * UNIT * (1.0 + len(parts)) * np.abs(total)
 
     def log_overlap(self, epsilon: FloatArray) -> FloatArray:

@@ -58,6 +58,7 @@ class CoarseCumulants:
     steps: tuple[int, ...]
     _known: dict[float, tuple[float, float, float]] = field(default_factory=dict, init=False)
 
+    @np.errstate(over="ignore", invalid="ignore")  # `TiltGrid` refuses tilts without numbers
     def many(self, tilts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Cumulant generating function log E_A e^{tilt S}, and its first two derivatives."""
         total, first, second = np.zeros(tilts.size), np.zeros(tilts.size), np.zeros(tilts.size)

@@ -365,7 +365,7 @@ class LatticePair(Questions):
         if is_middle.any():
             rungs = self.rungs(False)
             guess = np.clip((np.sqrt(-2.0 * log_alpha[is_middle]) - 1.0) / STEP, 0, None)
-            rung = np.minimum(guess.astype(np.int64), rungs.middle_rungs() - 1)
+            rung = np.minimum(guess, float(rungs.middle_rungs() - 1)).astype(np.int64)
             found = self._search(rungs, False, "b").brackets(
                 lambda t, x: t.second_from_first(x),
                 alpha[is_middle],

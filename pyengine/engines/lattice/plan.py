@@ -241,6 +241,10 @@ SPARE = 64  # points added to the window
 NEARLY_ALL = 0.9  # share of the tilted mass of a step on two atoms
 BESIDE = 1e-6  # width of cells about two atoms, relative to their distance
 MOST_BYTES = 3 * 2**29  # of all arrays at once: 1.5 GB
+NO_WINDOW = (
+    "the sum of so many losses is rounded by more than its law is wide: the lattice has no window "
+    "for it"
+)
 
 
 Landmarks = dict[StepLaw, tuple[float, float]]
@@ -314,9 +318,9 @@ def make_layout(
     windows = [_windows_of_term(term, replace(place, tilt=term.tilt), tolerance) for term in terms]
     widest = max(max(one.width, *(high - low for low, high, _ in one.ranges)) for one in windows)
     steepest = max(abs(term.tilt) for term in terms)
-    limit = min(max(limit, int(widest * steepest)), MOST_POINTS)
+    limit = int(min(max(limit, widest * steepest), MOST_POINTS))
     spacing = max(spacing, widest / (limit - SPARE))
-    if spacing * steepest > 300.0:
+    if not spacing * steepest <= 300.0:
         raise AccuracyError(
             f"a tilted law falls from one point of a lattice of {MOST_POINTS} to the next by more "
             "than a double can hold: ask for a smaller epsilon, or a level farther from 0 and 1"
@@ -347,6 +351,8 @@ def _plan(
 ) -> Plan:
     """The grids of the steps of a term, and the window of their sum."""
     s_low, s_high, *aside = chosen.window
+    if not s_low < s_high:
+        raise AccuracyError(NO_WINDOW)
     points = _points((s_high - s_low) / h + SPARE)
     grids, centre = [], Fraction(0)
     for (low, high, _), (law, steps), (scale, mean) in zip(
@@ -398,10 +404,7 @@ def _spacing(
     if common is not None and fits and spacing > 0.9 * common:
         return anchors, common
     if not width > 0.0:
-        raise AccuracyError(
-            "the sum of so many losses is rounded by more than its law is wide: the lattice has no "
-            "window for it"
-        )
+        raise AccuracyError(NO_WINDOW)
     # use all points of the transform: at no cost, a finer spacing
     finer = width / (_points(width / h + SPARE) - SPARE)
     if unit is None:

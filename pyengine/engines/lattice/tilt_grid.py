@@ -54,6 +54,11 @@ NO_TILTS = (
     "the lattice has no doubles for the tilts of these steps, whose largest losses are too far "
     "from the others"
 )
+TOO_MANY = (
+    "the lattice has no doubles for the tilts of so many steps: the rounding of their cumulants "
+    "exceeds the deviation of their sum"
+)
+MOST_RUNGS = 10_000  # tails end some 23 rungs from the mean, or at a jump of the tilted mean
 NEGLIGIBLE_TERM = 10.0  # nats below the largest term, from which a term does not limit the spacing
 HOPELESS = 32.0  # needed points over `MOST_POINTS`: brackets would be a thousand times too wide
 
@@ -72,6 +77,8 @@ class TiltGrid:
                 f"lies between {LEAST_LOSS:.0e} and {LARGEST_LOSS:.0e}; here it is {largest:.1e}"
             )
         self.survey: CoarseCumulants = survey(parts)
+        if not all(loss.size for loss in self.survey.loss):
+            raise AccuracyError(NO_TILTS)
         if not any(loss.size > 1 for loss in self.survey.loss):
             has_sums = all(law.finite() is not None for law, _ in parts)
             raise AccuracyError(
@@ -79,12 +86,14 @@ class TiltGrid:
                 "resolve" + (": method='exact' answers" if has_sums else "")
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            variance = self.survey.cumulants(0.0)[2]
-        if not math.isfinite(variance):
+            cumulants = self.survey.cumulants(0.0)
+        if not all(map(math.isfinite, (*cumulants, self.lowest))):
             raise AccuracyError(NO_TILTS)
         self._end = -float(self._lower[0][0])
         if not math.isfinite(self._end):
             raise AccuracyError(NO_TILTS)
+        if self._end > MOST_RUNGS * STEP:
+            raise AccuracyError(TOO_MANY)
         self.lower_rungs = max(math.ceil((self._end - 0.5 * STEP) / STEP) + 1, 1)
 
     @cached_property
@@ -284,6 +293,8 @@ class TiltGrid:
         variance = found.cumulants(tilt)[2]
         deviation = math.sqrt(max(variance, 1e-300))
         tails = self._shares(tilt, deviation)
+        if not 0.0 < deviation * tails[share] < math.inf:
+            raise AccuracyError(NO_TILTS)
         coefficient = sum(found.steps) / (8.0 * ROOT_TWO_PI * deviation * tails[share])
         spacing = math.sqrt(0.5 * tolerance / coefficient)
         # a cell wider than the law of a step would merge nearly all of it

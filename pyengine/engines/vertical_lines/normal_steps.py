@@ -88,7 +88,8 @@ class GaussianShape(LossShape):
         del at
         square = variance * frequency * frequency
         modulus = fn.exp(-0.5 * square)
-        return Fall(modulus, modulus / square)
+        with np.errstate(over="ignore", divide="ignore"):  # a law too narrow to fall at all
+            return Fall(modulus, modulus / square)
 
     def tilted(self, at: At, frequency: float, enough: float, spacing: float) -> GaussianStep:
         """The step at a tilt, for all frequencies."""

@@ -6,6 +6,7 @@ It depends on the composition alone, not on questions.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from fractions import Fraction
@@ -416,7 +417,7 @@ def _kinds(laws: Laws, *, far: bool = False) -> tuple[Kinds, bool] | None:
             either.append((law, number))
         else:
             return None
-    if len(orders) > 1:
+    if len(orders) > 1 or variance > sys.float_info.max:
         return None
     exchanged = orders == {True}
     turned = [(law.exchanged() if exchanged else law, number) for law, number in either]
