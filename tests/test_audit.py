@@ -6,6 +6,7 @@ import functools
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -421,6 +422,24 @@ def test_report_and_picture() -> None:
     rows = json.loads(content)
     assert [row["violated"] for row in rows] == [False, True]
     assert audit.picture(findings).startswith(b"\x89PNG")
+
+
+def test_reports_round_to_the_safe_side() -> None:
+    """What an attack shows is rounded down, what it attains at most up, a claimed β down."""
+    rng = np.random.default_rng(14)
+    for mu in np.linspace(0.5, 2.0, 12):
+        curve = audit.empirical_trade_off(rng.normal(0.0, 1.0, 500), rng.normal(mu, 1.0, 500))
+        text, content = audit.report(
+            [audit.Finding("run", curve, functools.partial(gaussian, mu=mu))]
+        )
+        (row,) = json.loads(content)
+        for name, key in (("epsilon", "epsilon_lower_bound"), ("mu", "mu_lower_bound")):
+            for shown in re.findall(rf"{name} >= ([\d.e-]+\d)", text):
+                assert 0.99 * row[key] < float(shown) <= row[key]
+        shown = re.findall(r"bound (\d\.\d{4}), attack at most (\d\.\d{4}),", text)
+        for (claimed, most), level in zip(shown, row["levels"], strict=True):
+            assert level["beta_bound"] - 1e-4 < float(claimed) <= level["beta_bound"]
+            assert level["beta_attack_upper"] <= float(most) < level["beta_attack_upper"] + 1e-4
 
 
 def test_audit_without_power_cannot_tell() -> None:

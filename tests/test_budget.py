@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 import random
+import re
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 from thorough import ALL
 
@@ -408,6 +410,16 @@ def test_wrong_arguments(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call(budget)
     assert budget.releases == ()
+
+
+def test_figures_of_refusals_are_rounded_so_that_they_hold() -> None:
+    for noise in np.linspace(1.0, 2.0, 8):
+        budget = pe.Budget(GaussianDP(0.3))
+        with pytest.raises(pe.BudgetError) as caught:
+            budget.spend(pe.GaussianMechanism(noise))
+        found = re.search(r"releases have mu ([\d.]+), slack 0", str(caught.value))
+        assert found is not None
+        assert 1.0 / noise <= float(found[1]) < 1.0 / noise + 1e-5
 
 
 def test_parameters_that_add_up_to_epsilon_fit() -> None:

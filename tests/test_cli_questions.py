@@ -7,11 +7,12 @@ import os
 import re
 import subprocess
 import sys
-from decimal import ROUND_CEILING, ROUND_FLOOR
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pyengine as pe
@@ -80,6 +81,13 @@ def test_bounds_are_rounded_outwards(capsys: pytest.CaptureFixture[str]) -> None
     for x in (0.1, 1 / 3, 2e-300, 12345.6789, 1e22):
         assert float(number(x, 7, ROUND_FLOOR)) <= x <= float(number(x, 7, ROUND_CEILING))
     assert number(float("inf"), 5) == "inf"
+    # between doubles that are farther apart than the digits, and where the next one overflows
+    rng = np.random.default_rng(7)
+    tiny = 5e-324 * rng.integers(1, 2000, 200).astype(float)
+    for x in (5e-324, *tiny.tolist(), 2.0**-1022, 1.7976931348623157e308):
+        for digits in (1, 4, 10, 15):
+            low, high = (Decimal(number(x, digits, how)) for how in (ROUND_FLOOR, ROUND_CEILING))
+            assert low <= Decimal(x) <= high
 
 
 def test_arbitrary_precision(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import pairwise, product
 from typing import Any
 
@@ -338,6 +339,17 @@ def test_certificate_reports_both() -> None:
     text = str(found)
     assert "differential privacy: epsilon = 4.37718 at delta = 1e-5" in text
     assert "no differential privacy" in text
+    for noise in np.linspace(0.7, 3.0, 12):  # each number is rounded so that it holds
+        found = pe.resilience.certificate(
+            pe.GaussianMechanism(noise), [0.0123456789], delta=1.23456789e-5
+        )
+        head, *_, row = str(found).splitlines()
+        epsilon, delta = re.findall(r"= ([\d.e-]+)", head)
+        assert found.epsilon <= float(epsilon) < found.epsilon + 1e-4
+        alpha, *errors = map(float, row.split())
+        assert (float(delta), alpha) == (found.delta, 0.0123456789)
+        for shown, exact in zip(errors, (found.dp[0], found.relaxed[0]), strict=True):
+            assert exact - 1e-7 < shown <= exact
 
 
 def test_calibration() -> None:

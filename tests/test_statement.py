@@ -12,7 +12,7 @@ import pytest
 
 import pyengine as pe
 from pyengine._support.decimals import written
-from pyengine._support.markup import latex_table, markdown_table
+from pyengine._support.markup import in_markdown, latex_table, markdown_table
 from pyengine.cli import main
 from pyengine.mechanisms.words import worded
 from pyengine.statement import privacy_statement
@@ -122,7 +122,12 @@ def test_markup_is_escaped() -> None:
         "| --- |",
         r"| \[a](b) \`c\` \*d\* |",
     ]
-    assert markdown_table(heads, rows) == ("| a\\|b | ε |\n| --- | --- |\n| 50 %_{x} | a b\\\\ |\n")
+    assert markdown_table(heads, rows) == (
+        "| a\\|b | ε |\n| --- | --- |\n| 50 %\\_{x} | a b\\\\ |\n"
+    )
+    # what would be emphasis, a formula, a stroke or an entity; words with underscores stay
+    assert in_markdown("_a_ __b__ add_remove") == r"\_a\_ \_\_b\_\_ add_remove"
+    assert in_markdown("$x$ ~~y~~ &lt; a & b") == r"\$x\$ \~~y\~~ \&lt; a & b"
     lines = latex_table(heads, rows).splitlines()
     assert lines[0] == r"\begin{tabular}{ll}"
     assert lines[2] == r"a|b & $\varepsilon$ \\"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from decimal import ROUND_HALF_EVEN, Context
 from typing import Any
 
@@ -29,4 +30,6 @@ def number(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> str:
     if not math.isfinite(value):
         return str(float(value))
     rounded = Context(prec=digits, rounding=rounding).create_decimal(float(value))
+    if 0.0 < abs(value) < sys.float_info.min:  # doubles are too far apart for so many digits
+        return written(rounded.normalize(), "e")
     return written(float(rounded), f".{digits}g")

@@ -47,6 +47,7 @@ LATEX = {
 
 
 MOST_KINDS = 8  # most lines about kinds of steps that are shown
+MARKS = re.compile(r"[\\|<\[*`$]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|&(?=#?\w+;)")  # of Markdown
 SCIENTIFIC = re.compile(r"(?<![\w.$])(\d+(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
 
 
@@ -71,7 +72,7 @@ def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def in_markdown(text: str) -> str:
     """A text in one line, escaped so that Markdown sees no tag, link, code or end of a cell."""
-    return " ".join(re.sub(r"[\\|<\[*`]", r"\\\g<0>", text).split())
+    return " ".join(MARKS.sub(r"\\\g<0>", text).split())
 
 
 def latex_table(

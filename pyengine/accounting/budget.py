@@ -6,16 +6,17 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyengine import api
 from pyengine._support import checks
-from pyengine._support.decimals import written
+from pyengine._support.decimals import number, written
 from pyengine.accounting.ledger import FileLedger, Ledger, MemoryLedger, Release
 from pyengine.api import compose
 from pyengine.calibration import Calibration, calibrate
-from pyengine.calibration.targets import Target, single_target
+from pyengine.calibration.targets import AT_LEAST, Target, single_target
 from pyengine.errors import AccuracyError, BudgetError
 from pyengine.mechanisms import (
     Composition,
@@ -416,12 +417,16 @@ def _joint(booked: Sequence[Release], *more: Any) -> Composition:
 
 
 def _figures(found: Target, target: Target) -> str:
-    """The figures found, to six digits, or to all where six would not tell them from the target."""
+    """The figures found, to six digits, or to all where six would not tell them from the target.
+
+    Six digits are rounded so that the figures hold.
+    """
 
     def shown(name: str) -> str:
         x, asked = (float(getattr(each, name)) for each in (found, target))
-        short = written(x, ".6g")
-        return repr(x) if x != asked and short == written(asked, ".6g") else short
+        if x != asked and written(x, ".6g") == written(asked, ".6g"):
+            return repr(x)
+        return number(x, 6, ROUND_FLOOR if name in AT_LEAST else ROUND_CEILING)
 
     return ", ".join(f"{name} {shown(name)}" for name in found._domains)
 

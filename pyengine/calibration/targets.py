@@ -32,6 +32,7 @@ __all__ = ["Advantage", "EpsilonDelta", "Gamma", "GaussianDP", "Target", "TradeO
 
 Real = Any  # a float, or an array of floats
 BOTTOM = -1000.0  # stands for the scale's -inf at an allowed 0: found figures keep their order
+AT_LEAST = ("alpha", "beta", "kappa")  # figures that are rounded down to stay valid
 NEWTON = 12  # steps for a distance that is a guess
 MOST_ADDED = 2**1000  # of ε that are added
 ROUGH = 1e-2  # relative width of the bounds of a figure far from what is allowed

@@ -46,7 +46,6 @@ REMAINING = """\
 Print what is spent, and what one more release may be: the least noise of a Gaussian release and the
 largest ε of one that is ε-DP, or the missing parameter of the mechanism that is given."""
 DIGITS = 10
-AT_LEAST = ("alpha", "beta", "kappa")  # figures that are rounded down to stay valid
 ASSUMPTION = "no release was chosen in view of what earlier ones gave"
 
 
@@ -197,6 +196,8 @@ def _target_line(target: Target) -> str:
 
 def _spent_line(budget: Budget, found: Target) -> str:
     """Spent figures, rounded so that they hold: ε at the target's δ rather than δ at its ε."""
+    from pyengine.calibration.targets import AT_LEAST
+
     how = f"(adjacency {found.adjacency}; proven)"
     delta = getattr(budget.target, "delta", None)
     if delta is not None:

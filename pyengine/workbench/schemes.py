@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR
 
 from pyengine._support import checks
 from pyengine._support.certainty import certainty
-from pyengine._support.decimals import written
+from pyengine._support.decimals import number, written
 from pyengine.api import answers
 from pyengine.api.shuffled import shuffled_lower_bound
 from pyengine.errors import AccuracyError
@@ -146,7 +147,7 @@ def figures(rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
 def leaks(rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
     """Column heads and cells of a table of the lower bounds of ε, which are no guarantees."""
     return ["σ", "t", "epochs", "shuffled: ε is at least"], [
-        [*row.setting.texts, written(row.at_least, ".5g")]
+        [*row.setting.texts, number(row.at_least, 5, ROUND_FLOOR)]
         for row in rows
         if not math.isnan(row.at_least)
     ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._support import checks
-from pyengine._support.decimals import written
+from pyengine._support.decimals import number, written
 from pyengine.api import epsilon, trade_off
 from pyengine.mechanisms import Mechanism
 from pyengine.mechanisms.threat_models import Relaxed, ThreatModel
@@ -42,14 +43,17 @@ class Certificate(NamedTuple):
     def __str__(self) -> str:
         """Return a table with the assumptions."""
         lines = [
-            f"differential privacy: epsilon = {written(self.epsilon, '.6g')} at "
-            f"delta = {written(self.delta, '.6g')}",
+            f"differential privacy: epsilon = {number(self.epsilon, 6, ROUND_CEILING)} at "
+            f"delta = {written(self.delta)}",
             f"relaxed threat model: record unknown, dimension {self.threat_model.dimension};",
             "  no differential privacy, and void once the record is learnt elsewhere",
             f"{'alpha':>12} {'beta (DP)':>14} {'beta (relaxed)':>14}",
         ]
-        rows = zip(self.alpha, self.dp, self.relaxed, strict=True)
-        lines += [f"{a:12.6g} {b:14.8g} {c:14.8g}" for a, b, c in rows]
+        lines += [
+            f"{written(float(a)):>12} {number(b, 8, ROUND_FLOOR):>14} "
+            f"{number(c, 8, ROUND_FLOOR):>14}"
+            for a, b, c in zip(self.alpha, self.dp, self.relaxed, strict=True)
+        ]
         return "\n".join(lines)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 import numpy as np
 
-from pyengine._support.decimals import written
+from pyengine._support.decimals import number, written
 from pyengine.workbench.audit._inputs import FloatArray
 from pyengine.workbench.audit.lower_bounds import epsilon_lower_bound, mu_lower_bound
 from pyengine.workbench.audit.trade_off import EmpiricalTradeOff
@@ -83,23 +84,29 @@ def report(findings: Sequence[Finding]) -> tuple[str, str]:
             f"{row['name']}: {row['verdict']} (confidence {row['confidence']:g})",
             f"  {_shown(row)}",
         ]
-        lines += [
-            f"  alpha = {level['alpha']:<6g} beta: bound {level['beta_bound']:.4f}, attack at most "
-            f"{level['beta_attack_upper']:.4f}, difference "
-            f"{level['beta_attack_upper'] - level['beta_bound']:+.4f}"
-            for level in row["levels"]
-        ]
+        for level in row["levels"]:
+            claimed, attack = level["beta_bound"], level["beta_attack_upper"]
+            lines.append(
+                f"  alpha = {level['alpha']:<6g} beta: bound {_placed(claimed, ROUND_FLOOR)}, "
+                f"attack at most {_placed(attack, ROUND_CEILING)}, difference "
+                f"{attack - claimed:+.4f}"
+            )
     return "\n".join(lines) + "\n", json.dumps(rows, indent=2) + "\n"
+
+
+def _placed(value: float, rounding: str) -> str:
+    """An error rate with four decimals, rounded so that it stays a bound."""
+    return str(Decimal(value).quantize(Decimal("0.0001"), rounding=rounding))
 
 
 def _shown(row: Mapping[str, Any]) -> str:
     """The lower bounds that an attack shows, in words; a bound of 0 is not mentioned."""
     found = []
     if row["epsilon_lower_bound"] > 0.0:
-        least = written(row["epsilon_lower_bound"], ".3g")
+        least = number(row["epsilon_lower_bound"], 3, ROUND_FLOOR)
         found.append(f"epsilon >= {least} at delta = {written(row['delta'])}")
     if row["mu_lower_bound"] > 0.0:
-        found.append(f"mu >= {row['mu_lower_bound']:.3g}")
+        found.append(f"mu >= {number(row['mu_lower_bound'], 3, ROUND_FLOOR)}")
     if found:
         return f"shown by the attack: {', '.join(found)}"
     if row["reversed"]:
