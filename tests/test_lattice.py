@@ -26,12 +26,14 @@ from pyengine._core import ffi, lib
 from pyengine.caches import clear_cache
 from pyengine.engines.lattice import LatticePair
 from pyengine.engines.lattice import refine as lattice_search
+from pyengine.engines.lattice.coarse_cumulants import DEEPEST
 from pyengine.engines.lattice.compose import compose_on
 from pyengine.engines.lattice.plan import make_layout
-from pyengine.engines.lattice.tilt_grid import TiltGrid
+from pyengine.engines.lattice.tilt_grid import STEP, TiltGrid
 from pyengine.engines.lattice.uncomposed import reverse
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
+from pyengine.laws.composition import composition_law
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.laws.laplace import LaplaceLaw
 
@@ -221,6 +223,15 @@ LAWS = [
     PoissonSampledLaw(LaplaceLaw(0.8), 0.3),
     ReversedLaw(PoissonSampledLaw(GaussianLaw(2.0), 0.1)),
 ]
+
+
+def test_no_rungs_where_lower_tails_are_below_all_doubles() -> None:
+    """A mode far out may take over from all others between two tilts of the survey."""
+    mechanism = pe.dp_sgd(1.45, 0.01194, 2) + pe.dp_sgd(1.131, 3.153e-7, 886_700)
+    parts = composition_law(mechanism + pe.LaplaceMechanism(0.9571), "remove")
+    rungs = TiltGrid(tuple(parts))
+    assert -rungs.survey.table[0][0] > 1e4
+    assert DEEPEST < STEP * (rungs.lower_rungs - 1) < 3.0 * DEEPEST
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)

@@ -42,6 +42,7 @@ __all__ = ["STEP", "TiltGrid", "rungs_of"]
 FloatArray = npt.NDArray[np.float64]
 
 STEP = 2.0  # distance of rungs, in w
+LAST = 2.0 * DEEPEST  # of the last rung: lower tails are far below all doubles from there on
 OVERLAP = 1.5  # largest distance of an answer from its rung, in w
 CHECKED_LOSSES = 10  # losses at which Chernoff's bound with one tilt is compared with the tail
 TABLE_ROWS = 80  # rows of the table of a divided tail
@@ -54,11 +55,6 @@ NO_TILTS = (
     "the lattice has no doubles for the tilts of these steps, whose largest losses are too far "
     "from the others"
 )
-TOO_MANY = (
-    "the lattice has no doubles for the tilts of so many steps: the rounding of their cumulants "
-    "exceeds the deviation of their sum"
-)
-MOST_RUNGS = 10_000  # tails end some 23 rungs from the mean, or at a jump of the tilted mean
 NEGLIGIBLE_TERM = 10.0  # nats below the largest term, from which a term does not limit the spacing
 HOPELESS = 32.0  # needed points over `MOST_POINTS`: brackets would be a thousand times too wide
 
@@ -92,8 +88,8 @@ class TiltGrid:
         self._end = -float(self._lower[0][0])
         if not math.isfinite(self._end):
             raise AccuracyError(NO_TILTS)
-        if self._end > MOST_RUNGS * STEP:
-            raise AccuracyError(TOO_MANY)
+        # the table may end much deeper, where a mode far out takes over from all others at once
+        self._end = min(self._end, LAST)
         self.lower_rungs = max(math.ceil((self._end - 0.5 * STEP) / STEP) + 1, 1)
 
     @cached_property
