@@ -21,6 +21,8 @@ import pyengine as pe
 from pyengine.api import answers
 from pyengine.caches import clear_cache
 from pyengine.engines.lattice.pair import LatticePair
+from pyengine.engines.vertical_lines import questions
+from pyengine.engines.vertical_lines.choice import choice_of
 from pyengine.engines.vertical_lines.finite_steps import FiniteShape
 from pyengine.engines.vertical_lines.inner import RowsOrder
 from pyengine.engines.vertical_lines.laplace_shapes import RangeShape
@@ -28,7 +30,7 @@ from pyengine.engines.vertical_lines.mixed import WeightedOrder
 from pyengine.engines.vertical_lines.normal_steps import GaussianShape, MixtureShape
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.engines.vertical_lines.range import line_order
-from pyengine.engines.vertical_lines.shapes import At, cumulants_at
+from pyengine.engines.vertical_lines.shapes import At, cumulants, cumulants_at
 from pyengine.engines.vertical_lines.tilted import TiltedStep
 from pyengine.laws.composition import composition_law
 from pyengine.laws.discrete import noise_law
@@ -466,7 +468,8 @@ def test_epsilon_beyond_the_losses_of_most_steps(
     assert order is not None
     low, value, high = pe.epsilon(mechanism, delta, adjacency=adjacency, bounds=True)
     assert low <= value <= high <= low * (1.0 + 1e-9)
-    assert low > -4.0 * order.support()[0]
+    variance = cumulants(order.kinds, np.array([0.0]))[2][0]
+    assert low > 50.0 * math.sqrt(variance)
     # one of the steps alone shows less
     step = pe.epsilon(pe.dp_sgd(1, 0.01, 1), delta, adjacency=adjacency, bounds=True)
     assert step.lower <= high
@@ -478,8 +481,8 @@ def test_epsilon_beyond_the_losses_of_most_steps(
 def test_bounds_stay_where_no_other_engine_knows_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others are asked for what is wider than 1e-10, and know less; the lattice knows only 1e-4."""
     monkeypatch.delattr(LatticePair, "profile")
-    mechanism = pe.dp_sgd(1, 0.01, 100) + pe.LaplaceMechanism(2).composed(3)
-    for epsilon in (79.5, 80.0, 80.4):
+    mechanism = pe.dp_sgd(1, 0.0001, 1000) + pe.LaplaceMechanism(2).composed(3)
+    for epsilon in (5.0, 8.0, 10.0):
         low, _, high = pe.delta(mechanism, epsilon, adjacency="remove", bounds=True)
         assert 1e-10 < (high - low) / high < 1e-9
 
@@ -499,17 +502,25 @@ def test_only_the_error_that_is_asked_for_is_handed_over(
     monkeypatch.setattr(LatticePair, "_inside", refuse)
     mechanism = pe.GenericMechanism(0.9993, 2.294e-8).composed(3)
     mechanism += pe.dp_sgd(0.4757, 3.072e-7, 30_240)
+    monkeypatch.setattr(questions, "WIDEST", 1e-9)
     low, _, high = pe.trade_off(mechanism, 1e-10, adjacency=adjacency, bounds=True)
-    assert high - low < 1e-4
+    assert high - low < 1e-9
     assert not asked
     with pytest.raises(pe.AccuracyError, match="is asked"):
         pe.gamma_bound(mechanism, 1e-10, adjacency=adjacency, bounds=True)
     assert asked == ["gamma"]
 
 
-@pytest.mark.parametrize("question", ["trade_off", "gamma_bound", "epsilon"])
+@pytest.mark.parametrize(
+    ("question", "steps", "other", "widest"),
+    [
+        ("trade_off", (1.2, 1e-6, 1224), pe.RandomizedResponse("0.781").composed(6), 1e-9),
+        ("gamma_bound", (1.2, 1e-6, 1224), pe.RandomizedResponse("0.781").composed(6), 2.1e-9),
+        ("epsilon", (0.5, 1e-5, 100), pe.GenericMechanism(0.1, 1e-6), 1e-10),
+    ],
+)
 def test_what_lines_know_is_not_searched_for_again(
-    question: str, monkeypatch: pytest.MonkeyPatch
+    question: str, steps: Any, other: Any, widest: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next engine narrows the bounds of a number, with the lines' estimates on the way."""
     asked = Counter[str]()
@@ -526,12 +537,54 @@ def test_what_lines_know_is_not_searched_for_again(
     counting(LineOrder, "expected")
     counting(RowsOrder, "rough_masses")
     counting(RowsOrder, "rough_profile")
-    mechanism = pe.dp_sgd(1.806, 1.635e-05, 1224) + pe.RandomizedResponse("0.781").composed(6)
+    counting(RowsOrder, "masses_at")
     clear_cache()
-    found = getattr(pe, question)(mechanism, 7e-4, adjacency="add", bounds=True)
-    assert found.upper - found.lower <= 1e-10 * found.upper
-    assert asked["expected"] == (1 if question == "epsilon" else 2)  # for the spread; by both
+    found = getattr(pe, question)(pe.dp_sgd(*steps) + other, 7e-4, adjacency="add", bounds=True)
+    assert found.upper - found.lower <= widest * found.upper
+    assert asked["expected"] == 2  # by both; for the spread
+    assert asked["masses_at"] > 0
     assert asked["rough_masses"] == asked["rough_profile"] == 0
+
+
+def test_thresholds_are_searched_for_where_rare_large_losses_are() -> None:
+    """The next engine has no estimates there, and the lines' serve in their place."""
+    mechanism = pe.GenericMechanism("0.1923", "0.0002601") + pe.dp_sgd(0.4516, 2.046e-6, 6308)
+    mechanism += pe.RandomizedResponse("0.7711").composed(2)
+    low, _, high = pe.gamma_bound(mechanism, 2.256e-9, adjacency="add", bounds=True)
+    assert high - low <= 1e-9 * high
+
+
+@pytest.mark.parametrize("point", some(range(40), 5))
+def test_mixtures_end_where_no_mass_is_left(point: int) -> None:
+    """By proven means at some tilt, on both sides and for both laws."""
+    random = np.random.default_rng(point)
+    noise = float(random.uniform(0.4, 4.0))
+    rate = float(10.0 ** random.uniform(-7.0, -1.0))
+    steps = int(10.0 ** random.uniform(0.5, 5.0))
+    ((law, number),) = composition_law(pe.dp_sgd(noise, rate, steps), "add")
+    shape = MixtureShape(((law, number),))
+    low, high = shape.ends
+    away = 2.0 ** np.arange(-8.0, 12.0)
+    above = min(shape.log_mean_bound(1.0 + x) - x * high for x in away.tolist())
+    below = min(shape.log_mean_bound(-x) + x * low for x in away.tolist())
+    assert above < -745.0  # B has the more mass above, A below
+    assert below < -745.0
+
+
+@pytest.mark.parametrize("point", some(range(40), 5))
+def test_every_loss_has_a_line_near_its_saddle(point: int) -> None:
+    """Also losses between the usual ones and a mode far out: their bound is nearly Chernoff's."""
+    random = np.random.default_rng(point)
+    noise = float(random.uniform(0.4, 2.0))
+    rate = float(10.0 ** random.uniform(-7.0, -3.0))
+    steps = int(10.0 ** random.uniform(1.0, 5.0))
+    law = composition_law(pe.dp_sgd(noise, rate, steps), "add")
+    kinds = ((MixtureShape(tuple(law)), 1),)
+    choice = choice_of(kinds)
+    best = choice.log_mean - choice.tilt * choice.loss
+    own = (choice.line_log[:, None] - np.outer(choice.line, choice.loss)).min(axis=0)
+    counts = (choice.tilt > 1.0) & (best - np.minimum(choice.loss, 0.0) > -600.0)
+    assert (own - best)[counts].max() < 12.0
 
 
 @pytest.mark.parametrize("adjacency", ["add", "add_remove"])

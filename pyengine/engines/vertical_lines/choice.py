@@ -27,6 +27,8 @@ NEAREST = 1.5  # between a pole and the nearest line
 LEAST_APART = 0.8  # between both poles, for one line between them
 FARTHEST = 40.0  # e^(-40²/2) is below all doubles
 SIDE, BETWEEN = 72, 41  # tilts of the table on each side of both poles, and between them
+WIDEST = 6.0  # distance of the roots of two tilts of the table between which there is another,
+REFINEMENTS = 12  # found by so many halvings
 STEEPEST = 3e3  # largest distance of a tilt from its pole, times the deviation of S there
 
 
@@ -77,28 +79,16 @@ def choice_of(kinds: Kinds) -> Choice:
     tilt = np.concatenate(
         [-unit[0] * side[::-1], np.linspace(0.0, 1.0, BETWEEN)[1:-1], 1.0 + unit[1] * side]
     )
-    log_mean, loss, variance = cumulants(kinds, tilt)
-    loss = np.maximum.accumulate(loss)
-    of_a, of_b = SIDE - 1, SIDE + BETWEEN - 2
-    roots = [
-        _deviation((tilt - tilt[i]) * loss - (log_mean - log_mean[i]), i) for i in (of_a, of_b)
-    ]
-    first, second = roots
-    apart = float(first[of_b])
-    goals = np.arange(NEAREST, FARTHEST, APART)
-    left = goals[goals <= apart - NEAREST]
-    if not left.size and apart >= LEAST_APART:
-        left = np.array([0.5 * apart])  # halfway between the poles
-    chosen = [
-        *_between(-goals, first[: of_a + 1], tilt[: of_a + 1]),
-        *_between(left, first[of_a : of_b + 1], tilt[of_a : of_b + 1]),
-        *_between(goals, second[of_b:], tilt[of_b:]),
-    ]
-    if left.size:  # next to the other pole, on its other side
-        right = -goals[goals <= float(-second[of_a]) - NEAREST]
-        chosen += _between(right, second[of_a : of_b + 1], tilt[of_a : of_b + 1])
+    tables = _tables(kinds, tilt)
+    chosen, *others = (np.array(_lines(table)) for table in tables[::-1])
+    for other in others:  # the nearest lines of the first table serve losses before that mode
+        own = np.setdiff1d(other, chosen)
+        chosen = np.concatenate([chosen, own[own < 0.0][-1:], own[own > 1.0][:1]])
+    tilt, log_mean, loss, variance = tables[-1]
+    of_a, of_b = _poles(tilt)
+    roots = [_deviations(tables[-1], i) for i in (of_a, of_b)]
     # 1 - λ is a double as well as λ
-    line = np.unique(1.0 - (1.0 - np.array(chosen)))
+    line = np.unique(1.0 - (1.0 - chosen))
     line_log = cumulants(kinds, line)[0]
     limit = np.diff(line_log) / np.diff(line)
     width = np.sqrt(variance)
@@ -115,8 +105,61 @@ def choice_of(kinds: Kinds) -> Choice:
     )
 
 
-def _deviation(rate: FloatArray, centre: int) -> FloatArray:
-    """Signed roots w of twice the rates, negative before the index ``centre``."""
+def _tables(kinds: Kinds, tilt: FloatArray) -> list[FloatArray]:
+    """Tilts, K, K' and K'', and a table with more tilts where a mode far out takes over.
+
+    Roots far apart then lie between two tilts, and losses with roots between these have their
+    saddles there; those next to the poles may be served better by lines of the first table.
+    """
+    table = np.array([tilt, *cumulants(kinds, tilt)])
+    np.maximum.accumulate(table[2], out=table[2])
+    tables = [table]
+    for _ in range(REFINEMENTS):
+        wide = np.zeros(table.shape[1] - 1, dtype=np.bool_)
+        for pole in _poles(table[0]):
+            root = _deviations(table, pole)
+            nearer = np.minimum(np.abs(root[1:]), np.abs(root[:-1]))
+            wide |= (np.diff(root) > WIDEST) & (nearer < FARTHEST)
+        if not wide.any():
+            break
+        at = np.flatnonzero(wide)
+        tilt = 0.5 * (table[0, at] + table[0, at + 1])
+        table = np.insert(table, at + 1, np.array([tilt, *cumulants(kinds, tilt)]), axis=1)
+        np.maximum.accumulate(table[2], out=table[2])
+        tables[1:] = [table]
+    return tables
+
+
+def _poles(tilt: FloatArray) -> tuple[int, int]:
+    """Indices of the tilts 0 and 1."""
+    return int(np.searchsorted(tilt, 0.0)), int(np.searchsorted(tilt, 1.0))
+
+
+def _lines(table: FloatArray) -> list[float]:
+    """Tilts whose roots are those of lines, by interpolation in a table."""
+    tilt = table[0]
+    of_a, of_b = _poles(tilt)
+    first, second = (_deviations(table, i) for i in (of_a, of_b))
+    apart = float(first[of_b])
+    goals = np.arange(NEAREST, FARTHEST, APART)
+    left = goals[goals <= apart - NEAREST]
+    if not left.size and apart >= LEAST_APART:
+        left = np.array([0.5 * apart])  # halfway between the poles
+    chosen = [
+        *_between(-goals, first[: of_a + 1], tilt[: of_a + 1]),
+        *_between(left, first[of_a : of_b + 1], tilt[of_a : of_b + 1]),
+        *_between(goals, second[of_b:], tilt[of_b:]),
+    ]
+    if left.size:  # next to the other pole, on its other side
+        right = -goals[goals <= float(-second[of_a]) - NEAREST]
+        chosen += _between(right, second[of_a : of_b + 1], tilt[of_a : of_b + 1])
+    return chosen
+
+
+def _deviations(table: FloatArray, centre: int) -> FloatArray:
+    """Signed roots w of twice the rates from the pole of index ``centre``, negative before it."""
+    tilt, log_mean, loss, _ = table
+    rate = (tilt - tilt[centre]) * loss - (log_mean - log_mean[centre])
     size = np.sqrt(2.0 * np.maximum(rate, 0.0))
     sign = np.sign(np.arange(rate.size) - centre)
     return np.asarray(np.maximum.accumulate(sign * size))

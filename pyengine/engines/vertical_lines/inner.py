@@ -187,20 +187,22 @@ class RowsOrder(Inner):
         found[0, beyond], found[1, beyond] = whole * (1.0 - off), whole * (1.0 + off)
         return found
 
-    def rough_masses(self, c: FloatArray, weight: FloatArray) -> FloatArray:
-        """Estimates of the masses, of shape (4, n); 0 or 1 where rows fail, in the far tails."""
+    def rough_masses(self, c: FloatArray, weight: FloatArray, far: bool = True) -> FloatArray:
+        """Estimates of the masses; 0 or 1 where rows fail, in the far tails, or NaN."""
         del weight
         low, high = self._tails(c, self._rough_rows).transpose(1, 0, 2)
         falls = np.array([which in FALLING for which in TAILS])[:, None]
-        return np.asarray(
-            np.where(high - low > FAILED_WIDTH, falls != (c >= self._middle), 0.5 * (low + high))
-        )
+        beyond = np.where(falls != (c >= self._middle), 1.0, 0.0) if far else np.nan
+        return np.where(high - low > FAILED_WIDTH, beyond, 0.5 * (low + high))
 
-    def rough_profile(self, epsilon: FloatArray, weight: FloatArray) -> FloatArray:
-        """Estimates of the profile; 0 or 1 - e^ε where rows fail, in the far tails."""
+    def rough_profile(
+        self, epsilon: FloatArray, weight: FloatArray, far: bool = True
+    ) -> FloatArray:
+        """Estimates of the profile; 0 or 1 - e^ε where rows fail, in the far tails, or NaN."""
         del weight
         low, high = self._profiles(-epsilon, self._rough_rows(PROFILE, -epsilon))
-        beyond = np.where(-epsilon >= self._middle, -fn.expm1(np.minimum(epsilon, 0.0)), 0.0)
+        whole = -fn.expm1(np.minimum(epsilon, 0.0))
+        beyond = np.where(-epsilon >= self._middle, whole, 0.0) if far else np.nan
         return np.where(high - low > FAILED_WIDTH, beyond, 0.5 * (low + high))
 
 

@@ -35,7 +35,7 @@ UNIT_WEIGHT = np.ones((1, 1, 1))  # weight of thresholds that are not summed
 COUNTS = 1e-17  # lighter groups with less than this of the sum are left out, as an error
 MOST_POINTS = 2**19  # thresholds of one call for the other steps
 MOST_JUMPS = 4096  # atoms of the sum above which none are listed
-GUIDED = 1e-8  # relative errors up to which another order's masses are estimates
+GUIDED = 1e-5  # relative errors up to which another order's masses are estimates
 
 
 class Group(NamedTuple):
@@ -221,18 +221,16 @@ class WeightedOrder(LineOrder):
 
     def roughly(self, c: float) -> RoughTails:
         """Estimates of A(S > c), A(S <= c), B(S > c) and B(S <= c)."""
-        if self.guide is not None:
-            close = np.array(self.guide.masses(np.array([c])))[..., 0]
-            if (close[:, 1] <= GUIDED * close[:, 0]).all():
-                a_above, a_below, b_above, b_below = close[:, 0].tolist()
-                return a_above, a_below, b_above, b_below
-        found = np.array([0.0, *self._added, 0.0])
-        for w in self._sorted:
+
+        def terms(w: Group, far: bool) -> FloatArray:
             weights = np.array([w.a, w.a, w.b, w.b])
-            inner = self.inner.rough_masses((c - w.loss) - w.low, weights)
-            found += (inner * weights).sum(axis=1)
-            if max(w.rest_a, w.rest_b) <= ROUGHLY * float(found.min()):
-                break
+            found = self.inner.rough_masses((c - w.loss) - w.low, weights, far)
+            return np.asarray(found * weights)
+
+        known = None
+        if self.guide is not None:
+            known = np.array(self.guide.masses(np.array([c])))[..., 0]
+        found = self._about(terms, np.array([0.0, *self._added, 0.0]), known)
         a_above, a_below, b_above, b_below = found.tolist()
         return a_above, a_below, b_above, b_below
 
@@ -241,18 +239,47 @@ class WeightedOrder(LineOrder):
         del near
 
         def about(epsilon: float) -> float:
+            def terms(w: Group, far: bool) -> FloatArray:
+                places = (epsilon + w.loss) + w.low
+                return (self.inner.rough_profile(places, w.a, far) * w.a)[None]
+
+            known = None
             if self.guide is not None:
-                value, error = (float(x[0]) for x in self.guide.profile(np.array([epsilon])))
-                if error <= GUIDED * value:
-                    return value
-            found = self._added[0]
-            for w in self._sorted:
-                found += float(self.inner.rough_profile((epsilon + w.loss) + w.low, w.a) @ w.a)
-                if w.rest_a <= ROUGHLY * found:
-                    break
-            return found
+                known = np.array([self.guide.profile(np.array([epsilon]))])[..., 0]
+            return float(self._about(terms, np.array(self._added[:1]), known)[0])
 
         return about
+
+    def _about(
+        self,
+        terms: Callable[[Group, bool], FloatArray],
+        added: FloatArray,
+        known: FloatArray | None,
+    ) -> FloatArray:
+        """Estimates of functionals: those of the guide if close, or else sums over the losses.
+
+        The guide's serve also where the other steps have no estimates.
+
+        Parameters
+        ----------
+        terms : callable
+            The terms of a group of losses, with guesses in the far tails or NaN.
+        added : ndarray of shape (functionals,)
+            Masses besides.
+        known : ndarray of shape (functionals, 2), or None
+            The guide's values, with bounds of their errors.
+        """
+        if known is not None and (known[:, 1] <= GUIDED * known[:, 0]).all():
+            return known[:, 0]
+        found = added.copy()
+        for w in self._sorted:
+            found += terms(w, known is None).sum(axis=1)
+            if known is not None and np.isnan(found).any():
+                return known[:, 0]
+            rest = max(w.rest_a, w.rest_b) if found.size == MASSES else w.rest_a
+            if rest <= ROUGHLY * float(found.min()):
+                break
+        return found
 
     def _profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The profile at finite ε, and bounds of its errors."""

@@ -546,15 +546,17 @@ class NodedOrder(Inner):
                     table[large] = 1.0 - value, off + 2.0 * UNIT
         return table
 
-    def rough_masses(self, c: FloatArray, weight: FloatArray) -> FloatArray:
+    def rough_masses(self, c: FloatArray, weight: FloatArray, far: bool = True) -> FloatArray:
         """Estimates of the masses, of shape (4, n)."""
-        del weight
+        del weight, far
         found = [self._best(float(each), None, roughly=True)[:, 0] for each in c]
         return np.array(found).reshape(-1, 4).T
 
-    def rough_profile(self, epsilon: FloatArray, weight: FloatArray) -> FloatArray:
+    def rough_profile(
+        self, epsilon: FloatArray, weight: FloatArray, far: bool = True
+    ) -> FloatArray:
         """Estimates of the profile at any real ε."""
-        del weight
+        del weight, far
         return np.array([self._best(-float(e), float(e), roughly=True)[0, 0] for e in epsilon])
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -177,12 +177,19 @@ class Inner(ABC):
         del stage
         return self.profile(epsilon)
 
-    def rough_masses(self, c: FloatArray, weight: FloatArray) -> FloatArray:
-        """Estimates of the masses, of shape (4, n), for values that will be summed with weights."""
+    def rough_masses(self, c: FloatArray, weight: FloatArray, far: bool = True) -> FloatArray:
+        """Estimates of the masses, of shape (4, n), for values that will be summed with weights.
+
+        Unless ``far``, NaN where all that is known is that the threshold is in the far tails.
+        """
+        del far
         return np.asarray(self.masses_for(c[None], weight[:, None], ROUGHLY)[:, 0, 0])
 
-    def rough_profile(self, epsilon: FloatArray, weight: FloatArray) -> FloatArray:
-        """Estimates of the profile at any real ε, for values that will be summed with weights."""
+    def rough_profile(
+        self, epsilon: FloatArray, weight: FloatArray, far: bool = True
+    ) -> FloatArray:
+        """The same of the profile at any real ε."""
+        del far
         return np.asarray(self.profiles_for(epsilon[None], weight[None, None], ROUGHLY)[0, 0, 0])
 
 

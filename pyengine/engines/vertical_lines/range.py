@@ -128,7 +128,7 @@ def order_of_samples(laws: Laws) -> LineOrder | None:
     if found is None:
         return None
     line = _whole(laws, far=False)
-    return found.guided(line if line is not None and line.terms <= FEW_TERMS else None)
+    return found.guided(line if line is not None and line.work <= MOST_WORK else None)
 
 
 def order_on_rows(laws: Laws) -> WeightedOrder | None:
