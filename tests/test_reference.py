@@ -12,6 +12,7 @@ import mpmath
 import pytest
 from comparing import compared, comparing, left_out
 from flint import arb
+from outcomes import gaussian_delta
 from thorough import ALL, some
 
 import pyengine as pe
@@ -68,6 +69,19 @@ def test_value_is_a_number() -> None:
     assert again.error == value.error
     assert again.certified
     assert Decimal(value.decimal(35)) == Decimal(str(mpmath.nstr(value, 35)))
+
+
+def test_tails_a_million_deviations_out_keep_their_digits() -> None:
+    """They were refused: balls of erfc have no digits there."""
+    noise, steps, epsilon = 0.000393170980641602, 85042, 275070496567.55835
+    run = pe.dp_sgd(noise, 1, steps)
+    found = reference.delta(run, epsilon, adjacency="remove", digits=20)
+    assert found.certified
+    with mpmath.workdps(60):
+        truth = gaussian_delta(mpmath.sqrt(steps) / mpmath.mpf(noise), epsilon)
+        assert abs(found / truth - 1) < 1e-20
+    bounds = pe.delta(run, epsilon, adjacency="remove", bounds=True)
+    assert bounds.lower < truth < bounds.upper
 
 
 def random_points() -> list[dict[str, Any]]:
