@@ -197,6 +197,7 @@ typedef struct {
 
 /* As pe_tests and pe_profile take them. */
 int pe_mixed_law_tails(void *law, size_t n, const double *c, double *tails);
+int pe_mixed_law_roughly(void *law, double c, double *masses);
 int pe_mixed_law_profile(void *law, size_t n, const double *epsilon, const double *low, double *out);
 
 /* ---- sums of equal Laplace losses: laplace_sum.c -------------------------------------------------------

@@ -57,6 +57,13 @@ int pe_mixed_law_tails(void *law, size_t n, const double *c, double *tails) {
     return status;
 }
 
+int pe_mixed_law_roughly(void *law, double c, double *masses) {
+    double found[TAILS];
+    const int status = pe_mixed_law_tails(law, 1, &c, found);
+    for (size_t part = A_ABOVE; part <= B_BELOW && !status; part++) masses[part] = found[part];
+    return status;
+}
+
 /* Averages over A of the law's profiles at n epsilon, their errors and falls; with the low parts of losses if there are
  * any. */
 static int averages(const pe_mixed_law *law, size_t n, const double *epsilon, const double *low,

@@ -137,10 +137,10 @@ class LaplaceSum(ClosedLaw):
     def tests(self) -> LawTests:
         """Tests {S > c} for the C core, which finds the thresholds."""
         room = 8.0 * UNIT * (1.0 + self._end[0])
-        return LawTests(self, self.calls, self._jumps, has_atoms=self._has_atoms, room=room)
+        return LawTests(self, self.calls, self.jumps, has_atoms=self._has_atoms, room=room)
 
     @property
-    def _jumps(self) -> FloatArray:
+    def jumps(self) -> FloatArray:
         """Losses of the atoms."""
         if not self._has_atoms:
             return np.zeros(0)

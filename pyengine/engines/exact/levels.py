@@ -178,6 +178,11 @@ class ComposedLaw(Thresholds, Protocol):
 class ClosedLaw(ComposedLaw, Protocol):
     """A composed law that may stand beside finite losses."""
 
+    @property
+    def jumps(self) -> FloatArray:
+        """Losses that may be atoms, where thresholds are narrowed."""
+        return NOWHERE
+
     def profile(self, epsilon: FloatArray, low: FloatArray | None = None) -> KnownProfile:
         """As of a `ComposedLaw`, at any ε + low, where low is at most an ulp of ε."""
 

@@ -16,6 +16,7 @@ from pyengine.engines.exact.levels import (
     ClosedLaw,
     ComposedLaw,
     KnownProfile,
+    LawTests,
     Tails,
     low_parts,
     masses_from,
@@ -29,7 +30,7 @@ __all__ = ["FEW", "Mixed", "Weights"]
 FloatArray = npt.NDArray[np.float64]
 
 FEW = 2048  # losses that take little memory
-KERNELS = [ffi.addressof(lib, f"pe_mixed_law_{name}") for name in ("tails", "profile")]
+KERNELS = [ffi.addressof(lib, f"pe_mixed_law_{x}") for x in ("tails", "profile", "roughly")]
 
 
 class Weights:
@@ -75,6 +76,7 @@ class Mixed(ComposedLaw):
     def __init__(self, weights: Weights, law: ClosedLaw) -> None:
         self._weights, self._law = weights, law
         self.is_light = law.is_light and weights.loss.size <= FEW
+        self.is_narrowed = law.is_narrowed
 
     def support(self) -> tuple[float, float]:
         """Sums of the smallest and of the largest losses."""
@@ -103,6 +105,15 @@ class Mixed(ComposedLaw):
     def calls(self) -> Calls:
         """Functions of this law for the C core."""
         return Calls(self._core, *KERNELS)
+
+    @property
+    def tests(self) -> LawTests:
+        """Tests {S > c} for the C core, which finds the thresholds where the other law's are."""
+        if not self.is_narrowed:
+            return LawTests(self, self.calls._replace(roughly=ffi.NULL))
+        jumps = np.unique(np.add.outer(self._law.jumps, self._weights.loss))
+        room = 8.0 * UNIT * (1.0 + max(map(abs, self.support())))
+        return LawTests(self, self.calls, jumps, has_atoms=jumps.size > 0, room=room)
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
