@@ -92,7 +92,11 @@ def test_what_tells_to_install_another_package(line: str, wrong: bool) -> None:
 
 
 def test_modules_are_of_the_stable_abi() -> None:
-    assert [path.name for path in MODULES] == ["_core.abi3.so", "_objects.abi3.so", "_ufuncs.abi3.so"]
+    assert [path.name for path in MODULES] == [
+        "_core.abi3.so",
+        "_objects.abi3.so",
+        "_ufuncs.abi3.so",
+    ]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
