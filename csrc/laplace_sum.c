@@ -168,9 +168,11 @@ static void tails_at(const pe_laplace_sum *law, double c, double *out) {
         out[part] *= law->scale;
         least = fmin(least, out[part]);
     }
-    /* rounding of x shifts c, and that of the ratio changes masses; beyond both ends 0 is exact */
-    out[SHIFT] = 8.0 * UNIT * (double)law->steps * law->ratio;
-    out[ERROR] = law->error + out[SHIFT] + (law->lost > 0.0 && at.near > 0.0 ? law->lost / least : 0.0);
+    /* rounding of x shifts c; that of the mirrored x, of the ratio and of exponents changes masses; beyond both ends 0 is
+     * exact */
+    out[SHIFT] = 4.0 * UNIT * fabs(at.near);
+    out[ERROR] = law->error + 4.0 * UNIT * (double)law->steps * law->ratio;
+    if (law->lost > 0.0 && at.near > 0.0) out[ERROR] += law->lost / least;
 }
 
 int pe_laplace_sum_tails(void *law, size_t n, const double *c, double *tails) {
@@ -226,9 +228,18 @@ static void profile_at(const pe_laplace_sum *law, double epsilon, double low, do
     const double mass = law->scale * (inner + atoms), below = mass + law->scale * moved * density;
     /* what is left of A's mass, unless it is lost in its rounding */
     if (mass - *value > LOST * mass) *falls = mass - *value;
-    /* rounding of the ratio */
-    const double relative = law->error + 8.0 * UNIT * steps * (1.0 + rate);
+    /* rounding of the ratio and of exponents */
+    const double relative = law->error + UNIT * steps * (2.0 + 4.0 * rate);
     *error = *value * relative + shift * below + fmax(law->lost, SUBNORMAL);
+    if (!(*value > 0.5) || is_beyond || law->lost > 0.0) return;
+    /* next to 1, what is left to it has the digits: A's mass above the place and e^epsilon times B's below */
+    double tails[TAILS];
+    tails_at(law, -epsilon, tails);
+    const double root = pe_d_exp(0.5 * epsilon), rest = tails[A_ABOVE] + tails[B_BELOW] * root * root;
+    const double off = (tails[ERROR] + 16.0 * UNIT) * rest + (tails[SHIFT] + fabs(low)) * below + UNIT;
+    if (!(off < *error)) return;
+    *value = 1.0 - rest;
+    *error = off;
 }
 
 /* Map: the profile of a sum of equal Laplace losses | test_exact | theory/finite */

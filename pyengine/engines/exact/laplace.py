@@ -83,10 +83,11 @@ class LaplaceSum(ClosedLaw):
             log_whole = fn.log(-ratio / fn.expm1(-ratio))
             self.error += 16.0 * UNIT * steps
         self.scale = fn.exp(steps * log_whole)
+        # whether masses next to the ends may underflow before they are scaled
+        underflows = not has_atoms or steps * (ratio + fn.log(2.0 + ratio)) > MAX_LOG
         # N levels of the recursion, N coefficients: each may underflow once
         lost = LOST + SUBNORMAL * steps**2
-        is_whole = self.keeps_digits(ratio, steps, has_atoms=has_atoms)
-        self.lost = 0.0 if is_whole else lost * max(self.scale, 1.0)
+        self.lost = lost * max(self.scale, 1.0) if underflows else 0.0
         even, odd = (curve @ integrals for integrals in _exponentials(ratio, steps))
         fall = fn.exp(-ratio * np.arange(steps + 1.0))
         masses = fall[1:] * (even + odd)
@@ -110,11 +111,6 @@ class LaplaceSum(ClosedLaw):
             and 0.0 < ratio <= MAX_RATIO
             and steps * fn.log(2.0 + ratio) <= MAX_LOG
         )
-
-    @staticmethod
-    def keeps_digits(ratio: float, steps: int, *, has_atoms: bool = True) -> bool:
-        """Whether no mass next to the ends underflows before it is scaled."""
-        return has_atoms and steps * (ratio + fn.log(2.0 + ratio)) <= MAX_LOG
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest loss."""
@@ -149,10 +145,6 @@ class LaplaceSum(ClosedLaw):
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
         return masses_from(lib.pe_laplace_sum_tails, self._core, c)
-
-    def shift(self, c: FloatArray) -> FloatArray:
-        """Bounds of the errors of thresholds, as `tails` has them."""
-        return np.full(c.size, 8.0 * UNIT * self.steps * self.ratio)
 
     def profile(self, epsilon: FloatArray, low: FloatArray | None = None) -> KnownProfile:
         """H_{e^ε}(A‖B) at ε + low for any ε."""

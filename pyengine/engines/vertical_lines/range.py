@@ -17,7 +17,6 @@ import numpy as np
 from pyengine._support.caches import kept
 from pyengine.engines.exact import FEW_RANGES, exact_refusal
 from pyengine.engines.exact.finite import FiniteComposition, finite_composition
-from pyengine.engines.exact.laplace import LaplaceSum
 from pyengine.engines.exact.mixed import Weights
 from pyengine.engines.sampled import sampled_steps
 from pyengine.engines.sector import SectorLaws
@@ -60,7 +59,8 @@ __all__ = [
 LEAST = 20  # Laplace steps from which on straight lines serve
 MOST_WORK = 2**26  # terms of a question on a line above which sector laws are tried first
 # equal steps alone, of bounded range or plain Laplace noise, from which on lines replace exact sums
-LEAST_RANGES, LEAST_PLAIN = 20, 201
+LEAST_RANGES, LEAST_PLAIN = 20, 30
+MOST_PLAIN = 200.0  # the same for N(1 + μ) of Laplace steps, by which errors of exact sums grow
 MOST_KINDS = 64
 FEW_TERMS = 2**23  # of a line that is quicker than sums over few losses, or over nodes
 SHORT_TERMS = 2**18  # of a line that is quicker than deformed lines beside few losses
@@ -318,9 +318,9 @@ def _have_short_sums(laws: Laws) -> bool:
     if law.bounded_range() is not None:
         return number < (LEAST_RANGES if is_alone else FEW_RANGES)
     laplace = law.laplace()
-    if not is_alone or laplace is None or not laplace.is_plain or number >= LEAST_PLAIN:
+    if not is_alone or laplace is None or not laplace.is_plain:
         return False
-    return LaplaceSum.keeps_digits(float(laplace.distance), number)
+    return number < LEAST_PLAIN or number * (1.0 + float(laplace.distance)) <= MOST_PLAIN
 
 
 def _is_loud(kinds: Kinds) -> bool:

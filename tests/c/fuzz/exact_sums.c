@@ -64,7 +64,7 @@ static void of_any_sum(void) {
     double *below_ = filled(steps + 1, positive), *above = filled(steps + 1, positive);
     double *tallest = filled(steps + 1, positive);
     const double ratio = log_uniform(1e-12, 40.0), end = (double)steps * ratio;
-    pe_laplace_sum law = {steps,      ratio, 1.0,    1e-15, below(2) ? 1e-300 : 0.0,
+    pe_laplace_sum law = {steps,      ratio, 1e-5,   1e-15, below(2) ? 1e-300 : 0.0,
                           {end, 0.0}, curve, atoms,  even,  odd,
                           below_,     above, tallest};
     double c[POINTS], tails[TAILS * POINTS], out[PARTS * POINTS];
