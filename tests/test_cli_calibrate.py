@@ -184,4 +184,7 @@ def test_errors_of_a_file_name_it(tmp_path: Path, capsys: pytest.CaptureFixture[
     path = tmp_path / "run.toml"
     path.write_text("p = 1.5\nsteps = 9\n", encoding="utf-8")
     assert main(["calibrate", str(path), "--epsilon", "1", "--delta", "1e-6"]) == 2
-    assert "run.toml, line 1: p must lie in [0, 1], got '1.5'" in capsys.readouterr().err
+    assert (
+        "run.toml, line 1: sampling_probability must lie in [0, 1], got '1.5'"
+        in capsys.readouterr().err
+    )

@@ -190,6 +190,9 @@ def test_epochs(flags: str, expected: pe.Mechanism) -> None:
     assert grammar.read_mechanism(parsed) == expected
 
 
+PAIR = "--phase mechanism=FinitePair,p=1,q=1"
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -197,7 +200,10 @@ def test_epochs(flags: str, expected: pe.Mechanism) -> None:
             "--noise 1 --p 0.1 --epochs 1 --steps 3",
             "steps and epochs both given (3 and 1); give one",
         ),
-        ("--noise 1 --p 0 --epochs 1", "p must be positive where epochs are given, got 0"),
+        (
+            "--noise 1 --p 0 --epochs 1",
+            "sampling_probability must be positive where epochs are given, got 0",
+        ),
         (
             "--noise 1 --batch-size 0 --dataset-size 10 --epochs 1 --sampling poisson",
             "batch_size must be an integer >= 1, got '0'",
@@ -259,13 +265,16 @@ def test_epochs(flags: str, expected: pe.Mechanism) -> None:
         ("--noise 1 --sampling poisson --steps 1", "poisson needs batch_size and dataset_size"),
         (
             "--noise 1 --p 0.1 --batch-size 1 --dataset-size 9 --sampling poisson --steps 1",
-            "p and batch_size both given (0.1 and 1); give one",
+            "sampling_probability and batch_size both given (0.1 and 1); give one",
         ),
         (
             "--noise 1 --batch-size 9 --dataset-size 3 --sampling poisson --steps 1",
             "batch_size must be at most dataset_size = 3, got 9",
         ),
         ("--phase noise=1,batch_size=1,dataset_size=3,sampling=poison", "did you mean 'poisson'"),
+        # the p of this mechanism is a list
+        (f"{PAIR},sampling_probability=2,steps=1", "sampling_probability must lie in [0, 1], got"),
+        (f"{PAIR},noise=1", "FinitePair takes p, q, sampling_probability, batch_size,"),
     ],
 )
 def test_wrong_epochs(flags: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

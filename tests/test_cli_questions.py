@@ -280,14 +280,17 @@ def test_grammar(
         ([], "no mechanism: give a run file, --noise or --phase"),
         (["--noise", "0"], "noise_multiplier must be positive and finite, got '0'"),
         (["--noise", "x"], "noise_multiplier must be a number or a fraction of two numbers"),
-        (["--noise", "1", "--p", "2", "--steps", "1"], "p must lie in [0, 1], got '2'"),
+        (
+            ["--noise", "1", "--p", "2", "--steps", "1"],
+            "sampling_probability must lie in [0, 1], got '2'",
+        ),
         (["--noise", "1", "--steps", "1.5"], "steps must be a non-negative integer, got '1.5'"),
         (["--p", "0.1"], "gaussian needs noise"),
         (["--noise", "1", "--phase", "noise=1"], "give the mechanism once"),
         (["--noise", "1", "--batch-size", "5"], "do not say how batches were drawn"),
         (
             _words("--noise 1 --p 0.1 --batch-size 5 --dataset-size 10 --steps 1"),
-            "p and batch_size both given (0.1 and 5); give one",
+            "sampling_probability and batch_size both given (0.1 and 5); give one",
         ),
         (
             _words(
@@ -298,7 +301,10 @@ def test_grammar(
         ),
         (["--phase", "noise"], "expected KEY=VALUE,..., got 'noise'"),
         (["--phase", "noise=1,noise=2"], "noise is given twice"),
-        (["--noise", "1", "--p", "2", "--sampling", "poisson", "--steps", "1"], "p must lie in"),
+        (
+            ["--noise", "1", "--p", "2", "--sampling", "poisson", "--steps", "1"],
+            "sampling_probability must lie in",
+        ),
         (["--file", "history.json"], "history.json, line 1: unknown key 'history'; gaussian takes"),
         (["--file", "table.toml"], "line 3: unknown table [gamma]; did you mean 'gamma_bound'?"),
         (["--file", "mixed.toml"], "mechanisms[0]: unknown key 'phases'; phases are tables"),

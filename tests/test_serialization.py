@@ -159,6 +159,11 @@ def test_wrong_texts(content: Any, message: str) -> None:
 
 
 NOISE = '{"schema": "pyengine/1", "mechanism": [{"mechanism": "GaussianMechanism", %s}]}'
+LONG = "9" * 5000
+SHUFFLED = (
+    '{"schema": "pyengine/1", "mechanism": [{"mechanism": "ShuffledRandomizer", '
+    '"local_epsilon": 1, "users": 9, %s}]}'
+)
 TARGET = '{"schema": "pyengine/1", "target": {"target": "EpsilonDelta", %s}}'
 ANSWER = '{"schema": "pyengine/1", "answer": {"value": 1, "upper": 1, "lower": %s}}'
 
@@ -180,6 +185,19 @@ ANSWER = '{"schema": "pyengine/1", "answer": {"value": 1, "upper": 1, "lower": %
         ),
         (NOISE % f'"noise_multiplier": 1{"0" * 5000}', "an integer has more than 4,300 digits"),
         (NOISE % f'"noise_multiplier": 1, "steps": 1{"0" * 400}', "got about 1.000e.400$"),
+        (NOISE % '"noise_multiplier": 1, "sampling_probability": 2', "^sampling_probability must"),
+        (
+            NOISE % f'"noise_multiplier": 1, "sampling_probability": 1, "batch_size": "{LONG}"',
+            r"^sampling_probability and batch_size both given \(1 and 9{60}\.\.\. \(5,000 char",
+        ),
+        (
+            SHUFFLED % '"sampling_probability": "1/3"',
+            "cannot be sampled; got sampling probability 1/3$",
+        ),
+        (
+            SHUFFLED % f'"batch_size": "{LONG}", "dataset_size": 9',
+            r"cannot be sampled; got batches of '9{59}\.\.\. \(5,002 characters\) of 9 records$",
+        ),
         (TARGET % '"epsilon": 1, "delta": 1e-400', "the number 1e-400 is beyond the doubles"),
         (TARGET % '"epsilon": 1e400, "delta": 0.1', "the number 1e400 is beyond the doubles"),
         (TARGET % '"epsilon": 1, "delta": 0.1, "bounds": 1', "bounds must be True"),
@@ -188,7 +206,7 @@ ANSWER = '{"schema": "pyengine/1", "answer": {"value": 1, "upper": 1, "lower": %
         ("", "text must be JSON: Expecting value"),
         ("\ufeff{}", "text must be JSON"),
     ],
-    ids=range(18),
+    ids=range(22),
 )
 def test_texts_that_json_does_not_mean(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as error:

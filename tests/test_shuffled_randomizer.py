@@ -153,7 +153,7 @@ def test_bad_input(words: dict[str, float], message: str) -> None:
 
 def test_users_are_not_sampled() -> None:
     run = pe.ShuffledRandomizer(1.0, 10)
-    with pytest.raises(ValueError, match=r"cannot be sampled; got probability=0\.1"):
+    with pytest.raises(ValueError, match=r"cannot be sampled; got sampling probability 0\.1"):
         run.poisson_sampled(0.1)
-    with pytest.raises(ValueError, match="cannot be sampled; got batch_size=1, dataset_size=2"):
+    with pytest.raises(ValueError, match="cannot be sampled; got batches of 1 of 2 records"):
         run.sampled_without_replacement(batch_size=1, dataset_size=2)

@@ -53,7 +53,10 @@ def test_lists_make_grids() -> None:
         (GAMMA + ONE_RUN.replace("1000", "[]"), "steps must be a number or a list of numbers"),
         (GAMMA + ONE_RUN.replace("1000", "[2, 2]"), "two runs are named 'run (steps=2)'"),
         (GAMMA + ONE_RUN.replace("1000", "[2, -2]"), "non-negative integer, got '-2' (steps=-2)"),
-        (GAMMA + ONE_RUN.replace("0.01", "1.5"), "p must lie in [0, 1], got '1.5'"),
+        (
+            GAMMA + ONE_RUN.replace("0.01", "1.5"),
+            "sampling_probability must lie in [0, 1], got '1.5'",
+        ),
         (GAMMA + ONE_RUN.replace("0.01", '"1/0"'), "sampling_probability must be finite"),
         (GAMMA + ONE_RUN.replace("0.01", '"a"'), "sampling_probability must be a number"),
         (GAMMA + ONE_RUN.replace("1.0", "nan"), "noise_multiplier must not be NaN, got nan"),
@@ -79,7 +82,10 @@ def test_lists_make_grids() -> None:
             GAMMA + LAPLACE + "sensitivity = 1\n",
             "unknown key 'sensitivity'; LaplaceMechanism takes",
         ),
-        (GAMMA + LAPLACE + "batch_size = 1\n", "p and batch_size both given (0.5 and 1); give one"),
+        (
+            GAMMA + LAPLACE + "batch_size = 1\n",
+            "sampling_probability and batch_size both given (0.5 and 1); give one",
+        ),
         (
             GAMMA + PHASES.replace("batch_size", "# "),
             "sampling without replacement needs batch_size and dataset_size",

@@ -53,13 +53,25 @@ def shown(value: object) -> str:
         text = " ".join(repr(value).split())
     except ValueError:  # an integer with more digits than Python converts to text
         return f"{type(value).__name__} of very long numbers"
+    return _cut(text)
+
+
+def said(value: object) -> str:
+    """As `shown`, but texts and fractions as they were given."""
+    if isinstance(value, str):
+        return _cut(value)
+    brief = isinstance(value, Fraction) and max(abs(value.numerator), value.denominator) < HUGE
+    return _cut(str(value)) if brief else shown(value)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= LONG else f"{text[: LONG // 2]}... ({len(text):,} characters)"
 
 
 def both_given(**given: object) -> ValueError:
     """Return the error for two arguments of which only one may be given."""
-    values = [value if isinstance(value, str) else shown(value) for value in given.values()]
-    return ValueError(f"{' and '.join(given)} both given ({' and '.join(values)}); give one")
+    values = " and ".join(map(said, given.values()))
+    return ValueError(f"{' and '.join(given)} both given ({values}); give one")
 
 
 def exact(name: str, text: str) -> Fraction:

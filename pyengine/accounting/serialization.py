@@ -286,7 +286,9 @@ def _read_step(value: Any) -> Mechanism:
             step = _truncated(step, **how)
             how = {}
         elif "sampling_probability" in how:
-            step = step.poisson_sampled(how.pop("sampling_probability"))
+            step = step.poisson_sampled(
+                checks.rate("sampling_probability", how.pop("sampling_probability"))
+            )
         elif how:
             step = step.sampled_without_replacement(**how)
             how = {}

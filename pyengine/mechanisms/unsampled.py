@@ -17,13 +17,15 @@ class UnsampledStep(Step):
 
     def poisson_sampled(self, probability: checks.NumberLike) -> Step:
         """Raise ValueError: the step cannot be sampled."""
-        raise ValueError(f"{self.refusal}; got probability={probability}")
+        raise ValueError(f"{self.refusal}; got sampling probability {checks.said(probability)}")
 
     def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
         """Raise ValueError: the step cannot be sampled."""
-        got = f"batch_size={batch_size!r}, dataset_size={dataset_size!r}"
-        raise ValueError(f"{self.refusal}; got {got}")
+        sizes = f"{checks.shown(batch_size)} of {checks.shown(dataset_size)} records"
+        raise ValueError(f"{self.refusal}; got batches of {sizes}")
 
     def randomly_allocated(self, steps: int, selected: int = 1) -> Mechanism:
         """Raise ValueError: the step cannot be sampled."""
-        raise ValueError(f"{self.refusal}; got steps={steps!r}, selected={selected!r}")
+        raise ValueError(
+            f"{self.refusal}; got {checks.shown(selected)} of {checks.shown(steps)} steps"
+        )

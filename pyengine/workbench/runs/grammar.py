@@ -162,9 +162,10 @@ class NamedRun:
         return value if isinstance(value, str) else None
 
 
-def short(key: str) -> str:
-    """Return the command-line name of a parameter."""
-    return SHORT.get(key, key)
+def short(key: str, own: Iterable[str] = ()) -> str:
+    """Return the command-line name of a parameter, if the mechanism has no ``own`` one so named."""
+    name = SHORT.get(key, key)
+    return key if name in own else name
 
 
 def default_word(table: Table) -> str:
@@ -266,8 +267,9 @@ def named(table: Table) -> tuple[str, Maker, dict[str, Any]]:
         if key not in allowed:
             if maker.word == MATRIX and key in (*SAMPLING, *REPEATED):
                 raise ValueError(f"a matrix takes no {key!r}: all steps are in it")
-            hint = checks.did_you_mean(key, (*map(short, allowed), *allowed))
-            names = "" if hint else f"; {word} takes {', '.join(map(short, allowed))}"
+            brief = [short(each, maker.parameters) for each in allowed]
+            hint = checks.did_you_mean(key, (*brief, *allowed))
+            names = "" if hint else f"; {word} takes {', '.join(brief)}"
             if key in ("phase", "phases"):
                 names = "; phases are tables [[phase]], and within another mechanism a list"
             raise ValueError(f"unknown key {key!r}{hint}{names}")
@@ -375,7 +377,9 @@ def _made(word: str, maker: Maker, keys: dict[str, Any]) -> Mechanism:
     made = maker.make(**own)
     if not made.is_step:
         for key in drawn:
-            raise ValueError(f"{word} draws no batches, got {short(key)} {keys[key]}")
+            raise ValueError(
+                f"{word} draws no batches, got {short(key, maker.parameters)} {keys[key]}"
+            )
         run_of_all: Mechanism = made.composed(_steps(keys))
         return run_of_all
     if maker.word == ALLOCATED and "epochs" in keys and "steps" not in keys:
@@ -427,7 +431,7 @@ def _with_rate(word: str, maker: Maker, keys: Table) -> dict[str, Any]:
     if how == "poisson":
         if "sampling_probability" in found:
             rate, size = found["sampling_probability"], found["batch_size"]
-            raise checks.both_given(p=rate, batch_size=size)
+            raise checks.both_given(sampling_probability=rate, batch_size=size)
         least = int("epochs" in found)  # empty batches never make one
         batch, records = checks.batch(found.pop("batch_size"), found.pop("dataset_size"), least)
         found["sampling_probability"] = f"{batch}/{records}"
@@ -448,9 +452,11 @@ def _steps(keys: Table) -> int:
     if "batch_size" in keys:
         batch, records = checks.batch(keys["batch_size"], keys["dataset_size"], least=1)
         return math.ceil(epochs * records / batch)
-    rate = checks.exact("p", keys.get("sampling_probability", "1"))
+    rate = checks.exact("sampling_probability", keys.get("sampling_probability", "1"))
     if not rate > 0:
-        raise ValueError(f"p must be positive where epochs are given, got {rate}")
+        raise ValueError(
+            f"sampling_probability must be positive where epochs are given, got {rate}"
+        )
     return math.ceil(epochs / rate)
 
 
@@ -466,7 +472,7 @@ def _sampled(step: Step, keys: Table) -> Step:
     sizes = {key: keys[key] for key in SIZES if key in keys}
     if sizes and "sampling_probability" in keys:
         name, size = next(iter(sizes.items()))
-        raise checks.both_given(**{"p": keys["sampling_probability"], name: size})
+        raise checks.both_given(sampling_probability=keys["sampling_probability"], **{name: size})
     if len(sizes) == 1:
         raise ValueError("sampling without replacement needs batch_size and dataset_size")
     if sizes:
@@ -475,5 +481,7 @@ def _sampled(step: Step, keys: Table) -> Step:
             dataset_size=checks.count("dataset_size", sizes["dataset_size"], least=1),
         )
     if "sampling_probability" in keys:
-        return step.poisson_sampled(checks.rate("p", keys["sampling_probability"]))
+        return step.poisson_sampled(
+            checks.rate("sampling_probability", keys["sampling_probability"])
+        )
     return step
