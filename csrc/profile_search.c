@@ -248,9 +248,10 @@ static void put(const pe_profile *of, const search *at, size_t n, double *out) {
         value = of->most == INFINITY ? of->most : clipped(of->end, of->least, of->most);
     }
     value = clipped(value, lower, fmax(value, upper));
-    out[0] = upper == INFINITY ? upper : value; /* if epsilon may be infinite, that is the safe value */
-    out[n] = lower;
-    out[2 * n] = fmax(upper, value);
+    /* if epsilon may be infinite, that is the safe value; -0 + 0 is 0 */
+    out[0] = (upper == INFINITY ? upper : value) + 0.0;
+    out[n] = lower + 0.0;
+    out[2 * n] = fmax(upper, value) + 0.0;
 }
 
 int pe_profile_epsilons(const pe_profile *profile, size_t n, const double *delta, double *out) {

@@ -157,7 +157,7 @@ def test_bounds_of_small_profiles_enclose_the_truth(
 
 def test_a_line_whose_aliases_no_tilt_bounds_is_refused_in_words() -> None:
     run = pe.GaussianMechanism(5.197).randomly_allocated(3).composed(3)
-    with pytest.raises(pe.AccuracyError, match="would take inf nodes, at most 60000 are feasible"):
+    with pytest.raises(pe.AccuracyError, match="would take inf nodes, at most 60,000 are feasible"):
         reference.gamma_bound(run, 2.8497147393258736e-11, adjacency="add")
 
 

@@ -90,8 +90,8 @@ def certificate(
     relaxed threat model: record unknown, dimension 1;
       no differential privacy, and void once the record is learnt elsewhere
            alpha      beta (DP) beta (relaxed)
-            0.01     0.90763775     0.94229287
-             0.1     0.61085631     0.73640266
+            0.01     0.90763775     0.94229286
+             0.1      0.6108563     0.73640266
     """
     model = relaxed_model(threat_model)
     chance = checks.scalar("delta", delta, 0.0, 1.0)
