@@ -204,3 +204,32 @@ def test_runs_far_beyond_all_others(name: str, adjacency: str) -> None:
     except pe.AccuracyError:
         return
     assert found.lower <= found.value <= found.upper
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pe.LaplaceMechanism(0.5).composed(3),
+        pe.LaplaceMechanism(2.0).poisson_sampled(0.1).composed(4),
+        pe.dp_sgd(1.0, 0.01, 10),
+        pe.GaussianMechanism(3.0).composed(4),
+        pe.ExponentialMechanism(0.5).composed(3),
+        pe.RandomizedResponse(0.7).composed(2),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_masses_below_all_doubles_are_not_nothing(others: pe.Mechanism, adjacency: str) -> None:
+    """Losses of discrete Gaussian noise have no end: δ is positive at every ε, and was proven 0."""
+    run = pe.DiscreteGaussianMechanism(2).composed(2) + others
+    assert pe.epsilon(run, 0.0, adjacency=adjacency) == math.inf
+    for epsilon in (105.76, 300.0, 1e4):
+        found = pe.delta(run, epsilon, adjacency=adjacency, bounds=True)
+        assert 0.0 < found.upper < 1e-100
+        assert pe.delta(run, [epsilon], adjacency=adjacency, bounds=True).upper[0] > 0.0
+
+
+def test_beyond_all_losses_there_is_nothing() -> None:
+    run = pe.RandomizedResponse(0.7).composed(2) + pe.LaplaceMechanism(0.5).composed(3)
+    end = pe.epsilon(run, 0.0, bounds=True)
+    assert pe.delta(run, 1.0001 * end.upper, bounds=True).upper == 0.0

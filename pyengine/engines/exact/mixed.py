@@ -12,6 +12,7 @@ from pyengine._core import ffi, lib
 from pyengine._support.caches import cached_property
 from pyengine.engines.exact.levels import (
     NO_LOW_PARTS,
+    SUBNORMAL,
     Calls,
     ClosedLaw,
     ComposedLaw,
@@ -57,6 +58,13 @@ class Weights:
         self.lowest = (least, least) if lowest is None else lowest
 
     @property
+    def left_out(self) -> float:
+        """Bound of the masses at losses below the kept ones, which are below all doubles."""
+        least = float(self.loss.min())
+        room = 2.0 * self.error + 8.0 * UNIT * (1.0 + float(np.abs(self.loss).max()))
+        return SUBNORMAL if self.lowest[0] < least - room else 0.0
+
+    @property
     def are_fine(self) -> bool:
         """Whether low parts are known."""
         return self._digits is not None
@@ -96,7 +104,7 @@ class Mixed(ComposedLaw):
     def _core(self) -> Any:
         w, law = self._weights, self._law.calls
         largest = float(np.abs(w.loss).max())
-        known = w.error, self.support()[0], largest, low_parts(w) if w.are_fine else NO_LOW_PARTS
+        known = w.error, self.lowest()[0], largest, low_parts(w) if w.are_fine else NO_LOW_PARTS
         given = w.loss.size, array(w.loss), array(w.a), array(w.b), *known, *law[:3]
         self._kept = given  # what the struct points to
         return ffi.new("pe_mixed_law *", given)

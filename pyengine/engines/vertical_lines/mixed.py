@@ -170,6 +170,7 @@ class WeightedOrder(LineOrder):
             if not open_.size:
                 break
         found[:, 1] *= SLACK
+        found[:, 1] += self._weights.left_out
         if not self.is_whole:
             found[:, 1] += 4.0 * UNIT * found[:, 0]
         return found

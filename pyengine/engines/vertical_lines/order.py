@@ -294,7 +294,8 @@ class LineOrder(Inner, ComposedLaw):
         c = epsilon if of_b else -epsilon
         usable = choice.tilt > 1.0 if of_b else choice.tilt < 0.0
         weight = choice.tilt if of_b else 1.0 - choice.tilt
-        cost = choice.log_mean - c * choice.tilt - fn.log(np.where(usable, weight, 1.0))
+        with np.errstate(invalid="ignore"):  # at the tilt 0, which is not usable, of ε = ∞
+            cost = choice.log_mean - c * choice.tilt - fn.log(np.where(usable, weight, 1.0))
         at = int(np.argmin(np.where(usable, cost, np.inf)))
         tilt = float(choice.tilt[at])
         close = math.inf if enough else chord_bound(self.kinds, tilt, epsilon, exchanged=of_b)
