@@ -407,9 +407,10 @@ class LineOrder(Inner, ComposedLaw):
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The profile at any ε, masses at infinite losses included, and bounds of its errors."""
-        if self.is_whole:
+        finite = np.isfinite(epsilon)
+        if self.is_whole and finite.all():
             return self._profile(epsilon)
-        alone, finite = self.first.mass, np.isfinite(epsilon)
+        alone = self.first.mass
         value, error = np.full(epsilon.size, alone), np.full(epsilon.size, 4.0 * UNIT * alone)
         if finite.any():
             value[finite], error[finite] = self._profile(epsilon[finite])
