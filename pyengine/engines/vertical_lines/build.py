@@ -33,6 +33,7 @@ LOG_AT_ENDS = -25.0  # for a line: e^-25 is some 1e-11 of a value
 LOG_SURE = -33.0  # at the poles, for a composition: lines farther out have more
 LEFT = 2e-16  # relative quadrature error that the nodes of all steps together may have
 MOST_TERMS = 2**26  # nodes of a line times those of the steps: more take longer than other engines
+FAR_TERMS = 2**25  # the same of lines farther from the poles
 FEW_TERMS = 2**23  # up to which the first of `GOALS` is used
 GROWTH = 1.2  # ratio of two heights that are tried
 HEIGHTS = 48
@@ -156,7 +157,10 @@ def _grid_at(kinds: Kinds, index: int, lost: float) -> LineGrid | None:
     choice = choice_of(kinds)
     if not _log_at_ends(kinds, float(choice.line[index])) <= LOG_AT_ENDS:
         return None
-    for goal, most in zip(GOALS, (FEW_TERMS, MOST_TERMS), strict=True):
+    # beyond the lines next to the poles, the next one nearer serves as well
+    beside = np.abs(index + 0.5 - np.searchsorted(choice.line, (0.0, 1.0)))
+    largest = MOST_TERMS if beside.min() < 1.0 else FAR_TERMS
+    for goal, most in zip(GOALS, (FEW_TERMS, largest), strict=True):
         grid = _grid(kinds, choice, index, goal, lost)
         if grid is not None and _terms(kinds, grid) <= most:
             return grid
