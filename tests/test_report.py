@@ -345,6 +345,7 @@ def test_rates_that_are_no_unit_fractions() -> None:
         ({"delta": 1.0}, r"delta must lie in \[0, 1\)"),
         ({"adjacency": "both"}, "adjacency must be one of"),
         ({"group_sizes": [1]}, "group_sizes must be"),
+        ({"group_sizes": [10**308]}, "group_size must be at most 1,000 where samples are drawn"),
         ({"title": " "}, "title must not be blank"),
         ({"attacks": [(0.1, 0.2)]}, "attacks must be of Attack"),
     ],

@@ -53,5 +53,5 @@ def read_count(option: str, text: str, most: int) -> int:
     with user_errors():
         found = checks.count(option, text, least=1)
     if found > most:
-        raise CommandError(f"{option} must be at most {most}, got {text}")
+        raise CommandError(f"{option} must be at most {most}, got {checks.said(text)}")
     return found

@@ -33,7 +33,7 @@ def read_exact(name: str, text: str, upper: float) -> Fraction:
         exact = checks.exact(f"--{name}", text)
     if exact < 0 or checks.as_double(exact) > upper:
         interval = "[0, 1]" if upper == 1.0 else "[0, inf)"
-        raise CommandError(f"--{name} must lie in {interval}, got {text}")
+        raise CommandError(f"--{name} must lie in {interval}, got {checks.said(text)}")
     return exact
 
 
@@ -41,7 +41,7 @@ def read_probabilities(name: str, texts: list[str]) -> list[float]:
     """Values of `read_numbers` as floats in [0, 1]."""
     found = [Fraction(text) for text in read_numbers(name, texts, logarithmic=True)]
     if not all(0 <= value <= 1 for value in found):
-        raise CommandError(f"--{name} must lie in [0, 1], got {' '.join(texts)}")
+        raise CommandError(f"--{name} must lie in [0, 1], got {checks.said(' '.join(texts))}")
     return [float(value) for value in found]
 
 
@@ -49,5 +49,5 @@ def read_probability(name: str, text: str) -> float:
     """One number in [0, 1]."""
     found = read_probabilities(name, [text])
     if len(found) > 1:
-        raise CommandError(f"--{name} must be one number, got {text}")
+        raise CommandError(f"--{name} must be one number, got {checks.said(text)}")
     return found[0]

@@ -24,7 +24,6 @@ __all__ = ["SHUFFLED", "allocated_epoch", "dp_sgd", "dp_sgd_allocated", "equal_g
 
 SAMPLINGS = ("poisson", "without_replacement", "with_replacement", "shuffle")
 FIXED = ("without_replacement", "with_replacement")
-MOST_RECORDS = 1000  # in a group of k, whose exact weights are k + 1 binomial probabilities
 ROUNDING = Fraction(1, 10**14)  # relative error at which a quotient of floats counts as an integer
 SHUFFLED = ("shuffle", "shuffled", "shuffling")
 
@@ -198,11 +197,6 @@ def dp_sgd(
     elif size > 1:
         from pyengine.mechanisms.mixture import group_sample
 
-        if size > MOST_RECORDS:
-            raise ValueError(
-                f"group_size must be at most {MOST_RECORDS:,} where samples are drawn, got "
-                f"{checks.shown(group_size)}"
-            )
         step = group_sample(noise, probability, size)
     else:
         step = GaussianMechanism(noise).poisson_sampled(probability)

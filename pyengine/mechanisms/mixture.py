@@ -16,6 +16,7 @@ from pyengine.mechanisms.words import LONG, Words, number_in_words, worded
 __all__ = ["GaussianMixtureMechanism", "binomial_weights", "group_sample"]
 
 RARE = Fraction(1, 10**40)  # total probability of the largest numbers of draws, which are merged
+MOST_RECORDS = 1000  # in a group of k, whose exact weights are k + 1 binomial probabilities
 MOST_DRAWS = 10_000  # expected draws of one record in a batch
 PLACES = 1024  # binary digits of the probabilities of numbers of draws
 LEAST_WEIGHT = Fraction(1, 2**1074)  # the smallest positive double
@@ -158,6 +159,11 @@ def _below(value: Fraction) -> Fraction:
 
 def group_sample(noise_multiplier: checks.Number, probability: checks.Number, size: int) -> Step:
     """Gaussian noise on Poisson samples that each record of a user joins independently."""
+    if size > MOST_RECORDS:
+        raise ValueError(
+            f"group_size must be at most {MOST_RECORDS:,} where samples are drawn, got "
+            f"{checks.shown(size)}"
+        )
     step = GaussianMixtureMechanism(
         noise_multiplier, range(size + 1), binomial_weights(size, probability)
     )
