@@ -28,6 +28,7 @@ SOURCES = [
     "csrc/contour_rows.c",
     "csrc/node_sums.c",
     "csrc/norm_moments.c",
+    "csrc/call_corners.c",
     "csrc/taper.c",
     "csrc/tilted.c",
     "csrc/tilted_lines.c",

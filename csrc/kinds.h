@@ -27,6 +27,18 @@ void pe_norm_moments(const pe_norm_grid *grid, size_t records, size_t columns, c
  */
 void pe_turned_sums(size_t records, size_t n, const double *parts, const double *turn, double *out);
 
+/* ---- corners of call functions: call_corners.c ----------------------------------------------------------
+ *
+ * Definition      the nodes at which the largest convex function below (k, C) at k = e^x has corners, from
+ *                 value = C - (1 - k)+; both ends are among them.  Returns their number; slopes[j] is that of
+ *                 value on the way from corner j - 1 to j, or of C if 1 = k[middle] lies between them
+ * Domain          n > 0, x ascending, x[middle] = 0
+ * Method          Andrew's monotone chain
+ * Error           that of slopes; no proof rests on which nodes are left (docs/theory/adaptive)
+ */
+size_t pe_call_corners(size_t n, size_t middle, const double *x, const double *k, const double *value,
+                       int64_t *corner, double *slopes);
+
 /* ---- transforms of laws with finitely many losses: loss_transform.c -------------------------------------
  *
  * Definition      sum over j of share[j] (e^{i t apart[j]} - 1) at each of n frequencies t

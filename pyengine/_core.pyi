@@ -705,6 +705,9 @@ class _Lib:
         below: Any,
         /,
     ) -> None: ...
+    def pe_call_corners(
+        self, n: int, middle: int, x: Any, k: Any, value: Any, corner: Any, slopes: Any, /
+    ) -> int: ...
     def pe_turned_sums(self, records: int, n: int, parts: Any, turn: Any, out: Any, /) -> None: ...
 
 lib: _Lib

@@ -24,7 +24,7 @@ from error_budget import check
 from thorough import ALL, sampled, some, stored
 
 import pyengine as pe
-from pyengine.accounting import corners, questions
+from pyengine.accounting import corners, kernels, questions
 from pyengine.accounting.kernels import StepProfile, kernel
 from pyengine.accounting.runs import _by_grid
 from pyengine.accounting.tables import Choosing, Detail
@@ -132,6 +132,87 @@ def test_corners_and_grids_agree() -> None:
     certain = 1.0 - 0.99**4
     assert pe.gamma_bound(run, 0.0, adjacency="remove") == pytest.approx(certain, rel=1e-12)
     assert pe.delta(run, 50.0, adjacency="add") == pytest.approx(certain, rel=1e-9)
+
+
+def test_rare_large_losses() -> None:
+    """Masses at infinite and at huge losses: the grid has nodes for what is not rare only."""
+    tiny = F(1, 10**250)
+    huge = pe.from_probabilities([tiny, F(1, 2), F(1, 2) - tiny], ["1e-6", "0.501", "0.498999"])
+    for menu, steps in (
+        ([pe.GenericMechanism(0.1, 1e-9), pe.RandomizedResponse("0.52")], 2),
+        ([huge, pe.RandomizedResponse("0.6")], 2),
+        ([huge, pe.GenericMechanism(0.02, 1e-3)], 3),
+    ):
+        run = pe.adaptive(menu, steps)
+        for adjacency in ("add", "remove"):
+            for ask, x in ((pe.delta, 0.25), (pe.delta, 3.0), (pe.gamma_bound, 0.01)):
+                exact = ask(run, x, adjacency=adjacency, bounds=True)
+                grid = ask(ByRecursion(run), x, adjacency=adjacency, bounds=True, tolerance=1e-2)
+                assert exact.upper - exact.lower <= 1e-6 * exact.value
+                assert grid.lower <= exact.upper, (menu, adjacency, ask, x)
+                assert exact.lower <= grid.upper, (menu, adjacency, ask, x)
+
+
+def test_losses_beyond_doubles() -> None:
+    """Products of ratios that are no doubles, against policy trees in exact arithmetic."""
+    rng = random.Random(9)
+    for _ in range(200 if ALL else 20):
+        pairs: list[Pairs] = []
+        for _ in range(rng.randint(1, 2)):
+            tiny = [F(1, 10 ** rng.randint(1, 290)) for _ in range(2)]
+            a = F(rng.randint(1, 99), 100)
+            b = F(rng.randint(1, 99), 100)
+            pairs.append([(tiny[0], b * tiny[1]), (a * (1 - tiny[0]), b * (1 - tiny[1]))])
+            pairs[-1].append(tuple(1 - sum(p[i] for p in pairs[-1]) for i in range(2)))  # type: ignore[arg-type]
+        steps, threshold = rng.randint(1, 3), F(rng.randint(1000, 5000), 1000)
+        menu = [pe.from_probabilities(*zip(*pair, strict=True)) for pair in pairs]
+        run = pe.adaptive(menu, steps)
+        truths = []
+        for side in (pairs, [outcomes.reversed_(pair) for pair in pairs]):
+            truths.append(tree(side, steps, threshold, [steps] * len(menu), [1] * len(menu), steps))
+        truth = float(max(truths))
+        if truth < 1e-9:  # corners may be too near to one another for six digits
+            continue
+        found = pe.delta(run, math.log(threshold), bounds=True)
+        assert found.lower <= truth * (1 + 1e-13), (run, threshold)
+        assert truth * (1 - 1e-13) <= found.upper, (run, threshold)
+        assert found.upper - found.lower <= 1e-6 * found.value
+
+
+def exact_hull(x: Sequence[float], values: Sequence[float]) -> list[Fraction]:
+    """C at the nodes of the largest convex function below the points, by a scan of all chords."""
+    k = [F(math.exp(each)) for each in x]
+    points = [(a, F(v) + max(1 - a, F(0))) for a, v in zip(k, values, strict=True)]
+    found, at = [points[0]], 0
+    while at < len(points) - 1:
+        left = points[at]
+        slopes = [(b - left[1]) / (a - left[0]) for a, b in points[at + 1 :]]
+        at += 1 + slopes.index(min(slopes))
+        found.append(points[at])
+    return [
+        next(
+            b0 + (b1 - b0) * (a - a0) / (a1 - a0)
+            for (a0, b0), (a1, b1) in pairwise(found)
+            if a0 <= a <= a1
+        )
+        for a in k
+    ]
+
+
+def test_corners_of_call_functions() -> None:
+    """The convex hull of noisy call functions, against one in exact arithmetic."""
+    rng = np.random.default_rng(5)
+    for trial in range(300 if ALL else 30):
+        left, right = rng.integers(1, 30, size=2)
+        spacing = 2.0 ** -rng.integers(1, 12)
+        x = np.arange(-left, right + 1) * spacing
+        plain = 0.2 * np.exp(-np.abs(x) / (spacing * rng.uniform(1.0, 20.0)))
+        values = plain * (1.0 + rng.choice([1e-14, 1e-3, 0.5]) * rng.uniform(-1.0, 1.0, x.size))
+        whole, weights = kernels._corners(x, values, int(left), bool(trial % 2))
+        call = whole + np.maximum(-np.expm1(np.minimum(x, 0.0)), 0.0)
+        exact = [float(each) for each in exact_hull(x.tolist(), values.tolist())]
+        assert call == pytest.approx(exact, rel=1e-12)
+        assert (weights >= 0.0).all()
 
 
 def profile_of(noise: float, rate: float, x: float) -> float:
@@ -813,12 +894,14 @@ def test_small_values_of_finitely_many_outcomes(steps: int) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_losses_beyond_doubles_are_refused_without_a_warning() -> None:
+def test_corners_beyond_doubles_are_moved_without_a_warning() -> None:
     step = corners.OutcomePair(np.array([1e250, 0.5]), np.array([0.5, 0.5]), 0.0, 0.0)
     once = corners.CornerFunction(np.ones(1), np.ones(1), 0.0, 0.0).after(step)
     assert once.k[0] == pytest.approx(1e-250)
-    with pytest.raises(AccuracyError, match="beyond the range of doubles"):
-        once.after(step)
+    twice = once.after(step)
+    assert twice.k == pytest.approx([2e-250, 4.0])
+    assert (twice.at_zero, twice.mass.tolist()) == (0.25, [0.5, 0.25])
+    assert 0.25e-280 <= twice.moved <= 0.26e-280
 
 
 def test_a_choice_that_hardly_reveals_anything_is_refused_at_once() -> None:

@@ -96,7 +96,7 @@ class CornerFunction:
     """W(r) = at_zero r + Σ mass (r - k)+; corners k > 0 ascend.
 
     Its error is at most ``error`` r S, where S is the largest slope of any strategy up to
-    (1 + ``near``) r; see `slack`.
+    (1 + ``near``) r, see `slack`, and ``moved`` (1 + r) for corners moved to 0 or left out.
     """
 
     k: FloatArray
@@ -104,6 +104,7 @@ class CornerFunction:
     at_zero: float
     error: float
     near: float = NEAR
+    moved: float = 0.0
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, FloatArray]:
@@ -141,7 +142,9 @@ class CornerFunction:
                 return np.asarray(np.minimum(found, 1.0))
 
             slopes = [share(a, rough) for a in np.geomspace(64.0 * self.near, 4.0, 16).tolist()]
-        return np.asarray(off * np.minimum(np.minimum.reduce(slopes), 1.0) + SUBNORMAL)
+        # S is that of the stored W up to ``moved``: a factor of 2 is ample
+        rest = SUBNORMAL + 2.0 * self.moved * (1.0 + 1.0 / r)
+        return np.asarray(off * np.minimum(np.minimum.reduce(slopes), 1.0) + rest)
 
     def after(self, step: OutcomePair) -> CornerFunction:
         """E_B W(rR) as a function of r, for a step before this W."""
@@ -149,15 +152,19 @@ class CornerFunction:
             raise AccuracyError("the worst strategy has more corners than are kept")
         with np.errstate(over="ignore", divide="ignore"):
             k = np.divide.outer(self.k, step.ratio).ravel()
-        if ((k < SMALLEST) | (k > 1.0 / SMALLEST)).any():
-            raise AccuracyError("losses of the worst strategy are beyond the range of doubles")
         mass = np.multiply.outer(self.mass, step.mass).ravel()
         at_zero = self.at_zero * float(step.mass.sum()) + step.alone
-        return _merged(k, mass, at_zero, self.error + step.error + 8.0 * UNIT, self.near + NEAR)
+        # μ (r - k)+ is within μ k of μ r, and within μ r of 0
+        is_small, is_large = k < SMALLEST, k > 1.0 / SMALLEST
+        gone = float(mass[is_small].sum())
+        moved = self.moved + 1.01 * (gone * SMALLEST + float(mass[is_large].sum()))
+        left = ~(is_small | is_large)
+        error, near = self.error + step.error + 8.0 * UNIT, self.near + NEAR
+        return _merged(k[left], mass[left], at_zero + gone, error, near, moved)
 
 
 def _merged(
-    k: FloatArray, mass: FloatArray, at_zero: float, error: float, near: float
+    k: FloatArray, mass: FloatArray, at_zero: float, error: float, near: float, moved: float
 ) -> CornerFunction:
     """Sort the corners, and merge those that differ by rounding only."""
     if not k.size:  # a step tells both laws apart for certain: a corner without mass
@@ -175,20 +182,20 @@ def _merged(
         raise AccuracyError("the worst strategy has too many corners at nearly the same places")
     # rounding of sums of at most ``longest`` terms
     longest = float((last - first).max()) + 8.0
-    return CornerFunction(k[first], sums, at_zero, error + apart + longest * UNIT, near)
+    return CornerFunction(k[first], sums, at_zero, error + apart + longest * UNIT, near, moved)
 
 
 def _larger(one: CornerFunction, two: CornerFunction) -> CornerFunction:
     """The maximum of two functions, with a corner wherever the larger one changes."""
     k = np.union1d(one.k, two.k)
-    slope, other = one.slope(k), two.slope(k)
-    apart, steeper = (one.at(k)[0] - two.at(k)[0]).high, (slope - other).high
-    level = LEVEL * k * np.maximum(slope.high, other.high)
+    (first, before), (second, other) = one.at(k), two.at(k)
+    apart, steeper = (first - second).high, (one.slope(k) - two.slope(k)).high
+    level = LEVEL * k * np.maximum(before.high, other.high)
     sign = np.where(np.abs(apart) > level, np.sign(apart), 0.0)
     known = np.flatnonzero(sign)
-    near = max(one.near, two.near) + 2.0 * NEAR
+    near, moved = max(one.near, two.near) + 2.0 * NEAR, max(one.moved, two.moved)
     if not known.size:
-        return CornerFunction(one.k, one.mass, one.at_zero, _off(one, two, k, one), near)
+        return CornerFunction(one.k, one.mass, one.at_zero, _off(one, two, k, one), near, moved)
     # at a tie the function that was larger before counts as the larger one
     decided = np.maximum.accumulate(np.where(sign != 0.0, np.arange(k.size), known[0]))
     owner = sign[decided] > 0.0
@@ -204,9 +211,9 @@ def _larger(one: CornerFunction, two: CornerFunction) -> CornerFunction:
         corners.append(each.k[mine[at]])
         masses.append(each.mass[mine[at]])
     at_zero = one.at_zero if owner[0] else two.at_zero
-    made = _merged(np.concatenate(corners), np.concatenate(masses), at_zero, 0.0, near)
+    made = _merged(np.concatenate(corners), np.concatenate(masses), at_zero, 0.0, near, moved)
     error = _off(one, two, np.union1d(k, cross), made)
-    return CornerFunction(made.k, made.mass, made.at_zero, error, near)
+    return CornerFunction(made.k, made.mass, made.at_zero, error, near, moved)
 
 
 def _off(one: CornerFunction, two: CornerFunction, k: FloatArray, made: CornerFunction) -> float:

@@ -20,22 +20,38 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import api
+from pyengine._core import ffi, lib
 from pyengine._support.caches import kept
-from pyengine.mechanisms import Mechanism
+from pyengine.engines.functionals import array
+from pyengine.laws.composition import step_law
+from pyengine.mechanisms import Mechanism, steps_of
 from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ELEMENTARY, UNIT
 
 if TYPE_CHECKING:
     from pyengine.api.typing import Adjacency
 
-__all__ = ["GradedLaw", "Kernel", "StepProfile", "between", "graded", "kernel", "values_below"]
+__all__ = [
+    "FARTHEST",
+    "GradedLaw",
+    "Kernel",
+    "StepProfile",
+    "between",
+    "graded",
+    "kernel",
+    "values_below",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
 ORDERS: tuple[Adjacency, ...] = ("add", "remove")
 REVERSED = {"add": "remove", "remove": "add"}
 PARTS = 8  # parts of a cell: lower bounds are chords through the points 3/8 and 5/8 of it
-DISTANCES = np.geomspace(2.0**-12, 300.0, 1400)  # values of |log R| at which a law may be cut off
+FARTHEST = 300.0
+DISTANCES = np.geomspace(
+    2.0**-12, FARTHEST, 1400
+)  # values of |log R| at which a law may be cut off
+ROUNDED_FAR = 1e-13  # relative width of bounds of V where it no longer decreases, roughly
 DOUBLED = 3  # how often the spacing of a graded law doubles, before it becomes the coarse one
 Ends = tuple[float, float]
 
@@ -59,14 +75,37 @@ class StepProfile:
         error = (ELEMENTARY + 4.0) * UNIT
         return lower * weight * (1.0 - error), upper * weight * (1.0 + error)
 
-    def end(self, cut: float, side: int) -> float:
-        """Some |x| beyond which V is at most ``cut``, for x < 0 (side -1) or x > 0 (side 1)."""
+    def end(self, cut: float, side: int, rare: float = FARTHEST) -> float:
+        """Some |x| beyond which V is at most ``cut``, for x < 0 (side -1) or x > 0 (side 1).
+
+        For x > 0 more than at log k = ``rare``.
+        """
+        if side > 0:
+            cut += self.least(rare) * (1.0 + ROUNDED_FAR)
         return float(DISTANCES[min(int(np.sum(_far_values(self, side) > cut)), DISTANCES.size - 1)])
+
+    def least(self, rare: float) -> float:
+        """Lower bound of V for 0 <= log k <= ``rare``: almost the A-mass of larger log R."""
+        return _least(self, rare)
+
+    @property
+    def ends_of_losses(self) -> set[float]:
+        """|log R| at the finite ends of the step's losses, where laws may have atoms."""
+        if len(steps_of(self.step)) != 1 or steps_of(self.step)[0][1] != 1:
+            return set()
+        law = step_law(steps_of(self.step)[0][0], self.order)
+        return {abs(end) for end in law.support() if 0.0 < abs(end) < math.inf}
 
     @property
     def variation(self) -> float:
         """Upper bound of the total variation distance of both laws."""
         return float(self.at(np.zeros(1))[1][0])
+
+
+@kept(256)
+def _least(profile: StepProfile, rare: float) -> float:
+    """`StepProfile.least`."""
+    return float(profile.at(np.array([rare]))[0][0])
 
 
 @kept(256)
@@ -82,7 +121,8 @@ class Kernel:
     ``weights`` are the B-masses of the nodes, ``far`` is the A-mass where R is infinite, and
     ``values`` are V at the nodes for a call function C' that lies above (``is_upper``) or below the
     step's C.  The call function S of ``weights`` and ``far`` is C' up to the ``slack`` λ, which
-    covers rounding: |S/C' - 1| <= λ at all k >= 0.
+    covers rounding: |S/C' - 1| <= λ at all k >= 0.  For a lower bound log R is only known to be at
+    least ``rare`` where it is infinite.
     """
 
     first: int
@@ -91,6 +131,7 @@ class Kernel:
     values: FloatArray
     slack: float
     is_upper: bool
+    rare: float = math.inf
 
     @property
     def last(self) -> int:
@@ -100,15 +141,23 @@ class Kernel:
 
 # Map: laws of one step on a grid, above and below | test_adaptive | theory/adaptive
 @kept(256)
-def kernel(profile: StepProfile, spacing: float, low: float, high: float, is_upper: bool) -> Kernel:
+def kernel(
+    profile: StepProfile,
+    spacing: float,
+    low: float,
+    high: float,
+    is_upper: bool,
+    rare: float = FARTHEST,
+) -> Kernel:
     """A law on the grid that bounds a step from above or from below.
 
-    The spacing h must be a power of two, so that all jh are doubles.  The nodes jh reach from about
+    The spacing h must have so few digits that all jh are doubles.  The nodes jh reach from about
     -low to high.
     """
     first, last = -math.ceil(low / spacing) - 1, math.ceil(high / spacing) + 1
     index = np.arange(first, last + 1)
-    return Kernel(first, *_law(profile, index * np.float64(spacing), is_upper), is_upper)
+    law = _law(profile, index * np.float64(spacing), is_upper, rare)
+    return Kernel(first, *law, is_upper, rare)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +178,13 @@ class GradedLaw:
 
 @kept(64)
 def graded(
-    profile: StepProfile, spacing: float, nodes: int, parts: int, ends: Ends, is_upper: bool
+    profile: StepProfile,
+    spacing: float,
+    nodes: int,
+    parts: int,
+    ends: Ends,
+    is_upper: bool,
+    rare: float = FARTHEST,
 ) -> GradedLaw:
     """A law that bounds a step from above or below, on a grid that is coarser in the tails.
 
@@ -149,15 +204,17 @@ def graded(
         pieces.append(np.arange(starts[-1], end, parts))
         sides.append(np.append(np.concatenate(pieces), end))
     index = np.concatenate([-sides[0][:0:-1], sides[1]])
-    return GradedLaw(starts[-1], index, *_law(profile, index * np.float64(spacing), is_upper))
+    return GradedLaw(starts[-1], index, *_law(profile, index * np.float64(spacing), is_upper, rare))
 
 
 def _law(
-    profile: StepProfile, nodes: FloatArray, is_upper: bool
+    profile: StepProfile, nodes: FloatArray, is_upper: bool, rare: float
 ) -> tuple[FloatArray, float, FloatArray, float]:
     """Weights, A-mass at infinity, values and slack of a law on given nodes, which include 0."""
-    values = profile.at(nodes)[1] if is_upper else values_below(profile, nodes)
-    values, weights = _corners(nodes, values, int(np.flatnonzero(nodes == 0.0)[0]), is_upper)
+    least = profile.least(rare) if nodes[-1] <= rare else 0.0
+    bounds = profile.at(nodes)[1] if is_upper else values_below(profile, nodes, least)
+    middle = int(np.flatnonzero(nodes == 0.0)[0])
+    values, weights = _corners(nodes, bounds, middle, is_upper)
     far = float(values[-1])
     k = fn.exp(nodes)
     call = values + np.where(nodes < 0.0, -fn.expm1(np.minimum(nodes, 0.0)), 0.0)
@@ -174,6 +231,8 @@ def _law(
     if (summed[~alive] > 0.0).any():
         raise AssertionError("weights where the call function vanishes")
     off = np.abs(summed[alive] / call[alive] - 1.0).max(initial=abs(total - 1.0))
+    if not is_upper:  # corners left out by rounding might make it larger than the bounds
+        off += ((values - bounds)[alive] / call[alive]).max(initial=0.0)
     slack = (float(off) + 2.0 * error + (1.0 - shrink)) * (1.0 + 1e-6)
     return weights * shrink, far * shrink, values, slack
 
@@ -197,8 +256,8 @@ class StepBounds(Protocol):
         ...
 
 
-def values_below(profile: StepBounds, nodes: FloatArray) -> FloatArray:
-    """Values at the nodes of a piecewise linear function below V.
+def values_below(profile: StepBounds, nodes: FloatArray, least: float = 0.0) -> FloatArray:
+    """Values at the nodes of a piecewise linear function below V, which is at least ``least``.
 
     On each cell, the chord of the convex V through its points p and q at 3/8 and 5/8, extended,
     lies below V outside [p, q].  Inside, V is lower than the chord by at most 1 + e^η times the
@@ -219,10 +278,12 @@ def values_below(profile: StepBounds, nodes: FloatArray) -> FloatArray:
     lower = (1.0 + fn.exp(part)) * excess + 5.0 * (1.0 + spacing) * doubt
     left = at_p + rise * (fn.expm1(-3.0 * part) / width) - lower
     right = at_p + rise * (fn.expm1(5.0 * part) / width) - lower
-    # a line that becomes negative is replaced by 0, which is below V and has no corner in the cell
-    is_line = (left >= 0.0) & (right >= 0.0)
-    left, right = (np.where(is_line, ends, 0.0) for ends in (left, right))
+    # a line that becomes less than V ever is is replaced by that, without a corner in the cell
+    floor = np.where(nodes[:-1] >= 0.0, least, 0.0)
+    is_line = (left >= floor) & (right >= floor)
+    left, right = (np.where(is_line, ends, floor) for ends in (left, right))
     values = np.zeros((*left.shape[:-1], nodes.size))
+    values[..., -1] = least
     values[..., 1:-1] = np.minimum(right[..., :-1], left[..., 1:])
     return values
 
@@ -236,38 +297,32 @@ def _corners(
     the values are upper bounds of it, and below the given values if they are lower bounds.  Both
     end nodes stay; rounding there is covered by `Kernel.slack`.
     """
-    keep = np.arange(nodes.size)
-    if not is_upper:  # V is 0 at both ends: start with the tangents from there
-        k = fn.exp(nodes)
-        low, high = slice(1, middle), slice(middle + 1, nodes.size - 1)
-        start = 1 + int(np.argmin(values[low] / (k[low] - k[0])))
-        stop = middle + 1 + int(np.argmin(values[high] / (k[-1] - k[high])))
-        keep = np.concatenate([[0], keep[start : stop + 1], [nodes.size - 1]])
-    while True:
-        k = fn.exp(nodes[keep])
-        gaps = k[:-1] * fn.expm1(np.diff(nodes[keep]))
-        slopes = np.diff(values[keep]) / gaps  # of V; the slopes of C are less by 1 at k < 1
-        less = np.where(keep[1:] <= middle, -1.0, 0.0)
-        across = (keep[:-1] < middle) & (keep[1:] > middle)
-        if across.any():  # V has a corner at k = 1, where C need not have one
-            slopes[across] -= -fn.expm1(nodes[keep[:-1][across]]) / gaps[across]
-        left = float(values[keep[0]] / k[0]) if is_upper else 0.0
-        bends = np.diff(np.concatenate([[left], slopes, [0.0]]))
-        bends += np.diff(np.concatenate([[-1.0], less, [0.0]]))
-        wrong = bends < 0.0
-        wrong[[0, -1]] = False
-        if not wrong.any():
-            break
-        keep = keep[~wrong]
+    k = fn.exp(nodes)
+    keep, slopes = np.empty(nodes.size, dtype=np.int64), np.empty(nodes.size)
+    count = lib.pe_call_corners(
+        nodes.size,
+        middle,
+        array(nodes),
+        array(k),
+        array(np.ascontiguousarray(values)),
+        ffi.from_buffer("int64_t[]", keep, require_writable=True),
+        array(slopes, writable=True),
+    )
+    keep, slopes = keep[:count], slopes[1:count]
+    less = np.where(keep[1:] <= middle, -1.0, 0.0)  # the slopes of C are less by 1 at k < 1
+    left = float(values[0] / k[0]) if is_upper else 0.0
+    bends = np.diff(np.concatenate([[left], slopes, [0.0]]))
+    bends += np.diff(np.concatenate([[-1.0], less, [0.0]]))
     weights = np.zeros(nodes.size)
     weights[keep] = np.maximum(bends, 0.0)
-    k = fn.exp(nodes)
-    whole = np.interp(k, k[keep], values[keep])
-    if across.any():
-        first, last = keep[:-1][across][0], keep[1:][across][0]
-        part = slice(first + 1, last)
-        whole[part] = values[last] + slopes[across] * (k[part] - k[last])
-        whole[part] -= np.maximum(1.0 - k[part], 0.0)
+    # V increases before k = 1 and decreases behind it: no digits cancel from the lower end on
+    index, cell = np.arange(nodes.size - 1), np.repeat(np.arange(count - 1), np.diff(keep))
+    across = (keep[cell] < middle) & (keep[cell + 1] > middle)  # slopes are those of C there
+    before = index < middle
+    end = keep[np.where(before, cell, cell + 1)]
+    whole = values[end] + (slopes[cell] + (across & before)) * (k[index] - k[end])
+    whole = np.append(np.maximum(whole, 0.0), values[-1])
+    whole[keep] = values[keep]
     return whole, weights
 
 

@@ -304,8 +304,11 @@ class WorstCase(ByFunction):
             # after few steps W is less smooth
             share = 1e-6 / self._tolerance * 1600.0 / max(choosing.plan.depth, 1)
             halvings = min(max(math.ceil(0.5 * fn.log2(share)), 0), 5) + 4
-            at = replace(detail, spacing=choosing.coarse * 2.0**-halvings, is_smooth=True)
+            spacing = 2.0 ** (math.floor(fn.log2(choosing.coarse)) - halvings)
+            at = replace(detail, spacing=spacing, is_smooth=True)
             delta = self._delta_at(order, tables, detail)
+            if choosing.rare(at) > self._tolerance * delta:  # bells leave it out
+                return None
             while choosing.points(at, 2) < most:
                 if choosing.least_width(at, delta) < 0.7 * self._tolerance:
                     break
@@ -322,9 +325,16 @@ class WorstCase(ByFunction):
             if abs(place - details[order].place) > 0.02 * (1.0 + place):
                 continue
             at = min(int(place / table.spacing), table.value.size - 1)
+            if self._adjacency == "add_remove" and self._is_smaller(table, tables, at):
+                continue
             if table.value[at] > 0.0 and table.rounding[at] > self._tolerance * table.value[at]:
                 return bool(table.upper[at] < (1.0 + ROUGH) * table.lower[at])
         return False
+
+    def _is_smaller(self, table: ProfileTable, tables: Tables, at: int) -> bool:
+        """Whether the other order is known to have a larger δ at a node."""
+        lower = [each.lower[at] for each in tables.values() if at < each.lower.size]
+        return bool(table.upper[at] < max(lower, default=0.0))
 
     def _finer(
         self,

@@ -171,7 +171,7 @@ class Recursion:
         x, tilt = self._x, self._tilt
         at = -np.arange(self._first, self._last + 1) - kernel.first  # node of k = 1/r
         inside = (at >= 0) & (at < kernel.values.size)
-        values = np.where(at < 0, 0.0, kernel.far if self._is_upper else 0.0)
+        values = np.where(at < 0, 0.0, kernel.far)
         values[inside] = kernel.values[at[inside]]
         with np.errstate(over="ignore"):
             gain = values * fn.exp((1.0 - tilt) * x)
@@ -179,6 +179,8 @@ class Recursion:
             below = at < 0
             slope = kernel.values[0] * fn.exp(-kernel.first * self._spacing)
             gain[below] = slope * self._damping[below]
+        if not self._is_upper:  # W(r) >= r - 1 where the law's far mass is
+            gain -= kernel.far * fn.exp(-kernel.rare) * self._damping * ABOVE_OUTSIDE
         # the law of the weights has r C'(1/r) up to the slack, which the bound must cover
         call = gain + np.maximum(fn.exp(x) - 1.0, 0.0) * self._damping
         error = (kernel.slack + (ELEMENTARY + 8.0) * UNIT) * ABOVE_OUTSIDE

@@ -14,7 +14,14 @@ import numpy.typing as npt
 
 from pyengine.accounting.bells import READ, Bells
 from pyengine.accounting.dominated import NEGLIGIBLE, least_variation, without_dominated
-from pyengine.accounting.kernels import GradedLaw, StepProfile, between, graded, kernel
+from pyengine.accounting.kernels import (
+    FARTHEST,
+    GradedLaw,
+    StepProfile,
+    between,
+    graded,
+    kernel,
+)
 from pyengine.accounting.recursion import COARSER, MOST_COMPUTED, Recursion, StatePlan, Values
 from pyengine.accounting.smooth import SmoothRecursion
 from pyengine.accounting.steps_on_bells import first_step
@@ -32,6 +39,9 @@ RATES = np.unique(np.round(8.0 * np.geomspace(1.0, 400.0, 90))) / 8.0  # tried e
 COARSE = 0.25  # first spacing, roughly in units of the smallest standard deviation of a loss
 MOST_POINTS = 1e9  # most grid points, summed over the products of both sides: about 30 s
 MOST_NODES = 1 << 22
+BEYOND = 64.0
+BITS = 26  # of spacings: their multiples up to 2^27 are doubles
+MOST_ALIGNED = 1 << 10  # most spacings that are tried
 SMALLEST = 1e-280  # smallest `Detail.left_out`
 WHOLE = 20.0  # largest θ ε of a table that keeps its digits between 0 and ε
 TILTED = 300.0  # largest exponent of a tilt
@@ -47,7 +57,7 @@ DISTANCES = (1, 2, 4, 8, 16)  # in cells, between the two nodes of a line below 
 class Detail:
     """Resolution and range of a table.
 
-    - ``spacing``: h of the grid of ε and log R, a power of two
+    - ``spacing``: h of the grid of ε and log R, a multiple of a power of two
     - ``place``: the ε about which δ is to be relatively accurate
     - ``left_out``: truncation error that is allowed in δ at ``place``
     - ``tail``: truncation error that is allowed in V of a step at R < 1
@@ -65,6 +75,15 @@ class Detail:
     is_whole: bool = False
     stop: float = math.inf
     is_smooth: bool = False
+
+    @property
+    def rare(self) -> float:
+        """The log R from which on it counts as infinite, with a relative e^-`BEYOND` at ``place``.
+
+        A choice, made from few values for the sake of laws that are kept.
+        """
+        far = max(self.place, self.reach) + BEYOND
+        return min(BEYOND * math.ceil(far / BEYOND), FARTHEST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +146,11 @@ class ProfileTable:
 
     def delta(self, epsilon: float) -> Triple | None:
         """δ at ε >= 0; None beyond the table."""
-        position = epsilon / self.spacing
-        j = int(position)
+        j = int(epsilon / self.spacing)
+        j += int((j + 1) * self.spacing <= epsilon) - int(j * self.spacing > epsilon)
         if j + 1 >= self.value.size:
             return None
-        if position == j:
+        if epsilon == j * self.spacing:
             return float(self.value[j]), float(self.lower[j]), float(self.upper[j])
         share = fn.expm1(epsilon - j * self.spacing) / fn.expm1(self.spacing)
         error = (2.0 * ELEMENTARY + 8.0) * UNIT
@@ -141,7 +160,7 @@ class ProfileTable:
             float((1.0 - share) * left[0] + share * right[0]) for left, right in self.lines(cell)
         )
         lower = max(lower, float(self.lower[j + 1]))
-        value = _geometric(self.value[j], self.value[j + 1], position - j)
+        value = _geometric(self.value[j], self.value[j + 1], epsilon / self.spacing - j)
         # the error of the share times the change of δ over the cell
         apart = error * float(self.upper[j])
         lower, upper = max(lower - apart, 0.0), float(upper) + apart
@@ -204,7 +223,10 @@ class Choosing:
         self._more = plan.depth * len(menu) * NEGLIGIBLE if len(self._used) < len(menu) else 0.0
         self._ends_of_windows: dict[Detail, tuple[float, float, float]] = {}
         smallest = 2.5 * least_variation(self.menu)
-        self.coarse = 2.0 ** math.floor(fn.log2(min(COARSE * smallest, 0.125)))
+        self.coarse = _aligned(
+            2.0 ** math.floor(fn.log2(min(COARSE * smallest, 0.125))),
+            {end for profile in self.menu for end in profile.ends_of_losses},
+        )
 
     def points(self, detail: Detail, sides: int = 1) -> float:
         """Cost of a table: grid points, summed over all products; infinite if it is too large."""
@@ -272,7 +294,15 @@ class Choosing:
         """Laws on the fine grid: all nodes up to 4 standard deviations of the smallest choice."""
         nodes = math.ceil(32.0 * self.coarse / bells.spacing) * bells.parts
         return [
-            graded(profile, bells.fine, nodes, bells.parts, self._ends(profile, detail), is_upper)
+            graded(
+                profile,
+                bells.fine,
+                nodes,
+                bells.parts,
+                self._ends(profile, detail),
+                is_upper,
+                detail.rare,
+            )
             for profile in self.menu
         ]
 
@@ -337,7 +367,7 @@ class Choosing:
         cut = detail.left_out * fn.exp(-min((tilt - 1.0) * below, TILTED))
         inner = replace(detail, left_out=max(cut, SMALLEST))
         kernels = [
-            kernel(profile, detail.spacing, *self._ends(profile, inner), is_upper)
+            kernel(profile, detail.spacing, *self._ends(profile, inner), is_upper, detail.rare)
             for profile in self.menu
         ]
         first, last = first // COARSER * COARSER, -(-last // COARSER) * COARSER
@@ -346,7 +376,7 @@ class Choosing:
             wide = COARSER * detail.spacing
             ends = (self._ends(profile, inner) for profile in self.menu)
             rough = [
-                kernel(profile, wide, *pair, True)
+                kernel(profile, wide, *pair, True, detail.rare)
                 for profile, pair in zip(self.menu, ends, strict=True)
             ]
             outline = Recursion(rough, wide, first // COARSER, last // COARSER, tilt)
@@ -356,7 +386,7 @@ class Choosing:
         """How far the nodes of a step must reach below and above log k = 0."""
         cuts = (detail.tail, detail.left_out / max(self.plan.depth, 1))
         low, high = (
-            max(profile.end(cut, side), detail.spacing or self.coarse)
+            max(profile.end(cut, side, detail.rare), detail.spacing or self.coarse)
             for cut, side in zip(cuts, (-1, 1), strict=True)
         )
         return low, high
@@ -380,7 +410,7 @@ class Choosing:
                     f"{16 * MOST_NODES:,} likelihood ratios: a step of the menu hardly reveals "
                     "anything, or only in rare cases"
                 )
-            step = kernel(profile, self.coarse, *ends, True)
+            step = kernel(profile, self.coarse, *ends, True, detail.rare)
             nodes = np.arange(step.first, step.last + 1) * self.coarse
             with np.errstate(divide="ignore"):
                 mass = fn.log(step.weights)
@@ -399,6 +429,11 @@ class Choosing:
         gains = np.array(logs)
         up, down = (self.plan.most(gains[:, side])[-1] for side in (0, 1))
         return up, down
+
+    def rare(self, detail: Detail) -> float:
+        """A-mass of losses that count as infinite in the run that has most of them, roughly."""
+        masses = np.array([[profile.least(detail.rare)] for profile in self.menu])
+        return float(self.plan.most(masses)[-1, 0])
 
     def _wide_window(self, detail: Detail) -> tuple[int, int, float]:
         """As `_window`, but such that W e^{-θx} is small beyond both ends; no bound rests on it."""
@@ -445,18 +480,43 @@ class Choosing:
         rest = -fn.log(detail.left_out) + fn.log(10.0 * max(self.plan.depth, 1))
         rest += detail.place  # δ is e^ε W
         rates = RATES
-        tilt = float(rates[int(np.argmin(up - rates * place - fn.log(rates)))])
         # beyond the ends of the window the B-mass is small, or the values are
         farthest, lowest = (float(((gain + rest) / rates).min()) for gain in (up, down))
         last = min(farthest - place, lowest)
-        first = -min(farthest, place + lowest)
+        # V is at least r times the A-mass at rare losses, and so never small below
+        alone = self.rare(detail)
+        first = -min(farthest if alone == 0.0 else math.inf, place + lowest)
         first = min(first, -place - 8.0 * detail.spacing, -detail.reach)
+        size = up - rates * place - fn.log(rates)
+        if alone > 0.0:
+            size = fn.logaddexp(size, up + fn.log(alone) - (rates - 1.0) * (first + place))
+        tilt = float(rates[int(np.argmin(size))])
         low = math.floor(first / detail.spacing) - 1
         high = math.ceil(max(last, 8.0 * detail.spacing) / detail.spacing) + 1
         reach = (high - low) * detail.spacing  # no square of a tilted number overflows
         most = min(TILTED / reach, WHOLE / place if detail.is_whole and place > 0.0 else math.inf)
         tilt = max(1.0, min(tilt, math.floor(8.0 * most) / 8.0))
         return low, high, tilt
+
+
+def _aligned(spacing: float, places: set[float]) -> float:
+    """The spacing, or one up to twice smaller, of whose multiples all places are nearest to one.
+
+    Most laws have atoms at the ends of their losses, and between nodes each costs a part of a cell.
+    """
+    best, found = 0.125 * len(places), spacing
+    known = np.array([place for place in places if place >= spacing])
+    for place in known.tolist():
+        least = math.ceil(place / spacing)
+        fraction, exponent = np.frexp(
+            place / np.arange(least, min(2 * least, least + MOST_ALIGNED))
+        )
+        tried = np.ldexp(np.floor(np.ldexp(fraction, BITS)), exponent - BITS)
+        at = np.divide.outer(known, tried)
+        off = np.abs(at - np.round(at)).sum(axis=0)
+        if off.min() < best:
+            best, found = float(off.min()), float(tried[int(np.argmin(off))])
+    return found
 
 
 def _level(depth: int) -> int:
