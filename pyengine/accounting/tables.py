@@ -505,7 +505,7 @@ def _aligned(spacing: float, places: set[float]) -> float:
     Most laws have atoms at the ends of their losses, and between nodes each costs a part of a cell.
     """
     best, found = 0.125 * len(places), spacing
-    known = np.array([place for place in places if place >= spacing])
+    known = np.array([place for place in places if spacing <= place < MOST_NODES * spacing])
     for place in known.tolist():
         least = math.ceil(place / spacing)
         fraction, exponent = np.frexp(
