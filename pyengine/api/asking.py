@@ -96,21 +96,26 @@ def _asked(
     """
     key: Any = (mechanism, adjacency, method, threat_model, tolerance)
     try:
-        kept = _prepared.peek(key) or _prepared.peek((*key, wanted))
+        kept = _prepared.peek(key)
     except TypeError:  # not hashable: an object of another library, or a wrong keyword
         kept = key = None
     if kept is not None:
         return kept
     epoch = Epoch.current
     how: dict[str, Any] = {"adjacency": adjacency, "method": method, "threat_model": threat_model}
-    if key is not None and tolerance is None and threat_model == "dp":
+    if key is not None:
+        if tolerance is None and threat_model == "dp":
 
-        def chosen(wanted: str | None) -> Questions:
-            return questions(mechanism, **how, tolerance=None, wanted=wanted)
+            def chosen(wanted: str | None) -> Questions:
+                return questions(mechanism, **how, tolerance=None, wanted=wanted)
 
-        run = questions_of_run(mechanism, adjacency, method, chosen)
-        if run is not None:
-            return _prepared.keep(key, run, epoch)
+            run = questions_of_run(mechanism, adjacency, method, chosen)
+            if run is not None:
+                return _prepared.keep(key, run, epoch)
+        key = (*key, wanted)
+        kept = _prepared.peek(key)
+        if kept is not None:
+            return kept
     tolerance = check_words(adjacency, method, threat_model, tolerance)
     own = as_mechanism(mechanism)
     model = threat_model_of(threat_model)
@@ -121,7 +126,7 @@ def _asked(
         return WithinTolerance(lambda _: found, tolerance, wanted, only_bounds=True)
     asked = questions(found, **how, tolerance=tolerance, wanted=wanted)
     if asked.is_light and own is not None and key is not None and tolerance is None:
-        return _prepared.keep((*key, wanted), asked, epoch)
+        return _prepared.keep(key, asked, epoch)
     return asked
 
 
