@@ -192,6 +192,8 @@ def _larger(one: CornerFunction, two: CornerFunction) -> CornerFunction:
     apart, steeper = (first - second).high, (one.slope(k) - two.slope(k)).high
     level = LEVEL * k * np.maximum(before.high, other.high)
     sign = np.where(np.abs(apart) > level, np.sign(apart), 0.0)
+    none = (first.high == 0.0) & (second.high == 0.0)  # values below all doubles: slopes decide
+    sign[none] = np.sign((before - other).high)[none]
     known = np.flatnonzero(sign)
     near, moved = max(one.near, two.near) + 2.0 * NEAR, max(one.moved, two.moved)
     if not known.size:
