@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -77,8 +77,11 @@ class Bounds(_Three[Value_co]):
 ESTIMATED = "estimated"  # the word for bounds that need no proof
 SHOWN = 20  # rows of bounds that a notebook shows
 
-# Prepared questions; the engines cache contours and compositions themselves.
-_prepared: Cache[Questions] = Cache(128, lambda _: 4096)
+ByError = dict[str | None, Questions]  # by the error of which narrow bounds are wanted
+
+# Prepared questions: of runs of equal steps for all functions, others by error, so that no answer
+# depends on what was asked before.  The engines cache contours and compositions themselves.
+_prepared: Cache[EqualQuestions | ByError] = Cache(128, lambda _: 4096)
 
 
 def _asked(
@@ -89,33 +92,26 @@ def _asked(
     tolerance: Any,
     wanted: str | None = None,
 ) -> Questions:
-    """Check the keywords and return the object that answers; the same one for the same question.
-
-    Runs of equal steps are kept for all functions, others for each error that is ``wanted``: what
-    answers may not depend on the functions that were asked before.
-    """
+    """Check the keywords and return the object that answers; the same one for the same question."""
     key: Any = (mechanism, adjacency, method, threat_model, tolerance)
     try:
         kept = _prepared.peek(key)
     except TypeError:  # not hashable: an object of another library, or a wrong keyword
         kept = key = None
-    if kept is not None:
+    if isinstance(kept, EqualQuestions):
         return kept
+    if kept is not None and wanted in kept:
+        return kept[wanted]
     epoch = Epoch.current
     how: dict[str, Any] = {"adjacency": adjacency, "method": method, "threat_model": threat_model}
-    if key is not None:
-        if tolerance is None and threat_model == "dp":
+    if key is not None and kept is None and tolerance is None and threat_model == "dp":
 
-            def chosen(wanted: str | None) -> Questions:
-                return questions(mechanism, **how, tolerance=None, wanted=wanted)
+        def chosen(wanted: str | None) -> Questions:
+            return questions(mechanism, **how, tolerance=None, wanted=wanted)
 
-            run = questions_of_run(mechanism, adjacency, method, chosen)
-            if run is not None:
-                return _prepared.keep(key, run, epoch)
-        key = (*key, wanted)
-        kept = _prepared.peek(key)
-        if kept is not None:
-            return kept
+        run = questions_of_run(mechanism, adjacency, method, chosen)
+        if run is not None:
+            return cast("EqualQuestions", _prepared.keep(key, run, epoch))
     tolerance = check_words(adjacency, method, threat_model, tolerance)
     own = as_mechanism(mechanism)
     model = threat_model_of(threat_model)
@@ -126,7 +122,8 @@ def _asked(
         return WithinTolerance(lambda _: found, tolerance, wanted, only_bounds=True)
     asked = questions(found, **how, tolerance=tolerance, wanted=wanted)
     if asked.is_light and own is not None and key is not None and tolerance is None:
-        return _prepared.keep(key, asked, epoch)
+        by_error = cast("ByError", _prepared.keep(key, {wanted: asked}, epoch))
+        return by_error.setdefault(wanted, asked)
     return asked
 
 
