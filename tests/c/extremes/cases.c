@@ -36,6 +36,7 @@ static const struct {
     {"integrals along rays", run_rays},
     {"Gauss's nodes", run_gauss},
     {"nodes of steps", run_step_nodes},
+    {"corners of call functions", run_corners},
     {"laws with proven errors", run_sector},
 };
 

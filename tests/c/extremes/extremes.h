@@ -26,6 +26,7 @@ int run_lattice(void);
 int run_panels(void);
 int run_gauss(void);
 int run_step_nodes(void);
+int run_corners(void);
 
 /* random_losses.c */
 int run_sampling(void);

@@ -70,3 +70,31 @@ int run_step_nodes(void) {
     }
     return failures;
 }
+
+/* Corners of values at nodes, convex or not, also of tiny ones and of none: the first and the last node stay, nodes rise,
+ * and so do slopes (of values less (1 - k)+, to which -1 belongs up to node 1). */
+int run_corners(void) {
+    enum { MOST = 60 };
+    static const double SIZES[] = {1.0, 1e-300, 5e-324, 0.0};
+    double x[MOST], k[MOST], value[MOST], slopes[MOST];
+    int64_t corner[MOST];
+    int failures = 0;
+    for (size_t n = 1; n <= MOST; n += n < 4 ? 1 : 14)
+        for (size_t s = 0; s < 2 * LENGTH(SIZES); ++s) {
+            const size_t middle = n / 2;
+            for (size_t i = 0; i < n; ++i) {
+                x[i] = 0.3 * ((double)i - (double)middle);
+                k[i] = exp(x[i]);
+                value[i] = SIZES[s / 2] * (s % 2 ? fabs(sin(7.0 * (double)i)) : exp(-fabs(x[i])));
+            }
+            const size_t count = pe_call_corners(n, middle, x, k, value, corner, slopes);
+            failures += !(count >= 1 && count <= n && corner[0] == 0 && corner[count - 1] == (int64_t)n - 1);
+            for (size_t i = 1; i < count; ++i) failures += !(corner[i] > corner[i - 1]);
+            for (size_t i = 2; i < count; ++i) {
+                const double own = corner[i] <= (int64_t)middle ? -1.0 : 0.0;
+                const double before = corner[i - 1] <= (int64_t)middle ? -1.0 : 0.0;
+                failures += !((slopes[i] - slopes[i - 1]) + (own - before) >= 0.0);
+            }
+        }
+    return failures;
+}
