@@ -5,7 +5,8 @@
 #include "kinds.h"
 
 /* Slope of the values' chord over nodes a < b, less that of (1 - k)+ if node 1 is not between them. */
-static double slope(size_t a, size_t b, size_t middle, const double *x, const double *k, const double *value) {
+static double slope(size_t a, size_t b, size_t middle, const double *x, const double *k,
+                    const double *value) {
     const double gap = k[a] * pe_d_expm1(x[b] - x[a]), rise = (value[b] - value[a]) / gap;
     return a < middle && middle < b ? rise + pe_d_expm1(x[a]) / gap : rise;
 }
