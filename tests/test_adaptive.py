@@ -145,7 +145,8 @@ def test_rare_large_losses() -> None:
     ):
         run = pe.adaptive(menu, steps)
         for adjacency in ("add", "remove"):
-            for ask, x in ((pe.delta, 0.25), (pe.delta, 3.0), (pe.gamma_bound, 0.01)):
+            asked = ((pe.delta, 0.25), (pe.delta, 3.0), (pe.gamma_bound, 0.01))
+            for ask, x in asked if ALL else asked[:1]:
                 exact = ask(run, x, adjacency=adjacency, bounds=True)
                 grid = ask(ByRecursion(run), x, adjacency=adjacency, bounds=True, tolerance=1e-2)
                 assert exact.upper - exact.lower <= 1e-6 * exact.value
@@ -155,7 +156,7 @@ def test_rare_large_losses() -> None:
 
 def test_losses_beyond_doubles() -> None:
     """Products of ratios that are no doubles, against policy trees in exact arithmetic."""
-    rng = random.Random(9)
+    rng, refused = random.Random(9), 0
     for _ in range(200 if ALL else 20):
         pairs: list[Pairs] = []
         for _ in range(rng.randint(1, 2)):
@@ -173,10 +174,15 @@ def test_losses_beyond_doubles() -> None:
         truth = float(max(truths))
         if truth < 1e-9:  # corners may be too near to one another for six digits
             continue
-        found = pe.delta(run, math.log(threshold), bounds=True)
+        try:
+            found = pe.delta(run, math.log(threshold), bounds=True)
+        except pe.AccuracyError:
+            refused += 1
+            continue
         assert found.lower <= truth * (1 + 1e-13), (run, threshold)
         assert truth * (1 - 1e-13) <= found.upper, (run, threshold)
         assert found.upper - found.lower <= 1e-6 * found.value
+    assert refused <= (1 if ALL else 0)  # corners of a choice of masses of 1e-53 and 1e-96
 
 
 def exact_hull(x: Sequence[float], values: Sequence[float]) -> list[Fraction]:
