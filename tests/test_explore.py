@@ -549,6 +549,9 @@ def test_runs_beside_each_other_and_the_link(browser: Any, server: Server) -> No
     with opened(browser, server.address) as page:
         page.click("#add")
         field(page, 1, "noise_multiplier").locator(".value").fill("2")
+        cells = "[...document.querySelectorAll('#figures tbody tr:first-child td')]"
+        figures = f"{cells}.map((x) => x.innerText.split(/\\s/)[0])"
+        until(page, f"(([x, y]) => x !== y)({figures})")  # of the new noise
         until(page, "document.querySelectorAll('#figures tbody .proven').length === 14")
         assert page.locator(".chart").first.locator(".curve").count() == 2
         until(page, "location.hash.includes('noise_multiplier=2')")
