@@ -47,7 +47,7 @@ static int tails_at(const pe_mixed_law *law, size_t n, const double *c, double *
 int pe_mixed_law_tails(void *law, size_t n, const double *c, double *tails) {
     const pe_mixed_law *of = law;
     const size_t rows = rows_of(of, n), points = rows * of->n;
-    double *point = malloc((1 + TAILS) * (points + 1) * sizeof *point);
+    double *point = calloc((1 + TAILS) * (points + 1), sizeof *point);
     int status = point ? PE_OK : PE_NO_MEMORY;
     for (size_t i = 0; i < n && !status; i += rows) {
         const size_t some = n - i < rows ? n - i : rows;
